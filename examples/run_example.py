@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+# run_example.py: does an example in the seeds' Python layout compute what its golden.py expects?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+#     python3 examples/run_example.py -k DIR/kernels -g DIR/golden.py -p a2a3sim
+#                                     [--case NAME | --all]
+#
+# kernel_config.py gives KERNELS, ORCHESTRATION and RUNTIME_CONFIG; golden.py gives
+# generate_inputs(), compute_golden(), __outputs__, ALL_CASES, DEFAULT_CASE, RTOL and ATOL. What
+# generate_inputs() lists becomes the orchestration's arguments in that order: arrays as device
+# addresses, ctypes scalars by value. Arrays are NumPy's, or torch's where torch is installed. Everything else is libpto's public
+# API. Exit status: 0 when all is as expected, 1 when not, 2 for a wrong command line.
+"""Run an example in the kernel_config.py / golden.py layout and compare its outputs."""
+
+import argparse
+import copy
+import ctypes
+import importlib.util
+import os
+import subprocess
+import sys
+import traceback
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(REPOSITORY, "build", "pto")
+SHOWN_MISMATCHES = 5
+RULE = "=" * 60
+
+
+class ExampleError(Exception):
+    """Something a person can put right; its text is one line."""
+
+
+def start_again(interpreter, mark, **environment):
+    """Replace this process, once for each mark."""
+    if os.environ.get(mark):
+        return
+    environment[mark] = "1"
+    sys.stdout.flush()
+    arguments = [interpreter, os.path.abspath(__file__), *sys.argv[1:]]
+    os.execve(interpreter, arguments, {**os.environ, **environment})
+
+
+def prepend(variable, directory):
+    rest = os.environ.get(variable)
+    return directory + os.pathsep + rest if rest else directory
+
+
+def import_libraries():
+    """NumPy and Pto, by way of another interpreter or the build directory where need be."""
+    try:
+        import gi
+        import numpy
+    except ImportError as error:
+        probe = [SYSTEM_PYTHON, "-c", "import gi, numpy"]
+        if (os.access(SYSTEM_PYTHON, os.X_OK)
+                and subprocess.run(probe, stderr=subprocess.DEVNULL, check=False).returncode == 0):
+            start_again(SYSTEM_PYTHON, "PTO_RUN_EXAMPLE_PYTHON")
+        raise ExampleError(f"{sys.executable}: {error}; "
+                           "install python3-gi and python3-numpy") from None
+    try:
+        gi.require_version("Pto", "1")
+        from gi.repository import GLib, Pto
+    except (ValueError, ImportError) as error:
+        if os.path.exists(os.path.join(BUILD, "Pto-1.typelib")):
+            start_again(sys.executable, "PTO_RUN_EXAMPLE_BUILD",
+                        GI_TYPELIB_PATH=prepend("GI_TYPELIB_PATH", BUILD),
+                        LD_LIBRARY_PATH=prepend("LD_LIBRARY_PATH", BUILD))
+        raise ExampleError(f"libpto can not be loaded ({error}); install it, "
+                           "or run this through: meson devenv -C build") from None
+    return numpy, GLib, Pto
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="run_example.py", description=__doc__)
+    parser.add_argument("-k", "--kernels", required=True, metavar="DIR",
+                        help="directory with kernel_config.py and the sources it names")
+    parser.add_argument("-g", "--golden", required=True, metavar="FILE", help="golden.py")
+    parser.add_argument("-p", "--platform", default="a2a3sim", help="default: a2a3sim")
+    cases = parser.add_mutually_exclusive_group()
+    cases.add_argument("--case", metavar="NAME", help="one of ALL_CASES; default: DEFAULT_CASE")
+    cases.add_argument("--all", action="store_true", help="every case of ALL_CASES")
+    parser.add_argument("--backend", metavar="NAME", help="par, det or threads")
+    parser.add_argument("--seed", metavar="NUMBER", type=int, help="seed of the det back end")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="settings",
+                        help="a parameter of the worker, such as task-window=16")
+    options = parser.parse_args()
+    options.parameters = []
+    if options.backend is not None:
+        options.parameters.append(("backend", options.backend))
+    if options.seed is not None:
+        options.parameters.append(("seed", str(options.seed)))
+    for setting in options.settings:
+        key, equals, value = setting.partition("=")
+        if not key or not equals or not value:
+            parser.error(f"--set {setting}: KEY=VALUE wanted")
+        options.parameters.append((key, value))
+    return options
+
+
+def describe(error):
+    """What went wrong in somebody's file, in one line, with the place in that file."""
+    text = " ".join(str(error).split())
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return f"{type(error).__name__}: {text}"
+    return f"{frames[-1].filename}:{frames[-1].lineno}: {type(error).__name__}: {text}"
+
+
+def load_module(path, name):
+    if not os.path.isfile(path):
+        raise ExampleError(f"{path}: no such file")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise ExampleError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    dont_write_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ExampleError(f"{path}: {describe(error)}") from error
+    finally:
+        sys.dont_write_bytecode = dont_write_bytecode
+        del sys.path[0]
+    return module
+
+
+def attribute(module, name, kinds, what):
+    value = getattr(module, name, None)
+    if value is None:
+        raise ExampleError(f"{module.__file__}: {name} is missing")
+    if not (callable(value) if kinds is None else isinstance(value, kinds)):
+        raise ExampleError(f"{module.__file__}: {name} is not {what}")
+    return value
+
+
+class Config:
+    """kernel_config.py, checked."""
+
+    def __init__(self, directory):
+        if not os.path.isdir(directory):
+            raise ExampleError(f"{directory}: no such directory")
+        module = load_module(os.path.join(directory, "kernel_config.py"), "kernel_config")
+        self.directory = directory
+        self.file = module.__file__
+        self.kernels = []
+        for i, kernel in enumerate(attribute(module, "KERNELS", (list, tuple), "a list")):
+            where = f"KERNELS[{i}]"
+            func_id = self.entry(kernel, "func_id", where, int)
+            core_type = self.entry(kernel, "core_type", where, str)
+            if core_type not in ("aic", "aiv"):
+                raise ExampleError(f"{self.file}: {where}: core_type {core_type!r}: "
+                                   "'aic' or 'aiv' wanted")
+            if func_id < 0 or any(func_id == other[0] for other in self.kernels):
+                raise ExampleError(f"{self.file}: {where}: func_id {func_id} is taken or negative")
+            source = self.source(kernel, where)
+            stem = os.path.splitext(os.path.basename(source))[0]
+            self.kernels.append((func_id, str(kernel.get("name", stem)), source, core_type))
+        if not self.kernels:
+            raise ExampleError(f"{self.file}: KERNELS is empty")
+        orchestration = attribute(module, "ORCHESTRATION", dict, "a dict")
+        self.orchestration = self.source(orchestration, "ORCHESTRATION")
+        self.function = self.entry(orchestration, "function_name", "ORCHESTRATION", str)
+        runtime = getattr(module, "RUNTIME_CONFIG", {})
+        if not isinstance(runtime, dict):
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG is not a dict")
+        self.runtime = str(runtime.get("runtime", "tensormap_and_ringbuffer"))
+        self.thread_num = self.count(runtime, "aicpu_thread_num")
+        self.block_dim = self.count(runtime, "block_dim")
+
+    def entry(self, table, key, where, kind):
+        if not isinstance(table, dict) or key not in table:
+            raise ExampleError(f"{self.file}: {where}: {key!r} is missing")
+        value = table[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ExampleError(f"{self.file}: {where}: {key} = {value!r} is no {kind.__name__}")
+        return value
+
+    def source(self, table, where):
+        path = os.path.join(self.directory, os.fspath(self.entry(table, "source", where,
+                                                                 (str, os.PathLike))))
+        if not os.path.isfile(path):
+            raise ExampleError(f"{path}: no such file ({where} of {self.file})")
+        return path
+
+    def count(self, table, key):
+        if key not in table:
+            return None
+        value = self.entry(table, key, "RUNTIME_CONFIG", int)
+        if value < 1:
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: {key} = {value}: 1 or more wanted")
+        return value
+
+
+class Golden:
+    """golden.py, checked."""
+
+    def __init__(self, path):
+        self.module = module = load_module(path, "golden")
+        self.file = path
+        self.generate_inputs = attribute(module, "generate_inputs", None, "a function")
+        self.compute_golden = attribute(module, "compute_golden", None, "a function")
+        self.outputs = list(attribute(module, "__outputs__", (list, tuple), "a list of names"))
+        if not self.outputs:
+            raise ExampleError(f"{path}: __outputs__ is empty")
+        self.rtol = float(getattr(module, "RTOL", 1e-5))
+        self.atol = float(getattr(module, "ATOL", 1e-5))
+        self.cases = getattr(module, "ALL_CASES", None) or {"Default": {}}
+        if not isinstance(self.cases, dict):
+            raise ExampleError(f"{path}: ALL_CASES is not a dict")
+        self.default_case = getattr(module, "DEFAULT_CASE", None) or next(iter(self.cases))
+
+    def choose(self, options):
+        if options.all:
+            return list(self.cases)
+        name = self.default_case if options.case is None else options.case
+        if name not in self.cases:
+            known = ", ".join(map(str, self.cases))
+            raise ExampleError(f"{self.file}: there is no case {name!r}; cases: {known}")
+        return [name]
+
+    def call(self, function, *arguments):
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise ExampleError(f"{self.file}: {function.__name__}() failed: "
+                               f"{describe(error)}") from error
+
+
+def is_tensor(value):
+    """Whether that is a torch tensor; torch itself is never imported here."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_bfloat16(value):
+    return is_tensor(value) and value.dtype == sys.modules["torch"].bfloat16
+
+
+def type_name(value):
+    return str(value.dtype).replace("torch.", "")
+
+
+def memory_of(numpy, value):
+    """What goes to the device: a contiguous array; bfloat16, which NumPy lacks, as uint16."""
+    if is_tensor(value):
+        value = value.detach().cpu().contiguous()
+        if is_bfloat16(value):
+            return value.view(sys.modules["torch"].int16).numpy().view(numpy.uint16)
+        value = value.numpy()
+    return numpy.ascontiguousarray(value).reshape(value.shape)
+
+
+def numbers_of(numpy, memory, bfloat16):
+    """Memory as numbers that can be compared."""
+    if bfloat16:
+        return (memory.astype(numpy.uint32) << 16).view(numpy.float32)
+    return memory
+
+
+def copy_of(value):
+    if is_tensor(value):
+        return value.clone()
+    return value.copy() if hasattr(value, "copy") else copy.copy(value)
+
+
+def scalar_bits(value):
+    """A ctypes scalar as the 64 bits the orchestration gets: floats by their bit pattern."""
+    raw = value.value
+    if isinstance(value, (ctypes.c_float, ctypes.c_double)):
+        return int.from_bytes(bytes(value), sys.byteorder)
+    if isinstance(raw, bytes):
+        raw = raw[0]
+    return int(raw or 0) & 0xffffffffffffffff
+
+
+class Arguments:
+    """What generate_inputs() gave, its device memory, and the arguments made of it."""
+
+    def __init__(self, numpy, golden, items):
+        self.numpy = numpy
+        self.values = {}
+        self.memory = {}
+        self.addresses = {}
+        if not isinstance(items, (list, tuple)):
+            raise ExampleError(f"{golden.file}: generate_inputs() gave no list of (name, value)")
+        for item in items:
+            if (not isinstance(item, (list, tuple)) or len(item) != 2
+                    or not isinstance(item[0], str)):
+                raise ExampleError(f"{golden.file}: generate_inputs(): {item!r:.60} "
+                                   "is no (name, value)")
+            self.add(golden, *item)
+        for name in golden.outputs:
+            if name not in self.memory:
+                raise ExampleError(f"{golden.file}: __outputs__ names {name!r}, "
+                                   "which generate_inputs() does not give as an array")
+
+    def add(self, golden, name, value):
+        where = f"{golden.file}: generate_inputs(): {name!r}"
+        if name in self.values:
+            raise ExampleError(f"{where} comes twice")
+        if isinstance(value, self.numpy.ndarray) or is_tensor(value):
+            memory = memory_of(self.numpy, value)
+            if memory.nbytes == 0:
+                raise ExampleError(f"{where} is empty")
+            if memory.dtype.kind not in "biuf" or not memory.dtype.isnative:
+                raise ExampleError(f"{where} has the type {memory.dtype}, "
+                                   "which has no place on a device")
+            self.memory[name] = memory
+        elif not isinstance(value, ctypes._SimpleCData) or isinstance(
+                value, (ctypes.c_char_p, ctypes.c_wchar_p, ctypes.c_wchar, ctypes.py_object,
+                        ctypes.c_longdouble)):
+            raise ExampleError(f"{where} is neither an array nor a ctypes number: "
+                               f"{type(value).__name__}")
+        self.values[name] = value
+
+    def upload(self, worker, task_args):
+        for name, value in self.values.items():
+            memory = self.memory.get(name)
+            if memory is None:
+                task_args.add_scalar(scalar_bits(value))
+                continue
+            address = worker.malloc(memory.nbytes)
+            if not address:
+                raise ExampleError(f"no device memory for {name} ({memory.nbytes} bytes)")
+            self.addresses[name] = address
+            worker.copy_to_address(address, memory.ctypes.data, memory.nbytes)
+            task_args.add_scalar(address)
+
+    def download(self, worker, name):
+        result = self.numpy.empty_like(self.memory[name])
+        worker.copy_from_address(result.ctypes.data, self.addresses[name], result.nbytes)
+        return numbers_of(self.numpy, result, is_bfloat16(self.values[name]))
+
+    def free(self, worker):
+        for address in self.addresses.values():
+            worker.free(address)
+        self.addresses.clear()
+
+
+def compare(numpy, golden, name, value, actual, expected):
+    """Prints how one output fared; gives whether it passed."""
+    shape = tuple(value.shape)
+    print(f"Comparing {name}: shape={shape}, dtype={type_name(value)}")
+    if not is_tensor(expected):
+        expected = numpy.asarray(expected)
+    wanted = numbers_of(numpy, memory_of(numpy, expected), is_bfloat16(expected))
+    if wanted.shape != actual.shape:
+        print(f"  {name}: FAIL (compute_golden() made its shape {tuple(wanted.shape)})")
+        return False
+    if actual.dtype.kind == "f" or wanted.dtype.kind == "f":
+        with numpy.errstate(invalid="ignore", over="ignore"):
+            matches = numpy.isclose(actual.astype(numpy.float64), wanted.astype(numpy.float64),
+                                    rtol=golden.rtol, atol=golden.atol)
+    else:
+        matches = actual == wanted
+    matches = numpy.asarray(matches)
+    matched = int(numpy.count_nonzero(matches))
+    passed = matched == actual.size
+    print(f"  {name}: {'PASS' if passed else 'FAIL'} ({matched}/{actual.size} elements matched)")
+    for index in numpy.argwhere(~matches)[:SHOWN_MISMATCHES]:
+        place = tuple(index)
+        where = ", ".join(map(str, place))
+        print(f"    [{where}]: got {actual[place]}, expected {wanted[place]}")
+    if actual.size - matched > SHOWN_MISMATCHES:
+        print(f"    ... and {actual.size - matched - SHOWN_MISMATCHES} more")
+    return passed
+
+
+def run_case(numpy, Pto, golden, case, worker, handle, config):
+    """Runs one case and compares; gives whether every output is as expected."""
+    params = golden.cases[case]
+    arguments = Arguments(numpy, golden, golden.call(golden.generate_inputs, params))
+    expected = {name: copy_of(value) if name in arguments.memory else value
+                for name, value in arguments.values.items()}
+    task_args = Pto.TaskArgs.new()
+    call_config = Pto.CallConfig.new()
+    if config.block_dim is not None:
+        call_config.set_block_dim(config.block_dim)
+    if config.thread_num is not None:
+        call_config.set_aicpu_thread_num(config.thread_num)
+    try:
+        arguments.upload(worker, task_args)
+        worker.run_callable(handle, task_args, call_config, None)
+        actual = {name: arguments.download(worker, name) for name in golden.outputs}
+    finally:
+        arguments.free(worker)
+    golden.call(golden.compute_golden, expected, params)
+
+    print("=== Comparing Results ===")
+    passed = [compare(numpy, golden, name, arguments.values[name], actual[name], expected[name])
+              for name in golden.outputs]
+    return all(passed)
+
+
+def run(options):
+    numpy, GLib, Pto = import_libraries()
+    config = Config(options.kernels)
+    golden = Golden(options.golden)
+    cases = golden.choose(options)
+    failed = []
+
+    print(f"=== Building Runtime: {config.runtime} (platform: {options.platform}) ===")
+    try:
+        worker = Pto.Worker.new(2, options.platform)
+        for key, value in options.parameters:
+            worker.set_parameter(key, value)
+        worker.init(None)
+        try:
+            chip = Pto.Callable.new_chip(config.orchestration, config.function)
+            for func_id, name, source, core_type in config.kernels:
+                core = Pto.CoreType.AIC if core_type == "aic" else Pto.CoreType.AIV
+                kernel = Pto.Callable.new_kernel(core, source, "kernel_entry")
+                chip.add_kernel(func_id, name, kernel)
+            handle = worker.register(chip, None)
+            for case in cases:
+                print(f"=== Running Case: {case} ===", flush=True)
+                if not run_case(numpy, Pto, golden, case, worker, handle, config):
+                    failed.append(str(case))
+        finally:
+            worker.close()
+    except GLib.Error as error:
+        raise ExampleError(error.message) from error
+
+    print(f"\n{RULE}")
+    print(f"TEST FAILED: {', '.join(failed)}" if failed else "TEST PASSED")
+    print(RULE)
+    return 1 if failed else 0
+
+
+def main():
+    options = parse_arguments()
+    try:
+        return run(options)
+    except ExampleError as error:
+        sys.stdout.flush()
+        print(f"run_example.py: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

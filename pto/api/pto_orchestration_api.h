@@ -1,0 +1,503 @@
+/* pto_orchestration_api.h: how an orchestration submits kernels on tensors.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An orchestration depends on this header only and links with nothing: it calls the runtime through
+ * the table of functions that PTO2Runtime begins with. It exports two functions with C linkage:
+ *
+ *   PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count);
+ *   int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count);
+ *
+ * The entry may return void; where it returns int, a value other than 0 fails the run. Valid C17
+ * and C++17. Thread safety: everything here is called on the thread that runs the orchestration.
+ * Source: seed 000 section 11.
+ */
+#pragma once
+
+#include "tensor.h"
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+  /* Where a kernel runs. */
+  enum
+  {
+    PTO2_WORKER_CUBE = 0,  /* AIC: matrix multiplication */
+    PTO2_WORKER_VECTOR = 1 /* AIV: vector operations */
+  };
+
+  typedef struct PTO2OrchestrationConfig
+  {
+    int expected_arg_count;
+  } PTO2OrchestrationConfig;
+
+  /* The runtime's record of a buffer that it allocates itself. Opaque here. */
+  typedef struct PTO2Buffer PTO2Buffer;
+  typedef struct PTO2Runtime PTO2Runtime;
+
+  /* Why a Tensor can not be used; the submit that meets it fails the run with this reason. */
+  enum
+  {
+    PTO2_TENSOR_OK = 0,
+    /* no dimensions, more than 5, a zero extent, an unknown type, or an overflow */
+    PTO2_TENSOR_BAD_SHAPE = 1,
+    PTO2_TENSOR_OUT_OF_BOUNDS = 2, /* view(): reaches beyond its tensor */
+    PTO2_TENSOR_BAD_RESHAPE = 3,   /* reshape(): other number of elements, or not contiguous */
+    PTO2_TENSOR_BAD_TRANSPOSE = 4, /* transpose(): no such dimension */
+    PTO2_TENSOR_NO_POOL = 5        /* make_tensor() outside of an orchestration */
+  };
+
+  /* A handle on a tensor or on a view of one. Copied by value; every copy of a make_tensor() handle
+   * sees the address that the runtime gives the buffer at the submit that outputs it. The first
+   * fields are those of TensorData. */
+  typedef struct Tensor
+  {
+    PTOBufferHandle buffer;
+    uint64_t start_offset;
+    uint32_t ndims;
+    DataType dtype;
+    uint64_t shapes[PTO2_TENSOR_MAX_DIMS];
+    uint64_t strides[PTO2_TENSOR_MAX_DIMS];
+    PTO2Buffer *storage; /* the runtime's record; NULL for memory the caller owns */
+    uint32_t generation; /* of the record, so that a handle that outlives its scope is refused */
+    uint32_t status;     /* PTO2_TENSOR_* */
+
+#ifdef __cplusplus
+    /* The part of this tensor with the given extents that begins at the given element. */
+    inline Tensor view (const uint64_t view_shapes[], const uint64_t view_offsets[]) const;
+    /* The same elements in row-major order under another shape; needs a contiguous tensor. */
+    inline Tensor reshape (const uint64_t new_shapes[], uint32_t new_ndims) const;
+    /* The same elements with two dimensions exchanged. */
+    inline Tensor transpose (uint32_t x, uint32_t y) const;
+    inline uint64_t numel () const;
+    inline bool is_contiguous () const;
+#endif
+  } Tensor;
+
+  typedef enum PTOParamType
+  {
+    PTO_PARAM_INPUT = 0, /* read by the task */
+    /* written by the task; allocated at submit when it has no address yet */
+    PTO_PARAM_OUTPUT = 1,
+    PTO_PARAM_INOUT = 2,           /* read, then written */
+    PTO_PARAM_OUTPUT_EXISTING = 3, /* written by the task, memory that exists already */
+    PTO_PARAM_NO_DEP = 4,          /* passed on, takes no part in dependencies */
+    PTO_PARAM_SCALAR = 5
+  } PTOParamType;
+
+  typedef struct PTOParam
+  {
+    PTOParamType type;
+    uint64_t scalar;
+    Tensor tensor; /* not initialized for a scalar */
+  } PTOParam;
+
+  enum
+  {
+    PTO2_LOG_ERROR = 0,
+    PTO2_LOG_WARN = 1,
+    PTO2_LOG_INFO = 2,
+    PTO2_LOG_DEBUG = 3
+  };
+
+  /* The calls into the runtime. New entries are appended; size tells an orchestration how many
+   * there are. */
+  typedef struct PTO2RuntimeOps
+  {
+    size_t size;
+    void (*submit_task) (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+                         int32_t n_params);
+    void (*scope_begin) (PTO2Runtime *rt, const char *file, int32_t line);
+    void (*scope_end) (PTO2Runtime *rt);
+    void (*orchestration_done) (PTO2Runtime *rt);
+    void (*init_tensor_pool) (PTO2Runtime *rt);
+    /* A record for a buffer of that many bytes in the current scope; NULL once the run has failed.
+     */
+    PTO2Buffer *(*new_buffer) (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation);
+    void (*log) (PTO2Runtime *rt, int32_t level, const char *format, ...)
+#if defined(__GNUC__)
+        __attribute__ ((format (printf, 3, 4)))
+#endif
+        ;
+  } PTO2RuntimeOps;
+
+  struct PTO2Runtime
+  {
+    const PTO2RuntimeOps *ops;
+  };
+
+/* make_tensor() has no runtime parameter: the runtime of the orchestration that runs on this
+ * thread. */
+#if defined(__GNUC__)
+  __attribute__ ((weak, visibility ("default")))
+#endif
+#ifdef __cplusplus
+  thread_local PTO2Runtime *pto2_current_runtime
+      = nullptr;
+#else
+_Thread_local PTO2Runtime *pto2_current_runtime = NULL;
+#endif
+
+  static inline void
+  pto2_rt_submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+                       int32_t n_params)
+  {
+    rt->ops->submit_task (rt, kernel_id, worker_type, params, n_params);
+  }
+
+  /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
+  static inline void
+  pto2_rt_scope_begin_at (PTO2Runtime *rt, const char *file, int32_t line)
+  {
+    rt->ops->scope_begin (rt, file, line);
+  }
+
+  static inline void
+  pto2_rt_scope_begin (PTO2Runtime *rt)
+  {
+    pto2_rt_scope_begin_at (rt, NULL, 0);
+  }
+
+  static inline void
+  pto2_rt_scope_end (PTO2Runtime *rt)
+  {
+    rt->ops->scope_end (rt);
+  }
+
+  static inline void
+  pto2_rt_orchestration_done (PTO2Runtime *rt)
+  {
+    rt->ops->orchestration_done (rt);
+  }
+
+  static inline void
+  pto2_rt_init_tensor_pool (PTO2Runtime *rt)
+  {
+    pto2_current_runtime = rt;
+    rt->ops->init_tensor_pool (rt);
+  }
+
+#define PTO2_LOG_(rt, level, ...) ((rt)->ops->log ((rt), (level), __VA_ARGS__))
+#define LOG_ERROR(rt, ...) PTO2_LOG_ (rt, PTO2_LOG_ERROR, __VA_ARGS__)
+#define LOG_WARN(rt, ...) PTO2_LOG_ (rt, PTO2_LOG_WARN, __VA_ARGS__)
+#define LOG_INFO(rt, ...) PTO2_LOG_ (rt, PTO2_LOG_INFO, __VA_ARGS__)
+#define LOG_DEBUG(rt, ...) PTO2_LOG_ (rt, PTO2_LOG_DEBUG, __VA_ARGS__)
+
+  /* Marks a handle as unusable; the first reason stays. */
+  static inline void
+  pto2_tensor_refuse (Tensor *tensor, uint32_t reason)
+  {
+    if (tensor->status == PTO2_TENSOR_OK)
+      tensor->status = reason;
+  }
+
+  /* Fills shape and row-major strides; gives the number of elements, 0 when the shape is refused.
+   */
+  static inline uint64_t
+  pto2_tensor_set_shape (Tensor *tensor, const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    uint64_t numel = 1;
+    uint64_t limit = UINT64_MAX / 8;
+
+    tensor->ndims = ndims;
+    tensor->dtype = dtype;
+    tensor->status = PTO2_TENSOR_OK;
+    if (ndims < 1 || ndims > PTO2_TENSOR_MAX_DIMS || pto_dtype_size (dtype) == 0)
+      {
+        tensor->ndims = 0;
+        tensor->status = PTO2_TENSOR_BAD_SHAPE;
+        return 0;
+      }
+    for (uint32_t i = ndims; i-- > 0;)
+      {
+        tensor->shapes[i] = shapes[i];
+        tensor->strides[i] = numel;
+        if (shapes[i] == 0 || numel > limit / shapes[i])
+          {
+            tensor->status = PTO2_TENSOR_BAD_SHAPE;
+            return 0;
+          }
+        numel *= shapes[i];
+      }
+    return numel;
+  }
+
+  static inline uint64_t
+  pto2_tensor_numel (const Tensor *tensor)
+  {
+    uint64_t numel = tensor->ndims > 0 ? 1 : 0;
+
+    for (uint32_t i = 0; i < tensor->ndims; i++)
+      numel *= tensor->shapes[i];
+    return numel;
+  }
+
+  static inline bool
+  pto2_tensor_is_contiguous (const Tensor *tensor)
+  {
+    uint64_t expected = 1;
+
+    for (uint32_t i = tensor->ndims; i-- > 0;)
+      {
+        if (tensor->shapes[i] != 1 && tensor->strides[i] != expected)
+          return false;
+        expected *= tensor->shapes[i];
+      }
+    return true;
+  }
+
+  /* A tensor over device memory that the caller owns. */
+  static inline Tensor
+  make_tensor_external (void *ptr, const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    Tensor tensor;
+    uint64_t numel;
+
+    memset (&tensor, 0, sizeof tensor);
+    numel = pto2_tensor_set_shape (&tensor, shapes, ndims, dtype);
+    tensor.buffer.addr = (uint64_t) (uintptr_t) ptr;
+    tensor.buffer.size = numel * pto_dtype_size (dtype);
+    return tensor;
+  }
+
+  /* A tensor whose memory the runtime allocates at the submit that outputs it. It lives until the
+   * scope it was made in has ended and its last consumer is done. */
+  static inline Tensor
+  make_tensor (const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    Tensor tensor = make_tensor_external (NULL, shapes, ndims, dtype);
+    PTO2Runtime *rt = pto2_current_runtime;
+
+    if (tensor.status != PTO2_TENSOR_OK)
+      return tensor;
+    if (rt == NULL)
+      {
+        tensor.status = PTO2_TENSOR_NO_POOL;
+        return tensor;
+      }
+    tensor.storage = rt->ops->new_buffer (rt, tensor.buffer.size, &tensor.generation);
+    return tensor;
+  }
+
+  static inline Tensor
+  pto2_tensor_view (const Tensor *tensor, const uint64_t shapes[], const uint64_t offsets[])
+  {
+    Tensor view = *tensor;
+
+    for (uint32_t i = 0; i < tensor->ndims; i++)
+      {
+        if (shapes[i] == 0 || offsets[i] > tensor->shapes[i]
+            || shapes[i] > tensor->shapes[i] - offsets[i])
+          pto2_tensor_refuse (&view, PTO2_TENSOR_OUT_OF_BOUNDS);
+        view.shapes[i] = shapes[i];
+        view.start_offset += offsets[i] * tensor->strides[i];
+      }
+    return view;
+  }
+
+  static inline Tensor
+  pto2_tensor_reshape (const Tensor *tensor, const uint64_t shapes[], uint32_t ndims)
+  {
+    Tensor view = *tensor;
+    uint64_t numel;
+
+    if (tensor->status != PTO2_TENSOR_OK)
+      return view;
+    numel = pto2_tensor_set_shape (&view, shapes, ndims, tensor->dtype);
+    if (numel != pto2_tensor_numel (tensor) || !pto2_tensor_is_contiguous (tensor))
+      view.status = PTO2_TENSOR_BAD_RESHAPE;
+    return view;
+  }
+
+  static inline Tensor
+  pto2_tensor_transpose (const Tensor *tensor, uint32_t x, uint32_t y)
+  {
+    Tensor view = *tensor;
+
+    if (x >= tensor->ndims || y >= tensor->ndims)
+      {
+        pto2_tensor_refuse (&view, PTO2_TENSOR_BAD_TRANSPOSE);
+        return view;
+      }
+    view.shapes[x] = tensor->shapes[y];
+    view.shapes[y] = tensor->shapes[x];
+    view.strides[x] = tensor->strides[y];
+    view.strides[y] = tensor->strides[x];
+    return view;
+  }
+
+  static inline PTOParam
+  pto2_make_param (PTOParamType type, const Tensor *tensor)
+  {
+    PTOParam param;
+
+    param.type = type;
+    param.scalar = 0;
+    param.tensor = *tensor;
+    return param;
+  }
+
+  static inline PTOParam
+  make_scalar_param (uint64_t value)
+  {
+    PTOParam param;
+
+    param.type = PTO_PARAM_SCALAR;
+    param.scalar = value;
+    return param;
+  }
+
+  /* The C form of the scope: leaves the scope however its block is left. */
+  typedef struct PTO2ScopeGuard
+  {
+    PTO2Runtime *rt;
+  } PTO2ScopeGuard;
+
+  static inline PTO2ScopeGuard
+  pto2_scope_guard_begin (PTO2Runtime *rt, const char *file, int32_t line)
+  {
+    PTO2ScopeGuard guard = { rt };
+
+    pto2_rt_scope_begin_at (rt, file, line);
+    return guard;
+  }
+
+  static inline void
+  pto2_scope_guard_end (PTO2ScopeGuard *guard)
+  {
+    if (guard->rt != NULL)
+      pto2_rt_scope_end (guard->rt);
+    guard->rt = NULL;
+  }
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+inline Tensor
+Tensor::view (const uint64_t view_shapes[], const uint64_t view_offsets[]) const
+{
+  return pto2_tensor_view (this, view_shapes, view_offsets);
+}
+
+inline Tensor
+Tensor::reshape (const uint64_t new_shapes[], uint32_t new_ndims) const
+{
+  return pto2_tensor_reshape (this, new_shapes, new_ndims);
+}
+
+inline Tensor
+Tensor::transpose (uint32_t x, uint32_t y) const
+{
+  return pto2_tensor_transpose (this, x, y);
+}
+
+inline uint64_t
+Tensor::numel () const
+{
+  return pto2_tensor_numel (this);
+}
+
+inline bool
+Tensor::is_contiguous () const
+{
+  return pto2_tensor_is_contiguous (this);
+}
+
+static inline PTOParam
+make_input_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_INPUT, &tensor);
+}
+
+static inline PTOParam
+make_output_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
+}
+
+static inline PTOParam
+make_inout_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_INOUT, &tensor);
+}
+
+static inline PTOParam
+make_output_existing_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, &tensor);
+}
+
+static inline PTOParam
+make_no_dep_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
+}
+
+class PTO2Scope
+{
+public:
+  explicit PTO2Scope (PTO2Runtime *rt, const char *file = nullptr, int32_t line = 0) : rt_ (rt)
+  {
+    pto2_rt_scope_begin_at (rt_, file, line);
+  }
+  ~PTO2Scope () { pto2_rt_scope_end (rt_); }
+  PTO2Scope (const PTO2Scope &) = delete;
+  PTO2Scope &operator= (const PTO2Scope &) = delete;
+  explicit operator bool () const { return true; }
+
+private:
+  PTO2Runtime *rt_;
+};
+
+/* A name of its own for every scope, so that nested ones do not shadow each other. */
+#define PTO2_JOIN_(a, b) a##b
+#define PTO2_SCOPE_AT_(rt, guard) if (PTO2Scope guard{ (rt), __FILE__, __LINE__ }; true)
+#define PTO2_SCOPE_NAMED_(rt, number) PTO2_SCOPE_AT_ (rt, PTO2_JOIN_ (pto2_scope_, number))
+#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (rt, __COUNTER__)
+
+#else /* C */
+
+static inline PTOParam
+make_input_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_INPUT, &tensor);
+}
+
+static inline PTOParam
+make_output_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
+}
+
+static inline PTOParam
+make_inout_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_INOUT, &tensor);
+}
+
+static inline PTOParam
+make_output_existing_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, &tensor);
+}
+
+static inline PTOParam
+make_no_dep_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
+}
+
+/* A name of its own for every scope, so that nested ones do not shadow each other. */
+#define PTO2_JOIN_(a, b) a##b
+#define PTO2_SCOPE_AT_(rt, guard)                                            \
+  for (PTO2ScopeGuard guard __attribute__ ((cleanup (pto2_scope_guard_end))) \
+       = pto2_scope_guard_begin ((rt), __FILE__, __LINE__);                  \
+       guard.rt != NULL; pto2_scope_guard_end (&guard))
+#define PTO2_SCOPE_NAMED_(rt, number) PTO2_SCOPE_AT_ (rt, PTO2_JOIN_ (pto2_scope_, number))
+#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (rt, __COUNTER__)
+
+#endif

@@ -1,0 +1,88 @@
+/* tensor.h: what a kernel sees of its tensors.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A kernel is `extern "C" void kernel_entry(int64_t *args)`. A tensor argument arrives as a pointer
+ * to TensorData, a scalar argument arrives by value in its 64 bits. Valid C17 and C++17; depends on
+ * nothing else. Source: seed 000 section 11.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Address-space and function qualifiers of the device compiler mean nothing on a host. */
+#ifndef __gm__
+#define __gm__
+#endif
+#ifndef __aicore__
+#define __aicore__
+#endif
+
+/* The most dimensions a tensor has. */
+#define PTO2_TENSOR_MAX_DIMS 5
+
+enum
+{
+  PTO_DTYPE_FLOAT32 = 0,
+  PTO_DTYPE_FLOAT16 = 1,
+  PTO_DTYPE_BFLOAT16 = 2,
+  PTO_DTYPE_INT8 = 3,
+  PTO_DTYPE_INT16 = 4,
+  PTO_DTYPE_INT32 = 5,
+  PTO_DTYPE_INT64 = 6,
+  PTO_DTYPE_UINT8 = 7,
+  PTO_DTYPE_UINT16 = 8,
+  PTO_DTYPE_UINT32 = 9,
+  PTO_DTYPE_UINT64 = 10,
+  PTO_DTYPE_BOOL = 11,
+  PTO_DTYPE_COUNT = 12
+};
+
+#ifdef __cplusplus
+enum class DataType : uint32_t
+{
+  FLOAT32 = PTO_DTYPE_FLOAT32,
+  FLOAT16 = PTO_DTYPE_FLOAT16,
+  BFLOAT16 = PTO_DTYPE_BFLOAT16,
+  INT8 = PTO_DTYPE_INT8,
+  INT16 = PTO_DTYPE_INT16,
+  INT32 = PTO_DTYPE_INT32,
+  INT64 = PTO_DTYPE_INT64,
+  UINT8 = PTO_DTYPE_UINT8,
+  UINT16 = PTO_DTYPE_UINT16,
+  UINT32 = PTO_DTYPE_UINT32,
+  UINT64 = PTO_DTYPE_UINT64,
+  BOOL = PTO_DTYPE_BOOL
+};
+#else
+typedef uint32_t DataType;
+#endif
+
+/* Size of one element in bytes; 0 for an unknown type. */
+static inline uint32_t
+pto_dtype_size (DataType dtype)
+{
+  static const uint8_t sizes[PTO_DTYPE_COUNT] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1 };
+  return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
+}
+
+/* A piece of device memory: address and size, both in bytes. */
+typedef struct PTOBufferHandle
+{
+  uint64_t addr;
+  uint64_t size;
+} PTOBufferHandle;
+
+/* A tensor as a kernel sees it. Element (i0, i1, ...) is at
+ * buffer.addr + (start_offset + i0 * strides[0] + i1 * strides[1] + ...) * element size. */
+typedef struct TensorData
+{
+  PTOBufferHandle buffer;
+  uint64_t start_offset; /* in elements, from buffer.addr */
+  uint32_t ndims;        /* 1 to 5 */
+  DataType dtype;
+  uint64_t shapes[PTO2_TENSOR_MAX_DIMS];
+  uint64_t strides[PTO2_TENSOR_MAX_DIMS]; /* in elements */
+} TensorData;

@@ -1,0 +1,208 @@
+/* deadlock.c: how is it told that a run can not go on, and what would have been enough?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The submitter proves it (engine.c: the oldest task of a full ring is held by a scope that only
+ * the submitter can end) and goes on with submits that only count; at the end of the run this file
+ * writes the final words.
+ */
+#include "engine-private.h"
+
+#include "../exec/pto_atomic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *
+state_name (enum pto_task_state state)
+{
+  static const char *const names[] = {
+    "free", "waiting for its producers", "ready", "running", "complete", "failed", "consumed"
+  };
+
+  return names[state];
+}
+
+/* The submitter needs room in a ring whose oldest task is held by a scope that only the submitter
+ * can end: nobody will ever make room. Latches the error; what the run would have needed is counted
+ * until its end. */
+void
+pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
+                           uint32_t need, uint32_t used)
+{
+  struct pto_ring *ring = &engine->rings[ring_index];
+  uint32_t tail = engine->tails[ring_index];
+  struct pto_slot *oldest = pto_ring_slot (ring, tail);
+  uint32_t depth = ring_index;
+
+  if (ring_index == PTO_RINGS - 1)
+    while (depth + 1 < engine->depth && (int32_t) (engine->scopes[depth + 1].first - tail) <= 0)
+      depth++;
+  engine->deadlock = what;
+  engine->deadlock_ring = ring_index;
+  engine->deadlock_need = need;
+  engine->deadlock_used = used;
+  engine->deadlock_heap = ring->heap.used;
+  engine->deadlock_storage = ring->storage.used;
+  engine->deadlock_tasks = ring->head - tail;
+  engine->deadlock_task = PTO_TASK_ID (ring_index, tail);
+  engine->deadlock_kernel = oldest->kernel;
+  engine->deadlock_state = (enum pto_task_state) pto_load_acquire (&oldest->state);
+  engine->deadlock_scope = engine->scopes[depth];
+  pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
+}
+
+static void
+describe_scope (const struct pto_engine *engine, char *text, size_t size)
+{
+  const struct pto_scope *scope = &engine->deadlock_scope;
+
+  if (scope->file != NULL)
+    {
+      const char *slash = strrchr (scope->file, '/');
+
+      snprintf (text, size, "the scope opened at %s:%d", slash != NULL ? slash + 1 : scope->file,
+                scope->line);
+    }
+  else if (engine->deadlock_ring == 0)
+    snprintf (text, size, "the outermost scope (the orchestration itself)");
+  else
+    snprintf (text, size, "a scope %u deep", engine->deadlock_ring);
+}
+
+/* The settings are those of every ring: what the one that needs most needs. */
+static uint32_t
+window_needed (const struct pto_demand *demand)
+{
+  uint64_t slots = 0;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      /* Argument storage goes with the window. A piece of it may be skipped at the wrap. */
+      uint64_t storage = demand->peak_storage[r] + demand->largest_storage[r] + STORAGE_ALIGN;
+      uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
+
+      if (demand->peak_held[r] + UINT64_C (1) > slots)
+        slots = demand->peak_held[r] + UINT64_C (1);
+      if (storage > PTO_STORAGE_MIN && for_storage > slots)
+        slots = for_storage;
+    }
+  return power_of_two_at_least (slots);
+}
+
+static uint64_t
+heap_needed (const struct pto_demand *demand)
+{
+  uint64_t bytes = 0;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      /* Where several outputs are held, up to one of them may be skipped at the turn. */
+      uint64_t one
+          = demand->peak_heap[r] > demand->largest[r] ? demand->largest[r] + PTO_HEAP_ALIGN : 0;
+
+      if (demand->peak_heap[r] + one > bytes)
+        bytes = demand->peak_heap[r] + one;
+    }
+  return align_up (bytes, 65536);
+}
+
+/* The final words, once the orchestration has been counted to its end. */
+void
+pto_engine_report_deadlock (struct pto_engine *engine)
+{
+  uint32_t r = engine->deadlock_ring;
+  const struct pto_ring *ring = &engine->rings[r];
+  const struct pto_demand *demand = &engine->demand;
+  char scope[160];
+  char oldest[160];
+  char *text = engine->report.message;
+  size_t size = sizeof engine->report.message;
+
+  describe_scope (engine, scope, sizeof scope);
+  snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s; only that scope's end can free it.",
+            PTO_TASK_LOCAL (engine->deadlock_task),
+            pto_engine_kernel_name (engine, engine->deadlock_kernel),
+            state_name (engine->deadlock_state));
+  switch (engine->deadlock)
+    {
+    case PTO_STATUS_TASK_RING:
+      {
+        uint32_t window = window_needed (demand);
+
+        if (engine->deadlock_tasks == ring->window - 1)
+          snprintf (
+              text, size,
+              "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) are held by %s, which is still open. "
+              "%s Set task-window to %u or more (this run holds at most %u tasks in that ring at one time).",
+              r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock_task),
+              PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope, oldest,
+              window, demand->peak_held[r]);
+        else
+          snprintf (text, size,
+                    "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
+                    " bytes for the arguments of its tasks (window %u, "
+                    "tasks %u to %u) are held by %s, which is still open. "
+                    "%s Set task-window to %u or more (this run holds at most %" PRIu64
+                    " bytes of arguments in that ring at one time).",
+                    r, engine->deadlock_storage, ring->storage.size, ring->window,
+                    PTO_TASK_LOCAL (engine->deadlock_task),
+                    PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope,
+                    oldest, window, demand->peak_storage[r]);
+        break;
+      }
+    case PTO_STATUS_HEAP_RING:
+      if (engine->oversized > 0)
+        snprintf (text, size,
+                  "task %" PRIu64 " needs %" PRIu64
+                  " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
+                  " or more (this run holds at most %" PRIu64 " bytes in that ring at one time)",
+                  engine->submitted, engine->oversized, r, ring->heap.size, heap_needed (demand),
+                  demand->peak_heap[r]);
+      else
+        snprintf (text, size,
+                  "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64
+                  " bytes are held by %s, which is still open. %s "
+                  "Set heap to %" PRIu64 " or more (this run holds at most %" PRIu64
+                  " bytes in that ring at one time).",
+                  r, engine->deadlock_heap, ring->heap.size, scope, oldest, heap_needed (demand),
+                  demand->peak_heap[r]);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      {
+        /* Edges of tasks not yet submitted are not known. Four times as many a task as so far:
+         * later tasks have more to depend on, and a pool that is not used costs nothing. */
+        uint64_t edges = (uint64_t) engine->deadlock_used + engine->deadlock_need;
+        uint64_t tasks = engine->deadlock_tasks > 0 ? engine->deadlock_tasks : 1;
+        uint64_t all = 4 * (edges * (demand->peak_held[r] + 1) + tasks - 1) / tasks;
+
+        snprintf (
+            text, size,
+            "deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and %s is still open. "
+            "%s Set dep-pool to %u or more.",
+            r, engine->deadlock_used, ring->edge_pool, engine->deadlock_need, scope, oldest,
+            power_of_two_at_least (all + engine->deadlock_need > ring->edge_pool
+                                       ? all + engine->deadlock_need
+                                       : (uint64_t) ring->edge_pool + 1));
+        break;
+      }
+    default:
+      {
+        uint64_t total = 0;
+        uint64_t tasks = engine->submitted > 0 ? engine->submitted : 1;
+
+        for (uint32_t i = 0; i < PTO_RINGS; i++)
+          total += demand->peak_held[i];
+        snprintf (
+            text, size,
+            "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
+            "open scope (%s). %s Set map-pool to %u or more.",
+            engine->deadlock_used, pto_map_capacity (engine->map), engine->deadlock_need, scope,
+            oldest,
+            power_of_two_at_least (2 * (engine->deadlock_used + engine->deadlock_need)
+                                   * (total + tasks) / tasks));
+        break;
+      }
+    }
+}

@@ -1,0 +1,252 @@
+/* engine.h: how does a submitted task become a finished one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One engine serves every level. One thread, the submitter, calls pto_engine_*: it takes slots and
+ * memory, finds dependencies, wires them, opens and closes scopes, retires what is done. Schedulers
+ * (scheduler.h) take ready tasks to endpoints and complete them. The two sides share slots
+ * (ring.h), the ready queues and the words below.
+ *
+ * A task from submit to retire: the submitter takes slot + memory + edges, fills them, pushes one
+ * edge on the fan-out list of every producer, and drops its own count of fan-in. Whoever brings
+ * fan-in to 0 (the submitter, or the scheduler that completes the last producer) pushes the slot on
+ * the ready queue. A scheduler pops it, hands it to an endpoint, learns of its end, closes its
+ * fan-out list, counts down its consumers, releases what it retained and stores COMPLETED last. The
+ * submitter retires it when its ring's tail gets there.
+ */
+#pragma once
+
+#include "../exec/pto_exec.h"
+#include "ready-queue.h"
+#include "ring.h"
+#include "status.h"
+#include "trace.h"
+
+#define PTO_SCOPE_MAX 64u
+#define PTO_QUEUES_MAX 4u
+#define PTO_SHARDS_MAX 16u
+#define PTO_ARGS_MAX 128u
+#define PTO_HEAP_ALIGN 1024u
+#define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
+
+struct pto_scheduler;
+
+struct pto_engine_config
+{
+  struct pto_ring_config ring; /* of each of the four */
+  uint32_t map_pool;
+  uint32_t hazards;  /* PTO_HAZARD_* */
+  uint32_t n_queues; /* kinds of endpoints */
+  uint32_t n_shards; /* of every ready queue */
+  uint32_t n_schedulers;
+  uint32_t guard_bytes; /* behind every output made by the runtime; 0 or a multiple of 8 */
+  uint64_t timeout_ns;  /* without global progress */
+  const char *const *queue_names;
+  /* For messages; never NULL. */
+  const char *(*kernel_name) (void *data, uint32_t kernel);
+  void *kernel_name_data;
+  /* det: virtual time of a submit */
+  uint32_t submit_cost;
+  uint32_t argument_cost;
+};
+
+/* The runtime's record of a buffer that it allocates itself. */
+struct PTO2Buffer
+{
+  uint64_t addr; /* 0 until the submit that outputs it */
+  uint64_t bytes;
+  pto_task_id creator;
+  uint32_t generation; /* changes when the scope that made the record ends */
+  struct pto_space space;
+};
+
+struct pto_scope
+{
+  uint32_t n_tasks;    /* submitted in it; of inner scopes those that it keeps in the shared ring */
+  uint64_t heap_bytes; /* of their outputs */
+  uint64_t storage_bytes; /* of their arguments */
+  uint32_t first;         /* head of its ring when it was opened */
+  uint32_t buffers;       /* records in use when it was opened */
+  const char *file;
+  int32_t line;
+};
+
+/* What a run would have needed. Counted on after a deadlock, while the orchestration goes on with
+ * calls that do nothing else, so that the report can name a setting that passes. */
+struct pto_demand
+{
+  uint32_t held[PTO_RINGS]; /* tasks held by open scopes now */
+  uint32_t peak_held[PTO_RINGS];
+  uint64_t heap[PTO_RINGS];
+  uint64_t peak_heap[PTO_RINGS];
+  uint64_t largest[PTO_RINGS]; /* one allocation */
+  uint64_t storage[PTO_RINGS]; /* arguments */
+  uint64_t peak_storage[PTO_RINGS];
+  uint64_t largest_storage[PTO_RINGS];
+};
+
+struct pto_engine_stats
+{
+  uint64_t tasks;
+  uint64_t edges;
+  uint64_t recycled;
+  uint64_t peak_live;
+  uint64_t stalls;
+  uint64_t ring_tasks[PTO_RINGS];
+};
+
+struct pto_engine
+{
+  struct pto_exec *exec;
+  struct pto_engine_config config;
+  struct pto_ring rings[PTO_RINGS];
+  uint32_t tails[PTO_RINGS]; /* the submitter's; the map reads them */
+  struct pto_map *map;
+  struct pto_ready_queue ready[PTO_QUEUES_MAX][PTO_SHARDS_MAX];
+  struct pto_scheduler *schedulers[PTO_MAX_DOMAINS];
+
+  /* --- the submitter's --- */
+  alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
+  uint32_t depth;             /* open scopes; 0 = no run */
+  struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
+  pto_task_id poisoned_by;    /* by one of them: the current submit */
+  struct pto_deps deps;
+  struct pto_space *spaces[PTO_ARGS_MAX]; /* of the current submit's tensors */
+  uint64_t submitted;
+  uint64_t serial;  /* of submits, over all runs */
+  uint32_t unswept; /* submits since the tails were last moved */
+  uint32_t next_shard;
+  uint32_t live; /* tasks not retired, all rings */
+  struct pto_engine_stats stats;
+  struct pto_demand demand;
+  struct PTO2Buffer **buffer_chunks;
+  uint32_t n_buffer_chunks;
+  uint32_t n_buffers;
+  struct pto_trace_buffer *trace; /* NULL: off */
+  uint64_t time_base;             /* of trace records */
+  bool (*cancelled) (void *data);
+  void *cancelled_data;
+  /* After a deadlock: submits only count. What was full, where, and who held it. */
+  enum pto_status deadlock;
+  uint64_t oversized; /* bytes of one task's outputs that exceed the ring; 0: a deadlock proper */
+  uint32_t deadlock_ring;
+  uint32_t deadlock_need; /* edges or nodes that the submit wanted */
+  uint32_t deadlock_used;
+  uint64_t deadlock_heap; /* bytes in use by then */
+  uint64_t deadlock_storage;
+  uint32_t deadlock_tasks; /* held in that ring by then */
+  pto_task_id deadlock_task;
+  uint32_t deadlock_kernel;
+  enum pto_task_state deadlock_state;
+  struct pto_scope deadlock_scope;
+
+  /* --- first fatal error ---
+   * fatal: 0, or an enum pto_status. W: anybody by compare-exchange, under report_lock the message
+   * is written before the release store; R: everybody (acquire). */
+  alignas (64) _Atomic uint32_t fatal;
+  _Atomic uint32_t report_lock;
+  struct pto_report report;
+
+  /* --- what schedulers tell the submitter --- */
+  /* Set by the submitter before it parks, read by schedulers after a batch of completions: a fence
+   * on both sides (pto_engine_wait(), pto_engine_tell_submitter()). */
+  alignas (64) _Atomic uint32_t waiting;
+  _Atomic (struct pto_slot *) wait_slot; /* one task completed and released ... */
+  _Atomic uint32_t wait_taken;
+  _Atomic uint64_t wait_total; /* ... or, when it is NULL, so many tasks completed */
+  struct pto_word progress;
+
+  /* --- who has an idle endpoint and nothing to do ---
+   * For each ready queue a bit a scheduler. Set by the scheduler before it looks at the queue a
+   * last time and parks; cleared by whoever pushes and rings its bell (fences in pto_engine_ring()
+   * and pto_scheduler_main()). A bit may be of the past: who is rung in vain rings the next. */
+  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX];
+  _Atomic uint32_t turn; /* which of them is rung first */
+  /* Schedulers that look at the queues again and again before they announce hunger: they need no
+   * ring. W: those schedulers (seq_cst); R: pto_engine_ring() after its fence. Who stops looking
+   * says so here first, announces its hunger and then looks once more, so nothing is missed. */
+  alignas (64) _Atomic uint32_t lingering;
+};
+
+/* One submit. Parameters as an orchestration gives them. */
+struct pto_submit
+{
+  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
+  uint32_t queue;
+  PTOParam *params; /* addresses are filled in */
+  uint32_t n_params;
+};
+
+/* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
+enum pto_status pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
+                                 const struct pto_engine_config *config, struct pto_report *report);
+void pto_engine_destroy (struct pto_engine *engine);
+
+/* --- submitter --- */
+
+/* A run begins: rings and map are empty, the outermost scope is open. */
+void pto_engine_begin (struct pto_engine *engine);
+/* Ends open scopes, waits until every task is done, gives the first error (also copied into
+ * report). When not every task could be ended the engine is lost: pto_engine_is_lost(). */
+enum pto_status pto_engine_end (struct pto_engine *engine, struct pto_report *report);
+/* Nothing happens once the run has failed. */
+void pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+void pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line);
+void pto_engine_scope_end (struct pto_engine *engine);
+/* A record in the innermost scope; NULL when there is no memory. */
+struct PTO2Buffer *pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes,
+                                          uint32_t *generation);
+
+/* --- anybody --- */
+
+/* Latches the first fatal error. */
+void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+static inline bool
+pto_engine_has_failed (struct pto_engine *engine)
+{
+  return atomic_load_explicit (&engine->fatal, memory_order_acquire) != 0;
+}
+
+/* Tasks completed so far in this run, by all schedulers; a progress mark. */
+uint64_t pto_engine_completed (const struct pto_engine *engine);
+static inline bool
+pto_engine_is_lost (const struct pto_engine *engine)
+{
+  return pto_engine_completed (engine) < engine->submitted;
+}
+
+/* State of a task by id, derived from slot and tail. */
+enum pto_task_state pto_engine_task_state (const struct pto_engine *engine, pto_task_id id);
+
+/* --- schedulers --- */
+
+static inline struct pto_slot *
+pto_engine_slot (const struct pto_engine *engine, pto_slot_ref ref)
+{
+  return &engine->rings[ref >> PTO_SLOT_RING_SHIFT].slots[ref & ((1u << PTO_SLOT_RING_SHIFT) - 1)];
+}
+
+static inline struct pto_edge *
+pto_engine_edge (const struct pto_engine *engine, uint32_t ref)
+{
+  return &engine->rings[(ref - 1) >> PTO_EDGE_RING_SHIFT]
+              .edges[(ref - 1) & ((1u << PTO_EDGE_RING_SHIFT) - 1)];
+}
+
+static inline pto_slot_ref
+pto_engine_slot_ref (const struct pto_engine *engine, const struct pto_slot *slot)
+{
+  uint32_t ring = PTO_TASK_RING (slot->id);
+
+  return PTO_SLOT_REF (ring, PTO_TASK_LOCAL (slot->id) & engine->rings[ring].mask);
+}
+
+/* A task has no producer left: on the queue with it. shard: where, modulo their number. */
+void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
+/* Own shard first, then the others. NULL: nothing. */
+struct pto_slot *pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard);
+/* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
+void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
+/* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */
+void pto_engine_tell_submitter (struct pto_engine *engine);

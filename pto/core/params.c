@@ -1,0 +1,275 @@
+/* params.c: the knobs of a worker, by name.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "params.h"
+
+#include "../exec/pto_exec.h"
+#include "tensor_map.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind
+{
+  KIND_COUNT,
+  KIND_SIZE,
+  KIND_POWER_OF_TWO,
+  KIND_CHOICE,
+  KIND_HAZARDS,
+  KIND_BOOLEAN
+};
+
+struct description
+{
+  const char *name;
+  const char *variable;
+  enum kind kind;
+  uint64_t fallback;
+  uint64_t min;
+  uint64_t max;
+  const char *text;
+};
+
+static const char *const backends[] = { "par", "det", "threads" };
+
+#define GIB (UINT64_C (1) << 30)
+
+static const struct description descriptions[PTO_N_PARAMETERS] = {
+  [PTO_PARAMETER_BACKEND]
+  = { "backend", "PTO_BACKEND", KIND_CHOICE, PTO_BACKEND_PAR, 0, 2,
+      "par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core" },
+  [PTO_PARAMETER_SEED]
+  = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, "seed of the det back end's choices" },
+  [PTO_PARAMETER_TASK_WINDOW]
+  = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, 1u << 24,
+      "slots of each task ring, all but one usable; a power of two" },
+  [PTO_PARAMETER_HEAP] = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
+                           "bytes of each ring for outputs that the runtime allocates" },
+  [PTO_PARAMETER_DEP_POOL]
+  = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, 65536, 16, 1u << 28,
+      "dependencies of the live tasks of each ring; rounded up to a power of two" },
+  [PTO_PARAMETER_MAP_POOL] = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16,
+                               1u << 28, "nodes of the TensorMap: live regions and their readers" },
+  [PTO_PARAMETER_HAZARDS]
+  = { "hazards", "PTO_HAZARDS", KIND_HAZARDS, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR, 0,
+      7, "which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges" },
+  [PTO_PARAMETER_READY_SHARDS] = { "ready-queue-shards", "PTO2_READY_QUEUE_SHARDS", KIND_COUNT, 1,
+                                   1, 16, "ready queues of each core type" },
+  [PTO_PARAMETER_AICPU_THREADS] = { "aicpu-threads", "PTO_AICPU_THREADS", KIND_COUNT, 0, 0, 64,
+                                    "scheduler threads + 1 orchestrator; 0 = the platform's" },
+  [PTO_PARAMETER_CLUSTERS] = { "clusters", "PTO_CLUSTERS", KIND_COUNT, 0, 0, 1024,
+                               "clusters of the simulated chip; 0 = the platform's" },
+  [PTO_PARAMETER_CARRIERS]
+  = { "carriers", "PTO_CARRIERS", KIND_COUNT, 0, 0, 256,
+      "par: threads beside the caller's; 0 = one less than there are CPUs, at least one" },
+  [PTO_PARAMETER_TIMEOUT] = { "timeout", "PTO_TIMEOUT", KIND_COUNT, 10000, 1, 86400000,
+                              "milliseconds without any task finishing before a run is given up" },
+  [PTO_PARAMETER_STACK]
+  = { "stack", "PTO_STACK", KIND_SIZE, 1u << 20, 16384, GIB, "bytes of a core's stack" },
+  [PTO_PARAMETER_GUARD]
+  = { "guard", "PTO_GUARD", KIND_SIZE, 64, 0, 4096,
+      "bytes behind every allocated output that are checked for stray writes; 0 = none" },
+  [PTO_PARAMETER_TRACE]
+  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core did" },
+  [PTO_PARAMETER_TRACE_RECORDS]
+  = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, 1u << 20, 16, 1u << 28,
+      "records that each core and control thread may make" },
+  [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, 0, 0, 1,
+                                  "time every kernel, for the busy times of the statistics" },
+};
+
+const char *
+pto_param_name (enum pto_param param)
+{
+  return descriptions[param].name;
+}
+
+const char *
+pto_param_variable (enum pto_param param)
+{
+  return descriptions[param].variable;
+}
+
+const char *
+pto_param_description (enum pto_param param)
+{
+  return descriptions[param].text;
+}
+
+void
+pto_params_init (struct pto_params *params)
+{
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    params->values[i] = descriptions[i].fallback;
+}
+
+static enum pto_status
+refuse (struct pto_report *report, const char *as, const char *value, const char *expected)
+{
+  return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "%s: \"%s\" is not %s", as, value,
+                         expected);
+}
+
+static enum pto_status
+refuse_range (struct pto_report *report, const char *as, const char *value,
+              const struct description *d)
+{
+  return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                         "%s: \"%s\" is not a %s from %" PRIu64 " to %" PRIu64, as, value,
+                         d->kind == KIND_POWER_OF_TWO ? "power of two"
+                         : d->kind == KIND_SIZE       ? "size"
+                                                      : "number",
+                         d->min, d->max);
+}
+
+static bool
+parse_number (const char *text, bool suffixes, uint64_t *value)
+{
+  char *end;
+  uint64_t unit = 1;
+
+  if (!isdigit ((unsigned char) text[0]))
+    return false;
+  errno = 0;
+  *value = strtoull (text, &end, 10);
+  if (errno != 0)
+    return false;
+  if (suffixes && *end != '\0' && end[1] == '\0')
+    {
+      const char *units = "KMG";
+      const char *found = strchr (units, toupper ((unsigned char) *end));
+
+      if (found == NULL)
+        return false;
+      for (const char *u = units; u <= found; u++)
+        unit *= 1024;
+      end++;
+    }
+  if (*end != '\0' || *value > UINT64_MAX / unit)
+    return false;
+  *value *= unit;
+  return true;
+}
+
+static bool
+parse_hazards (const char *text, uint64_t *value)
+{
+  static const char *const names[] = { "raw", "waw", "war" };
+  static const uint32_t bits[] = { PTO_HAZARD_RAW, PTO_HAZARD_WAW, PTO_HAZARD_WAR };
+
+  *value = 0;
+  while (*text != '\0')
+    {
+      size_t length = strcspn (text, ",");
+      bool known = false;
+
+      for (int i = 0; i < 3; i++)
+        if (length == 3 && strncmp (text, names[i], 3) == 0)
+          {
+            *value |= bits[i];
+            known = true;
+          }
+      if (!known)
+        return false;
+      text += length + (text[length] == ',');
+    }
+  return (*value & PTO_HAZARD_RAW) != 0;
+}
+
+/* as: what to call it in a message, the parameter's name or its variable's. */
+static enum pto_status
+set (struct pto_params *params, int index, const char *as, const char *text,
+     struct pto_report *report)
+{
+  const struct description *d = &descriptions[index];
+  uint64_t value = 0;
+
+  switch (d->kind)
+    {
+    case KIND_CHOICE:
+      while (value < 3 && strcmp (text, backends[value]) != 0)
+        value++;
+      if (value == 3)
+        return refuse (report, as, text, "par, det or threads");
+      break;
+    case KIND_HAZARDS:
+      if (!parse_hazards (text, &value))
+        return refuse (report, as, text, "a list of raw, waw, war with at least raw");
+      break;
+    case KIND_BOOLEAN:
+      if (strcmp (text, "1") == 0 || strcmp (text, "true") == 0 || strcmp (text, "yes") == 0)
+        value = 1;
+      else if (strcmp (text, "0") != 0 && strcmp (text, "false") != 0 && strcmp (text, "no") != 0)
+        return refuse (report, as, text, "0 or 1");
+      break;
+    case KIND_COUNT:
+    case KIND_SIZE:
+    case KIND_POWER_OF_TWO:
+      if (!parse_number (text, d->kind != KIND_COUNT || index != PTO_PARAMETER_SEED, &value)
+          || value < d->min || value > d->max)
+        return refuse_range (report, as, text, d);
+      if (d->kind == KIND_POWER_OF_TWO && (value & (value - 1)) != 0)
+        return refuse_range (report, as, text, d);
+      if (index == PTO_PARAMETER_GUARD && value % 8 != 0)
+        return refuse (report, as, text, "a multiple of 8");
+      if (index == PTO_PARAMETER_AICPU_THREADS && value == 1)
+        return refuse (report, as, text, "0 or at least 2 (a scheduler and the orchestrator)");
+      break;
+    }
+  params->values[index] = value;
+  return PTO_OK;
+}
+
+enum pto_status
+pto_params_set (struct pto_params *params, const char *name, const char *value,
+                struct pto_report *report)
+{
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    if (strcmp (descriptions[i].name, name) == 0)
+      return set (params, i, name, value, report);
+  return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                         "there is no parameter \"%s\" (pto info lists them)", name);
+}
+
+bool
+pto_params_get (const struct pto_params *params, const char *name, char *text, size_t size)
+{
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    {
+      uint64_t value = params->values[i];
+
+      if (strcmp (descriptions[i].name, name) != 0)
+        continue;
+      if (descriptions[i].kind == KIND_CHOICE)
+        snprintf (text, size, "%s", backends[value]);
+      else if (descriptions[i].kind == KIND_HAZARDS)
+        snprintf (text, size, "raw%s%s", (value & PTO_HAZARD_WAW) != 0 ? ",waw" : "",
+                  (value & PTO_HAZARD_WAR) != 0 ? ",war" : "");
+      else
+        snprintf (text, size, "%" PRIu64, value);
+      return true;
+    }
+  return false;
+}
+
+enum pto_status
+pto_params_from_environment (struct pto_params *params, struct pto_report *report)
+{
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    {
+      const char *value = getenv (descriptions[i].variable);
+      enum pto_status status;
+
+      if (value == NULL)
+        continue;
+      status = set (params, i, descriptions[i].variable, value, report);
+      if (status != PTO_OK)
+        return status;
+    }
+  return PTO_OK;
+}

@@ -1,0 +1,55 @@
+/* params.h: the knobs of a worker, by name.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pto_param
+{
+  PTO_PARAMETER_BACKEND,       /* par | det | threads (enum pto_backend) */
+  PTO_PARAMETER_SEED,          /* of the det back end */
+  PTO_PARAMETER_TASK_WINDOW,   /* slots of each task ring; power of two, >= 4 */
+  PTO_PARAMETER_HEAP,          /* bytes of each heap ring; >= 1024 */
+  PTO_PARAMETER_DEP_POOL,      /* edges of each dependency pool; >= 16 */
+  PTO_PARAMETER_MAP_POOL,      /* nodes of the TensorMap; >= 16 */
+  PTO_PARAMETER_HAZARDS,       /* "raw,waw,war" (PTO_HAZARD_* bits) */
+  PTO_PARAMETER_READY_SHARDS,  /* ready queue shards per core type */
+  PTO_PARAMETER_AICPU_THREADS, /* schedulers + 1 orchestrator; 0 = the platform's */
+  PTO_PARAMETER_CLUSTERS,      /* 0 = the platform's */
+  PTO_PARAMETER_CARRIERS,      /* par: threads beside the caller; 0 = CPUs - 1 */
+  PTO_PARAMETER_TIMEOUT,       /* ms without any progress before a run is given up */
+  PTO_PARAMETER_STACK,         /* bytes of a core's stack */
+  /* bytes behind every output that a kernel must not write; 0 = unguarded */
+  PTO_PARAMETER_GUARD,
+  PTO_PARAMETER_TRACE,         /* record the run */
+  PTO_PARAMETER_TRACE_RECORDS, /* capacity of one trace buffer */
+  PTO_PARAMETER_UTILIZATION,   /* time every kernel, for the busy times of the statistics */
+  PTO_N_PARAMETERS
+};
+
+struct pto_params
+{
+  uint64_t values[PTO_N_PARAMETERS];
+};
+
+void pto_params_init (struct pto_params *params);
+/* Takes the seeds' environment variables (PTO2_RING_TASK_WINDOW, ...) and PTO_<NAME>. A bad value
+ * is an error. */
+enum pto_status pto_params_from_environment (struct pto_params *params, struct pto_report *report);
+/* "task-window", "16". Sizes may end in K, M, G (powers of 1024). Names the knob and its range when
+ * refused. */
+enum pto_status pto_params_set (struct pto_params *params, const char *name, const char *value,
+                                struct pto_report *report);
+/* The value as text; false when there is no such parameter. */
+bool pto_params_get (const struct pto_params *params, const char *name, char *text, size_t size);
+/* For listings: name, environment variable (or NULL) and one line of description of parameter i <
+ * PTO_N_PARAMETERS. */
+const char *pto_param_name (enum pto_param param);
+const char *pto_param_variable (enum pto_param param);
+const char *pto_param_description (enum pto_param param);

@@ -1,0 +1,40 @@
+/* ready-queue.h: which tasks can run now?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A bounded first-in first-out queue for any number of producers and consumers, after Vyukov: every
+ * cell carries a turn that says whether it is free or filled in which lap. Zeroed memory is an
+ * empty queue: making one touches nothing.
+ */
+#pragma once
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pto_ready_cell
+{
+  /* 2 * lap = free for that lap's push, 2 * lap + 1 = filled. Release of a push pairs with the
+   * acquire of the pop, and the other way round. */
+  _Atomic uint32_t turn;
+  uint32_t item;
+};
+
+struct pto_ready_queue
+{
+  struct pto_ready_cell *cells;
+  uint32_t capacity;                  /* a power of two */
+  uint32_t shift;                     /* log2 of it */
+  alignas (64) _Atomic uint64_t head; /* next push; W: producers by compare-exchange */
+  alignas (64) _Atomic uint64_t tail; /* next pop; W: consumers by compare-exchange */
+};
+
+bool pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity);
+void pto_ready_queue_destroy (struct pto_ready_queue *queue);
+/* false: full. Never waits. */
+bool pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item);
+/* false: empty, or the oldest push is not finished yet. Never waits. */
+bool pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *item);
+/* Is there something to pop? A hint for other threads' pushes, exact for the caller's own. */
+bool pto_ready_queue_has_items (struct pto_ready_queue *queue);

@@ -1,0 +1,214 @@
+/* ring.c: where do a task's slot, its memory and its edges live, and when are they free again?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "ring.h"
+
+#include "../exec/pto_atomic.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* A circle turns early only beyond this many bytes, and beyond four times of what was ever in use
+ * at one time: a turn puts the rest of it out of reach until everything before the turn is freed.
+ */
+#define COMPACT_MIN (256u * 1024u)
+#define COMPACT_FACTOR 4u
+
+static void *
+map_memory (uint64_t bytes)
+{
+  void *memory = mmap (NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Memory of this process alone: no page cache behind it, cheaper to touch first. */
+static void *
+map_private (uint64_t bytes)
+{
+  void *memory = mmap (NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+uint64_t
+pto_ring_shared_size (const struct pto_ring_config *config)
+{
+  return sizeof (struct pto_shared_header) + (uint64_t) config->window * sizeof (struct pto_slot)
+         + ((uint64_t) config->edge_pool + 1) * sizeof (struct pto_edge);
+}
+
+bool
+pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
+{
+  memset (ring, 0, sizeof *ring);
+  ring->window = config->window;
+  ring->mask = config->window - 1;
+  ring->edge_pool = config->edge_pool;
+  ring->heap.size = config->heap;
+  ring->heap.compact_from = ring->storage.compact_from = COMPACT_MIN;
+  ring->storage.size = (uint64_t) config->window * PTO_STORAGE_PER_SLOT;
+  if (ring->storage.size < PTO_STORAGE_MIN)
+    ring->storage.size = PTO_STORAGE_MIN;
+  ring->shared_size = pto_ring_shared_size (config);
+  ring->shared = map_private (ring->shared_size);
+  ring->storage.base = map_private (ring->storage.size);
+  /* Shared, so that workers forked later see the outputs at the same addresses. */
+  ring->heap.base = map_memory (ring->heap.size);
+  if (ring->shared == NULL || ring->heap.base == NULL || ring->storage.base == NULL)
+    {
+      pto_ring_destroy (ring);
+      return false;
+    }
+  ring->slots = (struct pto_slot *) (ring->shared + 1);
+  /* Entry 0 is the list's end: a reference to it is 0. */
+  ring->edges = (struct pto_edge *) (ring->slots + config->window) + 1;
+  ring->shared->task_window_size = config->window;
+  ring->shared->dep_list_pool_size = config->edge_pool;
+  ring->shared->heap_size = config->heap;
+  return true;
+}
+
+static void
+unmap (void *memory, uint64_t bytes)
+{
+  if (memory != NULL)
+    munmap (memory, bytes);
+}
+
+void
+pto_ring_destroy (struct pto_ring *ring)
+{
+  unmap (ring->shared, ring->shared_size);
+  unmap (ring->heap.base, ring->heap.size);
+  unmap (ring->storage.base, ring->storage.size);
+  memset (ring, 0, sizeof *ring);
+}
+
+static void
+circle_reset (struct pto_circle *circle)
+{
+  circle->head = circle->tail = circle->used = circle->skipped = circle->peak = 0;
+}
+
+void
+pto_ring_reset (struct pto_ring *ring, uint32_t *tail)
+{
+  ring->head = ring->floor = *tail = 0;
+  ring->edge_head = ring->edge_tail = ring->edge_peak = 0;
+  circle_reset (&ring->heap);
+  circle_reset (&ring->storage);
+  atomic_store_explicit (&ring->shared->last_task_alive, 0, memory_order_relaxed);
+  atomic_store_explicit (&ring->shared->heap_tail, 0, memory_order_relaxed);
+  atomic_store_explicit (&ring->shared->orchestrator_done, 0, memory_order_relaxed);
+  pto_ring_publish (ring);
+}
+
+uint64_t
+pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact, uint64_t *taken)
+{
+  uint64_t offset;
+
+  *taken = 0;
+  if (bytes == 0)
+    return circle->head;
+  if (circle->used == 0)
+    circle->head = circle->tail = circle->skipped = 0;
+  if (circle->head >= circle->tail)
+    {
+      bool turn = circle->size - circle->head < bytes;
+
+      /* Well behind all that was ever in use at one time: go back to the memory that the cache
+       * still knows. */
+      if (compact && !turn && circle->head >= circle->compact_from
+          && circle->head / COMPACT_FACTOR > circle->peak + bytes)
+        turn = circle->tail > bytes;
+      if (!turn)
+        {
+          offset = circle->head;
+          circle->head += bytes;
+          *taken = bytes;
+        }
+      else if (circle->tail > bytes)
+        {
+          offset = 0;
+          *taken = circle->size - circle->head + bytes;
+          circle->turn = circle->head;
+          circle->skipped = circle->size - circle->head;
+          circle->turned = bytes;
+          circle->head = bytes;
+        }
+      else
+        return PTO_CIRCLE_FULL;
+    }
+  else if (circle->tail - circle->head > bytes)
+    {
+      offset = circle->head;
+      circle->head += bytes;
+      *taken = bytes;
+    }
+  else
+    return PTO_CIRCLE_FULL;
+  circle->used += *taken;
+  if (circle->used - circle->skipped > circle->peak)
+    circle->peak = circle->used - circle->skipped;
+  return offset;
+}
+
+void
+pto_circle_free (struct pto_circle *circle, uint64_t end, uint64_t taken)
+{
+  if (taken == 0)
+    return;
+  circle->used -= taken;
+  if (circle->skipped > 0 && end == circle->turned)
+    circle->skipped = 0;
+  /* The last piece before the turn: nothing in use lies behind it, the next one begins at 0. */
+  circle->tail = end == circle->turn && circle->head < end ? 0 : end;
+}
+
+void
+pto_circle_undo (struct pto_circle *circle, uint64_t offset, uint64_t bytes, uint64_t taken)
+{
+  /* What was skipped at a turn comes back, too: the head stood that far before the end. */
+  if (taken == bytes)
+    circle->head = offset;
+  else
+    {
+      circle->head = circle->turn;
+      circle->skipped = 0;
+    }
+  circle->used -= taken;
+}
+
+uint32_t
+pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
+{
+  uint32_t local = *tail;
+  uint32_t n = 0;
+
+  while ((int32_t) (ring->floor - local) > 0)
+    {
+      struct pto_slot *slot = pto_ring_slot (ring, local);
+
+      /* Pairs with the release at the end of pto_scheduler_complete(): whoever completed the task
+       * is done with it. */
+      if (pto_load_acquire (&slot->state) < PTO_TASK_COMPLETED)
+        break;
+      /* Pairs with the release of a consumer's completion: it reads this task's memory no more. */
+      if (pto_load_acquire (&slot->released) != slot->taken)
+        break;
+      pto_circle_free (&ring->heap, slot->heap_end, slot->heap_bytes);
+      pto_circle_free (&ring->storage, slot->storage_end, slot->storage_bytes);
+      ring->edge_tail += slot->n_edges;
+      local++;
+      n++;
+    }
+  *tail = local;
+  atomic_store_explicit (&ring->shared->heap_tail, ring->heap.tail, memory_order_relaxed);
+  atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_release);
+  return n;
+}

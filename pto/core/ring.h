@@ -1,0 +1,224 @@
+/* ring.h: where do a task's slot, its memory and its edges live, and when are they free again?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A ring holds the tasks of one scope depth in the order of their submission: slots, argument
+ * storage, output memory and edges, all taken by the submitter at submit and given back in the same
+ * order. Only the submitter moves heads AND tails: schedulers say "completed" and "reference
+ * released" in the slot, the submitter looks when it needs room. So no advance can be lost, and a
+ * reference can be taken without a race: what the submitter has not retired is there. Source: seed
+ * 000 sections 4 and 6; four rings by depth: seed 001 section 8.
+ */
+#pragma once
+
+#include "tensor_map.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+/* A slot of any ring in 32 bits. */
+typedef uint32_t pto_slot_ref;
+#define PTO_SLOT_RING_SHIFT 28
+#define PTO_SLOT_REF(ring, index) (((uint32_t) (ring) << PTO_SLOT_RING_SHIFT) | (index))
+#define PTO_WINDOW_MAX (1u << 24)
+
+/* Argument storage reserved per slot of the window: 16 tensors and some scalars. Address space
+ * only. */
+#define PTO_STORAGE_PER_SLOT 2048u
+#define PTO_STORAGE_MIN (256u * 1024u)
+
+/* An edge of any ring in 32 bits; 0 ends a list. */
+#define PTO_EDGE_RING_SHIFT 29
+#define PTO_EDGE_REF(ring, index) ((((uint32_t) (ring) << PTO_EDGE_RING_SHIFT) | (index)) + 1u)
+#define PTO_EDGE_POOL_MAX (1u << 28)
+
+/* Values of a slot's fan-out that are no edge: the task is done, new consumers need not wait. */
+#define PTO_FANOUT_CLOSED UINT32_MAX
+#define PTO_FANOUT_FAILED (UINT32_MAX - 1u)
+
+enum pto_task_state
+{
+  PTO_TASK_FREE = 0,
+  PTO_TASK_PENDING,
+  PTO_TASK_READY,
+  PTO_TASK_RUNNING,
+  PTO_TASK_COMPLETED,
+  PTO_TASK_FAILED,
+  PTO_TASK_CONSUMED /* derived: the ring's tail has passed it */
+};
+
+enum
+{
+  PTO_EDGE_WAIT = 1,  /* the consumer starts after the producer */
+  PTO_EDGE_RETAIN = 2 /* the producer's memory stays until the consumer is done */
+};
+
+/* One dependency of a consumer. Taken by the consumer's submit, freed with the consumer's slot: it
+ * outlives its place in the producer's fan-out list, since the producer walks that list before the
+ * consumer can run. */
+struct pto_edge
+{
+  /* in the producer's fan-out; W: submitter before the push; R: who closed the list */
+  uint32_t next;
+  pto_slot_ref consumer;
+  pto_slot_ref producer;
+  uint32_t flags;
+};
+
+/* What a kernel gets, and what is around it. Written by the submitter before the task is ready;
+ * read-only then. */
+struct pto_payload
+{
+  uint32_t n_args;
+  uint32_t n_guards;
+  uint64_t *guards; /* end addresses of the outputs made by this task */
+  int64_t *args;    /* n_args: pointers to TensorData, or scalars */
+};
+
+/* One task. The first line is handed over to the schedulers when the task is published; the second
+ * stays with the submitter, so that the two never write one line at the same time for long. */
+struct pto_slot
+{
+  /* Newest edge of the consumers' stack. W: submitter pushes by compare-exchange (release pairs
+   * with the acquire of the exchange in pto_scheduler_complete()), who completes exchanges it for
+   * CLOSED or FAILED (release pairs with the acquire of a push that fails). */
+  alignas (64) _Atomic uint32_t fanout;
+  /* Producers still to come, + 1 held by the submit itself. W: submitter, schedulers (acq_rel: the
+   * last one sees what every producer wrote). */
+  _Atomic int32_t fanin;
+  /* References given back. W: schedulers (release pairs with the acquire in pto_ring_reclaim()). */
+  _Atomic uint32_t released;
+  /* enum pto_task_state. COMPLETED and FAILED are the last write to the slot by whoever completes
+   * it (release pairs with the acquire in pto_ring_reclaim()): from then on the slot may be taken
+   * again. */
+  _Atomic uint32_t state;
+  /* Failed task that this one depends on, PTO_TASK_NONE if none. First one wins; ordered by fanin.
+   */
+  _Atomic uint64_t poison;
+  pto_task_id id;
+  struct pto_payload *payload;
+  /* index into the ring's edges; those that retain come first (modulo the pool) */
+  uint32_t first_edge;
+  uint32_t n_retained;
+  uint32_t kernel;
+  uint32_t queue; /* which ready queue: core type, worker kind */
+
+  /* --- the submitter's line --- */
+  /* number of the submit that met this slot last (merging of double edges) */
+  alignas (64) uint64_t mark;
+  uint32_t mark_edge; /* index of that edge among the submit's */
+  uint32_t taken;     /* references */
+  uint32_t n_edges;
+  /* heap and argument storage behind this task: position and bytes since the one before */
+  uint64_t heap_end;
+  uint64_t heap_bytes;
+  uint64_t storage_end;
+  uint64_t storage_bytes;
+};
+_Static_assert(sizeof (struct pto_slot) == 128, "two lines");
+
+/* Memory in a circle, freed in the order of allocation. */
+struct pto_circle
+{
+  uint8_t *base;
+  uint64_t size;
+  uint64_t head;
+  uint64_t tail;
+  uint64_t used; /* bytes between tail and head, what was skipped at the turn included */
+  /* where the head last went back to 0: with the piece that ends there the tail goes back, too */
+  uint64_t turn;
+  uint64_t skipped;      /* behind it, until the piece that turned is freed */
+  uint64_t turned;       /* where that piece ends */
+  uint64_t peak;         /* most bytes in use at one time, without what was skipped */
+  uint64_t compact_from; /* no early turn before this */
+};
+
+#define PTO_CIRCLE_FULL UINT64_MAX
+
+/* The head of a ring's shared memory, as the orchestrator publishes it: [header][slots][entry 0 =
+ * none, edges], each part aligned to 64 bytes (seed 000 section 3). Only the orchestrator writes;
+ * anybody may look (acquire). */
+struct pto_shared_header
+{
+  /* next task (release: what is before it is submitted) */
+  alignas (64) _Atomic uint32_t current_task_index;
+  _Atomic uint32_t last_task_alive; /* oldest task that is not retired */
+  _Atomic uint64_t heap_top;        /* bytes from the heap's base */
+  _Atomic uint64_t heap_tail;
+  _Atomic uint32_t orchestrator_done;
+  uint32_t task_window_size;
+  uint32_t dep_list_pool_size;
+  uint64_t heap_size;
+};
+_Static_assert(sizeof (struct pto_shared_header) == 64, "one line, written by one thread");
+
+struct pto_ring
+{
+  struct pto_shared_header *shared;
+  uint64_t shared_size;
+  struct pto_slot *slots;
+  struct pto_edge *edges;
+  uint32_t window; /* slots; window - 1 are usable, so that full and empty differ */
+  uint32_t mask;
+  uint32_t edge_pool;
+  uint32_t edge_head; /* free running; edge_pool is a power of two */
+  uint32_t edge_tail;
+  uint32_t edge_peak;
+  uint32_t head;  /* next task; free running */
+  uint32_t floor; /* tasks from here on are held by an open scope */
+  struct pto_circle heap;
+  struct pto_circle storage;
+};
+
+struct pto_ring_config
+{
+  uint32_t window;
+  uint32_t edge_pool;
+  uint64_t heap;
+};
+
+/* Maps the ring's memory; touches none of it. false: no address space. */
+bool pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config);
+void pto_ring_destroy (struct pto_ring *ring);
+/* Between runs: every task is retired. O(1). */
+void pto_ring_reset (struct pto_ring *ring, uint32_t *tail);
+
+/* Takes bytes (a multiple of align's unit is the caller's business). The offset, or
+ * PTO_CIRCLE_FULL. *taken is what pto_circle_free() must give back. compact: nothing in use is held
+ * by an open scope, so the circle may turn early to stay in cache. */
+uint64_t pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact,
+                           uint64_t *taken);
+void pto_circle_free (struct pto_circle *circle, uint64_t end, uint64_t taken);
+/* Takes back the last allocation. */
+void pto_circle_undo (struct pto_circle *circle, uint64_t offset, uint64_t bytes, uint64_t taken);
+
+/* The tensors of a task stand between its arguments and its guards. */
+static inline const TensorData *
+pto_payload_tensors (const struct pto_payload *payload, uint32_t *n)
+{
+  const TensorData *tensors = (const TensorData *) (payload->args + payload->n_args);
+
+  *n = (uint32_t) ((const TensorData *) payload->guards - tensors);
+  return tensors;
+}
+
+static inline struct pto_slot *
+pto_ring_slot (const struct pto_ring *ring, uint32_t local)
+{
+  return &ring->slots[local & ring->mask];
+}
+
+/* Bytes of a ring's shared memory. */
+uint64_t pto_ring_shared_size (const struct pto_ring_config *config);
+
+/* Makes the ring's heads visible in its shared header. */
+static inline void
+pto_ring_publish (struct pto_ring *ring)
+{
+  atomic_store_explicit (&ring->shared->heap_top, ring->heap.head, memory_order_relaxed);
+  atomic_store_explicit (&ring->shared->current_task_index, ring->head, memory_order_release);
+}
+
+/* Retires tasks from the tail as far as they are completed, released and out of scope. Gives how
+ * many. */
+uint32_t pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail);

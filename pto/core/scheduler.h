@@ -1,0 +1,103 @@
+/* scheduler.h: which ready task goes where, and what follows when it is done?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A scheduler owns endpoints: whatever a ready task can be handed to. It runs as one actor of one
+ * domain; its endpoints' actors, if they are of this process, live in the same domain, except on
+ * the threads back end. Several schedulers share the engine's ready queues.
+ */
+#pragma once
+
+#include "engine.h"
+
+struct pto_endpoint;
+
+/* What became of a task. */
+struct pto_outcome
+{
+  bool failed; /* the endpoint has told pto_engine_fail() why, if the run is to end */
+};
+
+struct pto_endpoint_ops
+{
+  /* Hands the task over; its end is signalled with pto_scheduler_signal(). Called only while the
+   * endpoint is idle. */
+  void (*dispatch) (struct pto_endpoint *endpoint, struct pto_slot *slot);
+  /* After a signal: true when the task is done, with its outcome. */
+  bool (*poll) (struct pto_endpoint *endpoint, struct pto_outcome *outcome);
+  /* The scheduler ends: tell the endpoint's actor to end. */
+  void (*close) (struct pto_endpoint *endpoint);
+};
+
+struct pto_endpoint
+{
+  const struct pto_endpoint_ops *ops;
+  struct pto_scheduler *scheduler;
+  struct pto_slot *running; /* W, R: the scheduler */
+  uint32_t index;           /* among the scheduler's */
+  uint32_t queue;           /* which ready queue it serves */
+  uint32_t number;          /* of the whole chip, for traces and messages */
+};
+
+/* Idle endpoints of one kind, first in, first out, so that work goes round. */
+struct pto_idle_ring
+{
+  uint32_t *items;
+  uint32_t capacity; /* a power of two */
+  uint32_t head;
+  uint32_t tail;
+};
+
+struct pto_scheduler_config
+{
+  uint32_t index;
+  uint32_t n_endpoints;
+  struct pto_endpoint **endpoints;
+  bool concurrent; /* endpoints run on threads of their own: signals need atomics */
+  bool limited;    /* endpoints share one carrier: hand out only what it can run soon */
+  /* det: virtual time of the scheduler's own steps */
+  uint32_t dispatch_cost;
+  uint32_t poll_cost;
+  uint32_t fanout_cost;
+};
+
+struct pto_scheduler
+{
+  struct pto_engine *engine;
+  struct pto_scheduler_config config;
+  struct pto_idle_ring idle[PTO_QUEUES_MAX];
+  uint32_t serves;      /* bit q: has endpoints of queue q */
+  uint32_t busy;        /* endpoints with a task */
+  uint32_t limit;       /* of busy */
+  uint32_t run_through; /* successors handed on without a look at the queue, in a row */
+  uint32_t pushed;      /* successors pushed in this pass */
+  uint32_t finished;    /* tasks completed since the limit was last set, and when that was */
+  uint64_t limit_time;
+  struct pto_trace_buffer *trace;
+
+  /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by
+   * exchange). */
+  alignas (64) _Atomic uint64_t signalled[16];
+  /* Changes when there is something to do. */
+  struct pto_word bell;
+  _Atomic uint32_t stop;
+
+  /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
+   * the submitter. */
+  alignas (64) _Atomic uint64_t completed;
+  _Atomic uint64_t failed; /* those of them that did not run to their end */
+};
+
+#define PTO_ENDPOINTS_MAX (16u * 64u)
+
+/* Memory of the caller; endpoints' scheduler and index are filled in. */
+bool pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
+                         const struct pto_scheduler_config *config);
+void pto_scheduler_destroy (struct pto_scheduler *scheduler);
+/* The actor: runs until pto_scheduler_stop(), then closes its endpoints and returns. */
+void pto_scheduler_main (void *scheduler);
+void pto_scheduler_stop (struct pto_scheduler *scheduler);
+/* An endpoint's task is done. Called by the endpoint's actor. */
+void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
+/* Rings the scheduler's bell: there may be work. Any thread. */
+void pto_scheduler_wake (struct pto_scheduler *scheduler);

@@ -1,0 +1,81 @@
+/* trace.h: what happened to every task, when and where.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One buffer per actor (the orchestrator, every scheduler, every core), written by that actor alone
+ * with plain stores, read when the run is over. Memory is reserved when tracing is switched on and
+ * committed on touch. When a buffer is full the record is counted as dropped: recorded + dropped =
+ * produced, always.
+ */
+#pragma once
+
+#include "tensor_map.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pto_trace_kind
+{
+  PTO_TRACE_SUBMIT = 1, /* orchestrator; detail = kernel id, extra = ring << 8 | core type */
+  /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
+  PTO_TRACE_DEP = 2,
+  PTO_TRACE_READY = 3,    /* whoever saw the last producer complete */
+  PTO_TRACE_DISPATCH = 4, /* scheduler; detail = core, extra = per-core sequence number */
+  PTO_TRACE_ACK = 5,      /* core; detail = core, extra = per-core sequence number */
+  PTO_TRACE_RUN = 6,      /* core; time = start, extra = end; detail = core */
+  PTO_TRACE_COMPLETE = 7, /* scheduler saw FIN; detail = core, extra = 1 when the task failed */
+  PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
+  PTO_TRACE_SCOPE = 9,    /* orchestrator; detail = depth, extra = 1 begin, 0 end */
+  PTO_TRACE_STALL = 10 /* orchestrator; time = start, extra = end; detail = ring | what << 8 (0 task
+                          1 heap 2 dep 3 map) */
+};
+
+/* 32 bytes. Times are pto_now() ns: wall clock, or the virtual clock on det. */
+struct pto_trace_record
+{
+  uint64_t time;
+  pto_task_id task;
+  uint32_t kind;
+  uint32_t detail;
+  uint64_t extra;
+};
+_Static_assert(sizeof (struct pto_trace_record) == 32, "two records a cache line");
+
+struct pto_trace_buffer
+{
+  struct pto_trace_record *records;
+  uint64_t count; /* W: the owner, R: anybody once the run is over */
+  uint64_t dropped;
+  uint64_t capacity;
+};
+
+struct pto_trace
+{
+  struct pto_trace_buffer *buffers; /* [0] the orchestrator, then schedulers, then cores */
+  uint32_t n_buffers;
+};
+
+/* Reserves n buffers of that many records each. NULL when memory is not to be had. */
+struct pto_trace *pto_trace_new (uint32_t n_buffers, uint64_t capacity);
+void pto_trace_free (struct pto_trace *trace);
+void pto_trace_clear (struct pto_trace *trace);
+
+/* Owner of the buffer. A NULL buffer records nothing: tracing off costs one test. */
+static inline void
+pto_trace_add (struct pto_trace_buffer *buffer, uint32_t kind, uint64_t time, pto_task_id task,
+               uint32_t detail, uint64_t extra)
+{
+  struct pto_trace_record *record;
+
+  if (buffer->count == buffer->capacity)
+    {
+      buffer->dropped++;
+      return;
+    }
+  record = &buffer->records[buffer->count++];
+  record->time = time;
+  record->task = task;
+  record->kind = kind;
+  record->detail = detail;
+  record->extra = extra;
+}

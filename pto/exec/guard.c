@@ -1,0 +1,570 @@
+/* guard.c: how does the engine get its thread back from foreign code that crashes or never returns?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A guarded call saves the callee-saved registers. When a fault or the interrupt signal hits a
+ * thread inside of one, the handler writes the continuation into the interrupted context and
+ * returns: the kernel's return from the signal does the jump, signal mask and alternate stack come
+ * right by themselves, and the frames below are dropped.
+ *
+ * What foreign code held when it was cut off (a lock of malloc, say) stays held; there is no cure
+ * within a process.
+ */
+#include "exec-private.h"
+#include "guard-private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <setjmp.h>
+#define GUARD_JUMP 1
+#endif
+
+#if defined(__clang__) || defined(__GNUC__)
+#define NOT_SANITIZED \
+  __attribute__ ((no_sanitize ("address"), no_sanitize ("thread"), no_sanitize ("undefined")))
+#endif
+
+#define ALTERNATE_STACK ((size_t) 64 << 10)
+/* place in pto_guard.registers of the pointer to the call's frame; 0 .. 22 are the assembly's */
+#define FRAME 23
+
+/* On the stack of pto_guard_call(), above everything that is dropped. */
+struct frame
+{
+  struct pto_guard *outer;
+  struct pto_fault fault;
+  uintptr_t sp; /* where the dropped frames end */
+#ifdef GUARD_JUMP
+  sigjmp_buf jump;
+#endif
+};
+
+#ifndef GUARD_JUMP
+int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t *args);
+_Noreturn void pto_guard_registers_continue (void **registers);
+#endif
+
+static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+#define FAULT_SIGNALS (sizeof fault_signals / sizeof *fault_signals)
+
+/* The only process-wide state of the engine. Under the mutex, except that handlers read previous
+ * and the number of the interrupt, which do not change while handlers are installed. */
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int guard_users;
+static struct sigaction previous[FAULT_SIGNALS + 1]; /* the last is the interrupt's */
+static _Atomic int interrupt_signal;
+
+static int
+interrupt_number (void)
+{
+  return SIGRTMIN + 5;
+}
+
+void
+pto_guard_unblock (sigset_t *set)
+{
+  for (size_t i = 0; i < FAULT_SIGNALS; i++)
+    sigdelset (set, fault_signals[i]);
+  sigdelset (set, interrupt_number ());
+}
+
+/* --- threads --- */
+
+static pthread_key_t alternate_key;
+static pthread_once_t alternate_once = PTHREAD_ONCE_INIT;
+
+static void
+give_back_alternate (void *mapping)
+{
+  stack_t off = { .ss_flags = SS_DISABLE }, now;
+
+  /* Somebody may have put another one in its place. */
+  if (sigaltstack (NULL, &now) == 0 && now.ss_sp == mapping)
+    sigaltstack (&off, NULL);
+  munmap (mapping, ALTERNATE_STACK);
+  pto_thread_self ()->alternate_stack = NULL;
+  pto_thread_self ()->prepared = false;
+}
+
+static void
+make_alternate_key (void)
+{
+  pthread_key_create (&alternate_key, give_back_alternate);
+}
+
+void
+pto_thread_prepare (struct pto_thread *thread)
+{
+  stack_t stack;
+  sigset_t set;
+
+  /* Each time: a child of a fork has another one. */
+  thread->tid = (pid_t) syscall (SYS_gettid);
+  if (thread->prepared)
+    return;
+  thread->prepared = true;
+  sigemptyset (&set);
+  for (size_t i = 0; i < FAULT_SIGNALS; i++)
+    sigaddset (&set, fault_signals[i]);
+  sigaddset (&set, interrupt_number ());
+  pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+
+  if (sigaltstack (NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
+    return;
+  stack.ss_sp = mmap (NULL, ALTERNATE_STACK, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack.ss_sp == MAP_FAILED)
+    return; /* everything works but the report of a stack overflow */
+  stack.ss_size = ALTERNATE_STACK;
+  stack.ss_flags = 0;
+  pthread_once (&alternate_once, make_alternate_key);
+  if (sigaltstack (&stack, NULL) != 0 || pthread_setspecific (alternate_key, stack.ss_sp) != 0)
+    {
+      munmap (stack.ss_sp, ALTERNATE_STACK);
+      return;
+    }
+  thread->alternate_stack = stack.ss_sp;
+}
+
+/* --- the handler --- */
+
+/* Where the running thread keeps its guarded call. */
+static inline NOT_SANITIZED struct pto_guard **
+guard_slot (struct pto_thread *thread)
+{
+  return thread->current != NULL ? &thread->current->guard : &thread->guard;
+}
+
+#ifdef PTO_TSAN
+
+/* TSan defers handlers and gives them a copy of the context. This one must be the kernel's own. */
+struct kernel_sigaction
+{
+  void (*handler) (int, siginfo_t *, void *);
+  unsigned long flags;
+  void (*restorer) (void);
+  uint64_t mask;
+};
+
+#ifdef __x86_64__
+void pto_guard_restorer (void);
+#endif
+
+static int
+set_action (int signo, const struct sigaction *action, struct sigaction *old)
+{
+  struct kernel_sigaction raw_action, raw_old;
+
+  if (action != NULL)
+    {
+      raw_action.handler = action->sa_sigaction;
+      raw_action.flags = (unsigned long) action->sa_flags;
+      raw_action.restorer = NULL;
+      memcpy (&raw_action.mask, &action->sa_mask, sizeof raw_action.mask);
+#ifdef __x86_64__
+      raw_action.flags |= 0x04000000u; /* SA_RESTORER */
+      raw_action.restorer = pto_guard_restorer;
+#endif
+    }
+  if (syscall (SYS_rt_sigaction, signo, action != NULL ? &raw_action : NULL,
+               old != NULL ? &raw_old : NULL, sizeof raw_action.mask)
+      != 0)
+    return -1;
+  if (old != NULL)
+    {
+      memset (old, 0, sizeof *old);
+      old->sa_sigaction = raw_old.handler;
+      old->sa_flags = (int) (raw_old.flags & ~0x04000000ul);
+      memcpy (&old->sa_mask, &raw_old.mask, sizeof raw_old.mask);
+    }
+  return 0;
+}
+
+#else
+
+static int
+set_action (int signo, const struct sigaction *action, struct sigaction *old)
+{
+  return sigaction (signo, action, old);
+}
+
+#endif
+
+static NOT_SANITIZED uintptr_t
+context_sp (const ucontext_t *context)
+{
+#if defined(__x86_64__)
+  return (uintptr_t) context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+  return (uintptr_t) context->uc_mcontext.sp;
+#else
+  (void) context;
+  return 0;
+#endif
+}
+
+/* Makes the return from the handler continue after the guarded call. */
+static NOT_SANITIZED void
+give_up (struct pto_guard *guard, ucontext_t *context)
+{
+  struct frame *frame = guard->registers[FRAME];
+
+  frame->sp = context_sp (context);
+  /* What the interrupted code (a raise(), say) had blocked is open again, or the next fault would
+   * kill the process. */
+  pto_guard_unblock (&context->uc_sigmask);
+#if defined(__x86_64__)
+  context->uc_mcontext.gregs[REG_RDI] = (greg_t) (uintptr_t) guard->registers;
+  context->uc_mcontext.gregs[REG_RSP] = (greg_t) (uintptr_t) guard->registers[6];
+  context->uc_mcontext.gregs[REG_RIP] = (greg_t) (uintptr_t) pto_guard_registers_continue;
+  /* Direction, alignment check and single step as the ABI wants them. */
+  context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t) 0x40500;
+#elif defined(__aarch64__)
+  context->uc_mcontext.regs[0] = (uintptr_t) guard->registers;
+  context->uc_mcontext.sp = (uintptr_t) guard->registers[12];
+  context->uc_mcontext.pc = (uintptr_t) pto_guard_registers_continue;
+#else
+  siglongjmp (frame->jump, 1);
+#endif
+}
+
+/* The handler that was there before, or the default action. */
+static NOT_SANITIZED void
+chain (size_t index, int signo, siginfo_t *info, void *context)
+{
+  struct sigaction *action = &previous[index];
+  bool synchronous = info->si_code > 0 && signo != SIGABRT;
+
+  if ((action->sa_flags & SA_SIGINFO) != 0
+      || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN))
+    {
+      /* undone by the return from this handler */
+      pthread_sigmask (SIG_BLOCK, &action->sa_mask, NULL);
+      if ((action->sa_flags & SA_SIGINFO) != 0)
+        action->sa_sigaction (signo, info, context);
+      else
+        action->sa_handler (signo);
+      return;
+    }
+  if (index == FAULT_SIGNALS || (action->sa_handler == SIG_IGN && !synchronous))
+    return;
+  {
+    /* So that the core dump and the exit status are those of the fault: a fault happens again when
+     * this returns, a signal that was sent is sent again and waits until then. */
+    struct sigaction fatal;
+
+    memset (&fatal, 0, sizeof fatal);
+    fatal.sa_handler = SIG_DFL;
+    set_action (signo, &fatal, NULL);
+    if (!synchronous)
+      syscall (SYS_tgkill, syscall (SYS_getpid), syscall (SYS_gettid), signo);
+  }
+}
+
+static NOT_SANITIZED bool
+is_interrupted (struct pto_guard *guard)
+{
+  /* seq_cst: after pto_guard_resume() has published where the call runs; pairs with
+   * pto_guard_interrupt(). */
+  return atomic_load_explicit (&guard->interrupt, memory_order_seq_cst)
+         == atomic_load_explicit (&guard->call, memory_order_relaxed);
+}
+
+static NOT_SANITIZED void
+handler (int signo, siginfo_t *info, void *data)
+{
+  int saved = errno;
+  struct pto_thread *thread = pto_thread_self ();
+  struct pto_guard *guard = *guard_slot (thread);
+  struct frame *frame;
+  size_t index = 0;
+
+  if (signo == atomic_load_explicit (&interrupt_signal, memory_order_relaxed))
+    {
+      if (guard != NULL && is_interrupted (guard))
+        {
+          frame = guard->registers[FRAME];
+          frame->fault = (struct pto_fault){ .kind = PTO_FAULT_INTERRUPTED, .signo = signo };
+          *guard_slot (thread) = NULL;
+          give_up (guard, data);
+        }
+      else if (info->si_code != SI_TKILL)
+        chain (FAULT_SIGNALS, signo, info, data);
+      errno = saved;
+      return;
+    }
+  while (index < FAULT_SIGNALS - 1 && fault_signals[index] != signo)
+    index++;
+  /* A signal that another process sent has nothing to do with the kernel that happens to run. (When
+   * the queue of signals is full, one that the thread sent to itself comes without a sender.) */
+  if (guard == NULL
+      || ((info->si_code == SI_USER || info->si_code == SI_QUEUE) && info->si_pid != 0
+          && info->si_pid != getpid ()))
+    {
+      chain (index, signo, info, data);
+      errno = saved;
+      return;
+    }
+  frame = guard->registers[FRAME];
+  frame->fault = (struct pto_fault){ .kind = PTO_FAULT_SIGNAL, .signo = signo };
+  if (info->si_code > 0)
+    frame->fault.address = (uint64_t) (uintptr_t) info->si_addr;
+  if (signo == SIGSEGV && thread->current != NULL && thread->current->stack.base != NULL)
+    {
+      uintptr_t base = (uintptr_t) thread->current->stack.base;
+
+      if ((uintptr_t) info->si_addr >= base
+          && (uintptr_t) info->si_addr < base + thread->current->stack.guard)
+        frame->fault.kind = PTO_FAULT_STACK_OVERFLOW;
+    }
+  *guard_slot (thread) = NULL;
+  give_up (guard, data);
+  errno = saved;
+}
+
+/* --- interface --- */
+
+int
+pto_guard_init (void)
+{
+  struct sigaction action;
+  size_t i;
+
+  pthread_mutex_lock (&guard_lock);
+  if (guard_users > 0)
+    {
+      guard_users++;
+      pthread_mutex_unlock (&guard_lock);
+      return 0;
+    }
+  memset (&action, 0, sizeof action);
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset (&action.sa_mask);
+  /* A handler of ours is not cut by the interrupt; a fault in a handler that we chain to is that
+   * handler's affair. */
+  sigaddset (&action.sa_mask, interrupt_number ());
+  atomic_store_explicit (&interrupt_signal, interrupt_number (), memory_order_relaxed);
+  for (i = 0; i <= FAULT_SIGNALS; i++)
+    {
+      int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
+
+      /* Before ours is there: it may be called at once. */
+      if (set_action (signo, NULL, &previous[i]) != 0)
+        break;
+      /* Ours from an earlier use, left under somebody else's handler that was put on top and is
+       * gone now. */
+      if ((previous[i].sa_flags & SA_SIGINFO) != 0 && previous[i].sa_sigaction == handler)
+        {
+          memset (&previous[i], 0, sizeof previous[i]);
+          previous[i].sa_handler = SIG_DFL;
+        }
+      if (set_action (signo, &action, NULL) != 0)
+        break;
+    }
+  if (i <= FAULT_SIGNALS)
+    {
+      while (i-- > 0)
+        set_action (i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number (), &previous[i], NULL);
+      pthread_mutex_unlock (&guard_lock);
+      return -1;
+    }
+  guard_users = 1;
+  pthread_mutex_unlock (&guard_lock);
+  return 0;
+}
+
+void
+pto_guard_shutdown (void)
+{
+  struct sigaction now, ignore;
+
+  pthread_mutex_lock (&guard_lock);
+  assert (guard_users > 0);
+  if (--guard_users == 0)
+    for (size_t i = 0; i <= FAULT_SIGNALS; i++)
+      {
+        int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
+
+        /* Somebody else's on top of ours calls ours: leave it, with what it chains to. */
+        if (set_action (signo, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0
+            || now.sa_sigaction != handler)
+          continue;
+        if (i == FAULT_SIGNALS)
+          {
+            /* An interrupt under way must not meet the default action, which ends the process. */
+            memset (&ignore, 0, sizeof ignore);
+            ignore.sa_handler = SIG_IGN;
+            set_action (signo, &ignore, NULL);
+          }
+        set_action (signo, &previous[i], NULL);
+      }
+  pthread_mutex_unlock (&guard_lock);
+}
+
+#ifdef GUARD_JUMP
+
+static int
+registers_call (struct frame *frame, void **registers, void (*fn) (int64_t *), int64_t *args)
+{
+  (void) registers;
+  if (sigsetjmp (frame->jump, 1) != 0)
+    return 1;
+  fn (args);
+  return 0;
+}
+
+static _Noreturn void
+registers_continue (struct pto_guard *guard)
+{
+  siglongjmp (((struct frame *) guard->registers[FRAME])->jump, 1);
+}
+
+#else
+
+static inline int
+registers_call (struct frame *frame, void **registers, void (*fn) (int64_t *), int64_t *args)
+{
+  (void) frame;
+  return pto_guard_registers_call (registers, fn, args);
+}
+
+static _Noreturn void
+registers_continue (struct pto_guard *guard)
+{
+  pto_guard_registers_continue (guard->registers);
+}
+
+#endif
+
+/* What the assembly calls. From here on the registers are saved, so only now may the call be given
+ * up; an interrupt that came since its number was published is seen by pto_guard_resume(). */
+struct foreign
+{
+  struct pto_guard *guard;
+  void (*fn) (int64_t *);
+  int64_t *args;
+};
+
+static void
+call_foreign (int64_t *data)
+{
+  struct foreign *foreign = (struct foreign *) data;
+
+  pto_guard_resume (foreign->guard);
+  foreign->fn (foreign->args);
+}
+
+void
+pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
+                struct pto_fault *fault)
+{
+  struct pto_thread *thread = pto_thread_self ();
+  uint64_t call = atomic_load_explicit (&guard->call, memory_order_relaxed) + 1;
+  struct foreign foreign = { guard, fn, args };
+  struct frame frame;
+
+  assert ((call & 1) != 0 && "a guard makes one call at a time");
+  if (PTO_UNLIKELY (!thread->prepared))
+    pto_thread_prepare (thread);
+  frame.outer = pto_guard_pause ();
+  frame.fault = (struct pto_fault){ .kind = PTO_FAULT_NONE };
+  frame.sp = 0;
+  guard->registers[FRAME] = &frame;
+  atomic_store_explicit (&guard->tid, thread->tid, memory_order_relaxed);
+  /* Release: whoever reads this call's number reads its thread. Pairs with pto_guard_interrupt().
+   */
+  atomic_store_explicit (&guard->call, call, memory_order_release);
+
+  if (registers_call (&frame, guard->registers, call_foreign, (int64_t *) &foreign) != 0)
+    {
+#ifdef PTO_ASAN
+      /* The dropped frames have not cleaned up behind them. */
+      uintptr_t here = (uintptr_t) __builtin_frame_address (0);
+
+      if (frame.sp != 0 && frame.sp < here)
+        {
+          uintptr_t low = frame.sp > 4096 ? frame.sp - 4096 : 0;
+
+          thread = pto_thread_self ();
+          if (thread->current != NULL && thread->current->stack.base != NULL
+              && low < (uintptr_t) thread->current->stack.base + thread->current->stack.guard)
+            low = (uintptr_t) thread->current->stack.base + thread->current->stack.guard;
+          __asan_unpoison_memory_region ((void *) low, (uintptr_t) &frame - low);
+        }
+      __asan_handle_no_return ();
+#endif
+    }
+
+  /* The call may have parked and come back on another thread: the slot is looked up again. */
+  pto_guard_pause ();
+  /* Release: what the call did, to an interrupter that finds it over. */
+  atomic_store_explicit (&guard->call, call + 1, memory_order_release);
+  *fault = frame.fault;
+  pto_guard_resume (frame.outer);
+}
+
+void
+pto_guard_interrupt (struct pto_guard *guard, uint64_t call)
+{
+  uint64_t wanted = call;
+
+  if ((call & 1) == 0)
+    return;
+  /* seq_cst: before the look at tid; pairs with pto_guard_resume(), which writes tid and then looks
+   * here. Asked for already: one signal is enough, and real-time signals would queue up. */
+  if (atomic_exchange_explicit (&guard->interrupt, call, memory_order_seq_cst) == call
+      || atomic_load_explicit (&guard->call, memory_order_acquire) != call)
+    return;
+  if (syscall (SYS_tgkill, getpid (), atomic_load_explicit (&guard->tid, memory_order_seq_cst),
+               interrupt_number ())
+      != 0)
+    /* The queue of signals is full: who asks again tries again. Nothing is passed on: relaxed. */
+    atomic_compare_exchange_strong_explicit (&guard->interrupt, &wanted, 0, memory_order_relaxed,
+                                             memory_order_relaxed);
+}
+
+struct pto_guard *
+pto_guard_pause (void)
+{
+  struct pto_guard **slot = guard_slot (pto_thread_self ());
+  struct pto_guard *guard = *slot;
+
+  *slot = NULL;
+  atomic_signal_fence (memory_order_seq_cst);
+  return guard;
+}
+
+void
+pto_guard_resume (struct pto_guard *guard)
+{
+  struct pto_thread *thread = pto_thread_self ();
+
+  if (guard == NULL)
+    return;
+  /* seq_cst: before the look at interrupt; pairs with pto_guard_interrupt(): either it sends its
+   * signal here, or this sees what it wants. */
+  atomic_store_explicit (&guard->tid, thread->tid, memory_order_seq_cst);
+  *guard_slot (thread) = guard;
+  atomic_signal_fence (memory_order_seq_cst);
+  if (is_interrupted (guard))
+    {
+      struct frame *frame = guard->registers[FRAME];
+
+      *guard_slot (thread) = NULL;
+      atomic_signal_fence (memory_order_seq_cst);
+      frame->fault
+          = (struct pto_fault){ .kind = PTO_FAULT_INTERRUPTED, .signo = interrupt_number () };
+      frame->sp = (uintptr_t) __builtin_frame_address (0) - 256;
+      registers_continue (guard);
+    }
+}

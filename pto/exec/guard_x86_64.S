@@ -1,0 +1,83 @@
+/* guard_x86_64.S: how does a guarded call remember where to continue, on x86-64?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * registers: 0 rbx, 1 rbp, 2 r12, 3 r13, 4 r14, 5 r15, 6 rsp (at the return address), 7 the return address,
+ * 8 mxcsr and x87 control word.
+ */
+#if defined (__x86_64__)
+
+        .text
+
+/* int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t *args)
+ *
+ * 0 when fn returned, 1 when pto_guard_registers_continue() came instead. */
+        .globl  pto_guard_registers_call
+        .hidden pto_guard_registers_call
+        .type   pto_guard_registers_call, @function
+        .p2align 4
+pto_guard_registers_call:
+        .cfi_startproc
+        movq    %rbx, 0(%rdi)
+        movq    %rbp, 8(%rdi)
+        movq    %r12, 16(%rdi)
+        movq    %r13, 24(%rdi)
+        movq    %r14, 32(%rdi)
+        movq    %r15, 40(%rdi)
+        movq    %rsp, 48(%rdi)
+        movq    (%rsp), %rax
+        movq    %rax, 56(%rdi)
+        stmxcsr 64(%rdi)
+        fnstcw  68(%rdi)
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        movq    %rsi, %rax
+        movq    %rdx, %rdi
+        call    *%rax
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        xorl    %eax, %eax
+        ret
+        .cfi_endproc
+        .size   pto_guard_registers_call, .-pto_guard_registers_call
+
+/* void pto_guard_registers_continue (void **registers)
+ *
+ * Entered by the end of a signal handler or a plain call; the x87 stack may be full and exceptions pending. */
+        .globl  pto_guard_registers_continue
+        .hidden pto_guard_registers_continue
+        .type   pto_guard_registers_continue, @function
+        .p2align 4
+pto_guard_registers_continue:
+        .cfi_startproc
+        .cfi_undefined rip
+        cld
+        fninit
+        fldcw   68(%rdi)
+        ldmxcsr 64(%rdi)
+        movq    0(%rdi), %rbx
+        movq    8(%rdi), %rbp
+        movq    16(%rdi), %r12
+        movq    24(%rdi), %r13
+        movq    32(%rdi), %r14
+        movq    40(%rdi), %r15
+        movq    48(%rdi), %rsp
+        addq    $8, %rsp
+        movl    $1, %eax
+        jmp     *56(%rdi)
+        .cfi_endproc
+        .size   pto_guard_registers_continue, .-pto_guard_registers_continue
+
+/* rt_sigreturn(2), for handlers installed without libc. */
+        .globl  pto_guard_restorer
+        .hidden pto_guard_restorer
+        .type   pto_guard_restorer, @function
+        .p2align 4
+pto_guard_restorer:
+        movq    $15, %rax
+        syscall
+        .size   pto_guard_restorer, .-pto_guard_restorer
+
+#endif
+
+        .section .note.GNU-stack, "", @progbits

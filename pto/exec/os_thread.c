@@ -1,0 +1,74 @@
+/* os_thread.c: who creates and ends threads of the operating system?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "os_thread.h"
+
+#include "exec-private.h"
+#include "guard-private.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct start
+{
+  void (*fn) (void *arg);
+  void *arg;
+  char name[16]; /* the kernel keeps 15 characters */
+};
+
+static void *
+os_thread_main (void *data)
+{
+  struct start start = *(struct start *) data;
+
+  free (data);
+  pthread_setname_np (pthread_self (), start.name);
+  pto_thread_prepare (pto_thread_self ());
+  start.fn (start.arg);
+  return NULL;
+}
+
+int
+pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
+                     void (*fn) (void *arg), void *arg, char *error, size_t error_size)
+{
+  struct start *start = malloc (sizeof *start);
+  sigset_t blocked, previous;
+  pthread_attr_t attr;
+  int status;
+
+  if (start == NULL)
+    {
+      snprintf (error, error_size, "No memory for the thread %s", name);
+      return -1;
+    }
+  start->fn = fn;
+  start->arg = arg;
+  snprintf (start->name, sizeof start->name, "%s", name);
+  pthread_attr_init (&attr);
+  if (stack != NULL)
+    pthread_attr_setstack (&attr, stack->base + stack->guard, stack->size);
+  sigfillset (&blocked);
+  pto_guard_unblock (&blocked);
+  /* The new thread inherits the mask, so that no signal reaches it before it could set one. */
+  pthread_sigmask (SIG_SETMASK, &blocked, &previous);
+  status = pthread_create (thread, &attr, os_thread_main, start);
+  pthread_sigmask (SIG_SETMASK, &previous, NULL);
+  pthread_attr_destroy (&attr);
+  if (status != 0)
+    {
+      free (start);
+      snprintf (error, error_size, "No thread for %s: %s", name, strerror (status));
+      return -1;
+    }
+  return 0;
+}
+
+void
+pto_os_thread_join (pthread_t thread)
+{
+  pthread_join (thread, NULL);
+}

@@ -1,0 +1,191 @@
+/* pto_exec.h: time and waiting. Everything that waits, spawns or asks for the time goes through
+ * here.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An executor runs actors. Three back ends behind one interface:
+ *
+ * - par: fibers on a few carrier threads, wall clock. Actors are grouped in domains; one carrier
+ * runs a domain at a time, so actors of one domain never run at the same time and may wake each
+ * other without a fence.
+ * - det: fibers on the guest's thread, seeded choice among runnable actors, virtual clock that
+ * moves only when nobody can run. Same seed, same inputs: same order of everything.
+ * - threads: one OS thread per actor, parked on futexes.
+ *
+ * The thread that calls pto_exec_enter() is the guest: an actor on its own stack until
+ * pto_exec_leave(). While it waits in pto_park() it carries fibers (par) or drives them all (det).
+ * One guest at a time.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pto_backend
+{
+  PTO_BACKEND_PAR,
+  PTO_BACKEND_DET,
+  PTO_BACKEND_THREADS
+};
+
+#define PTO_NEVER UINT64_MAX /* a deadline that does not come */
+#define PTO_MAX_DOMAINS 64u
+
+struct pto_exec;
+struct pto_actor;
+
+struct pto_exec_config
+{
+  enum pto_backend backend;
+  uint32_t domains; /* 1 to PTO_MAX_DOMAINS */
+  /* par: threads beside the guest; 0 = CPUs this process may use - 1, at least 1 */
+  uint32_t carriers;
+  uint64_t seed;     /* of pto_rand() and of det's choices */
+  size_t stack_size; /* of a fiber; 0 = 1 MiB. Committed on touch, guard page below */
+  /* det: replaces the seeded choice among n >= 2 runnable actors (ordered by the time they became
+   * runnable), for exhaustive exploration. Answers with a number below n. */
+  uint32_t (*choose) (void *data, uint32_t n);
+  void *choose_data;
+};
+
+/* A word to wait on. One actor parks on a word at a time; any actor may change and unpark it.
+ *
+ * local: every actor that touches it is of one domain, so that on par no fence and no atomic
+ * exchange is needed. The guest is of no domain: it neither parks on a local word nor unparks one
+ * (par asserts it). On the other back ends the flag means nothing.
+ *
+ * On par a fiber may go on on another thread after any call here that waits: no address of a
+ * thread-local (errno is one) is kept across it. On det a loop that only yields stops the clock:
+ * park or charge. */
+struct pto_word
+{
+  _Atomic uint32_t value;
+  bool local;
+  _Atomic (struct pto_actor *) waiter; /* par, det: who is parked; threads: not used */
+  _Atomic uint32_t parked;             /* threads: somebody is parked */
+};
+
+enum pto_park_result
+{
+  /* the value differs from the expected one, or somebody called unpark; look again */
+  PTO_PARK_WOKEN,
+  PTO_PARK_TIMEOUT, /* the deadline came */
+  PTO_PARK_DEADLOCK /* det: nobody can run and no timer is set: proved, reported to the guest only
+                     */
+};
+
+/* Makes an executor; NULL on failure with a sentence in error. */
+struct pto_exec *pto_exec_new (const struct pto_exec_config *config, char *error,
+                               size_t error_size);
+/* All actors must have returned (pto_exec_join()), and no other thread may still be inside of a
+ * call on it. Ends the threads it made. Fibers (par, det) that are parked for ever are dropped with
+ * their stacks. */
+void pto_exec_free (struct pto_exec *exec);
+/* Actors that have not returned. After pto_exec_join() other than 0 only if det proved that they
+ * never will. */
+uint32_t pto_exec_live (const struct pto_exec *exec);
+enum pto_backend pto_exec_backend (const struct pto_exec *exec);
+
+/* Starts an actor in a domain. The name must outlive it. Any thread. 0, or -1 when memory, a
+ * mapping or a thread is not to be had (sentence in error). */
+int pto_exec_spawn (struct pto_exec *exec, uint32_t domain, const char *name, void (*fn) (void *),
+                    void *arg, char *error, size_t error_size);
+/* The guest waits until every actor has returned. */
+void pto_exec_join (struct pto_exec *exec);
+
+/* The calling thread becomes the guest (waits for another guest to leave: callers serialize
+ * themselves, this asserts). */
+void pto_exec_enter (struct pto_exec *exec);
+void pto_exec_leave (struct pto_exec *exec);
+/* par: the guest carries one queued domain for one slice, if there is one. true if it did. Others:
+ * yields. */
+bool pto_exec_help (struct pto_exec *exec);
+
+/* Nanoseconds: CLOCK_MONOTONIC on par and threads, the virtual clock on det (begins at 0). */
+uint64_t pto_now (struct pto_exec *exec);
+/* CLOCK_MONOTONIC in ns on every back end: for figures about this machine, never for a decision. */
+uint64_t pto_wall_clock (void);
+/* Virtual ns that the current actor spends: moves its time on det, costs nothing elsewhere. */
+void pto_charge (struct pto_exec *exec, uint64_t ns);
+/* Lets other runnable actors run. */
+void pto_yield (struct pto_exec *exec);
+/* A number of the executor's generator (xoshiro256**); on par and threads one generator per actor.
+ */
+uint64_t pto_rand (struct pto_exec *exec);
+
+void pto_word_init (struct pto_word *word, uint32_t value, bool local);
+/* Futex semantics: returns at once if word's value is not expected. deadline in pto_now() time, or
+ * PTO_NEVER. */
+enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
+                               uint64_t deadline);
+/* Call after changing the value. Free when nobody is parked. May be called by any thread (also one
+ * that is no actor). */
+void pto_unpark (struct pto_exec *exec, struct pto_word *word);
+
+static inline uint32_t
+pto_word_get (const struct pto_word *word)
+{
+  return atomic_load_explicit (&word->value, memory_order_acquire);
+}
+
+/* Store-release, then wake whoever is parked. */
+static inline void
+pto_word_set (struct pto_exec *exec, struct pto_word *word, uint32_t value)
+{
+  atomic_store_explicit (&word->value, value, memory_order_release);
+  pto_unpark (exec, word);
+}
+
+/* The current actor is runnable for the whole process; its name, "guest" for the guest, NULL
+ * outside. */
+const char *pto_actor_name (void);
+
+/* --- guarded calls: foreign code (kernels) that may crash or never return --- */
+
+enum pto_fault_kind
+{
+  PTO_FAULT_NONE,
+  /* SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (code in signo, address in address) */
+  PTO_FAULT_SIGNAL,
+  PTO_FAULT_STACK_OVERFLOW, /* SIGSEGV on the guard page of its fiber's stack */
+  PTO_FAULT_INTERRUPTED     /* pto_guard_interrupt() */
+};
+
+struct pto_fault
+{
+  enum pto_fault_kind kind;
+  int signo;
+  uint64_t address;
+};
+
+/* One per actor that makes guarded calls; memory of the caller, zeroed before first use. */
+struct pto_guard
+{
+  _Atomic uint64_t call; /* odd while a call runs; W: the owner; R: interrupter */
+  /* the call that is to be ended; W: interrupter; R: the owner's signal handler */
+  _Atomic uint64_t interrupt;
+  _Atomic int tid;     /* thread that runs the call */
+  void *registers[24]; /* saved context to continue at */
+};
+
+/* Installs the process-wide signal handlers on first use (counted; handlers that were there are
+ * chained to for signals that do not come from a guarded call). */
+int pto_guard_init (void);
+void pto_guard_shutdown (void);
+/* Calls fn(args). On a fault the call is given up: the kernel's frames are dropped and *fault says
+ * why. */
+void pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
+                     struct pto_fault *fault);
+/* Any thread: ends the given call if it is still running (call as read from guard->call, odd). A
+ * call that is parked ends when its pto_park() returns: unpark what it waits for as well. */
+void pto_guard_interrupt (struct pto_guard *guard, uint64_t call);
+
+/* Code of the engine that a kernel calls stands between these two, so that an interrupt cannot cut
+ * it in the middle (pto_park(), pto_unpark(), pto_yield() and pto_charge() do it themselves); a
+ * fault between them is the engine's own and goes to the handlers that were there before. pause
+ * returns what resume takes, NULL when no guarded call runs. resume does not return if the call was
+ * interrupted meanwhile. */
+struct pto_guard *pto_guard_pause (void);
+void pto_guard_resume (struct pto_guard *guard);

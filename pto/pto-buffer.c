@@ -1,0 +1,212 @@
+/* pto-buffer.c: how does a program get memory that tensors can lie in?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-buffer.h"
+#include "pto-error.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/**
+ * PtoBuffer:
+ *
+ * A piece of zeroed memory that kernels, the program and other processes see at the same time.
+ *
+ * It is a shared mapping: page-aligned, kept across a fork, and, where the system has memory files,
+ * backed by a descriptor that can be mapped again or sent to another process. Nothing appears in
+ * the file system.
+ *
+ * Thread safety: any thread; access to the memory itself is the program's to order. A fork shares
+ * the memory.
+ */
+struct _PtoBuffer
+{
+  gatomicrefcount ref_count;
+  guint8 *data;
+  gsize size;
+  int fd; /* -1: an anonymous mapping */
+};
+
+G_DEFINE_BOXED_TYPE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref)
+
+/**
+ * pto_buffer_new:
+ * @size: bytes, at least 1
+ * @error: where to say why there is none
+ *
+ * Makes a buffer of zeros.
+ *
+ * Pages are taken from the system when they are first touched. Fails with %PTO_ERROR_INVALID_ARGS
+ * for a size of 0 and with %PTO_ERROR_NO_MEMORY when the system has no address space for it. Thread
+ * safety: any thread.
+ *
+ * Returns: (transfer full): a buffer
+ */
+PtoBuffer *
+pto_buffer_new (guint64 size, GError **error)
+{
+  PtoBuffer *buffer;
+  void *data = MAP_FAILED;
+  int fd;
+
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (size == 0 || size > G_MAXSSIZE)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a buffer of %" G_GUINT64_FORMAT
+                   " bytes can not be made: the size must be 1 to %" G_GSSIZE_FORMAT,
+                   size, G_MAXSSIZE);
+      return NULL;
+    }
+  fd = memfd_create ("pto-buffer", MFD_CLOEXEC);
+  if (fd >= 0 && ftruncate (fd, (off_t) size) == 0)
+    data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (data == MAP_FAILED)
+    {
+      /* No descriptor to be had: the memory serves without one. */
+      if (fd >= 0)
+        close (fd);
+      fd = -1;
+      data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    }
+  if (data == MAP_FAILED)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   "no memory for a buffer of %" G_GUINT64_FORMAT " bytes: %s", size,
+                   g_strerror (errno));
+      return NULL;
+    }
+
+  buffer = g_new0 (PtoBuffer, 1);
+  g_atomic_ref_count_init (&buffer->ref_count);
+  buffer->data = data;
+  buffer->size = size;
+  buffer->fd = fd;
+  return buffer;
+}
+
+/**
+ * pto_buffer_ref:
+ * @buffer: a buffer
+ *
+ * Takes a reference.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): @buffer
+ */
+PtoBuffer *
+pto_buffer_ref (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, NULL);
+
+  g_atomic_ref_count_inc (&buffer->ref_count);
+  return buffer;
+}
+
+/**
+ * pto_buffer_unref:
+ * @buffer: (transfer full): a buffer
+ *
+ * Releases a reference; the last one unmaps the memory.
+ *
+ * Thread safety: any thread.
+ */
+void
+pto_buffer_unref (PtoBuffer *buffer)
+{
+  g_return_if_fail (buffer != NULL);
+
+  if (!g_atomic_ref_count_dec (&buffer->ref_count))
+    return;
+  munmap (buffer->data, buffer->size);
+  if (buffer->fd >= 0)
+    close (buffer->fd);
+  g_free (buffer);
+}
+
+/**
+ * pto_buffer_get_size:
+ * @buffer: a buffer
+ *
+ * Gives the size it was made with.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ */
+guint64
+pto_buffer_get_size (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, 0);
+
+  return buffer->size;
+}
+
+/**
+ * pto_buffer_get_address:
+ * @buffer: a buffer
+ *
+ * Gives the address of the first byte, in this process and on its simulated chips.
+ *
+ * Valid as long as the buffer. Thread safety: any thread.
+ *
+ * Returns: an address, page-aligned
+ */
+guint64
+pto_buffer_get_address (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, 0);
+
+  return (guint64) (guintptr) buffer->data;
+}
+
+/**
+ * pto_buffer_get_fd:
+ * @buffer: a buffer
+ *
+ * Gives the descriptor of the memory file behind the buffer, to be mapped or sent to another
+ * process.
+ *
+ * It belongs to the buffer: do not close it. Thread safety: any thread.
+ *
+ * Returns: a descriptor; -1 when the system had none
+ */
+int
+pto_buffer_get_fd (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, -1);
+
+  return buffer->fd;
+}
+
+static void
+release_bytes (gpointer data)
+{
+  pto_buffer_unref (data);
+}
+
+/**
+ * pto_buffer_get_bytes:
+ * @buffer: a buffer
+ *
+ * Gives the memory itself as bytes, without copying; they change as the buffer does.
+ *
+ * The bytes keep the buffer. Thread safety: any thread.
+ *
+ * Returns: (transfer full): the memory
+ */
+GBytes *
+pto_buffer_get_bytes (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, NULL);
+
+  return g_bytes_new_with_free_func (buffer->data, buffer->size, release_bytes,
+                                     pto_buffer_ref (buffer));
+}

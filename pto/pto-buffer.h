@@ -1,0 +1,32 @@
+/* pto-buffer.h: how does a program get memory that tensors can lie in?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_BUFFER (pto_buffer_get_type ())
+
+PTO_AVAILABLE_IN_ALL
+GType pto_buffer_get_type (void) G_GNUC_CONST;
+PTO_AVAILABLE_IN_ALL
+PtoBuffer *pto_buffer_new (guint64 size, GError **error) G_GNUC_WARN_UNUSED_RESULT;
+PTO_AVAILABLE_IN_ALL
+PtoBuffer *pto_buffer_ref (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
+void pto_buffer_unref (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
+guint64 pto_buffer_get_size (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
+guint64 pto_buffer_get_address (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
+int pto_buffer_get_fd (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
+GBytes *pto_buffer_get_bytes (PtoBuffer *buffer);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)
+
+G_END_DECLS

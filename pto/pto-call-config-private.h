@@ -1,0 +1,31 @@
+/* pto-call-config-private.h: how do the choices of a run lie in memory?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-call-config.h"
+
+G_BEGIN_DECLS
+
+/* Seed 001 section 4. */
+#define PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS 3
+
+struct _PtoCallConfig
+{
+  int block_dim;
+  int aicpu_thread_num;
+  gboolean aicpu_thread_num_is_set; /* the default bends to a worker with fewer threads, a choice
+                                       does not */
+  int enable_l2_swimlane;
+  int enable_dump_tensor;
+  int enable_pmu;
+  int enable_dep_gen;
+  int enable_scope_stats;
+  char *output_prefix;
+};
+
+/* Refuses values out of range and switches without effect. */
+gboolean pto_call_config_check (const PtoCallConfig *config, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,421 @@
+/* pto-call-config.c: which choices does one run have?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-call-config-private.h"
+
+#include "pto-error.h"
+
+#include <string.h>
+
+/**
+ * PtoCallConfig:
+ *
+ * The choices of one run: how much of the chip it uses, and what is recorded.
+ *
+ * A switch that has no effect in this version is refused by the run, never ignored.
+ *
+ * Source: seed 001 section 4. Thread safety: one thread at a time. A fork copies the value.
+ */
+G_DEFINE_BOXED_TYPE (PtoCallConfig, pto_call_config, pto_call_config_copy, pto_call_config_free)
+
+/**
+ * pto_call_config_new: (constructor)
+ *
+ * Makes a configuration with the default of every field.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a configuration
+ */
+PtoCallConfig *
+pto_call_config_new (void)
+{
+  PtoCallConfig *config = g_new0 (PtoCallConfig, 1);
+
+  config->aicpu_thread_num = PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS;
+  return config;
+}
+
+/**
+ * pto_call_config_copy:
+ * @config: a configuration
+ *
+ * Makes a copy.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer full): a configuration
+ */
+PtoCallConfig *
+pto_call_config_copy (const PtoCallConfig *config)
+{
+  PtoCallConfig *copy;
+
+  g_return_val_if_fail (config != NULL, NULL);
+
+  copy = g_new (PtoCallConfig, 1);
+  *copy = *config;
+  copy->output_prefix = g_strdup (config->output_prefix);
+  return copy;
+}
+
+/**
+ * pto_call_config_free:
+ * @config: (transfer full): a configuration
+ *
+ * Frees a configuration.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_free (PtoCallConfig *config)
+{
+  g_return_if_fail (config != NULL);
+
+  g_free (config->output_prefix);
+  g_free (config);
+}
+
+/**
+ * pto_call_config_get_block_dim:
+ * @config: a configuration
+ *
+ * Gives the number of clusters that the run uses.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: clusters; 0 (the default): all
+ */
+int
+pto_call_config_get_block_dim (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->block_dim;
+}
+
+/**
+ * pto_call_config_set_block_dim:
+ * @config: a configuration
+ * @value: clusters; 0 (the default): all
+ *
+ * Sets the number of clusters that the run uses.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_block_dim (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->block_dim = value;
+}
+
+/**
+ * pto_call_config_get_aicpu_thread_num:
+ * @config: a configuration
+ *
+ * Gives the number of control threads that the run uses: schedulers and one orchestrator.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: threads; 3 by default, and then at most what the worker has; 0: all
+ */
+int
+pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->aicpu_thread_num;
+}
+
+/**
+ * pto_call_config_set_aicpu_thread_num:
+ * @config: a configuration
+ * @value: threads; 3 by default, and then at most what the worker has; 0: all
+ *
+ * Sets the number of control threads that the run uses: schedulers and one orchestrator.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->aicpu_thread_num = value;
+  config->aicpu_thread_num_is_set = TRUE;
+}
+
+/**
+ * pto_call_config_get_enable_l2_swimlane:
+ * @config: a configuration
+ *
+ * Gives whether and how fully the run is recorded.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): no; 1 to 4: yes
+ */
+int
+pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_l2_swimlane;
+}
+
+/**
+ * pto_call_config_set_enable_l2_swimlane:
+ * @config: a configuration
+ * @value: 0 (the default): no; 1 to 4: yes
+ *
+ * Sets whether and how fully the run is recorded.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_l2_swimlane = value;
+}
+
+/**
+ * pto_call_config_get_enable_dump_tensor:
+ * @config: a configuration
+ *
+ * Gives whether the tensors of the run are dumped.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): no; a run refuses any other value: there is no such dump
+ */
+int
+pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_dump_tensor;
+}
+
+/**
+ * pto_call_config_set_enable_dump_tensor:
+ * @config: a configuration
+ * @value: 0 (the default): no; a run refuses any other value: there is no such dump
+ *
+ * Sets whether the tensors of the run are dumped.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_dump_tensor = value;
+}
+
+/**
+ * pto_call_config_get_enable_pmu:
+ * @config: a configuration
+ *
+ * Gives which event the performance counters count.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): none; a run refuses any other value: a simulated core has no such
+ * counters
+ */
+int
+pto_call_config_get_enable_pmu (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_pmu;
+}
+
+/**
+ * pto_call_config_set_enable_pmu:
+ * @config: a configuration
+ * @value: 0 (the default): none; a run refuses any other value: a simulated core has no such
+ * counters
+ *
+ * Sets which event the performance counters count.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_pmu = value;
+}
+
+/**
+ * pto_call_config_get_enable_dep_gen:
+ * @config: a configuration
+ *
+ * Gives whether the dependencies of the run are written out.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): no; a run refuses any other value: a trace holds them
+ */
+int
+pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_dep_gen;
+}
+
+/**
+ * pto_call_config_set_enable_dep_gen:
+ * @config: a configuration
+ * @value: 0 (the default): no; a run refuses any other value: a trace holds them
+ *
+ * Sets whether the dependencies of the run are written out.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_dep_gen = value;
+}
+
+/**
+ * pto_call_config_get_enable_scope_stats:
+ * @config: a configuration
+ *
+ * Gives whether statistics of every scope are kept.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): no; a run refuses any other value: there are none
+ */
+int
+pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_scope_stats;
+}
+
+/**
+ * pto_call_config_set_enable_scope_stats:
+ * @config: a configuration
+ * @value: 0 (the default): no; a run refuses any other value: there are none
+ *
+ * Sets whether statistics of every scope are kept.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_scope_stats = value;
+}
+
+/**
+ * pto_call_config_get_output_prefix:
+ * @config: a configuration
+ *
+ * Gives what the names of the files that the run writes begin with.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer none): a path and the beginning of a name; empty when the run writes no file
+ */
+const char *
+pto_call_config_get_output_prefix (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, NULL);
+
+  return config->output_prefix != NULL ? config->output_prefix : "";
+}
+
+/**
+ * pto_call_config_set_output_prefix:
+ * @config: a configuration
+ * @prefix: (nullable): a path and the beginning of a name, at most 1023 bytes
+ *
+ * Sets what the names of the files that the run writes begin with.
+ *
+ * With a swimlane, the run writes its record to the prefix followed by `swimlane.json`.
+ * Thread safety: one thread at a time.
+ */
+void
+pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix)
+{
+  g_return_if_fail (config != NULL);
+
+  g_free (config->output_prefix);
+  config->output_prefix = g_strdup (prefix);
+}
+
+gboolean
+pto_call_config_check (const PtoCallConfig *config, GError **error)
+{
+  const struct
+  {
+    const char *name;
+    int value;
+    const char *instead;
+  } without_effect[] = {
+    { "enable_dump_tensor", config->enable_dump_tensor,
+      "read outputs with pto_worker_copy_from()" },
+    { "enable_pmu", config->enable_pmu, "a simulated core has no performance counters" },
+    { "enable_dep_gen", config->enable_dep_gen, "enable_l2_swimlane records the dependencies" },
+    { "enable_scope_stats", config->enable_scope_stats, "enable_l2_swimlane records the scopes" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (without_effect); i++)
+    if (without_effect[i].value != 0)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                     "%s = %d has no effect in this version and is refused: set it to 0 (%s)",
+                     without_effect[i].name, without_effect[i].value, without_effect[i].instead);
+        return FALSE;
+      }
+  if (config->enable_l2_swimlane < 0 || config->enable_l2_swimlane > 4)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "enable_l2_swimlane is %d: it must be 0 (off) to 4 (full)",
+                   config->enable_l2_swimlane);
+      return FALSE;
+    }
+  if (config->block_dim < 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "block_dim is %d: it must be the number of clusters to use, or 0 for all",
+                   config->block_dim);
+      return FALSE;
+    }
+  if (config->aicpu_thread_num < 0)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "aicpu_thread_num is %d: it must be the number of control threads to use, or 0 for all",
+          config->aicpu_thread_num);
+      return FALSE;
+    }
+  if (config->output_prefix != NULL && strlen (config->output_prefix) > 1023)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "output_prefix has %zu bytes: at most 1023 are allowed",
+                   strlen (config->output_prefix));
+      return FALSE;
+    }
+  return TRUE;
+}

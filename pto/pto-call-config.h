@@ -1,0 +1,56 @@
+/* pto-call-config.h: which choices does one run have?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_CALL_CONFIG (pto_call_config_get_type ())
+
+PTO_AVAILABLE_IN_ALL
+GType pto_call_config_get_type (void) G_GNUC_CONST;
+PTO_AVAILABLE_IN_ALL
+PtoCallConfig *pto_call_config_new (void);
+PTO_AVAILABLE_IN_ALL
+PtoCallConfig *pto_call_config_copy (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_free (PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_block_dim (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_block_dim (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_enable_pmu (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_enable_pmu (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_enable_dep_gen (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+int pto_call_config_get_enable_scope_stats (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_ALL
+const char *pto_call_config_get_output_prefix (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_ALL
+void pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoCallConfig, pto_call_config_free)
+
+G_END_DECLS

@@ -1,0 +1,16 @@
+/* pto-callable-handle-private.h: how does a worker recognize its handles?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-callable-handle.h"
+
+G_BEGIN_DECLS
+
+/* owner: the serial number of the worker. */
+PtoCallableHandle *pto_callable_handle_new (guint64 owner, PtoCallable *callable,
+                                            const char *digest);
+guint64 pto_callable_handle_get_owner (const PtoCallableHandle *handle);
+
+G_END_DECLS

@@ -1,0 +1,165 @@
+/* pto-callable-handle.c: how is a registered callable named?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-callable-handle-private.h"
+
+#include "pto-callable.h"
+
+#include <string.h>
+
+/**
+ * PtoCallableHandle:
+ *
+ * The name of a callable that a worker has: the worker, the kind, and a digest of the callable's
+ * content.
+ *
+ * Two registrations of the same content on one worker have the same handle. A handle of another
+ * worker is refused.
+ *
+ * Source: seed 001 section 2. Thread safety: any thread. A fork copies the value.
+ */
+struct _PtoCallableHandle
+{
+  gatomicrefcount ref_count;
+  guint64 owner;
+  PtoCallable *callable;
+  char *digest;
+};
+
+G_DEFINE_BOXED_TYPE (PtoCallableHandle, pto_callable_handle, pto_callable_handle_ref,
+                     pto_callable_handle_unref)
+
+PtoCallableHandle *
+pto_callable_handle_new (guint64 owner, PtoCallable *callable, const char *digest)
+{
+  PtoCallableHandle *handle = g_new0 (PtoCallableHandle, 1);
+
+  g_atomic_ref_count_init (&handle->ref_count);
+  handle->owner = owner;
+  handle->callable = g_object_ref (callable);
+  handle->digest = g_strdup (digest);
+  return handle;
+}
+
+guint64
+pto_callable_handle_get_owner (const PtoCallableHandle *handle)
+{
+  return handle->owner;
+}
+
+/**
+ * pto_callable_handle_ref:
+ * @handle: a handle
+ *
+ * Takes a reference.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): @handle
+ */
+PtoCallableHandle *
+pto_callable_handle_ref (PtoCallableHandle *handle)
+{
+  g_return_val_if_fail (handle != NULL, NULL);
+
+  g_atomic_ref_count_inc (&handle->ref_count);
+  return handle;
+}
+
+/**
+ * pto_callable_handle_unref:
+ * @handle: (transfer full): a handle
+ *
+ * Releases a reference; the callable stays registered.
+ *
+ * Thread safety: any thread.
+ */
+void
+pto_callable_handle_unref (PtoCallableHandle *handle)
+{
+  g_return_if_fail (handle != NULL);
+
+  if (!g_atomic_ref_count_dec (&handle->ref_count))
+    return;
+  g_object_unref (handle->callable);
+  g_free (handle->digest);
+  g_free (handle);
+}
+
+/**
+ * pto_callable_handle_get_kind:
+ * @handle: a handle
+ *
+ * Asks what it names.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: kernel or orchestration
+ */
+PtoCallableKind
+pto_callable_handle_get_kind (PtoCallableHandle *handle)
+{
+  g_return_val_if_fail (handle != NULL, PTO_CALLABLE_KERNEL);
+
+  return pto_callable_get_kind (handle->callable);
+}
+
+/**
+ * pto_callable_handle_get_digest:
+ * @handle: a handle
+ *
+ * Gives the SHA-256 digest of the callable's content: sources with all they include, compiler,
+ * function names, costs.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): 64 hexadecimal digits
+ */
+const char *
+pto_callable_handle_get_digest (PtoCallableHandle *handle)
+{
+  g_return_val_if_fail (handle != NULL, NULL);
+
+  return handle->digest;
+}
+
+/**
+ * pto_callable_handle_get_callable:
+ * @handle: a handle
+ *
+ * Gives the callable that was registered first under this name.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): a callable
+ */
+PtoCallable *
+pto_callable_handle_get_callable (PtoCallableHandle *handle)
+{
+  g_return_val_if_fail (handle != NULL, NULL);
+
+  return handle->callable;
+}
+
+/**
+ * pto_callable_handle_equal:
+ * @a: a handle
+ * @b: another handle
+ *
+ * Asks whether two handles name the same content on the same worker.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if they do
+ */
+gboolean
+pto_callable_handle_equal (PtoCallableHandle *a, PtoCallableHandle *b)
+{
+  g_return_val_if_fail (a != NULL, FALSE);
+  g_return_val_if_fail (b != NULL, FALSE);
+
+  return a->owner == b->owner && strcmp (a->digest, b->digest) == 0;
+}

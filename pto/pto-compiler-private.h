@@ -1,0 +1,54 @@
+/* pto-compiler-private.h: how do sources become shared objects, and what is in those?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+typedef enum
+{
+  PTO_LANGUAGE_C,
+  PTO_LANGUAGE_CXX,
+  PTO_LANGUAGE_OBJECT /* a shared object that somebody built */
+} PtoLanguage;
+
+/* One shared object to be had. The caller fills in the first part, pto_compiler_build() the second.
+ */
+typedef struct
+{
+  const char *path;  /* absolute */
+  const char *label; /* begins a message: kernel "add" */
+  PtoLanguage language;
+  const char *entry; /* an orchestration's entry, to find out what it returns; NULL for a kernel */
+
+  char *object; /* where the shared object is */
+  char *digest; /* SHA-256 over everything it was made from */
+  gboolean was_cached;
+} PtoCompilerJob;
+
+typedef void (*PtoCompilerProgress) (const PtoCompilerJob *job, guint done, guint total,
+                                     gpointer user_data);
+
+void pto_compiler_job_clear (PtoCompilerJob *job);
+
+/* By the file's name; refuses other files, and files that are not what their names claim. */
+gboolean pto_compiler_find_language (const char *path, PtoLanguage *language, GError **error);
+
+/* Builds what the cache does not hold, several at once. The first error wins and ends the others.
+ */
+gboolean pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress progress,
+                             gpointer user_data, GCancellable *cancellable, GError **error);
+
+/* A loaded object. */
+gpointer pto_compiler_load (const PtoCompilerJob *job, GError **error);
+void pto_compiler_unload (gpointer module);
+/* Names file and symbol when it is not exported. */
+gpointer pto_compiler_find_symbol (gpointer module, const PtoCompilerJob *job, const char *symbol,
+                                   const char *signature, GError **error);
+
+#define PTO_COMPILER_RETURNS_INT "pto2_entry_returns_int"
+
+G_END_DECLS

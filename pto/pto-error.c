@@ -1,0 +1,85 @@
+/* pto-error.c: how is a failure told to the caller?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-error-private.h"
+
+/**
+ * pto_error_quark:
+ *
+ * Gives the domain of the library's errors.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the quark behind `PTO_ERROR`
+ */
+GQuark
+pto_error_quark (void)
+{
+  return g_quark_from_static_string ("pto-error-quark");
+}
+
+/* The one table between the engine's codes and ours. */
+static const struct
+{
+  enum pto_status status;
+  PtoError code;
+  const char *text; /* when the engine left no report */
+} codes[] = {
+  { PTO_STATUS_SCOPE_DEADLOCK, PTO_ERROR_SCOPE_DEADLOCK, "tasks of an open scope hold every slot" },
+  { PTO_STATUS_HEAP_RING, PTO_ERROR_HEAP_RING, "a heap ring is exhausted" },
+  { PTO_STATUS_TASK_RING, PTO_ERROR_TASK_RING, "a task ring is exhausted" },
+  { PTO_STATUS_DEP_POOL, PTO_ERROR_DEP_POOL, "a dependency pool is exhausted" },
+  { PTO_STATUS_INVALID_ARGS, PTO_ERROR_INVALID_ARGS, "an argument is refused" },
+  { PTO_STATUS_SYNC_START, PTO_ERROR_SYNC_START, "a synchronised start can not be had" },
+  { PTO_STATUS_TENSOR_WAIT, PTO_ERROR_TENSOR_WAIT, "waiting for a tensor came to nothing" },
+  { PTO_STATUS_EXPLICIT, PTO_ERROR_EXPLICIT, "the orchestration failed the run" },
+  { PTO_STATUS_SCOPE_OVERFLOW, PTO_ERROR_SCOPE_OVERFLOW,
+    "scopes are nested too deeply or not balanced" },
+  { PTO_STATUS_MAP_OVERFLOW, PTO_ERROR_MAP_OVERFLOW, "the TensorMap is exhausted" },
+  { PTO_STATUS_SCHEDULER_TIMEOUT, PTO_ERROR_SCHEDULER_TIMEOUT, "nothing made progress in time" },
+  { PTO_STATUS_KERNEL_FAULT, PTO_ERROR_KERNEL_FAULT, "a kernel crashed" },
+  { PTO_STATUS_KERNEL_HANG, PTO_ERROR_KERNEL_HANG, "a kernel did not return in time" },
+  { PTO_STATUS_OUT_OF_BOUNDS, PTO_ERROR_OUT_OF_BOUNDS, "a kernel wrote past an output" },
+  { PTO_STATUS_READY_QUEUE, PTO_ERROR_READY_QUEUE, "a ready queue failed" },
+  { PTO_STATUS_NO_MEMORY, PTO_ERROR_NO_MEMORY, "memory is not to be had" },
+  { PTO_STATUS_CANCELLED, PTO_ERROR_CANCELLED, "the run was cancelled" },
+  { PTO_STATUS_SYSTEM, PTO_ERROR_SYSTEM, "the operating system refused something" },
+};
+
+int
+pto_error_code_from_status (enum pto_status status)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
+    if (codes[i].status == status)
+      return codes[i].code;
+  return PTO_ERROR_INTERNAL;
+}
+
+void
+pto_error_set_from_report (GError **error, enum pto_status status, const struct pto_report *report)
+{
+  const char *text = report->message;
+
+  if (report->status != PTO_OK)
+    status = report->status;
+  for (guint i = 0; text[0] == '\0' && i < G_N_ELEMENTS (codes); i++)
+    if (codes[i].status == status)
+      text = codes[i].text;
+  if (text[0] == '\0')
+    g_set_error (error, PTO_ERROR, pto_error_code_from_status (status),
+                 "the runtime failed with status %d", (int) status);
+  else
+    g_set_error_literal (error, PTO_ERROR, pto_error_code_from_status (status), text);
+}
+
+gboolean
+pto_error_set_if_cancelled (GCancellable *cancellable, GError **error)
+{
+  if (!g_cancellable_is_cancelled (cancellable))
+    return FALSE;
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "cancelled");
+  return TRUE;
+}

@@ -1,0 +1,96 @@
+/* pto-orchestrator.h: how does an orchestration function submit tasks?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_ORCHESTRATOR (pto_orchestrator_get_type ())
+
+PTO_AVAILABLE_IN_ALL
+G_DECLARE_FINAL_TYPE (PtoOrchestrator, pto_orchestrator, PTO, ORCHESTRATOR, GObject)
+
+/**
+ * PtoOrchestrationFunc:
+ * @orchestrator: where tasks are submitted; valid during the call only
+ * @args: (nullable): what was given to the run
+ * @config: (nullable): what was given to the run
+ * @user_data: (closure): what was given to the run
+ * @error: where to say why it failed
+ *
+ * A task graph written as a function.
+ *
+ * Thread safety: called on the thread that calls [method@Pto.Worker.run]; for an asynchronous run,
+ * in the main context that was the thread's default when [method@Pto.Worker.run_async] was called.
+ *
+ * Returns: %TRUE when the graph is complete; %FALSE fails the run with @error
+ */
+typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
+                                          PtoCallConfig *config, gpointer user_data,
+                                          GError **error);
+
+/**
+ * PTO_IN: (skip)
+ * @tensor: a [struct@Pto.Tensor] that the task reads
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_IN(tensor) ((const char *) "in"), ((PtoTensor *) (tensor))
+/**
+ * PTO_OUT: (skip)
+ * @tensor: a [struct@Pto.Tensor] that the task writes
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_OUT(tensor) ((const char *) "out"), ((PtoTensor *) (tensor))
+/**
+ * PTO_INOUT: (skip)
+ * @tensor: a [struct@Pto.Tensor] that the task reads, then writes
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_INOUT(tensor) ((const char *) "inout"), ((PtoTensor *) (tensor))
+/**
+ * PTO_OUT_EXISTING: (skip)
+ * @tensor: a [struct@Pto.Tensor] in existing memory that the task writes
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_OUT_EXISTING(tensor) ((const char *) "out-existing"), ((PtoTensor *) (tensor))
+/**
+ * PTO_NO_DEP: (skip)
+ * @tensor: a [struct@Pto.Tensor] that takes no part in dependencies
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_NO_DEP(tensor) ((const char *) "no-dep"), ((PtoTensor *) (tensor))
+/**
+ * PTO_SCALAR: (skip)
+ * @value: a number, passed to the kernel in 64 bits
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_SCALAR(value) ((const char *) "scalar"), ((guint64) (value))
+
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel,
+                                  PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel,
+                                       GError **error, ...) G_GNUC_NULL_TERMINATED;
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
+                                    const guint64 *shape, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoWorker *pto_orchestrator_get_worker (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
+
+G_END_DECLS

@@ -1,0 +1,374 @@
+/* pto-run-statistics.c: what did a run do, in numbers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-run-statistics-private.h"
+
+/**
+ * PtoRunStatistics:
+ *
+ * What a run did, in numbers.
+ *
+ * A value that never changes; [method@Pto.Worker.get_statistics] gives that of the last run.
+ *
+ * Thread safety: any thread. A fork copies the value.
+ */
+struct _PtoRunStatistics
+{
+  struct pto_chip_stats stats;
+};
+
+G_DEFINE_BOXED_TYPE (PtoRunStatistics, pto_run_statistics, pto_run_statistics_copy,
+                     pto_run_statistics_free)
+
+G_STATIC_ASSERT (PTO_N_RINGS == PTO_RINGS);
+
+PtoRunStatistics *
+pto_run_statistics_new (const struct pto_chip_stats *stats)
+{
+  PtoRunStatistics *statistics = g_new (PtoRunStatistics, 1);
+
+  statistics->stats = *stats;
+  return statistics;
+}
+
+/**
+ * pto_run_statistics_copy:
+ * @statistics: statistics
+ *
+ * Makes a copy.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): statistics
+ */
+PtoRunStatistics *
+pto_run_statistics_copy (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, NULL);
+
+  return pto_run_statistics_new (&statistics->stats);
+}
+
+/**
+ * pto_run_statistics_free:
+ * @statistics: (transfer full): statistics
+ *
+ * Frees statistics.
+ *
+ * Thread safety: any thread.
+ */
+void
+pto_run_statistics_free (PtoRunStatistics *statistics)
+{
+  g_return_if_fail (statistics != NULL);
+
+  g_free (statistics);
+}
+
+/**
+ * pto_run_statistics_get_tasks:
+ * @statistics: statistics
+ *
+ * Gives the number of tasks submitted.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_tasks (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.tasks;
+}
+
+/**
+ * pto_run_statistics_get_completed:
+ * @statistics: statistics
+ *
+ * Gives the number of tasks completed.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_completed (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.completed;
+}
+
+/**
+ * pto_run_statistics_get_failed:
+ * @statistics: statistics
+ *
+ * Gives the number of tasks that failed or did not run because a producer failed.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_failed (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.failed;
+}
+
+/**
+ * pto_run_statistics_get_edges:
+ * @statistics: statistics
+ *
+ * Gives the number of dependencies between tasks: distinct pairs of producer and consumer that
+ * order.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: pairs
+ */
+guint64
+pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.edges;
+}
+
+/**
+ * pto_run_statistics_get_run_ns:
+ * @statistics: statistics
+ *
+ * Gives the wall-clock time of the run.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds, from the first submit to the end
+ */
+guint64
+pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.run_ns;
+}
+
+/**
+ * pto_run_statistics_get_virtual_ns:
+ * @statistics: statistics
+ *
+ * Gives the virtual time of the run.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds; 0 unless the back end is `det`
+ */
+guint64
+pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.virtual_ns;
+}
+
+/**
+ * pto_run_statistics_get_elapsed_ns:
+ * @statistics: statistics
+ *
+ * Gives the time that the busy times are to be held against.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds: virtual on the back end `det`, wall clock otherwise
+ */
+guint64
+pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.elapsed_ns;
+}
+
+/**
+ * pto_run_statistics_get_peak_live_tasks:
+ * @statistics: statistics
+ *
+ * Gives the most task slots that were taken at one time, in all rings together.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.peak_live_tasks;
+}
+
+/**
+ * pto_run_statistics_get_recycled:
+ * @statistics: statistics
+ *
+ * Gives the number of submits that took a slot used before in the same run.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: submits
+ */
+guint64
+pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.recycled;
+}
+
+/**
+ * pto_run_statistics_get_stalls:
+ * @statistics: statistics
+ *
+ * Gives the number of times that the orchestrator had to wait for a ring.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: times
+ */
+guint64
+pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.stalls;
+}
+
+/**
+ * pto_run_statistics_get_busy_ns:
+ * @statistics: statistics
+ * @core_type: a type of core
+ *
+ * Gives the time that kernels ran, summed over the cores of a type.
+ *
+ * Measured when the parameter `utilization` is 1 or the back end is `det`. Thread safety: any
+ * thread.
+ *
+ * Returns: nanoseconds
+ */
+guint64
+pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
+
+  return statistics->stats.busy_ns[core_type];
+}
+
+/**
+ * pto_run_statistics_get_n_cores:
+ * @statistics: statistics
+ * @core_type: a type of core
+ *
+ * Gives the number of cores of a type that the run had.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: cores
+ */
+guint
+pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType core_type)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
+
+  return statistics->stats.cores[core_type];
+}
+
+/**
+ * pto_run_statistics_get_utilization:
+ * @statistics: statistics
+ * @core_type: a type of core
+ *
+ * Gives the share of the run that the cores of a type spent in kernels.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: 0 to 1; 0 when busy times were not measured
+ */
+double
+pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreType core_type)
+{
+  double available;
+
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
+
+  available = (double) statistics->stats.elapsed_ns * statistics->stats.cores[core_type];
+  return available > 0 ? (double) statistics->stats.busy_ns[core_type] / available : 0;
+}
+
+/**
+ * pto_run_statistics_get_last_task_alive:
+ * @statistics: statistics
+ * @ring: a ring, 0 to 3
+ *
+ * Gives how many tasks of a ring have given back their slots.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guint ring)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
+
+  return statistics->stats.last_task_alive[ring];
+}
+
+/**
+ * pto_run_statistics_get_ring_tasks:
+ * @statistics: statistics
+ * @ring: a ring, 0 to 3
+ *
+ * Gives the number of tasks submitted to a ring.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: tasks
+ */
+guint64
+pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
+
+  return statistics->stats.ring_tasks[ring];
+}
+
+/**
+ * pto_run_statistics_get_heap_peak:
+ * @statistics: statistics
+ * @ring: a ring, 0 to 3
+ *
+ * Gives the most memory that was in use in the heap of a ring.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ */
+guint64
+pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
+
+  return statistics->stats.heap_peak[ring];
+}

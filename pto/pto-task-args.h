@@ -1,0 +1,46 @@
+/* pto-task-args.h: which arguments does a task or an orchestration get?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_TASK_ARGS (pto_task_args_get_type ())
+
+PTO_AVAILABLE_IN_ALL
+GType pto_task_args_get_type (void) G_GNUC_CONST;
+PTO_AVAILABLE_IN_ALL
+PtoTaskArgs *pto_task_args_new (void);
+PTO_AVAILABLE_IN_ALL
+PtoTaskArgs *pto_task_args_ref (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_unref (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection direction);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_add_scalar_double (PtoTaskArgs *args, double value);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_add_scalar_float (PtoTaskArgs *args, float value);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_reset (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+guint pto_task_args_get_n_args (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+guint pto_task_args_get_n_tensors (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+guint pto_task_args_get_n_scalars (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+PtoDirection pto_task_args_get_direction (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_task_args_get_tensor (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+guint64 pto_task_args_get_scalar (PtoTaskArgs *args, guint index);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoTaskArgs, pto_task_args_unref)
+
+G_END_DECLS

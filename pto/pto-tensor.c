@@ -1,0 +1,554 @@
+/* pto-tensor.c: how does a program name a tensor, or a part of one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-tensor-private.h"
+
+#include "pto-buffer.h"
+#include "pto-error.h"
+
+/**
+ * PtoTensor:
+ *
+ * A handle on a tensor: type, shape, strides, and memory that the program owns or that the runtime
+ * allocates.
+ *
+ * A tensor made by [ctor@Pto.Tensor.new] has no memory: the runtime gives it some at the submit
+ * that outputs it, in every run anew, and takes it back when the scope has ended and the last
+ * consumer is done. Views share the memory of the tensor they were made from. Strides count
+ * elements.
+ *
+ * A tensor with a shape that can not be (no dimension or more than 5, an extent of 0, an overflow)
+ * can be made; the call that uses it fails with the reason.
+ *
+ * Source: seed 000 section 11. Thread safety: any thread, but a tensor without memory is used by
+ * one run at a time. A fork copies the handle.
+ */
+struct _PtoTensor
+{
+  gatomicrefcount ref_count;
+  gboolean external;
+  Tensor raw; /* storage and generation are those of the root, filled in by pto_tensor_prepare() */
+  PtoTensor *root;   /* what this is a view of, or NULL */
+  PtoBuffer *buffer; /* kept alive, or NULL */
+
+  /* Of a root without memory; written on the orchestrator thread only. */
+  guint64 run; /* the run that the record belongs to; 0: none yet */
+  PTO2Buffer *storage;
+  uint32_t generation;
+};
+
+G_DEFINE_BOXED_TYPE (PtoTensor, pto_tensor, pto_tensor_ref, pto_tensor_unref)
+
+static PtoTensor *
+tensor_new (const Tensor *raw, gboolean external)
+{
+  PtoTensor *tensor = g_new0 (PtoTensor, 1);
+
+  g_atomic_ref_count_init (&tensor->ref_count);
+  tensor->raw = *raw;
+  tensor->external = external;
+  return tensor;
+}
+
+static PtoTensor *
+tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
+{
+  PtoTensor *view;
+
+  if (raw->status != PTO2_TENSOR_OK)
+    {
+      static const char *const reasons[] = {
+        [PTO2_TENSOR_BAD_SHAPE]
+        = "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow",
+        [PTO2_TENSOR_OUT_OF_BOUNDS] = "the view reaches beyond its tensor",
+        [PTO2_TENSOR_BAD_RESHAPE]
+        = "a reshape needs a contiguous tensor and the same number of elements",
+        [PTO2_TENSOR_BAD_TRANSPOSE] = "there is no such dimension to exchange",
+      };
+      g_autofree char *text = pto_tensor_to_string (tensor);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "tensor %s: %s", text,
+                   raw->status < G_N_ELEMENTS (reasons) ? reasons[raw->status]
+                                                        : "it can not be used");
+      return NULL;
+    }
+  view = tensor_new (raw, tensor->external);
+  view->root = pto_tensor_ref (tensor->root != NULL ? tensor->root : tensor);
+  return view;
+}
+
+/* A number of dimensions that the engine's 32 bits can not hold is as wrong as any other above 5.
+ */
+static uint32_t
+clamp_dims (gsize n_dims)
+{
+  return (uint32_t) MIN (n_dims, PTO2_TENSOR_MAX_DIMS + 1);
+}
+
+static Tensor
+make_external (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape)
+{
+  return make_tensor_external ((void *) (guintptr) address, (const uint64_t *) shape,
+                               clamp_dims (n_dims), (DataType) dtype);
+}
+
+/**
+ * pto_tensor_new: (constructor)
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ *
+ * Makes a tensor that the runtime gives memory at the submit that outputs it.
+ *
+ * Source: seed 000 section 11, `make_tensor()`. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new (PtoDtype dtype, gsize n_dims, const guint64 *shape)
+{
+  Tensor raw = make_external (0, dtype, n_dims, shape);
+
+  return tensor_new (&raw, FALSE);
+}
+
+/**
+ * pto_tensor_new_external: (constructor)
+ * @address: address of the first element: device memory, a buffer's, or any memory of this process
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ *
+ * Makes a tensor over memory that the caller keeps alive while it is in use.
+ *
+ * Source: seed 000 section 11, `make_tensor_external()`. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new_external (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape)
+{
+  Tensor raw = make_external (address, dtype, n_dims, shape);
+
+  return tensor_new (&raw, TRUE);
+}
+
+/**
+ * pto_tensor_new_for_buffer: (constructor)
+ * @buffer: where the elements lie
+ * @offset: bytes before the first element
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Makes a tensor in a buffer, and keeps the buffer as long as the tensor.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or reaches beyond the buffer. Thread
+ * safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new_for_buffer (PtoBuffer *buffer, guint64 offset, PtoDtype dtype, gsize n_dims,
+                           const guint64 *shape, GError **error)
+{
+  PtoTensor *tensor;
+  guint64 size;
+  Tensor raw;
+
+  g_return_val_if_fail (buffer != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  size = pto_buffer_get_size (buffer);
+  raw = make_external (pto_buffer_get_address (buffer) + offset, dtype, n_dims, shape);
+  if (raw.status != PTO2_TENSOR_OK)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow");
+      return NULL;
+    }
+  if (offset > size || raw.buffer.size > size - offset)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a tensor of %" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
+                   " does not fit in a buffer of %" G_GUINT64_FORMAT " bytes",
+                   (guint64) raw.buffer.size, offset, size);
+      return NULL;
+    }
+  if (offset % pto_dtype_get_size (dtype) != 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "offset %" G_GUINT64_FORMAT " is no multiple of the element size %u", offset,
+                   pto_dtype_get_size (dtype));
+      return NULL;
+    }
+  tensor = tensor_new (&raw, TRUE);
+  tensor->buffer = pto_buffer_ref (buffer);
+  return tensor;
+}
+
+/**
+ * pto_tensor_ref:
+ * @tensor: a tensor
+ *
+ * Takes a reference.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): @tensor
+ */
+PtoTensor *
+pto_tensor_ref (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  g_atomic_ref_count_inc (&tensor->ref_count);
+  return tensor;
+}
+
+/**
+ * pto_tensor_unref:
+ * @tensor: (transfer full): a tensor
+ *
+ * Releases a reference. Tasks that use the memory are not affected.
+ *
+ * Thread safety: any thread.
+ */
+void
+pto_tensor_unref (PtoTensor *tensor)
+{
+  g_return_if_fail (tensor != NULL);
+
+  if (!g_atomic_ref_count_dec (&tensor->ref_count))
+    return;
+  g_clear_pointer (&tensor->root, pto_tensor_unref);
+  g_clear_pointer (&tensor->buffer, pto_buffer_unref);
+  g_free (tensor);
+}
+
+/**
+ * pto_tensor_view:
+ * @tensor: a tensor
+ * @n_dims: number of dimensions, that of @tensor
+ * @shape: (array length=n_dims): extent of each dimension of the part, in elements
+ * @offsets: (array length=n_dims): where the part begins in each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Gives a part of a tensor; it shares the tensor's memory.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the part reaches beyond the tensor.
+ * Source: seed 000 section 11. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const guint64 *offsets,
+                 GError **error)
+{
+  Tensor raw;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (n_dims != tensor->raw.ndims)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a view with %" G_GSIZE_FORMAT
+                   " dimensions can not be taken of a tensor with %u",
+                   n_dims, tensor->raw.ndims);
+      return NULL;
+    }
+  raw = pto2_tensor_view (&tensor->raw, (const uint64_t *) shape, (const uint64_t *) offsets);
+  return tensor_new_view (tensor, &raw, error);
+}
+
+/**
+ * pto_tensor_reshape:
+ * @tensor: a contiguous tensor
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Gives the same elements in row-major order under another shape; it shares the tensor's memory.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the number of elements differs or the tensor is not
+ * contiguous. Source: seed 000 section 11. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *shape, GError **error)
+{
+  Tensor raw;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  raw = pto2_tensor_reshape (&tensor->raw, (const uint64_t *) shape, clamp_dims (n_dims));
+  return tensor_new_view (tensor, &raw, error);
+}
+
+/**
+ * pto_tensor_transpose:
+ * @tensor: a tensor
+ * @x: a dimension, from 0
+ * @y: another dimension, from 0
+ * @error: where to say why there is none
+ *
+ * Gives the same elements with two dimensions exchanged; it shares the tensor's memory.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when there is no such dimension.
+ * Source: seed 000 section 11. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
+{
+  Tensor raw;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  raw = pto2_tensor_transpose (&tensor->raw, x, y);
+  return tensor_new_view (tensor, &raw, error);
+}
+
+guint64
+pto_tensor_get_first_address (const PtoTensor *tensor)
+{
+  if (!tensor->external)
+    return 0;
+  return tensor->raw.buffer.addr + tensor->raw.start_offset * pto_dtype_size (tensor->raw.dtype);
+}
+
+/**
+ * pto_tensor_get_address:
+ * @tensor: a tensor
+ *
+ * Gives the address of the first element.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: an address; 0 when the runtime allocates the memory
+ */
+guint64
+pto_tensor_get_address (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, 0);
+
+  return pto_tensor_get_first_address (tensor);
+}
+
+/**
+ * pto_tensor_get_dtype:
+ * @tensor: a tensor
+ *
+ * Gives the type of the elements.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a type
+ */
+PtoDtype
+pto_tensor_get_dtype (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, PTO_DTYPE_FLOAT32);
+
+  return (PtoDtype) tensor->raw.dtype;
+}
+
+/**
+ * pto_tensor_get_n_dims:
+ * @tensor: a tensor
+ *
+ * Gives the number of dimensions.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: 1 to 5; 0 for a tensor with a shape that can not be
+ */
+guint
+pto_tensor_get_n_dims (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, 0);
+
+  return tensor->raw.ndims;
+}
+
+/**
+ * pto_tensor_get_shape:
+ * @tensor: a tensor
+ * @n_dims: (out): number of dimensions
+ *
+ * Gives the extent of each dimension.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (array length=n_dims) (transfer none): elements
+ */
+const guint64 *
+pto_tensor_get_shape (PtoTensor *tensor, gsize *n_dims)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  if (n_dims != NULL)
+    *n_dims = tensor->raw.ndims;
+  return (const guint64 *) tensor->raw.shapes;
+}
+
+/**
+ * pto_tensor_get_strides:
+ * @tensor: a tensor
+ * @n_dims: (out): number of dimensions
+ *
+ * Gives the distance between neighbours in each dimension.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (array length=n_dims) (transfer none): elements
+ */
+const guint64 *
+pto_tensor_get_strides (PtoTensor *tensor, gsize *n_dims)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  if (n_dims != NULL)
+    *n_dims = tensor->raw.ndims;
+  return (const guint64 *) tensor->raw.strides;
+}
+
+/**
+ * pto_tensor_get_n_elements:
+ * @tensor: a tensor
+ *
+ * Gives the number of elements: the product of the extents.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: elements; 0 for a tensor with a shape that can not be
+ */
+guint64
+pto_tensor_get_n_elements (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, 0);
+
+  return tensor->raw.status == PTO2_TENSOR_OK ? pto2_tensor_numel (&tensor->raw) : 0;
+}
+
+/**
+ * pto_tensor_get_n_bytes:
+ * @tensor: a tensor
+ *
+ * Gives the size of all elements, without what lies between them in a view.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ */
+guint64
+pto_tensor_get_n_bytes (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, 0);
+
+  return pto_tensor_get_n_elements (tensor) * pto_dtype_size (tensor->raw.dtype);
+}
+
+/**
+ * pto_tensor_is_contiguous:
+ * @tensor: a tensor
+ *
+ * Asks whether the elements lie in row-major order without gaps.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if they do
+ */
+gboolean
+pto_tensor_is_contiguous (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, FALSE);
+
+  return pto2_tensor_is_contiguous (&tensor->raw);
+}
+
+/**
+ * pto_tensor_is_external:
+ * @tensor: a tensor
+ *
+ * Asks whether the memory is the program's own.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is, %FALSE if the runtime allocates it
+ */
+gboolean
+pto_tensor_is_external (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, FALSE);
+
+  return tensor->external;
+}
+
+/**
+ * pto_tensor_to_string:
+ * @tensor: a tensor
+ *
+ * Describes a tensor in words for a message: `float32 [16, 128]`.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ */
+char *
+pto_tensor_to_string (PtoTensor *tensor)
+{
+  static const char *const names[PTO_DTYPE_COUNT] = {
+    "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
+    "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool",
+  };
+  GString *text;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  text = g_string_new ((guint) tensor->raw.dtype < PTO_DTYPE_COUNT ? names[tensor->raw.dtype]
+                                                                   : "unknown type");
+  g_string_append (text, " [");
+  for (guint i = 0; i < tensor->raw.ndims; i++)
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, i > 0 ? ", " : "",
+                            (guint64) tensor->raw.shapes[i]);
+  g_string_append_c (text, ']');
+  return g_string_free (text, FALSE);
+}
+
+const char *
+pto_tensor_get_refusal (const PtoTensor *tensor)
+{
+  if (tensor->raw.status == PTO2_TENSOR_OK)
+    return NULL;
+  return "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow";
+}
+
+gboolean
+pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *handle)
+{
+  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+
+  *handle = tensor->raw;
+  if (tensor->external)
+    return TRUE;
+  if (root->run != run)
+    {
+      root->storage = rt->ops->new_buffer (rt, root->raw.buffer.size, &root->generation);
+      if (root->storage == NULL)
+        return FALSE;
+      root->run = run;
+    }
+  handle->storage = root->storage;
+  handle->generation = root->generation;
+  return TRUE;
+}

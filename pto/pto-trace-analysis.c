@@ -1,0 +1,506 @@
+/* pto-trace-analysis.c: what do the records say about tasks, cores and rings?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One pass over all buffers makes a table of tasks; everything else is derived from that table.
+ * Records may be missing (a buffer was full, the run failed): whatever is not there is
+ * PTO_TRACE_NEVER and is left out of what needs it.
+ */
+#include "config.h"
+
+#include "pto-trace-private.h"
+
+typedef struct
+{
+  guint64 time;
+  gint change;
+} Change;
+
+/* A DEP record on its way into the table: sorted by consumer, then in order of submit. */
+typedef struct
+{
+  guint32 consumer;
+  guint32 order;
+  guint64 producer;
+  guint32 kinds;
+} Edge;
+
+static PtoTraceTask *
+find_or_add (GArray *tasks, GHashTable *index, guint64 id)
+{
+  gpointer position;
+  PtoTraceTask task = {
+    .id = id,
+    .submit = PTO_TRACE_NEVER,
+    .submit_end = PTO_TRACE_NEVER,
+    .ready = PTO_TRACE_NEVER,
+    .dispatch = PTO_TRACE_NEVER,
+    .ack = PTO_TRACE_NEVER,
+    .start = PTO_TRACE_NEVER,
+    .end = PTO_TRACE_NEVER,
+    .complete = PTO_TRACE_NEVER,
+    .retire = PTO_TRACE_NEVER,
+    .kernel = G_MAXUINT32,
+    .core = PTO_TRACE_NOWHERE,
+    .scheduler = PTO_TRACE_NOWHERE,
+    .core_type = PTO_N_CORE_TYPES,
+  };
+  gint64 key = (gint64) id;
+  gint64 *stored;
+
+  if (g_hash_table_lookup_extended (index, &key, NULL, &position))
+    return &g_array_index (tasks, PtoTraceTask, GPOINTER_TO_UINT (position));
+
+  stored = g_new (gint64, 1);
+  *stored = key;
+  g_hash_table_insert (index, stored, GUINT_TO_POINTER (tasks->len));
+  g_array_append_val (tasks, task);
+  return &g_array_index (tasks, PtoTraceTask, tasks->len - 1);
+}
+
+static gint
+compare_edges (gconstpointer a, gconstpointer b)
+{
+  const Edge *x = a;
+  const Edge *y = b;
+
+  if (x->consumer != y->consumer)
+    return x->consumer < y->consumer ? -1 : 1;
+  return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* At one time, what rises comes before what falls: a value never dips below 0 for an instant. */
+static gint
+compare_changes (gconstpointer a, gconstpointer b)
+{
+  const Change *x = a;
+  const Change *y = b;
+
+  if (x->time != y->time)
+    return x->time < y->time ? -1 : 1;
+  return y->change - x->change;
+}
+
+static void
+add_change (GArray *changes, guint64 time, gint change)
+{
+  Change item = { time, change };
+
+  g_array_append_val (changes, item);
+}
+
+/* Sorts the changes and sums them up; frees them. */
+static GArray *
+integrate (GArray *changes)
+{
+  GArray *steps = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
+  gint64 value = 0;
+
+  g_array_sort (changes, compare_changes);
+  for (guint i = 0; i < changes->len; i++)
+    {
+      const Change *change = &g_array_index (changes, Change, i);
+      PtoTraceStep step = { change->time, 0 };
+
+      value += change->change;
+      /* The last change of a moment decides; clocks of two threads may disagree by a moment. */
+      if (i + 1 < changes->len && g_array_index (changes, Change, i + 1).time == change->time)
+        continue;
+      step.value = (guint32) MAX (value, 0);
+      if (steps->len == 0
+          || g_array_index (steps, PtoTraceStep, steps->len - 1).value != step.value)
+        g_array_append_val (steps, step);
+    }
+  g_array_unref (changes);
+  return steps;
+}
+
+static gint
+compare_spans (gconstpointer a, gconstpointer b)
+{
+  const PtoTraceSpan *x = a;
+  const PtoTraceSpan *y = b;
+
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  if (x->end != y->end)
+    return x->end > y->end ? -1 : 1;
+  return x->what < y->what ? -1 : x->what > y->what;
+}
+
+static gint
+compare_runs (gconstpointer a, gconstpointer b, gpointer data)
+{
+  const PtoTraceTask *tasks = data;
+  const PtoTraceTask *x = &tasks[*(const guint32 *) a];
+  const PtoTraceTask *y = &tasks[*(const guint32 *) b];
+
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  if (x->end != y->end)
+    return x->end < y->end ? -1 : 1;
+  return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Opens and closes scopes in the order of the orchestrator's records. What is still open when the
+ * records end is open until the last one. */
+static void
+read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
+{
+  GArray *changes = g_array_new (FALSE, FALSE, sizeof (Change));
+  g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (guint));
+
+  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+      guint64 time = record->time - analysis->first;
+
+      if (record->kind != PTO_TRACE_SCOPE)
+        continue;
+      if (record->extra == 1)
+        {
+          PtoTraceSpan span = { time, analysis->last, record->detail };
+          guint position = analysis->scopes->len;
+
+          g_array_append_val (analysis->scopes, span);
+          g_array_append_val (open, position);
+          add_change (changes, time, 1);
+        }
+      else if (open->len > 0)
+        {
+          guint position = g_array_index (open, guint, open->len - 1);
+
+          g_array_index (analysis->scopes, PtoTraceSpan, position).end = time;
+          g_array_set_size (open, open->len - 1);
+          add_change (changes, time, -1);
+        }
+    }
+  analysis->depth = integrate (changes);
+}
+
+static void
+read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
+              GHashTable *index)
+{
+  guint n_schedulers = trace->topology.n_schedulers;
+
+  for (guint b = 0; b < trace->n_buffers; b++)
+    for (guint64 i = trace->starts[b]; i < trace->starts[b + 1]; i++)
+      {
+        const struct pto_trace_record *record = &trace->records[i];
+        guint64 time = record->time - analysis->first;
+        PtoTraceTask *task;
+
+        switch (record->kind)
+          {
+          case PTO_TRACE_SUBMIT:
+            task = find_or_add (tasks, index, record->task);
+            task->submit = task->submit_end = time;
+            task->kernel = record->detail;
+            task->core_type = (guint8) (record->extra & 0xff);
+            break;
+          case PTO_TRACE_DEP:
+            {
+              Edge edge = { 0, edges->len, record->extra, record->detail };
+
+              task = find_or_add (tasks, index, record->task);
+              if (task->submit == PTO_TRACE_NEVER || time > task->submit_end)
+                task->submit_end = time;
+              edge.consumer = (guint32) (task - (PtoTraceTask *) (void *) tasks->data);
+              g_array_append_val (edges, edge);
+              break;
+            }
+          case PTO_TRACE_READY:
+            find_or_add (tasks, index, record->task)->ready = time;
+            break;
+          case PTO_TRACE_DISPATCH:
+            task = find_or_add (tasks, index, record->task);
+            task->dispatch = time;
+            if (b >= 1 && b <= n_schedulers)
+              task->scheduler = b - 1;
+            break;
+          case PTO_TRACE_ACK:
+            find_or_add (tasks, index, record->task)->ack = time;
+            break;
+          case PTO_TRACE_RUN:
+            task = find_or_add (tasks, index, record->task);
+            if (record->detail < trace->topology.n_cores && record->extra >= record->time)
+              {
+                task->core = record->detail;
+                task->start = time;
+                task->end = record->extra - analysis->first;
+              }
+            break;
+          case PTO_TRACE_COMPLETE:
+            task = find_or_add (tasks, index, record->task);
+            task->complete = time;
+            if (record->extra == 1)
+              task->failed = 1;
+            break;
+          case PTO_TRACE_RETIRE:
+            find_or_add (tasks, index, record->task)->retire = time;
+            break;
+          case PTO_TRACE_STALL:
+            {
+              PtoTraceSpan span
+                  = { time, MAX (record->extra, record->time) - analysis->first, record->detail };
+
+              g_array_append_val (analysis->stalls, span);
+              break;
+            }
+          default:
+            break;
+          }
+      }
+}
+
+/* Sorts the edges by consumer and merges those that name one producer more than once. */
+static void
+link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
+{
+  analysis->deps = g_new (PtoTraceDep, MAX (edges->len, 1));
+  g_array_sort (edges, compare_edges);
+  for (guint i = 0; i < edges->len; i++)
+    {
+      const Edge *edge = &g_array_index (edges, Edge, i);
+      PtoTraceTask *task = &analysis->tasks[edge->consumer];
+      gint64 key = (gint64) edge->producer;
+      gpointer position;
+      PtoTraceDep *dep = NULL;
+
+      if (task->n_deps == 0)
+        task->first_dep = analysis->n_deps;
+      for (guint k = 0; k < task->n_deps && dep == NULL; k++)
+        if (analysis->deps[task->first_dep + k].producer == edge->producer)
+          dep = &analysis->deps[task->first_dep + k];
+      if (dep != NULL)
+        {
+          dep->kinds |= edge->kinds;
+          continue;
+        }
+      dep = &analysis->deps[analysis->n_deps++];
+      dep->producer = edge->producer;
+      dep->kinds = edge->kinds;
+      dep->producer_index = g_hash_table_lookup_extended (index, &key, NULL, &position)
+                                ? GPOINTER_TO_UINT (position)
+                                : PTO_TRACE_NOWHERE;
+      task->n_deps++;
+    }
+}
+
+static void
+sort_runs (PtoTraceAnalysis *analysis)
+{
+  guint n_cores = analysis->n_cores;
+
+  analysis->core_runs = g_new0 (guint32 *, MAX (n_cores, 1));
+  analysis->n_core_runs = g_new0 (guint, MAX (n_cores, 1));
+  analysis->core_busy = g_new0 (guint64, MAX (n_cores, 1));
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (analysis->tasks[i].core != PTO_TRACE_NOWHERE)
+      analysis->n_core_runs[analysis->tasks[i].core]++;
+  for (guint c = 0; c < n_cores; c++)
+    {
+      analysis->core_runs[c] = g_new (guint32, MAX (analysis->n_core_runs[c], 1));
+      analysis->n_core_runs[c] = 0;
+    }
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[i];
+
+      if (task->core == PTO_TRACE_NOWHERE)
+        continue;
+      analysis->core_runs[task->core][analysis->n_core_runs[task->core]++] = i;
+      analysis->core_busy[task->core] += task->end - task->start;
+    }
+  for (guint c = 0; c < n_cores; c++)
+    g_qsort_with_data (analysis->core_runs[c], (gint) analysis->n_core_runs[c], sizeof (guint32),
+                       compare_runs, analysis->tasks);
+}
+
+/* What kept a task from starting earlier: the producer that ended last; or the task before it on
+ * its core, if the core was still busy when the task was ready; or, when all of them had ended
+ * before it was submitted, the submitter: PTO_TRACE_NOWHERE. */
+static guint32
+find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core)
+{
+  const PtoTraceTask *task = &analysis->tasks[position];
+  guint32 best = PTO_TRACE_NOWHERE;
+  guint64 ready = task->ready != PTO_TRACE_NEVER ? task->ready : task->submit;
+
+  for (guint k = 0; k <= task->n_deps; k++)
+    {
+      gboolean is_dep = k < task->n_deps;
+      guint32 other = is_dep ? analysis->deps[task->first_dep + k].producer_index : before_on_core;
+      const PtoTraceTask *candidate;
+
+      if (other == PTO_TRACE_NOWHERE)
+        continue;
+      candidate = &analysis->tasks[other];
+      if (candidate->end == PTO_TRACE_NEVER || candidate->end > task->start || candidate->critical)
+        continue;
+      if (!is_dep && ready != PTO_TRACE_NEVER && candidate->end < ready)
+        continue;
+      /* A producer wins over the core's last task: it is what the program says. */
+      if (best == PTO_TRACE_NOWHERE || candidate->end > analysis->tasks[best].end)
+        best = other;
+    }
+  if (best != PTO_TRACE_NOWHERE && task->submit != PTO_TRACE_NEVER
+      && analysis->tasks[best].end < task->submit)
+    return PTO_TRACE_NOWHERE;
+  return best;
+}
+
+/* From the task that ended last, cause by cause, back to one that the submitter was late with. Each
+ * step goes back in time. */
+static void
+find_critical_path (PtoTraceAnalysis *analysis)
+{
+  g_autofree guint32 *before = g_new (guint32, MAX (analysis->n_tasks, 1));
+  g_autoptr (GArray) path = g_array_new (FALSE, FALSE, sizeof (guint32));
+  guint32 at = PTO_TRACE_NOWHERE;
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      before[i] = PTO_TRACE_NOWHERE;
+      if (analysis->tasks[i].end != PTO_TRACE_NEVER
+          && (at == PTO_TRACE_NOWHERE || analysis->tasks[i].end > analysis->tasks[at].end))
+        at = i;
+    }
+  for (guint c = 0; c < analysis->n_cores; c++)
+    for (guint i = 1; i < analysis->n_core_runs[c]; i++)
+      before[analysis->core_runs[c][i]] = analysis->core_runs[c][i - 1];
+
+  for (; at != PTO_TRACE_NOWHERE; at = find_cause (analysis, at, before[at]))
+    {
+      PtoTraceTask *task = &analysis->tasks[at];
+
+      task->critical = 1;
+      analysis->critical_run_ns += task->end - task->start;
+      g_array_append_val (path, at);
+    }
+
+  analysis->n_critical = path->len;
+  analysis->critical = g_new (guint32, MAX (path->len, 1));
+  for (guint i = 0; i < path->len; i++)
+    analysis->critical[i] = g_array_index (path, guint32, path->len - 1 - i);
+  if (path->len > 0)
+    {
+      const PtoTraceTask *first = &analysis->tasks[analysis->critical[0]];
+
+      analysis->critical_ns = analysis->tasks[analysis->critical[path->len - 1]].end - first->start;
+      analysis->critical_submit = first->submit != PTO_TRACE_NEVER ? first->submit : 0;
+    }
+}
+
+static void
+make_charts (PtoTraceAnalysis *analysis)
+{
+  GArray *ready[PTO_N_CORE_TYPES];
+  GArray *live[PTO_RINGS];
+
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    ready[t] = g_array_new (FALSE, FALSE, sizeof (Change));
+  for (guint r = 0; r < PTO_RINGS; r++)
+    live[r] = g_array_new (FALSE, FALSE, sizeof (Change));
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[i];
+      guint32 ring = PTO_TASK_RING (task->id);
+      guint64 taken = MIN (task->dispatch, task->start);
+
+      if (task->submit != PTO_TRACE_NEVER && ring < PTO_RINGS)
+        {
+          add_change (live[ring], task->submit, 1);
+          if (task->retire != PTO_TRACE_NEVER)
+            add_change (live[ring], MAX (task->retire, task->submit), -1);
+          analysis->rings = MAX (analysis->rings, ring + 1);
+        }
+      /* A task without kernel completes the moment that it is ready. */
+      if (task->core_type < PTO_N_CORE_TYPES && task->ready != PTO_TRACE_NEVER
+          && taken != PTO_TRACE_NEVER)
+        {
+          add_change (ready[task->core_type], MIN (task->ready, taken), 1);
+          add_change (ready[task->core_type], taken, -1);
+        }
+      analysis->n_failed += task->failed;
+    }
+
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    analysis->ready[t] = integrate (ready[t]);
+  for (guint r = 0; r < PTO_RINGS; r++)
+    analysis->live[r] = integrate (live[r]);
+}
+
+PtoTraceAnalysis *
+pto_trace_analysis_new (PtoTrace *trace)
+{
+  PtoTraceAnalysis *analysis = g_new0 (PtoTraceAnalysis, 1);
+  GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceTask));
+  g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
+  g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  guint64 n_records = trace->starts[trace->n_buffers];
+
+  analysis->first = n_records > 0 ? G_MAXUINT64 : 0;
+  for (guint64 i = 0; i < n_records; i++)
+    analysis->first = MIN (analysis->first, trace->records[i].time);
+  for (guint64 i = 0; i < n_records; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+      guint64 time = record->time;
+
+      if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL)
+        time = MAX (time, record->extra);
+      analysis->last = MAX (analysis->last, time - analysis->first);
+    }
+
+  analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
+  analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
+  read_records (analysis, trace, tasks, edges, index);
+  read_scopes (analysis, trace);
+  g_array_sort (analysis->scopes, compare_spans);
+  g_array_sort (analysis->stalls, compare_spans);
+
+  analysis->n_tasks = tasks->len;
+  analysis->tasks = (PtoTraceTask *) (void *) g_array_free (tasks, FALSE);
+  link_edges (analysis, edges, index);
+  analysis->n_cores = trace->topology.n_cores;
+  sort_runs (analysis);
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[i];
+
+      if (task->end != PTO_TRACE_NEVER)
+        analysis->elapsed = MAX (analysis->elapsed, task->end);
+    }
+  if (analysis->elapsed == 0)
+    analysis->elapsed = analysis->last;
+  find_critical_path (analysis);
+  make_charts (analysis);
+  return analysis;
+}
+
+void
+pto_trace_analysis_free (PtoTraceAnalysis *analysis)
+{
+  if (analysis == NULL)
+    return;
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    g_array_unref (analysis->ready[t]);
+  for (guint r = 0; r < PTO_RINGS; r++)
+    g_array_unref (analysis->live[r]);
+  g_array_unref (analysis->depth);
+  g_array_unref (analysis->scopes);
+  g_array_unref (analysis->stalls);
+  for (guint c = 0; c < analysis->n_cores; c++)
+    g_free (analysis->core_runs[c]);
+  g_free (analysis->core_runs);
+  g_free (analysis->n_core_runs);
+  g_free (analysis->core_busy);
+  g_free (analysis->critical);
+  g_free (analysis->deps);
+  g_free (analysis->tasks);
+  g_free (analysis);
+}

@@ -1,0 +1,1191 @@
+/* pto-trace-svg.c: how does a run look as one still picture?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * From top to bottom: title, numbers, legend; the control threads; one row per core, grouped by
+ * cluster; a time axis; charts of ready tasks, live tasks and open scopes. Kernels are told apart
+ * by colour, by hatching and by letters, so that the picture survives a colour-blind reader and a
+ * printer without colours. Hovering a bar tells the task's story (SVG title). No scripts.
+ *
+ * A bar that is narrower than a pixel joins its neighbours on the row: the file stays small however
+ * long the run was.
+ */
+#include "config.h"
+
+#include "pto-trace-private.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WIDTH 1800
+#define MARGIN 28
+#define LABELS 116 /* room left of the plot */
+#define BUSY 84    /* room right of it */
+#define CONTROL_ROW 15
+#define CLUSTER_GAP 4
+#define READY_CHART 72
+#define LIVE_CHART 72
+#define SCOPE_CHART 34
+#define MAX_BARS 6000
+#define MAX_NAMED_WAITS 6
+
+/* Light enough for black letters; no red, which is the critical path's. */
+static const char *const colours[]
+    = { "#7cc0ee", "#f4b548", "#56b894", "#d9a0c4", "#f3ea84", "#5b95cf", "#c3c8cf", "#c19a6b" };
+/* What is drawn on a 6 x 6 cell; the n-th kernel takes the n-th colour and the n-th hatching. */
+static const char *const hatchings[] = {
+  NULL,
+  "M-1.5 1.5L1.5-1.5M0 6L6 0M4.5 7.5L7.5 4.5",
+  "M1.5 1.1v.8M4.5 4.1v.8",
+  "M-1.5 4.5L1.5 7.5M0 0L6 6M4.5-1.5L7.5 1.5",
+  "M0 1.5H6M0 4.5H6",
+  "M1.5 0V6M4.5 0V6",
+  "M0 0L6 6M0 6L6 0",
+  "M3 0V6M0 3H6",
+};
+static const char *const ring_greys[PTO_RINGS] = { "#33475b", "#6d869c", "#a5b8c8", "#d5dfe7" };
+
+typedef struct
+{
+  guint32 kernel;
+  guint64 runs;
+  char *name;
+} LegendEntry;
+
+typedef struct
+{
+  PtoTrace *trace;
+  const PtoTraceAnalysis *analysis;
+  GString *text;
+  GArray *legend;     /* LegendEntry, by kernel */
+  GHashTable *styles; /* kernel -> position in legend + 1 */
+  double left, right; /* of the plot */
+  double scale;       /* pixels per ns */
+  double row;         /* height of a core's row */
+  double *core_top;   /* per core */
+  double control_top, rows_top, rows_bottom;
+  double height;
+} Picture;
+
+/* Two decimals at most, no trailing zeros: these numbers are most of the file. */
+static void
+append_number (GString *text, double value)
+{
+  gint64 hundredths = (gint64) floor (value * 100.0 + 0.5);
+  gint64 fraction;
+
+  if (hundredths < 0)
+    {
+      g_string_append_c (text, '-');
+      hundredths = -hundredths;
+    }
+  g_string_append_printf (text, "%" G_GINT64_FORMAT, hundredths / 100);
+  fraction = hundredths % 100;
+  if (fraction == 0)
+    return;
+  if (fraction % 10 == 0)
+    g_string_append_printf (text, ".%d", (int) (fraction / 10));
+  else
+    g_string_append_printf (text, ".%02d", (int) fraction);
+}
+
+static void
+append_attribute (GString *text, const char *name, double value)
+{
+  g_string_append_printf (text, " %s=\"", name);
+  append_number (text, value);
+  g_string_append_c (text, '"');
+}
+
+/* The string is UTF-8; characters that XML does not have become U+FFFD. */
+static void
+append_escaped (GString *text, const char *string)
+{
+  for (const char *c = string; *c != '\0'; c = g_utf8_next_char (c))
+    {
+      gunichar character = g_utf8_get_char (c);
+
+      switch (character)
+        {
+        case '&':
+          g_string_append (text, "&amp;");
+          break;
+        case '<':
+          g_string_append (text, "&lt;");
+          break;
+        case '>':
+          g_string_append (text, "&gt;");
+          break;
+        case '"':
+          g_string_append (text, "&quot;");
+          break;
+        default:
+          if ((character < 0x20 && character != '\n' && character != '\t') || character == 0xfffe
+              || character == 0xffff)
+            character = 0xfffd;
+          g_string_append_unichar (text, character);
+          break;
+        }
+    }
+}
+
+/* "12 345": groups of three, apart by a thin space. */
+static void
+append_grouped (GString *text, guint64 value)
+{
+  g_autofree char *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
+  gsize length = strlen (digits);
+
+  for (gsize i = 0; i < length; i++)
+    {
+      if (i > 0 && (length - i) % 3 == 0)
+        g_string_append (text, "\342\200\211");
+      g_string_append_c (text, digits[i]);
+    }
+}
+
+/* ns as microseconds, with as many decimals as tell something: four digits in all. */
+static void
+append_microseconds (GString *text, guint64 ns)
+{
+  static const guint64 units[] = { 1000, 100, 10, 1 };
+  guint decimals = ns < 10000 ? 3 : ns < 100000 ? 2 : ns < 1000000 ? 1 : 0;
+  guint64 rounded = (ns + units[decimals] / 2) / units[decimals] * units[decimals];
+  guint fraction = (guint) (rounded % 1000);
+
+  append_grouped (text, rounded / 1000);
+  if (decimals > 0)
+    {
+      g_autofree char *all = g_strdup_printf ("%03u", fraction);
+
+      g_string_append_c (text, '.');
+      g_string_append_len (text, all, decimals);
+    }
+  g_string_append (text, " \302\265s");
+}
+
+static double
+x_of (const Picture *picture, guint64 time)
+{
+  return picture->left + (double) time * picture->scale;
+}
+
+/* About what a sans-serif font needs. */
+static double
+text_width (const char *string, double size)
+{
+  return (double) g_utf8_strlen (string, -1) * size * 0.58;
+}
+
+static void
+append_label (Picture *picture, const char *style, double x, double y, const char *string)
+{
+  g_string_append_printf (picture->text, "<text class=\"%s\"", style);
+  append_attribute (picture->text, "x", x);
+  append_attribute (picture->text, "y", y);
+  g_string_append_c (picture->text, '>');
+  append_escaped (picture->text, string);
+  g_string_append (picture->text, "</text>\n");
+}
+
+static void
+append_rect (GString *text, const char *style, double x, double y, double width, double height)
+{
+  g_string_append_printf (text, "<rect class=\"%s\"", style);
+  append_attribute (text, "x", x);
+  append_attribute (text, "y", y);
+  append_attribute (text, "width", width);
+  append_attribute (text, "height", height);
+}
+
+static guint
+style_of (const Picture *picture, guint32 kernel)
+{
+  return GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, GUINT_TO_POINTER (kernel))) - 1;
+}
+
+static gint
+compare_legend (gconstpointer a, gconstpointer b)
+{
+  const LegendEntry *x = a;
+  const LegendEntry *y = b;
+
+  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+}
+
+static void
+collect_kernels (Picture *picture)
+{
+  for (guint i = 0; i < picture->analysis->n_tasks; i++)
+    {
+      const PtoTraceTask *task = &picture->analysis->tasks[i];
+      gpointer key = GUINT_TO_POINTER (task->kernel);
+      guint position = GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, key));
+
+      if (task->core == PTO_TRACE_NOWHERE)
+        continue;
+      if (position == 0)
+        {
+          LegendEntry entry
+              = { task->kernel, 0, pto_trace_dup_kernel_name (picture->trace, task->kernel) };
+
+          g_array_append_val (picture->legend, entry);
+          position = picture->legend->len;
+          g_hash_table_insert (picture->styles, key, GUINT_TO_POINTER (position));
+        }
+      g_array_index (picture->legend, LegendEntry, position - 1).runs++;
+    }
+
+  g_array_sort (picture->legend, compare_legend);
+  for (guint i = 0; i < picture->legend->len; i++)
+    g_hash_table_insert (picture->styles,
+                         GUINT_TO_POINTER (g_array_index (picture->legend, LegendEntry, i).kernel),
+                         GUINT_TO_POINTER (i + 1));
+}
+
+static void
+append_definitions (Picture *picture)
+{
+  GString *text = picture->text;
+
+  g_string_append (text,
+                   "<style>\n"
+                   "text{font-family:sans-serif;fill:#1d2733}\n"
+                   ".title{font-size:22px;font-weight:bold}\n"
+                   ".numbers{font-size:14px;fill:#3f4d5c}\n"
+                   ".legend{font-size:12.5px}\n"
+                   ".head{font-size:12px;font-weight:bold}\n"
+                   ".note{font-size:11px;fill:#5b6875}\n"
+                   ".axis{font-size:11px;fill:#3f4d5c;text-anchor:middle}\n"
+                   ".row{fill:#3f4d5c;text-anchor:end}\n"
+                   ".cluster{font-size:10px;fill:#5b6875}\n"
+                   ".value{font-size:10px;fill:#5b6875;text-anchor:end}\n"
+                   ".right{font-size:11px;fill:#5b6875;text-anchor:end}\n"
+                   ".in{text-anchor:middle;fill:#101820;pointer-events:none;paint-order:stroke;"
+                   "stroke-width:2.4;stroke-linejoin:round}\n"
+                   ".band{fill:#f5f7f9}\n"
+                   ".grid{stroke:#dfe5ea;stroke-width:1;fill:none}\n"
+                   ".frame{stroke:#b9c3cc;stroke-width:1;fill:none}\n"
+                   ".track{fill:#e6ebef}\n"
+                   ".busy{fill:#5d7285}\n"
+                   ".submit{stroke:#33475b;stroke-width:.8;fill:none}\n"
+                   ".dispatch{stroke:#33475b;stroke-width:.7;fill:none}\n"
+                   ".complete{stroke:#8fa2b3;stroke-width:.7;fill:none}\n"
+                   ".stall{fill:#e3b7a0}\n"
+                   ".critical{stroke:#c8102e;stroke-width:1.7;fill:none;pointer-events:none}\n"
+                   ".chain{stroke:#c8102e;stroke-width:.9;fill:none;pointer-events:none}\n"
+                   ".failed{stroke:#000;stroke-width:1.5;stroke-dasharray:3 2}\n"
+                   ".aic{stroke:#1f4e79;stroke-width:1.4;fill:#7cc0ee;fill-opacity:.35}\n"
+                   ".aiv{stroke:#8a5a00;stroke-width:1.4;stroke-dasharray:4 2;fill:none}\n"
+                   ".depth{fill:#d5dfe7;stroke:#6d869c;stroke-width:1}\n");
+  for (guint r = 0; r < PTO_RINGS; r++)
+    g_string_append_printf (text, ".r%u{fill:%s}\n", r, ring_greys[r]);
+  for (guint i = 0; i < picture->legend->len; i++)
+    g_string_append_printf (text, ".k%u{fill:url(#p%u)}\n.t%u{stroke:%s}\n", i, i, i,
+                            colours[i % G_N_ELEMENTS (colours)]);
+  g_string_append (text, "</style>\n<defs>\n");
+
+  for (guint i = 0; i < picture->legend->len; i++)
+    {
+      guint n = G_N_ELEMENTS (hatchings);
+      const char *hatching = hatchings[(i + i / n * 3) % n];
+
+      g_string_append_printf (text,
+                              "<pattern id=\"p%u\" width=\"6\" height=\"6\" "
+                              "patternUnits=\"userSpaceOnUse\">"
+                              "<rect width=\"6\" height=\"6\" fill=\"%s\"/>",
+                              i, colours[i % G_N_ELEMENTS (colours)]);
+      if (hatching != NULL)
+        g_string_append_printf (text,
+                                "<path d=\"%s\" stroke=\"#17324a\" stroke-width=\".9\" "
+                                "stroke-opacity=\".5\" fill=\"none\"/>",
+                                hatching);
+      g_string_append (text, "</pattern>\n");
+    }
+  g_string_append (text, "</defs>\n");
+}
+
+/* Title and numbers; gives the y below them. */
+static double
+append_header (Picture *picture)
+{
+  static const char *const types[] = { "AIC", "AIV" };
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  PtoTrace *trace = picture->trace;
+  g_autoptr (GString) numbers = g_string_new (NULL);
+  double y = MARGIN + 18;
+
+  append_label (picture, "title", MARGIN, y, trace->title[0] != '\0' ? trace->title : "Task graph");
+
+  append_grouped (numbers, analysis->n_tasks);
+  g_string_append (numbers, " tasks  \302\267  ");
+  append_grouped (numbers, analysis->n_deps);
+  g_string_append (numbers, " edges  \302\267  ");
+  append_microseconds (numbers, analysis->elapsed);
+  g_string_append (numbers, trace->topology.virtual_clock ? " of virtual time" : " of wall time");
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    {
+      guint n = trace->topology.n_clusters
+                * (t == PTO_CORE_TYPE_AIC ? trace->topology.aic_per_cluster
+                                          : trace->topology.aiv_per_cluster);
+
+      if (n == 0)
+        continue;
+      g_string_append_printf (numbers, "  \302\267  %u %s busy ", n, types[t]);
+      pto_trace_append_fixed (numbers, 100.0 * pto_trace_get_type_utilization (trace, t), 0);
+      g_string_append (numbers, " %");
+    }
+  if (analysis->n_critical > 0)
+    {
+      g_string_append (numbers, "  \302\267  critical path: ");
+      append_microseconds (numbers, analysis->critical_submit);
+      g_string_append (numbers, " to submit, then ");
+      append_grouped (numbers, analysis->n_critical);
+      g_string_append (numbers, analysis->n_critical == 1 ? " task in " : " tasks in ");
+      append_microseconds (numbers, analysis->critical_ns);
+    }
+  if (analysis->n_failed > 0)
+    g_string_append_printf (numbers, "  \302\267  %u failed", analysis->n_failed);
+  if (trace->dropped > 0)
+    {
+      g_string_append (numbers, "  \302\267  ");
+      append_grouped (numbers, trace->dropped);
+      g_string_append (numbers, " records dropped");
+    }
+  y += 25;
+  append_label (picture, "numbers", MARGIN, y, numbers->str);
+  return y + 14;
+}
+
+/* A key of the legend of that width: on a new line when this one is full. */
+static void
+place_key (Picture *picture, double width, double *x, double *y)
+{
+  if (*x > MARGIN && *x + width > WIDTH - MARGIN)
+    {
+      *x = MARGIN;
+      *y += 22;
+    }
+}
+
+static double
+append_legend (Picture *picture, double y)
+{
+  GString *text = picture->text;
+  double x = MARGIN;
+
+  for (guint i = 0; i < picture->legend->len; i++)
+    {
+      const LegendEntry *entry = &g_array_index (picture->legend, LegendEntry, i);
+      g_autoptr (GString) label = g_string_new (NULL);
+      g_autofree char *style = g_strdup_printf ("k%u", i);
+      double width;
+
+      if (g_utf8_strlen (entry->name, -1) > 28)
+        {
+          g_autofree char *start = g_utf8_substring (entry->name, 0, 27);
+
+          g_string_append_printf (label, "%s\342\200\246", start);
+        }
+      else
+        g_string_append (label, entry->name);
+      g_string_append (label, "  \303\227");
+      append_grouped (label, entry->runs);
+      width = 30 + text_width (label->str, 12.5) + 18;
+      place_key (picture, width, &x, &y);
+      append_rect (text, style, x, y, 24, 13);
+      g_string_append (text, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n");
+      append_label (picture, "legend", x + 30, y + 11, label->str);
+      x += width;
+    }
+
+  place_key (picture, 130, &x, &y);
+  append_rect (text, "critical", x + 1, y + 1, 22, 11);
+  g_string_append (text, "/>\n");
+  append_label (picture, "legend", x + 30, y + 11, "critical path");
+  x += 130;
+  place_key (picture, 310, &x, &y);
+  g_string_append (text, "<path class=\"dispatch\" d=\"M");
+  append_number (text, x + 6);
+  g_string_append_c (text, ' ');
+  append_number (text, y);
+  g_string_append (text, "v6m5-6v6m5-6v6\"/>\n<path class=\"complete\" d=\"M");
+  append_number (text, x + 8);
+  g_string_append_c (text, ' ');
+  append_number (text, y + 7);
+  g_string_append (text, "v6m5-6v6m5-6v6\"/>\n");
+  append_label (picture, "legend", x + 30, y + 11, "scheduler: dispatch above, complete below");
+  x += 330;
+  if (picture->analysis->stalls->len > 0)
+    {
+      place_key (picture, 210, &x, &y);
+      append_rect (text, "stall", x, y, 24, 13);
+      g_string_append (text, "/>\n");
+      append_label (picture, "legend", x + 30, y + 11, "submitter waits for a ring");
+    }
+  return y + 13 + 12;
+}
+
+/* Vertical ticks of one height at these times, half a pixel apart at least. */
+static void
+append_ticks (Picture *picture, const char *style, const GArray *times, double y, double height)
+{
+  GString *text = picture->text;
+  double last = -1;
+
+  if (times->len == 0)
+    return;
+  g_string_append_printf (text, "<path class=\"%s\" d=\"", style);
+  for (guint i = 0; i < times->len; i++)
+    {
+      double x = x_of (picture, g_array_index (times, guint64, i));
+
+      if (i > 0 && x - last < 0.5)
+        continue;
+      g_string_append_c (text, 'M');
+      append_number (text, x);
+      g_string_append_c (text, ' ');
+      append_number (text, y);
+      g_string_append_c (text, 'v');
+      append_number (text, height);
+      last = x;
+    }
+  g_string_append (text, "\"/>\n");
+}
+
+static gint
+compare_times (gconstpointer a, gconstpointer b)
+{
+  guint64 x = *(const guint64 *) a;
+  guint64 y = *(const guint64 *) b;
+
+  return x < y ? -1 : x > y;
+}
+
+static void
+append_stalls (Picture *picture, double y)
+{
+  const GArray *stalls = picture->analysis->stalls;
+  GString *text = picture->text;
+
+  for (guint i = 0; i < stalls->len;)
+    {
+      const PtoTraceSpan *stall = &g_array_index (stalls, PtoTraceSpan, i);
+      g_autofree char *name = pto_trace_dup_stall_name (stall->what);
+      guint64 end = stall->end;
+      guint n = 1;
+
+      /* Waits that are less than a pixel apart are one box. */
+      for (; i + n < stalls->len; n++)
+        {
+          const PtoTraceSpan *next = &g_array_index (stalls, PtoTraceSpan, i + n);
+
+          if (x_of (picture, next->start) - x_of (picture, end) > 0.7
+              || x_of (picture, next->end) - x_of (picture, stall->start) > 12)
+            break;
+          end = MAX (end, next->end);
+        }
+      append_rect (text, "stall", x_of (picture, stall->start), y + 1,
+                   MAX ((double) (end - stall->start) * picture->scale, 0.6), CONTROL_ROW - 3);
+      g_string_append (text, "><title>");
+      if (n == 1)
+        g_string_append_printf (text, "the submitter waits for %s\n", name);
+      else
+        g_string_append_printf (text, "the submitter waits %u times\n", n);
+      append_microseconds (text, stall->start);
+      g_string_append (text, " to ");
+      append_microseconds (text, end);
+      g_string_append (text, "</title></rect>\n");
+      i += n;
+    }
+}
+
+/* The control threads. */
+static void
+append_control (Picture *picture, double y)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  double width = picture->right - picture->left;
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  append_label (picture, "row\" font-size=\"10", picture->left - 8, y + 11, "orchestrator");
+  append_stalls (picture, y);
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (analysis->tasks[i].submit != PTO_TRACE_NEVER)
+      g_array_append_val (times, analysis->tasks[i].submit);
+  g_array_sort (times, compare_times);
+  append_ticks (picture, "submit", times, y + 2.5, CONTROL_ROW - 6);
+
+  for (guint s = 0; s < picture->trace->topology.n_schedulers; s++)
+    {
+      g_autofree char *name = g_strdup_printf ("scheduler %u", s);
+      double top = y + CONTROL_ROW * (s + 1);
+
+      append_label (picture, "row\" font-size=\"10", picture->left - 8, top + 11, name);
+      g_string_append (picture->text, "<path class=\"grid\" d=\"M");
+      append_number (picture->text, picture->left);
+      g_string_append_c (picture->text, ' ');
+      append_number (picture->text, top);
+      g_string_append_c (picture->text, 'h');
+      append_number (picture->text, width);
+      g_string_append (picture->text, "\"/>\n");
+      for (guint half = 0; half < 2; half++)
+        {
+          g_array_set_size (times, 0);
+          for (guint i = 0; i < analysis->n_tasks; i++)
+            {
+              const PtoTraceTask *task = &analysis->tasks[i];
+              guint64 time = half == 0 ? task->dispatch : task->complete;
+
+              if (task->scheduler == s && time != PTO_TRACE_NEVER)
+                g_array_append_val (times, time);
+            }
+          g_array_sort (times, compare_times);
+          append_ticks (picture, half == 0 ? "dispatch" : "complete", times,
+                        half == 0 ? top + 2 : top + 8, 5.5);
+        }
+    }
+}
+
+static double
+core_row_height (guint n_cores)
+{
+  return n_cores <= 6 ? 24 : n_cores <= 24 ? 18 : n_cores <= 48 ? 13 : 11.5;
+}
+
+/* Where every core's row goes; gives the y below the last. */
+static double
+place_cores (Picture *picture, double y)
+{
+  guint last = G_MAXUINT;
+
+  picture->row = core_row_height (picture->analysis->n_cores);
+  picture->core_top = g_new0 (double, MAX (picture->analysis->n_cores, 1));
+  picture->rows_top = y;
+  for (guint c = 0; c < picture->analysis->n_cores; c++)
+    {
+      guint cluster, type, number;
+
+      pto_trace_locate_core (picture->trace, c, &cluster, &type, &number);
+      if (cluster != last)
+        y += last == G_MAXUINT ? CLUSTER_GAP / 2.0 : CLUSTER_GAP;
+      last = cluster;
+      picture->core_top[c] = y;
+      y += picture->row;
+    }
+  y += CLUSTER_GAP / 2.0;
+  picture->rows_bottom = y;
+  return y;
+}
+
+static void
+append_core_labels (Picture *picture)
+{
+  GString *text = picture->text;
+  guint per_cluster = MAX (
+      picture->trace->topology.aic_per_cluster + picture->trace->topology.aiv_per_cluster, 1);
+  double size = CLAMP (picture->row - 3, 8, 11);
+  double track = picture->right + 10;
+  double track_width = 38;
+
+  append_label (picture, "right", WIDTH - MARGIN, picture->rows_top - 6, "busy");
+  for (guint c = 0; c < picture->analysis->n_cores; c++)
+    {
+      g_autofree char *name = pto_trace_get_core_name (picture->trace, c);
+      g_autofree char *style = g_strdup_printf ("row\" font-size=\"%d", (int) size);
+      g_autoptr (GString) share = g_string_new (NULL);
+      double busy = MIN (pto_trace_get_core_utilization (picture->trace, c), 1.0);
+      double top = picture->core_top[c];
+      guint cluster, type, number;
+
+      pto_trace_locate_core (picture->trace, c, &cluster, &type, &number);
+      if (c % per_cluster == 0)
+        {
+          double height = picture->row * MIN (per_cluster, picture->analysis->n_cores - c);
+          g_autofree char *title = g_strdup_printf ("cluster %u", cluster);
+
+          if (cluster % 2 == 0)
+            {
+              append_rect (text, "band", MARGIN, top - CLUSTER_GAP / 2.0, WIDTH - 2 * MARGIN,
+                           height + CLUSTER_GAP);
+              g_string_append (text, "/>\n");
+            }
+          append_label (picture, "cluster", MARGIN + 4, top + height / 2 + 3.5, title);
+        }
+      append_label (picture, style, picture->left - 8, top + picture->row / 2 + size * 0.36, name);
+
+      append_rect (text, "track", track, top + picture->row / 2 - 2.5, track_width, 5);
+      g_string_append (text, "/>");
+      append_rect (text, "busy", track, top + picture->row / 2 - 2.5, track_width * busy, 5);
+      g_string_append (text, "/>\n");
+      pto_trace_append_fixed (share, 100.0 * busy, 0);
+      g_string_append (share, " %");
+      append_label (picture, style, WIDTH - MARGIN, top + picture->row / 2 + size * 0.36,
+                    share->str);
+    }
+}
+
+/* A round distance of ticks, in ns, for about twelve of them. */
+static guint64
+tick_distance (guint64 span)
+{
+  static const guint factors[] = { 1, 2, 5 };
+
+  for (guint64 decade = 1; decade < G_MAXUINT64 / 10; decade *= 10)
+    for (guint i = 0; i < G_N_ELEMENTS (factors); i++)
+      if (span / (decade * factors[i]) <= 13)
+        return decade * factors[i];
+  return G_MAXUINT64 / 10;
+}
+
+static void
+append_axis (Picture *picture, double top, double bottom, double label_top, double label_bottom)
+{
+  GString *text = picture->text;
+  guint64 span = MAX (picture->analysis->last, 1);
+  guint64 distance = tick_distance (span);
+
+  g_string_append (text, "<path class=\"grid\" d=\"");
+  for (guint64 time = 0; time <= span; time += distance)
+    {
+      g_string_append_c (text, 'M');
+      append_number (text, x_of (picture, time));
+      g_string_append_c (text, ' ');
+      append_number (text, top);
+      g_string_append_c (text, 'V');
+      append_number (text, bottom);
+    }
+  g_string_append (text, "\"/>\n");
+  for (guint64 time = 0; time <= span; time += distance)
+    {
+      g_autoptr (GString) label = g_string_new (NULL);
+
+      append_grouped (label, time / 1000);
+      if (distance % 1000 != 0)
+        {
+          g_autofree char *all = g_strdup_printf ("%03u", (guint) (time % 1000));
+
+          g_string_append_c (label, '.');
+          g_string_append_len (label, all, distance % 100 == 0 ? 1 : distance % 10 == 0 ? 2 : 3);
+        }
+      append_label (picture, "axis", x_of (picture, time), label_top, label->str);
+      if (label_bottom > 0)
+        append_label (picture, "axis", x_of (picture, time), label_bottom, label->str);
+    }
+}
+
+/* The story of one task. */
+static void
+append_story (Picture *picture, const PtoTraceTask *task)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  GString *text = picture->text;
+  g_autofree char *name = pto_trace_dup_task_name (task->id);
+  g_autofree char *core = pto_trace_get_core_name (picture->trace, task->core);
+
+  g_string_append_printf (text, "task %s: ", name);
+  append_escaped (
+      text, g_array_index (picture->legend, LegendEntry, style_of (picture, task->kernel)).name);
+  g_string_append_printf (text, " on %s%s\nruns ", core, task->failed ? ", failed" : "");
+  pto_trace_append_us (text, task->start);
+  g_string_append (text, " to ");
+  pto_trace_append_us (text, task->end);
+  g_string_append (text, " \302\265s (");
+  append_microseconds (text, task->end - task->start);
+  g_string_append_c (text, ')');
+  if (task->submit != PTO_TRACE_NEVER)
+    {
+      g_string_append (text, "\nsubmitted ");
+      pto_trace_append_us (text, task->submit);
+    }
+  if (task->ready != PTO_TRACE_NEVER)
+    {
+      g_string_append (text, ", ready ");
+      pto_trace_append_us (text, task->ready);
+    }
+  if (task->dispatch != PTO_TRACE_NEVER)
+    {
+      g_string_append (text, ", dispatched ");
+      pto_trace_append_us (text, task->dispatch);
+    }
+  if (task->n_deps > 0)
+    g_string_append (text, "\nwaited for ");
+  for (guint k = 0; k < task->n_deps && k < MAX_NAMED_WAITS; k++)
+    {
+      const PtoTraceDep *dep = &analysis->deps[task->first_dep + k];
+      g_autofree char *producer = pto_trace_dup_task_name (dep->producer);
+
+      g_string_append_printf (text, "%s%s", k > 0 ? ", " : "", producer);
+      if (dep->producer_index != PTO_TRACE_NOWHERE
+          && analysis->tasks[dep->producer_index].submit != PTO_TRACE_NEVER)
+        {
+          g_autofree char *kernel = pto_trace_dup_kernel_name (
+              picture->trace, analysis->tasks[dep->producer_index].kernel);
+
+          g_string_append_c (text, ' ');
+          append_escaped (text, kernel);
+        }
+    }
+  if (task->n_deps > MAX_NAMED_WAITS)
+    g_string_append_printf (text, " and %u more", task->n_deps - MAX_NAMED_WAITS);
+}
+
+/* How many of the runs from first on share one bar: those that are narrow and close. */
+static guint
+clump_length (const Picture *picture, guint core, guint first, double narrow)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  const guint32 *runs = analysis->core_runs[core];
+  const PtoTraceTask *task = &analysis->tasks[runs[first]];
+  double start = x_of (picture, task->start);
+  double end = x_of (picture, task->end);
+  guint n = 1;
+
+  if (end - start >= narrow)
+    return 1;
+  for (; first + n < analysis->n_core_runs[core]; n++)
+    {
+      const PtoTraceTask *next = &analysis->tasks[runs[first + n]];
+
+      if (x_of (picture, next->end) - x_of (picture, next->start) >= narrow
+          || x_of (picture, next->start) - end > narrow / 2
+          || x_of (picture, next->end) - start > 2 * narrow)
+        break;
+      end = x_of (picture, next->end);
+    }
+  return n;
+}
+
+static guint
+count_bars (const Picture *picture, double narrow)
+{
+  guint n = 0;
+
+  for (guint c = 0; c < picture->analysis->n_cores; c++)
+    for (guint i = 0; i < picture->analysis->n_core_runs[c]; n++)
+      i += clump_length (picture, c, i, narrow);
+  return n;
+}
+
+/* Several runs in one bar: its height is divided among the kernels by the time that they took. */
+static void
+append_clump (Picture *picture, guint core, guint first, guint n)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  GString *text = picture->text;
+  g_autofree guint64 *busy = g_new0 (guint64, picture->legend->len);
+  g_autofree guint *count = g_new0 (guint, picture->legend->len);
+  const PtoTraceTask *from = &analysis->tasks[analysis->core_runs[core][first]];
+  const PtoTraceTask *to = &analysis->tasks[analysis->core_runs[core][first + n - 1]];
+  double width = MAX ((double) (to->end - from->start) * picture->scale, 0.5);
+  double top = picture->core_top[core] + 1;
+  double height = picture->row - 2;
+  guint64 total = 0, below = 0;
+
+  for (guint i = 0; i < n; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[analysis->core_runs[core][first + i]];
+      guint k = style_of (picture, task->kernel);
+
+      /* A run of no time still counts. */
+      busy[k] += task->end - task->start + 1;
+      total += task->end - task->start + 1;
+      count[k]++;
+    }
+
+  g_string_append_printf (text, "<g><title>%u tasks:", n);
+  for (guint k = 0; k < picture->legend->len; k++)
+    if (count[k] > 0)
+      {
+        g_string_append_printf (text, " %u ", count[k]);
+        append_escaped (text, g_array_index (picture->legend, LegendEntry, k).name);
+      }
+  g_string_append_c (text, '\n');
+  pto_trace_append_us (text, from->start);
+  g_string_append (text, " to ");
+  pto_trace_append_us (text, to->end);
+  g_string_append (text, " \302\265s</title>");
+  for (guint k = 0; k < picture->legend->len; k++)
+    {
+      double share = (double) busy[k] / (double) total * height;
+      g_autofree char *style = g_strdup_printf ("k%u", k);
+
+      if (count[k] == 0)
+        continue;
+      append_rect (text, style, x_of (picture, from->start),
+                   top + (double) below / (double) total * height, width, share);
+      g_string_append (text, "/>");
+      below += busy[k];
+    }
+  g_string_append (text, "</g>\n");
+}
+
+static void
+append_bar (Picture *picture, const PtoTraceTask *task)
+{
+  GString *text = picture->text;
+  guint look = style_of (picture, task->kernel);
+  const char *name = g_array_index (picture->legend, LegendEntry, look).name;
+  g_autofree char *style = g_strdup_printf ("k%u%s", look, task->failed ? " failed" : "");
+  double x = x_of (picture, task->start);
+  double width = (double) (task->end - task->start) * picture->scale;
+  double top = picture->core_top[task->core];
+  double size = CLAMP (picture->row - 3.5, 8, 11);
+  g_autofree char *letters = NULL;
+
+  /* A hair of paper between two bars that follow each other. */
+  append_rect (text, style, x, top + 1, width > 3 ? width - 0.5 : MAX (width, 0.5),
+               picture->row - 2);
+  g_string_append (text, "><title>");
+  append_story (picture, task);
+  g_string_append (text, "</title></rect>");
+
+  letters = g_strdup_printf ("%s %u", name, PTO_TASK_LOCAL (task->id));
+  if (text_width (letters, size) + 8 > width)
+    {
+      g_free (letters);
+      letters
+          = text_width (name, size) + 5 <= width ? g_strdup (name) : g_utf8_substring (name, 0, 1);
+    }
+  if (text_width (letters, size) + 3 <= width)
+    {
+      g_string_append_printf (text, "<text class=\"in t%u\" font-size=\"%d\"", look, (int) size);
+      append_attribute (text, "x", x + width / 2);
+      append_attribute (text, "y", top + picture->row / 2 + size * 0.36);
+      g_string_append_c (text, '>');
+      append_escaped (text, letters);
+      g_string_append (text, "</text>");
+    }
+  g_string_append_c (text, '\n');
+}
+
+static void
+append_bars (Picture *picture)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  double narrow = 1;
+
+  while (count_bars (picture, narrow) > MAX_BARS && narrow < 1000)
+    narrow *= 1.5;
+  for (guint c = 0; c < analysis->n_cores; c++)
+    for (guint i = 0; i < analysis->n_core_runs[c];)
+      {
+        guint n = clump_length (picture, c, i, narrow);
+
+        if (n == 1)
+          append_bar (picture, &analysis->tasks[analysis->core_runs[c][i]]);
+        else
+          append_clump (picture, c, i, n);
+        i += n;
+      }
+}
+
+/* An outline around every task of the path, and a line from each to the next. It begins on the
+ * submitter's row, which is outlined up to the first task's submit. */
+static void
+append_critical_path (Picture *picture)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  GString *text = picture->text;
+  g_autoptr (GString) chain = g_string_new (NULL);
+  double last_x = -1;
+  guint last_core = G_MAXUINT;
+
+  if (analysis->n_critical > 0)
+    {
+      const PtoTraceTask *first = &analysis->tasks[analysis->critical[0]];
+      double submit = x_of (picture, analysis->critical_submit);
+
+      append_rect (text, "critical", picture->left, picture->control_top + 1,
+                   MAX (submit - picture->left, 0.3), CONTROL_ROW - 3);
+      g_string_append (text, "/>\n");
+      g_string_append_c (chain, 'M');
+      append_number (chain, submit);
+      g_string_append_c (chain, ' ');
+      append_number (chain, picture->control_top + CONTROL_ROW - 2);
+      g_string_append_c (chain, 'V');
+      append_number (chain, picture->core_top[first->core] + picture->row / 2);
+      g_string_append_c (chain, 'H');
+      append_number (chain, x_of (picture, first->start));
+    }
+  for (guint i = 0; i < analysis->n_critical; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[analysis->critical[i]];
+      double x = x_of (picture, task->start);
+      double end = x_of (picture, task->end);
+      double top = picture->core_top[task->core];
+
+      if (i > 0)
+        {
+          const PtoTraceTask *before = &analysis->tasks[analysis->critical[i - 1]];
+
+          if (before->core != task->core)
+            {
+              g_string_append_c (chain, 'M');
+              append_number (chain, x_of (picture, before->end));
+              g_string_append_c (chain, ' ');
+              append_number (chain, picture->core_top[before->core] + picture->row / 2);
+              /* Down at once, then along the row for as long as the task waited. */
+              g_string_append_c (chain, 'V');
+              append_number (chain, top + picture->row / 2);
+              g_string_append_c (chain, 'H');
+              append_number (chain, x);
+            }
+        }
+      /* What ends in the same pixel as the outline before it would only make the red thicker. */
+      if (task->core == last_core && end - last_x < 1)
+        continue;
+      append_rect (text, "critical", x, top + 0.5, MAX (end - x - 0.5, 0.3), picture->row - 1);
+      g_string_append (text, "/>\n");
+      last_x = end;
+      last_core = task->core;
+    }
+  if (chain->len > 0)
+    {
+      /* Many lines side by side would cover the rows. */
+      g_string_append (text, "<path class=\"chain\"");
+      append_attribute (text, "opacity", CLAMP (120.0 / (analysis->n_critical + 1), 0.2, 0.8));
+      g_string_append_printf (text, " d=\"%s\"/>\n", chain->str);
+    }
+}
+
+/* The highest value of a chart in each of n columns of pixels. Caller frees. */
+static guint32 *
+sample (const Picture *picture, const GArray *steps, guint n)
+{
+  guint32 *columns = g_new0 (guint32, n);
+  guint32 value = 0;
+  guint at = 0;
+
+  for (guint i = 0; i <= steps->len; i++)
+    {
+      const PtoTraceStep *step = i < steps->len ? &g_array_index (steps, PtoTraceStep, i) : NULL;
+      guint column = step != NULL ? (guint) (x_of (picture, step->time) - picture->left) : n - 1;
+
+      column = MIN (column, n - 1);
+      for (; at < column; at++)
+        columns[at] = MAX (columns[at], value);
+      columns[column] = MAX (columns[column], value);
+      if (step == NULL)
+        break;
+      value = step->value;
+      columns[column] = MAX (columns[column], value);
+    }
+  return columns;
+}
+
+/* A filled step chart between two curves: low (NULL: the ground) and high. */
+static void
+append_steps (Picture *picture, const char *style, const guint32 *low, const guint32 *high, guint n,
+              double ground, double unit)
+{
+  GString *text = picture->text;
+
+  g_string_append_printf (text, "<path class=\"%s\" d=\"M", style);
+  append_number (text, picture->left);
+  g_string_append_c (text, ' ');
+  append_number (text, ground - unit * (low != NULL ? low[0] : 0));
+  g_string_append_c (text, 'V');
+  append_number (text, ground - unit * high[0]);
+  for (guint i = 1; i < n; i++)
+    if (high[i] != high[i - 1])
+      {
+        g_string_append_c (text, 'H');
+        append_number (text, picture->left + i);
+        g_string_append_c (text, 'V');
+        append_number (text, ground - unit * high[i]);
+      }
+  g_string_append_c (text, 'H');
+  append_number (text, picture->right);
+  g_string_append_c (text, 'V');
+  append_number (text, ground - unit * (low != NULL ? low[n - 1] : 0));
+  for (guint i = n - 1; low != NULL && i > 0; i--)
+    if (low[i] != low[i - 1])
+      {
+        g_string_append_c (text, 'H');
+        append_number (text, picture->left + i);
+        g_string_append_c (text, 'V');
+        append_number (text, ground - unit * low[i - 1]);
+      }
+  g_string_append (text, "Z\"/>\n");
+}
+
+static guint32
+highest (const guint32 *columns, guint n)
+{
+  guint32 most = 0;
+
+  for (guint i = 0; i < n; i++)
+    most = MAX (most, columns[i]);
+  return most;
+}
+
+/* Ground line, name at the left, the scale's end at the right. Gives the ground's y. */
+static double
+append_chart_frame (Picture *picture, double y, double height, const char *name, const char *note,
+                    guint32 most)
+{
+  GString *text = picture->text;
+  g_autofree char *value = g_strdup_printf ("%u", most);
+  double ground = y + height;
+
+  g_string_append (text, "<path class=\"frame\" d=\"M");
+  append_number (text, picture->left);
+  g_string_append_c (text, ' ');
+  append_number (text, ground);
+  g_string_append_c (text, 'H');
+  append_number (text, picture->right);
+  g_string_append (text, "\"/>\n<path class=\"grid\" d=\"M");
+  append_number (text, picture->left);
+  g_string_append_c (text, ' ');
+  append_number (text, y);
+  g_string_append_c (text, 'H');
+  append_number (text, picture->right);
+  g_string_append (text, "\"/>\n");
+  append_label (picture, "head", MARGIN + 4, y + 12, name);
+  append_label (picture, "note", MARGIN + 4, y + 27, note);
+  append_label (picture, "value", picture->right + 34, y + 4, value);
+  append_label (picture, "value", picture->right + 34, ground + 3, "0");
+  return ground;
+}
+
+static void
+append_key (Picture *picture, const char *style, double x, double y, const char *label)
+{
+  append_rect (picture->text, style, x, y - 8, 12, 8);
+  g_string_append (picture->text, "/>\n");
+  append_label (picture, "note", x + 16, y, label);
+}
+
+/* Three charts below the rows; gives the y below them. */
+static double
+append_charts (Picture *picture, double y)
+{
+  const PtoTraceAnalysis *analysis = picture->analysis;
+  guint n = (guint) (picture->right - picture->left);
+  g_autofree guint32 *aic = sample (picture, analysis->ready[PTO_CORE_TYPE_AIC], n);
+  g_autofree guint32 *aiv = sample (picture, analysis->ready[PTO_CORE_TYPE_AIV], n);
+  g_autofree guint32 *depth = sample (picture, analysis->depth, n);
+  g_autofree guint32 *total = g_new0 (guint32, n);
+  guint32 *levels[PTO_RINGS + 1] = { NULL };
+  guint32 most = MAX (highest (aic, n), highest (aiv, n));
+  guint keys = 0;
+  double ground;
+
+  ground = append_chart_frame (picture, y, READY_CHART, "ready tasks", "not yet dispatched", most);
+  append_steps (picture, "aic", NULL, aic, n, ground, READY_CHART / (double) MAX (most, 1));
+  append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
+  append_key (picture, "aic", MARGIN + 4, y + 43, "AIC");
+  append_key (picture, "aiv", MARGIN + 54, y + 43, "AIV");
+  y += READY_CHART + 20;
+
+  for (guint r = 0; r < PTO_RINGS; r++)
+    {
+      g_autofree guint32 *ring = sample (picture, analysis->live[r], n);
+
+      levels[r] = g_memdup2 (total, n * sizeof (guint32));
+      for (guint i = 0; i < n; i++)
+        total[i] += ring[i];
+    }
+  levels[PTO_RINGS] = g_memdup2 (total, n * sizeof (guint32));
+  most = highest (total, n);
+  ground = append_chart_frame (picture, y, LIVE_CHART, "live tasks", "slots not retired, by ring",
+                               most);
+  for (guint r = 0; r < analysis->rings; r++)
+    {
+      g_autofree char *style = g_strdup_printf ("r%u", r);
+      g_autofree char *label = g_strdup_printf ("%u", r);
+
+      if (analysis->live[r]->len == 0)
+        continue;
+      append_steps (picture, style, levels[r], levels[r + 1], n, ground,
+                    LIVE_CHART / (double) MAX (most, 1));
+      append_key (picture, style, MARGIN + 4 + 28 * keys++, y + 43, label);
+    }
+  for (guint r = 0; r <= PTO_RINGS; r++)
+    g_free (levels[r]);
+  y += LIVE_CHART + 20;
+
+  most = highest (depth, n);
+  ground = append_chart_frame (picture, y, SCOPE_CHART, "open scopes", "how deep", most);
+  append_steps (picture, "depth", NULL, depth, n, ground, SCOPE_CHART / (double) MAX (most, 1));
+  return ground;
+}
+
+/**
+ * pto_trace_to_svg:
+ * @self: a trace
+ *
+ * Draws the run: a row for each control thread and each core, a bar for each run of a kernel, the
+ * critical path in red, and charts of ready tasks, live tasks and open scopes below.
+ *
+ * The picture needs no scripts and no fonts of its own. It stays below three megabytes: bars that
+ * are narrower than a pixel are drawn together.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): an SVG document
+ */
+char *
+pto_trace_to_svg (PtoTrace *self)
+{
+  Picture picture = { 0 };
+  g_autoptr (GString) body = NULL;
+  GString *document;
+  double y, axis_top, charts_top;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  picture.trace = self;
+  picture.analysis = pto_trace_get_analysis (self);
+  picture.text = g_string_new (NULL);
+  picture.legend = g_array_new (FALSE, FALSE, sizeof (LegendEntry));
+  picture.styles = g_hash_table_new (NULL, NULL);
+  picture.left = MARGIN + LABELS;
+  picture.right = WIDTH - MARGIN - BUSY;
+  picture.scale = (picture.right - picture.left) / (double) MAX (picture.analysis->last, 1);
+  collect_kernels (&picture);
+
+  append_definitions (&picture);
+  y = append_header (&picture);
+  y = append_legend (&picture, y);
+  axis_top = y + 12;
+  y = axis_top + 8;
+  picture.control_top = y;
+  y = place_cores (&picture, y + CONTROL_ROW * (1 + self->topology.n_schedulers) + 18);
+  append_rect (picture.text, "band", MARGIN, picture.control_top, picture.right - MARGIN,
+               CONTROL_ROW * (1 + self->topology.n_schedulers));
+  g_string_append (picture.text, "/>\n");
+  append_core_labels (&picture);
+  append_axis (&picture, picture.control_top, y, axis_top, y + 16);
+  append_control (&picture, picture.control_top);
+  charts_top = y + 44;
+  append_bars (&picture);
+  append_critical_path (&picture);
+  append_label (&picture, "note", MARGIN + 4, picture.rows_bottom + 16,
+                self->topology.virtual_clock ? "virtual clock, \302\265s"
+                                             : "wall clock, \302\265s");
+  if (picture.analysis->n_tasks == 0)
+    append_label (&picture, "numbers", picture.left + 12, picture.rows_top + 24,
+                  "No task was recorded.");
+  y = append_charts (&picture, charts_top) + MARGIN;
+
+  document = g_string_new ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+  g_string_append_printf (document,
+                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                          "viewBox=\"0 0 %d %d\">\n<title>",
+                          WIDTH, (int) ceil (y), WIDTH, (int) ceil (y));
+  append_escaped (document, self->title[0] != '\0' ? self->title : "Task graph");
+  g_string_append_printf (document, "</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+                          WIDTH, (int) ceil (y));
+  g_string_append_len (document, picture.text->str, (gssize) picture.text->len);
+  g_string_append (document, "</svg>\n");
+
+  g_string_free (picture.text, TRUE);
+  for (guint i = 0; i < picture.legend->len; i++)
+    g_free (g_array_index (picture.legend, LegendEntry, i).name);
+  g_array_unref (picture.legend);
+  g_hash_table_unref (picture.styles);
+  g_free (picture.core_top);
+  return g_string_free (document, FALSE);
+}

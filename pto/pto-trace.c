@@ -1,0 +1,810 @@
+/* pto-trace.c: what happened to every task of a run, and how is it looked at?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-trace-private.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/**
+ * PtoTrace:
+ *
+ * The record of one run: when every task was submitted, became ready, was dispatched, ran and gave
+ * its slot back, on which core, and which tasks it waited for.
+ *
+ * A worker records a run when its parameter `trace` is 1; [method@Pto.Worker.get_trace] gives the
+ * record of the last run. A trace is a value: it never changes, and it outlives the worker. It is
+ * saved as Trace Event JSON, which ui.perfetto.dev opens, or as a picture (SVG) with one row per
+ * core.
+ *
+ * Times are nanoseconds since the first record, on the virtual clock (back end `det`) or on the
+ * wall clock (the others). A task is named by its 64-bit id: ring << 32 | position in that ring.
+ *
+ * Thread safety: any thread. A fork keeps the trace usable in the child.
+ */
+G_DEFINE_FINAL_TYPE (PtoTrace, pto_trace, G_TYPE_OBJECT)
+
+static void
+pto_trace_finalize (GObject *object)
+{
+  PtoTrace *self = PTO_TRACE (object);
+
+  pto_trace_analysis_free (self->analysis);
+  g_free (self->records);
+  g_free (self->starts);
+  g_free (self->drops);
+  g_strfreev (self->kernel_names);
+  g_free (self->title);
+  g_free (self->sha256);
+  G_OBJECT_CLASS (pto_trace_parent_class)->finalize (object);
+}
+
+static void
+pto_trace_class_init (PtoTraceClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_trace_finalize;
+}
+
+static void
+pto_trace_init (PtoTrace *self)
+{
+  /* Language bindings can make an object of any type: that one is an empty trace. */
+  self->starts = g_new0 (guint64, 1);
+  self->drops = g_new0 (guint64, 1);
+  self->records = g_new0 (struct pto_trace_record, 1);
+  self->kernel_names = g_new0 (char *, 1);
+  self->title = g_strdup ("");
+}
+
+PtoTrace *
+pto_trace_new_from_chip (const struct pto_trace *records, const struct pto_trace_topology *topology,
+                         const char *const *kernel_names, guint n_kernel_names, const char *title)
+{
+  PtoTrace *self = g_object_new (PTO_TYPE_TRACE, NULL);
+  guint64 total = 0;
+
+  self->topology = *topology;
+  self->n_buffers = records->n_buffers;
+  self->starts = g_renew (guint64, self->starts, self->n_buffers + 1);
+  self->drops = g_renew (guint64, self->drops, MAX (self->n_buffers, 1));
+  for (guint b = 0; b < self->n_buffers; b++)
+    {
+      self->starts[b] = total;
+      self->drops[b] = records->buffers[b].dropped;
+      self->dropped += records->buffers[b].dropped;
+      total += records->buffers[b].count;
+    }
+  self->starts[self->n_buffers] = total;
+
+  self->records = g_renew (struct pto_trace_record, self->records, MAX (total, 1));
+  for (guint b = 0; b < self->n_buffers; b++)
+    if (records->buffers[b].count > 0)
+      memcpy (self->records + self->starts[b], records->buffers[b].records,
+              records->buffers[b].count * sizeof (struct pto_trace_record));
+
+  self->n_kernel_names = n_kernel_names;
+  self->kernel_names = g_renew (char *, self->kernel_names, n_kernel_names + 1);
+  for (guint i = 0; i < n_kernel_names; i++)
+    self->kernel_names[i] = kernel_names[i] != NULL && kernel_names[i][0] != '\0'
+                                ? g_utf8_make_valid (kernel_names[i], -1)
+                                : g_strdup_printf ("kernel %u", i);
+  self->kernel_names[n_kernel_names] = NULL;
+
+  g_free (self->title);
+  self->title = g_utf8_make_valid (title != NULL ? title : "", -1);
+  return self;
+}
+
+const PtoTraceAnalysis *
+pto_trace_get_analysis (PtoTrace *trace)
+{
+  if (g_once_init_enter (&trace->analysis))
+    g_once_init_leave (&trace->analysis, pto_trace_analysis_new (trace));
+  return trace->analysis;
+}
+
+char *
+pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel)
+{
+  if (kernel < trace->n_kernel_names)
+    return g_strdup (trace->kernel_names[kernel]);
+  if ((gint32) kernel < 0)
+    return g_strdup ("no kernel");
+  return g_strdup_printf ("kernel %u", kernel);
+}
+
+char *
+pto_trace_dup_task_name (guint64 id)
+{
+  if (PTO_TASK_RING (id) == 0)
+    return g_strdup_printf ("%u", PTO_TASK_LOCAL (id));
+  return g_strdup_printf ("%u of ring %u", PTO_TASK_LOCAL (id), PTO_TASK_RING (id));
+}
+
+void
+pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type, guint *number)
+{
+  guint aic = trace->topology.aic_per_cluster;
+  guint per_cluster = MAX (aic + trace->topology.aiv_per_cluster, 1);
+  guint rest = core % per_cluster;
+
+  *cluster = core / per_cluster;
+  *core_type = rest < aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+  *number = rest < aic ? rest : rest - aic;
+}
+
+double
+pto_trace_get_type_utilization (PtoTrace *trace, guint core_type)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  double busy = 0;
+  guint n = 0;
+
+  for (guint c = 0; c < analysis->n_cores; c++)
+    {
+      guint cluster, type, number;
+
+      pto_trace_locate_core (trace, c, &cluster, &type, &number);
+      if (type != core_type)
+        continue;
+      busy += (double) analysis->core_busy[c];
+      n++;
+    }
+  return n > 0 && analysis->elapsed > 0 ? busy / n / (double) analysis->elapsed : 0;
+}
+
+char *
+pto_trace_dup_stall_name (guint32 what)
+{
+  static const char *const resources[]
+      = { "task ring", "heap ring", "dependency pool", "tensor map" };
+  guint32 resource = what >> 8;
+
+  return g_strdup_printf (
+      "%s %u", resource < G_N_ELEMENTS (resources) ? resources[resource] : "ring", what & 0xff);
+}
+
+void
+pto_trace_append_fixed (GString *text, double value, int decimals)
+{
+  char format[] = "%.0f";
+  char buffer[64];
+
+  format[2] = (char) ('0' + CLAMP (decimals, 0, 9));
+  g_string_append (text, g_ascii_formatd (buffer, sizeof buffer, format, value));
+}
+
+/* Three decimals always: all of the nanoseconds, whatever the size of the number. */
+void
+pto_trace_append_us (GString *text, guint64 ns)
+{
+  g_string_append_printf (text, "%" G_GUINT64_FORMAT ".%03u", ns / 1000, (guint) (ns % 1000));
+}
+
+/* The bytes that a digest is made of do not depend on the machine. */
+static void
+checksum_add (GChecksum *sum, guint64 value)
+{
+  guint8 bytes[8];
+
+  for (guint i = 0; i < 8; i++)
+    bytes[i] = (guint8) (value >> (8 * i));
+  g_checksum_update (sum, bytes, sizeof bytes);
+}
+
+static char *
+compute_sha256 (PtoTrace *self)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (self);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+
+  g_checksum_update (sum, (const guchar *) "pto-trace-1", 11);
+  checksum_add (sum, self->topology.n_schedulers);
+  checksum_add (sum, self->topology.n_cores);
+  checksum_add (sum, self->topology.n_clusters);
+  checksum_add (sum, self->topology.aic_per_cluster);
+  checksum_add (sum, self->topology.aiv_per_cluster);
+  checksum_add (sum, self->topology.virtual_clock);
+  checksum_add (sum, self->topology.counter_hz);
+  checksum_add (sum, self->n_kernel_names);
+  for (guint i = 0; i < self->n_kernel_names; i++)
+    g_checksum_update (sum, (const guchar *) self->kernel_names[i],
+                       (gssize) strlen (self->kernel_names[i]) + 1);
+  checksum_add (sum, self->n_buffers);
+  for (guint b = 0; b < self->n_buffers; b++)
+    {
+      checksum_add (sum, self->drops[b]);
+      checksum_add (sum, self->starts[b + 1] - self->starts[b]);
+      for (guint64 i = self->starts[b]; i < self->starts[b + 1]; i++)
+        {
+          const struct pto_trace_record *record = &self->records[i];
+          /* Times count from the first record: the clock of a worker does not start again. */
+          gboolean extra_is_time = record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL;
+
+          checksum_add (sum, record->time - analysis->first);
+          checksum_add (sum, record->task);
+          checksum_add (sum, (guint64) record->kind << 32 | record->detail);
+          checksum_add (sum, extra_is_time ? record->extra - analysis->first : record->extra);
+        }
+    }
+  return g_strdup (g_checksum_get_string (sum));
+}
+
+/* The file behind a symbolic link, so that saving replaces the file, not the link. */
+static char *
+resolve (const char *path)
+{
+  char *real = realpath (path, NULL);
+  char *copy = g_strdup (real != NULL ? real : path);
+
+  free (real);
+  return copy;
+}
+
+static gboolean
+save_text (const char *path, char *text, gsize length, GError **error)
+{
+  g_autofree char *contents = text;
+  g_autofree char *target = resolve (path);
+  g_autofree char *directory = g_path_get_dirname (target);
+  g_autoptr (GError) local = NULL;
+  GStatBuf status;
+  gboolean exists = g_stat (target, &status) == 0;
+
+  if (exists && S_ISDIR (status.st_mode))
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY, "%s: is a directory", path);
+      return FALSE;
+    }
+  if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
+    {
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
+                   "%s: can not be written: there is no directory %s", path, directory);
+      return FALSE;
+    }
+  /* A device or a pipe is written to; only a regular file is replaced by renaming. */
+  if (exists && !S_ISREG (status.st_mode))
+    {
+      FILE *stream = g_fopen (target, "w");
+      gboolean written = stream != NULL && fwrite (contents, 1, length, stream) == length;
+
+      if (stream != NULL && fclose (stream) != 0)
+        written = FALSE;
+      if (!written)
+        {
+          int code = errno;
+
+          g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code),
+                       "%s: can not be written: %s", path, g_strerror (code));
+        }
+      return written;
+    }
+  if (!g_file_set_contents_full (target, contents, (gssize) length, G_FILE_SET_CONTENTS_CONSISTENT,
+                                 exists ? (int) (status.st_mode & 0777) : 0666, &local))
+    {
+      int code = errno;
+
+      /* The message of GLib names the temporary file; the person named this one. */
+      switch (local->code)
+        {
+        case G_FILE_ERROR_ACCES:
+          code = EACCES;
+          break;
+        case G_FILE_ERROR_NOSPC:
+          code = ENOSPC;
+          break;
+        case G_FILE_ERROR_ROFS:
+          code = EROFS;
+          break;
+        case G_FILE_ERROR_PERM:
+          code = EPERM;
+          break;
+        case G_FILE_ERROR_IO:
+          code = EIO;
+          break;
+        case G_FILE_ERROR_NOENT:
+          code = ENOENT;
+          break;
+        default:
+          break;
+        }
+      g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s",
+                   path, g_strerror (code));
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/**
+ * pto_trace_save:
+ * @self: a trace
+ * @path: (type filename): where to; `.json` and `.svg` are known
+ * @error: return location for an error
+ *
+ * Saves the trace in the form that the name asks for.
+ *
+ * The file is there as a whole or not at all: a file of that name is replaced only when the new one
+ * is complete.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: whether the file was written; otherwise an error of the domain `G_IO_ERROR`
+ */
+gboolean
+pto_trace_save (PtoTrace *self, const char *path, GError **error)
+{
+  g_autofree char *lower = NULL;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  lower = g_ascii_strdown (path, -1);
+  if (g_str_has_suffix (lower, ".json"))
+    return pto_trace_save_json (self, path, error);
+  if (g_str_has_suffix (lower, ".svg"))
+    return pto_trace_save_svg (self, path, error);
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+               "%s: a trace is saved as .json (for ui.perfetto.dev) or as .svg (a picture)", path);
+  return FALSE;
+}
+
+/**
+ * pto_trace_save_json:
+ * @self: a trace
+ * @path: (type filename): where to
+ * @error: return location for an error
+ *
+ * Saves the trace as Trace Event JSON, see [method@Pto.Trace.to_json].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: whether the file was written
+ */
+gboolean
+pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
+{
+  char *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  text = pto_trace_to_json (self);
+  return save_text (path, text, strlen (text), error);
+}
+
+/**
+ * pto_trace_save_svg:
+ * @self: a trace
+ * @path: (type filename): where to
+ * @error: return location for an error
+ *
+ * Saves the trace as a picture, see [method@Pto.Trace.to_svg].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: whether the file was written
+ */
+gboolean
+pto_trace_save_svg (PtoTrace *self, const char *path, GError **error)
+{
+  char *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  text = pto_trace_to_svg (self);
+  return save_text (path, text, strlen (text), error);
+}
+
+/* A row of the table of kernels in the summary. */
+typedef struct
+{
+  guint32 kernel;
+  guint64 runs;
+  guint64 busy;
+} KernelTotal;
+
+static gint
+compare_totals (gconstpointer a, gconstpointer b)
+{
+  const KernelTotal *x = a;
+  const KernelTotal *y = b;
+
+  if (x->busy != y->busy)
+    return x->busy > y->busy ? -1 : 1;
+  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+}
+
+static void
+append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
+{
+  g_autoptr (GArray) totals = g_array_new (FALSE, FALSE, sizeof (KernelTotal));
+  g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
+  guint64 busy = 0;
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      const PtoTraceTask *task = &analysis->tasks[i];
+      KernelTotal fresh = { task->kernel, 0, 0 };
+      KernelTotal *total;
+      gpointer position;
+
+      if (task->end == PTO_TRACE_NEVER)
+        continue;
+      if (!g_hash_table_lookup_extended (index, GUINT_TO_POINTER (task->kernel), NULL, &position))
+        {
+          position = GUINT_TO_POINTER (totals->len);
+          g_hash_table_insert (index, GUINT_TO_POINTER (task->kernel), position);
+          g_array_append_val (totals, fresh);
+        }
+      total = &g_array_index (totals, KernelTotal, GPOINTER_TO_UINT (position));
+      total->runs++;
+      total->busy += task->end - task->start;
+      busy += task->end - task->start;
+    }
+  g_array_sort (totals, compare_totals);
+
+  for (guint i = 0; i < totals->len; i++)
+    {
+      const KernelTotal *total = &g_array_index (totals, KernelTotal, i);
+      g_autofree char *name = pto_trace_dup_kernel_name (self, total->kernel);
+      g_autoptr (GString) mean = g_string_new (NULL);
+
+      pto_trace_append_fixed (mean, (double) total->busy / (double) total->runs / 1000.0, 3);
+      g_string_append_printf (text, "  %-16s %10" G_GUINT64_FORMAT " runs %12s us each %5.0f %%\n",
+                              name, total->runs, mean->str,
+                              busy > 0 ? 100.0 * (double) total->busy / (double) busy : 0.0);
+    }
+}
+
+/**
+ * pto_trace_summary:
+ * @self: a trace
+ *
+ * Tells the run in a few lines of text: tasks, edges, time, how busy the cores were, the critical
+ * path, and how the time went to the kernels.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): lines that end in a newline each
+ */
+char *
+pto_trace_summary (PtoTrace *self)
+{
+  static const char *const types[] = { "AIC", "AIV" };
+  const PtoTraceAnalysis *analysis;
+  GString *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  analysis = pto_trace_get_analysis (self);
+  text = g_string_new (NULL);
+  if (self->title[0] != '\0')
+    g_string_append_printf (text, "%s\n", self->title);
+  g_string_append_printf (text, "%u tasks, %u edges, ", analysis->n_tasks, analysis->n_deps);
+  pto_trace_append_us (text, analysis->elapsed);
+  g_string_append (text, self->topology.virtual_clock ? " us on the virtual clock\n"
+                                                      : " us on the wall clock\n");
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    {
+      guint n = self->topology.n_clusters
+                * (t == PTO_CORE_TYPE_AIC ? self->topology.aic_per_cluster
+                                          : self->topology.aiv_per_cluster);
+
+      if (n > 0)
+        g_string_append_printf (text, "%u %s busy %.0f %%\n", n, types[t],
+                                100.0 * pto_trace_get_type_utilization (self, t));
+    }
+  if (analysis->n_critical > 0)
+    {
+      g_string_append (text, "critical path: submitted at ");
+      pto_trace_append_us (text, analysis->critical_submit);
+      g_string_append_printf (text, " us, then %u tasks in ", analysis->n_critical);
+      pto_trace_append_us (text, analysis->critical_ns);
+      g_string_append (text, " us, of which ");
+      pto_trace_append_us (text, analysis->critical_run_ns);
+      g_string_append (text, " us in kernels\n");
+    }
+  if (analysis->n_failed > 0)
+    g_string_append_printf (text, "%u tasks failed\n", analysis->n_failed);
+  append_kernel_table (self, analysis, text);
+  if (analysis->stalls->len > 0)
+    {
+      guint64 stalled = 0;
+
+      for (guint i = 0; i < analysis->stalls->len; i++)
+        {
+          const PtoTraceSpan *span = &g_array_index (analysis->stalls, PtoTraceSpan, i);
+
+          stalled += span->end - span->start;
+        }
+      g_string_append_printf (text, "the submitter waited for a ring %u times, ",
+                              analysis->stalls->len);
+      pto_trace_append_us (text, stalled);
+      g_string_append (text, " us in all\n");
+    }
+  if (self->dropped > 0)
+    g_string_append_printf (text,
+                            "%" G_GUINT64_FORMAT
+                            " records were dropped: set trace-records to more than they are\n",
+                            self->dropped);
+  return g_string_free (text, FALSE);
+}
+
+/**
+ * pto_trace_get_title:
+ * @self: a trace
+ *
+ * What the run was, in a few words; the pictures show it.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): the title, maybe empty
+ */
+const char *
+pto_trace_get_title (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  return self->title;
+}
+
+/**
+ * pto_trace_get_sha256:
+ * @self: a trace
+ *
+ * A digest of everything recorded: equal for two runs on the back end `det` with the same seed,
+ * kernels, configuration and input, whatever the machine and the title.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): 64 hexadecimal digits
+ */
+const char *
+pto_trace_get_sha256 (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  if (g_once_init_enter (&self->sha256))
+    g_once_init_leave (&self->sha256, compute_sha256 (self));
+  return self->sha256;
+}
+
+/**
+ * pto_trace_is_virtual:
+ * @self: a trace
+ *
+ * Do the times count on the chip's virtual clock (`det`), or on the wall clock?
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE for the virtual clock
+ */
+gboolean
+pto_trace_is_virtual (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
+
+  return self->topology.virtual_clock;
+}
+
+/**
+ * pto_trace_get_recorded:
+ * @self: a trace
+ *
+ * How many records there are. Recorded and dropped records are all that the run produced.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the number of records
+ */
+guint64
+pto_trace_get_recorded (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return self->starts[self->n_buffers];
+}
+
+/**
+ * pto_trace_get_dropped:
+ * @self: a trace
+ *
+ * How many records found their buffer full and are missing. The parameter `trace-records` sets the
+ * size of a buffer.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the number of records
+ */
+guint64
+pto_trace_get_dropped (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return self->dropped;
+}
+
+/**
+ * pto_trace_get_n_tasks:
+ * @self: a trace
+ *
+ * How many tasks were recorded.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the number of tasks
+ */
+guint64
+pto_trace_get_n_tasks (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return pto_trace_get_analysis (self)->n_tasks;
+}
+
+/**
+ * pto_trace_get_n_edges:
+ * @self: a trace
+ *
+ * How many pairs of tasks were recorded of which the second waits for the first.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the number of edges
+ */
+guint64
+pto_trace_get_n_edges (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return pto_trace_get_analysis (self)->n_deps;
+}
+
+/**
+ * pto_trace_get_elapsed_ns:
+ * @self: a trace
+ *
+ * From the first record to the end of the last kernel.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock
+ */
+guint64
+pto_trace_get_elapsed_ns (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return pto_trace_get_analysis (self)->elapsed;
+}
+
+/**
+ * pto_trace_get_critical_path:
+ * @self: a trace
+ * @n_tasks: (out): how many tasks there are on the path
+ *
+ * The chain of tasks that made the run last as long as it did.
+ *
+ * It is followed backward from the task that ended last, always to what kept the task from starting
+ * earlier: the producer that ended last, or the task before it on the same core when the core was
+ * still busy. The path begins with a task that waited for nothing but its own submit.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full) (array length=n_tasks) (nullable): ids of tasks, by time; %NULL when
+ *   nothing ran
+ */
+guint64 *
+pto_trace_get_critical_path (PtoTrace *self, gsize *n_tasks)
+{
+  const PtoTraceAnalysis *analysis;
+  guint64 *path;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (n_tasks != NULL, NULL);
+
+  analysis = pto_trace_get_analysis (self);
+  *n_tasks = analysis->n_critical;
+  if (analysis->n_critical == 0)
+    return NULL;
+  path = g_new (guint64, analysis->n_critical);
+  for (guint i = 0; i < analysis->n_critical; i++)
+    path[i] = analysis->tasks[analysis->critical[i]].id;
+  return path;
+}
+
+/**
+ * pto_trace_get_critical_path_ns:
+ * @self: a trace
+ *
+ * From the start of the first task of the critical path to the end of its last one.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock
+ */
+guint64
+pto_trace_get_critical_path_ns (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return pto_trace_get_analysis (self)->critical_ns;
+}
+
+/**
+ * pto_trace_get_n_cores:
+ * @self: a trace
+ *
+ * How many cores the chip had, of both types.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: the number of cores
+ */
+guint
+pto_trace_get_n_cores (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+
+  return self->topology.n_cores;
+}
+
+/**
+ * pto_trace_get_core_name:
+ * @self: a trace
+ * @core: a core, counted from 0
+ *
+ * Names a core, for example "AIV17": its type and its number among the cores of that type.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): the name
+ */
+char *
+pto_trace_get_core_name (PtoTrace *self, guint core)
+{
+  guint cluster, type, number;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (core < self->topology.n_cores, NULL);
+
+  pto_trace_locate_core (self, core, &cluster, &type, &number);
+  if (type == PTO_CORE_TYPE_AIC)
+    return g_strdup_printf ("AIC%u", cluster * self->topology.aic_per_cluster + number);
+  return g_strdup_printf ("AIV%u", cluster * self->topology.aiv_per_cluster + number);
+}
+
+/**
+ * pto_trace_get_core_utilization:
+ * @self: a trace
+ * @core: a core, counted from 0
+ *
+ * Which share of the run the core spent in kernels.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: 0 (idle) to 1 (always busy)
+ */
+double
+pto_trace_get_core_utilization (PtoTrace *self, guint core)
+{
+  const PtoTraceAnalysis *analysis;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), 0);
+  g_return_val_if_fail (core < self->topology.n_cores, 0);
+
+  analysis = pto_trace_get_analysis (self);
+  return analysis->elapsed > 0 ? (double) analysis->core_busy[core] / (double) analysis->elapsed
+                               : 0;
+}

@@ -1,0 +1,153 @@
+/* pto-types.h: which types and enumerations does every part of the library share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+#include "pto-macros.h"
+
+G_BEGIN_DECLS
+
+typedef struct _PtoBuffer PtoBuffer;
+typedef struct _PtoCallConfig PtoCallConfig;
+typedef struct _PtoCallable PtoCallable;
+typedef struct _PtoCallableHandle PtoCallableHandle;
+typedef struct _PtoOrchestrator PtoOrchestrator;
+typedef struct _PtoPlatform PtoPlatform;
+typedef struct _PtoRunStatistics PtoRunStatistics;
+typedef struct _PtoTaskArgs PtoTaskArgs;
+typedef struct _PtoTensor PtoTensor;
+typedef struct _PtoTrace PtoTrace;
+typedef struct _PtoWorker PtoWorker;
+
+/**
+ * PTO_TENSOR_MAX_DIMS:
+ *
+ * The most dimensions a tensor has.
+ */
+#define PTO_TENSOR_MAX_DIMS 5
+
+/**
+ * PtoCoreType:
+ * @PTO_CORE_AIC: a cube core: matrix multiplication
+ * @PTO_CORE_AIV: a vector core
+ *
+ * Where a kernel runs. The values are those of the orchestration interface.
+ */
+typedef enum
+{
+  PTO_CORE_AIC = 0,
+  PTO_CORE_AIV = 1
+} PtoCoreType;
+
+/**
+ * PtoBackend:
+ * @PTO_BACKEND_PAR: fibers on a few threads, wall clock: for speed
+ * @PTO_BACKEND_DET: one thread, seeded choices, virtual clock: for reproducible runs
+ * @PTO_BACKEND_THREADS: one thread per simulated core: for debuggers
+ *
+ * How a worker executes its simulated chip; chosen by the parameter `backend`.
+ */
+typedef enum
+{
+  PTO_BACKEND_PAR = 0,
+  PTO_BACKEND_DET = 1,
+  PTO_BACKEND_THREADS = 2
+} PtoBackend;
+
+/**
+ * PtoDirection:
+ * @PTO_DIRECTION_INPUT: a tensor that the task reads
+ * @PTO_DIRECTION_OUTPUT: a tensor that the task writes; allocated at submit when it has no address
+ * yet
+ * @PTO_DIRECTION_INOUT: a tensor that the task reads, then writes
+ * @PTO_DIRECTION_OUTPUT_EXISTING: a tensor in existing memory that the task writes
+ * @PTO_DIRECTION_NO_DEP: a tensor that is passed on and takes no part in dependencies
+ * @PTO_DIRECTION_SCALAR: no tensor: a number, passed by value
+ *
+ * The tag of a task's argument. The runtime finds the dependencies between tasks from the tags.
+ */
+typedef enum
+{
+  PTO_DIRECTION_INPUT = 0,
+  PTO_DIRECTION_OUTPUT = 1,
+  PTO_DIRECTION_INOUT = 2,
+  PTO_DIRECTION_OUTPUT_EXISTING = 3,
+  PTO_DIRECTION_NO_DEP = 4,
+  PTO_DIRECTION_SCALAR = 5
+} PtoDirection;
+
+/**
+ * PtoCallableKind:
+ * @PTO_CALLABLE_KERNEL: a kernel: a function that runs on a core
+ * @PTO_CALLABLE_CHIP: an orchestration with the kernels that it submits
+ *
+ * What a [class@Pto.Callable] is.
+ */
+typedef enum
+{
+  PTO_CALLABLE_KERNEL = 0,
+  PTO_CALLABLE_CHIP = 1
+} PtoCallableKind;
+
+/**
+ * PtoWorkerState:
+ * @PTO_WORKER_STATE_NEW: parameters can be set, nothing has been started
+ * @PTO_WORKER_STATE_READY: initialized, ready to run
+ * @PTO_WORKER_STATE_CLOSED: closed; only its properties can be read
+ *
+ * The life of a [class@Pto.Worker].
+ */
+typedef enum
+{
+  PTO_WORKER_STATE_NEW = 0,
+  PTO_WORKER_STATE_READY = 1,
+  PTO_WORKER_STATE_CLOSED = 2
+} PtoWorkerState;
+
+/* The enumerators are defined once, by the header that kernels include and that knows no GLib. What
+ * follows is for the tools that read this file: they do not follow includes. */
+#ifndef __GI_SCANNER__
+#include "api/tensor.h"
+typedef unsigned int PtoDtype;
+#else
+/**
+ * PtoDtype:
+ * @PTO_DTYPE_FLOAT32: 32-bit floating point
+ * @PTO_DTYPE_FLOAT16: 16-bit floating point
+ * @PTO_DTYPE_BFLOAT16: the upper half of a 32-bit floating point number
+ * @PTO_DTYPE_INT8: signed, 8 bits
+ * @PTO_DTYPE_INT16: signed, 16 bits
+ * @PTO_DTYPE_INT32: signed, 32 bits
+ * @PTO_DTYPE_INT64: signed, 64 bits
+ * @PTO_DTYPE_UINT8: unsigned, 8 bits
+ * @PTO_DTYPE_UINT16: unsigned, 16 bits
+ * @PTO_DTYPE_UINT32: unsigned, 32 bits
+ * @PTO_DTYPE_UINT64: unsigned, 64 bits
+ * @PTO_DTYPE_BOOL: a truth value in one byte
+ *
+ * The type of a tensor's elements.
+ */
+typedef enum
+{
+  PTO_DTYPE_FLOAT32 = 0,
+  PTO_DTYPE_FLOAT16 = 1,
+  PTO_DTYPE_BFLOAT16 = 2,
+  PTO_DTYPE_INT8 = 3,
+  PTO_DTYPE_INT16 = 4,
+  PTO_DTYPE_INT32 = 5,
+  PTO_DTYPE_INT64 = 6,
+  PTO_DTYPE_UINT8 = 7,
+  PTO_DTYPE_UINT16 = 8,
+  PTO_DTYPE_UINT32 = 9,
+  PTO_DTYPE_UINT64 = 10,
+  PTO_DTYPE_BOOL = 11
+} PtoDtype;
+#endif
+
+PTO_AVAILABLE_IN_ALL
+guint pto_dtype_get_size (PtoDtype dtype);
+
+G_END_DECLS

@@ -1,0 +1,98 @@
+/* pto-worker.h: how does a program hold a simulated chip and run task graphs on it?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-callable-handle.h"
+#include "pto-orchestrator.h"
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_WORKER (pto_worker_get_type ())
+
+PTO_AVAILABLE_IN_ALL
+G_DECLARE_FINAL_TYPE (PtoWorker, pto_worker, PTO, WORKER, GObject)
+
+PTO_AVAILABLE_IN_ALL
+PtoWorker *pto_worker_new (guint level, const char *platform, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoWorker *pto_worker_new_chip (const char *platform, GError **error);
+
+PTO_AVAILABLE_IN_ALL
+guint pto_worker_get_level (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+const char *pto_worker_get_platform (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+guint pto_worker_get_device_id (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoWorkerState pto_worker_get_state (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoBackend pto_worker_get_backend (PtoWorker *worker);
+
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value,
+                                   GError **error);
+PTO_AVAILABLE_IN_ALL
+char *pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error);
+PTO_AVAILABLE_IN_ALL
+char **pto_worker_list_parameters (void);
+PTO_AVAILABLE_IN_ALL
+const char *pto_worker_describe_parameter (const char *name);
+PTO_AVAILABLE_IN_ALL
+const char *pto_worker_get_parameter_variable (const char *name);
+
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_init (PtoWorker *worker, GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_ALL
+void pto_worker_close (PtoWorker *worker);
+
+PTO_AVAILABLE_IN_ALL
+PtoCallableHandle *pto_worker_register (PtoWorker *worker, PtoCallable *callable,
+                                        GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error);
+
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data,
+                         PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+                         GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
+                                  PtoCallConfig *config, GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_ALL
+void pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer func_data,
+                           GDestroyNotify func_data_destroy, PtoTaskArgs *args,
+                           PtoCallConfig *config, GCancellable *cancellable,
+                           GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
+PTO_AVAILABLE_IN_ALL
+void pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
+                                    PtoCallConfig *config, GCancellable *cancellable,
+                                    GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
+
+PTO_AVAILABLE_IN_ALL
+PtoRunStatistics *pto_worker_get_statistics (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoTrace *pto_worker_get_trace (PtoWorker *worker);
+
+PTO_AVAILABLE_IN_ALL
+guint64 pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_free (PtoWorker *worker, guint64 address, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **error);
+PTO_AVAILABLE_IN_ALL
+GBytes *pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, guint64 size,
+                                     GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address,
+                                       guint64 size, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,27 @@
+/* pto.h: what does a program that uses the library include?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#define PTO_INSIDE
+
+#include "pto-buffer.h"
+#include "pto-call-config.h"
+#include "pto-callable-handle.h"
+#include "pto-callable.h"
+#include "pto-compile.h"
+#include "pto-enums.h"
+#include "pto-error.h"
+#include "pto-macros.h"
+#include "pto-orchestrator.h"
+#include "pto-platform.h"
+#include "pto-run-statistics.h"
+#include "pto-task-args.h"
+#include "pto-tensor.h"
+#include "pto-trace.h"
+#include "pto-types.h"
+#include "pto-version.h"
+#include "pto-worker.h"
+
+#undef PTO_INSIDE

@@ -1,0 +1,158 @@
+/* compare.c: is an output what the reference expects?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * |got - expected| <= atol + rtol * |expected|, element by element, in double. Integers of 64 bits
+ * that do not fit a double are equal or differ by their exact distance. Something that is not a
+ * number fits only something that is not a number either; an infinity only itself.
+ */
+#include "config.h"
+
+#include "reference.h"
+
+#include <glib/gi18n.h>
+#include <math.h>
+#include <string.h>
+
+#define SHOWN 5
+
+static double
+half_to_double (guint16 half)
+{
+  guint exponent = half >> 10 & 31;
+  double fraction = half & 1023;
+  double value;
+
+  if (exponent == 31)
+    value = fraction != 0 ? (double) NAN : (double) INFINITY;
+  else if (exponent == 0)
+    value = ldexp (fraction, -24);
+  else
+    value = ldexp (fraction + 1024.0, (int) exponent - 25);
+  return half >> 15 != 0 ? -value : value;
+}
+
+static double
+brain_to_double (guint16 brain)
+{
+  guint32 bits = (guint32) brain << 16;
+  float value;
+
+  memcpy (&value, &bits, sizeof value);
+  return (double) value;
+}
+
+static double
+element (guint32 dtype, gconstpointer data, guint64 i)
+{
+  switch (dtype)
+    {
+    case PTO_DTYPE_FLOAT32:
+      return (double) ((const float *) data)[i];
+    case PTO_DTYPE_FLOAT16:
+      return half_to_double (((const guint16 *) data)[i]);
+    case PTO_DTYPE_BFLOAT16:
+      return brain_to_double (((const guint16 *) data)[i]);
+    case PTO_DTYPE_INT8:
+      return (double) ((const gint8 *) data)[i];
+    case PTO_DTYPE_INT16:
+      return (double) ((const gint16 *) data)[i];
+    case PTO_DTYPE_INT32:
+      return (double) ((const gint32 *) data)[i];
+    case PTO_DTYPE_INT64:
+      return (double) ((const gint64 *) data)[i];
+    case PTO_DTYPE_UINT16:
+      return (double) ((const guint16 *) data)[i];
+    case PTO_DTYPE_UINT32:
+      return (double) ((const guint32 *) data)[i];
+    case PTO_DTYPE_UINT64:
+      return (double) ((const guint64 *) data)[i];
+    default: /* uint8 and bool */
+      return (double) ((const guint8 *) data)[i];
+    }
+}
+
+static double
+distance (guint32 dtype, gconstpointer got, gconstpointer expected, guint64 i)
+{
+  if (dtype == PTO_DTYPE_INT64)
+    {
+      gint64 x = ((const gint64 *) got)[i];
+      gint64 y = ((const gint64 *) expected)[i];
+
+      return x > y ? (double) ((guint64) x - (guint64) y) : (double) ((guint64) y - (guint64) x);
+    }
+  if (dtype == PTO_DTYPE_UINT64)
+    {
+      guint64 x = ((const guint64 *) got)[i];
+      guint64 y = ((const guint64 *) expected)[i];
+
+      return x > y ? (double) (x - y) : (double) (y - x);
+    }
+  return fabs (element (dtype, got, i) - element (dtype, expected, i));
+}
+
+static void
+describe (const ReferenceArgument *argument, gconstpointer got, guint64 i, GString *text)
+{
+  guint64 position[PTO2_TENSOR_MAX_DIMS];
+  guint64 rest = i;
+
+  for (guint d = argument->n_dims; d-- > 0;)
+    {
+      position[d] = rest % argument->shape[d];
+      rest /= argument->shape[d];
+    }
+  g_string_append_printf (text, "%s[", argument->name);
+  for (guint d = 0; d < argument->n_dims; d++)
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "", position[d]);
+  g_string_append_printf (text, _ ("]: %.9g instead of %.9g"), element (argument->dtype, got, i),
+                          element (argument->dtype, argument->expected, i));
+}
+
+void
+reference_compare (const ReferenceArgument *argument, gconstpointer data, double rtol, double atol,
+                   Comparison *comparison)
+{
+  g_autoptr (GString) lines = g_string_new (NULL);
+
+  memset (comparison, 0, sizeof *comparison);
+  for (guint64 i = 0; i < argument->n_elements; i++)
+    {
+      double expected = element (argument->dtype, argument->expected, i);
+      double got = element (argument->dtype, data, i);
+      gboolean good;
+
+      if (isfinite (got) && isfinite (expected))
+        {
+          double error = distance (argument->dtype, data, argument->expected, i);
+
+          comparison->max_abs_error = MAX (comparison->max_abs_error, error);
+          good = error <= atol + rtol * fabs (expected);
+        }
+      else
+        {
+          good = isnan (got) ? isnan (expected) : got == expected;
+          comparison->not_a_number = comparison->not_a_number || !good;
+        }
+      if (good)
+        continue;
+      if (comparison->n_bad++ < SHOWN)
+        {
+          if (lines->len > 0)
+            g_string_append_c (lines, '\n');
+          describe (argument, data, i, lines);
+          if (comparison->n_bad == 1)
+            comparison->first_bad = g_strdup (lines->str);
+        }
+    }
+  if (comparison->n_bad > 0)
+    comparison->bad_lines = g_strdup (lines->str);
+}
+
+void
+comparison_clear (Comparison *comparison)
+{
+  g_clear_pointer (&comparison->first_bad, g_free);
+  g_clear_pointer (&comparison->bad_lines, g_free);
+}

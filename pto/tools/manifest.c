@@ -1,0 +1,406 @@
+/* manifest.c: what does an example's pto.ini say?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * GKeyFile takes the last of two equal groups or keys without a word, and ignores keys that nobody
+ * asks for. Here both are mistakes: a person who wrote them meant something else.
+ */
+#include "config.h"
+
+#include "manifest.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <glib/gi18n.h>
+#include <string.h>
+
+static void
+kernel_free (gpointer data)
+{
+  ManifestKernel *kernel = data;
+
+  g_free (kernel->name);
+  g_free (kernel->source);
+  g_free (kernel->path);
+  g_free (kernel->cost);
+  g_free (kernel);
+}
+
+static void
+case_free (gpointer data)
+{
+  ManifestCase *item = data;
+
+  g_free (item->name);
+  g_free (item->group);
+  g_free (item->title);
+  g_ptr_array_unref (item->parameters);
+  g_free (item);
+}
+
+void
+manifest_free (Manifest *manifest)
+{
+  g_free (manifest->file);
+  g_free (manifest->name);
+  g_free (manifest->description);
+  g_free (manifest->orchestration);
+  g_free (manifest->function);
+  g_free (manifest->reference);
+  g_ptr_array_unref (manifest->kernels);
+  g_ptr_array_unref (manifest->cases);
+  g_free (manifest->default_case);
+  g_key_file_unref (manifest->keys);
+  g_free (manifest);
+}
+
+G_GNUC_PRINTF (3, 4)
+static gboolean
+fail (Manifest *manifest, GError **error, const char *format, ...)
+{
+  g_autofree char *message = NULL;
+  va_list args;
+
+  va_start (args, format);
+  message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, message);
+  return FALSE;
+}
+
+/* Refuses what GKeyFile would swallow: a group or a key that is there twice. */
+static gboolean
+check_text (Manifest *manifest, const char *text, GError **error)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autofree char *group = g_strdup ("");
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      char *line = g_strstrip (lines[i]);
+      char *end;
+
+      if (line[0] == '\0' || line[0] == '#')
+        continue;
+      if (line[0] == '[' && (end = strchr (line, ']')) != NULL)
+        {
+          g_free (group);
+          group = g_strndup (line, (gsize) (end - line) + 1);
+          if (!g_hash_table_add (seen, g_strdup (group)))
+            return fail (manifest, error, _ ("line %u: the group %s is there twice"), i + 1, group);
+        }
+      else if ((end = strchr (line, '=')) != NULL)
+        {
+          g_autofree char *key = g_strndup (line, (gsize) (end - line));
+
+          g_strchomp (key);
+          if (!g_hash_table_add (seen, g_strdup_printf ("%s%s", group, key)))
+            return fail (manifest, error, _ ("line %u: the key \"%s\" is there twice in %s"), i + 1,
+                         key, group);
+        }
+    }
+  return TRUE;
+}
+
+static gboolean
+check_keys (Manifest *manifest, const char *group, const char *const *known, GError **error)
+{
+  g_auto (GStrv) keys = g_key_file_get_keys (manifest->keys, group, NULL, NULL);
+
+  for (guint i = 0; keys != NULL && keys[i] != NULL; i++)
+    if (!g_strv_contains (known, keys[i]))
+      {
+        g_autofree char *list = g_strjoinv (", ", (char **) known);
+
+        return fail (manifest, error, _ ("[%s]: unknown key \"%s\" (known: %s)"), group, keys[i],
+                     list);
+      }
+  return TRUE;
+}
+
+static gboolean
+get_required (Manifest *manifest, const char *group, const char *key, char **value, GError **error)
+{
+  *value = g_key_file_get_string (manifest->keys, group, key, NULL);
+  if (*value != NULL)
+    g_strstrip (*value);
+  if (*value == NULL || (*value)[0] == '\0')
+    return fail (manifest, error, _ ("[%s]: the key \"%s\" is missing"), group, key);
+  return TRUE;
+}
+
+/* A source or a shared object, beside the manifest or with an absolute path. */
+static gboolean
+find_source (Manifest *manifest, const char *thing, const char *source, char **path, GError **error)
+{
+  static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".so" };
+  g_autofree char *directory = g_path_get_dirname (manifest->file);
+  gboolean known = FALSE;
+
+  for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
+    known = known || g_str_has_suffix (source, suffixes[i]);
+  if (!known)
+    return fail (manifest, error, _ ("%s: %s: neither a C or C++ source nor a .so file"), thing,
+                 source);
+  *path = g_path_is_absolute (source) ? g_strdup (source)
+                                      : g_build_filename (directory, source, NULL);
+  if (g_file_test (*path, G_FILE_TEST_IS_REGULAR))
+    return TRUE;
+  if (g_file_test (*path, G_FILE_TEST_EXISTS))
+    return fail (manifest, error, _ ("%s: %s: not a file"), thing, source);
+  return fail (manifest, error, _ ("%s: %s: no such file"), thing, source);
+}
+
+static gboolean
+load_kernel (Manifest *manifest, const char *group, GError **error)
+{
+  static const char *const known[] = { "name", "source", "core", "cost", NULL };
+  ManifestKernel *kernel = g_new0 (ManifestKernel, 1);
+  g_autofree char *core = NULL;
+  g_autofree char *thing = NULL;
+  guint64 func_id = 0;
+
+  g_ptr_array_add (manifest->kernels, kernel);
+  if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, 65535, &func_id, NULL))
+    return fail (manifest, error,
+                 _ ("[%s]: the function id after \"kernel\" must be a number from 0 to 65535"),
+                 group);
+  kernel->func_id = (guint) func_id;
+  for (guint i = 0; i + 1 < manifest->kernels->len; i++)
+    {
+      const ManifestKernel *other = g_ptr_array_index (manifest->kernels, i);
+
+      if (other->func_id == kernel->func_id)
+        return fail (manifest, error, _ ("[%s]: the function id %u is taken by the kernel \"%s\""),
+                     group, kernel->func_id, other->name);
+    }
+  if (!check_keys (manifest, group, known, error)
+      || !get_required (manifest, group, "name", &kernel->name, error)
+      || !get_required (manifest, group, "source", &kernel->source, error)
+      || !get_required (manifest, group, "core", &core, error))
+    return FALSE;
+  thing = g_strdup_printf (_ ("kernel \"%s\""), kernel->name);
+  if (g_ascii_strcasecmp (core, "aic") == 0)
+    kernel->core_type = PTO_CORE_AIC;
+  else if (g_ascii_strcasecmp (core, "aiv") == 0)
+    kernel->core_type = PTO_CORE_AIV;
+  else
+    return fail (manifest, error, _ ("%s: core=%s: aic or aiv wanted"), thing, core);
+  if (!find_source (manifest, thing, kernel->source, &kernel->path, error))
+    return FALSE;
+  kernel->cost = g_key_file_get_string (manifest->keys, group, "cost", NULL);
+  return TRUE;
+}
+
+static gboolean
+get_tolerance (Manifest *manifest, const ManifestCase *item, const char *key, double *value,
+               GError **error)
+{
+  g_autofree char *text = manifest_dup_value (manifest, item, key);
+  char *end;
+
+  *value = 0;
+  if (text == NULL)
+    return TRUE;
+  errno = 0;
+  *value = g_ascii_strtod (text, &end);
+  if (end == text || *end != '\0' || errno != 0 || !(*value >= 0) || *value > G_MAXDOUBLE)
+    return fail (manifest, error, _ ("case \"%s\": %s=%s: a number that is not negative wanted"),
+                 item->name, key, text);
+  return TRUE;
+}
+
+static gboolean
+load_case (Manifest *manifest, const char *group, GError **error)
+{
+  g_auto (GStrv) parameters = pto_worker_list_parameters ();
+  g_auto (GStrv) keys = g_key_file_get_keys (manifest->keys, group, NULL, NULL);
+  ManifestCase *item = g_new0 (ManifestCase, 1);
+
+  item->parameters = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (manifest->cases, item);
+  item->group = g_strdup (group);
+  item->name = g_strstrip (g_strdup (group + strlen ("case ")));
+  if (item->name[0] == '\0')
+    return fail (manifest, error, _ ("[%s]: a case needs a name"), group);
+  item->title = g_key_file_get_locale_string (manifest->keys, group, "title", NULL, NULL);
+  if (!get_tolerance (manifest, item, "rtol", &item->rtol, error)
+      || !get_tolerance (manifest, item, "atol", &item->atol, error))
+    return FALSE;
+  for (guint i = 0; keys != NULL && keys[i] != NULL; i++)
+    if (g_strv_contains ((const char *const *) parameters, keys[i]))
+      {
+        g_ptr_array_add (item->parameters, g_strdup (keys[i]));
+        g_ptr_array_add (item->parameters, manifest_dup_value (manifest, item, keys[i]));
+      }
+  return TRUE;
+}
+
+static gint
+compare_kernels (gconstpointer a, gconstpointer b)
+{
+  const ManifestKernel *x = *(const ManifestKernel *const *) a;
+  const ManifestKernel *y = *(const ManifestKernel *const *) b;
+
+  return x->func_id < y->func_id ? -1 : x->func_id > y->func_id;
+}
+
+static gboolean
+load_groups (Manifest *manifest, GError **error)
+{
+  static const char *const known_example[] = { "name", "description", "default-case", NULL };
+  static const char *const known_orchestration[] = { "source", "function", NULL };
+  static const char *const known_reference[] = { "source", NULL };
+  static const char *const required[] = { "example", "orchestration", "reference" };
+  g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
+  g_autofree char *orchestration = NULL;
+  g_autofree char *reference = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (required); i++)
+    if (!g_key_file_has_group (manifest->keys, required[i]))
+      return fail (manifest, error, _ ("the group [%s] is missing"), required[i]);
+
+  if (!check_keys (manifest, "example", known_example, error)
+      || !get_required (manifest, "example", "name", &manifest->name, error)
+      || !check_keys (manifest, "orchestration", known_orchestration, error)
+      || !get_required (manifest, "orchestration", "source", &orchestration, error)
+      || !find_source (manifest, "[orchestration]", orchestration, &manifest->orchestration, error)
+      || !check_keys (manifest, "reference", known_reference, error)
+      || !get_required (manifest, "reference", "source", &reference, error)
+      || !find_source (manifest, "[reference]", reference, &manifest->reference, error))
+    return FALSE;
+  manifest->description
+      = g_key_file_get_locale_string (manifest->keys, "example", "description", NULL, NULL);
+  manifest->function = g_key_file_get_string (manifest->keys, "orchestration", "function", NULL);
+
+  for (guint i = 0; groups[i] != NULL; i++)
+    {
+      if (g_str_has_prefix (groups[i], "kernel "))
+        {
+          if (!load_kernel (manifest, groups[i], error))
+            return FALSE;
+        }
+      else if (g_str_has_prefix (groups[i], "case "))
+        {
+          if (!load_case (manifest, groups[i], error))
+            return FALSE;
+        }
+      else if (strcmp (groups[i], "example") != 0 && strcmp (groups[i], "orchestration") != 0
+               && strcmp (groups[i], "reference") != 0)
+        return fail (manifest, error,
+                     _ ("unknown group [%s] (known: [example], [orchestration], [kernel NUMBER], "
+                        "[reference], [case NAME])"),
+                     groups[i]);
+    }
+  if (manifest->kernels->len == 0)
+    return fail (manifest, error, _ ("there is no group [kernel NUMBER]"));
+  if (manifest->cases->len == 0)
+    return fail (manifest, error, _ ("there is no group [case NAME]"));
+  g_ptr_array_sort (manifest->kernels, compare_kernels);
+
+  manifest->default_case = g_key_file_get_string (manifest->keys, "example", "default-case", NULL);
+  if (manifest->default_case != NULL)
+    return manifest_find_case (manifest, NULL, error) != NULL;
+  manifest->default_case
+      = g_strdup (((const ManifestCase *) g_ptr_array_index (manifest->cases, 0))->name);
+  return TRUE;
+}
+
+/* `meson devenv -C build` begins in the build directory and says where the sources are: there, an
+ * example is also found by its place as seen from where the person stands, or from the sources. */
+static char *
+find_directory (const char *directory)
+{
+  const char *places[] = { g_getenv ("PWD"), g_getenv ("PTO_SOURCE_ROOT") };
+
+  if (places[1] == NULL || g_path_is_absolute (directory)
+      || g_file_test (directory, G_FILE_TEST_EXISTS))
+    return g_strdup (directory);
+  for (gsize i = 0; i < G_N_ELEMENTS (places); i++)
+    {
+      g_autofree char *there
+          = places[i] != NULL ? g_build_filename (places[i], directory, "pto.ini", NULL) : NULL;
+
+      if (there != NULL && g_file_test (there, G_FILE_TEST_EXISTS))
+        return g_path_get_dirname (there);
+    }
+  return g_strdup (directory);
+}
+
+Manifest *
+manifest_load (const char *name, GError **error)
+{
+  g_autoptr (Manifest) manifest = g_new0 (Manifest, 1);
+  g_autoptr (GError) local = NULL;
+  g_autofree char *directory = find_directory (name);
+  g_autofree char *text = NULL;
+  gsize length;
+
+  manifest->file = g_build_filename (directory, "pto.ini", NULL);
+  manifest->kernels = g_ptr_array_new_with_free_func (kernel_free);
+  manifest->cases = g_ptr_array_new_with_free_func (case_free);
+  manifest->keys = g_key_file_new ();
+
+  if (!g_file_test (directory, G_FILE_TEST_EXISTS))
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: no such directory"), directory);
+      return NULL;
+    }
+  if (!g_file_test (manifest->file, G_FILE_TEST_EXISTS))
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                   _ ("%s: no example here: there is no file pto.ini"), directory);
+      return NULL;
+    }
+  if (!g_file_get_contents (manifest->file, &text, &length, &local))
+    {
+      fail (manifest, error, _ ("can not be read: %s"), local->message);
+      return NULL;
+    }
+  if (!g_utf8_validate_len (text, length, NULL))
+    {
+      fail (manifest, error, _ ("is not a text file in UTF-8"));
+      return NULL;
+    }
+  if (!check_text (manifest, text, error))
+    return NULL;
+  if (!g_key_file_load_from_data (manifest->keys, text, length, G_KEY_FILE_NONE, &local))
+    {
+      fail (manifest, error, "%s", local->message);
+      return NULL;
+    }
+  if (!load_groups (manifest, error))
+    return NULL;
+  return g_steal_pointer (&manifest);
+}
+
+const ManifestCase *
+manifest_find_case (Manifest *manifest, const char *name, GError **error)
+{
+  const char *wanted = name != NULL ? name : manifest->default_case;
+  g_autoptr (GString) list = g_string_new (NULL);
+
+  for (guint i = 0; i < manifest->cases->len; i++)
+    {
+      const ManifestCase *item = g_ptr_array_index (manifest->cases, i);
+
+      if (strcmp (item->name, wanted) == 0)
+        return item;
+      g_string_append_printf (list, "%s%s", i > 0 ? ", " : "", item->name);
+    }
+  if (name != NULL)
+    fail (manifest, error, _ ("no case \"%s\" (there are: %s)"), wanted, list->str);
+  else
+    fail (manifest, error, _ ("[example]: default-case=%s: no such case (there are: %s)"), wanted,
+          list->str);
+  return NULL;
+}
+
+char *
+manifest_dup_value (Manifest *manifest, const ManifestCase *item, const char *key)
+{
+  char *value = g_key_file_get_value (manifest->keys, item->group, key, NULL);
+
+  return value != NULL ? g_strstrip (value) : NULL;
+}

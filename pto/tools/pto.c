@@ -1,0 +1,194 @@
+/* pto.c: what does a person type to run, to look and to ask?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Exit status: 0 when all went well, 1 when something failed, 2 when the command was wrong. An
+ * error is one line on standard error; only a compiler's own words may follow it.
+ */
+#include "config.h"
+
+#include "pto-bench.h"
+#include "tool.h"
+
+#include <glib/gi18n.h>
+#include <json-glib/json-glib.h>
+#include <locale.h>
+#include <pto/pto.h>
+#include <stdlib.h>
+#include <string.h>
+
+G_DEFINE_QUARK (tool_error, tool_error)
+
+static const struct
+{
+  const char *name;
+  gboolean (*run) (char **words, GError **error);
+  GOptionContext *(*get_options) (void);
+  const char *description;
+} commands[] = {
+  { "run", tool_run, tool_run_get_options,
+    N_ ("build an example, run it on a simulated chip and check what it computes") },
+  { "info", tool_info, tool_info_get_options,
+    N_ ("tell the platforms, this machine, the back ends and the parameters") },
+  { "bench", tool_bench, tool_bench_get_options,
+    N_ ("measure this runtime and others on this machine") },
+};
+
+gboolean
+tool_parse_options (GOptionContext *context, char ***words, GError **error)
+{
+  g_autoptr (GOptionContext) owned = context;
+  g_autoptr (GError) local = NULL;
+
+  g_option_context_set_help_enabled (context, FALSE);
+  if (g_option_context_parse_strv (context, words, &local))
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "%s", local->message);
+  return FALSE;
+}
+
+void
+tool_print_help (const char *command, GOptionContext *context)
+{
+  g_autoptr (GOptionContext) owned = context;
+  g_autofree char *program = g_strdup_printf ("pto %s", command);
+  g_autofree char *text = NULL;
+
+  g_set_prgname (program);
+  g_option_context_set_help_enabled (context, FALSE);
+  text = g_option_context_get_help (context, TRUE, NULL);
+  g_print ("%s", text);
+}
+
+char *
+tool_list_platforms (void)
+{
+  g_auto (GStrv) names = pto_platform_list_names ();
+
+  return g_strjoinv (", ", names);
+}
+
+char *
+tool_group_digits (guint64 value)
+{
+  g_autofree char *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
+  gsize length = strlen (digits);
+  GString *text = g_string_new (NULL);
+
+  for (gsize i = 0; i < length; i++)
+    {
+      if (i > 0 && (length - i) % 3 == 0)
+        g_string_append_c (text, ' ');
+      g_string_append_c (text, digits[i]);
+    }
+  return g_string_free (text, FALSE);
+}
+
+void
+tool_print_json (gpointer json_builder)
+{
+  g_autoptr (JsonBuilder) builder = json_builder;
+  g_autoptr (JsonNode) root = json_builder_get_root (builder);
+  g_autofree char *text = json_to_string (root, TRUE);
+
+  g_print ("%s\n", text);
+}
+
+static void
+print_help (void)
+{
+  g_print (
+      _ ("Usage: pto COMMAND [OPTION...]\n\nRuns task graphs the way an Ascend NPU does, without "
+         "the NPU.\n\nCommands:\n"));
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    g_print ("  %-10s%s\n", commands[i].name, _ (commands[i].description));
+  g_print ("  %-10s%s\n", "help", _ ("tell about a command: pto help run"));
+  g_print (_ ("\nOptions:\n"));
+  g_print ("  %-10s%s\n", "--version", _ ("print the version"));
+}
+
+static gboolean
+help (char **words, GError **error)
+{
+  if (words[1] == NULL)
+    {
+      print_help ();
+      return TRUE;
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    if (strcmp (words[1], commands[i].name) == 0)
+      {
+        tool_print_help (commands[i].name, commands[i].get_options ());
+        return TRUE;
+      }
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("unknown command \"%s\" (see pto help)"),
+               words[1]);
+  return FALSE;
+}
+
+static gboolean
+dispatch (char **words, GError **error)
+{
+  if (words[0] == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("a command is missing (see pto help)"));
+      return FALSE;
+    }
+  if (strcmp (words[0], "--version") == 0)
+    {
+      g_print ("pto %s\n", PTO_VERSION_S);
+      return TRUE;
+    }
+  if (strcmp (words[0], "help") == 0 || strcmp (words[0], "--help") == 0
+      || strcmp (words[0], "-h") == 0)
+    return help (words, error);
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    if (strcmp (words[0], commands[i].name) == 0)
+      {
+        for (guint k = 1; words[k] != NULL && strcmp (words[k], "--") != 0; k++)
+          if (strcmp (words[k], "--help") == 0 || strcmp (words[k], "-h") == 0)
+            {
+              tool_print_help (commands[i].name, commands[i].get_options ());
+              return TRUE;
+            }
+        return commands[i].run (words, error);
+      }
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("unknown command \"%s\" (see pto help)"),
+               words[0]);
+  return FALSE;
+}
+
+/* What the library and an orchestration have to say, one line each, as the program itself would. */
+static void
+log_line (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
+{
+  const char *debug = g_getenv ("G_MESSAGES_DEBUG");
+
+  if ((level & (G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG)) != 0
+      && (debug == NULL
+          || (strstr (debug, "all") == NULL && (domain == NULL || strstr (debug, domain) == NULL))))
+    return;
+  g_printerr ("pto: %s\n", message);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (GStrv) words = NULL;
+
+  setlocale (LC_ALL, "");
+  /* Numbers look the same everywhere: they are read by programs too. */
+  setlocale (LC_NUMERIC, "C");
+  bindtextdomain (GETTEXT_PACKAGE, LOCALEDIR);
+  bind_textdomain_codeset (GETTEXT_PACKAGE, "UTF-8");
+  textdomain (GETTEXT_PACKAGE);
+  g_set_prgname ("pto");
+  g_log_set_default_handler (log_line, NULL);
+
+  words = g_strdupv (argv + MIN (argc, 1));
+  if (dispatch (words, &error))
+    return EXIT_SUCCESS;
+  g_printerr ("pto: %s\n", error->message);
+  return error->domain == TOOL_ERROR ? error->code : TOOL_ERROR_FAILED;
+}

@@ -1,0 +1,56 @@
+/* reference.h: which arguments does a case have, and what is expected of its outputs?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "manifest.h"
+
+#include <pto_reference.h>
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  char *name;
+  gboolean is_scalar;
+  guint64 value; /* of a scalar */
+
+  guint32 dtype;
+  guint32 n_dims;
+  guint64 shape[PTO2_TENSOR_MAX_DIMS];
+  guint64 n_elements;
+  guint64 n_bytes;
+  gboolean is_output;
+  gpointer data;     /* what the device gets */
+  gpointer expected; /* of an output */
+} ReferenceArgument;
+
+typedef struct _Reference Reference;
+
+/* Builds and loads the reference, lets it make the arguments of a case and what is expected. */
+Reference *reference_new (Manifest *manifest, const ManifestCase *item, GError **error);
+void reference_free (Reference *reference);
+guint reference_get_n_arguments (Reference *reference);
+ReferenceArgument *reference_get_argument (Reference *reference, guint index);
+/* Keys of the case that neither the runtime nor the reference knows, apart by commas; or NULL. */
+char *reference_list_unread_keys (Reference *reference);
+
+/* One output against what is expected of it. */
+typedef struct
+{
+  guint64 n_bad;
+  double max_abs_error;  /* of the elements that are numbers on both sides */
+  gboolean not_a_number; /* somewhere one side is no number, or infinite, and the other is not */
+  char *first_bad;       /* "f[0, 3]: 41.5 instead of 47", of the first; NULL */
+  char *bad_lines;       /* the first few, one a line; NULL */
+} Comparison;
+
+/* Lays data of the argument's type and size against what is expected. */
+void reference_compare (const ReferenceArgument *argument, gconstpointer data, double rtol,
+                        double atol, Comparison *comparison);
+void comparison_clear (Comparison *comparison);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (Reference, reference_free)
+
+G_END_DECLS

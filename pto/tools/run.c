@@ -1,0 +1,711 @@
+/* run.c: does an example compute what its reference expects, and how fast?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A parameter of the runtime is taken from, the later the stronger: the default, the case in the
+ * manifest, the environment, the command line.
+ */
+#include "config.h"
+
+#include "manifest.h"
+#include "reference.h"
+#include "tool.h"
+
+#include <glib/gi18n.h>
+#include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEVEL_CHIP 2
+
+static char *option_case;
+static char *option_platform;
+static char *option_backend;
+static char *option_seed;
+static char **option_set;
+static char *option_repeat;
+static char *option_trace;
+static char *option_svg;
+static gboolean option_json;
+
+static const GOptionEntry entries[]
+    = { { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
+          N_ ("The case to run (default: the manifest's)"), N_ ("NAME") },
+        { "platform", 'p', 0, G_OPTION_ARG_STRING, &option_platform,
+          N_ ("The chip to simulate (default: a2a3sim)"), N_ ("NAME") },
+        { "backend", 'b', 0, G_OPTION_ARG_STRING, &option_backend,
+          N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"),
+          N_ ("NAME") },
+        { "seed", 0, 0, G_OPTION_ARG_STRING, &option_seed, N_ ("The seed of the back end det"),
+          N_ ("NUMBER") },
+        { "set", 's', 0, G_OPTION_ARG_STRING_ARRAY, &option_set,
+          N_ ("Set a parameter of the runtime (pto info lists them); may be given more than once"),
+          N_ ("NAME=VALUE") },
+        { "repeat", 'n', 0, G_OPTION_ARG_STRING, &option_repeat,
+          N_ ("Run it so many times and tell the median"), N_ ("NUMBER") },
+        { "trace", 0, 0, G_OPTION_ARG_FILENAME, &option_trace,
+          N_ ("Save the trace, for ui.perfetto.dev"), N_ ("FILE.json") },
+        { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
+          N_ ("FILE.svg") },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
+          NULL },
+        G_OPTION_ENTRY_NULL };
+
+/* What a run gave, over all repetitions. */
+typedef struct
+{
+  PtoRunStatistics *statistics; /* of the last repetition */
+  PtoTrace *trace;              /* of the last repetition; NULL: not recorded */
+  GArray *run_ns;               /* guint64, one per repetition, ascending */
+  double max_abs_error;
+  gboolean not_a_number;
+  guint64 n_bad; /* in the first repetition that had any */
+  guint64 n_compared;
+  double build_seconds;
+  guint n_built; /* objects that the compiler had to make: kernels and orchestration */
+  char *first_bad;
+  char *bad_lines;
+} Outcome;
+
+GOptionContext *
+tool_run_get_options (void)
+{
+  GOptionContext *context = g_option_context_new (_ ("DIR"));
+
+  g_option_context_set_summary (
+      context, _ ("Builds the example in DIR (its pto.ini says of what), runs it on a "
+                  "simulated chip and\nchecks the results against its reference."));
+  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
+  return context;
+}
+
+static void
+outcome_clear (Outcome *outcome)
+{
+  g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
+  g_clear_object (&outcome->trace);
+  g_clear_pointer (&outcome->run_ns, g_array_unref);
+  g_clear_pointer (&outcome->first_bad, g_free);
+  g_clear_pointer (&outcome->bad_lines, g_free);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Outcome, outcome_clear)
+
+static gint
+compare_u64 (gconstpointer a, gconstpointer b)
+{
+  guint64 x = *(const guint64 *) a;
+  guint64 y = *(const guint64 *) b;
+
+  return x < y ? -1 : x > y;
+}
+
+static guint64
+median_ns (const Outcome *outcome)
+{
+  guint n = outcome->run_ns->len;
+  guint64 upper = g_array_index (outcome->run_ns, guint64, n / 2);
+
+  if (n % 2 == 1)
+    return upper;
+  return (g_array_index (outcome->run_ns, guint64, n / 2 - 1) + upper) / 2;
+}
+
+/* Can a file be made there? Asked before a long run, not after it. */
+static gboolean
+check_output (const char *path, GError **error)
+{
+  g_autofree char *directory = NULL;
+
+  if (path == NULL)
+    return TRUE;
+  directory = g_path_get_dirname (path);
+  if (path[0] == '\0')
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("the name of a file to write is empty"));
+  else if (g_file_test (path, G_FILE_TEST_IS_DIR))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                 _ ("%s: can not be written: it is a directory"), path);
+  else if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                 _ ("%s: can not be written: there is no directory %s"), path, directory);
+  else if (!g_file_test (path, G_FILE_TEST_EXISTS) && g_access (directory, W_OK | X_OK) != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                 _ ("%s: can not be written: no permission to make files in %s"), path, directory);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+parse_number (const char *option, const char *text, guint64 least, guint64 most, guint64 *value,
+              GError **error)
+{
+  if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+               _ ("--%s %s: a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " wanted"),
+               option, text, least, most);
+  return FALSE;
+}
+
+static gboolean
+is_in_environment (const char *parameter)
+{
+  const char *variable = pto_worker_get_parameter_variable (parameter);
+  g_autofree char *upper = g_ascii_strup (parameter, -1);
+  g_autofree char *own = g_strdup_printf ("PTO_%s", g_strdelimit (upper, "-", '_'));
+
+  return (variable != NULL && g_getenv (variable) != NULL) || g_getenv (own) != NULL;
+}
+
+/* From the command line: what is refused there was typed wrong. */
+static gboolean
+set_option (PtoWorker *worker, const char *option, const char *name, const char *value,
+            GError **error)
+{
+  g_autoptr (GError) local = NULL;
+
+  if (pto_worker_set_parameter (worker, name, value, &local))
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "--%s: %s", option, local->message);
+  return FALSE;
+}
+
+static gboolean
+was_set (const char *parameter)
+{
+  for (guint i = 0; option_set != NULL && option_set[i] != NULL; i++)
+    {
+      gsize length = strlen (parameter);
+
+      if (strncmp (option_set[i], parameter, length) == 0 && option_set[i][length] == '=')
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gboolean
+set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, GError **error)
+{
+  g_autofree char *backend = NULL;
+  gboolean deterministic;
+
+  for (guint i = 0; i < item->parameters->len; i += 2)
+    {
+      const char *name = g_ptr_array_index (item->parameters, i);
+      const char *value = g_ptr_array_index (item->parameters, i + 1);
+      g_autoptr (GError) local = NULL;
+
+      if (!is_in_environment (name) && !pto_worker_set_parameter (worker, name, value, &local))
+        {
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"),
+                       manifest->file, item->name, local->message);
+          return FALSE;
+        }
+    }
+
+  /* How busy the cores were is worth two looks at the clock a task, unless somebody says otherwise.
+   */
+  if (!is_in_environment ("utilization")
+      && !pto_worker_set_parameter (worker, "utilization", "1", error))
+    return FALSE;
+  for (guint i = 0; option_set != NULL && option_set[i] != NULL; i++)
+    {
+      const char *equal = strchr (option_set[i], '=');
+      g_autofree char *name = NULL;
+
+      if (equal == NULL || equal == option_set[i])
+        {
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--set %s: NAME=VALUE wanted"),
+                       option_set[i]);
+          return FALSE;
+        }
+      name = g_strndup (option_set[i], (gsize) (equal - option_set[i]));
+      if (!set_option (worker, "set", name, equal + 1, error))
+        return FALSE;
+    }
+  if (option_backend != NULL && !set_option (worker, "backend", "backend", option_backend, error))
+    return FALSE;
+  if (option_seed != NULL && !set_option (worker, "seed", "seed", option_seed, error))
+    return FALSE;
+
+  /* Two runs are compared by their traces: on det the digest is part of the result. */
+  backend = pto_worker_get_parameter (worker, "backend", error);
+  if (backend == NULL)
+    return FALSE;
+  deterministic = option_json && strcmp (backend, "det") == 0 && !was_set ("trace");
+  if ((option_trace != NULL || option_svg != NULL || deterministic)
+      && !pto_worker_set_parameter (worker, "trace", "1", error))
+    return FALSE;
+  return TRUE;
+}
+
+static PtoCallable *
+make_callable (Manifest *manifest, GError **error)
+{
+  g_autoptr (GError) local = NULL;
+  g_autoptr (PtoCallable) chip = NULL;
+
+  chip = pto_callable_new_chip (manifest->orchestration, manifest->function, &local);
+  if (chip == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: [orchestration]: %s", manifest->file,
+                   local->message);
+      return NULL;
+    }
+  pto_callable_set_name (chip, manifest->name);
+  for (guint i = 0; i < manifest->kernels->len; i++)
+    {
+      const ManifestKernel *entry = g_ptr_array_index (manifest->kernels, i);
+      g_autoptr (PtoCallable) kernel
+          = pto_callable_new_kernel (entry->core_type, entry->path, "kernel_entry", &local);
+
+      if (kernel == NULL
+          || (entry->cost != NULL && !pto_callable_set_cost (kernel, entry->cost, &local))
+          || !pto_callable_add_kernel (chip, entry->func_id, entry->name, kernel, &local))
+        {
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: kernel \"%s\": %s"),
+                       manifest->file, entry->name, local->message);
+          return NULL;
+        }
+    }
+  return g_steal_pointer (&chip);
+}
+
+/* Makes the arguments on the device, runs, and compares every output. */
+static gboolean
+run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
+          const ManifestCase *item, Reference *reference, Outcome *outcome, GError **error)
+{
+  guint n = reference_get_n_arguments (reference);
+  g_autofree guint64 *addresses = g_new0 (guint64, MAX (n, 1));
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (GError) local = NULL;
+  gboolean good = TRUE;
+  guint64 ns;
+
+  for (guint i = 0; i < n && good; i++)
+    {
+      const ReferenceArgument *argument = reference_get_argument (reference, i);
+
+      if (argument->is_scalar)
+        {
+          pto_task_args_add_scalar (args, argument->value);
+          continue;
+        }
+      addresses[i] = pto_worker_malloc (worker, argument->n_bytes, &local);
+      good = addresses[i] != 0
+             && pto_worker_copy_to_address (worker, addresses[i], (guintptr) argument->data,
+                                            argument->n_bytes, &local);
+      pto_task_args_add_scalar (args, addresses[i]);
+    }
+  good = good && pto_worker_run_callable (worker, handle, args, NULL, NULL, &local);
+
+  if (good)
+    {
+      g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
+      outcome->statistics = pto_worker_get_statistics (worker);
+      ns = pto_run_statistics_get_run_ns (outcome->statistics);
+      g_array_append_val (outcome->run_ns, ns);
+    }
+  for (guint i = 0; i < n && good; i++)
+    {
+      const ReferenceArgument *argument = reference_get_argument (reference, i);
+      g_autoptr (GBytes) bytes = NULL;
+      Comparison comparison;
+
+      if (!argument->is_output)
+        continue;
+      bytes = pto_worker_copy_from (worker, addresses[i], argument->n_bytes, &local);
+      good = bytes != NULL;
+      if (!good)
+        break;
+      reference_compare (argument, g_bytes_get_data (bytes, NULL), item->rtol, item->atol,
+                         &comparison);
+      outcome->max_abs_error = MAX (outcome->max_abs_error, comparison.max_abs_error);
+      outcome->not_a_number = outcome->not_a_number || comparison.not_a_number;
+      if (comparison.n_bad > 0 && outcome->first_bad == NULL)
+        {
+          outcome->n_bad = comparison.n_bad;
+          outcome->n_compared = argument->n_elements;
+          outcome->first_bad = g_steal_pointer (&comparison.first_bad);
+          outcome->bad_lines = g_steal_pointer (&comparison.bad_lines);
+        }
+      comparison_clear (&comparison);
+    }
+  for (guint i = 0; i < n; i++)
+    if (addresses[i] != 0 && !pto_worker_free (worker, addresses[i], good ? &local : NULL))
+      good = FALSE;
+  if (!good)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"), manifest->name,
+                 item->name, local->message);
+  return good;
+}
+
+static double
+tasks_per_second (const Outcome *outcome)
+{
+  guint64 ns = median_ns (outcome);
+
+  return ns > 0 ? (double) pto_run_statistics_get_tasks (outcome->statistics) * 1e9 / (double) ns
+                : 0;
+}
+
+static void
+add_string (JsonBuilder *builder, const char *name, const char *value)
+{
+  json_builder_set_member_name (builder, name);
+  if (value != NULL)
+    json_builder_add_string_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+static void
+add_int (JsonBuilder *builder, const char *name, guint64 value)
+{
+  json_builder_set_member_name (builder, name);
+  json_builder_add_int_value (builder, (gint64) value);
+}
+
+static void
+add_double (JsonBuilder *builder, const char *name, double value)
+{
+  json_builder_set_member_name (builder, name);
+  if (isfinite (value))
+    json_builder_add_double_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+static void
+print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, const Outcome *outcome)
+{
+  JsonBuilder *builder = json_builder_new ();
+  const PtoRunStatistics *statistics = outcome->statistics;
+  g_autofree char *backend = pto_worker_get_parameter (worker, "backend", NULL);
+  g_autofree char *seed = pto_worker_get_parameter (worker, "seed", NULL);
+  gboolean deterministic = g_strcmp0 (backend, "det") == 0;
+  guint64 seed_value = 0;
+
+  json_builder_begin_object (builder);
+  add_string (builder, "example", manifest->name);
+  add_string (builder, "case", item->name);
+  add_string (builder, "platform", pto_worker_get_platform (worker));
+  add_string (builder, "backend", backend);
+  if (seed != NULL
+      && g_ascii_string_to_unsigned (seed, 10, 0, (guint64) G_MAXINT64, &seed_value, NULL))
+    add_int (builder, "seed", seed_value);
+  else
+    add_string (builder, "seed", seed);
+  add_int (builder, "tasks", pto_run_statistics_get_tasks (statistics));
+  add_int (builder, "edges", pto_run_statistics_get_edges (statistics));
+  json_builder_set_member_name (builder, "passed");
+  json_builder_add_boolean_value (builder, outcome->n_bad == 0);
+  add_double (builder, "max_abs_error",
+              outcome->not_a_number ? (double) INFINITY : outcome->max_abs_error);
+  add_string (builder, "first_bad", outcome->first_bad);
+  add_int (builder, "repeats", outcome->run_ns->len);
+  add_double (builder, "run_seconds", (double) median_ns (outcome) / 1e9);
+  add_double (builder, "tasks_per_second", tasks_per_second (outcome));
+  json_builder_set_member_name (builder, "virtual_ns");
+  if (deterministic)
+    json_builder_add_int_value (builder, (gint64) pto_run_statistics_get_virtual_ns (statistics));
+  else
+    json_builder_add_null_value (builder);
+  add_string (builder, "trace_sha256",
+              deterministic && outcome->trace != NULL ? pto_trace_get_sha256 (outcome->trace)
+                                                      : NULL);
+  add_double (builder, "aic_utilization",
+              pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC));
+  add_double (builder, "aiv_utilization",
+              pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV));
+  add_int (builder, "aic_cores", pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC));
+  add_int (builder, "aiv_cores", pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV));
+  add_int (builder, "peak_live_tasks", pto_run_statistics_get_peak_live_tasks (statistics));
+  add_int (builder, "recycled", pto_run_statistics_get_recycled (statistics));
+  add_int (builder, "stalls", pto_run_statistics_get_stalls (statistics));
+  json_builder_set_member_name (builder, "last_task_alive");
+  json_builder_begin_array (builder);
+  for (guint r = 0; r < PTO_N_RINGS; r++)
+    json_builder_add_int_value (builder,
+                                (gint64) pto_run_statistics_get_last_task_alive (statistics, r));
+  json_builder_end_array (builder);
+  if (outcome->trace != NULL)
+    add_int (builder, "trace_dropped", pto_trace_get_dropped (outcome->trace));
+  add_string (builder, "trace", option_trace);
+  add_string (builder, "svg", option_svg);
+  json_builder_end_object (builder);
+  tool_print_json (builder);
+}
+
+static void
+print_row (const char *name, const char *value)
+{
+  /* Padded by characters: a translated name may have more bytes. */
+  g_print ("  %s%*s%s\n", name, MAX (14 - (int) g_utf8_strlen (name, -1), 1), "", value);
+}
+
+G_GNUC_PRINTF (2, 3)
+static void
+print_row_printf (const char *name, const char *format, ...)
+{
+  g_autofree char *value = NULL;
+  va_list args;
+
+  va_start (args, format);
+  value = g_strdup_vprintf (format, args);
+  va_end (args);
+  print_row (name, value);
+}
+
+/* Where a file went: whole, when `meson devenv` has put the program into a directory of its own. */
+static char *
+shown_path (const char *path)
+{
+  return g_getenv ("MESON_DEVENV") != NULL ? g_canonicalize_filename (path, NULL) : g_strdup (path);
+}
+
+static char *
+format_duration (guint64 ns)
+{
+  if (ns < 1000000)
+    return g_strdup_printf (_ ("%.1f us"), (double) ns / 1e3);
+  if (ns < 1000000000)
+    return g_strdup_printf (_ ("%.2f ms"), (double) ns / 1e6);
+  return g_strdup_printf (_ ("%.3f s"), (double) ns / 1e9);
+}
+
+static void
+print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
+             const Outcome *outcome)
+{
+  const PtoRunStatistics *statistics = outcome->statistics;
+  g_autoptr (PtoPlatform) platform = pto_platform_lookup (pto_worker_get_platform (worker), NULL);
+  g_autofree char *backend = pto_worker_get_parameter (worker, "backend", NULL);
+  g_autofree char *seed = pto_worker_get_parameter (worker, "seed", NULL);
+  g_autofree char *threads = pto_worker_get_parameter (worker, "aicpu-threads", NULL);
+  g_autofree char *tasks = tool_group_digits (pto_run_statistics_get_tasks (statistics));
+  g_autofree char *edges = tool_group_digits (pto_run_statistics_get_edges (statistics));
+  g_autofree char *rate = tool_group_digits ((guint64) tasks_per_second (outcome));
+  g_autofree char *duration = format_duration (median_ns (outcome));
+  g_autoptr (GString) kernels = g_string_new (NULL);
+  guint64 n_threads = threads != NULL ? g_ascii_strtoull (threads, NULL, 10) : 0;
+
+  if (n_threads == 0)
+    n_threads = pto_platform_get_n_aicpu_threads (platform);
+  g_print (_ ("%s on %s: %u AIC + %u AIV, %u schedulers + 1 orchestrator\n"), manifest->name,
+           pto_worker_get_platform (worker),
+           pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC),
+           pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), (guint) n_threads - 1);
+  if (item->title != NULL)
+    print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
+  else
+    print_row (_ ("case"), item->name);
+  for (guint i = 0; i < manifest->kernels->len; i++)
+    g_string_append_printf (
+        kernels, "%s%s", i > 0 ? " " : "",
+        ((const ManifestKernel *) g_ptr_array_index (manifest->kernels, i))->name);
+  if (outcome->n_built > 0)
+    print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
+                      outcome->build_seconds);
+  else
+    print_row_printf (_ ("kernels"), _ ("%s (cached)"), kernels->str);
+  print_row (_ ("tasks"), tasks);
+  print_row (_ ("edges"), edges);
+  if (g_strcmp0 (backend, "det") == 0)
+    print_row_printf (_ ("back end"), _ ("%s, seed %s"), backend, seed);
+  else
+    print_row (_ ("back end"), backend);
+  if (outcome->n_bad == 0)
+    print_row_printf (_ ("result"), _ ("PASS  max error %.2g"), outcome->max_abs_error);
+  else if (outcome->not_a_number)
+    print_row_printf (_ ("result"), _ ("FAIL  not a number"));
+  else
+    print_row_printf (_ ("result"), _ ("FAIL  max error %.2g"), outcome->max_abs_error);
+  if (outcome->bad_lines != NULL)
+    {
+      g_auto (GStrv) lines = g_strsplit (outcome->bad_lines, "\n", -1);
+
+      for (guint i = 0; lines[i] != NULL; i++)
+        print_row ("", lines[i]);
+    }
+  if (outcome->run_ns->len > 1)
+    print_row_printf (_ ("run time"), _ ("%s, %s tasks/s (median of %u)"), duration, rate,
+                      outcome->run_ns->len);
+  else
+    print_row_printf (_ ("run time"), _ ("%s, %s tasks/s"), duration, rate);
+  if (pto_run_statistics_get_virtual_ns (statistics) > 0)
+    {
+      g_autofree char *on_chip = format_duration (pto_run_statistics_get_virtual_ns (statistics));
+
+      print_row_printf (_ ("virtual time"), "%s", on_chip);
+    }
+  print_row_printf (_ ("chip busy"), _ ("AIC %.0f %%  AIV %.0f %%"),
+                    100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC),
+                    100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV));
+  print_row_printf (
+      _ ("slots"), _ ("%" G_GUINT64_FORMAT " in use at most, recycled %" G_GUINT64_FORMAT " times"),
+      pto_run_statistics_get_peak_live_tasks (statistics),
+      pto_run_statistics_get_recycled (statistics));
+  if (outcome->trace != NULL && pto_trace_get_dropped (outcome->trace) > 0)
+    print_row_printf (_ ("dropped"),
+                      _ ("%" G_GUINT64_FORMAT " records of the trace: set trace-records higher"),
+                      pto_trace_get_dropped (outcome->trace));
+  if (option_trace != NULL)
+    {
+      g_autofree char *path = shown_path (option_trace);
+
+      print_row_printf (_ ("trace"), _ ("%s (open in ui.perfetto.dev)"), path);
+    }
+  if (option_svg != NULL)
+    {
+      g_autofree char *path = shown_path (option_svg);
+
+      print_row (_ ("picture"), path);
+    }
+}
+
+static gboolean
+save (Outcome *outcome, GError **error)
+{
+  if (option_trace == NULL && option_svg == NULL)
+    return TRUE;
+  if (outcome->trace == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                   _ ("there is no trace: the run was not recorded"));
+      return FALSE;
+    }
+  return (option_trace == NULL || pto_trace_save_json (outcome->trace, option_trace, error))
+         && (option_svg == NULL || pto_trace_save_svg (outcome->trace, option_svg, error));
+}
+
+/* While the library builds; on a terminal it is told. */
+static void
+on_progress (PtoWorker *worker, guint done, guint total, const char *name, gboolean cached,
+             gpointer data)
+{
+  Outcome *outcome = data;
+
+  outcome->n_built += !cached;
+  if (isatty (STDERR_FILENO) == 1)
+    g_printerr (_ ("\rpto: building: %u of %u (%s)\033[K"), done, total, name);
+}
+
+static gboolean
+run_example (const char *directory, guint repeat, GError **error)
+{
+  const char *platform = option_platform != NULL ? option_platform : "a2a3sim";
+  g_autoptr (Manifest) manifest = NULL;
+  g_autoptr (PtoWorker) worker = NULL;
+  g_autoptr (PtoCallable) chip = NULL;
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  g_autoptr (Reference) reference = NULL;
+  g_autoptr (PtoPlatform) known = NULL;
+  g_autoptr (GError) local = NULL;
+  g_autofree char *title = NULL;
+  g_autofree char *unread = NULL;
+  g_auto (Outcome) outcome = { 0 };
+  const ManifestCase *item;
+  gint64 build_start;
+
+  known = pto_platform_lookup (platform, NULL);
+  if (known == NULL)
+    {
+      g_autofree char *list = tool_list_platforms ();
+
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("--platform %s: unknown (there are: %s)"), platform, list);
+      return FALSE;
+    }
+  manifest = manifest_load (directory, error);
+  item = manifest != NULL ? manifest_find_case (manifest, option_case, error) : NULL;
+  if (item == NULL)
+    return FALSE;
+
+  worker = pto_worker_new (LEVEL_CHIP, platform, error);
+  if (worker == NULL || !set_parameters (worker, manifest, item, error))
+    return FALSE;
+  chip = make_callable (manifest, error);
+  if (chip == NULL)
+    return FALSE;
+
+  build_start = g_get_monotonic_time ();
+  g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
+  if (pto_worker_init (worker, NULL, &local))
+    handle = pto_worker_register (worker, chip, NULL, &local);
+  outcome.build_seconds = (double) (g_get_monotonic_time () - build_start) / 1e6;
+  g_signal_handlers_disconnect_by_data (worker, &outcome);
+  if (handle != NULL)
+    reference = reference_new (manifest, item, error);
+  if (isatty (STDERR_FILENO) == 1)
+    g_printerr ("\r\033[K");
+  if (handle == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, local->message);
+      return FALSE;
+    }
+  if (reference == NULL)
+    return FALSE;
+  /* From here on the name is the title of the trace. */
+  title
+      = g_strdup_printf ("%s: %s", manifest->name, item->title != NULL ? item->title : item->name);
+  pto_callable_set_name (chip, title);
+  unread = reference_list_unread_keys (reference);
+  if (unread != NULL)
+    g_printerr (_ ("pto: %s: case \"%s\": warning: nobody reads %s\n"), manifest->file, item->name,
+                unread);
+
+  outcome.run_ns = g_array_new (FALSE, FALSE, sizeof (guint64));
+  for (guint i = 0; i < repeat; i++)
+    if (!run_once (worker, handle, manifest, item, reference, &outcome, error))
+      return FALSE;
+  g_array_sort (outcome.run_ns, compare_u64);
+  outcome.trace = pto_worker_get_trace (worker);
+  if (!save (&outcome, error))
+    return FALSE;
+
+  if (option_json)
+    print_json (worker, manifest, item, &outcome);
+  else
+    print_table (worker, manifest, item, &outcome);
+  if (outcome.n_bad == 0)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+               _ ("%s: case \"%s\": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                  " elements are wrong, the first is %s"),
+               manifest->name, item->name, outcome.n_bad, outcome.n_compared, outcome.first_bad);
+  return FALSE;
+}
+
+gboolean
+tool_run (char **words, GError **error)
+{
+  g_auto (GStrv) rest = g_strdupv (words);
+  guint64 repeat = 1, seed;
+
+  if (!tool_parse_options (tool_run_get_options (), &rest, error))
+    return FALSE;
+  if (rest[1] == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("which example? pto run DIR (see pto help run)"));
+      return FALSE;
+    }
+  if (rest[2] != NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("one directory at a time, not \"%s\" too"), rest[2]);
+      return FALSE;
+    }
+  if (option_repeat != NULL && !parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error))
+    return FALSE;
+  if (option_seed != NULL && !parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
+    return FALSE;
+  if (!check_output (option_trace, error) || !check_output (option_svg, error))
+    return FALSE;
+  return run_example (rest[1], (guint) repeat, error);
+}

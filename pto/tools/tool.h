@@ -1,0 +1,40 @@
+/* tool.h: what do the parts of the pto program share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+#define TOOL_ERROR (tool_error_quark ())
+
+typedef enum
+{
+  TOOL_ERROR_FAILED = 1, /* these are the program's exit status too */
+  TOOL_ERROR_USAGE = 2
+} ToolError;
+
+GQuark tool_error_quark (void);
+
+/* Each takes the words from its own name on, and gives FALSE after an error or a failed check. An
+ * error that is not of TOOL_ERROR counts as TOOL_ERROR_FAILED. */
+gboolean tool_run (char **words, GError **error);
+gboolean tool_info (char **words, GError **error);
+
+/* Parses options; whatever goes wrong is TOOL_ERROR_USAGE. Takes the context. */
+gboolean tool_parse_options (GOptionContext *context, char ***words, GError **error);
+/* The help text of a command, on standard output. */
+void tool_print_help (const char *command, GOptionContext *context);
+GOptionContext *tool_run_get_options (void);
+GOptionContext *tool_info_get_options (void);
+
+/* The simulated chips, apart by commas. */
+char *tool_list_platforms (void);
+/* "12 345" */
+char *tool_group_digits (guint64 value);
+/* Prints an object and frees it. */
+void tool_print_json (gpointer json_builder);
+
+G_END_DECLS

@@ -1,0 +1,96 @@
+/* chip-private.h: the parts of a simulated chip, for the files of sim/.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "../pto/exec/ticker.h"
+#include "core.h"
+
+#include <pthread.h>
+
+/* A scheduler thread of the AICPU. */
+struct pto_aicpu
+{
+  struct pto_scheduler scheduler;
+  struct pto_chip *chip;
+  struct pto_endpoint **endpoints;
+  uint32_t n_endpoints;
+  char name[24];
+};
+
+/* A guarded call as the watcher saw it last, and since when. */
+struct pto_watched_call
+{
+  uint64_t call;
+  uint64_t since;
+};
+
+/* One piece of device memory. */
+struct pto_device_block
+{
+  uint64_t address;
+  uint64_t bytes;
+};
+
+struct pto_device_memory
+{
+  struct pto_device_block *blocks; /* ascending addresses */
+  uint32_t n_blocks;
+  uint32_t capacity;
+  uint32_t guard_bytes;
+};
+
+struct pto_chip
+{
+  const struct pto_platform *platform;
+  struct pto_params params;
+  bool virtual_clock;
+  struct pto_engine engine;
+  struct pto_device_memory memory;
+  uint8_t *guard_pattern; /* what stands behind an output while its kernel runs */
+
+  /* The machine: made by the first run that needs this geometry, kept for the next. */
+  struct pto_exec *exec;
+  uint32_t clusters;
+  uint32_t n_schedulers;
+  struct pto_aicpu *aicpus;
+  struct pto_core *cores;
+  uint32_t n_cores;
+  struct pto_word started; /* schedulers whose cores have answered */
+  /* det: has run; the next run gets a fresh machine, so that history does not matter */
+  bool used;
+  bool lost; /* a task could not be ended: threads may hang in it */
+
+  /* The ticker's: what it saw last. Under watch_lock, which is also held while the machine is made
+   * or ended. */
+  struct pto_ticker *ticker;
+  pthread_mutex_t watch_lock;
+  struct pto_watched_call *watched; /* a core each */
+  uint64_t watched_completed;
+  uint64_t progressed; /* when it last saw another number */
+
+  struct pto_trace *trace;
+  bool traced; /* the last run */
+
+  /* --- of the current run --- */
+  const struct pto_program *program;
+  struct PTO2Runtime runtime; /* first member is the table of calls */
+  bool done;                  /* orchestration_done was called */
+  void (*log) (void *data, int32_t level, const char *message);
+  void *log_data;
+};
+
+/* orchestration.c: the calls of pto_orchestration_api.h. */
+extern const PTO2RuntimeOps pto_chip_runtime_ops;
+static inline struct pto_chip *
+pto_chip_of_runtime (PTO2Runtime *rt)
+{
+  return (struct pto_chip *) ((char *) rt - offsetof (struct pto_chip, runtime));
+}
+
+/* memory.c */
+void pto_device_memory_clear (struct pto_device_memory *memory);
+/* Has anybody written behind a block? */
+enum pto_status pto_device_memory_check (struct pto_device_memory *memory,
+                                         struct pto_report *report);

@@ -1,0 +1,592 @@
+/* chip.c: how is a simulated chip put together, and how does it run a program?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "chip-private.h"
+
+#include "../pto/exec/pto_atomic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Looks of the watcher in one timeout. What counts is time, not looks: they come late when CPUs are
+ * scarce. */
+#define TICKS 8u
+/* When the run has failed already its results are not wanted any more: so much of the timeout for
+ * kernels that run. */
+#define FAILED_PART 8u
+#define TICK_MIN_NS 1000000u
+
+static const char *const queue_names[PTO_N_CORE_TYPES] = { "AIC", "AIV" };
+
+static uint64_t
+param (const struct pto_chip *chip, enum pto_param index)
+{
+  return chip->params.values[index];
+}
+
+static const char *
+kernel_name (void *data, uint32_t kernel)
+{
+  const struct pto_chip *chip = data;
+
+  if (chip->program == NULL || kernel >= chip->program->n_kernels
+      || chip->program->kernels[kernel].name == NULL)
+    return "?";
+  return chip->program->kernels[kernel].name;
+}
+
+/* --- the machine: schedulers and cores --- */
+
+/* The scheduler thread: greets its cores, then schedules. */
+static void
+aicpu_main (void *data)
+{
+  struct pto_aicpu *aicpu = data;
+  struct pto_chip *chip = aicpu->chip;
+
+  for (uint32_t i = 0; i < aicpu->n_endpoints; i++)
+    {
+      struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
+
+      pto_word_set (chip->exec, &core->handshake.aicpu_ready, 1);
+      while (pto_word_get (&core->handshake.aicore_done) == 0)
+        pto_park (chip->exec, &core->handshake.aicore_done, 0, PTO_NEVER);
+    }
+  pto_fetch_add_acq_rel (&chip->started.value, 1);
+  pto_unpark (chip->exec, &chip->started);
+  pto_scheduler_main (&aicpu->scheduler);
+}
+
+static void
+free_machine_memory (struct pto_chip *chip)
+{
+  if (chip->aicpus != NULL)
+    for (uint32_t s = 0; s < chip->n_schedulers; s++)
+      {
+        pto_scheduler_destroy (&chip->aicpus[s].scheduler);
+        free (chip->aicpus[s].endpoints);
+      }
+  free (chip->aicpus);
+  free (chip->cores);
+  free (chip->watched);
+  chip->aicpus = NULL;
+  chip->cores = NULL;
+  chip->watched = NULL;
+  chip->n_cores = chip->n_schedulers = chip->clusters = 0;
+}
+
+static void
+stop_machine (struct pto_chip *chip)
+{
+  if (chip->exec == NULL)
+    return;
+  pthread_mutex_lock (&chip->watch_lock);
+  pto_exec_enter (chip->exec);
+  for (uint32_t s = 0; s < chip->n_schedulers; s++)
+    pto_scheduler_stop (&chip->aicpus[s].scheduler);
+  pto_exec_join (chip->exec);
+  pto_exec_leave (chip->exec);
+  pto_exec_free (chip->exec);
+  chip->exec = NULL;
+  free_machine_memory (chip);
+  pthread_mutex_unlock (&chip->watch_lock);
+}
+
+static void *
+allocate_lines (size_t n, size_t size)
+{
+  void *memory = NULL;
+
+  if (posix_memalign (&memory, 64, n * size) != 0)
+    return NULL;
+  memset (memory, 0, n * size);
+  return memory;
+}
+
+static bool
+make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
+{
+  uint32_t per_cluster = chip->platform->aic_per_cluster + chip->platform->aiv_per_cluster;
+  enum pto_backend backend = (enum pto_backend) param (chip, PTO_PARAMETER_BACKEND);
+
+  chip->clusters = clusters;
+  chip->n_schedulers = n_schedulers;
+  chip->n_cores = clusters * per_cluster;
+  chip->cores = allocate_lines (chip->n_cores, sizeof *chip->cores);
+  chip->aicpus = allocate_lines (n_schedulers, sizeof *chip->aicpus);
+  chip->watched = calloc (chip->n_cores, sizeof *chip->watched);
+  if (chip->cores == NULL || chip->aicpus == NULL || chip->watched == NULL)
+    return false;
+  for (uint32_t s = 0; s < n_schedulers; s++)
+    {
+      /* Clusters in equal parts; neighbours share a scheduler. */
+      uint32_t first = clusters * s / n_schedulers;
+      uint32_t end = clusters * (s + 1) / n_schedulers;
+      struct pto_aicpu *aicpu = &chip->aicpus[s];
+      struct pto_scheduler_config config = {
+        .index = s,
+        .concurrent = backend == PTO_BACKEND_THREADS,
+        .limited = backend == PTO_BACKEND_PAR,
+        .dispatch_cost = chip->platform->costs.dispatch,
+        .poll_cost = chip->platform->costs.poll,
+        .fanout_cost = chip->platform->costs.fanout,
+      };
+
+      aicpu->chip = chip;
+      aicpu->n_endpoints = (end - first) * per_cluster;
+      aicpu->endpoints = calloc (aicpu->n_endpoints, sizeof *aicpu->endpoints);
+      snprintf (aicpu->name, sizeof aicpu->name, "scheduler%u", s);
+      if (aicpu->endpoints == NULL)
+        return false;
+      for (uint32_t c = first; c < end; c++)
+        for (uint32_t k = 0; k < per_cluster; k++)
+          {
+            bool is_aic = k < chip->platform->aic_per_cluster;
+            uint32_t number = c * per_cluster + k;
+            uint32_t of_type = is_aic ? c * chip->platform->aic_per_cluster + k
+                                      : c * chip->platform->aiv_per_cluster + k
+                                            - chip->platform->aic_per_cluster;
+            struct pto_core *core = &chip->cores[number];
+
+            pto_core_init (core, chip, &chip->engine,
+                           is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
+            aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
+          }
+      config.endpoints = aicpu->endpoints;
+      config.n_endpoints = aicpu->n_endpoints;
+      if (!pto_scheduler_init (&aicpu->scheduler, &chip->engine, &config))
+        return false;
+    }
+  return true;
+}
+
+static enum pto_status
+start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
+               struct pto_report *report)
+{
+  struct pto_exec_config config = {
+    .backend = (enum pto_backend) param (chip, PTO_PARAMETER_BACKEND),
+    .domains = n_schedulers,
+    .carriers = (uint32_t) param (chip, PTO_PARAMETER_CARRIERS),
+    .seed = param (chip, PTO_PARAMETER_SEED),
+    .stack_size = param (chip, PTO_PARAMETER_STACK),
+  };
+  char error[256] = "";
+  bool ok;
+
+  chip->exec = pto_exec_new (&config, error, sizeof error);
+  if (chip->exec == NULL)
+    return pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
+  pthread_mutex_lock (&chip->watch_lock);
+  chip->engine.exec = chip->exec;
+  chip->engine.config.n_schedulers = n_schedulers;
+  /* The schedulers of the machine before announced themselves idle; they are gone, and there may be
+   * fewer now. */
+  for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
+    pto_store_relaxed (&chip->engine.hungry[queue], 0);
+  pto_store_relaxed (&chip->engine.turn, 0);
+  pto_word_init (&chip->started, 0, false);
+  ok = make_cores (chip, clusters, n_schedulers);
+  pthread_mutex_unlock (&chip->watch_lock);
+  if (!ok)
+    {
+      free_machine_memory (chip);
+      pto_exec_free (chip->exec);
+      chip->exec = NULL;
+      return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip of %u clusters",
+                             clusters);
+    }
+  pto_exec_enter (chip->exec);
+  for (uint32_t s = 0; s < n_schedulers && ok; s++)
+    {
+      struct pto_aicpu *aicpu = &chip->aicpus[s];
+
+      for (uint32_t i = 0; i < aicpu->n_endpoints && ok; i++)
+        {
+          struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
+
+          ok = pto_exec_spawn (chip->exec, s, core->name, pto_core_main, core, error, sizeof error)
+               == 0;
+          if (!ok)
+            /* Its scheduler must not wait for it, nor for those after it. */
+            aicpu->n_endpoints = aicpu->scheduler.config.n_endpoints = i;
+        }
+      if (pto_exec_spawn (chip->exec, s, aicpu->name, aicpu_main, aicpu, error, sizeof error) != 0)
+        {
+          ok = false;
+          /* Without a scheduler its cores are sent home from here. */
+          for (uint32_t i = 0; i < aicpu->n_endpoints; i++)
+            {
+              struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
+
+              core->endpoint.ops->close (&core->endpoint);
+              pto_word_set (chip->exec, &core->handshake.aicpu_ready, 1);
+            }
+        }
+      else
+        while (pto_word_get (&chip->started) == s)
+          pto_park (chip->exec, &chip->started, s, PTO_NEVER);
+      if (!ok)
+        chip->n_schedulers = s + 1;
+    }
+  pto_exec_leave (chip->exec);
+  if (!ok)
+    {
+      stop_machine (chip);
+      return pto_report_set (report, PTO_STATUS_SYSTEM,
+                             "a chip of %u clusters can not be started: %s", clusters, error);
+    }
+  chip->used = false;
+  return PTO_OK;
+}
+
+/* --- the watcher --- */
+
+/* Called by the ticker's thread: ends kernels that have not returned for as long as nothing else
+ * has happened. */
+static void
+watch (void *data)
+{
+  struct pto_chip *chip = data;
+  bool failed = pto_engine_has_failed (&chip->engine);
+  uint64_t timeout = chip->engine.config.timeout_ns / (failed ? FAILED_PART : 1);
+  uint64_t now = pto_wall_clock ();
+  uint64_t completed;
+
+  pthread_mutex_lock (&chip->watch_lock);
+  if (chip->exec != NULL && chip->watched != NULL)
+    {
+      completed = pto_engine_completed (&chip->engine);
+      if (completed != chip->watched_completed)
+        {
+          chip->watched_completed = completed;
+          chip->progressed = now;
+        }
+      for (uint32_t c = 0; c < chip->n_cores; c++)
+        {
+          uint64_t call = pto_load_acquire (&chip->cores[c].guard.call);
+          struct pto_watched_call *seen = &chip->watched[c];
+
+          if (call != seen->call)
+            *seen = (struct pto_watched_call){ .call = call, .since = now };
+          else if ((call & 1) != 0 && now - seen->since >= timeout
+                   && (failed || now - chip->progressed >= timeout))
+            pto_guard_interrupt (&chip->cores[c].guard, call);
+        }
+    }
+  pthread_mutex_unlock (&chip->watch_lock);
+}
+
+/* --- making and ending --- */
+
+static uint32_t
+power_of_two_at_least (uint64_t value)
+{
+  uint32_t power = 1;
+
+  while (power < value)
+    power *= 2;
+  return power;
+}
+
+/* No float, no small integer, no address, and no two neighbours alike. */
+static void
+fill_guard_pattern (uint8_t *pattern, uint32_t bytes)
+{
+  for (uint32_t i = 0; i < bytes; i++)
+    pattern[i] = (uint8_t) (0xa5 + 0x4d * i);
+}
+
+struct pto_chip *
+pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
+              struct pto_report *report)
+{
+  struct pto_chip *chip = allocate_lines (1, sizeof *chip);
+  struct pto_engine_config config = {
+    .ring = { .window = (uint32_t) params->values[PTO_PARAMETER_TASK_WINDOW],
+              .edge_pool = power_of_two_at_least (params->values[PTO_PARAMETER_DEP_POOL]),
+              .heap = params->values[PTO_PARAMETER_HEAP] },
+    .map_pool = (uint32_t) params->values[PTO_PARAMETER_MAP_POOL],
+    .hazards = (uint32_t) params->values[PTO_PARAMETER_HAZARDS],
+    .n_queues = PTO_N_CORE_TYPES,
+    .n_shards = (uint32_t) params->values[PTO_PARAMETER_READY_SHARDS],
+    .guard_bytes = (uint32_t) params->values[PTO_PARAMETER_GUARD],
+    .timeout_ns = params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
+    .queue_names = queue_names,
+    .kernel_name = kernel_name,
+    .kernel_name_data = chip,
+    .submit_cost = platform->costs.submit,
+    .argument_cost = platform->costs.submit_argument,
+  };
+  uint64_t tick = config.timeout_ns / TICKS;
+  uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
+  uint64_t threads = params->values[PTO_PARAMETER_AICPU_THREADS];
+  char error[256] = "";
+
+  if (chip == NULL)
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip");
+      return NULL;
+    }
+  chip->platform = platform;
+  chip->params = *params;
+  chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
+  chip->memory.guard_bytes = config.guard_bytes;
+  chip->runtime.ops = &pto_chip_runtime_ops;
+  chip->guard_pattern = malloc (config.guard_bytes + 1);
+  if (chip->guard_pattern == NULL)
+    {
+      free (chip);
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip");
+      return NULL;
+    }
+  fill_guard_pattern (chip->guard_pattern, config.guard_bytes);
+  pthread_mutex_init (&chip->watch_lock, NULL);
+  pto_guard_init ();
+  if (pto_engine_init (&chip->engine, NULL, &config, report) != PTO_OK)
+    {
+      pto_guard_shutdown ();
+      pthread_mutex_destroy (&chip->watch_lock);
+      free (chip->guard_pattern);
+      free (chip);
+      return NULL;
+    }
+  chip->ticker = pto_ticker_new ("pto-watch", tick > TICK_MIN_NS ? tick : TICK_MIN_NS, watch, chip,
+                                 error, sizeof error);
+  if (chip->ticker == NULL)
+    {
+      pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
+      pto_chip_free (chip);
+      return NULL;
+    }
+  if (clusters == 0)
+    clusters = platform->clusters;
+  if (threads == 0)
+    threads = platform->aicpu_threads;
+  if (threads - 1 > clusters)
+    {
+      pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                      "aicpu-threads %" PRIu64 " means %" PRIu64 " schedulers for %" PRIu64
+                      " clusters; each needs at least one",
+                      threads, threads - 1, clusters);
+      pto_chip_free (chip);
+      return NULL;
+    }
+  if (start_machine (chip, (uint32_t) clusters, (uint32_t) threads - 1, report) != PTO_OK)
+    {
+      pto_chip_free (chip);
+      return NULL;
+    }
+  return chip;
+}
+
+void
+pto_chip_free (struct pto_chip *chip)
+{
+  if (chip == NULL)
+    return;
+  if (chip->lost)
+    return; /* threads may still run in it */
+  pto_ticker_free (chip->ticker);
+  stop_machine (chip);
+  pto_engine_destroy (&chip->engine);
+  pto_device_memory_clear (&chip->memory);
+  pto_trace_free (chip->trace);
+  pto_guard_shutdown ();
+  pthread_mutex_destroy (&chip->watch_lock);
+  free (chip->guard_pattern);
+  free (chip);
+}
+
+const struct pto_platform *
+pto_chip_platform (const struct pto_chip *chip)
+{
+  return chip->platform;
+}
+
+void
+pto_chip_set_log (struct pto_chip *chip,
+                  void (*log) (void *data, int32_t level, const char *message), void *data)
+{
+  chip->log = log;
+  chip->log_data = data;
+}
+
+/* --- a run --- */
+
+/* The geometry that a run asks for; a machine of another one is taken down and made anew. */
+static enum pto_status
+fit_machine (struct pto_chip *chip, const struct pto_run_config *config, struct pto_report *report)
+{
+  uint32_t clusters = (uint32_t) param (chip, PTO_PARAMETER_CLUSTERS);
+  uint32_t threads = (uint32_t) param (chip, PTO_PARAMETER_AICPU_THREADS);
+
+  if (clusters == 0)
+    clusters = chip->platform->clusters;
+  if (threads == 0)
+    threads = chip->platform->aicpu_threads;
+  if (config->block_dim > clusters)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "block_dim %u: the chip has %u clusters", config->block_dim, clusters);
+  if (config->aicpu_threads == 1 || config->aicpu_threads > PTO_MAX_DOMAINS)
+    return pto_report_set (
+        report, PTO_STATUS_INVALID_ARGS,
+        "aicpu_thread_num %u: a run needs the orchestrator and 1 to %u schedulers",
+        config->aicpu_threads, PTO_MAX_DOMAINS - 1);
+  if (config->block_dim > 0)
+    clusters = config->block_dim;
+  if (config->aicpu_threads > 0)
+    threads = config->aicpu_threads;
+  if (threads - 1 > clusters)
+    threads = clusters + 1;
+  if (chip->exec != NULL && chip->clusters == clusters && chip->n_schedulers == threads - 1
+      && !(chip->virtual_clock && chip->used))
+    return PTO_OK;
+  stop_machine (chip);
+  return start_machine (chip, clusters, threads - 1, report);
+}
+
+/* Recording and timing: on the cores and schedulers this is read only with a task in hand, which
+ * orders it. */
+static enum pto_status
+set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report *report)
+{
+  struct pto_trace_buffer *buffers = NULL;
+
+  if (trace)
+    {
+      uint32_t n = 1 + chip->n_schedulers + chip->n_cores;
+
+      if (chip->trace != NULL && chip->trace->n_buffers != n)
+        {
+          pto_trace_free (chip->trace);
+          chip->trace = NULL;
+        }
+      if (chip->trace == NULL)
+        chip->trace = pto_trace_new (n, param (chip, PTO_PARAMETER_TRACE_RECORDS));
+      if (chip->trace == NULL)
+        return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                               "no address space for %u trace buffers of %" PRIu64
+                               " records: set trace-records to less",
+                               n, param (chip, PTO_PARAMETER_TRACE_RECORDS));
+      pto_trace_clear (chip->trace);
+      buffers = chip->trace->buffers;
+    }
+  chip->traced = trace;
+  chip->engine.trace = buffers;
+  for (uint32_t s = 0; s < chip->n_schedulers; s++)
+    chip->aicpus[s].scheduler.trace = trace ? buffers + 1 + s : NULL;
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    {
+      chip->cores[c].trace = trace ? buffers + 1 + chip->n_schedulers + c : NULL;
+      chip->cores[c].timed = timed || trace;
+      chip->cores[c].busy_ns = 0;
+    }
+  return PTO_OK;
+}
+
+static void
+gather (const struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns,
+        uint64_t clock_ns)
+{
+  const struct pto_engine *engine = &chip->engine;
+
+  memset (stats, 0, sizeof *stats);
+  stats->tasks = engine->stats.tasks;
+  stats->completed = pto_engine_completed (engine);
+  stats->edges = engine->stats.edges;
+  stats->run_ns = wall_ns;
+  stats->virtual_ns = chip->virtual_clock ? clock_ns : 0;
+  stats->elapsed_ns = clock_ns;
+  stats->peak_live_tasks = engine->stats.peak_live;
+  stats->recycled = engine->stats.recycled;
+  stats->stalls = engine->stats.stalls;
+  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
+    {
+      stats->last_task_alive[ring] = engine->tails[ring];
+      stats->ring_tasks[ring] = engine->stats.ring_tasks[ring];
+      stats->heap_peak[ring] = engine->rings[ring].heap.peak;
+    }
+  for (uint32_t s = 0; s < chip->n_schedulers; s++)
+    stats->failed += pto_load_relaxed (&chip->aicpus[s].scheduler.failed);
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    {
+      stats->busy_ns[chip->cores[c].type] += chip->cores[c].busy_ns;
+      stats->cores[chip->cores[c].type]++;
+    }
+}
+
+enum pto_status
+pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
+              const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
+              void *data, struct pto_chip_stats *stats, struct pto_report *report)
+{
+  static const struct pto_run_config defaults = { 0 };
+  enum pto_status status;
+  enum pto_status damage;
+  uint64_t wall;
+  uint64_t start;
+  int result;
+
+  if (config == NULL)
+    config = &defaults;
+  if (chip->lost)
+    return pto_report_set (
+        report, PTO_STATUS_SYSTEM,
+        "a task of an earlier run could not be ended: this chip can not run any more");
+  status = fit_machine (chip, config, report);
+  if (status == PTO_OK)
+    status = set_recording (chip, config->trace || param (chip, PTO_PARAMETER_TRACE) != 0,
+                            chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0,
+                            report);
+  if (status != PTO_OK)
+    return status;
+  chip->program = program;
+  chip->done = false;
+  chip->used = true;
+  chip->engine.cancelled = config->cancelled;
+  chip->engine.cancelled_data = config->cancelled_data;
+  pto_exec_enter (chip->exec);
+  pto_engine_begin (&chip->engine);
+  pto_ticker_arm (chip->ticker);
+  wall = pto_wall_clock ();
+  start = pto_now (chip->exec);
+  result = orchestrate (&chip->runtime, data);
+  if (result != 0)
+    pto_engine_fail (&chip->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+  chip->done = true;
+  status = pto_engine_end (&chip->engine, report);
+  pto_ticker_disarm (chip->ticker);
+  wall = pto_wall_clock () - wall;
+  start = pto_now (chip->exec) - start;
+  chip->lost = pto_engine_is_lost (&chip->engine);
+  pto_exec_leave (chip->exec);
+  if (stats != NULL)
+    gather (chip, stats, wall, start);
+  damage = pto_device_memory_check (&chip->memory, report);
+  if (status == PTO_OK)
+    status = damage;
+  chip->engine.cancelled = NULL;
+  return status;
+}
+
+const struct pto_trace *
+pto_chip_trace (const struct pto_chip *chip)
+{
+  return chip->traced ? chip->trace : NULL;
+}
+
+void
+pto_chip_trace_topology (const struct pto_chip *chip, struct pto_trace_topology *topology)
+{
+  topology->n_schedulers = chip->n_schedulers;
+  topology->n_cores = chip->n_cores;
+  topology->n_clusters = chip->clusters;
+  topology->aic_per_cluster = chip->platform->aic_per_cluster;
+  topology->aiv_per_cluster = chip->platform->aiv_per_cluster;
+  topology->virtual_clock = chip->virtual_clock;
+  topology->counter_hz = chip->platform->counter_hz;
+}

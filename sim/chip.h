@@ -1,0 +1,145 @@
+/* chip.h: a simulated chip: cores, scheduler threads, an orchestrator, device memory.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Owner thread: one thread at a time uses a chip; pto_chip_run() is entered by one thread at a
+ * time. Threads and fibers are made by pto_chip_new() and live until pto_chip_free(): a run makes
+ * none. Several chips in one process share nothing.
+ */
+#pragma once
+
+#include "../pto/api/pto_orchestration_api.h"
+#include "../pto/core/params.h"
+#include "../pto/core/status.h"
+#include "../pto/core/trace.h"
+#include "platform.h"
+
+enum pto_core_type
+{
+  PTO_CORE_TYPE_AIC = 0,
+  PTO_CORE_TYPE_AIV = 1,
+  PTO_N_CORE_TYPES = 2
+};
+
+/* What a kernel costs on the virtual clock. */
+enum pto_cost_model
+{
+  PTO_COST_LINEAR, /* base + per_byte * bytes of all tensor arguments */
+  PTO_COST_TABLE,  /* piecewise linear in the bytes of all tensor arguments */
+  PTO_COST_MEASURE /* what it takes here (then a trace is not reproducible) */
+};
+
+struct pto_cost_point
+{
+  uint64_t bytes;
+  double ns;
+};
+
+struct pto_cost
+{
+  enum pto_cost_model model;
+  double base_ns;
+  double ns_per_byte;
+  /* PTO_COST_TABLE: ascending bytes; memory of the owner of the kernel */
+  const struct pto_cost_point *points;
+  uint32_t n_points;
+};
+
+struct pto_kernel
+{
+  const char *name; /* NULL: no kernel has this function id */
+  void (*entry) (int64_t *args);
+  enum pto_core_type core_type;
+  struct pto_cost cost;
+};
+
+/* Kernels by function id. Must live for the run. */
+struct pto_program
+{
+  const struct pto_kernel *kernels;
+  uint32_t n_kernels;
+};
+
+struct pto_chip_stats
+{
+  uint64_t tasks; /* submitted */
+  uint64_t completed;
+  uint64_t failed;
+  uint64_t edges;      /* distinct (producer, consumer) pairs that order */
+  uint64_t run_ns;     /* wall clock, submit of the first task to the end */
+  uint64_t virtual_ns; /* det: the virtual clock over the run; otherwise 0 */
+  /* sum over cores of kernel time (virtual on det); needs utilization or det */
+  uint64_t busy_ns[PTO_N_CORE_TYPES];
+  uint32_t cores[PTO_N_CORE_TYPES];
+  uint64_t elapsed_ns; /* the time busy_ns is to be held against: virtual on det, wall otherwise */
+  uint64_t peak_live_tasks; /* most slots taken at one time, all rings */
+  uint64_t recycled;        /* submits that took a slot used before in this run */
+  uint64_t last_task_alive[PTO_RINGS];
+  uint64_t ring_tasks[PTO_RINGS];
+  uint64_t heap_peak[PTO_RINGS]; /* bytes */
+  uint64_t stalls;               /* times the submitter had to wait for a ring */
+};
+
+struct pto_chip;
+
+/* NULL with a report when a thread, a mapping or a parameter is refused. */
+struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
+                               struct pto_report *report);
+void pto_chip_free (struct pto_chip *chip);
+const struct pto_platform *pto_chip_platform (const struct pto_chip *chip);
+
+/* Per-run choices; zero is the default of each. */
+struct pto_run_config
+{
+  uint32_t block_dim;     /* clusters to use; 0 = all */
+  uint32_t aicpu_threads; /* schedulers + 1 to use; 0 = all */
+  bool trace;             /* record this run, whatever the parameter says */
+  /* Asked at every wait of the caller: true ends the run with PTO_STATUS_CANCELLED. May be NULL. */
+  bool (*cancelled) (void *data);
+  void *cancelled_data;
+};
+
+/* Runs an orchestration on the calling thread and the kernels that it submits on the chip; returns
+ * when all are done. After an error the chip is ready for the next run. orchestrate gives 0, or
+ * another value to fail the run. */
+enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
+                              const struct pto_run_config *config,
+                              int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
+                              struct pto_chip_stats *stats, struct pto_report *report);
+
+/* From inside an orchestration: has the run failed already? Why? */
+bool pto_chip_has_failed (PTO2Runtime *rt);
+/* From inside an orchestration: fails the run, first error wins. */
+void pto_chip_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+/* Where LOG_INFO() and its sisters go; default: standard error for warnings and errors. Set while
+ * not running. */
+void pto_chip_set_log (struct pto_chip *chip,
+                       void (*log) (void *data, int32_t level, const char *message), void *data);
+
+/* Device memory, 64-byte aligned; 0 when it is not to be had. An address that malloc did not give
+ * is refused. */
+uint64_t pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report);
+enum pto_status pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report);
+/* The range must lie in one allocation. */
+enum pto_status pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host,
+                                  uint64_t bytes, struct pto_report *report);
+enum pto_status pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device,
+                                    uint64_t bytes, struct pto_report *report);
+
+/* The last recorded run; NULL when nothing was recorded. Valid until the next run. */
+const struct pto_trace *pto_chip_trace (const struct pto_chip *chip);
+
+/* What a trace needs beside its records. Buffer 0 is the orchestrator, then n_schedulers, then
+ * n_cores. */
+struct pto_trace_topology
+{
+  uint32_t n_schedulers;
+  uint32_t n_cores;
+  uint32_t n_clusters;
+  uint32_t aic_per_cluster; /* core c of a cluster: first its AICs, then its AIVs */
+  uint32_t aiv_per_cluster;
+  bool virtual_clock;
+  uint64_t counter_hz;
+};
+void pto_chip_trace_topology (const struct pto_chip *chip, struct pto_trace_topology *topology);

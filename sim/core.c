@@ -1,0 +1,330 @@
+/* core.c: a simulated AI core: its registers, its loop, and how a scheduler reaches it.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "core.h"
+
+#include "../pto/exec/pto_atomic.h"
+#include "chip-private.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- the scheduler's side --- */
+
+static struct pto_core *
+core_of (struct pto_endpoint *endpoint)
+{
+  return (struct pto_core *) endpoint;
+}
+
+static void
+dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
+{
+  struct pto_core *core = core_of (endpoint);
+  const struct pto_kernel *kernel = &core->chip->program->kernels[slot->kernel];
+  struct pto_trace_buffer *trace = endpoint->scheduler->trace;
+
+  core->payload.task_id = slot->id;
+  core->payload.kernel_id = slot->kernel;
+  core->payload.num_args = slot->payload->n_args;
+  core->payload.function_bin_addr = kernel->entry;
+  core->payload.args = slot->payload->args;
+  core->payload.kernel = kernel;
+  core->payload.task = slot->payload;
+  core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
+  if (trace != NULL)
+    pto_trace_add (trace, PTO_TRACE_DISPATCH,
+                   pto_now (core->engine->exec) - core->engine->time_base, slot->id,
+                   endpoint->number, core->sequence);
+  pto_word_set (core->engine->exec, &core->registers.data_main_base, core->sequence);
+}
+
+static bool
+poll (struct pto_endpoint *endpoint, struct pto_outcome *outcome)
+{
+  struct pto_core *core = core_of (endpoint);
+
+  if (pto_load_acquire (&core->registers.cond) != (PTO_COND_FIN | core->sequence))
+    return false;
+  *outcome = core->outcome;
+  return true;
+}
+
+static void
+close_core (struct pto_endpoint *endpoint)
+{
+  struct pto_core *core = core_of (endpoint);
+
+  pto_word_set (core->engine->exec, &core->registers.data_main_base, PTO_REG_EXIT);
+}
+
+static const struct pto_endpoint_ops core_ops
+    = { .dispatch = dispatch, .poll = poll, .close = close_core };
+
+void
+pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,
+               enum pto_core_type type, uint32_t cluster, uint32_t number, uint32_t number_of_type)
+{
+  memset (core, 0, sizeof *core);
+  core->endpoint.ops = &core_ops;
+  core->endpoint.queue = (uint32_t) type;
+  core->endpoint.number = number;
+  core->chip = chip;
+  core->engine = engine;
+  core->type = type;
+  core->cluster = cluster;
+  snprintf (core->name, sizeof core->name, "%s%u", type == PTO_CORE_TYPE_AIC ? "AIC" : "AIV",
+            number_of_type);
+  pto_word_init (&core->handshake.aicpu_ready, 0, true);
+  pto_word_init (&core->handshake.aicore_done, 0, true);
+  pto_word_init (&core->registers.data_main_base, PTO_REG_IDLE, true);
+  core->handshake.task = &core->payload;
+}
+
+/* --- the core's side --- */
+
+static void
+describe_tensor (const struct pto_payload *task, uint64_t end, char *text, size_t size)
+{
+  static const char *const types[PTO_DTYPE_COUNT]
+      = { "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
+          "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool" };
+  uint32_t n_tensors;
+  const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
+
+  for (; n_tensors > 0; n_tensors--, tensor++)
+    if (tensor->buffer.addr + tensor->buffer.size == end)
+      {
+        uint32_t argument = 0;
+        int n;
+
+        while (argument < task->n_args && task->args[argument] != (int64_t) (uintptr_t) tensor)
+          argument++;
+        n = snprintf (text, size, "argument %u (declared %s [", argument,
+                      types[(uint32_t) tensor->dtype]);
+        for (uint32_t d = 0; d < tensor->ndims && n > 0 && (size_t) n < size; d++)
+          n += snprintf (text + n, size - (size_t) n, "%s%" PRIu64, d > 0 ? ", " : "",
+                         tensor->shapes[d]);
+        if (n > 0 && (size_t) n < size)
+          snprintf (text + n, size - (size_t) n, "])");
+        return;
+      }
+  snprintf (text, size, "an output");
+}
+
+static void
+describe_task (const struct pto_core *core, char *text, size_t size)
+{
+  snprintf (text, size, "task %u of ring %u (%s) on core %s",
+            PTO_TASK_LOCAL (core->payload.task_id), PTO_TASK_RING (core->payload.task_id),
+            core->payload.kernel->name, core->name);
+}
+
+static void
+report_fault (struct pto_core *core, const struct pto_fault *fault)
+{
+  char task[128];
+
+  describe_task (core, task, sizeof task);
+  switch (fault->kind)
+    {
+    case PTO_FAULT_NONE:
+      break;
+    case PTO_FAULT_SIGNAL:
+      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT,
+                       "%s: the kernel crashed: %s (signal %d) at address 0x%" PRIx64, task,
+                       strsignal (fault->signo), fault->signo, fault->address);
+      break;
+    case PTO_FAULT_STACK_OVERFLOW:
+      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT,
+                       "%s: the kernel needs more than the core's stack of %" PRIu64
+                       " bytes: set stack to more",
+                       task, core->chip->params.values[PTO_PARAMETER_STACK]);
+      break;
+    case PTO_FAULT_INTERRUPTED:
+      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG,
+                       "%s: the kernel did not return and no other task finished for %" PRIu64
+                       " ms: set timeout to more if it needs longer",
+                       task, core->chip->params.values[PTO_PARAMETER_TIMEOUT]);
+      break;
+    }
+}
+
+static void
+fill_guards (const struct pto_core *core, uint32_t bytes)
+{
+  const struct pto_payload *task = core->payload.task;
+
+  for (uint32_t g = 0; g < task->n_guards; g++)
+    memcpy ((void *) (uintptr_t) task->guards[g], core->chip->guard_pattern, bytes);
+}
+
+/* Gives the number of bytes from the output's end to the last one written, 0 for none. */
+static uint32_t
+written_behind (const struct pto_core *core, uint64_t end, uint32_t bytes)
+{
+  const uint8_t *pattern = core->chip->guard_pattern;
+  const uint8_t *guard = (const uint8_t *) (uintptr_t) end;
+
+  if (memcmp (guard, pattern, bytes) == 0)
+    return 0;
+  while (guard[bytes - 1] == pattern[bytes - 1])
+    bytes--;
+  return bytes;
+}
+
+static bool
+check_guards (struct pto_core *core, uint32_t bytes)
+{
+  const struct pto_payload *task = core->payload.task;
+
+  for (uint32_t g = 0; g < task->n_guards; g++)
+    {
+      uint32_t n = written_behind (core, task->guards[g], bytes);
+      char where[128];
+      char what[128];
+
+      if (n == 0)
+        continue;
+      describe_task (core, where, sizeof where);
+      describe_tensor (task, task->guards[g], what, sizeof what);
+      pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
+                       "%s: the kernel wrote %u bytes past %s", where, n, what);
+      return false;
+    }
+  return true;
+}
+
+static uint64_t
+table_cost (const struct pto_cost *cost, uint64_t bytes)
+{
+  uint32_t i = 0;
+  double span;
+  double part;
+
+  if (cost->n_points == 0)
+    return 0;
+  while (i < cost->n_points && cost->points[i].bytes < bytes)
+    i++;
+  if (i == 0)
+    return (uint64_t) cost->points[0].ns;
+  if (i == cost->n_points)
+    return (uint64_t) cost->points[i - 1].ns;
+  span = (double) (cost->points[i].bytes - cost->points[i - 1].bytes);
+  part = (double) (bytes - cost->points[i - 1].bytes) / span;
+  return (uint64_t) (cost->points[i - 1].ns + part * (cost->points[i].ns - cost->points[i - 1].ns));
+}
+
+/* Bytes of all tensor arguments, views as large as they are seen. */
+static uint64_t
+argument_bytes (const struct pto_payload *task)
+{
+  uint32_t n_tensors;
+  const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
+  uint64_t bytes = 0;
+
+  for (; n_tensors > 0; n_tensors--, tensor++)
+    {
+      uint64_t size = pto_dtype_size (tensor->dtype);
+
+      for (uint32_t d = 0; d < tensor->ndims; d++)
+        size *= tensor->shapes[d];
+      bytes += size;
+    }
+  return bytes;
+}
+
+static uint64_t
+virtual_cost (const struct pto_cost *cost, uint64_t bytes, uint64_t measured)
+{
+  switch (cost->model)
+    {
+    case PTO_COST_LINEAR:
+      return (uint64_t) (cost->base_ns + cost->ns_per_byte * (double) bytes);
+    case PTO_COST_TABLE:
+      return table_cost (cost, bytes);
+    case PTO_COST_MEASURE:
+      return measured;
+    }
+  return 0;
+}
+
+/* Runs the kernel; false when it is to count as failed. */
+static bool
+run_kernel (struct pto_core *core)
+{
+  struct pto_exec *exec = core->engine->exec;
+  const struct pto_dispatch_payload *payload = &core->payload;
+  uint32_t guard_bytes = core->engine->config.guard_bytes;
+  bool timed = core->timed;
+  uint64_t start = timed ? pto_now (exec) : 0;
+  struct pto_fault fault = { .kind = PTO_FAULT_NONE };
+
+  if (guard_bytes > 0)
+    fill_guards (core, guard_bytes);
+  if (core->chip->virtual_clock)
+    {
+      bool measure = payload->kernel->cost.model == PTO_COST_MEASURE;
+      uint64_t wall = measure ? pto_wall_clock () : 0;
+
+      pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
+      pto_charge (exec, virtual_cost (&payload->kernel->cost, argument_bytes (payload->task),
+                                      measure ? pto_wall_clock () - wall : 0));
+    }
+  else
+    pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
+  if (timed)
+    {
+      uint64_t end = pto_now (exec);
+
+      core->busy_ns += end - start;
+      if (core->trace != NULL)
+        pto_trace_add (core->trace, PTO_TRACE_RUN, start - core->engine->time_base,
+                       payload->task_id, core->endpoint.number, end - core->engine->time_base);
+    }
+  if (fault.kind != PTO_FAULT_NONE)
+    {
+      report_fault (core, &fault);
+      return false;
+    }
+  return guard_bytes == 0 || check_guards (core, guard_bytes);
+}
+
+void
+pto_core_main (void *data)
+{
+  struct pto_core *core = data;
+  struct pto_exec *exec = core->engine->exec;
+  const struct pto_platform_costs *costs = &core->chip->platform->costs;
+  uint32_t last = PTO_REG_IDLE;
+
+  while (pto_word_get (&core->handshake.aicpu_ready) == 0)
+    pto_park (exec, &core->handshake.aicpu_ready, 0, PTO_NEVER);
+  pto_word_set (exec, &core->handshake.aicore_done, 1);
+  for (;;)
+    {
+      uint32_t value = pto_word_get (&core->registers.data_main_base);
+
+      if (value == last)
+        {
+          pto_park (exec, &core->registers.data_main_base, value, PTO_NEVER);
+          continue;
+        }
+      if (value == PTO_REG_EXIT)
+        break;
+      last = value;
+      pto_charge (exec, costs->start);
+      if (core->trace != NULL)
+        pto_trace_add (core->trace, PTO_TRACE_ACK, pto_now (exec) - core->engine->time_base,
+                       core->payload.task_id, core->endpoint.number, value);
+      pto_store_release (&core->registers.cond, value);
+      /* After a fatal error what was dispatched already does not run any more. */
+      core->outcome.failed = pto_engine_has_failed (core->engine) || !run_kernel (core);
+      pto_charge (exec, costs->finish);
+      pto_store_release (&core->registers.cond, PTO_COND_FIN | value);
+      pto_scheduler_signal (core->endpoint.scheduler, core->endpoint.index);
+    }
+}

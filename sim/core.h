@@ -1,0 +1,72 @@
+/* core.h: a simulated AI core: its registers, its loop, and how a scheduler reaches it.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Source: seed 000 section 9, seed 003 "Handshake Protocol".
+ */
+#pragma once
+
+#include "../pto/core/scheduler.h"
+#include "chip.h"
+
+/* Values of DATA_MAIN_BASE beside sequence numbers. */
+#define PTO_REG_IDLE 0u
+#define PTO_REG_EXIT UINT32_MAX
+/* COND: bit 31 = state, bits 30..0 = sequence number. */
+#define PTO_COND_FIN 0x80000000u
+#define PTO_COND_SEQUENCE 0x7fffffffu
+
+struct pto_core_registers
+{
+  /* Scheduler -> core: a sequence number of this core (task ids of different rings would collide),
+   * or EXIT. Release pairs with the core's acquire: the payload is written before. */
+  alignas (64) struct pto_word data_main_base;
+  /* Core -> scheduler: ACK, then FIN. Release pairs with the acquire in the endpoint's poll. */
+  alignas (64) _Atomic uint32_t cond;
+};
+
+/* What a core reads when DATA_MAIN_BASE changes. W: scheduler, before the register; R: core. */
+struct pto_dispatch_payload
+{
+  pto_task_id task_id;
+  uint32_t kernel_id;
+  uint32_t num_args;
+  void (*function_bin_addr) (int64_t *args);
+  int64_t *args;
+  const struct pto_kernel *kernel;
+  const struct pto_payload *task;
+};
+
+struct pto_handshake
+{
+  struct pto_word aicpu_ready; /* scheduler -> core */
+  struct pto_word aicore_done; /* core -> scheduler */
+  struct pto_dispatch_payload *task;
+};
+
+struct pto_core
+{
+  struct pto_endpoint endpoint; /* first: the scheduler's view */
+  struct pto_chip *chip;
+  struct pto_engine *engine;
+  enum pto_core_type type;
+  uint32_t cluster;
+  char name[24];     /* AIC3, AIV17 */
+  uint32_t sequence; /* W, R: scheduler */
+  struct pto_handshake handshake;
+  struct pto_dispatch_payload payload;
+  struct pto_outcome outcome; /* W: core before FIN; R: scheduler after */
+  struct pto_core_registers registers;
+
+  /* --- the core's own --- */
+  alignas (64) struct pto_trace_buffer *trace;
+  bool timed;
+  uint64_t busy_ns;
+  struct pto_guard guard;
+};
+
+void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,
+                    enum pto_core_type type, uint32_t cluster, uint32_t number,
+                    uint32_t number_of_type);
+/* The actor. */
+void pto_core_main (void *core);

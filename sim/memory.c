@@ -1,0 +1,166 @@
+/* memory.c: the memory of a simulated device.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "chip-private.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_ALIGN 64u
+#define GUARD_BYTE 0xa5
+
+/* Index of the first block whose end lies behind the address. */
+static uint32_t
+find (const struct pto_device_memory *memory, uint64_t address)
+{
+  uint32_t low = 0;
+  uint32_t high = memory->n_blocks;
+
+  while (low < high)
+    {
+      uint32_t middle = (low + high) / 2;
+
+      if (memory->blocks[middle].address + memory->blocks[middle].bytes <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+uint64_t
+pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report)
+{
+  struct pto_device_memory *memory = &chip->memory;
+  struct pto_device_block block = { .bytes = bytes };
+  void *pointer;
+  uint32_t at;
+
+  if (bytes == 0)
+    {
+      pto_report_set (report, PTO_STATUS_INVALID_ARGS, "device malloc of 0 bytes");
+      return 0;
+    }
+  if (memory->n_blocks == memory->capacity)
+    {
+      uint32_t capacity = memory->capacity > 0 ? memory->capacity * 2 : 16;
+      struct pto_device_block *blocks = realloc (memory->blocks, capacity * sizeof *blocks);
+
+      if (blocks == NULL)
+        {
+          pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to note %u device buffers",
+                          capacity);
+          return 0;
+        }
+      memory->blocks = blocks;
+      memory->capacity = capacity;
+    }
+  if (bytes > SIZE_MAX / 2
+      || posix_memalign (&pointer, DEVICE_ALIGN, bytes + memory->guard_bytes) != 0)
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no device memory for %" PRIu64 " bytes",
+                      bytes);
+      return 0;
+    }
+  memset ((uint8_t *) pointer + bytes, GUARD_BYTE, memory->guard_bytes);
+  block.address = (uint64_t) (uintptr_t) pointer;
+  at = find (memory, block.address);
+  memmove (&memory->blocks[at + 1], &memory->blocks[at], (memory->n_blocks - at) * sizeof block);
+  memory->blocks[at] = block;
+  memory->n_blocks++;
+  return block.address;
+}
+
+enum pto_status
+pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report)
+{
+  struct pto_device_memory *memory = &chip->memory;
+  uint32_t at = find (memory, address);
+
+  if (at == memory->n_blocks || memory->blocks[at].address != address)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "0x%" PRIx64 " is not the address of a device buffer", address);
+  free ((void *) (uintptr_t) address);
+  memory->n_blocks--;
+  memmove (&memory->blocks[at], &memory->blocks[at + 1],
+           (memory->n_blocks - at) * sizeof memory->blocks[0]);
+  return PTO_OK;
+}
+
+static enum pto_status
+check_range (const struct pto_device_memory *memory, uint64_t address, uint64_t bytes,
+             struct pto_report *report)
+{
+  uint32_t at = find (memory, address);
+
+  if (at == memory->n_blocks || address < memory->blocks[at].address)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "0x%" PRIx64 " lies in no device buffer", address);
+  if (bytes > memory->blocks[at].bytes - (address - memory->blocks[at].address))
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "%" PRIu64 " bytes from 0x%" PRIx64
+                           " reach beyond their device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
+                           bytes, address, memory->blocks[at].bytes, memory->blocks[at].address);
+  return PTO_OK;
+}
+
+enum pto_status
+pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host, uint64_t bytes,
+                  struct pto_report *report)
+{
+  enum pto_status status = check_range (&chip->memory, device, bytes, report);
+
+  if (status == PTO_OK)
+    memcpy ((void *) (uintptr_t) device, host, bytes);
+  return status;
+}
+
+enum pto_status
+pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device, uint64_t bytes,
+                    struct pto_report *report)
+{
+  enum pto_status status = check_range (&chip->memory, device, bytes, report);
+
+  if (status == PTO_OK)
+    memcpy (host, (const void *) (uintptr_t) device, bytes);
+  return status;
+}
+
+enum pto_status
+pto_device_memory_check (struct pto_device_memory *memory, struct pto_report *report)
+{
+  enum pto_status status = PTO_OK;
+
+  for (uint32_t b = 0; b < memory->n_blocks; b++)
+    {
+      const struct pto_device_block *block = &memory->blocks[b];
+      uint8_t *guard = (uint8_t *) (uintptr_t) (block->address + block->bytes);
+      uint32_t n = memory->guard_bytes;
+
+      while (n > 0 && guard[n - 1] == GUARD_BYTE)
+        n--;
+      if (n == 0)
+        continue;
+      /* Every one is made good: the next run is not to be blamed for this one. */
+      memset (guard, GUARD_BYTE, memory->guard_bytes);
+      if (status == PTO_OK)
+        status = pto_report_set (
+            report, PTO_STATUS_OUT_OF_BOUNDS,
+            "a kernel of this run wrote %u bytes past the device buffer of %" PRIu64
+            " bytes at 0x%" PRIx64,
+            n, block->bytes, block->address);
+    }
+  return status;
+}
+
+void
+pto_device_memory_clear (struct pto_device_memory *memory)
+{
+  for (uint32_t b = 0; b < memory->n_blocks; b++)
+    free ((void *) (uintptr_t) memory->blocks[b].address);
+  free (memory->blocks);
+  memory->blocks = NULL;
+  memory->n_blocks = memory->capacity = 0;
+}

@@ -1,0 +1,154 @@
+/* orchestration.c: what an orchestration's calls do on a simulated chip.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The table behind pto_orchestration_api.h. Orchestrator thread only.
+ */
+#include "chip-private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const core_type_names[PTO_N_CORE_TYPES] = { "AIC (cube)", "AIV (vector)" };
+
+/* "0 (QK), 1 (SF)" */
+static void
+list_kernels (const struct pto_program *program, char *text, size_t size)
+{
+  size_t used = 0;
+
+  text[0] = '\0';
+  for (uint32_t i = 0; i < program->n_kernels && used < size; i++)
+    if (program->kernels[i].name != NULL)
+      used += (size_t) snprintf (text + used, size - used, "%s%u (%s)", used > 0 ? ", " : "", i,
+                                 program->kernels[i].name);
+  if (used == 0)
+    snprintf (text, size, "none");
+}
+
+static void
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  const struct pto_program *program = chip->program;
+  struct pto_submit submit;
+
+  if (kernel_id < 0 || (uint32_t) kernel_id >= program->n_kernels
+      || program->kernels[kernel_id].name == NULL)
+    {
+      char known[512];
+
+      list_kernels (program, known, sizeof known);
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "there is no kernel %d; this program has %s", kernel_id, known);
+      return;
+    }
+  if ((uint32_t) worker_type >= PTO_N_CORE_TYPES
+      || (int32_t) program->kernels[kernel_id].core_type != worker_type)
+    {
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id,
+                       program->kernels[kernel_id].name,
+                       core_type_names[program->kernels[kernel_id].core_type],
+                       (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
+                                                                 : "an unknown worker type");
+      return;
+    }
+  if (n_params < 0 || (n_params > 0 && params == NULL))
+    {
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "kernel %d (%s): %d parameters at %p", kernel_id,
+                       program->kernels[kernel_id].name, n_params, (void *) params);
+      return;
+    }
+  if (chip->done)
+    {
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
+                       program->kernels[kernel_id].name);
+      return;
+    }
+  submit.kernel = (uint32_t) kernel_id;
+  submit.queue = (uint32_t) worker_type;
+  submit.params = params;
+  submit.n_params = (uint32_t) n_params;
+  pto_engine_submit (&chip->engine, &submit);
+}
+
+static void
+scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  pto_engine_scope_begin (&pto_chip_of_runtime (rt)->engine, file, line);
+}
+
+static void
+scope_end (PTO2Runtime *rt)
+{
+  pto_engine_scope_end (&pto_chip_of_runtime (rt)->engine);
+}
+
+static void
+orchestration_done (PTO2Runtime *rt)
+{
+  pto_chip_of_runtime (rt)->done = true;
+}
+
+/* Records come from the engine, scope by scope: there is nothing to set up. */
+static void
+init_tensor_pool (PTO2Runtime *rt)
+{
+  (void) rt;
+}
+
+static PTO2Buffer *
+new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
+{
+  return pto_engine_new_buffer (&pto_chip_of_runtime (rt)->engine, bytes, generation);
+}
+
+static void
+log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  char message[1024];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (message, sizeof message, format, args);
+  va_end (args);
+  if (chip->log != NULL)
+    chip->log (chip->log_data, level, message);
+  else if (level <= PTO2_LOG_WARN)
+    fprintf (stderr, "pto: %s: %s\n", level == PTO2_LOG_ERROR ? "error" : "warning", message);
+}
+
+const PTO2RuntimeOps pto_chip_runtime_ops = {
+  .size = sizeof (PTO2RuntimeOps),
+  .submit_task = submit_task,
+  .scope_begin = scope_begin,
+  .scope_end = scope_end,
+  .orchestration_done = orchestration_done,
+  .init_tensor_pool = init_tensor_pool,
+  .new_buffer = new_buffer,
+  .log = log_message,
+};
+
+bool
+pto_chip_has_failed (PTO2Runtime *rt)
+{
+  return pto_engine_has_failed (&pto_chip_of_runtime (rt)->engine);
+}
+
+void
+pto_chip_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
+{
+  char message[1500];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (message, sizeof message, format, args);
+  va_end (args);
+  pto_engine_fail (&pto_chip_of_runtime (rt)->engine, status, "%s", message);
+}

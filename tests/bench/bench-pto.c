@@ -1,0 +1,213 @@
+/* bench-pto.c: how fast is this library's runtime, as users get it?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The simulated chip a2a3sim with its defaults: 72 cores, 3 schedulers, the orchestration on the
+ * calling thread, back end par, all hazards. The workload is an orchestration like any other:
+ * PTO2_SCOPE around pieces of it; what only its own tasks see (the outputs of W1, everything
+ * between the tasks of a group of W6) is made by the runtime, the rest is memory that the caller
+ * owns. Two workers are the caller and one carrier.
+ */
+#include "bench-pto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct pto_chip *chip;
+static char (*buffers)[BENCH_BUFFER];
+static Tensor *made;   /* a handle for every buffer, when the runtime makes them; else NULL */
+static uint32_t piece; /* tasks of one scope; whole groups */
+
+static void
+do_work (int64_t *args)
+{
+  (void) args;
+  if (bench_body.loops > 0)
+    bench_spin (bench_body.loops);
+}
+
+static void
+do_check (int64_t *args)
+{
+  bench_check_execute (bench_body.check, (uint32_t) args[0]);
+}
+
+static void
+do_hold (int64_t *args)
+{
+  struct bench_hold *hold = (struct bench_hold *) (uintptr_t) args[0];
+
+  atomic_store_explicit (&hold->holds, true, memory_order_release);
+  while (!atomic_load_explicit (&hold->go, memory_order_acquire))
+    bench_spin (100);
+}
+
+/* The cost is that of a small kernel: it matters on the virtual clock only. */
+static const struct pto_kernel kernels[BENCH_N_KERNELS] = {
+  [BENCH_VECTOR] = { "vector", do_work, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [BENCH_CUBE] = { "cube", do_work, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [BENCH_CHECK_VECTOR] = { "check_vector", do_check, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [BENCH_CHECK_CUBE] = { "check_cube", do_check, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [BENCH_HOLD] = { "hold", do_hold, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+};
+const struct pto_program bench_program = { kernels, BENCH_N_KERNELS };
+
+struct pto_chip *
+bench_chip_new (uint32_t workers, uint32_t clusters, enum pto_backend backend)
+{
+  struct pto_report report = { 0 };
+  struct pto_params params;
+  struct pto_chip *on;
+
+  if (workers < 2)
+    {
+      fprintf (stderr, "bench: pto has the caller and at least one carrier: 2 workers or more\n");
+      return NULL;
+    }
+  pto_params_init (&params);
+  params.values[PTO_PARAMETER_BACKEND] = backend;
+  params.values[PTO_PARAMETER_CARRIERS] = workers - 1;
+  params.values[PTO_PARAMETER_CLUSTERS] = clusters;
+  /* A scheduler needs a cluster. */
+  if (clusters > 0 && clusters < pto_platform_find ("a2a3sim")->aicpu_threads - 1)
+    params.values[PTO_PARAMETER_AICPU_THREADS] = clusters + 1;
+  on = pto_chip_new (pto_platform_find ("a2a3sim"), &params, &report);
+  if (on == NULL)
+    fprintf (stderr, "bench: %s\n", report.message);
+  return on;
+}
+
+uint64_t
+bench_chip_run (struct pto_chip *on, bool trace, int (*orchestrate) (PTO2Runtime *rt, void *data),
+                void *data)
+{
+  struct pto_run_config config = { .trace = trace };
+  struct pto_report report = { 0 };
+  struct pto_chip_stats stats;
+  uint64_t begin = bench_now ();
+  uint64_t ns;
+
+  if (pto_chip_run (on, &bench_program, &config, orchestrate, data, &stats, &report) != PTO_OK)
+    {
+      fprintf (stderr, "bench: %s\n", report.message);
+      return 0;
+    }
+  ns = bench_now () - begin;
+  return ns > 0 ? ns : 1;
+}
+
+static bool
+start (uint32_t workers)
+{
+  chip = bench_chip_new (workers, 0, PTO_BACKEND_PAR);
+  return chip != NULL;
+}
+
+static void
+prepare (const struct bench_workload *workload)
+{
+  buffers = aligned_alloc (BENCH_BUFFER, (size_t) workload->n_buffers * sizeof *buffers);
+  made = NULL;
+  if (workload->id == 1 || workload->id == 6)
+    made = malloc ((size_t) workload->n_buffers * sizeof *made);
+  piece = BENCH_PIECE;
+  if (workload->id == 6)
+    piece
+        = BENCH_PIECE / (workload->n_tasks / workload->size) * (workload->n_tasks / workload->size);
+  if (buffers == NULL || (made == NULL && (workload->id == 1 || workload->id == 6)))
+    abort ();
+  for (uint32_t i = 0; made != NULL && i < workload->n_buffers; i++)
+    made[i] = bench_tensor (buffers[i]);
+}
+
+static void
+release (const struct bench_workload *workload)
+{
+  (void) workload;
+  free (buffers);
+  free (made);
+  buffers = NULL;
+  made = NULL;
+}
+
+static void
+stop (void)
+{
+  pto_chip_free (chip);
+  chip = NULL;
+}
+
+static void
+submit (void *data, const struct bench_task *task)
+{
+  PTO2Runtime *rt = data;
+  PTOParam params[1 + BENCH_MAX_ACCESSES];
+  bool check = bench_body.check != NULL;
+  int32_t kernel = task->cube ? BENCH_CUBE : BENCH_VECTOR;
+  int32_t n = 0;
+
+  if (task->index % piece == 0)
+    {
+      if (task->index > 0)
+        pto2_rt_scope_end (rt);
+      pto2_rt_scope_begin (rt);
+    }
+  if (check)
+    {
+      kernel = task->cube ? BENCH_CHECK_CUBE : BENCH_CHECK_VECTOR;
+      params[n++] = make_scalar_param (task->index);
+    }
+  for (uint32_t i = 0; i < task->n_accesses; i++)
+    {
+      uint32_t buffer = task->accesses[i].buffer;
+      Tensor tensor;
+
+      if (made == NULL)
+        tensor = bench_tensor (buffers[buffer]);
+      else
+        {
+          if (task->accesses[i].mode == BENCH_OUT)
+            made[buffer] = bench_tensor_made ();
+          tensor = made[buffer];
+        }
+
+      switch (task->accesses[i].mode)
+        {
+        case BENCH_IN:
+          params[n++] = make_input_param (tensor);
+          break;
+        case BENCH_OUT:
+          params[n++] = make_output_param (tensor);
+          break;
+        default:
+          params[n++] = make_inout_param (tensor);
+          break;
+        }
+    }
+  pto2_rt_submit_task (rt, kernel, task->cube ? PTO2_WORKER_CUBE : PTO2_WORKER_VECTOR, params, n);
+}
+
+static int
+orchestrate (PTO2Runtime *rt, void *data)
+{
+  pto2_rt_init_tensor_pool (rt);
+  bench_workload_generate (data, submit, rt);
+  pto2_rt_scope_end (rt);
+  return 0;
+}
+
+static uint64_t
+run (const struct bench_workload *workload)
+{
+  return bench_chip_run (chip, false, orchestrate, (void *) workload);
+}
+
+const struct bench_runtime bench_runtime = {
+  .name = "pto",
+  .start = start,
+  .prepare = prepare,
+  .run = run,
+  .release = release,
+  .stop = stop,
+  .figures = bench_pto_figures,
+};

@@ -1,0 +1,59 @@
+/* bench-pto.h: what do the benchmarks of this library's runtime share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "../../pto/exec/pto_exec.h"
+#include "../../sim/chip.h"
+#include "bench-main.h"
+
+/* Tasks in one scope: enough to keep the chip busy, few against the window. */
+#define BENCH_PIECE 1024u
+/* Of a buffer: a cache line. */
+#define BENCH_BUFFER 64u
+
+enum bench_kernel
+{
+  BENCH_VECTOR, /* does bench_body.loops */
+  BENCH_CUBE,
+  BENCH_CHECK_VECTOR, /* argument 0: the task's index */
+  BENCH_CHECK_CUBE,
+  BENCH_HOLD, /* holds its carrier until it is let go */
+  BENCH_N_KERNELS
+};
+
+extern const struct pto_program bench_program;
+
+/* BENCH_HOLD: what it holds on. */
+struct bench_hold
+{
+  _Atomic bool holds; /* W: the kernel, release; R: the orchestration, acquire */
+  _Atomic bool go;    /* W: the orchestration, release; R: the kernel, acquire */
+};
+
+/* a2a3sim as users get it but for what is given; NULL: said why. clusters 0: the platform's. */
+struct pto_chip *bench_chip_new (uint32_t workers, uint32_t clusters, enum pto_backend backend);
+/* ns of a run; 0: failed, said why. */
+uint64_t bench_chip_run (struct pto_chip *chip, bool trace,
+                         int (*orchestrate) (PTO2Runtime *rt, void *data), void *data);
+
+static inline Tensor
+bench_tensor (void *address)
+{
+  static const uint64_t shape[1] = { BENCH_BUFFER / 4 };
+
+  return make_tensor_external (address, shape, 1, PTO_DTYPE_FLOAT32);
+}
+
+/* The same, of the runtime's own memory: it comes from a ring with the task that outputs it. */
+static inline Tensor
+bench_tensor_made (void)
+{
+  static const uint64_t shape[1] = { BENCH_BUFFER / 4 };
+
+  return make_tensor (shape, 1, PTO_DTYPE_FLOAT32);
+}
+
+/* Up to one without a name. */
+extern const struct bench_figure bench_pto_figures[];

@@ -1,0 +1,531 @@
+/* engine-test.c: what do the tests of the engine share? A machine: an engine, schedulers and small
+ * endpoints.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "engine-test.h"
+
+#include "../../pto/exec/pto_atomic.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ORDER_EXIT UINT32_MAX
+#define RECORDS 200000u
+#define GATE_DEADLINE_NS UINT64_C (20000000000)
+
+const char *const machine_backend_names[3] = { "par", "det", "threads" };
+
+static const char *const queue_names[PTO_QUEUES_MAX] = { "first", "second", "third", "fourth" };
+
+/* --- kernels --- */
+
+static void
+kernel_nothing (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+}
+
+static _Atomic uint32_t *
+counter_of (const struct pto_slot *slot, int64_t *args)
+{
+  return (_Atomic uint32_t *) (uintptr_t) args[slot->payload->n_args - 1];
+}
+
+static void
+kernel_count (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_fetch_add (counter_of (slot, args), 1);
+}
+
+static void
+kernel_gate (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  struct gate *gate = (struct gate *) (uintptr_t) args[slot->payload->n_args - 1];
+
+  atomic_store (&gate->reached, 1);
+  while (pto_word_get (&gate->open) == 0)
+    pto_park (machine->exec, &gate->open, 0, PTO_NEVER);
+}
+
+static void
+kernel_fail (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_fetch_add (counter_of (slot, args), 1);
+  *failed = true;
+}
+
+static void
+kernel_fatal (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_fetch_add (counter_of (slot, args), 1);
+  pto_engine_fail (machine->engine, PTO_STATUS_KERNEL_FAULT, "task %u of ring %u crashed",
+                   PTO_TASK_LOCAL (slot->id), PTO_TASK_RING (slot->id));
+  *failed = true;
+}
+
+static const machine_kernel common_kernels[KERNEL_OWN]
+    = { kernel_nothing, kernel_count, kernel_gate, kernel_fail, kernel_fatal };
+
+static const char *
+kernel_name (void *data, uint32_t kernel)
+{
+  static const char *const names[] = { "nothing", "count", "gate", "fail", "fatal", "own" };
+
+  return names[MIN (kernel, KERNEL_OWN)];
+}
+
+/* --- endpoints --- */
+
+static struct machine_endpoint *
+endpoint_of (struct pto_endpoint *endpoint)
+{
+  return (struct machine_endpoint *) endpoint;
+}
+
+static void
+run (struct machine_endpoint *endpoint)
+{
+  struct pto_slot *slot = endpoint->slot;
+  machine_kernel kernel = slot->kernel < KERNEL_OWN
+                              ? common_kernels[slot->kernel]
+                              : endpoint->machine->config.kernels[slot->kernel - KERNEL_OWN];
+
+  endpoint->failed = false;
+  kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
+}
+
+static void
+dispatch_immediate (struct pto_endpoint *base, struct pto_slot *slot)
+{
+  struct machine_endpoint *endpoint = endpoint_of (base);
+
+  endpoint->slot = slot;
+  run (endpoint);
+  pto_scheduler_signal (base->scheduler, base->index);
+}
+
+static bool
+poll_immediate (struct pto_endpoint *base, struct pto_outcome *outcome)
+{
+  outcome->failed = endpoint_of (base)->failed;
+  return true;
+}
+
+static void
+close_immediate (struct pto_endpoint *base)
+{
+}
+
+static const struct pto_endpoint_ops immediate_ops
+    = { .dispatch = dispatch_immediate, .poll = poll_immediate, .close = close_immediate };
+
+static void
+dispatch_actor (struct pto_endpoint *base, struct pto_slot *slot)
+{
+  struct machine_endpoint *endpoint = endpoint_of (base);
+
+  endpoint->slot = slot;
+  pto_word_set (endpoint->machine->exec, &endpoint->order, pto_word_get (&endpoint->order) + 1);
+}
+
+static bool
+poll_actor (struct pto_endpoint *base, struct pto_outcome *outcome)
+{
+  struct machine_endpoint *endpoint = endpoint_of (base);
+
+  if (atomic_load_explicit (&endpoint->done, memory_order_acquire)
+      != pto_word_get (&endpoint->order))
+    return false;
+  outcome->failed = endpoint->failed;
+  return true;
+}
+
+static void
+close_actor (struct pto_endpoint *base)
+{
+  struct machine_endpoint *endpoint = endpoint_of (base);
+
+  pto_word_set (endpoint->machine->exec, &endpoint->order, ORDER_EXIT);
+}
+
+static const struct pto_endpoint_ops actor_ops
+    = { .dispatch = dispatch_actor, .poll = poll_actor, .close = close_actor };
+
+static void
+endpoint_main (void *data)
+{
+  struct machine_endpoint *endpoint = data;
+  struct pto_exec *exec = endpoint->machine->exec;
+  uint32_t last = 0;
+
+  for (;;)
+    {
+      uint32_t order = pto_word_get (&endpoint->order);
+
+      if (order == last)
+        {
+          pto_park (exec, &endpoint->order, order, PTO_NEVER);
+          continue;
+        }
+      if (order == ORDER_EXIT)
+        break;
+      last = order;
+      run (endpoint);
+      atomic_store_explicit (&endpoint->done, order, memory_order_release);
+      pto_scheduler_signal (endpoint->endpoint.scheduler, endpoint->endpoint.index);
+    }
+}
+
+/* --- the machine --- */
+
+static void *
+allocate_lines (size_t size)
+{
+  void *memory = NULL;
+
+  g_assert_cmpint (posix_memalign (&memory, 64, (size + 63) / 64 * 64), ==, 0);
+  memset (memory, 0, size);
+  return memory;
+}
+
+static void
+spawn (struct machine *machine, uint32_t domain, void (*fn) (void *), void *arg)
+{
+  char error[256] = "";
+  int status = pto_exec_spawn (machine->exec, domain, "actor", fn, arg, error, sizeof error);
+
+  g_assert_cmpstr (error, ==, "");
+  g_assert_cmpint (status, ==, 0);
+}
+
+static uint32_t
+or_default (uint32_t value, uint32_t fallback)
+{
+  return value != 0 ? value : fallback;
+}
+
+struct machine *
+machine_new (const struct machine_config *given)
+{
+  struct machine *machine = g_new0 (struct machine, 1);
+  struct machine_config *config = &machine->config;
+  struct pto_report report = { 0 };
+  char error[256] = "";
+
+  *config = *given;
+  config->schedulers = or_default (config->schedulers, 1);
+  config->endpoints = or_default (config->endpoints, 2);
+  config->queues = or_default (config->queues, 1);
+  config->window = or_default (config->window, 64);
+  config->heap = config->heap != 0 ? config->heap : 1u << 20;
+  config->edge_pool = or_default (config->edge_pool, 1024);
+  config->map_pool = or_default (config->map_pool, 1024);
+  config->hazards = or_default (config->hazards, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
+  machine->n_endpoints = config->endpoints * config->queues;
+  g_assert_cmpuint (config->schedulers, <=, MACHINE_SCHEDULERS_MAX);
+  g_assert_cmpuint (machine->n_endpoints, <=, MACHINE_ENDPOINTS_MAX);
+
+  machine->exec = pto_exec_new (&(struct pto_exec_config){ .backend = config->backend,
+                                                           .domains = config->schedulers,
+                                                           .seed = config->seed,
+                                                           .choose = config->choose,
+                                                           .choose_data = config->choose_data },
+                                error, sizeof error);
+  g_assert_cmpstr (error, ==, "");
+  machine->engine = allocate_lines (sizeof *machine->engine);
+  pto_engine_init (
+      machine->engine, machine->exec,
+      &(struct pto_engine_config){
+          .ring
+          = { .window = config->window, .edge_pool = config->edge_pool, .heap = config->heap },
+          .map_pool = config->map_pool,
+          .hazards = config->hazards,
+          .n_queues = config->queues,
+          .n_shards = or_default (config->shards, 2),
+          .n_schedulers = config->schedulers,
+          .guard_bytes = config->guard_bytes,
+          .timeout_ns = config->timeout_ns != 0 ? config->timeout_ns : 60 * UINT64_C (1000000000),
+          .queue_names = queue_names,
+          .kernel_name = kernel_name,
+          .submit_cost = config->submit_cost },
+      &report);
+  g_assert_cmpstr (report.message, ==, "");
+  for (uint32_t s = 0; s < config->schedulers; s++)
+    {
+      for (uint32_t e = 0; e < machine->n_endpoints; e++)
+        {
+          struct machine_endpoint *endpoint = allocate_lines (sizeof *endpoint);
+
+          endpoint->endpoint.ops = config->immediate ? &immediate_ops : &actor_ops;
+          endpoint->endpoint.queue = e / config->endpoints;
+          endpoint->endpoint.number = s * machine->n_endpoints + e;
+          endpoint->machine = machine;
+          pto_word_init (&endpoint->order, 0, false);
+          machine->endpoints[s][e] = endpoint;
+          machine->pointers[s][e] = &endpoint->endpoint;
+        }
+      machine->schedulers[s] = allocate_lines (sizeof **machine->schedulers);
+      g_assert_true (pto_scheduler_init (
+          machine->schedulers[s], machine->engine,
+          &(struct pto_scheduler_config){ .index = s,
+                                          .n_endpoints = machine->n_endpoints,
+                                          .endpoints = machine->pointers[s],
+                                          .concurrent = config->backend == PTO_BACKEND_THREADS,
+                                          .limited = config->backend == PTO_BACKEND_PAR
+                                                     && !config->immediate }));
+    }
+  pto_exec_enter (machine->exec);
+  for (uint32_t s = 0; s < config->schedulers; s++)
+    {
+      if (!config->immediate)
+        for (uint32_t e = 0; e < machine->n_endpoints; e++)
+          spawn (machine, s, endpoint_main, machine->endpoints[s][e]);
+      spawn (machine, s, pto_scheduler_main, machine->schedulers[s]);
+    }
+  pto_exec_leave (machine->exec);
+  return machine;
+}
+
+void
+machine_free (struct machine *machine)
+{
+  g_assert_false (machine->inside);
+  pto_exec_enter (machine->exec);
+  for (uint32_t s = 0; s < machine->config.schedulers; s++)
+    pto_scheduler_stop (machine->schedulers[s]);
+  pto_exec_join (machine->exec);
+  pto_exec_leave (machine->exec);
+  pto_exec_free (machine->exec);
+  pto_engine_destroy (machine->engine);
+  pto_trace_free (machine->trace);
+  for (uint32_t s = 0; s < machine->config.schedulers; s++)
+    {
+      pto_scheduler_destroy (machine->schedulers[s]);
+      free (machine->schedulers[s]);
+      for (uint32_t e = 0; e < machine->n_endpoints; e++)
+        free (machine->endpoints[s][e]);
+    }
+  free (machine->engine);
+  g_free (machine);
+}
+
+void
+machine_begin (struct machine *machine)
+{
+  if (machine->trace != NULL)
+    pto_trace_clear (machine->trace);
+  pto_exec_enter (machine->exec);
+  machine->inside = true;
+  pto_engine_begin (machine->engine);
+}
+
+enum pto_status
+machine_end (struct machine *machine, const char **message)
+{
+  static struct pto_report report;
+  enum pto_status status;
+
+  report = (struct pto_report){ 0 };
+  status = pto_engine_end (machine->engine, &report);
+  pto_exec_leave (machine->exec);
+  machine->inside = false;
+  g_assert_cmpint (report.status, ==, status);
+  g_assert_cmpuint (machine->engine->depth, ==, 0);
+  g_assert_cmpuint (machine->engine->n_buffers, ==, 0);
+  if (message != NULL)
+    *message = report.message;
+  return status;
+}
+
+void
+machine_end_ok (struct machine *machine)
+{
+  const char *message;
+  enum pto_status status = machine_end (machine, &message);
+  struct pto_engine *engine = machine->engine;
+
+  g_assert_cmpstr (message, ==, "");
+  g_assert_cmpint (status, ==, PTO_OK);
+  g_assert_false (pto_engine_is_lost (engine));
+  g_assert_cmpuint (pto_engine_completed (engine), ==, engine->submitted);
+  g_assert_cmpuint (engine->live, ==, 0);
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      g_assert_cmpuint (engine->tails[r], ==, engine->rings[r].head);
+      g_assert_cmpuint (engine->rings[r].edge_tail, ==, engine->rings[r].edge_head);
+      g_assert_cmpuint (engine->rings[r].heap.used, ==, 0);
+      g_assert_cmpuint (engine->rings[r].storage.used, ==, 0);
+    }
+}
+
+void
+machine_record (struct machine *machine)
+{
+  machine->trace = pto_trace_new (1, RECORDS);
+  g_assert_nonnull (machine->trace);
+  machine->engine->trace = &machine->trace->buffers[0];
+}
+
+uint32_t
+machine_edge (const struct machine *machine, pto_task_id consumer, pto_task_id producer)
+{
+  const struct pto_trace_buffer *buffer = &machine->trace->buffers[0];
+
+  for (uint64_t i = 0; i < buffer->count; i++)
+    if (buffer->records[i].kind == PTO_TRACE_DEP && buffer->records[i].task == consumer
+        && buffer->records[i].extra == producer)
+      return buffer->records[i].detail;
+  return 0;
+}
+
+uint32_t
+machine_n_edges (const struct machine *machine)
+{
+  const struct pto_trace_buffer *buffer = &machine->trace->buffers[0];
+  uint32_t n = 0;
+
+  g_assert_cmpuint (buffer->dropped, ==, 0);
+  for (uint64_t i = 0; i < buffer->count; i++)
+    n += buffer->records[i].kind == PTO_TRACE_DEP;
+  return n;
+}
+
+/* --- gates --- */
+
+void
+gate_init (struct gate *gate)
+{
+  pto_word_init (&gate->open, 0, false);
+  atomic_store (&gate->reached, 0);
+}
+
+void
+gate_open (struct machine *machine, struct gate *gate)
+{
+  pto_word_set (machine->exec, &gate->open, 1);
+}
+
+void
+gate_wait_reached (struct machine *machine, struct gate *gate)
+{
+  uint64_t deadline = pto_wall_clock () + GATE_DEADLINE_NS;
+
+  while (atomic_load (&gate->reached) == 0)
+    {
+      bool others = pto_exec_help (machine->exec);
+
+      if (!others && machine->config.backend == PTO_BACKEND_DET
+          && atomic_load (&gate->reached) == 0)
+        g_error ("the task does not start: nobody can run any more");
+      if (pto_wall_clock () > deadline)
+        g_error ("the task does not start");
+    }
+}
+
+/* --- tensors and submits --- */
+
+Tensor
+machine_external (void *memory, uint64_t n)
+{
+  return make_tensor_external (memory, (uint64_t[]){ n }, 1, PTO_DTYPE_UINT8);
+}
+
+Tensor
+machine_tensor (struct machine *machine, uint64_t n)
+{
+  Tensor tensor = machine_external (NULL, n);
+
+  tensor.storage = pto_engine_new_buffer (machine->engine, n, &tensor.generation);
+  g_assert_nonnull (tensor.storage);
+  return tensor;
+}
+
+Tensor
+machine_part (const Tensor *tensor, uint64_t begin, uint64_t n)
+{
+  Tensor part = pto2_tensor_view (tensor, (uint64_t[]){ n }, (uint64_t[]){ begin });
+
+  g_assert_cmpuint (part.status, ==, PTO2_TENSOR_OK);
+  return part;
+}
+
+void *
+machine_address (const Tensor *tensor)
+{
+  return (void *) (uintptr_t) (tensor->storage != NULL ? tensor->storage->addr
+                                                       : tensor->buffer.addr);
+}
+
+pto_task_id
+machine_submit (struct machine *machine, uint32_t kernel, uint32_t queue, PTOParam *params,
+                uint32_t n_params)
+{
+  struct pto_engine *engine = machine->engine;
+  uint32_t ring = MIN (engine->depth, PTO_RINGS) - 1;
+  pto_task_id id = PTO_TASK_ID (ring, engine->rings[ring].head);
+
+  pto_engine_submit (
+      engine, &(struct pto_submit){
+                  .kernel = kernel, .queue = queue, .params = params, .n_params = n_params });
+  return id;
+}
+
+/* --- messages --- */
+
+uint64_t
+machine_advice (const char *message, const char *knob)
+{
+  char *text = g_strdup_printf ("et %s to ", knob);
+  const char *found = strstr (message, text);
+  uint64_t value = found != NULL ? g_ascii_strtoull (found + strlen (text), NULL, 10) : 0;
+
+  g_free (text);
+  return value;
+}
+
+void
+machine_assert_names (const char *message, const char *text)
+{
+  if (strstr (message, text) == NULL)
+    g_error ("\"%s\" does not say \"%s\"", message, text);
+}
+
+/* --- programs --- */
+
+void
+machine_add (const char *file, const char *behaviour, void (*test) (gconstpointer backend))
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (machine_backend_names); i++)
+    {
+      char *path = g_strdup_printf ("/pto/%s/%s/%s", file, machine_backend_names[i], behaviour);
+
+      g_test_add_data_func (path, GSIZE_TO_POINTER (i), test);
+      g_free (path);
+    }
+}
+
+uint64_t
+machine_random (uint64_t *state)
+{
+  uint64_t z = (*state += UINT64_C (0x9e3779b97f4a7c15));
+
+  z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+uint32_t
+machine_below (uint64_t *state, uint32_t n)
+{
+  return (uint32_t) ((machine_random (state) >> 32) * n >> 32);
+}
+
+int
+machine_main (int argc, char **argv, void (*add_tests) (void))
+{
+  g_test_init (&argc, &argv, NULL);
+  alarm (WATCHDOG_S);
+  add_tests ();
+  return g_test_run ();
+}

@@ -1,0 +1,184 @@
+/* engine-test.h: what do the tests of the engine share? A machine: an engine, schedulers and small
+ * endpoints.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Kernels are functions of the test program. The thread that runs the tests is the guest and the
+ * submitter; GLib is called by it alone. Every program has a deadline: alarm() ends it, which the
+ * harness reports as a failure.
+ */
+#pragma once
+
+#include "../../pto/core/engine.h"
+#include "../../pto/core/scheduler.h"
+
+#include <glib.h>
+
+#define WATCHDOG_S 240
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SCALE(n) ((n) / 20)
+#else
+#define SCALE(n) (n)
+#endif
+
+#define MACHINE_SCHEDULERS_MAX 4u
+#define MACHINE_ENDPOINTS_MAX 32u
+
+struct machine;
+
+/* Runs a task: args as a kernel gets them. Sets *failed when the task is to count as failed. */
+typedef void (*machine_kernel) (struct machine *machine, const struct pto_slot *slot, int64_t *args,
+                                bool *failed);
+
+/* The kernels that every machine has; the last argument of each is a scalar. */
+enum
+{
+  KERNEL_NOTHING, /* has no scalar */
+  KERNEL_COUNT,   /* adds 1 to an _Atomic uint32_t */
+  KERNEL_GATE,    /* waits until a struct gate opens */
+  KERNEL_FAIL,    /* adds 1 to an _Atomic uint32_t and fails, the run goes on */
+  KERNEL_FATAL,   /* adds 1 to an _Atomic uint32_t and ends the run */
+  KERNEL_OWN      /* the first of the test's own */
+};
+
+/* One task waits at it. */
+struct gate
+{
+  struct pto_word open;
+  _Atomic uint32_t reached;
+};
+
+struct machine_config
+{
+  enum pto_backend backend;
+  uint64_t seed;
+  uint32_t schedulers; /* 0: 1 */
+  uint32_t endpoints;  /* of each scheduler and queue; 0: 2 */
+  uint32_t queues;     /* 0: 1 */
+  uint32_t shards;     /* of each ready queue; 0: 2 */
+  bool immediate;      /* endpoints run kernels within dispatch; otherwise each is an actor */
+  uint32_t window;     /* 0: 64 */
+  uint64_t heap;       /* 0: 1 MiB */
+  uint32_t edge_pool;  /* 0: 1024 */
+  uint32_t map_pool;   /* 0: 1024 */
+  uint32_t hazards;    /* 0: all */
+  uint32_t guard_bytes;
+  uint64_t timeout_ns; /* 0: a minute */
+  uint32_t submit_cost;
+  const machine_kernel *kernels; /* KERNEL_OWN ... */
+  uint32_t (*choose) (void *data, uint32_t n);
+  void *choose_data;
+};
+
+struct machine_endpoint
+{
+  struct pto_endpoint endpoint; /* first */
+  struct machine *machine;
+  struct pto_slot *slot;
+  bool failed;
+  struct pto_word order;
+  _Atomic uint32_t done;
+};
+
+struct machine
+{
+  struct machine_config config;
+  struct pto_exec *exec;
+  struct pto_engine *engine;
+  struct pto_scheduler *schedulers[MACHINE_SCHEDULERS_MAX];
+  struct machine_endpoint *endpoints[MACHINE_SCHEDULERS_MAX][MACHINE_ENDPOINTS_MAX];
+  struct pto_endpoint *pointers[MACHINE_SCHEDULERS_MAX][MACHINE_ENDPOINTS_MAX];
+  uint32_t n_endpoints; /* of each scheduler */
+  struct pto_trace *trace;
+  bool inside;
+};
+
+extern const char *const machine_backend_names[3];
+
+struct machine *machine_new (const struct machine_config *config);
+void machine_free (struct machine *machine);
+
+/* A run. */
+void machine_begin (struct machine *machine);
+/* Ends it and gives its error; the text is valid until the next run. */
+enum pto_status machine_end (struct machine *machine, const char **message);
+/* Ends it, asserts that all went well and that nothing is held any more. */
+void machine_end_ok (struct machine *machine);
+
+/* Records what the submitter does from the next run on. */
+void machine_record (struct machine *machine);
+/* The kinds of the edge between two tasks of the last run; 0: none. */
+uint32_t machine_edge (const struct machine *machine, pto_task_id consumer, pto_task_id producer);
+uint32_t machine_n_edges (const struct machine *machine);
+
+void gate_init (struct gate *gate);
+void gate_open (struct machine *machine, struct gate *gate);
+/* Waits until the task stands at it; an error when it does not come. */
+void gate_wait_reached (struct machine *machine, struct gate *gate);
+
+/* n bytes that the engine allocates at the submit that outputs them. */
+Tensor machine_tensor (struct machine *machine, uint64_t n);
+/* n bytes of the caller. */
+Tensor machine_external (void *memory, uint64_t n);
+/* The bytes begin ... begin + n - 1 of a tensor of one dimension. */
+Tensor machine_part (const Tensor *tensor, uint64_t begin, uint64_t n);
+/* Where the engine put it. */
+void *machine_address (const Tensor *tensor);
+
+static inline PTOParam
+scalar (const void *pointer)
+{
+  return make_scalar_param ((uint64_t) (uintptr_t) pointer);
+}
+
+static inline PTOParam
+input (const Tensor *tensor)
+{
+  return pto2_make_param (PTO_PARAM_INPUT, tensor);
+}
+
+static inline PTOParam
+output (const Tensor *tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT, tensor);
+}
+
+static inline PTOParam
+inout (const Tensor *tensor)
+{
+  return pto2_make_param (PTO_PARAM_INOUT, tensor);
+}
+
+static inline PTOParam
+existing (const Tensor *tensor)
+{
+  return pto2_make_param (PTO_PARAM_OUTPUT_EXISTING, tensor);
+}
+
+static inline PTOParam
+no_dep (const Tensor *tensor)
+{
+  return pto2_make_param (PTO_PARAM_NO_DEP, tensor);
+}
+
+/* Gives the id that the task has got. */
+pto_task_id machine_submit (struct machine *machine, uint32_t kernel, uint32_t queue,
+                            PTOParam *params, uint32_t n_params);
+#define SUBMIT(machine, kernel, ...) SUBMIT_TO (machine, kernel, 0, __VA_ARGS__)
+#define SUBMIT_TO(machine, kernel, queue, ...)                               \
+  machine_submit ((machine), (kernel), (queue), (PTOParam[]){ __VA_ARGS__ }, \
+                  sizeof ((PTOParam[]){ __VA_ARGS__ }) / sizeof (PTOParam))
+
+/* The number behind "set <knob> to " in a message, in any case of its letters; 0: it names none. */
+uint64_t machine_advice (const char *message, const char *knob);
+void machine_assert_names (const char *message, const char *text);
+
+/* Adds the test once for each back end: /pto/<file>/<back end>/<behaviour>. */
+void machine_add (const char *file, const char *behaviour, void (*test) (gconstpointer backend));
+
+/* A generator of its own, so that a seed gives the same test everywhere. */
+uint64_t machine_random (uint64_t *state);
+uint32_t machine_below (uint64_t *state, uint32_t n);
+
+int machine_main (int argc, char **argv, void (*add_tests) (void));

@@ -1,0 +1,627 @@
+/* test-engine-explore.c: is no wake-up lost or doubled, whichever way the steps of submitter and
+ * schedulers interleave?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The engine is built with PTO_EXPLORE and its switch point is explorer_point() below: every atomic
+ * operation is a point where another actor may go on. The explorer runs a small program again and
+ * again on the det back end, each time along another path, depth first, until there is none left.
+ * The full trees are too large: no path has more than a given number of preemptions (an actor that
+ * could go on is made to wait), 3 with one scheduler, 2 with two; who goes next when an actor parks
+ * is always tried in every way. The interleavings are sequentially consistent ones: what a missing
+ * fence allows on top of them is not seen here.
+ */
+#include "engine-test.h"
+
+#include <string.h>
+
+#define PATH_MAX_STEPS 4096u
+
+void explorer_point (void);
+
+/* The engine's pto_park() is explorer_park() in this build, which looks at what it gives. */
+#undef pto_park
+enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
+                               uint64_t deadline);
+
+struct explorer
+{
+  struct pto_exec *exec;
+  bool on;
+  bool yielding;
+  uint32_t bound;
+  uint32_t preemptions;
+  uint32_t depth;
+  uint32_t length;
+  uint16_t path[PATH_MAX_STEPS];
+  uint16_t width[PATH_MAX_STEPS];
+  uint64_t schedules;
+};
+
+static struct explorer explorer;
+
+void
+explorer_point (void)
+{
+  if (!explorer.on)
+    return;
+  explorer.yielding = true;
+  pto_yield (explorer.exec);
+  explorer.yielding = false;
+}
+
+/* The submitter gets over a wake-up that was lost, since det proves that nobody can run: here it is
+ * an error. */
+enum pto_park_result
+explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, uint64_t deadline)
+{
+  enum pto_park_result result = pto_park (exec, word, expected, deadline);
+
+  if (result == PTO_PARK_DEADLOCK)
+    g_error ("schedule %" G_GUINT64_FORMAT ": nobody can run and the submitter waits",
+             explorer.schedules);
+  return result;
+}
+
+/* Who goes next; the one that yields is the last of the n. */
+static uint32_t
+choose (void *data, uint32_t n)
+{
+  bool yielding = explorer.yielding;
+  uint32_t width = yielding && explorer.preemptions >= explorer.bound ? 1 : n;
+  uint32_t option;
+
+  explorer.yielding = false;
+  if (!explorer.on)
+    return 0;
+  if (width == 1)
+    option = 0;
+  else
+    {
+      g_assert_cmpuint (explorer.depth, <, PATH_MAX_STEPS);
+      if (explorer.depth == explorer.length)
+        {
+          explorer.path[explorer.length] = 0;
+          explorer.width[explorer.length++] = (uint16_t) width;
+        }
+      /* The same choices lead to the same place. */
+      g_assert_cmpuint (explorer.width[explorer.depth], ==, width);
+      option = explorer.path[explorer.depth++];
+    }
+  if (!yielding)
+    return option;
+  explorer.preemptions += option > 0;
+  return option == 0 ? n - 1 : option - 1;
+}
+
+static void
+start (void)
+{
+  explorer.on = true;
+}
+
+static void
+stop (void)
+{
+  explorer.on = false;
+}
+
+/* The next path; false: that was the last. */
+static bool
+advance (void)
+{
+  explorer.schedules++;
+  while (explorer.length > 0
+         && explorer.path[explorer.length - 1] + 1 == explorer.width[explorer.length - 1])
+    explorer.length--;
+  if (explorer.length == 0)
+    return false;
+  explorer.path[explorer.length - 1]++;
+  return true;
+}
+
+static void
+settle (struct machine *machine)
+{
+  while (pto_exec_help (machine->exec))
+    ;
+}
+
+struct scenario
+{
+  struct machine_config config;
+  uint32_t bound;
+  uint64_t at_least;
+  /* Calls start() where it gets interesting; the run is ended by the explorer. */
+  void (*body) (struct machine *machine);
+  /* After each run. */
+  void (*check) (struct machine *machine);
+};
+
+static void
+explore (const struct scenario *scenario)
+{
+  struct machine_config config = scenario->config;
+  struct machine *machine;
+  uint64_t total;
+
+  memset (&explorer, 0, sizeof explorer);
+  config.backend = PTO_BACKEND_DET;
+  config.seed = 1;
+  config.shards = 1;
+  config.choose = choose;
+  machine = machine_new (&config);
+  explorer.exec = machine->exec;
+  explorer.bound = scenario->bound;
+  machine_record (machine);
+  pto_exec_enter (machine->exec);
+  settle (machine);
+  pto_exec_leave (machine->exec);
+  do
+    {
+      enum pto_status status;
+      const char *message;
+
+      /* What decisions depend on and a run does not begin with. */
+      for (uint32_t s = 0; s < machine->config.schedulers; s++)
+        machine->schedulers[s]->run_through = 0;
+      atomic_store (&machine->engine->turn, 0);
+      explorer.depth = explorer.preemptions = 0;
+      machine_begin (machine);
+      scenario->body (machine);
+      status = machine_end (machine, &message);
+      stop ();
+      if (status != PTO_OK)
+        g_error ("schedule %" G_GUINT64_FORMAT ": %s", explorer.schedules, message);
+      /* Nothing of the path is left over, or the runs differ by something else than the choices. */
+      g_assert_cmpuint (explorer.depth, ==, explorer.length);
+      g_assert_cmpuint (pto_engine_completed (machine->engine), ==, machine->engine->submitted);
+      for (uint32_t r = 0; r < PTO_RINGS; r++)
+        g_assert_cmpuint (machine->engine->tails[r], ==, machine->engine->rings[r].head);
+      scenario->check (machine);
+      pto_exec_enter (machine->exec);
+      settle (machine);
+      pto_exec_leave (machine->exec);
+    }
+  while (advance ());
+  total = explorer.schedules;
+  g_test_message ("%" G_GUINT64_FORMAT " schedules", total);
+  g_assert_cmpuint (total, >=, scenario->at_least);
+  machine_free (machine);
+}
+
+/* --- what happened --- */
+
+static uint32_t order[16];
+static uint32_t n_order;
+
+/* Writes its number down. */
+static void
+kernel_note (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  g_assert_cmpuint (n_order, <, G_N_ELEMENTS (order));
+  order[n_order++] = (uint32_t) args[slot->payload->n_args - 1];
+}
+
+static void
+kernel_note_and_fail (struct machine *machine, const struct pto_slot *slot, int64_t *args,
+                      bool *failed)
+{
+  kernel_note (machine, slot, args, failed);
+  *failed = true;
+}
+
+enum
+{
+  KERNEL_NOTE = KERNEL_OWN,
+  KERNEL_NOTE_AND_FAIL
+};
+
+static const machine_kernel kernels[] = { kernel_note, kernel_note_and_fail };
+
+/* Each of the n ran once. */
+static void
+assert_once (uint32_t n)
+{
+  uint32_t seen = 0;
+
+  g_assert_cmpuint (n_order, ==, n);
+  for (uint32_t i = 0; i < n; i++)
+    seen |= 1u << order[i];
+  g_assert_cmphex (seen, ==, (1u << n) - 1);
+}
+
+static uint32_t
+place (uint32_t number)
+{
+  for (uint32_t i = 0; i < n_order; i++)
+    if (order[i] == number)
+      return i;
+  g_assert_not_reached ();
+}
+
+/* The task was made ready by the submitter: its producers were done when it was wired. */
+static bool
+was_ready_at_submit (struct machine *machine, pto_task_id task)
+{
+  const struct pto_trace_buffer *buffer = &machine->trace->buffers[0];
+
+  for (uint64_t i = 0; i < buffer->count; i++)
+    if (buffer->records[i].kind == PTO_TRACE_READY && buffer->records[i].task == task)
+      return true;
+  return false;
+}
+
+static uint8_t memory[64];
+static uint64_t early, late;
+
+/* --- a producer that completes before, while and after its two consumers are wired --- */
+
+static void
+three_tasks (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (1));
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, input (&tensor), make_scalar_param (2));
+}
+
+static void
+check_three_tasks (struct machine *machine)
+{
+  assert_once (3);
+  g_assert_cmpuint (place (0), ==, 0);
+  if (was_ready_at_submit (machine, 1))
+    early++;
+  else
+    late++;
+}
+
+static void
+test_three_tasks (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){
+      .config = { .immediate = true, .queues = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 3,
+      .at_least = 10000,
+      .body = three_tasks,
+      .check = check_three_tasks });
+  g_assert_cmpuint (early, >, 100);
+  g_assert_cmpuint (late, >, 100);
+}
+
+static void
+test_three_tasks_two_schedulers (void)
+{
+  explore (&(struct scenario){
+      .config
+      = { .immediate = true, .schedulers = 2, .queues = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = three_tasks,
+      .check = check_three_tasks });
+}
+
+/* --- a producer that fails before, while and after its consumer is wired --- */
+
+static void
+failing_producer (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+  Tensor other = machine_external (memory + 8, 8);
+
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE_AND_FAIL, output (&tensor), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), output (&other), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, input (&other), make_scalar_param (2));
+}
+
+static void
+check_failing_producer (struct machine *machine)
+{
+  assert_once (1);
+  g_assert_cmpuint (atomic_load (&machine->schedulers[0]->failed), ==, 3);
+}
+
+static void
+test_failing_producer (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+                               .bound = 3,
+                               .at_least = 10000,
+                               .body = failing_producer,
+                               .check = check_failing_producer });
+}
+
+/* --- a full ring: the submitter goes to wait while the scheduler completes --- */
+
+static void
+full_ring (struct machine *machine)
+{
+  n_order = 0;
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_NOTE, make_scalar_param (i));
+      pto_engine_scope_end (machine->engine);
+    }
+  start ();
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (3));
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+check_full_ring (struct machine *machine)
+{
+  assert_once (4);
+  if (machine->engine->stats.stalls > 0)
+    late++;
+}
+
+static void
+test_full_ring (void)
+{
+  late = 0;
+  explore (&(struct scenario){
+      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = kernels },
+      .bound = 3,
+      .at_least = 5000,
+      .body = full_ring,
+      .check = check_full_ring });
+  g_assert_cmpuint (late, >, 100);
+}
+
+/* A consumer's reference is the last thing that holds the ring. */
+static void
+full_ring_of_references (struct machine *machine)
+{
+  Tensor tensor;
+
+  n_order = 0;
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  tensor = machine_tensor (machine, 8);
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, no_dep (&tensor), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (2));
+  pto_engine_scope_end (machine->engine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (3));
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_full_ring_of_references (void)
+{
+  late = 0;
+  explore (&(struct scenario){
+      .config
+      = { .immediate = true, .window = 4, .endpoints = 1, .schedulers = 2, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = full_ring_of_references,
+      .check = check_full_ring });
+  g_assert_cmpuint (late, >, 100);
+}
+
+/* --- a scheduler that goes to rest while tasks are pushed --- */
+
+static void
+push_while_parking (struct machine *machine)
+{
+  n_order = 0;
+  for (uint32_t s = 0; s < machine->config.schedulers; s++)
+    pto_scheduler_wake (machine->schedulers[s]);
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
+}
+
+static void
+check_two (struct machine *machine)
+{
+  assert_once (2);
+}
+
+static void
+test_push_while_parking (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+                               .bound = 3,
+                               .at_least = 5000,
+                               .body = push_while_parking,
+                               .check = check_two });
+}
+
+static void
+test_push_while_two_park (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = push_while_parking,
+      .check = check_two });
+}
+
+/* --- two schedulers complete the two producers of one consumer --- */
+
+static void
+two_producers (struct machine *machine)
+{
+  Tensor a = machine_external (memory, 8);
+  Tensor b = machine_external (memory + 8, 8);
+
+  n_order = 0;
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, input (&a), input (&b), make_scalar_param (2));
+  start ();
+}
+
+static void
+check_two_producers (struct machine *machine)
+{
+  assert_once (3);
+  g_assert_cmpuint (place (2), ==, 2);
+  if (atomic_load (&machine->schedulers[0]->completed) > 0
+      && atomic_load (&machine->schedulers[1]->completed) > 0)
+    late++;
+}
+
+static void
+test_two_producers (void)
+{
+  late = 0;
+  explore (&(struct scenario){
+      .config
+      = { .immediate = true, .schedulers = 2, .queues = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = two_producers,
+      .check = check_two_producers });
+  /* They do it side by side. */
+  g_assert_cmpuint (late, >, 100);
+}
+
+/* --- the edge of a consumer that runs, ends and is retired while its producer's list is still
+ * walked --- */
+
+static void
+edge_reuse (struct machine *machine)
+{
+  Tensor a = machine_external (memory, 8);
+  Tensor b = machine_external (memory + 8, 8);
+
+  n_order = 0;
+  /* Producer and first consumer in the outer ring, the newest consumer, at the head of the list, in
+   * the inner one. */
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, input (&a), make_scalar_param (1));
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, input (&a), make_scalar_param (2));
+  pto_engine_scope_end (machine->engine);
+  start ();
+  /* Behind the newest consumer in its queue: not done when the next one is wired to it. */
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (3));
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  /* Takes the one edge of the inner ring. */
+  SUBMIT (machine, KERNEL_NOTE, input (&b), make_scalar_param (4));
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+check_edge_reuse (struct machine *machine)
+{
+  assert_once (5);
+  g_assert_cmpuint (place (0), <, place (1));
+  g_assert_cmpuint (place (0), <, place (2));
+  g_assert_cmpuint (place (3), <, place (4));
+}
+
+static void
+test_edge_reuse (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .queues = 2,
+                                           .endpoints = 1,
+                                           .edge_pool = 1,
+                                           .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = edge_reuse,
+                               .check = check_edge_reuse });
+}
+
+/* --- a consumer that is retired, and its edge taken again, as soon as it counts as completed ---
+ */
+
+static void
+reference_reuse (struct machine *machine)
+{
+  Tensor a;
+  Tensor b;
+
+  n_order = 0;
+  a = machine_tensor (machine, 8);
+  b = machine_tensor (machine, 8);
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, output (&b), make_scalar_param (1));
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_NOTE, input (&a), make_scalar_param (2));
+  pto_engine_scope_end (machine->engine);
+  start ();
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_NOTE, input (&b), make_scalar_param (3));
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+check_reference_reuse (struct machine *machine)
+{
+  assert_once (4);
+  g_assert_cmpuint (place (0), <, place (2));
+  g_assert_cmpuint (place (1), <, place (3));
+}
+
+static void
+test_reference_reuse (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .endpoints = 1, .edge_pool = 1, .kernels = kernels },
+      .bound = 3,
+      .at_least = 5000,
+      .body = reference_reuse,
+      .check = check_reference_reuse });
+}
+
+/* --- an endpoint's signal while its scheduler goes to rest --- */
+
+static void
+one_actor_task (struct machine *machine)
+{
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
+}
+
+static void
+test_signal_while_parking (void)
+{
+  explore (&(struct scenario){ .config = { .endpoints = 1, .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = one_actor_task,
+                               .check = check_two });
+}
+
+static void
+add_tests (void)
+{
+  g_test_add_func ("/pto/engine-explore/three-tasks", test_three_tasks);
+  g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
+                   test_three_tasks_two_schedulers);
+  g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
+  g_test_add_func ("/pto/engine-explore/full-ring", test_full_ring);
+  g_test_add_func ("/pto/engine-explore/full-ring-of-references", test_full_ring_of_references);
+  g_test_add_func ("/pto/engine-explore/push-while-parking", test_push_while_parking);
+  g_test_add_func ("/pto/engine-explore/push-while-two-park", test_push_while_two_park);
+  g_test_add_func ("/pto/engine-explore/two-producers", test_two_producers);
+  g_test_add_func ("/pto/engine-explore/edge-reuse", test_edge_reuse);
+  g_test_add_func ("/pto/engine-explore/reference-reuse", test_reference_reuse);
+  g_test_add_func ("/pto/engine-explore/signal-while-parking", test_signal_while_parking);
+}
+
+int
+main (int argc, char **argv)
+{
+  return machine_main (argc, argv, add_tests);
+}

@@ -1,0 +1,747 @@
+/* test-engine-limits.c: does a full ring or pool stall the submitter, and is a wait that can never
+ * end told as such?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "engine-test.h"
+
+#include <string.h>
+
+#define BACKEND(data) ((enum pto_backend) GPOINTER_TO_INT (data))
+#define KIB 1024u
+
+/* Waits until the submitter waits, then opens the gate it is given. */
+static void
+kernel_opener (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  struct gate *gate = (struct gate *) (uintptr_t) args[0];
+
+  while (atomic_load (&machine->engine->waiting) == 0)
+    pto_yield (machine->exec);
+  gate_open (machine, gate);
+}
+
+enum
+{
+  KERNEL_OPENER = KERNEL_OWN
+};
+
+static const machine_kernel kernels[] = { kernel_opener };
+
+static struct machine_config
+limits (enum pto_backend backend)
+{
+  return (struct machine_config){ .backend = backend,
+                                  .seed = 1,
+                                  .schedulers = 2,
+                                  .endpoints = 2,
+                                  .window = 1024,
+                                  .heap = 1u << 20,
+                                  .edge_pool = 4096,
+                                  .map_pool = 4096,
+                                  .kernels = kernels };
+}
+
+/* --- stalls --- */
+
+/* A task stands at a gate, in front of everything else, until the submitter waits: so it does wait.
+ */
+static void
+stall (struct machine *machine, void (*round) (struct machine *machine, uint32_t i),
+       uint32_t rounds, uint64_t tasks)
+{
+  struct gate gate;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_GATE, make_scalar_param (0), scalar (&gate));
+  pto_engine_scope_end (machine->engine);
+  gate_wait_reached (machine, &gate);
+  SUBMIT (machine, KERNEL_OPENER, scalar (&gate));
+  for (uint32_t i = 0; i < rounds; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      round (machine, i);
+      pto_engine_scope_end (machine->engine);
+    }
+  machine_end_ok (machine);
+  g_assert_cmpuint (machine->engine->stats.stalls, >, 0);
+  g_assert_cmpuint (machine->engine->stats.tasks, ==, tasks + 2);
+  machine_free (machine);
+}
+
+static void
+one_task (struct machine *machine, uint32_t i)
+{
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (i));
+}
+
+static void
+test_task_ring_stalls (gconstpointer backend)
+{
+  for (uint32_t window = 4; window <= 16; window *= 2)
+    {
+      struct machine_config config = limits (BACKEND (backend));
+
+      config.window = window;
+      stall (machine_new (&config), one_task, 500, 500);
+    }
+}
+
+static void
+one_output (struct machine *machine, uint32_t i)
+{
+  Tensor tensor = machine_tensor (machine, 1 + i % (4 * KIB));
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+static void
+test_heap_ring_stalls (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+
+  config.heap = 8 * KIB;
+  stall (machine_new (&config), one_output, 500, 500);
+}
+
+static void
+many_edges (struct machine *machine, uint32_t i)
+{
+  Tensor tensors[4];
+
+  for (uint32_t t = 0; t < 4; t++)
+    {
+      tensors[t] = machine_tensor (machine, 8);
+      SUBMIT (machine, KERNEL_NOTHING, output (&tensors[t]));
+    }
+  SUBMIT (machine, KERNEL_NOTHING, input (&tensors[0]), input (&tensors[1]), input (&tensors[2]),
+          input (&tensors[3]));
+}
+
+static void
+test_dependency_pool_stalls (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+
+  config.edge_pool = 16;
+  stall (machine_new (&config), many_edges, 100, 500);
+}
+
+static void
+new_region (struct machine *machine, uint32_t i)
+{
+  static uint8_t memory[1000 * 16];
+  Tensor tensor = machine_external (memory + i * 16, 8);
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+static void
+test_map_pool_stalls (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+
+  config.map_pool = 16;
+  stall (machine_new (&config), new_region, 500, 500);
+}
+
+static void
+many_arguments (struct machine *machine, uint32_t i)
+{
+  PTOParam params[PTO_ARGS_MAX];
+  static uint8_t memory[8];
+  Tensor tensor = machine_external (memory, sizeof memory);
+
+  for (uint32_t p = 0; p < PTO_ARGS_MAX; p++)
+    params[p] = no_dep (&tensor);
+  machine_submit (machine, KERNEL_NOTHING, 0, params, PTO_ARGS_MAX);
+}
+
+static void
+test_argument_storage_stalls (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+
+  config.window = 64;
+  stall (machine_new (&config), many_arguments, 200, 200);
+}
+
+/* The heap is as large as one task's outputs: exactly one at a time. */
+static void
+test_heap_of_one_output (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+  struct machine *machine;
+
+  config.heap = 3 * KIB;
+  machine = machine_new (&config);
+  machine_begin (machine);
+  for (uint32_t i = 0; i < 100; i++)
+    {
+      Tensor tensor;
+
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      tensor = machine_tensor (machine, 3 * KIB);
+      SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+      pto_engine_scope_end (machine->engine);
+    }
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* Small scopes, then a large one: the early turns of the small ones leave no memory behind. */
+static void
+test_large_scope_after_small_ones (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+  struct machine *machine = machine_new (&config);
+
+  machine_begin (machine);
+  for (uint32_t i = 0; i < 300; i++)
+    {
+      Tensor tensor;
+
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      tensor = machine_tensor (machine, KIB);
+      SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+      pto_engine_scope_end (machine->engine);
+      if (i % 100 < 98)
+        continue;
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      for (uint32_t j = 0; j < 100; j++)
+        {
+          tensor = machine_tensor (machine, 9 * KIB);
+          SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+        }
+      pto_engine_scope_end (machine->engine);
+    }
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* --- deadlocks --- */
+
+struct program
+{
+  void (*body) (struct machine *machine);
+  struct machine_config config;
+};
+
+static enum pto_status
+run (const struct program *program, const char **message)
+{
+  struct machine *machine = machine_new (&program->config);
+  static char text[sizeof ((struct pto_report *) NULL)->message];
+  enum pto_status status;
+  _Atomic uint32_t ran = 0;
+
+  machine_begin (machine);
+  program->body (machine);
+  status = machine_end (machine, message);
+  g_strlcpy (text, *message, sizeof text);
+  *message = text;
+  /* At once: nobody waited for a clock. */
+  g_assert_cmpuint (pto_now (machine->exec), ==, 0);
+  g_assert_false (pto_engine_is_lost (machine->engine));
+  /* The next run on it succeeds. */
+  machine_begin (machine);
+  SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&ran));
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  machine_free (machine);
+  return status;
+}
+
+static void
+expect_ok (const struct program *program)
+{
+  const char *message;
+  enum pto_status status = run (program, &message);
+
+  g_assert_cmpstr (message, ==, "");
+  g_assert_cmpint (status, ==, PTO_OK);
+}
+
+/* The message of the run, which fails with the given code. */
+static const char *
+expect_deadlock (const struct program *program, enum pto_status expected)
+{
+  const char *message;
+  enum pto_status status = run (program, &message);
+
+  g_test_message ("%s", message);
+  g_assert_cmpint (status, ==, expected);
+  machine_assert_names (message, "deadlock");
+  return message;
+}
+
+static void
+chain_of_20 (struct machine *machine)
+{
+  static uint8_t memory[8];
+  Tensor tensor = machine_external (memory, sizeof memory);
+
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+  pto_engine_scope_begin (machine->engine, "/somewhere/program.c", 42);
+  for (uint32_t i = 0; i < 20; i++)
+    {
+      SUBMIT (machine, KERNEL_NOTHING, inout (&tensor));
+      /* Scopes within take from another ring. */
+      pto_engine_scope_begin (machine->engine, "/somewhere/else.c", 1);
+      SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (machine->engine);
+    }
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_task_ring_deadlock (void)
+{
+  struct program program = { chain_of_20, limits (PTO_BACKEND_DET) };
+  const char *message;
+  uint64_t advice;
+
+  program.config.window = 8;
+  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
+  machine_assert_names (message, "task ring 1");
+  machine_assert_names (message, "all 7 usable slots");
+  machine_assert_names (message, "window 8");
+  machine_assert_names (message, "tasks 0 to 6");
+  machine_assert_names (message, "the scope opened at program.c:42");
+  machine_assert_names (message, "task 0 (nothing) is");
+  machine_assert_names (message, "at most 20 tasks");
+  advice = machine_advice (message, "task-window");
+  g_assert_cmpuint (advice, ==, 32);
+  program.config.window = (uint32_t) advice;
+  expect_ok (&program);
+  program.config.window /= 2;
+  expect_deadlock (&program, PTO_STATUS_TASK_RING);
+}
+
+static void
+twenty (struct machine *machine)
+{
+  for (uint32_t i = 0; i < 20; i++)
+    SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+}
+
+static void
+test_outermost_scope_deadlock (void)
+{
+  struct program program = { twenty, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.window = 4;
+  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
+  machine_assert_names (message, "task ring 0");
+  machine_assert_names (message, "the outermost scope (the orchestration itself), which");
+  program.config.window = 32;
+  expect_ok (&program);
+}
+
+/* A task of the fourth ring that an outer scope holds keeps all behind it, ended scopes or not. */
+static void
+shared_ring (struct machine *machine)
+{
+  for (uint32_t depth = 1; depth < PTO_RINGS; depth++)
+    pto_engine_scope_begin (machine->engine, "outer.c", (int32_t) depth);
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+  for (uint32_t i = 0; i < 10; i++)
+    {
+      pto_engine_scope_begin (machine->engine, "inner.c", 1);
+      pto_engine_scope_begin (machine->engine, "innermost.c", 1);
+      for (uint32_t j = 0; j < 3; j++)
+        {
+          Tensor tensor = machine_tensor (machine, 2 * KIB);
+
+          SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+        }
+      pto_engine_scope_end (machine->engine);
+      pto_engine_scope_end (machine->engine);
+    }
+}
+
+static void
+test_shared_ring_deadlock (void)
+{
+  struct program program = { shared_ring, limits (PTO_BACKEND_DET) };
+  const char *message;
+  uint64_t advice;
+
+  program.config.window = 8;
+  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
+  machine_assert_names (message, "task ring 3");
+  machine_assert_names (message, "outer.c:3");
+  advice = machine_advice (message, "task-window");
+  g_assert_cmpuint (advice, ==, 32);
+  program.config.window = (uint32_t) advice;
+  expect_ok (&program);
+  program.config.heap = 16 * KIB;
+  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
+  machine_assert_names (message, "heap ring 3");
+  program.config.heap = machine_advice (message, "heap");
+  expect_ok (&program);
+}
+
+/* With nothing in the outer scopes of the shared ring the demand is that of one inner scope. */
+static void
+shared_ring_free (struct machine *machine)
+{
+  for (uint32_t depth = 1; depth < PTO_RINGS + 2; depth++)
+    pto_engine_scope_begin (machine->engine, "outer.c", (int32_t) depth);
+  for (uint32_t i = 0; i < 10; i++)
+    {
+      pto_engine_scope_begin (machine->engine, "inner.c", 1);
+      for (uint32_t j = 0; j < 10; j++)
+        SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (machine->engine);
+    }
+}
+
+static void
+test_shared_ring_demand (void)
+{
+  struct program program = { shared_ring_free, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.window = 8;
+  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
+  machine_assert_names (message, "inner.c:1");
+  g_assert_cmpuint (machine_advice (message, "task-window"), ==, 16);
+  program.config.window = 16;
+  expect_ok (&program);
+}
+
+static void
+twenty_outputs (struct machine *machine)
+{
+  Tensor tensor;
+
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  tensor = machine_tensor (machine, 3 * KIB);
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+  pto_engine_scope_end (machine->engine);
+  pto_engine_scope_begin (machine->engine, "program.c", 7);
+  for (uint32_t i = 0; i < 20; i++)
+    {
+      tensor = machine_tensor (machine, 4 * KIB);
+      SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+      SUBMIT (machine, KERNEL_NOTHING, inout (&tensor));
+    }
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_heap_ring_deadlock (void)
+{
+  struct program program = { twenty_outputs, limits (PTO_BACKEND_DET) };
+  const char *message;
+  uint64_t advice;
+
+  program.config.heap = 32 * KIB;
+  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
+  machine_assert_names (message, "heap ring 1");
+  /* Seven outputs of 4 KiB and what is left of the task before the scope. */
+  g_assert_null (strstr (message, " 0 of 32768 bytes"));
+  machine_assert_names (message, "of 32768 bytes");
+  machine_assert_names (message, "program.c:7");
+  machine_assert_names (message, "at most 81920 bytes");
+  advice = machine_advice (message, "heap");
+  g_assert_cmpuint (advice, ==, 128 * KIB);
+  program.config.heap = advice;
+  expect_ok (&program);
+  /* What it holds at most is what it needs at least. */
+  program.config.heap = 81920 - 1024;
+  expect_deadlock (&program, PTO_STATUS_HEAP_RING);
+}
+
+/* The same tensor named by several tasks is counted once, guards are counted. */
+static void
+test_heap_demand_with_guards (void)
+{
+  struct program program = { twenty_outputs, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.heap = 32 * KIB;
+  program.config.guard_bytes = 64;
+  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
+  machine_assert_names (message, "at most 102400 bytes");
+  program.config.heap = machine_advice (message, "heap");
+  expect_ok (&program);
+}
+
+static void
+one_large_output (struct machine *machine)
+{
+  Tensor tensor = machine_tensor (machine, 100 * KIB);
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+static void
+test_output_larger_than_heap (void)
+{
+  struct program program = { one_large_output, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.heap = 99 * KIB;
+  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_HEAP_RING);
+  machine_assert_names (message, "needs 102400 bytes");
+  machine_assert_names (message, "has 101376");
+  program.config.heap = machine_advice (message, "heap");
+  expect_ok (&program);
+  program.config.heap = 100 * KIB;
+  expect_ok (&program);
+}
+
+/* One large output at a time is what one task takes; together with what the scope holds already it
+ * is more. */
+static void
+held_and_large (struct machine *machine)
+{
+  Tensor tensor = machine_tensor (machine, 60 * KIB);
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+  tensor = machine_tensor (machine, 100 * KIB);
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+  tensor = machine_tensor (machine, 80 * KIB);
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+static void
+test_large_output_beside_held_ones (void)
+{
+  struct program program = { held_and_large, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.heap = 90 * KIB;
+  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_HEAP_RING);
+  g_test_message ("%s", message);
+  program.config.heap = machine_advice (message, "heap");
+  expect_ok (&program);
+}
+
+static void
+edges_in_one_scope (struct machine *machine)
+{
+  pto_engine_scope_begin (machine->engine, "edges.c", 3);
+  for (uint32_t i = 0; i < 10; i++)
+    many_edges (machine, i);
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_dependency_pool_deadlock (void)
+{
+  struct program program = { edges_in_one_scope, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.edge_pool = 16;
+  message = expect_deadlock (&program, PTO_STATUS_DEP_POOL);
+  machine_assert_names (message, "dependency pool 1");
+  machine_assert_names (message, "16 of 16 edges are in use, 4 more are needed");
+  machine_assert_names (message, "edges.c:3");
+  g_assert_cmpuint (machine_advice (message, "dep-pool"), >, 16);
+  program.config.edge_pool = (uint32_t) machine_advice (message, "dep-pool");
+  expect_ok (&program);
+}
+
+/* Task i depends on all i before it: what is to come needs more than what was. */
+static void
+growing_edges (struct machine *machine)
+{
+  static uint8_t memory[40];
+  Tensor all = machine_external (memory, sizeof memory);
+
+  for (uint32_t i = 0; i < 40; i++)
+    {
+      Tensor before = machine_part (&all, 0, i + 1);
+      Tensor own = machine_part (&all, i, 1);
+
+      SUBMIT (machine, KERNEL_NOTHING, input (&before), existing (&own));
+    }
+}
+
+static void
+test_dependency_pool_growing (void)
+{
+  struct program program = { growing_edges, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.edge_pool = 64;
+  message = expect_deadlock (&program, PTO_STATUS_DEP_POOL);
+  program.config.edge_pool = (uint32_t) machine_advice (message, "dep-pool");
+  expect_ok (&program);
+}
+
+static void
+one_wide_task (struct machine *machine)
+{
+  static uint8_t memory[100];
+  Tensor all = machine_external (memory, sizeof memory);
+
+  for (uint32_t i = 0; i < 100; i++)
+    {
+      Tensor part = machine_part (&all, i, 1);
+
+      SUBMIT (machine, KERNEL_NOTHING, output (&part));
+    }
+  SUBMIT (machine, KERNEL_NOTHING, input (&all));
+}
+
+static void
+test_more_edges_than_the_pool (void)
+{
+  struct program program = { one_wide_task, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.edge_pool = 64;
+  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_DEP_POOL);
+  machine_assert_names (message, "task 100 depends on 100 tasks");
+  g_assert_cmpuint (machine_advice (message, "dep-pool"), ==, 128);
+  program.config.edge_pool = 128;
+  expect_ok (&program);
+}
+
+static void
+many_regions (struct machine *machine)
+{
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+  pto_engine_scope_begin (machine->engine, "regions.c", 11);
+  for (uint32_t i = 0; i < 200; i++)
+    new_region (machine, i);
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_map_deadlock (void)
+{
+  struct program program = { many_regions, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.map_pool = 16;
+  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
+  machine_assert_names (message, "of 16 nodes are in use, 1 more");
+  machine_assert_names (message, "regions.c:11");
+  g_assert_cmpuint (machine_advice (message, "map-pool"), >, 16);
+  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
+  expect_ok (&program);
+}
+
+/* The tasks that hold the nodes are of an outer scope; the inner one, which wants more, has none
+ * yet. */
+static void
+regions_of_outer_scope (struct machine *machine)
+{
+  pto_engine_scope_begin (machine->engine, "holder.c", 5);
+  for (uint32_t i = 0; i < 16; i++)
+    new_region (machine, i);
+  pto_engine_scope_begin (machine->engine, "inner.c", 6);
+  new_region (machine, 16);
+  pto_engine_scope_end (machine->engine);
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_map_deadlock_names_the_holder (void)
+{
+  struct program program = { regions_of_outer_scope, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.map_pool = 16;
+  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
+  machine_assert_names (message, "holder.c:5");
+  g_assert_null (strstr (message, "is free;"));
+  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
+  expect_ok (&program);
+}
+
+/* Argument storage goes with the window: a full one asks for a window that has room for it. */
+static void
+large_arguments_in_one_scope (struct machine *machine)
+{
+  pto_engine_scope_begin (machine->engine, "arguments.c", 9);
+  for (uint32_t i = 0; i < 100; i++)
+    many_arguments (machine, i);
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_argument_storage_deadlock (void)
+{
+  struct program program = { large_arguments_in_one_scope, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.window = 256;
+  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
+  machine_assert_names (message, "arguments.c:9");
+  g_assert_null (strstr (message, "all 255 usable slots"));
+  g_assert_cmpuint (machine_advice (message, "task-window"), >, 256);
+  program.config.window = (uint32_t) machine_advice (message, "task-window");
+  expect_ok (&program);
+}
+
+/* A ring whose oldest task belongs to an ended scope is no deadlock, however long it takes. */
+static void
+test_ended_scope_is_no_deadlock (gconstpointer backend)
+{
+  struct machine_config config = limits (BACKEND (backend));
+  struct machine *machine;
+  struct gate gate;
+
+  config.window = 4;
+  machine = machine_new (&config);
+  for (uint32_t round = 0; round < 20; round++)
+    {
+      gate_init (&gate);
+      machine_begin (machine);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_GATE, make_scalar_param (0), scalar (&gate));
+      pto_engine_scope_end (machine->engine);
+      gate_wait_reached (machine, &gate);
+      SUBMIT (machine, KERNEL_OPENER, scalar (&gate));
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      for (uint32_t i = 0; i < 3; i++)
+        SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (machine->engine);
+      machine_end_ok (machine);
+    }
+  machine_free (machine);
+}
+
+static void
+add_tests (void)
+{
+  machine_add ("engine-limits", "task-ring-stalls", test_task_ring_stalls);
+  machine_add ("engine-limits", "heap-ring-stalls", test_heap_ring_stalls);
+  machine_add ("engine-limits", "dependency-pool-stalls", test_dependency_pool_stalls);
+  machine_add ("engine-limits", "map-pool-stalls", test_map_pool_stalls);
+  machine_add ("engine-limits", "argument-storage-stalls", test_argument_storage_stalls);
+  machine_add ("engine-limits", "heap-of-one-output", test_heap_of_one_output);
+  machine_add ("engine-limits", "large-scope-after-small-ones", test_large_scope_after_small_ones);
+  machine_add ("engine-limits", "ended-scope-is-no-deadlock", test_ended_scope_is_no_deadlock);
+  g_test_add_func ("/pto/engine-limits/task-ring-deadlock", test_task_ring_deadlock);
+  g_test_add_func ("/pto/engine-limits/outermost-scope-deadlock", test_outermost_scope_deadlock);
+  g_test_add_func ("/pto/engine-limits/shared-ring-deadlock", test_shared_ring_deadlock);
+  g_test_add_func ("/pto/engine-limits/shared-ring-demand", test_shared_ring_demand);
+  g_test_add_func ("/pto/engine-limits/heap-ring-deadlock", test_heap_ring_deadlock);
+  g_test_add_func ("/pto/engine-limits/heap-demand-with-guards", test_heap_demand_with_guards);
+  g_test_add_func ("/pto/engine-limits/output-larger-than-heap", test_output_larger_than_heap);
+  g_test_add_func ("/pto/engine-limits/large-output-beside-held-ones",
+                   test_large_output_beside_held_ones);
+  g_test_add_func ("/pto/engine-limits/dependency-pool-deadlock", test_dependency_pool_deadlock);
+  g_test_add_func ("/pto/engine-limits/dependency-pool-growing", test_dependency_pool_growing);
+  g_test_add_func ("/pto/engine-limits/more-edges-than-the-pool", test_more_edges_than_the_pool);
+  g_test_add_func ("/pto/engine-limits/map-deadlock", test_map_deadlock);
+  g_test_add_func ("/pto/engine-limits/map-deadlock-names-the-holder",
+                   test_map_deadlock_names_the_holder);
+  g_test_add_func ("/pto/engine-limits/argument-storage-deadlock", test_argument_storage_deadlock);
+}
+
+int
+main (int argc, char **argv)
+{
+  return machine_main (argc, argv, add_tests);
+}

@@ -1,0 +1,111 @@
+# test_examples.py: does `pto run` get every case of every example right?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import configparser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gi"))
+import tap  # noqa: E402
+
+PTO = sys.argv[1]
+EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
+README = os.environ["PTO_TEST_README"]
+
+
+def run(*words, **environment):
+    return subprocess.run([PTO, "run", *words], env={**os.environ, **environment}, text=True,
+                          capture_output=True, timeout=200, check=False)
+
+
+class Examples(unittest.TestCase):
+    def result(self, example, *words, **environment):
+        done = run(os.path.join(EXAMPLES, example), "--json", *words, **environment)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 0)
+        return json.loads(done.stdout)
+
+    def test_every_case(self):
+        for example in sorted(os.listdir(EXAMPLES)):
+            manifest = os.path.join(EXAMPLES, example, "pto.ini")
+            if not os.path.exists(manifest):
+                continue
+            cases = configparser.ConfigParser(interpolation=None)
+            cases.read(manifest)
+            for case in [s[len("case "):] for s in cases.sections() if s.startswith("case ")]:
+                with self.subTest(example=example, case=case):
+                    result = self.result(example, "--case", case)
+                    self.assertTrue(result["passed"])
+                    self.assertEqual((result["example"], result["case"]), (example, case))
+
+    def test_tasks_and_edges(self):
+        for example, case, tasks, edges in (
+                ("vector", "five", 5, 6), ("vector", "four", 4, 4), ("bgemm", "tiles-4x4x4", 128, 112),
+                ("paged-attention", "decode", 808, 990), ("batch-paged-attention", "seed", 208, 240)):
+            with self.subTest(example=example, case=case):
+                result = self.result(example, "--case", case, "--backend", "det")
+                self.assertEqual((result["tasks"], result["edges"]), (tasks, edges))
+
+    def test_large(self):
+        self.assertGreaterEqual(self.result("batch-paged-attention", "--case", "large")["tasks"], 65536)
+
+    def test_back_ends_agree(self):
+        errors = {b: self.result("batch-paged-attention", "--case", "small", "--backend", b)["max_abs_error"]
+                  for b in ("par", "det", "threads")}
+        self.assertEqual(len(set(errors.values())), 1, errors)
+
+    def test_small_window(self):
+        """Behaviour 2: 208 tasks through 16 slots, each used about 13 times."""
+        result = self.result("batch-paged-attention", "--set", "task-window=16")
+        self.assertLessEqual(result["peak_live_tasks"], 15)
+        self.assertEqual(result["recycled"], 208 - 16)
+        self.assertEqual(result["last_task_alive"], [0, 208, 0, 0])
+
+    def test_small_rings(self):
+        """Behaviour 3: the same numbers as with the defaults."""
+        small = self.result("paged-attention", "--set", "task-window=64", "--set", "heap=4M", "--set",
+                            "dep-pool=256")
+        self.assertEqual(small["max_abs_error"], self.result("paged-attention")["max_abs_error"])
+
+    def test_advice_is_right(self):
+        """Behaviour 12: a window that is too small names one that passes."""
+        example = os.path.join(EXAMPLES, "batch-paged-attention")
+        done = run(example, "--set", "task-window=8")
+        self.assertEqual(done.returncode, 1)
+        advice = re.search(r"Set task-window to (\d+) or more", done.stderr)
+        self.assertIsNotNone(advice, done.stderr)
+        self.assertIn("batch_paged_attention_orch.c:", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(run(example, "--set", "task-window=" + advice.group(1)).returncode, 0)
+
+    def test_sequence_lengths(self):
+        short = self.result("batch-paged-attention", "--case", "varlen", PA_SEQ_LEN="33,64")
+        self.assertLess(short["tasks"], self.result("batch-paged-attention", "--case", "varlen")["tasks"])
+
+    def test_other_geometry(self):
+        for words in (("--set", "clusters=1", "--set", "aicpu-threads=2"), ("--platform", "a5sim"),
+                      ("--set", "clusters=384")):
+            with self.subTest(words=words):
+                self.assertTrue(self.result("bgemm", *words)["passed"])
+
+    def test_readme_program(self):
+        """The sources that README.md shows compile and compute what it says."""
+        with open(README, encoding="utf-8") as file:
+            blocks = re.findall(r"```(?:c|ini)\n(.*?)```", file.read(), re.DOTALL)
+        names = {re.search(r"(\S+\.(?:c|ini)):", block).group(1): block for block in blocks}
+        self.assertEqual(sorted(names), ["pto.ini", "scale.c", "sixfold.c", "twice.c"])
+        with tempfile.TemporaryDirectory() as directory:
+            for name, block in names.items():
+                with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+                    file.write(block)
+            done = run(directory, "--json")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            result = json.loads(done.stdout)
+            self.assertEqual((result["passed"], result["tasks"], result["edges"]), (True, 2, 1))
+
+
+tap.main()

@@ -1,0 +1,40 @@
+# tap.py: how does unittest tell Meson what it found?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import sys
+import unittest
+
+
+class TapResult(unittest.TestResult):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def tell(self, word, test, note=""):
+        self.count += 1
+        print(f"{word} {self.count} {test.id()}{note}", flush=True)
+
+    def addSuccess(self, test):
+        self.tell("ok", test)
+
+    def addSkip(self, test, reason):
+        self.tell("ok", test, f" # SKIP {reason}")
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.tell("not ok", test)
+        for line in self.failures[-1][1].splitlines():
+            print("#", line)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.tell("not ok", test)
+        for line in self.errors[-1][1].splitlines():
+            print("#", line)
+
+
+def main(module="__main__"):
+    suite = unittest.defaultTestLoader.loadTestsFromName(module)
+    result = TapResult()
+    print(f"1..{suite.countTestCases()}", flush=True)
+    suite.run(result)
+    sys.exit(0 if result.wasSuccessful() else 1)

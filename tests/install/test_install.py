@@ -1,0 +1,99 @@
+# test_install.py: is what is installed complete, usable, and free of the build machine?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Arguments: source directory, build directory, prefix, library directory, a Python with gi or nothing.
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gi"))
+import tap  # noqa: E402
+
+source, build, prefix, libdir, gi_python = sys.argv[1:6]
+here = os.path.dirname(os.path.abspath(__file__))
+kernel = os.path.join(here, "..", "gi", "fill.c")
+
+
+def run(command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, **options)
+    if result.returncode != 0:
+        raise AssertionError(f"{command} gave {result.returncode}:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp(prefix="pto-install-")
+        destination = os.path.join(cls.directory, "destination")
+        run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination])
+        # Moved elsewhere: nothing may depend on where it was installed.
+        cls.root = os.path.join(cls.directory, "moved")
+        os.rename(destination + prefix, cls.root)
+        cls.libdir = os.path.join(cls.root, libdir)
+        pkgconfig = os.path.join(cls.libdir, "pkgconfig")
+        with open(os.path.join(pkgconfig, "pto-1.pc"), encoding="utf-8") as file:
+            text = file.read()
+        cls.pc = text
+        with open(os.path.join(pkgconfig, "pto-1.pc"), "w", encoding="utf-8") as file:
+            file.write(re.sub(r"^prefix=.*$", "prefix=" + cls.root, text, flags=re.M))
+        cls.env = dict(os.environ, LD_LIBRARY_PATH=cls.libdir, PKG_CONFIG_PATH=pkgconfig,
+                       GI_TYPELIB_PATH=os.path.join(cls.libdir, "girepository-1.0"),
+                       XDG_CACHE_HOME=os.path.join(cls.directory, "cache"))
+        del cls.env["PTO_API_DIR"]
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.directory)
+
+    def test_program(self):
+        flags = run(["pkg-config", "--cflags", "--libs", "pto-1"], env=self.env).split()
+        program = os.path.join(self.directory, "program")
+        compiler = os.environ.get("CC", "cc").split()
+        run([*compiler, "-Wall", "-Wextra", "-Werror", os.path.join(here, "program.c"), "-o", program, *flags], env=self.env)
+        self.assertEqual(run([program, kernel], env=self.env, cwd="/"), "42.5 42.5 42.5 42.5\n")
+
+    def test_hello(self):
+        flags = run(["pkg-config", "--cflags", "--libs", "pto-1"], env=self.env).split()
+        program = os.path.join(self.directory, "hello")
+        examples = os.path.join(source, "examples")
+        run([*os.environ.get("CC", "cc").split(), os.path.join(examples, "hello.c"), "-o", program, *flags], env=self.env)
+        kernels = os.path.join(examples, "vector", "kernels")
+        self.assertEqual(run([program, kernels], env=self.env, cwd="/"), "(2 + 3) * (2 + 3) = 25\n")
+
+    def test_kernel_headers(self):
+        directory = run(["pkg-config", "--variable=apidir", "pto-1"], env=self.env).strip()
+        self.assertEqual(sorted(os.listdir(directory)), ["pto_orchestration_api.h", "pto_reference.h", "tensor.h"])
+        self.assertTrue(directory.startswith(self.root))
+
+    def test_command(self):
+        self.assertIn("a2a3sim", run([os.path.join(self.root, "bin", "pto"), "info"], env=self.env, cwd="/"))
+
+    def test_python(self):
+        if not gi_python:
+            self.skipTest("no Python with gi, or no introspection data")
+        script = os.path.join(here, "..", "gi", "ten_lines.py")
+        self.assertEqual(run([gi_python, script, kernel], env=self.env, cwd="/"), "42.5 42.5 42.5 42.5\n")
+
+    def test_nothing_of_the_build_machine(self):
+        for directory, _, names in os.walk(self.root):
+            for name in names:
+                path = os.path.join(directory, name)
+                with open(path, "rb") as file:
+                    content = file.read()
+                if name == "pto-1.pc":
+                    content = self.pc.encode()
+                for secret in (source, build):
+                    self.assertFalse(secret.encode() in content, f"{secret} is in {path}")
+
+    def test_private_headers_stay(self):
+        for directory, _, names in os.walk(os.path.join(self.root, "include")):
+            for name in names:
+                self.assertNotIn("private", name)
+
+
+tap.main()

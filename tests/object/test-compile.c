@@ -1,0 +1,583 @@
+/* test-compile.c: are sources built, kept, found again, and refused in words that help?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "object-test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+typedef struct
+{
+  char *dir;
+  PtoWorker *worker;
+  guint n_progress;
+  guint n_cached;
+  guint last_total;
+} Fixture;
+
+static void
+count_progress (PtoWorker *worker, guint done, guint total, const char *name, gboolean cached,
+                gpointer data)
+{
+  Fixture *fixture = data;
+
+  fixture->n_progress++;
+  fixture->n_cached += cached ? 1 : 0;
+  fixture->last_total = total;
+  g_assert_cmpuint (done, ==, fixture->n_progress);
+  g_assert_cmpuint (strlen (name), >, 0);
+}
+
+static void
+set_up (Fixture *fixture, gconstpointer data)
+{
+  fixture->dir = object_test_make_dir ();
+  fixture->worker = pto_worker_new_chip (NULL, NULL);
+  g_signal_connect (fixture->worker, "progress", G_CALLBACK (count_progress), fixture);
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer data)
+{
+  g_object_add_weak_pointer (G_OBJECT (fixture->worker), (gpointer *) &fixture->worker);
+  g_object_unref (fixture->worker);
+  g_assert_null (fixture->worker);
+  object_test_remove_dir (fixture->dir);
+}
+
+/* A definition that no other run of the tests has had. */
+static char *
+unique (const char *text)
+{
+  return g_strdup_printf ("const unsigned long long unique_%08x%08x = 1;\n%s", g_random_int (),
+                          g_random_int (), text);
+}
+
+static PtoCallableHandle *
+register_kernel (Fixture *fixture, PtoCallable *kernel)
+{
+  g_autoptr (GError) error = NULL;
+  PtoCallableHandle *handle;
+
+  fixture->n_progress = fixture->n_cached = 0;
+  handle = pto_worker_register (fixture->worker, kernel, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (handle);
+  return handle;
+}
+
+static void
+expect_refused (Fixture *fixture, PtoCallable *callable, PtoError code, const char *const *parts)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *first = NULL;
+  const char *end;
+
+  fixture->n_progress = fixture->n_cached = 0;
+  g_assert_null (pto_worker_register (fixture->worker, callable, NULL, &error));
+  g_assert_error (error, PTO_ERROR, (int) code);
+  end = strchr (error->message, '\n');
+  first = end != NULL ? g_strndup (error->message, (gsize) (end - error->message))
+                      : g_strdup (error->message);
+  for (; *parts != NULL; parts++)
+    object_test_assert_contains (first, *parts);
+}
+
+static void
+test_cache_hit (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *text = unique (object_test_fill);
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", text);
+  g_autoptr (PtoWorker) other = pto_worker_new_chip (NULL, NULL);
+  g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
+  g_autoptr (PtoCallableHandle) second = NULL;
+
+  g_assert_cmpuint (fixture->n_progress, ==, 1);
+  g_assert_cmpuint (fixture->n_cached, ==, 0);
+  second = register_kernel (fixture, kernel);
+  g_assert_cmpuint (fixture->n_cached, ==, 1);
+  g_assert_true (first == second);
+}
+
+/* Where a source lies does not matter, nor what its file is called. */
+static void
+test_cache_by_content (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *text = unique (object_test_fill);
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "one.c", text);
+  g_autoptr (PtoCallable) again = object_test_kernel (fixture->dir, "two.c", text);
+  g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
+  g_autoptr (PtoCallableHandle) second = register_kernel (fixture, again);
+
+  g_assert_cmpuint (fixture->n_cached, ==, 1);
+  g_assert_false (pto_callable_handle_equal (first, second));
+  pto_callable_set_name (again, pto_callable_get_name (kernel));
+  g_clear_pointer (&second, pto_callable_handle_unref);
+  second = register_kernel (fixture, again);
+  g_assert_true (pto_callable_handle_equal (first, second));
+}
+
+static void
+test_included_header_edited (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *text
+      = unique ("#include \"local.h\"\nvoid kernel_entry (long *args) { *args = VALUE; }\n");
+  g_autofree char *header = object_test_write (fixture->dir, "local.h", "#define VALUE 1\n");
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "with-header.c", text);
+  g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
+  g_autoptr (PtoCallableHandle) second = NULL;
+  g_autoptr (PtoCallableHandle) third = NULL;
+
+  g_assert_cmpuint (fixture->n_cached, ==, 0);
+  g_free (object_test_write (fixture->dir, "local.h", "#define VALUE 2\n"));
+  second = register_kernel (fixture, kernel);
+  g_assert_cmpuint (fixture->n_cached, ==, 0);
+  g_assert_false (pto_callable_handle_equal (first, second));
+  g_free (object_test_write (fixture->dir, "local.h", "#define VALUE 1\n"));
+  third = register_kernel (fixture, kernel);
+  g_assert_cmpuint (fixture->n_cached, ==, 1);
+  g_assert_true (pto_callable_handle_equal (first, third));
+}
+
+static void
+test_damaged_cache (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = unique (object_test_fill);
+  g_autofree char *source = object_test_write (fixture->dir, "fill.c", text);
+  g_autofree char *object = pto_compile_shared_object (source, NULL, &error);
+  g_autofree char *again = NULL;
+
+  g_assert_no_error (error);
+  g_file_set_contents (object, "not an object", -1, &error);
+  g_assert_no_error (error);
+  again = pto_compile_shared_object (source, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (again, ==, object);
+  g_free (text);
+  text = NULL;
+  g_assert_true (g_file_get_contents (object, &text, NULL, NULL));
+  g_assert_true (g_str_has_prefix (text, "\177ELF"));
+}
+
+static void
+test_compiler_error (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) kernel = object_test_kernel (
+      fixture->dir, "bad.c", "void kernel_entry (long *args)\n{\n  args[0] = missing;\n}\n");
+
+  pto_callable_set_name (kernel, "add");
+  g_assert_null (pto_worker_register (fixture->worker, kernel, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+  g_assert_true (g_str_has_prefix (error->message, "kernel \"add\": "));
+  object_test_assert_contains (error->message, "bad.c:3:13: error: ");
+  object_test_assert_contains (error->message, "args[0] = missing;");
+}
+
+static void
+test_missing_include (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) kernel
+      = object_test_kernel (fixture->dir, "bad.c", "#include \"nowhere.h\"\n");
+
+  expect_refused (fixture, kernel, PTO_ERROR_COMPILE,
+                  (const char *const[]){ "kernel \"bad\"", "bad.c:1", "nowhere.h", NULL });
+}
+
+static void
+test_missing_export (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) c
+      = object_test_kernel (fixture->dir, "other.c", "void other_entry (long *args) { }\n");
+  g_autoptr (PtoCallable) hidden
+      = object_test_kernel (fixture->dir, "hidden.c",
+                            "static void kernel_entry (long *a) { }\nvoid *p = kernel_entry;\n");
+
+  expect_refused (fixture, c, PTO_ERROR_LOAD,
+                  (const char *const[]){ "other.c", "kernel_entry", NULL });
+  expect_refused (fixture, hidden, PTO_ERROR_LOAD,
+                  (const char *const[]){ "hidden.c", "kernel_entry", NULL });
+}
+
+static void
+test_undefined_symbol (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) kernel = object_test_kernel (
+      fixture->dir, "undefined.c",
+      "void nobody_has_it (void);\nvoid kernel_entry (long *args) { nobody_has_it (); }\n");
+
+  expect_refused (fixture, kernel, PTO_ERROR_LOAD,
+                  (const char *const[]){ "undefined.c", "nobody_has_it", NULL });
+}
+
+static PtoCallable *
+new_chip (Fixture *fixture, const char *name, const char *text, const char *function)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = object_test_write (fixture->dir, name, text);
+  PtoCallable *chip = pto_callable_new_chip (path, function, &error);
+
+  g_assert_no_error (error);
+  return chip;
+}
+
+static void
+test_orchestration_exports (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) nothing
+      = new_chip (fixture, "nothing.c", "#include \"pto_orchestration_api.h\"\n", NULL);
+  g_autoptr (PtoCallable) no_config
+      = new_chip (fixture, "noconfig.c",
+                  "#include \"pto_orchestration_api.h\"\n"
+                  "void aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int n) { }\n",
+                  NULL);
+  g_autoptr (PtoCallable) takes_less
+      = new_chip (fixture, "less.c", "int entry (void *rt) { return 0; }\n", "entry");
+  g_autoptr (PtoCallable) mangled
+      = new_chip (fixture, "mangled.cc",
+                  "#include \"pto_orchestration_api.h\"\n"
+                  "void aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int n) { }\n",
+                  NULL);
+
+  expect_refused (fixture, nothing, PTO_ERROR_LOAD,
+                  (const char *const[]){ "nothing.c", "aicpu_orchestration_entry", NULL });
+  expect_refused (fixture, no_config, PTO_ERROR_LOAD,
+                  (const char *const[]){ "noconfig.c", "aicpu_orchestration_config", NULL });
+  expect_refused (fixture, takes_less, PTO_ERROR_LOAD,
+                  (const char *const[]){ "less.c", "entry", NULL });
+  expect_refused (
+      fixture, mangled, PTO_ERROR_LOAD,
+      (const char *const[]){ "mangled.cc", "aicpu_orchestration_entry", "extern \"C\"", NULL });
+}
+
+static void
+test_files_refused (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *claims = object_test_write (fixture->dir, "claims.so", "no ELF file");
+  g_autofree char *text = object_test_write (fixture->dir, "notes.txt", "notes");
+  g_autofree char *nowhere = g_build_filename (fixture->dir, "nowhere.c", NULL);
+  g_autofree char *elf = g_build_filename (fixture->dir, "foreign.so", NULL);
+  guint8 header[64] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0xf3, 0 };
+  const struct
+  {
+    const char *path;
+    PtoError code;
+    const char *part;
+  } cases[] = { { claims, PTO_ERROR_LOAD, "no ELF file" },
+                { text, PTO_ERROR_NOT_SUPPORTED, ".cpp" },
+                { nowhere, PTO_ERROR_NOT_FOUND, "no such file" },
+                { fixture->dir, PTO_ERROR_INVALID_ARGS, "regular" },
+                { elf, PTO_ERROR_LOAD, "another machine" },
+                { "/proc/self/exe.so", PTO_ERROR_NOT_FOUND, "exe.so" } };
+
+  g_assert_true (g_file_set_contents (elf, (const char *) header, sizeof header, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_null (pto_callable_new_kernel (PTO_CORE_AIC, cases[i].path, NULL, &error));
+      g_assert_error (error, PTO_ERROR, (int) cases[i].code);
+      object_test_assert_contains (error->message, cases[i].path);
+      object_test_assert_contains (error->message, cases[i].part);
+      g_assert_null (strchr (error->message, '\n'));
+      g_clear_error (&error);
+      g_assert_null (pto_callable_new_chip (cases[i].path, NULL, &error));
+      g_assert_error (error, PTO_ERROR, (int) cases[i].code);
+    }
+}
+
+/* An object that is given built, then replaced under the same name. */
+static void
+test_shared_object (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (fixture->dir, "kernel.so", NULL);
+  PtoCallableHandle *handles[2] = { NULL, NULL };
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *text = unique (object_test_fill);
+      g_autofree char *source = object_test_write (fixture->dir, "fill.c", text);
+      g_autofree char *object = pto_compile_shared_object (source, NULL, &error);
+      g_autoptr (PtoCallable) kernel = NULL;
+      g_autofree char *contents = NULL;
+      gsize size;
+
+      g_assert_no_error (error);
+      g_assert_true (g_file_get_contents (object, &contents, &size, NULL));
+      g_assert_true (g_file_set_contents (path, contents, (gssize) size, NULL));
+      kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+      g_assert_no_error (error);
+      handles[i] = register_kernel (fixture, kernel);
+    }
+  g_assert_false (pto_callable_handle_equal (handles[0], handles[1]));
+  pto_callable_handle_unref (handles[0]);
+  pto_callable_handle_unref (handles[1]);
+}
+
+static void
+test_several_at_once (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *orchestration = unique (object_test_orchestration);
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", orchestration, NULL);
+  g_autoptr (PtoCallableHandle) handle = NULL;
+
+  for (guint i = 0; i < 6; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("kernel%u.c", i);
+      g_autofree char *text = unique (object_test_fill);
+      g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, name, text);
+
+      g_assert_true (pto_callable_add_kernel (chip, i * 10, NULL, kernel, &error));
+    }
+  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 51);
+  handle = register_kernel (fixture, chip);
+  g_assert_cmpuint (fixture->n_progress, ==, 7);
+  g_assert_cmpuint (fixture->last_total, ==, 7);
+  g_assert_cmpint (pto_callable_handle_get_kind (handle), ==, PTO_CALLABLE_CHIP);
+  g_assert_cmpuint (strlen (pto_callable_handle_get_digest (handle)), ==, 64);
+  g_assert_true (pto_callable_handle_get_callable (handle) == chip);
+}
+
+/* One bad kernel among good ones: nothing is registered. */
+static void
+test_all_or_nothing (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoCallable) good = object_test_kernel (fixture->dir, "good.c", object_test_fill);
+  g_autoptr (PtoCallable) bad = object_test_kernel (fixture->dir, "bad.c", "no C at all");
+
+  g_assert_true (pto_callable_add_kernel (chip, 0, "GOOD", good, &error));
+  g_assert_true (pto_callable_add_kernel (chip, 1, "BAD", bad, &error));
+  expect_refused (fixture, chip, PTO_ERROR_COMPILE,
+                  (const char *const[]){ "kernel \"BAD\"", "bad.c:1", NULL });
+}
+
+static void
+test_cancelled (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+
+  g_cancellable_cancel (cancellable);
+  g_assert_null (pto_worker_register (fixture->worker, kernel, cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+}
+
+/* A name with blanks, quotes and a percent sign. */
+static void
+test_odd_path (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) kernel
+      = object_test_kernel (fixture->dir, "a b\"c%s.c", object_test_fill);
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "o p'q%s.c", object_test_orchestration, NULL);
+  g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
+  g_autoptr (PtoCallableHandle) second = register_kernel (fixture, chip);
+
+  g_assert_nonnull (first);
+  g_assert_nonnull (second);
+}
+
+static void
+test_api_dir (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *saved = g_strdup (g_getenv ("PTO_API_DIR"));
+  g_autofree char *dir = pto_dup_api_dir (&error);
+  g_autofree char *header = NULL;
+
+  g_assert_no_error (error);
+  header = g_build_filename (dir, "pto_orchestration_api.h", NULL);
+  g_assert_true (g_file_test (header, G_FILE_TEST_IS_REGULAR));
+  g_setenv ("PTO_API_DIR", "/nowhere", TRUE);
+  g_assert_null (pto_dup_api_dir (&error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  object_test_assert_contains (error->message, "/nowhere/tensor.h");
+  object_test_assert_contains (error->message, "PTO_API_DIR");
+  g_setenv ("PTO_API_DIR", saved, TRUE);
+}
+
+static void
+test_compiler_variable (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *dir = object_test_make_dir ();
+  g_autofree char *source = object_test_write (dir, "fill.c", object_test_fill);
+  g_autofree char *saved = g_strdup (g_getenv ("CC"));
+  g_autofree char *usual = NULL;
+
+  g_setenv ("CC", "no-such-compiler -m64", TRUE);
+  g_assert_null (pto_compile_shared_object (source, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+  object_test_assert_contains (error->message, "no-such-compiler");
+  g_clear_error (&error);
+  g_assert_null (pto_dup_compiler ("x.c", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+  g_clear_error (&error);
+  if (saved != NULL)
+    g_setenv ("CC", saved, TRUE);
+  else
+    g_unsetenv ("CC");
+  usual = pto_dup_compiler ("x.c", &error);
+  g_assert_no_error (error);
+  g_assert_true (g_path_is_absolute (usual));
+  object_test_remove_dir (g_steal_pointer (&dir));
+}
+
+static void
+test_callable_getters (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = object_test_write (fixture->dir, "fill.c", object_test_fill);
+  g_autoptr (PtoCallable) kernel
+      = pto_callable_new_kernel (PTO_CORE_AIC, path, "my_kernel", &error);
+  g_autoptr (PtoCallable) chip
+      = new_chip (fixture, "orch.c", object_test_orchestration, "my_entry");
+
+  g_assert_no_error (error);
+  g_assert_cmpint (pto_callable_get_kind (kernel), ==, PTO_CALLABLE_KERNEL);
+  g_assert_cmpint (pto_callable_get_core_type (kernel), ==, PTO_CORE_AIC);
+  g_assert_cmpstr (pto_callable_get_path (kernel), ==, path);
+  g_assert_cmpstr (pto_callable_get_symbol (kernel), ==, "my_kernel");
+  g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "my_entry");
+  g_assert_cmpstr (pto_callable_get_name (kernel), ==, "fill");
+  pto_callable_set_name (kernel, "FILL");
+  g_assert_cmpstr (pto_callable_get_name (kernel), ==, "FILL");
+  g_assert_cmpuint (pto_callable_get_n_kernels (kernel), ==, 0);
+  g_assert_null (pto_callable_get_cost (chip));
+
+  g_assert_true (pto_callable_add_kernel (chip, 3, NULL, kernel, &error));
+  g_assert_true (pto_callable_add_kernel (chip, 1, "one", kernel, &error));
+  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 4);
+  g_assert_true (pto_callable_get_kernel (chip, 3) == kernel);
+  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 3), ==, "FILL");
+  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 1), ==, "one");
+  g_assert_null (pto_callable_get_kernel (chip, 2));
+  g_assert_null (pto_callable_get_kernel_name (chip, 2));
+
+  g_assert_false (pto_callable_add_kernel (chip, 1, "two", kernel, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "\"one\"");
+  g_clear_error (&error);
+  g_assert_false (pto_callable_add_kernel (chip, 4096, "far", kernel, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_false (pto_callable_add_kernel (chip, 5, "chip", chip, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_false (pto_callable_add_kernel (kernel, 5, "kernel", kernel, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_null (pto_callable_new_kernel (PTO_CORE_AIV, path, "x; system (\"\")", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+}
+
+static void
+test_cost (Fixture *fixture, gconstpointer data)
+{
+  static const char *const good[]
+      = { "constant:5", "linear:600:0.05", "linear:0:0",
+          "measure",    "table:0:10",      "table:0:10,4096:20.5,65536:1e3" };
+  static const char *const bad[] = { "",
+                                     "linear",
+                                     "linear:",
+                                     "linear:1",
+                                     "linear:1:",
+                                     "linear:-1:0",
+                                     "linear:1:2:3",
+                                     "linear:inf:0",
+                                     "constant:nan",
+                                     "constant:1 ",
+                                     "measured",
+                                     "table:",
+                                     "table:5",
+                                     "table:5:1,5:2",
+                                     "table:5:1,4:2",
+                                     "table:5:1,",
+                                     "table:-1:1",
+                                     "cube:3" };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+
+  g_assert_cmpstr (pto_callable_get_cost (kernel), ==, "linear:1000:0.05");
+  for (guint i = 0; i < G_N_ELEMENTS (good); i++)
+    {
+      g_assert_true (pto_callable_set_cost (kernel, good[i], &error));
+      g_assert_no_error (error);
+      g_assert_cmpstr (pto_callable_get_cost (kernel), ==, good[i]);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_assert_false (pto_callable_set_cost (kernel, bad[i], &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, "kernel \"fill\"");
+      g_clear_error (&error);
+    }
+  g_assert_cmpstr (pto_callable_get_cost (kernel), ==, good[G_N_ELEMENTS (good) - 1]);
+}
+
+static void
+test_cost_changes_digest (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
+  g_autoptr (PtoCallableHandle) second = NULL;
+
+  g_assert_true (pto_callable_set_cost (kernel, "constant:77", NULL));
+  second = register_kernel (fixture, kernel);
+  g_assert_cmpstr (pto_callable_handle_get_digest (first), !=,
+                   pto_callable_handle_get_digest (second));
+}
+
+static void
+test_signature (Fixture *fixture, gconstpointer data)
+{
+  const PtoDirection directions[] = { PTO_DIRECTION_OUTPUT, PTO_DIRECTION_SCALAR };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  const PtoDirection *given;
+  gsize n = 9;
+
+  g_assert_null (pto_callable_get_signature (kernel, &n));
+  g_assert_cmpuint (n, ==, 0);
+  g_assert_true (pto_callable_set_signature (kernel, directions, 2, &error));
+  given = pto_callable_get_signature (kernel, &n);
+  g_assert_cmpmem (given, n * sizeof *given, directions, sizeof directions);
+  g_assert_false (pto_callable_set_signature (kernel, (const PtoDirection[]){ 17 }, 1, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+}
+
+#define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  ADD ("/pto/compile/cache-hit", test_cache_hit);
+  ADD ("/pto/compile/cache-by-content", test_cache_by_content);
+  ADD ("/pto/compile/included-header-edited", test_included_header_edited);
+  ADD ("/pto/compile/damaged-cache", test_damaged_cache);
+  ADD ("/pto/compile/compiler-error", test_compiler_error);
+  ADD ("/pto/compile/missing-include", test_missing_include);
+  ADD ("/pto/compile/missing-export", test_missing_export);
+  ADD ("/pto/compile/undefined-symbol", test_undefined_symbol);
+  ADD ("/pto/compile/orchestration-exports", test_orchestration_exports);
+  ADD ("/pto/compile/files-refused", test_files_refused);
+  ADD ("/pto/compile/shared-object", test_shared_object);
+  ADD ("/pto/compile/several-at-once", test_several_at_once);
+  ADD ("/pto/compile/all-or-nothing", test_all_or_nothing);
+  ADD ("/pto/compile/cancelled", test_cancelled);
+  ADD ("/pto/compile/odd-path", test_odd_path);
+  g_test_add_func ("/pto/compile/api-dir", test_api_dir);
+  g_test_add_func ("/pto/compile/compiler-variable", test_compiler_variable);
+  ADD ("/pto/callable/getters", test_callable_getters);
+  ADD ("/pto/callable/cost", test_cost);
+  ADD ("/pto/callable/cost-changes-digest", test_cost_changes_digest);
+  ADD ("/pto/callable/signature", test_signature);
+  return g_test_run ();
+}

@@ -1,0 +1,1087 @@
+/* test-worker.c: does a worker run what it is given, and refuse what it can not run?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "object-test.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+typedef struct
+{
+  char *dir;
+  PtoWorker *worker;
+  PtoCallable *add;
+  PtoCallable *add_scalar;
+  PtoCallable *fill;
+  PtoBuffer *a;
+  PtoBuffer *b;
+  PtoBuffer *f;
+} Fixture;
+
+static void
+set_up (Fixture *fixture, gconstpointer data)
+{
+  fixture->dir = object_test_make_dir ();
+  fixture->worker = object_test_worker ();
+  fixture->add = object_test_kernel (fixture->dir, "add.c", object_test_add);
+  fixture->add_scalar = object_test_kernel (fixture->dir, "add_scalar.c", object_test_add_scalar);
+  fixture->fill = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  fixture->a = pto_buffer_new (1000 * sizeof (float), NULL);
+  fixture->b = pto_buffer_new (1000 * sizeof (float), NULL);
+  fixture->f = pto_buffer_new (1000 * sizeof (float), NULL);
+  for (guint i = 0; i < 1000; i++)
+    {
+      object_test_floats (fixture->a)[i] = (float) i;
+      object_test_floats (fixture->b)[i] = (float) (2 * i);
+    }
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer data)
+{
+  if (fixture->worker != NULL)
+    {
+      g_object_add_weak_pointer (G_OBJECT (fixture->worker), (gpointer *) &fixture->worker);
+      g_object_unref (fixture->worker);
+      g_assert_null (fixture->worker);
+    }
+  g_object_unref (fixture->add);
+  g_object_unref (fixture->add_scalar);
+  g_object_unref (fixture->fill);
+  pto_buffer_unref (fixture->a);
+  pto_buffer_unref (fixture->b);
+  pto_buffer_unref (fixture->f);
+  object_test_remove_dir (fixture->dir);
+}
+
+/* f = (a + b) + 1, with a tensor in between that the runtime allocates. */
+static gboolean
+graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+       GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) a = object_test_vector (fixture->a);
+  g_autoptr (PtoTensor) b = object_test_vector (fixture->b);
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  g_autoptr (PtoTensor) c = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 1000 });
+  float one = 1;
+  guint32 bits;
+
+  memcpy (&bits, &one, sizeof bits);
+  g_assert_true (pto_orchestrator_is_valid (orchestrator));
+  g_assert_true (pto_orchestrator_get_worker (orchestrator) == fixture->worker);
+  return pto_orchestrator_begin_scope (orchestrator, error)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (a), PTO_IN (b),
+                                          PTO_OUT (c), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add_scalar, error, PTO_IN (c),
+                                          PTO_OUT_EXISTING (f), PTO_SCALAR (bits), NULL)
+         && pto_orchestrator_end_scope (orchestrator, error);
+}
+
+static void
+check_graph (Fixture *fixture)
+{
+  for (guint i = 0; i < 1000; i++)
+    g_assert_cmpfloat (object_test_floats (fixture->f)[i], ==, (float) (3 * i + 1));
+  memset (object_test_floats (fixture->f), 0, 1000 * sizeof (float));
+}
+
+static void
+test_function (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoRunStatistics) statistics = NULL;
+  guint64 ring_tasks = 0;
+
+  g_assert_null (pto_worker_get_statistics (fixture->worker));
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+
+  statistics = pto_worker_get_statistics (fixture->worker);
+  g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2);
+  g_assert_cmpuint (pto_run_statistics_get_completed (statistics), ==, 2);
+  g_assert_cmpuint (pto_run_statistics_get_failed (statistics), ==, 0);
+  g_assert_cmpuint (pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC), ==, 24);
+  g_assert_cmpuint (pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), ==, 48);
+  g_assert_cmpfloat (pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV), <=, 1);
+  for (guint ring = 0; ring < PTO_N_RINGS; ring++)
+    ring_tasks += pto_run_statistics_get_ring_tasks (statistics, ring);
+  g_assert_cmpuint (ring_tasks, <=, 2);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+}
+
+static void
+test_submit_args (PtoOrchestrator *orchestrator, Fixture *fixture, PtoTaskArgs *args)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  g_autoptr (PtoTensor) half
+      = pto_tensor_view (f, 1, (const guint64[]){ 500 }, (const guint64[]){ 500 }, &error);
+
+  g_assert_no_error (error);
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, f, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, 3);
+  g_assert_true (pto_orchestrator_submit (orchestrator, fixture->fill, args, &error));
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, half, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, 4);
+  g_assert_true (pto_orchestrator_submit (orchestrator, fixture->fill, args, &error));
+  g_assert_no_error (error);
+}
+
+static gboolean
+graph_with_args (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                 gpointer data, GError **error)
+{
+  g_autoptr (PtoTaskArgs) own = pto_task_args_new ();
+
+  g_assert_cmpuint (pto_task_args_get_scalar (args, 0), ==, 99);
+  g_assert_cmpint (pto_call_config_get_block_dim (config), ==, 2);
+  test_submit_args (orchestrator, data, own);
+  return TRUE;
+}
+
+static void
+test_builder (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+
+  pto_task_args_add_scalar (args, 99);
+  pto_call_config_set_block_dim (config, 2);
+  pto_worker_run (fixture->worker, graph_with_args, fixture, args, config, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[499], ==, 3);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[500], ==, 4);
+}
+
+/* The same handle on memory that the runtime allocates, in many runs. */
+static gboolean
+chain (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+       GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  g_autoptr (PtoTensor) a = object_test_vector (fixture->a);
+  PtoTensor *temporary = pto_task_args_get_tensor (args, 0);
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (a), PTO_IN (a),
+                                       PTO_OUT (temporary), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (temporary),
+                                          PTO_IN (a), PTO_OUT_EXISTING (f), NULL);
+}
+
+static void
+test_tensor_in_many_runs (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) temporary
+      = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 1000 });
+
+  pto_task_args_add_tensor (args, temporary, PTO_DIRECTION_NO_DEP);
+  for (guint run = 0; run < 3; run++)
+    {
+      pto_worker_run (fixture->worker, chain, fixture, args, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (object_test_floats (fixture->f)[7], ==, 21);
+      object_test_floats (fixture->f)[7] = 0;
+    }
+}
+
+static gboolean
+tensor_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  g_autoptr (GError) local = NULL;
+  g_autoptr (PtoTensor) bad = NULL;
+  g_autoptr (PtoTensor) c = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                     (const guint64[]){ 1000 }, error);
+
+  if (c == NULL)
+    return FALSE;
+  bad = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 },
+                                 &local);
+  g_assert_null (bad);
+  g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT (c),
+                                       PTO_SCALAR (0x40000000), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (c), PTO_IN (c),
+                                          PTO_OUT_EXISTING (f), NULL);
+}
+
+static void
+test_orchestrator_tensor (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_worker_run (fixture->worker, tensor_graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 4);
+}
+
+/* --- orchestrations in shared objects --- */
+
+static PtoCallable *
+new_chip (Fixture *fixture, const char *name, const char *text, const char *function)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = object_test_write (fixture->dir, name, text);
+  PtoCallable *chip = pto_callable_new_chip (path, function, &error);
+
+  g_assert_no_error (error);
+  g_assert_true (pto_callable_add_kernel (chip, 0, NULL, fixture->fill, &error));
+  return chip;
+}
+
+static PtoTaskArgs *
+chip_args (Fixture *fixture)
+{
+  PtoTaskArgs *args = pto_task_args_new ();
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+
+  pto_task_args_add_tensor (args, f, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar (args, 1000);
+  return args;
+}
+
+static gboolean
+run_chip (Fixture *fixture, PtoCallable *chip, PtoTaskArgs *args, GError **error)
+{
+  g_autoptr (GError) local = NULL;
+  g_autoptr (PtoCallableHandle) handle = pto_worker_register (fixture->worker, chip, NULL, &local);
+  gboolean ok;
+
+  g_assert_no_error (local);
+  ok = pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, error);
+  g_assert_true (pto_worker_unregister (fixture->worker, handle, &local));
+  g_assert_no_error (local);
+  return ok;
+}
+
+static void
+test_callable (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  run_chip (fixture, chip, args, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 7);
+}
+
+static char *
+replace (const char *text, const char *from, const char *to)
+{
+  g_autoptr (GString) string = g_string_new (text);
+
+  g_assert_cmpuint (g_string_replace (string, from, to, 0), >, 0);
+  return g_string_free (g_steal_pointer (&string), FALSE);
+}
+
+static void
+test_void_entry (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = replace (object_test_orchestration, "int aicpu_orchestration_entry",
+                                   "void aicpu_orchestration_entry");
+  g_autofree char *nothing = replace (text, "return 0;", "return;");
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", nothing, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  run_chip (fixture, chip, args, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[0], ==, 7);
+}
+
+static void
+test_other_entry (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text
+      = replace (object_test_orchestration, "aicpu_orchestration_entry", "build_my_graph");
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, "build_my_graph");
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  run_chip (fixture, chip, args, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[0], ==, 7);
+}
+
+static void
+test_entry_fails (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = replace (object_test_orchestration, "return 0;", "return -5;");
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  g_assert_false (run_chip (fixture, chip, args, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT);
+  object_test_assert_contains (error->message, "-5");
+  object_test_assert_contains (error->message, "\"orch\"");
+  g_clear_error (&error);
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+}
+
+static void
+test_argument_count (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  pto_task_args_add_scalar (args, 1);
+  g_assert_false (run_chip (fixture, chip, args, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "expects 2");
+  object_test_assert_contains (error->message, "3 are given");
+  g_clear_error (&error);
+  g_assert_false (run_chip (fixture, chip, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "0 are given");
+}
+
+static void
+test_argument_without_memory (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 8 });
+
+  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_OUTPUT);
+  pto_task_args_add_scalar (args, 8);
+  g_assert_false (run_chip (fixture, chip, args, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "argument 0");
+}
+
+static void
+test_unknown_function_id (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = replace (object_test_orchestration, "task (rt, 0,", "task (rt, 31,");
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  g_assert_false (run_chip (fixture, chip, args, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "31");
+}
+
+static void
+test_log (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = replace (object_test_orchestration, "float value = 7;",
+                                   "float value = 7; LOG_WARN (rt, \"%d beans\", 12);");
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "beans.c", text, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+
+  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING, "beans: *12 beans*");
+  run_chip (fixture, chip, args, &error);
+  g_test_assert_expected_messages ();
+  g_assert_no_error (error);
+}
+
+static void
+test_registrations_counted (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) other = object_test_worker ();
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+  g_autoptr (PtoCallableHandle) first = pto_worker_register (fixture->worker, chip, NULL, &error);
+  g_autoptr (PtoCallableHandle) second = pto_worker_register (fixture->worker, chip, NULL, &error);
+  g_autoptr (PtoCallableHandle) kernel
+      = pto_worker_register (fixture->worker, fixture->fill, NULL, &error);
+
+  g_assert_no_error (error);
+  g_assert_true (pto_callable_handle_equal (first, second));
+  g_assert_true (pto_worker_unregister (fixture->worker, first, &error));
+  g_assert_true (pto_worker_run_callable (fixture->worker, second, args, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_unregister (fixture->worker, second, &error));
+
+  g_assert_false (pto_worker_run_callable (fixture->worker, second, args, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_unregister (fixture->worker, second, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+
+  g_assert_false (pto_worker_run_callable (other, kernel, args, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "kernel");
+  g_clear_error (&error);
+  g_assert_false (pto_worker_unregister (other, kernel, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  object_test_assert_contains (error->message, "another worker");
+}
+
+/* A kernel that is given back is built again by the next submit. */
+static void
+test_unregistered_kernel (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallableHandle) handle
+      = pto_worker_register (fixture->worker, fixture->add, NULL, &error);
+
+  g_assert_no_error (error);
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+  g_assert_true (pto_worker_unregister (fixture->worker, handle, &error));
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+}
+
+/* --- errors --- */
+
+static gboolean
+fail_with_own_error (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                     gpointer data, GError **error)
+{
+  if (!graph (orchestrator, args, config, data, error))
+    return FALSE;
+  g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_PIPE, "my own words");
+  return FALSE;
+}
+
+static gboolean
+fail_silently (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+               gpointer data, GError **error)
+{
+  return FALSE;
+}
+
+static gboolean
+leave_scope_open (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                  gpointer data, GError **error)
+{
+  return pto_orchestrator_begin_scope (orchestrator, error)
+         && pto_orchestrator_begin_scope (orchestrator, error);
+}
+
+static gboolean
+end_scope_only (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                gpointer data, GError **error)
+{
+  return pto_orchestrator_end_scope (orchestrator, error);
+}
+
+static gboolean
+submit_bad_shape (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                  gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) bad = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 });
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT (bad),
+                                       PTO_SCALAR (0), NULL);
+}
+
+static gboolean
+submit_orchestration (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                      gpointer data, GError **error)
+{
+  g_autoptr (PtoCallable) chip = new_chip (data, "orch.c", object_test_orchestration, NULL);
+
+  return pto_orchestrator_submit (orchestrator, chip, NULL, error);
+}
+
+static gboolean
+submit_bad_kernel (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                   gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoCallable) bad = object_test_kernel (fixture->dir, "bad.c", "no C at all");
+
+  return pto_orchestrator_submit (orchestrator, bad, NULL, error);
+}
+
+static gboolean
+read_before_write (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                   gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) empty = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 1000 });
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (empty),
+                                       PTO_IN (empty), PTO_OUT (f), NULL);
+}
+
+static void
+test_function_fails (Fixture *fixture, gconstpointer data)
+{
+  const struct
+  {
+    PtoOrchestrationFunc func;
+    GQuark domain;
+    int code;
+    const char *part;
+  } cases[] = {
+    { fail_with_own_error, G_FILE_ERROR, G_FILE_ERROR_PIPE, "my own words" },
+    { fail_silently, PTO_ERROR, PTO_ERROR_EXPLICIT, "did not say why" },
+    { leave_scope_open, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW, "2 scopes open" },
+    { end_scope_only, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW, "no scope is open" },
+    { submit_bad_shape, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "kernel \"fill\": argument 0" },
+    { submit_orchestration, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"orch\" is an orchestration" },
+    { submit_bad_kernel, PTO_ERROR, PTO_ERROR_COMPILE, "kernel \"bad\"" },
+    { read_before_write, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_false (
+          pto_worker_run (fixture->worker, cases[i].func, fixture, NULL, NULL, NULL, &error));
+      g_assert_error (error, cases[i].domain, cases[i].code);
+      object_test_assert_contains (error->message, cases[i].part);
+      g_clear_error (&error);
+      /* The next run works. */
+      pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      check_graph (fixture);
+    }
+}
+
+static void
+test_signature (Fixture *fixture, gconstpointer data)
+{
+  const PtoDirection right[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INPUT, PTO_DIRECTION_OUTPUT };
+  const PtoDirection wrong[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INOUT, PTO_DIRECTION_OUTPUT };
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (pto_callable_set_signature (fixture->add, right, 3, &error));
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+  g_assert_true (pto_callable_set_signature (fixture->add, wrong, 3, &error));
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "argument 1 is an inout, but an input is given");
+  g_clear_error (&error);
+  g_assert_true (pto_callable_set_signature (fixture->add, right, 2, &error));
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "takes 2 arguments, but 3 are given");
+}
+
+static void
+test_diagnostics_refused (Fixture *fixture, gconstpointer data)
+{
+  const struct
+  {
+    void (*set) (PtoCallConfig *config, int value);
+    int value;
+    PtoError code;
+    const char *name;
+  } cases[] = {
+    { pto_call_config_set_enable_dump_tensor, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dump_tensor" },
+    { pto_call_config_set_enable_pmu, 2, PTO_ERROR_NOT_SUPPORTED, "enable_pmu" },
+    { pto_call_config_set_enable_dep_gen, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dep_gen" },
+    { pto_call_config_set_enable_scope_stats, 1, PTO_ERROR_NOT_SUPPORTED, "enable_scope_stats" },
+    { pto_call_config_set_enable_l2_swimlane, 5, PTO_ERROR_INVALID_ARGS, "enable_l2_swimlane" },
+    { pto_call_config_set_block_dim, -1, PTO_ERROR_INVALID_ARGS, "block_dim" },
+    { pto_call_config_set_block_dim, 25, PTO_ERROR_INVALID_ARGS, "24 clusters" },
+    { pto_call_config_set_aicpu_thread_num, -2, PTO_ERROR_INVALID_ARGS, "aicpu_thread_num" },
+    { pto_call_config_set_aicpu_thread_num, 5, PTO_ERROR_INVALID_ARGS, "4 control threads" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+
+      cases[i].set (config, cases[i].value);
+      g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error));
+      g_assert_error (error, PTO_ERROR, (int) cases[i].code);
+      object_test_assert_contains (error->message, cases[i].name);
+    }
+}
+
+/* --- the orchestrator's life --- */
+
+typedef struct
+{
+  Fixture *fixture;
+  PtoOrchestrator *kept;
+  GError *from_thread;
+  GError *from_run;
+} Kept;
+
+static gpointer
+use_elsewhere (gpointer data)
+{
+  Kept *kept = data;
+
+  g_assert_false (pto_orchestrator_begin_scope (kept->kept, &kept->from_thread));
+  return NULL;
+}
+
+static gboolean
+keep (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+      GError **error)
+{
+  Kept *kept = data;
+
+  kept->kept = g_object_ref (orchestrator);
+  g_thread_join (g_thread_new ("elsewhere", use_elsewhere, kept));
+  g_assert_false (pto_worker_run (kept->fixture->worker, graph, kept->fixture, NULL, NULL, NULL,
+                                  &kept->from_run));
+  return TRUE;
+}
+
+static void
+test_orchestrator_kept (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  Kept kept = { .fixture = fixture };
+
+  pto_worker_run (fixture->worker, keep, &kept, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_error (kept.from_thread, PTO_ERROR, PTO_ERROR_WRONG_THREAD);
+  g_assert_error (kept.from_run, PTO_ERROR, PTO_ERROR_BUSY);
+  g_assert_false (pto_orchestrator_is_valid (kept.kept));
+  g_assert_null (pto_orchestrator_get_worker (kept.kept));
+
+  g_assert_false (pto_orchestrator_begin_scope (kept.kept, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_false (pto_orchestrator_end_scope (kept.kept, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_false (pto_orchestrator_submit (kept.kept, fixture->fill, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_null (
+      pto_orchestrator_tensor (kept.kept, PTO_DTYPE_BOOL, 1, (const guint64[]){ 1 }, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_error_free (kept.from_thread);
+  g_error_free (kept.from_run);
+  g_object_unref (kept.kept);
+}
+
+static gboolean
+use_memory (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+            GError **error)
+{
+  PtoWorker *worker = pto_orchestrator_get_worker (orchestrator);
+  guint64 address = pto_worker_malloc (worker, 64, error);
+
+  return address != 0 && pto_worker_free (worker, address, error);
+}
+
+static gboolean
+close_inside (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  pto_worker_close (pto_orchestrator_get_worker (orchestrator));
+  return TRUE;
+}
+
+static void
+test_close_inside (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_worker_run (fixture->worker, use_memory, NULL, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_false (pto_worker_run (fixture->worker, close_inside, NULL, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_CLOSED);
+}
+
+static gboolean
+cancel_inside (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+               gpointer data, GError **error)
+{
+  g_cancellable_cancel (data);
+  return TRUE;
+}
+
+static void
+test_cancelled (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+
+  g_assert_false (pto_worker_run (fixture->worker, cancel_inside, cancellable, NULL, NULL,
+                                  cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_false (
+      pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_init (fixture->worker, cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+}
+
+static void
+test_closed (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallableHandle) handle
+      = pto_worker_register (fixture->worker, fixture->fill, NULL, NULL);
+
+  pto_worker_close (fixture->worker);
+  pto_worker_close (fixture->worker);
+  g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_CLOSED);
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_init (fixture->worker, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_null (pto_worker_register (fixture->worker, fixture->fill, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_unregister (fixture->worker, handle, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+  g_assert_cmpuint (pto_worker_malloc (fixture->worker, 64, &error), ==, 0);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_set_parameter (fixture->worker, "seed", "1", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+}
+
+/* --- construction and parameters --- */
+
+static void
+count_notify (GObject *object, GParamSpec *pspec, gpointer data)
+{
+  ++*(guint *) data;
+}
+
+static void
+test_life (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) worker = g_object_new (PTO_TYPE_WORKER, "device-id", 3, NULL);
+  g_autofree char *platform = NULL;
+  guint level;
+  guint device;
+  guint changes = 0;
+  PtoWorkerState state;
+
+  g_signal_connect (worker, "notify::state", G_CALLBACK (count_notify), &changes);
+  g_object_get (worker, "level", &level, "platform", &platform, "device-id", &device, "state",
+                &state, NULL);
+  g_assert_cmpuint (level, ==, 2);
+  g_assert_cmpstr (platform, ==, "a2a3sim");
+  g_assert_cmpuint (device, ==, 3);
+  g_assert_cmpint (state, ==, PTO_WORKER_STATE_NEW);
+  g_assert_cmpuint (pto_worker_get_level (worker), ==, 2);
+  g_assert_cmpstr (pto_worker_get_platform (worker), ==, "a2a3sim");
+  g_assert_cmpuint (pto_worker_get_device_id (worker), ==, 3);
+
+  g_assert_false (pto_worker_run (worker, fail_silently, NULL, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_INITIALIZED);
+  g_clear_error (&error);
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_cmpint (pto_worker_get_state (worker), ==, PTO_WORKER_STATE_READY);
+  g_assert_cmpuint (changes, ==, 1);
+  pto_worker_close (worker);
+  g_assert_cmpuint (changes, ==, 2);
+}
+
+static void
+test_construction_refused (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) worker = NULL;
+
+  g_assert_null (pto_worker_new (3, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+  object_test_assert_contains (error->message, "level 3");
+  object_test_assert_contains (error->message, "2 (one chip)");
+  g_clear_error (&error);
+  g_assert_null (pto_worker_new_chip ("a9sim", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+  worker = g_object_new (PTO_TYPE_WORKER, "platform", "a9sim", "level", 2, NULL);
+  g_assert_false (pto_worker_init (worker, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+}
+
+static void
+test_parameters (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) worker = pto_worker_new (2, "a2a3sim", &error);
+  g_auto (GStrv) names = pto_worker_list_parameters ();
+  g_autofree char *value = NULL;
+
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_strv_length (names), >=, 10);
+  for (guint i = 0; names[i] != NULL; i++)
+    {
+      g_autofree char *each = pto_worker_get_parameter (worker, names[i], &error);
+
+      g_assert_no_error (error);
+      g_assert_nonnull (each);
+      g_assert_nonnull (pto_worker_describe_parameter (names[i]));
+    }
+  g_assert_true (pto_worker_set_parameter (worker, "task-window", "16", &error));
+  value = pto_worker_get_parameter (worker, "task-window", &error);
+  g_assert_cmpstr (value, ==, "16");
+  g_assert_cmpstr (pto_worker_get_parameter_variable ("task-window"), ==, "PTO2_RING_TASK_WINDOW");
+  g_assert_null (pto_worker_describe_parameter ("nothing"));
+  g_assert_null (pto_worker_get_parameter_variable ("nothing"));
+  g_assert_true (pto_worker_set_parameter (worker, "backend", "det", &error));
+  g_assert_cmpint (pto_worker_get_backend (worker), ==, PTO_BACKEND_DET);
+
+  g_assert_false (pto_worker_set_parameter (worker, "task-window", "17", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "task-window");
+  g_clear_error (&error);
+  g_assert_false (pto_worker_set_parameter (worker, "nothing", "1", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_null (pto_worker_get_parameter (worker, "nothing", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  object_test_assert_contains (error->message, "task-window");
+  g_clear_error (&error);
+
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_false (pto_worker_set_parameter (worker, "task-window", "32", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
+}
+
+static void
+test_environment (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) worker = NULL;
+  g_autoptr (PtoWorker) unready = NULL;
+  g_autofree char *value = NULL;
+
+  g_setenv ("PTO2_RING_TASK_WINDOW", "64", TRUE);
+  worker = pto_worker_new_chip (NULL, &error);
+  g_assert_no_error (error);
+  value = pto_worker_get_parameter (worker, "task-window", &error);
+  g_assert_cmpstr (value, ==, "64");
+  g_setenv ("PTO2_RING_TASK_WINDOW", "sixty", TRUE);
+  g_assert_null (pto_worker_new_chip (NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  unready = g_object_new (PTO_TYPE_WORKER, NULL);
+  g_assert_false (pto_worker_init (unready, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_unsetenv ("PTO2_RING_TASK_WINDOW");
+}
+
+/* --- device memory --- */
+
+static void
+test_memory (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) sent = g_bytes_new_static ("0123456789", 10);
+  g_autoptr (GBytes) received = NULL;
+  char text[11] = "";
+  guint64 address = pto_worker_malloc (fixture->worker, 10, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpuint (address % 64, ==, 0);
+  g_assert_true (pto_worker_copy_to (fixture->worker, address, sent, &error));
+  received = pto_worker_copy_from (fixture->worker, address, 10, &error);
+  g_assert_no_error (error);
+  g_assert_true (g_bytes_equal (received, sent));
+  g_assert_true (pto_worker_copy_to_address (fixture->worker, address + 3,
+                                             (guint64) (guintptr) "abc", 3, &error));
+  g_assert_true (pto_worker_copy_from_address (fixture->worker, (guint64) (guintptr) text, address,
+                                               10, &error));
+  g_assert_no_error (error);
+  g_assert_cmpstr (text, ==, "012abc6789");
+
+  g_assert_null (pto_worker_copy_from (fixture->worker, address + 1, 4096, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_free (fixture->worker, address + 1, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_true (pto_worker_free (fixture->worker, address, &error));
+  g_assert_no_error (error);
+  g_assert_false (pto_worker_free (fixture->worker, address, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_cmpuint (pto_worker_malloc (fixture->worker, G_MAXINT64, &error), ==, 0);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY);
+}
+
+/* --- records --- */
+
+static void
+test_swimlane (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (PtoTrace) again = NULL;
+  g_autofree char *prefix = g_build_filename (fixture->dir, "run-", NULL);
+  g_autofree char *path = g_strconcat (prefix, "swimlane.json", NULL);
+  g_autofree char *text = NULL;
+
+  pto_call_config_set_enable_l2_swimlane (config, 1);
+  pto_call_config_set_output_prefix (config, prefix);
+  pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  object_test_assert_contains (text, "traceEvents");
+  trace = pto_worker_get_trace (fixture->worker);
+  again = pto_worker_get_trace (fixture->worker);
+  g_assert_true (PTO_IS_TRACE (trace));
+  g_assert_true (trace == again);
+
+  pto_call_config_set_output_prefix (config, "/nowhere/at/all/");
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error));
+  g_assert_nonnull (error);
+  object_test_assert_contains (error->message, "/nowhere/at/all/");
+  g_clear_error (&error);
+
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+}
+
+/* --- endurance --- */
+
+static guint
+count_entries (const char *dir)
+{
+  g_autoptr (GDir) entries = g_dir_open (dir, 0, NULL);
+  guint n = 0;
+
+  g_assert_nonnull (entries);
+  while (g_dir_read_name (entries) != NULL)
+    n++;
+  return n;
+}
+
+static guint
+count_mappings (void)
+{
+  g_autofree char *text = NULL;
+  guint n = 0;
+
+  g_assert_true (g_file_get_contents ("/proc/self/maps", &text, NULL, NULL));
+  for (const char *p = text; *p != '\0'; p++)
+    n += *p == '\n';
+  return n;
+}
+
+static void
+test_thousand_runs (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+  g_autoptr (PtoCallableHandle) handle = pto_worker_register (fixture->worker, chip, NULL, &error);
+  guint descriptors = 0;
+  guint threads = 0;
+  guint mappings = 0;
+
+  g_assert_no_error (error);
+  for (guint run = 0; run < 1000; run++)
+    {
+      if (run == 100)
+        {
+          descriptors = count_entries ("/proc/self/fd");
+          threads = count_entries ("/proc/self/task");
+          mappings = count_mappings ();
+        }
+      if (run % 2 == 0)
+        pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+      else
+        pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error);
+      g_assert_no_error (error);
+    }
+  /* What the compilation before had open may be closed late, by a thread of GLib. */
+  g_assert_cmpuint (count_entries ("/proc/self/fd"), <=, descriptors);
+  g_assert_cmpuint (count_entries ("/proc/self/task"), <=, threads);
+  /* The heap may grow by a piece, whatever the number of runs. */
+  g_assert_cmpuint (count_mappings (), <=, mappings + 4);
+}
+
+static void
+test_repeated_registrations (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  guint mappings = 0;
+
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autoptr (PtoCallableHandle) handle
+          = pto_worker_register (fixture->worker, fixture->fill, NULL, &error);
+
+      g_assert_no_error (error);
+      g_assert_true (pto_worker_unregister (fixture->worker, handle, &error));
+      if (i == 4)
+        mappings = count_mappings ();
+    }
+  g_assert_cmpuint (count_mappings (), <=, mappings + 4);
+}
+
+#define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/worker/life", test_life);
+  g_test_add_func ("/pto/worker/construction-refused", test_construction_refused);
+  g_test_add_func ("/pto/worker/parameters", test_parameters);
+  g_test_add_func ("/pto/worker/environment", test_environment);
+  ADD ("/pto/worker/function", test_function);
+  ADD ("/pto/worker/builder", test_builder);
+  ADD ("/pto/worker/tensor-in-many-runs", test_tensor_in_many_runs);
+  ADD ("/pto/worker/orchestrator-tensor", test_orchestrator_tensor);
+  ADD ("/pto/worker/callable", test_callable);
+  ADD ("/pto/worker/void-entry", test_void_entry);
+  ADD ("/pto/worker/other-entry", test_other_entry);
+  ADD ("/pto/worker/entry-fails", test_entry_fails);
+  ADD ("/pto/worker/argument-count", test_argument_count);
+  ADD ("/pto/worker/argument-without-memory", test_argument_without_memory);
+  ADD ("/pto/worker/unknown-function-id", test_unknown_function_id);
+  ADD ("/pto/worker/log", test_log);
+  ADD ("/pto/worker/registrations-counted", test_registrations_counted);
+  ADD ("/pto/worker/unregistered-kernel", test_unregistered_kernel);
+  ADD ("/pto/worker/function-fails", test_function_fails);
+  ADD ("/pto/worker/signature", test_signature);
+  ADD ("/pto/worker/diagnostics-refused", test_diagnostics_refused);
+  ADD ("/pto/worker/orchestrator-kept", test_orchestrator_kept);
+  ADD ("/pto/worker/close-inside", test_close_inside);
+  ADD ("/pto/worker/cancelled", test_cancelled);
+  ADD ("/pto/worker/closed", test_closed);
+  ADD ("/pto/worker/memory", test_memory);
+  ADD ("/pto/worker/swimlane", test_swimlane);
+  ADD ("/pto/worker/thousand-runs", test_thousand_runs);
+  ADD ("/pto/worker/repeated-registrations", test_repeated_registrations);
+  return g_test_run ();
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# run.sh: does everything work? Installs what is missing, builds with warnings as errors, runs every suite, the
+# sanitizer setups and the checks, and closes with one line of counts.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+set -eu
+
+source_root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$source_root"
+. examples/setup.sh
+
+install_packages $build_packages clang-format gi-docgen libxml2-utils
+
+out=build/test
+mkdir -p "$out"
+results=$out/results
+: > "$results"
+failed=0
+
+# $1: title, $2: meson build directory, further arguments are those of `meson test`. Keeps the counts of its log.
+run_suites () {
+  title=$1
+  directory=$2
+  shift 2
+  echo "--- $title"
+  status=0
+  rm -f "$directory"/meson-logs/testlog*
+  meson test -C "$directory" --no-rebuild --print-errorlogs "$@" > "$directory.txt" 2>&1 || status=$?
+  grep -E '^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):' "$directory.txt" || tail -n 40 "$directory.txt"
+  if [ "$status" != 0 ]; then
+    failed=1
+    sed -n '/Summary of Failures/,$p' "$directory.txt"
+    grep -E '^not ok|ERROR' "$directory.txt" | head -n 40 || true
+  fi
+  # Its name carries that of the setup.
+  cat "$directory"/meson-logs/testlog*.json >> "$results" || failed=1
+}
+
+# What could be left out where a package is missing must not be left out here.
+build "$out/plain" -Dwerror=true -Dgir=enabled -Ddocs=enabled -Dtests=enabled
+run_suites "plain: all suites" "$out/plain"
+
+build "$out/tsan" -Dwerror=true -Db_sanitize=thread -Db_lundef=false -Dgir=disabled -Ddocs=disabled
+run_suites "thread sanitizer: exec, core, sim" "$out/tsan" --setup tsan --suite exec --suite core --suite sim
+
+build "$out/asan" -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false -Dgir=disabled -Ddocs=disabled
+run_suites "address and undefined behaviour sanitizers: all C suites" "$out/asan" --setup asan \
+  --no-suite gi --no-suite install --no-suite stress
+
+echo "--- format"
+if find pto sim tests examples -name '*.[ch]' -o -name '*.cpp' -o -name '*.cc' \
+  | xargs clang-format --dry-run -Werror > "$out/format.txt" 2>&1; then
+  echo 'passed 1 failed 0 skipped 0' > "$out/format.count"
+else
+  head -n 20 "$out/format.txt"
+  echo 'passed 0 failed 1 skipped 0' > "$out/format.count"
+  failed=1
+fi
+
+# One test of meson is one file of several tests: their TAP lines are what is counted.
+python3 tests/count.py "$results" "$out/format.count"
+exit $failed

@@ -1,0 +1,545 @@
+/* test-faults.c: who survives a kernel that crashes, hangs or writes where it must not?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Not under sanitizers: they take faults for their own.
+ */
+#include "sim-test.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t runs;
+
+/* --- kernels --- */
+
+static NOT_SANITIZED void
+kernel_segv (int64_t *args)
+{
+  volatile int *volatile nowhere = (volatile int *) (uintptr_t) 8;
+
+  *nowhere = 1;
+}
+
+static NOT_SANITIZED void
+kernel_fpe (int64_t *args)
+{
+#ifdef __x86_64__
+  volatile int seven = 7, zero = 0;
+
+  seven = seven / zero;
+#else
+  raise (SIGFPE);
+#endif
+}
+
+static NOT_SANITIZED void
+kernel_abort (int64_t *args)
+{
+  abort ();
+}
+
+static NOT_SANITIZED void
+kernel_ill (int64_t *args)
+{
+  __builtin_trap ();
+}
+
+static NOT_SANITIZED int
+recurse (volatile char *above)
+{
+  volatile char here[512];
+
+  here[0] = above[0];
+  return (here[0] == 0 ? recurse (here) : 0) + here[0];
+}
+
+static NOT_SANITIZED void
+kernel_overflow (int64_t *args)
+{
+  volatile char here[1] = { 0 };
+
+  atomic_store (&runs, (uint64_t) recurse (here));
+}
+
+static NOT_SANITIZED void
+kernel_hang (int64_t *args)
+{
+  volatile bool for_ever = true;
+
+  while (for_ever)
+    ;
+}
+
+/* args: tensor, bytes behind its end */
+static NOT_SANITIZED void
+kernel_past (int64_t *args)
+{
+  const TensorData *t = sim_tensor (args, 0);
+  volatile uint8_t *data = sim_data (args, 0);
+
+  for (uint64_t i = 0; i < t->buffer.size + (uint64_t) args[1]; i++)
+    data[i] = 0x5a;
+}
+
+/* args: tensor, where behind its end one byte is flipped */
+static NOT_SANITIZED void
+kernel_flip (int64_t *args)
+{
+  volatile uint8_t *data = sim_data (args, 0);
+
+  data[sim_tensor (args, 0)->buffer.size + (uint64_t) args[1] - 1] ^= 1;
+}
+
+/* args: tensor, ns */
+static void
+kernel_slow (int64_t *args)
+{
+  sim_spend_ns ((uint64_t) args[1]);
+  atomic_fetch_add (&runs, 1);
+}
+
+static void
+kernel_count (int64_t *args)
+{
+  atomic_fetch_add (&runs, 1);
+}
+
+enum
+{
+  SEGV,
+  FPE,
+  ABORT,
+  ILL,
+  OVERFLOW,
+  HANG,
+  PAST,
+  FLIP,
+  SLOW,
+  COUNT
+};
+
+static const struct pto_kernel kernels[] = {
+  [SEGV] = { "segv", kernel_segv, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [FPE] = { "fpe", kernel_fpe, PTO_CORE_TYPE_AIC, { .base_ns = 100 } },
+  [ABORT] = { "abort", kernel_abort, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [ILL] = { "ill", kernel_ill, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [OVERFLOW] = { "overflow", kernel_overflow, PTO_CORE_TYPE_AIC, { .base_ns = 100 } },
+  [HANG] = { "hang", kernel_hang, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [PAST] = { "past", kernel_past, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [FLIP] = { "flip", kernel_flip, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [SLOW] = { "slow", kernel_slow, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [COUNT] = { "count", kernel_count, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+};
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
+
+static bool
+skipped (void)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("kernels that crash on purpose");
+  return true;
+#else
+  return false;
+#endif
+}
+
+/* --- orchestrations --- */
+
+static const uint64_t shape[] = { 3, 5 };
+
+/* Two good tasks, then the kernel: it is task 2 of ring 1. */
+static int
+third_task (PTO2Runtime *rt, void *data)
+{
+  int32_t kernel = *(int32_t *) data;
+
+  pto2_rt_init_tensor_pool (rt);
+  PTO2_SCOPE (rt)
+  {
+    for (int i = 0; i < 3; i++)
+      {
+        PTOParam params[] = { make_output_param (make_tensor (shape, 2, PTO_DTYPE_INT16)) };
+
+        if (i < 2)
+          pto2_rt_submit_task (rt, COUNT, AIV, params, 1);
+        else
+          pto2_rt_submit_task (rt, kernel, (int32_t) kernels[kernel].core_type, params, 1);
+      }
+  }
+  return 0;
+}
+
+struct stray
+{
+  int32_t kernel;
+  uint64_t bytes;
+};
+
+/* The second output of its task. */
+static int
+stray (PTO2Runtime *rt, void *data)
+{
+  const struct stray *s = data;
+
+  pto2_rt_init_tensor_pool (rt);
+  {
+    PTOParam params[] = { make_output_param (make_tensor (shape, 2, PTO_DTYPE_INT16)),
+                          make_scalar_param (s->bytes),
+                          make_output_param (make_tensor (shape, 1, PTO_DTYPE_UINT64)) };
+
+    pto2_rt_submit_task (rt, s->kernel, AIV, params, 3);
+  }
+  return 0;
+}
+
+struct device_stray
+{
+  struct stray stray;
+  uint64_t addresses[2];
+  uint32_t n;
+  int result;
+};
+
+static int
+device_stray (PTO2Runtime *rt, void *data)
+{
+  const struct device_stray *s = data;
+  static const uint64_t bytes[] = { 100 };
+
+  for (uint32_t i = 0; i < s->n; i++)
+    {
+      Tensor t
+          = make_tensor_external ((void *) (uintptr_t) s->addresses[i], bytes, 1, PTO_DTYPE_UINT8);
+      PTOParam params[] = { make_inout_param (t), make_scalar_param (s->stray.bytes) };
+
+      pto2_rt_submit_task (rt, s->stray.kernel, AIV, params, 2);
+    }
+  return s->result;
+}
+
+struct chain
+{
+  uint32_t n;
+  uint64_t ns;
+  bool beside_a_long_one;
+  uint64_t word, other;
+};
+
+static int
+chain (PTO2Runtime *rt, void *data)
+{
+  struct chain *c = data;
+  static const uint64_t one[] = { 1 };
+
+  if (c->beside_a_long_one)
+    {
+      PTOParam params[]
+          = { make_inout_param (make_tensor_external (&c->other, one, 1, PTO_DTYPE_UINT64)),
+              make_scalar_param (c->n * c->ns) };
+
+      pto2_rt_submit_task (rt, SLOW, AIV, params, 2);
+    }
+  for (uint32_t i = 0; i < c->n; i++)
+    {
+      PTOParam params[]
+          = { make_inout_param (make_tensor_external (&c->word, one, 1, PTO_DTYPE_UINT64)),
+              make_scalar_param (c->ns) };
+
+      pto2_rt_submit_task (rt, SLOW, AIV, params, 2);
+    }
+  return 0;
+}
+
+/* --- tests --- */
+
+/* The message begins with where it happened: a core of the right kind. */
+static void
+fails (struct pto_chip *chip, int32_t kernel, enum pto_status status, const char *says)
+{
+  char *task = g_strdup_printf ("task 2 of ring 1 (%s) on core %s", kernels[kernel].name,
+                                kernels[kernel].core_type == PTO_CORE_TYPE_AIC ? "AIC" : "AIV");
+
+  sim_run_fails (chip, &program, third_task, &kernel, status, task, says, NULL);
+  sim_assert_well (chip);
+  g_free (task);
+}
+
+static void
+test_crashes (enum pto_backend backend)
+{
+  struct pto_chip *chip;
+  sigset_t before, after;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  pthread_sigmask (SIG_SETMASK, NULL, &before);
+  for (int i = 0; i < 3; i++)
+    {
+      fails (chip, SEGV, PTO_STATUS_KERNEL_FAULT, "Segmentation fault (signal 11) at address 0x8");
+      fails (chip, FPE, PTO_STATUS_KERNEL_FAULT, "(signal 8)");
+      fails (chip, ABORT, PTO_STATUS_KERNEL_FAULT, "(signal 6)");
+#ifdef __x86_64__
+      fails (chip, ILL, PTO_STATUS_KERNEL_FAULT, "(signal 4)");
+#endif
+    }
+  pthread_sigmask (SIG_SETMASK, NULL, &after);
+  for (int signo = 1; signo < SIGRTMIN; signo++)
+    g_assert_cmpint (sigismember (&after, signo), ==, sigismember (&before, signo));
+  pto_chip_free (chip);
+}
+
+static void
+test_stack_overflow (enum pto_backend backend)
+{
+  static const char *const settings[] = { "stack=64K", "stack=1M" };
+
+  if (skipped ())
+    return;
+  for (gsize i = 0; i < G_N_ELEMENTS (settings); i++)
+    {
+      struct pto_chip *chip = sim_chip (backend, settings[i]);
+
+      for (int n = 0; n < 3; n++)
+        fails (chip, OVERFLOW, PTO_STATUS_KERNEL_FAULT,
+               i == 0 ? "needs more than the core's stack of 65536 bytes: set stack to more"
+                      : "stack of 1048576 bytes");
+      pto_chip_free (chip);
+    }
+}
+
+static void
+test_hang (enum pto_backend backend)
+{
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, "timeout=400");
+  for (int i = 0; i < 2; i++)
+    fails (chip, HANG, PTO_STATUS_KERNEL_HANG,
+           "did not return and no other task finished for 400 ms");
+  pto_chip_free (chip);
+}
+
+/* On every core at once. */
+static int
+all_hang (PTO2Runtime *rt, void *data)
+{
+  for (int i = 0; i < 8; i++)
+    pto2_rt_submit_task (rt, HANG, AIV, NULL, 0);
+  return 0;
+}
+
+static void
+test_all_hang (enum pto_backend backend)
+{
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, "timeout=400 clusters=2 aicpu-threads=3");
+  for (int i = 0; i < 2; i++)
+    {
+      sim_run_fails (chip, &program, all_hang, NULL, PTO_STATUS_KERNEL_HANG, "(hang) on core AIV",
+                     NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
+/* Chip of one cluster: the core that a fault hit is the one that works on. */
+static void
+test_same_core_works_on (enum pto_backend backend)
+{
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, "clusters=1 aicpu-threads=2 timeout=400");
+  for (int i = 0; i < 5; i++)
+    {
+      fails (chip, SEGV, PTO_STATUS_KERNEL_FAULT, "AIV");
+      fails (chip, FPE, PTO_STATUS_KERNEL_FAULT, "AIC0");
+      fails (chip, OVERFLOW, PTO_STATUS_KERNEL_FAULT, "AIC0");
+    }
+  fails (chip, HANG, PTO_STATUS_KERNEL_HANG, "AIV");
+  pto_chip_free (chip);
+}
+
+static void
+test_write_past_output (enum pto_backend backend)
+{
+  static const struct
+  {
+    struct stray stray;
+    const char *says;
+  } rows[] = {
+    { { PAST, 1 }, "the kernel wrote 1 bytes past argument 0 (declared int16 [3, 5])" },
+    { { PAST, 64 }, "the kernel wrote 64 bytes past argument 0 (declared int16 [3, 5])" },
+    { { FLIP, 1 }, "the kernel wrote 1 bytes past argument 0" },
+    { { FLIP, 37 }, "the kernel wrote 37 bytes past argument 0" },
+    { { FLIP, 64 }, "the kernel wrote 64 bytes past argument 0" },
+  };
+  struct pto_chip *chip;
+  struct stray none = { PAST, 0 };
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      struct stray s = rows[i].stray;
+
+      sim_run_fails (chip, &program, stray, &s, PTO_STATUS_OUT_OF_BOUNDS, "task 0 of ring 0 (",
+                     kernels[s.kernel].name, ") on core AIV", rows[i].says, NULL);
+      sim_run (chip, &program, stray, &none, NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
+static void
+test_write_past_device_buffer (enum pto_backend backend)
+{
+  struct device_stray s = { .n = 1 };
+  struct pto_report report = { 0 };
+  struct pto_chip *chip;
+  char *address;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  s.addresses[0] = pto_chip_malloc (chip, 100, &report);
+  s.addresses[1] = pto_chip_malloc (chip, 100, &report);
+  s.stray.kernel = PAST;
+  sim_run (chip, &program, device_stray, &s, NULL);
+  s.stray = (struct stray){ FLIP, 1 };
+  address = g_strdup_printf ("buffer of 100 bytes at 0x%" G_GINT64_MODIFIER "x", s.addresses[0]);
+  sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
+                 "wrote 1 bytes past the device", address, NULL);
+  sim_assert_well (chip);
+  s.stray = (struct stray){ FLIP, 64 };
+  sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS, "wrote 64 bytes past",
+                 address, NULL);
+  sim_assert_well (chip);
+  g_free (address);
+  pto_chip_free (chip);
+}
+
+/* A run is blamed for its own writes only: two buffers hurt at once, or a run that failed anyway.
+ */
+static void
+test_damage_does_not_outlive_run (enum pto_backend backend)
+{
+  struct device_stray s = { .n = 2, .stray = { FLIP, 3 } };
+  struct pto_report report = { 0 };
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  s.addresses[0] = pto_chip_malloc (chip, 100, &report);
+  s.addresses[1] = pto_chip_malloc (chip, 100, &report);
+  sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
+                 "wrote 3 bytes past the device", NULL);
+  sim_assert_well (chip);
+  s.result = 1;
+  sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_EXPLICIT, "returned 1", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+/* Each shorter than the timeout, all together longer. */
+static void
+test_slow_is_no_hang (enum pto_backend backend)
+{
+  struct chain c = { .n = 30, .ns = 30000000 };
+  struct pto_chip *chip = sim_chip (backend, "timeout=500");
+
+  atomic_store (&runs, 0);
+  sim_run (chip, &program, chain, &c, NULL);
+  g_assert_cmpuint (atomic_load (&runs), ==, 30);
+  pto_chip_free (chip);
+}
+
+/* Longer than the timeout, while others finish: only without any progress is a run given up. */
+static void
+test_long_beside_others (enum pto_backend unused)
+{
+  struct chain c = { .n = 30, .ns = 30000000, .beside_a_long_one = true };
+  struct pto_chip *chip = sim_chip (PTO_BACKEND_THREADS, "timeout=500");
+
+  atomic_store (&runs, 0);
+  sim_run (chip, &program, chain, &c, NULL);
+  g_assert_cmpuint (atomic_load (&runs), ==, 31);
+  pto_chip_free (chip);
+}
+
+/* Many chips, many faults at once: what one fault does stays with its chip. */
+static void *
+crash_again_and_again (void *data)
+{
+  struct pto_chip *chip = data;
+  static int32_t all[] = { SEGV, FPE, ABORT, OVERFLOW };
+  gsize wrong = 0;
+
+  for (int i = 0; i < 40; i++)
+    {
+      struct pto_report report = { 0 };
+
+      wrong += pto_chip_run (chip, &program, NULL, third_task, &all[i % 4], NULL, &report)
+               != PTO_STATUS_KERNEL_FAULT;
+      wrong += strstr (report.message, kernels[all[i % 4]].name) == NULL;
+    }
+  return GSIZE_TO_POINTER (wrong);
+}
+
+static void
+test_chips_crash_apart (enum pto_backend backend)
+{
+  struct pto_chip *chips[4];
+  pthread_t threads[4];
+
+  if (skipped ())
+    return;
+  for (int i = 0; i < 4; i++)
+    chips[i] = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  for (int i = 0; i < 4; i++)
+    g_assert_cmpint (pthread_create (&threads[i], NULL, crash_again_and_again, chips[i]), ==, 0);
+  for (int i = 0; i < 4; i++)
+    {
+      void *wrong;
+
+      pthread_join (threads[i], &wrong);
+      g_assert_cmpuint (GPOINTER_TO_SIZE (wrong), ==, 0);
+      sim_assert_well (chips[i]);
+      pto_chip_free (chips[i]);
+    }
+}
+
+static void
+add_tests (void)
+{
+  sim_add ("faults/crashes", test_crashes);
+  sim_add ("faults/stack-overflow", test_stack_overflow);
+  sim_add ("faults/hang", test_hang);
+  sim_add ("faults/all-hang", test_all_hang);
+  sim_add ("faults/same-core-works-on", test_same_core_works_on);
+  sim_add ("faults/write-past-output", test_write_past_output);
+  sim_add ("faults/write-past-device-buffer", test_write_past_device_buffer);
+  sim_add ("faults/damage-does-not-outlive-run", test_damage_does_not_outlive_run);
+  sim_add ("faults/slow-is-no-hang", test_slow_is_no_hang);
+  sim_add_once ("faults/long-beside-others", test_long_beside_others);
+  sim_add ("faults/chips-crash-apart", test_chips_crash_apart);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add_tests);
+}

@@ -1,0 +1,735 @@
+/* test-trace.c: do the exports of a trace say what the records say?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "synthetic-trace.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Records by hand: one cluster (AIC0, AIV0, AIV1), one scheduler. */
+typedef struct
+{
+  struct pto_trace_topology topology;
+  GArray *buffers[5]; /* orchestrator, scheduler, three cores */
+  struct pto_trace_buffer views[5];
+  struct pto_trace records;
+} Hand;
+
+enum
+{
+  EPOCH = 5000,
+  AIC0 = 0,
+  AIV0 = 1,
+  AIV1 = 2
+};
+
+static void
+hand_init (Hand *hand)
+{
+  hand->topology = (struct pto_trace_topology){ .n_schedulers = 1,
+                                                .n_cores = 3,
+                                                .n_clusters = 1,
+                                                .aic_per_cluster = 1,
+                                                .aiv_per_cluster = 2,
+                                                .virtual_clock = true,
+                                                .counter_hz = 50000000 };
+  for (guint b = 0; b < G_N_ELEMENTS (hand->buffers); b++)
+    hand->buffers[b] = g_array_new (FALSE, FALSE, sizeof (struct pto_trace_record));
+}
+
+static void
+hand_clear (Hand *hand)
+{
+  for (guint b = 0; b < G_N_ELEMENTS (hand->buffers); b++)
+    g_array_unref (hand->buffers[b]);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Hand, hand_clear)
+
+static void
+hand_add (Hand *hand, guint buffer, guint32 kind, guint64 time, guint64 task, guint32 detail,
+          guint64 extra)
+{
+  struct pto_trace_record record = { EPOCH + time, task, kind, detail, extra };
+
+  g_array_append_val (hand->buffers[buffer], record);
+}
+
+static void
+hand_submit (Hand *hand, guint64 time, guint64 task, guint32 kernel, guint core_type)
+{
+  hand_add (hand, 0, PTO_TRACE_SUBMIT, time, task, kernel,
+            (guint64) PTO_TASK_RING (task) << 8 | core_type);
+}
+
+static void
+hand_dep (Hand *hand, guint64 consumer, guint64 producer, guint32 hazard)
+{
+  hand_add (hand, 0, PTO_TRACE_DEP, 0, consumer, hazard, producer);
+}
+
+static void
+hand_run (Hand *hand, guint core, guint64 task, guint64 start, guint64 end)
+{
+  hand_add (hand, 1, PTO_TRACE_DISPATCH, start, task, core, 1);
+  hand_add (hand, 2 + core, PTO_TRACE_RUN, start, task, core, EPOCH + end);
+  hand_add (hand, 1, PTO_TRACE_COMPLETE, end, task, core, 0);
+}
+
+static PtoTrace *
+hand_trace (Hand *hand, const char *const *names, guint n_names, const char *title)
+{
+  for (guint b = 0; b < G_N_ELEMENTS (hand->buffers); b++)
+    {
+      hand->views[b].records = (struct pto_trace_record *) (void *) hand->buffers[b]->data;
+      hand->views[b].count = hand->views[b].capacity = hand->buffers[b]->len;
+    }
+  hand->records.buffers = hand->views;
+  hand->records.n_buffers = G_N_ELEMENTS (hand->views);
+  return pto_trace_new_from_chip (&hand->records, &hand->topology, names, n_names, title);
+}
+
+static PtoTrace *
+attention_trace (guint chunks, guint n_clusters, guint window)
+{
+  g_autoptr (SyntheticGraph) graph = synthetic_graph_new_attention (chunks, 3);
+  struct pto_trace_topology topology;
+  struct pto_trace *records;
+  PtoTrace *trace;
+
+  synthetic_topology (&topology, n_clusters);
+  records = synthetic_graph_run (graph, &topology, window);
+  trace = pto_trace_new_from_chip (records, &topology, synthetic_attention_kernels,
+                                   G_N_ELEMENTS (synthetic_attention_kernels), "attention");
+  synthetic_records_free (records);
+  return trace;
+}
+
+/* Two paths of equal shape; the third task waits for a core, not for a producer. */
+static void
+fill_known (Hand *hand)
+{
+  for (guint i = 0; i < 5; i++)
+    hand_submit (hand, i, i, i == 0 ? 0 : 1, i == 0 ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV);
+  hand_dep (hand, 2, 0, PTO_HAZARD_RAW);
+  hand_dep (hand, 2, 1, PTO_HAZARD_RAW);
+  hand_dep (hand, 3, 1, PTO_HAZARD_WAR);
+  hand_dep (hand, 4, 3, PTO_HAZARD_WAW);
+  hand_run (hand, AIC0, 0, 10, 110);
+  hand_run (hand, AIV0, 1, 10, 60);
+  hand_run (hand, AIV0, 2, 120, 210);
+  hand_run (hand, AIV1, 3, 70, 160);
+  hand_run (hand, AIV0, 4, 220, 310);
+}
+
+static const char *const known_names[] = { "mul", "add" };
+
+static void
+test_counts (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+
+  hand_init (&hand);
+  fill_known (&hand);
+  hand_dep (&hand, 2, 0, PTO_HAZARD_WAW); /* the same edge for another reason */
+  trace = hand_trace (&hand, known_names, 2, "known");
+
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 5);
+  g_assert_cmpuint (pto_trace_get_n_edges (trace), ==, 4);
+  g_assert_cmpuint (pto_trace_get_recorded (trace), ==, 5 + 5 + 15);
+  g_assert_cmpuint (pto_trace_get_dropped (trace), ==, 0);
+  g_assert_cmpuint (pto_trace_get_elapsed_ns (trace), ==, 310);
+  g_assert_cmpstr (pto_trace_get_title (trace), ==, "known");
+  g_assert_true (pto_trace_is_virtual (trace));
+}
+
+static void
+test_critical_path (void)
+{
+  static const guint64 expected[] = { 0, 2, 4 };
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree guint64 *path = NULL;
+  gsize n;
+
+  hand_init (&hand);
+  fill_known (&hand);
+  trace = hand_trace (&hand, known_names, 2, NULL);
+  path = pto_trace_get_critical_path (trace, &n);
+
+  /* 4 waited for its producer until 160, and for its core until 210. */
+  g_assert_cmpmem (path, n * sizeof *path, expected, sizeof expected);
+  g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 300);
+}
+
+static void
+test_critical_path_attention (void)
+{
+  /* One chunk on an empty chip: QK, SF, PV of the first block, then the updates of all three. */
+  static const guint32 expected[] = { 1, 2, 3, 4, 8, 12 };
+  g_autoptr (PtoTrace) trace = attention_trace (1, 24, 64);
+  g_autofree guint64 *path = NULL;
+  gsize n;
+
+  path = pto_trace_get_critical_path (trace, &n);
+  g_assert_cmpuint (n, ==, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < n; i++)
+    g_assert_cmpuint (path[i], ==, PTO_TASK_ID (1, expected[i]));
+}
+
+static void
+test_utilization (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *first = NULL;
+  g_autofree char *last = NULL;
+
+  hand_init (&hand);
+  fill_known (&hand);
+  trace = hand_trace (&hand, known_names, 2, NULL);
+  first = pto_trace_get_core_name (trace, 0);
+  last = pto_trace_get_core_name (trace, 2);
+
+  g_assert_cmpuint (pto_trace_get_n_cores (trace), ==, 3);
+  g_assert_cmpstr (first, ==, "AIC0");
+  g_assert_cmpstr (last, ==, "AIV1");
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIC0), 100.0 / 310, 1e-9);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV0), 230.0 / 310, 1e-9);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV1), 90.0 / 310, 1e-9);
+}
+
+static void
+test_sha256 (void)
+{
+  g_autoptr (PtoTrace) one = attention_trace (16, 24, 64);
+  g_autoptr (PtoTrace) same = attention_trace (16, 24, 64);
+  g_autoptr (PtoTrace) other = attention_trace (16, 24, 16);
+
+  g_assert_cmpuint (strlen (pto_trace_get_sha256 (one)), ==, 64);
+  g_assert_cmpstr (pto_trace_get_sha256 (one), ==, pto_trace_get_sha256 (same));
+  g_assert_cmpstr (pto_trace_get_sha256 (one), !=, pto_trace_get_sha256 (other));
+}
+
+/* The clock of a worker goes on from run to run, the title is the caller's: neither is in the
+ * digest. One nanosecond is. */
+static void
+test_sha256_origin (void)
+{
+  PtoTrace *traces[3] = { NULL };
+
+  for (guint i = 0; i < G_N_ELEMENTS (traces); i++)
+    {
+      g_auto (Hand) hand = { 0 };
+
+      hand_init (&hand);
+      fill_known (&hand);
+      for (guint b = 0; i == 1 && b < G_N_ELEMENTS (hand.buffers); b++)
+        for (guint k = 0; k < hand.buffers[b]->len; k++)
+          {
+            struct pto_trace_record *record
+                = &g_array_index (hand.buffers[b], struct pto_trace_record, k);
+
+            record->time += 777;
+            if (record->kind == PTO_TRACE_RUN)
+              record->extra += 777;
+          }
+      if (i == 2)
+        g_array_index (hand.buffers[2], struct pto_trace_record, 0).extra += 1;
+      traces[i] = hand_trace (&hand, known_names, 2, i == 1 ? "later" : "sooner");
+    }
+  g_assert_cmpstr (pto_trace_get_sha256 (traces[0]), ==, pto_trace_get_sha256 (traces[1]));
+  g_assert_cmpstr (pto_trace_get_sha256 (traces[0]), !=, pto_trace_get_sha256 (traces[2]));
+  for (guint i = 0; i < G_N_ELEMENTS (traces); i++)
+    g_assert_finalize_object (traces[i]);
+}
+
+static JsonObject *
+parse (JsonParser *parser, PtoTrace *trace)
+{
+  g_autofree char *text = pto_trace_to_json (trace);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (g_utf8_validate (text, -1, NULL));
+  json_parser_load_from_data (parser, text, -1, &error);
+  g_assert_no_error (error);
+  return json_node_get_object (json_parser_get_root (parser));
+}
+
+static void
+test_dropped (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *svg = NULL;
+  g_autofree char *summary = NULL;
+  JsonObject *metadata;
+
+  hand_init (&hand);
+  fill_known (&hand);
+  /* The scheduler's buffer was full after 4 records, AIV0's after 1: of task 4 only the submit is
+   * known. */
+  g_array_set_size (hand.buffers[1], 4);
+  g_array_set_size (hand.buffers[3], 1);
+  hand.views[1].dropped = 11;
+  hand.views[3].dropped = 2;
+  trace = hand_trace (&hand, known_names, 2, NULL);
+  svg = pto_trace_to_svg (trace);
+  summary = pto_trace_summary (trace);
+  metadata = json_object_get_object_member (parse (parser, trace), "metadata");
+
+  g_assert_cmpuint (pto_trace_get_dropped (trace), ==, 13);
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 5);
+  g_assert_cmpint (json_object_get_int_member (metadata, "dropped"), ==, 13);
+  g_assert_nonnull (strstr (svg, "13 records dropped"));
+  g_assert_nonnull (strstr (summary, "13 records were dropped"));
+}
+
+static gboolean
+is_event (JsonObject *event, const char *phase, const char *category)
+{
+  if (strcmp (json_object_get_string_member (event, "ph"), phase) != 0)
+    return FALSE;
+  return category == NULL
+         || (json_object_has_member (event, "cat")
+             && strcmp (json_object_get_string_member (event, "cat"), category) == 0);
+}
+
+static JsonObject *
+find_event (JsonArray *events, const char *phase, const char *category, const char *task)
+{
+  for (guint i = 0; i < json_array_get_length (events); i++)
+    {
+      JsonObject *event = json_array_get_object_element (events, i);
+
+      if (is_event (event, phase, category)
+          && strcmp (json_object_get_string_member (json_object_get_object_member (event, "args"),
+                                                    "task"),
+                     task)
+                 == 0)
+        return event;
+    }
+  return NULL;
+}
+
+static guint
+count_events (JsonArray *events, const char *phase, const char *category)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < json_array_get_length (events); i++)
+    n += is_event (json_array_get_object_element (events, i), phase, category);
+  return n;
+}
+
+static void
+test_json_events (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  JsonObject *root, *event, *args, *metadata;
+  JsonArray *events, *waited;
+  guint64 deep = PTO_TASK_ID (2, 7);
+
+  hand_init (&hand);
+  fill_known (&hand);
+  hand_submit (&hand, 20, deep, 1, PTO_CORE_TYPE_AIV);
+  hand_run (&hand, AIV1, deep, 1234567, 1234570);
+  hand_add (&hand, 0, PTO_TRACE_READY, 30, deep, 0, 0);
+  hand_add (&hand, 0, PTO_TRACE_STALL, 40, PTO_TASK_NONE, 1 | 1 << 8, EPOCH + 90);
+  hand_add (&hand, 0, PTO_TRACE_SCOPE, 5, PTO_TASK_NONE, 1, 1);
+  hand_add (&hand, 0, PTO_TRACE_SCOPE, 300, PTO_TASK_NONE, 1, 0);
+  trace = hand_trace (&hand, known_names, 2, "known");
+  root = parse (parser, trace);
+  events = json_object_get_array_member (root, "traceEvents");
+  metadata = json_object_get_object_member (root, "metadata");
+
+  g_assert_cmpstr (json_object_get_string_member (root, "displayTimeUnit"), ==, "ns");
+  g_assert_cmpstr (json_object_get_string_member (metadata, "clock"), ==, "virtual");
+  g_assert_cmpstr (json_object_get_string_member (metadata, "sha256"), ==,
+                   pto_trace_get_sha256 (trace));
+  g_assert_cmpuint (count_events (events, "X", "kernel"), ==, 6);
+  g_assert_cmpuint (count_events (events, "X", "submit"), ==, 6);
+  g_assert_cmpuint (count_events (events, "X", "scope"), ==, 1);
+  g_assert_cmpuint (count_events (events, "X", "stall"), ==, 1);
+  g_assert_cmpuint (count_events (events, "s", "dep"), ==, 4);
+  g_assert_cmpuint (count_events (events, "f", "dep"), ==, 4);
+  g_assert_cmpuint (count_events (events, "i", "scheduler"), ==, 12);
+  g_assert_cmpuint (count_events (events, "C", NULL), >, 0);
+
+  event = find_event (events, "X", "kernel", "2");
+  g_assert_cmpstr (json_object_get_string_member (event, "name"), ==, "add");
+  g_assert_cmpfloat_with_epsilon (json_object_get_double_member (event, "ts"), 0.120, 1e-9);
+  g_assert_cmpfloat_with_epsilon (json_object_get_double_member (event, "dur"), 0.090, 1e-9);
+  args = json_object_get_object_member (event, "args");
+  waited = json_object_get_array_member (args, "waited_for");
+  g_assert_cmpuint (json_array_get_length (waited), ==, 2);
+  g_assert_cmpstr (json_array_get_string_element (waited, 0), ==, "0");
+  g_assert_cmpstr (json_array_get_string_element (waited, 1), ==, "1");
+
+  /* An id that no JavaScript number holds exactly is a string; times keep their nanoseconds. */
+  event = find_event (events, "X", "kernel", "8589934599");
+  g_assert_nonnull (event);
+  g_assert_cmpfloat_with_epsilon (json_object_get_double_member (event, "ts"), 1234.567, 1e-9);
+  args = json_object_get_object_member (event, "args");
+  g_assert_cmpint (json_object_get_int_member (args, "ring"), ==, 2);
+  g_assert_cmpfloat_with_epsilon (json_object_get_double_member (args, "ready_us"), 0.030, 1e-9);
+  g_assert_cmpfloat_with_epsilon (json_object_get_double_member (args, "submit_us"), 0.020, 1e-9);
+}
+
+static void
+test_json_rows (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (16, 24, 64);
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autoptr (GHashTable) threads = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  JsonArray *events = json_object_get_array_member (parse (parser, trace), "traceEvents");
+  guint processes = 0;
+
+  for (guint i = 0; i < json_array_get_length (events); i++)
+    {
+      JsonObject *event = json_array_get_object_element (events, i);
+      const char *name = json_object_get_string_member (event, "name");
+
+      if (strcmp (name, "process_name") == 0)
+        processes++;
+      else if (strcmp (name, "thread_name") == 0)
+        g_assert_true (g_hash_table_add (
+            threads, g_strdup (json_object_get_string_member (
+                         json_object_get_object_member (event, "args"), "name"))));
+    }
+  g_assert_cmpuint (processes, ==, 1 + 24);
+  g_assert_true (g_hash_table_contains (threads, "orchestrator"));
+  g_assert_true (g_hash_table_contains (threads, "scheduler 2"));
+  g_assert_true (g_hash_table_contains (threads, "AIC23"));
+  g_assert_true (g_hash_table_contains (threads, "AIV47"));
+  g_assert_cmpuint (count_events (events, "X", "kernel"), ==, 208);
+}
+
+static void
+test_json_is_deterministic (void)
+{
+  g_autoptr (PtoTrace) one = attention_trace (16, 24, 64);
+  g_autoptr (PtoTrace) same = attention_trace (16, 24, 64);
+  g_autofree char *first = pto_trace_to_json (one);
+  g_autofree char *second = pto_trace_to_json (same);
+
+  g_assert_cmpstr (first, ==, second);
+}
+
+static void
+start_element (GMarkupParseContext *context, const char *name, const char **attributes,
+               const char **values, gpointer data, GError **error)
+{
+  GHashTable *count = data;
+  char *key = g_strdup (name);
+
+  g_hash_table_replace (
+      count, key, GUINT_TO_POINTER (GPOINTER_TO_UINT (g_hash_table_lookup (count, name)) + 1));
+  for (guint i = 0; attributes[i] != NULL; i++)
+    if (strcmp (attributes[i], "class") == 0 && values[i][0] == 'k')
+      {
+        key = g_strconcat (".", values[i], NULL);
+        g_hash_table_replace (
+            count, key, GUINT_TO_POINTER (GPOINTER_TO_UINT (g_hash_table_lookup (count, key)) + 1));
+      }
+}
+
+static void
+character_data (GMarkupParseContext *context, const char *text, gsize length, gpointer data,
+                GError **error)
+{
+  GHashTable *count = data;
+
+  g_hash_table_add (count, g_strdup_printf ("=%.*s", (int) length, text));
+}
+
+/* Counts elements ("rect"), bars of a kernel (".k0") and notes texts ("=AIC0"). */
+static GHashTable *
+read_svg (const char *text)
+{
+  static const GMarkupParser parser = { .start_element = start_element, .text = character_data };
+  GHashTable *count = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GMarkupParseContext) context = g_markup_parse_context_new (&parser, 0, count, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_markup_parse_context_parse (context, text, -1, &error);
+  g_assert_no_error (error);
+  g_markup_parse_context_end_parse (context, &error);
+  g_assert_no_error (error);
+  return count;
+}
+
+static void
+test_svg_rows (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (16, 24, 64);
+  g_autofree char *text = pto_trace_to_svg (trace);
+  g_autoptr (GHashTable) count = read_svg (text);
+
+  for (guint c = 0; c < pto_trace_get_n_cores (trace); c++)
+    {
+      g_autofree char *name = pto_trace_get_core_name (trace, c);
+      g_autofree char *key = g_strconcat ("=", name, NULL);
+
+      if (!g_hash_table_contains (count, key))
+        g_test_fail_printf ("no row %s", name);
+    }
+  g_assert_true (g_hash_table_contains (count, "=orchestrator"));
+  g_assert_true (g_hash_table_contains (count, "=scheduler 2"));
+  g_assert_true (g_hash_table_contains (count, "=cluster 23"));
+  g_assert_true (g_hash_table_contains (count, "=QK  \303\22748"));
+  g_assert_true (g_hash_table_contains (count, "=HUB  \303\22716"));
+  /* Every run has its bar, and every kernel a swatch in the legend. */
+  g_assert_cmpuint (GPOINTER_TO_UINT (g_hash_table_lookup (count, ".k0")), ==, 48 + 1);
+  g_assert_cmpuint (GPOINTER_TO_UINT (g_hash_table_lookup (count, ".k4")), ==, 16 + 1);
+  g_assert_nonnull (strstr (text, "virtual clock"));
+  g_assert_nonnull (strstr (text, "class=\"critical\""));
+}
+
+static void
+test_svg_size (void)
+{
+  g_autoptr (PtoTrace) middle = attention_trace (316, 24, 512);
+  g_autoptr (PtoTrace) large = attention_trace (1600, 24, 512);
+  g_autofree char *first = pto_trace_to_svg (middle);
+  g_autofree char *second = pto_trace_to_svg (large);
+  g_autoptr (GHashTable) one = read_svg (first);
+  g_autoptr (GHashTable) two = read_svg (second);
+
+  g_assert_cmpuint (g_hash_table_size (one), >, 0);
+  g_assert_cmpuint (g_hash_table_size (two), >, 0);
+  g_assert_cmpuint (strlen (first), <, 3000000);
+  g_assert_cmpuint (strlen (second), <, 3000000);
+}
+
+/* Names are the user's: every byte there is. */
+static void
+test_wild_names (void)
+{
+  static const char *const names[]
+      = { "a<b>&\"c'\\", "\001\037\t\n\177tail\377\376", NULL, "\357\277\277" };
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *svg = NULL;
+  g_autoptr (GHashTable) count = NULL;
+  JsonArray *events;
+
+  hand_init (&hand);
+  for (guint i = 0; i < 5; i++)
+    {
+      hand_submit (&hand, i, i, i, PTO_CORE_TYPE_AIV);
+      hand_run (&hand, AIV0, i, 100 * i, 100 * i + 90);
+    }
+  trace = hand_trace (&hand, names, G_N_ELEMENTS (names), "<&\001\">\377");
+  events = json_object_get_array_member (parse (parser, trace), "traceEvents");
+  svg = pto_trace_to_svg (trace);
+  count = read_svg (svg);
+
+  g_assert_cmpstr (json_object_get_string_member (find_event (events, "X", "kernel", "0"), "name"),
+                   ==, "a<b>&\"c'\\");
+  g_assert_cmpstr (json_object_get_string_member (find_event (events, "X", "kernel", "2"), "name"),
+                   ==, "kernel 2");
+  g_assert_cmpstr (json_object_get_string_member (find_event (events, "X", "kernel", "4"), "name"),
+                   ==, "kernel 4");
+  for (const char *c = svg; *c != '\0'; c++)
+    g_assert_true ((guchar) *c >= 0x20 || *c == '\n' || *c == '\t');
+  g_assert_cmpuint (GPOINTER_TO_UINT (g_hash_table_lookup (count, "svg")), ==, 1);
+}
+
+static void
+test_empty (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (PtoTrace) bare = g_object_new (PTO_TYPE_TRACE, NULL);
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *svg = NULL;
+  g_autofree char *bare_svg = NULL;
+  g_autoptr (GHashTable) count = NULL;
+  gsize n;
+
+  hand_init (&hand);
+  trace = hand_trace (&hand, NULL, 0, NULL);
+  svg = pto_trace_to_svg (trace);
+  bare_svg = pto_trace_to_svg (bare);
+  count = read_svg (svg);
+  g_hash_table_unref (read_svg (bare_svg));
+
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 0);
+  g_assert_cmpuint (pto_trace_get_elapsed_ns (trace), ==, 0);
+  g_assert_null (pto_trace_get_critical_path (trace, &n));
+  g_assert_cmpuint (n, ==, 0);
+  g_assert_true (g_hash_table_contains (count, "=AIV1"));
+  g_assert_nonnull (parse (parser, trace));
+}
+
+static void
+test_summary (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (16, 24, 64);
+  g_autofree char *summary = pto_trace_summary (trace);
+
+  g_assert_nonnull (strstr (summary, "attention\n208 tasks, 240 edges, "));
+  g_assert_nonnull (strstr (summary, "us on the virtual clock\n"));
+  g_assert_nonnull (strstr (summary, "24 AIC busy"));
+  g_assert_nonnull (strstr (summary, "critical path: "));
+  g_assert_nonnull (strstr (summary, "HUB"));
+}
+
+static guint
+count_files (const char *directory)
+{
+  g_autoptr (GDir) dir = g_dir_open (directory, 0, NULL);
+  guint n = 0;
+
+  g_assert_nonnull (dir);
+  while (g_dir_read_name (dir) != NULL)
+    n++;
+  return n;
+}
+
+static void
+test_save (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (2, 1, 64);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("pto-trace-XXXXXX", &error);
+  g_autofree char *json = NULL;
+  g_autofree char *svg = NULL;
+  g_autofree char *other = NULL;
+  g_autofree char *missing = NULL;
+  g_autofree char *text = NULL;
+  g_autofree char *expected = pto_trace_to_json (trace);
+
+  g_assert_no_error (error);
+  json = g_build_filename (directory, "run.json", NULL);
+  svg = g_build_filename (directory, "run.SVG", NULL);
+  other = g_build_filename (directory, "run.png", NULL);
+  missing = g_build_filename (directory, "nowhere", "run.json", NULL);
+
+  g_assert_true (pto_trace_save (trace, json, &error));
+  g_assert_no_error (error);
+  g_assert_true (pto_trace_save (trace, svg, &error));
+  g_assert_no_error (error);
+  g_file_get_contents (json, &text, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (text, ==, expected);
+  g_assert_cmpuint (count_files (directory), ==, 2);
+
+  g_assert_false (pto_trace_save (trace, other, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+  g_assert_nonnull (strstr (error->message, other));
+  g_clear_error (&error);
+  g_assert_false (pto_trace_save (trace, missing, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+  g_assert_nonnull (strstr (error->message, missing));
+  g_assert_null (strchr (error->message, '\n'));
+  g_clear_error (&error);
+  g_assert_false (pto_trace_save_json (trace, directory, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY);
+  g_assert_cmpuint (count_files (directory), ==, 2);
+
+  g_unlink (json);
+  g_unlink (svg);
+  g_rmdir (directory);
+}
+
+/* A link keeps pointing; a pipe (or a device) is written to, never replaced. */
+static void
+test_save_special (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (2, 1, 64);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("pto-trace-XXXXXX", &error);
+  g_autofree char *file = g_build_filename (directory, "file", NULL);
+  g_autofree char *link = g_build_filename (directory, "link.json", NULL);
+  g_autofree char *pipe = g_build_filename (directory, "pipe", NULL);
+  g_autoptr (GFile) target = g_file_new_for_path (link);
+  char head[5];
+  int reader;
+
+  g_assert_no_error (error);
+  g_file_set_contents (file, "old", -1, &error);
+  g_assert_no_error (error);
+  g_file_make_symbolic_link (target, "file", NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (pto_trace_save (trace, link, &error));
+  g_assert_no_error (error);
+  g_assert_true (g_file_test (link, G_FILE_TEST_IS_SYMLINK));
+  g_assert_cmpuint (count_files (directory), ==, 2);
+
+  g_assert_cmpint (mkfifo (pipe, 0600), ==, 0);
+  reader = open (pipe, O_RDONLY | O_NONBLOCK);
+  g_assert_cmpint (reader, >=, 0);
+  g_assert_true (pto_trace_save_svg (trace, pipe, &error));
+  g_assert_no_error (error);
+  g_assert_false (g_file_test (pipe, G_FILE_TEST_IS_REGULAR));
+  g_assert_cmpint (read (reader, head, sizeof head), ==, sizeof head);
+  g_assert_cmpmem (head, sizeof head, "<?xml", 5);
+  close (reader);
+
+  g_unlink (pipe);
+  g_unlink (link);
+  g_unlink (file);
+  g_rmdir (directory);
+}
+
+/* A trace outlives the records it was made from. */
+static void
+test_is_a_copy (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  char name[] = "mul";
+  const char *names[] = { name, "add" };
+
+  hand_init (&hand);
+  fill_known (&hand);
+  trace = hand_trace (&hand, names, 2, NULL);
+  name[0] = 'X';
+  for (guint b = 0; b < G_N_ELEMENTS (hand.buffers); b++)
+    memset (hand.buffers[b]->data, 0, hand.buffers[b]->len * sizeof (struct pto_trace_record));
+  {
+    g_autofree char *summary = pto_trace_summary (trace);
+
+    g_assert_nonnull (strstr (summary, "  mul "));
+  }
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 5);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/trace/counts", test_counts);
+  g_test_add_func ("/pto/trace/critical-path", test_critical_path);
+  g_test_add_func ("/pto/trace/critical-path/attention", test_critical_path_attention);
+  g_test_add_func ("/pto/trace/utilization", test_utilization);
+  g_test_add_func ("/pto/trace/sha256", test_sha256);
+  g_test_add_func ("/pto/trace/sha256/origin", test_sha256_origin);
+  g_test_add_func ("/pto/trace/dropped", test_dropped);
+  g_test_add_func ("/pto/trace/json/events", test_json_events);
+  g_test_add_func ("/pto/trace/json/rows", test_json_rows);
+  g_test_add_func ("/pto/trace/json/deterministic", test_json_is_deterministic);
+  g_test_add_func ("/pto/trace/svg/rows", test_svg_rows);
+  g_test_add_func ("/pto/trace/svg/size", test_svg_size);
+  g_test_add_func ("/pto/trace/wild-names", test_wild_names);
+  g_test_add_func ("/pto/trace/empty", test_empty);
+  g_test_add_func ("/pto/trace/summary", test_summary);
+  g_test_add_func ("/pto/trace/save", test_save);
+  g_test_add_func ("/pto/trace/save/special", test_save_special);
+  g_test_add_func ("/pto/trace/is-a-copy", test_is_a_copy);
+  return g_test_run ();
+}

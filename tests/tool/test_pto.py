@@ -1,0 +1,670 @@
+#!/usr/bin/env python3
+# test_pto.py: does the pto program do what a person types, and say clearly what it can not do?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""test_pto.py PROGRAM: prints TAP. PTO_TEST_EXAMPLES names the directory of the examples."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "pto"
+if os.sep in PROGRAM:
+    PROGRAM = os.path.abspath(PROGRAM)
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.abspath(os.environ.get("PTO_TEST_EXAMPLES")
+                           or os.path.join(HERE, "..", "..", "examples"))
+DEADLINE = 240  # seconds; a machine under load compiles slowly
+
+REQUIRED_KEYS = [
+    "example", "case", "platform", "backend", "seed", "tasks", "edges", "passed",
+    "max_abs_error", "run_seconds", "tasks_per_second", "virtual_ns", "trace_sha256",
+    "peak_live_tasks", "recycled",
+]
+
+# One task that copies bytes; the reference makes arrays of any type: comparing can be tested.
+COPY_INI = """\
+[example]
+name=copy
+
+[orchestration]
+source=orch.c
+
+[kernel 0]
+name=copy
+source=copy.c
+core=aiv
+
+[reference]
+source=reference.c
+
+[case plain]
+{case}
+"""
+COPY_KERNEL = """\
+#include "tensor.h"
+#include <string.h>
+void kernel_entry (int64_t *args)
+{
+  const TensorData *from = (const TensorData *) (uintptr_t) args[0];
+  const TensorData *to = (const TensorData *) (uintptr_t) args[1];
+  memcpy ((char *) (uintptr_t) to->buffer.addr + to->start_offset,
+          (const char *) (uintptr_t) from->buffer.addr + from->start_offset, from->shapes[0]);
+}
+"""
+COPY_ORCHESTRATION = """\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  (void) args;
+  (void) arg_count;
+  return (PTO2OrchestrationConfig){ .expected_arg_count = 3 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  uint64_t shape[1] = { args[2] };
+  Tensor from = make_tensor_external ((void *) (uintptr_t) args[0], shape, 1, PTO_DTYPE_UINT8);
+  Tensor to = make_tensor_external ((void *) (uintptr_t) args[1], shape, 1, PTO_DTYPE_UINT8);
+  PTOParam params[] = { make_input_param (from), make_output_param (to) };
+  (void) arg_count;
+  pto2_rt_init_tensor_pool (rt);
+  PTO2_SCOPE (rt) { pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 2); }
+  return 0;
+}
+"""
+# got and expected are the bits of all elements but the first, which is 0 on both sides.
+COPY_REFERENCE = """\
+#include "pto_reference.h"
+#include <string.h>
+enum { N = 6 };
+static void fill (PTO2Case *c, const char *key, unsigned char *data, uint32_t size)
+{
+  uint64_t bits = (uint64_t) c->ops->integer (c, key, 0);
+  for (int i = 1; i < N; i++)
+    memcpy (data + (size_t) i * size, &bits, size);
+}
+int pto_reference_inputs (PTO2Case *c)
+{
+  uint32_t dtype = (uint32_t) c->ops->integer (c, "dtype", 0);
+  uint64_t shape[2] = { 2, 3 };
+  void *from = c->ops->array (c, "from", (DataType) dtype, 2, shape, false);
+  void *to = c->ops->array (c, "to", (DataType) dtype, 2, shape, true);
+  if (from == NULL || to == NULL)
+    return pto_case_fail (c, "no arrays");
+  fill (c, "got", from, pto_dtype_size ((DataType) dtype));
+  c->ops->scalar (c, "bytes", N * pto_dtype_size ((DataType) dtype));
+  return 0;
+}
+int pto_reference_compute (PTO2Case *c)
+{
+  uint32_t dtype = (uint32_t) c->ops->integer (c, "dtype", 0);
+  fill (c, "expected", c->ops->expected (c, "to"), pto_dtype_size ((DataType) dtype));
+  return 0;
+}
+"""
+FLOAT32, FLOAT16, BFLOAT16, INT8, INT64, UINT64 = 0, 1, 2, 3, 6, 10
+
+
+class PtoTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = tempfile.mkdtemp(prefix="pto-test-cache-")
+        cls.environment = dict(os.environ, LC_ALL="C", XDG_CACHE_HOME=cls.cache)
+        for name in list(cls.environment):
+            if name.startswith("PTO2_") or name in ("PTO_BACKEND", "PTO_SEED", "PTO_TRACE"):
+                del cls.environment[name]
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.cache, ignore_errors=True)
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="pto-test-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def pto(self, *words, environment=None):
+        return subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, encoding="utf-8", cwd=self.directory,
+                              env=dict(self.environment, **(environment or {})), timeout=DEADLINE)
+
+    def passes(self, *words, environment=None):
+        result = self.pto(*words, environment=environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")
+        return result.stdout
+
+    def gives(self, *words, environment=None):
+        return json.loads(self.passes("run", *words, "--json", environment=environment))
+
+    def fails(self, status, fragments, *words, lines=1, environment=None):
+        """Exit status, fragments in the first line of standard error, how many lines (0: any)."""
+        result = self.pto(*words, environment=environment)
+        self.assertEqual(result.returncode, status, result.stderr)
+        text = result.stderr.splitlines()
+        self.assertTrue(text, "nothing on standard error")
+        self.assertTrue(text[0].startswith("pto: "), text[0])
+        for fragment in fragments:
+            self.assertIn(fragment, text[0])
+        if lines:
+            self.assertEqual(len(text), lines, result.stderr)
+        return result
+
+    def example(self, name="vector"):
+        """A copy of an example, to be spoilt."""
+        path = os.path.join(self.directory, "ex")
+        shutil.copytree(os.path.join(EXAMPLES, name), path)
+        return path
+
+    def write(self, path, text):
+        with open(os.path.join(self.directory, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def edit(self, path, old, new):
+        path = os.path.join(self.directory, path)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(old, text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new, 1))
+
+    def copy_example(self, **keys):
+        os.makedirs(os.path.join(self.directory, "copy"), exist_ok=True)
+        case = "\n".join(f"{key}={value}" for key, value in keys.items())
+        self.write("copy/pto.ini", COPY_INI.format(case=case))
+        self.write("copy/orch.c", COPY_ORCHESTRATION)
+        self.write("copy/copy.c", COPY_KERNEL)
+        self.write("copy/reference.c", COPY_REFERENCE)
+
+
+class Words(PtoTest):
+    """What is typed, before anything is built."""
+
+    def test_version(self):
+        self.assertRegex(self.passes("--version"), r"^pto \d+\.\d+\.\d+\n$")
+
+    def test_help(self):
+        for words in (["help"], ["--help"]):
+            text = self.passes(*words)
+            self.assertIn("run", text)
+            self.assertIn("info", text)
+        for words in (["help", "run"], ["run", "--help"]):
+            text = self.passes(*words)
+            for option in ("--case", "--platform", "--backend", "--seed", "--set", "--repeat",
+                           "--trace", "--svg", "--json"):
+                self.assertIn(option, text)
+
+    def test_no_command(self):
+        self.fails(2, ["command"])
+
+    def test_unknown_command(self):
+        self.fails(2, ['"walk"'], "walk")
+        self.fails(2, ['"walk"'], "help", "walk")
+
+    def test_unknown_option(self):
+        self.fails(2, ["--fast"], "run", "ex", "--fast")
+        self.fails(2, ["--fast"], "info", "--fast")
+        self.fails(2, ['"ex"'], "info", "ex")
+
+    def test_no_directory(self):
+        self.fails(2, ["DIR"], "run")
+
+    def test_two_directories(self):
+        self.fails(2, ['"two"'], "run", "one", "two")
+
+    def test_bad_numbers(self):
+        for value in ("0", "-1", "x", ""):
+            self.fails(2, ["--repeat"], "run", "ex", "--repeat", value)
+        for value in ("x", "-1", "18446744073709551616"):
+            self.fails(2, ["--seed", value], "run", "ex", "--seed", value)
+
+    def test_missing_value(self):
+        self.fails(2, ["--case"], "run", "ex", "--case")
+
+    def test_bad_set(self):
+        self.example()
+        self.fails(2, ["--set", "task-window"], "run", "ex", "--set", "task-window")
+        self.fails(2, ["--set", "=3"], "run", "ex", "--set", "=3")
+        self.fails(2, ["no-such-knob"], "run", "ex", "--set", "no-such-knob=3")
+        self.fails(2, ["task-window", "17"], "run", "ex", "--set", "task-window=17")
+
+    def test_unknown_platform(self):
+        self.example()
+        self.fails(2, ["a9sim", "a2a3sim"], "run", "ex", "--platform", "a9sim")
+
+    def test_unknown_backend(self):
+        self.example()
+        self.fails(2, ["warp"], "run", "ex", "--backend", "warp")
+
+    def test_info(self):
+        text = self.passes("info")
+        for fragment in ("a2a3sim", "24 clusters", "a5sim", "par, det, threads", "task-window",
+                         "PTO2_RING_TASK_WINDOW"):
+            self.assertIn(fragment, text)
+
+    def test_info_json(self):
+        info = json.loads(self.passes("info", "--json"))
+        platforms = {platform["name"]: platform for platform in info["platforms"]}
+        parameters = {parameter["name"]: parameter for parameter in info["parameters"]}
+        self.assertEqual(platforms["a2a3sim"]["clusters"], 24)
+        self.assertEqual(platforms["a2a3sim"]["aic_per_cluster"], 1)
+        self.assertEqual(platforms["a2a3sim"]["aiv_per_cluster"], 2)
+        self.assertEqual(info["backends"], ["par", "det", "threads"])
+        self.assertGreaterEqual(info["machine"]["cpus"], 1)
+        self.assertGreater(info["machine"]["memory_bytes"], 0)
+        self.assertEqual(parameters["task-window"]["variable"], "PTO2_RING_TASK_WINDOW")
+
+    def test_info_follows_environment(self):
+        environment = {"PTO2_RING_TASK_WINDOW": "128"}
+        info = json.loads(self.passes("info", "--json", environment=environment))
+        values = {parameter["name"]: parameter["value"] for parameter in info["parameters"]}
+        self.assertEqual(values["task-window"], "128")
+
+
+class Manifest(PtoTest):
+    """Every way to write a wrong pto.ini: one line names file and thing, and no file is made."""
+
+    def refuses(self, fragments, lines=1, **words):
+        before = sorted(os.listdir(self.directory))
+        result = self.fails(1, fragments, "run", "ex", "--trace", "t.json", "--svg", "t.svg",
+                            lines=lines, **words)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+
+    def spoil(self, old, new, fragments):
+        self.example()
+        self.edit("ex/pto.ini", old, new)
+        self.refuses(["ex/pto.ini", *fragments])
+        shutil.rmtree(os.path.join(self.directory, "ex"))
+
+    def test_no_directory(self):
+        self.refuses(["ex", "no such directory"])
+
+    def test_no_manifest(self):
+        os.mkdir(os.path.join(self.directory, "ex"))
+        self.refuses(["ex", "pto.ini"])
+
+    def test_not_text(self):
+        os.mkdir(os.path.join(self.directory, "ex"))
+        with open(os.path.join(self.directory, "ex/pto.ini"), "wb") as file:
+            file.write(b"\x7fELF\x00\xff\xfe")
+        self.refuses(["ex/pto.ini", "UTF-8"])
+
+    def test_not_a_key_file(self):
+        self.spoil("[example]", "example:", [])
+
+    def test_missing_group(self):
+        self.spoil("[reference]\nsource=reference.c\n", "", ["[reference]", "missing"])
+        self.spoil("[orchestration]\nsource=orchestration/vector_orch.c\n", "", ["[orchestration]"])
+        self.example()
+        self.write("ex/pto.ini", "[orchestration]\nsource=orchestration/vector_orch.c\n")
+        self.refuses(["ex/pto.ini", "[example]", "missing"])
+
+    def test_no_kernel_or_case(self):
+        head = ("[example]\nname=x\n[orchestration]\nsource=orchestration/vector_orch.c\n"
+                "[reference]\nsource=reference.c\n")
+        self.example()
+        self.write("ex/pto.ini", head + "[case a]\n")
+        self.refuses(["ex/pto.ini", "[kernel NUMBER]"])
+        self.write("ex/pto.ini", head + "[kernel 0]\nname=add\nsource=kernels/add.c\ncore=aiv\n")
+        self.refuses(["ex/pto.ini", "[case NAME]"])
+
+    def test_missing_key(self):
+        self.spoil("name=vector\n", "", ["[example]", '"name"'])
+        self.spoil("source=orchestration/vector_orch.c", "", ["[orchestration]", '"source"'])
+        self.spoil("source=reference.c", "", ["[reference]", '"source"'])
+        self.spoil("name=add\n", "", ["[kernel 0]", '"name"'])
+        self.spoil("source=kernels/add.c\n", "", ["[kernel 0]", '"source"'])
+        self.spoil("core=aiv\n", "", ["[kernel 0]", '"core"'])
+        self.spoil("name=add\n", "name=\n", ["[kernel 0]", '"name"'])
+
+    def test_unknown_core(self):
+        self.spoil("core=aiv", "core=gpu", ['"add"', "gpu", "aic", "aiv"])
+
+    def test_bad_number(self):
+        self.spoil("rtol=1e-5", "rtol=small", ['"five"', "rtol=small"])
+        self.spoil("atol=1e-5", "atol=-1", ['"five"', "atol=-1"])
+        self.spoil("rtol=1e-5", "rtol=nan", ['"five"', "rtol=nan"])
+        self.spoil("elements=16384", "elements=16384x", ['"five"', "elements=16384x"])
+        self.spoil("cost=linear:600:0.05", "cost=linear:many", ['"add"', "linear:many"])
+
+    def test_bad_parameter(self):
+        self.spoil("elements=16384", "elements=16384\ntask-window=17", ['"five"', "task-window"])
+
+    def test_unknown_key(self):
+        self.spoil("core=aiv", "core=aiv\ncores=2", ["[kernel 0]", '"cores"'])
+        self.spoil("name=vector", "name=vector\nauthor=me", ["[example]", '"author"'])
+        self.spoil("source=reference.c", "source=reference.c\nlanguage=c",
+                   ["[reference]", '"language"'])
+        self.spoil("vector_orch.c", "vector_orch.c\nfuncton=x", ["[orchestration]", '"functon"'])
+
+    def test_unknown_group(self):
+        self.spoil("[reference]", "[refrence]", ["[reference]"])
+        self.spoil("[case four]", "[caze four]", ["[caze four]"])
+
+    def test_duplicates(self):
+        self.spoil("[kernel 1]", "[kernel 0]", ["[kernel 0]", "twice"])
+        self.spoil("[kernel 1]", "[kernel 00]", ["[kernel 00]", "0", '"add"'])
+        self.spoil("[case four]", "[case five]", ["[case five]", "twice"])
+        self.spoil("name=add\n", "name=add\nname=sub\n", ['"name"', "twice"])
+
+    def test_bad_function_id(self):
+        self.spoil("[kernel 1]", "[kernel one]", ["[kernel one]", "number"])
+        self.spoil("[kernel 1]", "[kernel -1]", ["[kernel -1]", "number"])
+        self.spoil("[kernel 1]", "[kernel 99999999999]", ["[kernel 99999999999]", "number"])
+
+    def test_missing_file(self):
+        self.spoil("kernels/add.c", "kernels/sum.c", ['"add"', "kernels/sum.c", "no such file"])
+        self.spoil("vector_orch.c", "graph.c", ["[orchestration]", "orchestration/graph.c"])
+        self.spoil("source=reference.c", "source=golden.c", ["[reference]", "golden.c"])
+        self.spoil("kernels/add.c", "kernels/add.py", ['"add"', "kernels/add.py"])
+        self.example()
+        os.mkdir(os.path.join(self.directory, "ex/kernels/dir.c"))
+        self.edit("ex/pto.ini", "kernels/add.c", "kernels/dir.c")
+        self.refuses(["ex/pto.ini", '"add"', "kernels/dir.c"])
+
+    def test_unknown_case(self):
+        self.example()
+        self.fails(1, ["ex/pto.ini", '"six"', "five", "four"], "run", "ex", "--case", "six")
+        shutil.rmtree(os.path.join(self.directory, "ex"))
+        self.spoil("default-case=five", "default-case=six", ["default-case=six", "five", "four"])
+
+    def test_compile_error(self):
+        self.example()
+        self.write("ex/kernels/add.c", "int kernel_entry (void) { return n; }\n")
+        self.refuses(["ex/pto.ini", '"add"', "add.c:1", "n"], lines=0)
+
+    def test_reference_compile_error(self):
+        self.example()
+        self.write("ex/reference.c", "nonsense\n")
+        self.refuses(["ex/pto.ini", "[reference]", "reference.c:1"], lines=0)
+
+    def test_missing_export(self):
+        self.example()
+        self.write("ex/kernels/add.c", "void kernel (long *args) { (void) args; }\n")
+        self.refuses(["ex/pto.ini", '"add"', "kernel_entry"])
+
+    def test_reference_missing_export(self):
+        self.example()
+        self.write("ex/reference.c", "int nothing;\n")
+        self.refuses(["ex/pto.ini", "[reference]", "pto_reference_inputs"])
+
+    def test_not_a_shared_object(self):
+        self.example()
+        self.write("ex/kernels/add.so", "not one\n")
+        self.edit("ex/pto.ini", "kernels/add.c", "kernels/add.so")
+        self.refuses(["ex/pto.ini", '"add"', "add.so"])
+
+    def test_reference_fails(self):
+        self.example()
+        self.edit("ex/reference.c", "c->ops->scalar (c, \"elements\", elements);",
+                  "return pto_case_fail (c, \"the moon is full\");")
+        self.refuses(["ex/pto.ini", '"five"', "the moon is full"])
+
+    def test_reference_leaves_output_out(self):
+        self.example()
+        self.edit("ex/reference.c", 'float *f = (float *) c->ops->expected (c, "f");',
+                  "return 0;\n  float *f = 0;")
+        self.refuses(["ex/pto.ini", '"five"', '"f"'])
+
+    def test_reference_doubles_argument(self):
+        self.example()
+        self.edit("ex/reference.c", '(c, "b",', '(c, "a",')
+        self.refuses(["ex/pto.ini", '"five"', '"a"', "twice"])
+
+    def test_orchestration_refuses(self):
+        self.example()
+        self.edit("ex/pto.ini", "form=5", "form=6")
+        result = self.fails(1, ["form 6"], "run", "ex", lines=2)  # its own words come first
+        self.assertIn('"five"', result.stderr.splitlines()[1])
+
+    def test_wrong_argument_count(self):
+        self.example()
+        self.edit("ex/reference.c", '  c->ops->scalar (c, "elements", elements);\n', "")
+        self.refuses(["vector", '"five"', "4", "5"])
+
+    def test_unread_key_is_told(self):
+        self.example()
+        self.edit("ex/pto.ini", "elements=16384", "elements=16384\nelemnts=3")
+        result = self.pto("run", "ex")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("elemnts", result.stderr)
+        self.assertIn("ex/pto.ini", result.stderr)
+
+
+class Run(PtoTest):
+    vector = os.path.join(EXAMPLES, "vector")
+
+    def test_vector(self):
+        for backend in ("par", "det", "threads"):
+            with self.subTest(backend=backend):
+                result = self.gives(self.vector, "--backend", backend)
+                for key in REQUIRED_KEYS:
+                    self.assertIn(key, result)
+                self.assertEqual(result["example"], "vector")
+                self.assertEqual(result["case"], "five")
+                self.assertEqual(result["platform"], "a2a3sim")
+                self.assertEqual(result["backend"], backend)
+                self.assertEqual(result["tasks"], 5)
+                self.assertEqual(result["edges"], 6)
+                self.assertIs(result["passed"], True)
+                self.assertEqual(result["max_abs_error"], 0)
+                self.assertGreater(result["run_seconds"], 0)
+                self.assertGreater(result["tasks_per_second"], 0)
+                self.assertGreaterEqual(result["peak_live_tasks"], 1)
+                self.assertEqual(result["recycled"], 0)
+                self.assertEqual((result["aic_cores"], result["aiv_cores"]), (24, 48))
+
+    def test_four(self):
+        result = self.gives(self.vector, "--case", "four")
+        self.assertEqual((result["tasks"], result["edges"], result["passed"]), (4, 4, True))
+
+    def test_edges_exactly(self):
+        """t0-t1, t0-t2, t0-t4, t1-t3, t2-t3, t3-t4 and no other."""
+        path = os.path.join(self.directory, "run.json")
+        self.passes("run", self.vector, "--trace", path)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        submits = [event["args"] for event in events if event.get("cat") == "submit"]
+        order = {submit["task"]: i for i, submit in enumerate(submits)}
+        edges = {(order[producer], order[submit["task"]]) for submit in submits
+                 for producer in submit["waited_for"]}
+        self.assertEqual(edges, {(0, 1), (0, 2), (0, 4), (1, 3), (2, 3), (3, 4)})
+
+    def test_det_is_reproducible(self):
+        first = self.gives(self.vector, "--backend", "det", "--seed", "7")
+        second = self.gives(self.vector, "--backend", "det", "--seed", "7")
+        self.assertEqual(first["seed"], 7)
+        self.assertGreater(first["virtual_ns"], 0)
+        self.assertRegex(first["trace_sha256"], "^[0-9a-f]{64}$")
+        self.assertEqual(first["trace_sha256"], second["trace_sha256"])
+        self.assertEqual(first["virtual_ns"], second["virtual_ns"])
+
+    def test_det_files_are_equal(self):
+        for name in ("a", "b"):
+            self.passes("run", self.vector, "--backend", "det", "--trace", name + ".json", "--svg",
+                        name + ".svg")
+        for suffix in (".json", ".svg"):
+            texts = []
+            for name in ("a", "b"):
+                with open(os.path.join(self.directory, name + suffix), "rb") as file:
+                    texts.append(file.read())
+            self.assertEqual(texts[0], texts[1], suffix)
+
+    def test_wall_clock_has_no_virtual_time(self):
+        result = self.gives(self.vector, "--backend", "par")
+        self.assertIsNone(result["virtual_ns"])
+        self.assertIsNone(result["trace_sha256"])
+
+    def test_table(self):
+        text = self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg")
+        for fragment in ("vector on a2a3sim", "24 AIC + 48 AIV", "five", "tasks", "edges",
+                         "back end", "par", "PASS", "tasks/s", "AIC", "AIV", "recycled",
+                         "run.json", "run.svg"):
+            self.assertIn(fragment, text)
+
+    def test_files(self):
+        self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg")
+        self.assertEqual(sorted(os.listdir(self.directory)), ["run.json", "run.svg"])
+        with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
+            trace = json.load(file)
+        kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+        self.assertEqual(len(kernels), 5)
+        self.assertEqual(trace["metadata"]["clock"], "wall")
+        self.assertEqual(trace["metadata"]["dropped"], 0)
+        self.assertEqual({event["name"] for event in kernels}, {"add", "add_scalar", "mul"})
+        root = xml.etree.ElementTree.parse(os.path.join(self.directory, "run.svg")).getroot()
+        texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+        for name in ["AIC%d" % i for i in range(24)] + ["AIV%d" % i for i in range(48)]:
+            self.assertIn(name, texts)
+
+    def test_unwritable(self):
+        missing = os.path.join(self.directory, "nowhere", "run.json")
+        self.fails(1, [missing], "run", self.vector, "--trace", missing)
+        self.fails(1, [self.directory, "directory"], "run", self.vector, "--svg", self.directory)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_repeat(self):
+        result = self.gives(self.vector, "--repeat", "3")
+        self.assertEqual(result["repeats"], 3)
+        self.assertTrue(result["passed"])
+        self.assertIn("median of 3", self.passes("run", self.vector, "--repeat", "3"))
+
+    def test_parameters(self):
+        result = self.gives(self.vector, "--set", "clusters=2", "--set", "task-window=16", "--set",
+                            "aicpu-threads=2")
+        self.assertEqual((result["aic_cores"], result["aiv_cores"]), (2, 4))
+        self.assertTrue(result["passed"])
+
+    def test_other_platform(self):
+        result = self.gives(self.vector, "--platform", "a5sim")
+        self.assertEqual((result["platform"], result["passed"]), ("a5sim", True))
+
+    def test_environment_is_stronger_than_the_case(self):
+        self.example()
+        self.edit("ex/pto.ini", "elements=16384", "elements=16384\ntask-window=17")
+        self.fails(1, ["task-window"], "run", "ex")
+        result = self.gives("ex", environment={"PTO2_RING_TASK_WINDOW": "16"})
+        self.assertTrue(result["passed"])
+
+    def test_bad_environment(self):
+        self.fails(1, ["PTO2_RING_TASK_WINDOW", "17"], "run", self.vector,
+                   environment={"PTO2_RING_TASK_WINDOW": "17"})
+
+    def test_wrong_result(self):
+        self.example()
+        self.edit("ex/reference.c", "five ? sum : 0.0", "five ? sum + (i > 9) : 0.0")
+        result = self.fails(1, ["vector", '"five"', "16374 of 16384", "f[10]: 47 instead of 48"],
+                            "run", "ex")
+        self.assertIn("FAIL  max error 1", result.stdout)
+        self.assertIn("f[14]: 47 instead of 48", result.stdout)
+        self.assertNotIn("f[15]", result.stdout)
+        result = self.fails(1, ["f[10]"], "run", "ex", "--json")
+        value = json.loads(result.stdout)
+        self.assertIs(value["passed"], False)
+        self.assertEqual(value["max_abs_error"], 1)
+
+
+class Compare(PtoTest):
+    """What counts as equal, for each type."""
+
+    def good(self, dtype, got, expected, **keys):
+        self.copy_example(dtype=dtype, got=got, expected=expected, **keys)
+        return self.gives("copy")
+
+    def bad(self, fragments, dtype, got, expected, **keys):
+        self.copy_example(dtype=dtype, got=got, expected=expected, **keys)
+        result = self.fails(1, ["copy", '"plain"', "5 of 6", "to[0, 1]: ", *fragments],
+                            "run", "copy", "--json")
+        return json.loads(result.stdout)
+
+    def test_float32(self):
+        one, near = 0x3f800000, 0x3f800001
+        self.assertEqual(self.good(FLOAT32, one, one)["max_abs_error"], 0)
+        self.bad([], FLOAT32, near, one)
+        self.good(FLOAT32, near, one, rtol="2e-7")
+        self.good(FLOAT32, near, one, atol="2e-7")
+
+    def test_float16(self):
+        one_and_a_half, two, smallest = 0x3e00, 0x4000, 0x0001
+        result = self.bad(["1.5 instead of 2"], FLOAT16, one_and_a_half, two)
+        self.assertEqual(result["max_abs_error"], 0.5)
+        self.good(FLOAT16, one_and_a_half, two, rtol="0.25")
+        self.assertEqual(self.bad([], FLOAT16, smallest, 0)["max_abs_error"], 2.0 ** -24)
+
+    def test_bfloat16(self):
+        self.bad(["1.5 instead of 2"], BFLOAT16, 0x3fc0, 0x4000)
+        self.bad(["-1 instead of 1"], BFLOAT16, 0xbf80, 0x3f80)
+
+    def test_not_a_number(self):
+        nan, one = 0x7fc00000, 0x3f800000
+        self.good(FLOAT32, nan, nan)
+        self.assertIsNone(self.bad(["nan"], FLOAT32, nan, one, rtol=1)["max_abs_error"])
+        self.bad(["nan"], FLOAT32, one, nan, rtol=1)
+        self.bad(["nan"], FLOAT16, 0x7e00, 0x3c00, rtol=1)
+
+    def test_infinity(self):
+        infinity, minus, one = 0x7f800000, 0xff800000, 0x3f800000
+        self.good(FLOAT32, infinity, infinity)
+        self.bad(["-inf instead of inf"], FLOAT32, minus, infinity, rtol=1)
+        self.bad(["inf"], FLOAT32, infinity, one, rtol=1)
+
+    def test_integers(self):
+        self.assertEqual(self.bad(["-1 instead of 1"], INT8, 255, 1)["max_abs_error"], 2)
+        # Apart by 1, and no double knows.
+        self.assertEqual(self.bad([], INT64, 2**60 + 1, 2**60)["max_abs_error"], 1)
+        self.assertEqual(self.bad([], UINT64, 2**62 + 1, 2**62)["max_abs_error"], 1)
+        self.good(INT64, 2**60 + 1, 2**60, atol=1)
+
+
+class TapResult(unittest.TestResult):
+    """One line a test, its story as comments."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def tell(self, word, test, text="", directive=""):
+        self.number += 1
+        for line in text.splitlines():
+            print("#", line)
+        name = test.id().replace("__main__.", "").replace(".", "/")
+        print(f"{word} {self.number} - {name}{directive}", flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.tell("ok", test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.tell("not ok", test, self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.tell("not ok", test, self.errors[-1][1])
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.tell("ok", test, directive=" # SKIP " + reason)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.tell("not ok", subtest, (self.failures or self.errors)[-1][1])
+
+
+def main():
+    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case)
+                               for case in (Words, Manifest, Run, Compare))
+    if len(sys.argv) > 1:
+        suite = unittest.TestSuite(test for group in suite for test in group
+                                   if any(word in test.id() for word in sys.argv[1:]))
+    result = TapResult()
+    suite.run(result)
+    print(f"1..{result.number}")
+    return 0 if result.wasSuccessful() else 1
+
+
+sys.exit(main())
