@@ -71,7 +71,8 @@ struct pto_chip
   uint64_t progressed; /* when it last saw another number */
 
   struct pto_trace *trace;
-  bool traced; /* the last run */
+  bool traced;            /* the last run */
+  struct pto_scale scale; /* of its times */
 
   /* --- of the current run --- */
   const struct pto_program *program;

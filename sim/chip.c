@@ -18,6 +18,10 @@
  * kernels that run. */
 #define FAILED_PART 8u
 #define TICK_MIN_NS 1000000u
+/* The watcher ends kernels that hang after one timeout. So many without any progress mean that it
+ * could not: the run is given up with tasks still out. Generous, for machines that are overloaded.
+ */
+#define LOST_FACTOR 8u
 
 static const char *const queue_names[PTO_N_CORE_TYPES] = { "AIC", "AIV" };
 
@@ -129,7 +133,7 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
       struct pto_scheduler_config config = {
         .index = s,
         .concurrent = backend == PTO_BACKEND_THREADS,
-        .limited = backend == PTO_BACKEND_PAR,
+        .attends = backend == PTO_BACKEND_PAR,
         .dispatch_cost = chip->platform->costs.dispatch,
         .poll_cost = chip->platform->costs.poll,
         .fanout_cost = chip->platform->costs.fanout,
@@ -183,6 +187,7 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
   pthread_mutex_lock (&chip->watch_lock);
   chip->engine.exec = chip->exec;
   chip->engine.config.n_schedulers = n_schedulers;
+  chip->engine.config.n_carriers = pto_exec_carriers (chip->exec);
   /* The schedulers of the machine before announced themselves idle; they are gone, and there may be
    * fewer now. */
   for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
@@ -315,11 +320,14 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .n_shards = (uint32_t) params->values[PTO_PARAMETER_READY_SHARDS],
     .guard_bytes = (uint32_t) params->values[PTO_PARAMETER_GUARD],
     .timeout_ns = params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
+    .ring_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
+    .end_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .queue_names = queue_names,
     .kernel_name = kernel_name,
     .kernel_name_data = chip,
     .submit_cost = platform->costs.submit,
     .argument_cost = platform->costs.submit_argument,
+    .carry = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_PAR,
   };
   uint64_t tick = config.timeout_ns / TICKS;
   uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
@@ -483,7 +491,7 @@ set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report 
     {
       chip->cores[c].trace = trace ? buffers + 1 + chip->n_schedulers + c : NULL;
       chip->cores[c].timed = timed || trace;
-      chip->cores[c].busy_ns = 0;
+      chip->cores[c].busy = 0;
     }
   return PTO_OK;
 }
@@ -495,26 +503,26 @@ gather (const struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall
   const struct pto_engine *engine = &chip->engine;
 
   memset (stats, 0, sizeof *stats);
-  stats->tasks = engine->stats.tasks;
+  stats->tasks = engine->submitted;
   stats->completed = pto_engine_completed (engine);
   stats->edges = engine->stats.edges;
   stats->run_ns = wall_ns;
   stats->virtual_ns = chip->virtual_clock ? clock_ns : 0;
   stats->elapsed_ns = clock_ns;
   stats->peak_live_tasks = engine->stats.peak_live;
-  stats->recycled = engine->stats.recycled;
+  stats->recycled = pto_engine_recycled (engine);
   stats->stalls = engine->stats.stalls;
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     {
       stats->last_task_alive[ring] = engine->tails[ring];
-      stats->ring_tasks[ring] = engine->stats.ring_tasks[ring];
+      stats->ring_tasks[ring] = engine->rings[ring].head;
       stats->heap_peak[ring] = engine->rings[ring].heap.peak;
     }
   for (uint32_t s = 0; s < chip->n_schedulers; s++)
     stats->failed += pto_load_relaxed (&chip->aicpus[s].scheduler.failed);
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      stats->busy_ns[chip->cores[c].type] += chip->cores[c].busy_ns;
+      stats->busy_ns[chip->cores[c].type] += pto_scale (chip->cores[c].busy, &chip->scale);
       stats->cores[chip->cores[c].type]++;
     }
 }
@@ -563,6 +571,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   wall = pto_wall_clock () - wall;
   start = pto_now (chip->exec) - start;
   chip->lost = pto_engine_is_lost (&chip->engine);
+  chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
   pto_exec_leave (chip->exec);
   if (stats != NULL)
     gather (chip, stats, wall, start);
@@ -574,9 +583,13 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
 }
 
 const struct pto_trace *
-pto_chip_trace (const struct pto_chip *chip)
+pto_chip_trace (struct pto_chip *chip)
 {
-  return chip->traced ? chip->trace : NULL;
+  if (!chip->traced)
+    return NULL;
+  pto_trace_scale (chip->trace, &chip->scale);
+  chip->scale.from = chip->scale.to;
+  return chip->trace;
 }
 
 void

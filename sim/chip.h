@@ -128,7 +128,7 @@ enum pto_status pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t 
                                     uint64_t bytes, struct pto_report *report);
 
 /* The last recorded run; NULL when nothing was recorded. Valid until the next run. */
-const struct pto_trace *pto_chip_trace (const struct pto_chip *chip);
+const struct pto_trace *pto_chip_trace (struct pto_chip *chip);
 
 /* What a trace needs beside its records. Buffer 0 is the orchestrator, then n_schedulers, then
  * n_cores. */

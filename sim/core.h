@@ -61,7 +61,8 @@ struct pto_core
   /* --- the core's own --- */
   alignas (64) struct pto_trace_buffer *trace;
   bool timed;
-  uint64_t busy_ns;
+  uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
+  uint64_t busy;       /* as pto_engine_stamp() counts */
   struct pto_guard guard;
 };
 

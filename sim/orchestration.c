@@ -6,9 +6,13 @@
  */
 #include "chip-private.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Arguments of one kernel (seed 000 section 9). */
+#define PTO_CHIP_ARGS_MAX 128
 
 static const char *const core_type_names[PTO_N_CORE_TYPES] = { "AIC (cube)", "AIV (vector)" };
 
@@ -63,6 +67,14 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
                        program->kernels[kernel_id].name, n_params, (void *) params);
       return;
     }
+  if (n_params > PTO_CHIP_ARGS_MAX)
+    {
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "task %" PRIu64 " (%s): %d arguments; a task takes at most %d",
+                       chip->engine.submitted, program->kernels[kernel_id].name, n_params,
+                       PTO_CHIP_ARGS_MAX);
+      return;
+    }
   if (chip->done)
     {
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
@@ -74,6 +86,7 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   submit.queue = (uint32_t) worker_type;
   submit.params = params;
   submit.n_params = (uint32_t) n_params;
+  submit.extra_bytes = 0;
   pto_engine_submit (&chip->engine, &submit);
 }
 

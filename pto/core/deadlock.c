@@ -53,6 +53,55 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
 }
 
+void
+pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32_t ring_index)
+{
+  const struct pto_ring *ring = &engine->rings[ring_index];
+  uint32_t tail = engine->tails[ring_index];
+  struct pto_slot *oldest = pto_ring_slot (ring, tail);
+  uint32_t held = ring->head - tail;
+  char full[200];
+  char knob[80];
+
+  switch (what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      snprintf (full, sizeof full,
+                "heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes",
+                ring_index, engine->config.ring_patience_ns / 1000000, ring->heap.used,
+                ring->heap.size);
+      snprintf (knob, sizeof knob, "heap to %" PRIu64, 2 * ring->heap.size);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      snprintf (full, sizeof full,
+                "dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges", ring_index,
+                engine->config.ring_patience_ns / 1000000, ring->edge_head - ring->edge_tail,
+                ring->edge_pool);
+      snprintf (knob, sizeof knob, "dep-pool to %" PRIu64, 2 * (uint64_t) ring->edge_pool);
+      break;
+    case PTO_STATUS_MAP_OVERFLOW:
+      snprintf (full, sizeof full, "the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes",
+                engine->config.ring_patience_ns / 1000000, pto_map_used (engine->map),
+                pto_map_capacity (engine->map));
+      snprintf (knob, sizeof knob, "map-pool to %" PRIu64,
+                2 * (uint64_t) pto_map_capacity (engine->map));
+      break;
+    default:
+      snprintf (full, sizeof full,
+                "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots", ring_index,
+                engine->config.ring_patience_ns / 1000000, held, ring->window - 1);
+      snprintf (knob, sizeof knob, "task-window to %" PRIu64, 2 * (uint64_t) ring->window);
+      break;
+    }
+  pto_engine_fail (
+      engine, what,
+      "%s are held by %u tasks and none of them finished; the oldest, task %u (%s), is "
+      "%s: set %s or more, or timeout to more if it needs longer",
+      full, held, PTO_TASK_LOCAL (PTO_TASK_ID (ring_index, tail)),
+      pto_engine_kernel_name (engine, oldest->kernel),
+      state_name ((enum pto_task_state) pto_load_acquire (&oldest->state)), knob);
+}
+
 static void
 describe_scope (const struct pto_engine *engine, char *text, size_t size)
 {
@@ -71,6 +120,22 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
     snprintf (text, size, "a scope %u deep", engine->deadlock_ring);
 }
 
+void
+pto_engine_note_peaks (struct pto_engine *engine)
+{
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      struct pto_demand *demand = &engine->demand[r];
+
+      if (demand->held > demand->peak_held)
+        demand->peak_held = demand->held;
+      if (demand->heap > demand->peak_heap)
+        demand->peak_heap = demand->heap;
+      if (demand->storage > demand->peak_storage)
+        demand->peak_storage = demand->storage;
+    }
+}
+
 /* The settings are those of every ring: what the one that needs most needs. */
 static uint32_t
 window_needed (const struct pto_demand *demand)
@@ -80,11 +145,11 @@ window_needed (const struct pto_demand *demand)
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
       /* Argument storage goes with the window. A piece of it may be skipped at the wrap. */
-      uint64_t storage = demand->peak_storage[r] + demand->largest_storage[r] + STORAGE_ALIGN;
+      uint64_t storage = demand[r].peak_storage + demand[r].largest_storage + STORAGE_ALIGN;
       uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
 
-      if (demand->peak_held[r] + UINT64_C (1) > slots)
-        slots = demand->peak_held[r] + UINT64_C (1);
+      if (demand[r].peak_held + UINT64_C (1) > slots)
+        slots = demand[r].peak_held + UINT64_C (1);
       if (storage > PTO_STORAGE_MIN && for_storage > slots)
         slots = for_storage;
     }
@@ -99,11 +164,12 @@ heap_needed (const struct pto_demand *demand)
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
       /* Where several outputs are held, up to one of them may be skipped at the turn. */
-      uint64_t one
-          = demand->peak_heap[r] > demand->largest[r] ? demand->largest[r] + PTO_HEAP_ALIGN : 0;
+      uint64_t one = demand[r].peak_heap > demand[r].largest_heap
+                         ? demand[r].largest_heap + PTO_HEAP_ALIGN
+                         : 0;
 
-      if (demand->peak_heap[r] + one > bytes)
-        bytes = demand->peak_heap[r] + one;
+      if (demand[r].peak_heap + one > bytes)
+        bytes = demand[r].peak_heap + one;
     }
   return align_up (bytes, 65536);
 }
@@ -114,7 +180,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
 {
   uint32_t r = engine->deadlock_ring;
   const struct pto_ring *ring = &engine->rings[r];
-  const struct pto_demand *demand = &engine->demand;
+  const struct pto_demand *demand = &engine->demand[r];
   char scope[160];
   char oldest[160];
   char *text = engine->report.message;
@@ -125,11 +191,12 @@ pto_engine_report_deadlock (struct pto_engine *engine)
             PTO_TASK_LOCAL (engine->deadlock_task),
             pto_engine_kernel_name (engine, engine->deadlock_kernel),
             state_name (engine->deadlock_state));
+  pto_engine_note_peaks (engine);
   switch (engine->deadlock)
     {
     case PTO_STATUS_TASK_RING:
       {
-        uint32_t window = window_needed (demand);
+        uint32_t window = window_needed (engine->demand);
 
         if (engine->deadlock_tasks == ring->window - 1)
           snprintf (
@@ -138,7 +205,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
               "%s Set task-window to %u or more (this run holds at most %u tasks in that ring at one time).",
               r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock_task),
               PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope, oldest,
-              window, demand->peak_held[r]);
+              window, demand->peak_held);
         else
           snprintf (text, size,
                     "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
@@ -149,7 +216,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
                     r, engine->deadlock_storage, ring->storage.size, ring->window,
                     PTO_TASK_LOCAL (engine->deadlock_task),
                     PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope,
-                    oldest, window, demand->peak_storage[r]);
+                    oldest, window, demand->peak_storage);
         break;
       }
     case PTO_STATUS_HEAP_RING:
@@ -158,16 +225,16 @@ pto_engine_report_deadlock (struct pto_engine *engine)
                   "task %" PRIu64 " needs %" PRIu64
                   " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
                   " or more (this run holds at most %" PRIu64 " bytes in that ring at one time)",
-                  engine->submitted, engine->oversized, r, ring->heap.size, heap_needed (demand),
-                  demand->peak_heap[r]);
+                  engine->submitted, engine->oversized, r, ring->heap.size,
+                  heap_needed (engine->demand), demand->peak_heap);
       else
         snprintf (text, size,
                   "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64
                   " bytes are held by %s, which is still open. %s "
                   "Set heap to %" PRIu64 " or more (this run holds at most %" PRIu64
                   " bytes in that ring at one time).",
-                  r, engine->deadlock_heap, ring->heap.size, scope, oldest, heap_needed (demand),
-                  demand->peak_heap[r]);
+                  r, engine->deadlock_heap, ring->heap.size, scope, oldest,
+                  heap_needed (engine->demand), demand->peak_heap);
       break;
     case PTO_STATUS_DEP_POOL:
       {
@@ -175,7 +242,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
          * later tasks have more to depend on, and a pool that is not used costs nothing. */
         uint64_t edges = (uint64_t) engine->deadlock_used + engine->deadlock_need;
         uint64_t tasks = engine->deadlock_tasks > 0 ? engine->deadlock_tasks : 1;
-        uint64_t all = 4 * (edges * (demand->peak_held[r] + 1) + tasks - 1) / tasks;
+        uint64_t all = 4 * (edges * (demand->peak_held + 1) + tasks - 1) / tasks;
 
         snprintf (
             text, size,
@@ -193,7 +260,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
         uint64_t tasks = engine->submitted > 0 ? engine->submitted : 1;
 
         for (uint32_t i = 0; i < PTO_RINGS; i++)
-          total += demand->peak_held[i];
+          total += engine->demand[i].peak_held;
         snprintf (
             text, size,
             "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "

@@ -14,20 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
 #define BUFFERS_PER_CHUNK 256u
 #define CANCEL_POLL_NS 50000000u
-/* Whoever runs tasks ends those that hang after one timeout. So many without any progress mean that
- * nobody does: the run is given up with tasks still out. Generous, for machines that are
- * overloaded. */
-#define LOST_FACTOR 8u
-#define RETAIN 0x100u /* beside PTO_HAZARD_* in a dep: the producer's memory is used */
-
-static uint32_t
-ring_of_depth (uint32_t depth)
-{
-  return depth < PTO_RINGS - 1 ? depth : PTO_RINGS - 1;
-}
 
 /* --- making and ending --- */
 
@@ -111,6 +99,17 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   pto_store_release (&engine->fatal, (uint32_t) status);
 }
 
+uint64_t
+pto_engine_recycled (const struct pto_engine *engine)
+{
+  uint64_t n = 0;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    if (engine->rings[r].head > engine->rings[r].window)
+      n += engine->rings[r].head - engine->rings[r].window;
+  return n;
+}
+
 enum pto_task_state
 pto_engine_task_state (const struct pto_engine *engine, pto_task_id id)
 {
@@ -135,15 +134,28 @@ pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_
                      engine->config.queue_names[slot->queue]);
 }
 
-struct pto_slot *
-pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard)
+uint32_t
+pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
+                      struct pto_slot **slots, uint32_t max)
 {
-  uint32_t ref;
+  uint32_t refs[PTO_POP_MAX];
+  uint32_t n = 0;
 
-  for (uint32_t i = 0; i < engine->config.n_shards; i++)
-    if (pto_ready_queue_pop (&engine->ready[queue][(shard + i) % engine->config.n_shards], &ref))
-      return pto_engine_slot (engine, ref);
-  return NULL;
+  for (uint32_t i = 0; i < engine->config.n_shards && n == 0; i++)
+    n = pto_ready_queue_pop (&engine->ready[queue][(shard + i) % engine->config.n_shards], refs,
+                             max);
+  for (uint32_t i = 0; i < n; i++)
+    slots[i] = pto_engine_slot (engine, refs[i]);
+  return n;
+}
+
+bool
+pto_engine_has_ready (struct pto_engine *engine, uint32_t queue)
+{
+  for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+    if (pto_ready_queue_has_items (&engine->ready[queue][shard]))
+      return true;
+  return false;
 }
 
 void
@@ -176,6 +188,42 @@ pto_engine_ring (struct pto_engine *engine, uint32_t queue)
     }
 }
 
+bool
+pto_engine_carry (struct pto_engine *engine)
+{
+  uint32_t n = engine->config.n_schedulers;
+
+  /* A machine of another geometry has fewer. */
+  if (engine->carry >= n)
+    engine->carry = 0;
+  for (uint32_t i = 0; i < n; i++)
+    {
+      struct pto_scheduler *scheduler = engine->schedulers[engine->carry];
+
+      if (pto_exec_carry (engine->exec, engine->carry, &scheduler->bell))
+        {
+          /* It has gone to wait however much it left: others, or itself elsewhere, must know. */
+          for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+            if (pto_engine_has_ready (engine, queue))
+              pto_engine_ring (engine, queue);
+          return true;
+        }
+      engine->carry = engine->carry + 1 < n ? engine->carry + 1 : 0;
+    }
+  return false;
+}
+
+uint64_t
+pto_engine_backlog (const struct pto_engine *engine)
+{
+  uint64_t n = 0;
+
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+      n += pto_ready_queue_count (&engine->ready[queue][shard]);
+  return n;
+}
+
 /* --- waiting for schedulers --- */
 
 uint64_t
@@ -189,8 +237,8 @@ pto_engine_completed (const struct pto_engine *engine)
   return sum;
 }
 
-static bool
-slot_is_done (struct pto_slot *slot, uint32_t taken)
+bool
+pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken)
 {
   return pto_load_acquire (&slot->state) >= PTO_TASK_COMPLETED
          && pto_load_acquire (&slot->released) == taken;
@@ -204,7 +252,7 @@ wait_is_over (struct pto_engine *engine)
   struct pto_slot *slot = pto_load_relaxed (&engine->wait_slot);
 
   if (slot != NULL)
-    return slot_is_done (slot, pto_load_relaxed (&engine->wait_taken));
+    return pto_engine_slot_is_done (slot, pto_load_relaxed (&engine->wait_taken));
   return pto_engine_completed (engine) >= pto_load_relaxed (&engine->wait_total);
 }
 
@@ -219,20 +267,35 @@ pto_engine_tell_submitter (struct pto_engine *engine)
   pto_unpark (engine->exec, &engine->progress);
 }
 
-/* The submitter waits until a slot is done or, without one, until everything is. false: that will
- * not happen, the run has failed for good. */
-static bool
-wait_for (struct pto_engine *engine, struct pto_slot *slot)
+/* Grows with everything that gets on. */
+static uint64_t
+progress (const struct pto_engine *engine)
+{
+  uint64_t n = pto_engine_completed (engine);
+
+  return engine->config.beats != NULL ? n + engine->config.beats (engine->config.beats_data) : n;
+}
+
+bool
+pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
 {
   bool virtual_clock = pto_exec_backend (engine->exec) == PTO_BACKEND_DET;
-  uint64_t mark = pto_engine_completed (engine);
-  uint64_t limit = virtual_clock ? PTO_NEVER
-                                 : pto_now (engine->exec) + LOST_FACTOR * engine->config.timeout_ns;
+  uint64_t patience
+      = slot != NULL ? engine->config.ring_patience_ns : engine->config.end_patience_ns;
+  bool forever = virtual_clock || patience == PTO_NEVER;
+  uint64_t mark = progress (engine);
+  uint64_t limit = forever ? PTO_NEVER : pto_now (engine->exec) + patience;
   bool over = true;
 
   pto_store_relaxed (&engine->wait_slot, slot);
   pto_store_relaxed (&engine->wait_taken, slot != NULL ? slot->taken : 0);
   pto_store_relaxed (&engine->wait_total, engine->submitted);
+  if (engine->direct)
+    {
+      if (wait_is_over (engine))
+        return true;
+      pto_engine_leave_direct (engine);
+    }
   pto_store_release (&engine->waiting, 1);
   for (;;)
     {
@@ -257,10 +320,9 @@ wait_for (struct pto_engine *engine, struct pto_slot *slot)
         case PTO_PARK_TIMEOUT:
           if (pto_now (engine->exec) < limit)
             break;
-          if (mark == pto_engine_completed (engine))
-            over = false;
-          mark = pto_engine_completed (engine);
-          limit = pto_now (engine->exec) + LOST_FACTOR * engine->config.timeout_ns;
+          over = mark != progress (engine);
+          mark = progress (engine);
+          limit = pto_now (engine->exec) + patience;
           break;
         case PTO_PARK_DEADLOCK:
           over = wait_is_over (engine);
@@ -272,15 +334,7 @@ wait_for (struct pto_engine *engine, struct pto_slot *slot)
           break;
         }
       if (!over)
-        {
-          pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                           "no task finished for %" PRIu64 " ms (timeout %" PRIu64 " ms): %" PRIu64
-                           " of %" PRIu64 " tasks are done",
-                           LOST_FACTOR * engine->config.timeout_ns / 1000000,
-                           engine->config.timeout_ns / 1000000, pto_engine_completed (engine),
-                           engine->submitted);
-          break;
-        }
+        break;
     }
   pto_store_relaxed (&engine->waiting, 0);
   return over;
@@ -288,8 +342,8 @@ wait_for (struct pto_engine *engine, struct pto_slot *slot)
 
 /* --- retiring --- */
 
-static uint64_t
-failures (const struct pto_engine *engine)
+uint64_t
+pto_engine_failures (const struct pto_engine *engine)
 {
   uint64_t sum = 0;
 
@@ -328,21 +382,43 @@ note_failures (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_
     }
 }
 
+/* Tasks only go when they are retired: looked at before each time, the peak is exact. */
 static void
-retire (struct pto_engine *engine, uint32_t ring)
+note_live (struct pto_engine *engine)
+{
+  uint64_t live = 0;
+
+  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
+    {
+      struct pto_ring *of = &engine->rings[ring];
+
+      live += of->head - engine->tails[ring];
+      if (of->edge_head - of->edge_tail > of->edge_peak)
+        of->edge_peak = of->edge_head - of->edge_tail;
+    }
+  if (live > engine->stats.peak_live)
+    engine->stats.peak_live = live;
+}
+
+void
+pto_engine_retire (struct pto_engine *engine, uint32_t ring)
 {
   uint32_t before = engine->tails[ring];
-  uint32_t n = pto_ring_reclaim (&engine->rings[ring], &engine->tails[ring]);
+  uint32_t n;
+
+  if (engine->tails[ring] == engine->rings[ring].floor)
+    return;
+  note_live (engine);
+  n = pto_ring_reclaim (&engine->rings[ring], &engine->tails[ring]);
 
   if (n == 0)
     return;
-  engine->live -= n;
   /* Its scheduler counted a failure before it stored FAILED, which reclaim has acquired. */
-  if (failures (engine) > 0)
+  if (pto_engine_failures (engine) > 0)
     note_failures (engine, ring, before, n);
   if (engine->trace != NULL)
     {
-      uint64_t now = pto_now (engine->exec) - engine->time_base;
+      uint64_t now = pto_engine_stamp (engine);
 
       for (uint32_t i = 0; i < n; i++)
         pto_trace_add (engine->trace, PTO_TRACE_RETIRE, now, PTO_TASK_ID (ring, before + i), 0, 0);
@@ -350,11 +426,11 @@ retire (struct pto_engine *engine, uint32_t ring)
   pto_map_retired (engine->map, n);
 }
 
-static void
-retire_all (struct pto_engine *engine)
+void
+pto_engine_retire_all (struct pto_engine *engine)
 {
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    retire (engine, ring);
+    pto_engine_retire (engine, ring);
 }
 
 /* --- scopes --- */
@@ -376,13 +452,13 @@ pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t lin
   scope->n_tasks = 0;
   scope->heap_bytes = 0;
   scope->storage_bytes = 0;
-  scope->first = engine->rings[ring_of_depth (engine->depth - 1)].head;
+  scope->first = engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].head;
   scope->buffers = engine->n_buffers;
   scope->file = file;
   scope->line = line;
   if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_now (engine->exec) - engine->time_base,
-                   PTO_TASK_NONE, engine->depth - 1, 1);
+    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
+                   engine->depth - 1, 1);
 }
 
 static struct PTO2Buffer *
@@ -419,7 +495,7 @@ static void
 close_scope (struct pto_engine *engine)
 {
   uint32_t depth = --engine->depth;
-  uint32_t ring = ring_of_depth (depth);
+  uint32_t ring = pto_engine_ring_of_depth (depth);
   struct pto_scope *scope = &engine->scopes[depth];
 
   if (is_held_from_outside (engine, depth))
@@ -430,9 +506,10 @@ close_scope (struct pto_engine *engine)
     }
   else
     {
-      engine->demand.held[ring] -= scope->n_tasks;
-      engine->demand.heap[ring] -= scope->heap_bytes;
-      engine->demand.storage[ring] -= scope->storage_bytes;
+      pto_engine_note_peaks (engine);
+      engine->demand[ring].held -= scope->n_tasks;
+      engine->demand[ring].heap -= scope->heap_bytes;
+      engine->demand[ring].storage -= scope->storage_bytes;
     }
   if (depth < PTO_RINGS)
     engine->rings[ring].floor = engine->rings[ring].head;
@@ -447,8 +524,8 @@ close_scope (struct pto_engine *engine)
       }
   drop_buffers (engine, scope->buffers);
   if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_now (engine->exec) - engine->time_base,
-                   PTO_TASK_NONE, depth, 0);
+    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
+                   0);
 }
 
 void
@@ -494,653 +571,6 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
   return buffer;
 }
 
-/* --- submit --- */
-
-_Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
-                   && offsetof (Tensor, storage) == sizeof (TensorData),
-               "a Tensor begins with a TensorData");
-
-struct sizes
-{
-  uint64_t heap; /* bytes, aligned outputs and their guards */
-  uint64_t storage;
-  uint32_t n_tensors;
-  uint32_t n_outputs; /* allocated here */
-};
-
-static uint64_t
-output_bytes (const struct pto_engine *engine, const Tensor *tensor)
-{
-  return align_up (tensor->buffer.size + engine->config.guard_bytes, PTO_HEAP_ALIGN);
-}
-
-static uint64_t
-storage_bytes (uint32_t n_params, uint32_t n_tensors, uint32_t n_outputs)
-{
-  return align_up (sizeof (struct pto_payload) + n_params * sizeof (int64_t)
-                       + n_tensors * sizeof (TensorData) + n_outputs * sizeof (uint64_t),
-                   STORAGE_ALIGN);
-}
-
-static bool
-refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
-{
-  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 " (%s): argument %u: %s",
-                   engine->submitted, pto_engine_kernel_name (engine, submit->kernel), index, why);
-  return false;
-}
-
-static const char *
-tensor_status_text (uint32_t status)
-{
-  switch (status)
-    {
-    case PTO2_TENSOR_BAD_SHAPE:
-      return "a tensor has 1 to 5 dimensions of at least one element and a known type";
-    case PTO2_TENSOR_OUT_OF_BOUNDS:
-      return "the view reaches beyond its tensor";
-    case PTO2_TENSOR_BAD_RESHAPE:
-      return "reshape() needs a contiguous tensor and the same number of elements";
-    case PTO2_TENSOR_BAD_TRANSPOSE:
-      return "transpose() names a dimension that the tensor does not have";
-    case PTO2_TENSOR_NO_POOL:
-      return "make_tensor() was called outside of an orchestration";
-    default:
-      return "the tensor is not initialized";
-    }
-}
-
-/* Gives every tensor its address, and counts what the task needs. */
-static bool
-resolve (struct pto_engine *engine, const struct pto_submit *submit, struct sizes *sizes)
-{
-  memset (sizes, 0, sizeof *sizes);
-  if (submit->n_params > PTO_ARGS_MAX)
-    {
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): %u arguments; a task takes at most %u",
-                       engine->submitted, pto_engine_kernel_name (engine, submit->kernel),
-                       submit->n_params, PTO_ARGS_MAX);
-      return false;
-    }
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      PTOParam *param = &submit->params[i];
-      Tensor *tensor = &param->tensor;
-      struct PTO2Buffer *buffer;
-
-      if (param->type == PTO_PARAM_SCALAR)
-        continue;
-      if ((uint32_t) param->type > PTO_PARAM_SCALAR)
-        return refuse (engine, submit, i, "unknown kind of parameter");
-      if (tensor->status != PTO2_TENSOR_OK)
-        return refuse (engine, submit, i, tensor_status_text (tensor->status));
-      buffer = tensor->storage;
-      sizes->n_tensors++;
-      if (buffer == NULL)
-        {
-          if (tensor->buffer.addr != 0)
-            continue;
-        }
-      else
-        {
-          if (buffer->generation != tensor->generation)
-            return refuse (engine, submit, i, "the tensor was made in a scope that has ended");
-          if (buffer->creator != PTO_TASK_NONE
-              && (int32_t) (PTO_TASK_LOCAL (buffer->creator)
-                            - engine->rings[PTO_TASK_RING (buffer->creator)].floor)
-                     < 0)
-            return refuse (
-                engine, submit, i,
-                "the tensor was output in a scope that has ended: its memory is gone; submit the task that "
-                "outputs it in the scope that uses it");
-          tensor->buffer.addr = buffer->addr;
-          if (buffer->addr != 0)
-            continue;
-        }
-      if (param->type != PTO_PARAM_OUTPUT)
-        return refuse (engine, submit, i, "the tensor has no memory yet: no task has output it");
-      if (buffer != NULL && tensor->buffer.size != buffer->bytes)
-        tensor->buffer.size = buffer->bytes;
-      sizes->n_outputs++;
-      sizes->heap += output_bytes (engine, tensor);
-    }
-  sizes->storage = storage_bytes (submit->n_params, sizes->n_tensors, sizes->n_outputs);
-  return true;
-}
-
-static bool
-add_dep (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
-{
-  if (deps->count == deps->capacity)
-    {
-      uint32_t capacity = deps->capacity > 0 ? deps->capacity * 2 : 64;
-      struct pto_dep *items = realloc (deps->items, capacity * sizeof *items);
-
-      if (items == NULL)
-        return false;
-      deps->items = items;
-      deps->capacity = capacity;
-    }
-  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
-  return true;
-}
-
-/* Everything the task must wait for or whose memory it uses, each producer once. */
-static bool
-find_dependencies (struct pto_engine *engine, const struct pto_submit *submit)
-{
-  struct pto_deps *deps = &engine->deps;
-  uint64_t number = ++engine->serial;
-  uint32_t n = 0;
-
-  deps->count = 0;
-  engine->poisoned_by = PTO_TASK_NONE;
-  /* All spaces are known before the first lookup: an external buffer may join those of others. They
-   * hold until the inserts of this submit. */
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const Tensor *tensor = &submit->params[i].tensor;
-
-      if (submit->params[i].type >= PTO_PARAM_NO_DEP)
-        continue;
-      if (tensor->storage != NULL)
-        engine->spaces[i] = &tensor->storage->space;
-      else if (tensor->buffer.addr != 0)
-        engine->spaces[i]
-            = pto_map_external_space (engine->map, tensor->buffer.addr, tensor->buffer.size);
-      else
-        engine->spaces[i] = NULL; /* an output without a handle: nobody else can name it */
-    }
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-      const Tensor *tensor = &param->tensor;
-      bool ok = true;
-
-      if (param->type == PTO_PARAM_SCALAR || tensor->buffer.addr == 0)
-        continue;
-      if (param->type < PTO_PARAM_NO_DEP)
-        ok = pto_map_lookup (engine->map, engine->spaces[i], tensor, param->type, deps);
-      if (ok && tensor->storage != NULL)
-        ok = add_dep (deps, tensor->storage->creator, RETAIN);
-      if (!ok)
-        {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no memory for the %u dependencies of a task", deps->count);
-          return false;
-        }
-    }
-  for (uint32_t i = 0; i < deps->count; i++)
-    {
-      struct pto_dep dep = deps->items[i];
-      struct pto_slot *producer
-          = pto_ring_slot (&engine->rings[PTO_TASK_RING (dep.task)], PTO_TASK_LOCAL (dep.task));
-
-      /* Only failed tasks are found after they have retired; the slot is somebody else's by now. */
-      if (pto_task_is_retired (engine->tails, dep.task))
-        {
-          if ((dep.kinds & PTO_HAZARD_RAW) != 0)
-            engine->poisoned_by = dep.task;
-          continue;
-        }
-      if (producer->mark == number)
-        {
-          deps->items[producer->mark_edge].kinds |= dep.kinds;
-          continue;
-        }
-      producer->mark = number;
-      producer->mark_edge = n;
-      deps->items[n++] = dep;
-    }
-  deps->count = n;
-  return true;
-}
-
-/* What stands in the way of taking a slot now: PTO_OK for nothing. */
-static enum pto_status
-obstacle (const struct pto_engine *engine, const struct pto_ring *ring, uint32_t ring_index,
-          uint32_t n_edges, uint32_t n_nodes)
-{
-  if (ring->head - engine->tails[ring_index] >= ring->window - 1)
-    return PTO_STATUS_TASK_RING;
-  if (ring->edge_pool - (ring->edge_head - ring->edge_tail) < n_edges)
-    return PTO_STATUS_DEP_POOL;
-  if (n_nodes > 0 && !pto_map_reserve (engine->map, n_nodes))
-    return PTO_STATUS_MAP_OVERFLOW;
-  return PTO_OK;
-}
-
-static bool
-ring_may_move (const struct pto_engine *engine, uint32_t ring)
-{
-  return (int32_t) (engine->rings[ring].floor - engine->tails[ring]) > 0;
-}
-
-/* Waits until tasks of a ring can be retired, a good piece of them if there are many, so that the
- * submitter is not woken for every one. */
-static bool
-wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status what)
-{
-  struct pto_ring *ring = &engine->rings[ring_index];
-  uint32_t movable = ring->floor - engine->tails[ring_index];
-  uint32_t piece = ring->window / 4 < movable ? ring->window / 4 : movable;
-  struct pto_slot *target = pto_ring_slot (ring, engine->tails[ring_index] + piece - 1);
-  uint64_t start = engine->trace != NULL ? pto_now (engine->exec) : 0;
-  bool ok = wait_for (engine, target);
-
-  engine->stats.stalls++;
-  if (ok
-      && !slot_is_done (pto_ring_slot (ring, engine->tails[ring_index]),
-                        pto_ring_slot (ring, engine->tails[ring_index])->taken))
-    ok = wait_for (engine, pto_ring_slot (ring, engine->tails[ring_index]));
-  if (engine->trace != NULL)
-    {
-      uint32_t kind = what == PTO_STATUS_TASK_RING   ? 0
-                      : what == PTO_STATUS_HEAP_RING ? 1
-                      : what == PTO_STATUS_DEP_POOL  ? 2
-                                                     : 3;
-
-      pto_trace_add (engine->trace, PTO_TRACE_STALL, start - engine->time_base, PTO_TASK_NONE,
-                     ring_index | kind << 8, pto_now (engine->exec) - engine->time_base);
-    }
-  return ok;
-}
-
-/* Takes slot, output memory, argument storage and edges together, or waits, or fails the run. Gives
- * the slot. */
-static struct pto_slot *
-acquire (struct pto_engine *engine, uint32_t ring_index, const struct sizes *sizes,
-         uint32_t n_edges, uint64_t *heap_offset, uint64_t *storage_offset)
-{
-  struct pto_ring *ring = &engine->rings[ring_index];
-  uint32_t n_nodes = sizes->n_tensors * PTO_MAP_INSERT_NODES;
-
-  if (sizes->heap > ring->heap.size)
-    {
-      engine->deadlock = PTO_STATUS_HEAP_RING;
-      engine->deadlock_ring = ring_index;
-      engine->oversized = sizes->heap;
-      pto_engine_fail (engine, PTO_STATUS_HEAP_RING,
-                       "task %" PRIu64 " is too large for heap ring %u", engine->submitted,
-                       ring_index);
-      return NULL;
-    }
-  if (n_edges > ring->edge_pool)
-    {
-      pto_engine_fail (
-          engine, PTO_STATUS_DEP_POOL,
-          "task %" PRIu64
-          " depends on %u tasks, dependency pool %u has %u edges: set dep-pool to %u or more",
-          engine->submitted, n_edges, ring_index, ring->edge_pool, power_of_two_at_least (n_edges));
-      return NULL;
-    }
-  if (n_nodes > pto_map_capacity (engine->map))
-    {
-      pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
-                       "task %" PRIu64
-                       " needs %u nodes of the TensorMap, which has %u: set map-pool to %u or more",
-                       engine->submitted, n_nodes, pto_map_capacity (engine->map),
-                       power_of_two_at_least (n_nodes));
-      return NULL;
-    }
-  for (;;)
-    {
-      enum pto_status what = obstacle (engine, ring, ring_index, n_edges, n_nodes);
-
-      if (what == PTO_OK)
-        {
-          struct pto_slot *slot = pto_ring_slot (ring, ring->head);
-          bool compact = ring->floor == ring->head;
-          uint64_t heap_taken;
-          uint64_t storage_taken;
-
-          *storage_offset
-              = pto_circle_alloc (&ring->storage, sizes->storage, compact, &storage_taken);
-          *heap_offset = 0;
-          if (*storage_offset != PTO_CIRCLE_FULL)
-            {
-              *heap_offset = pto_circle_alloc (&ring->heap, sizes->heap, compact, &heap_taken);
-              if (*heap_offset != PTO_CIRCLE_FULL)
-                {
-                  slot->heap_end = ring->heap.head;
-                  slot->heap_bytes = heap_taken;
-                  slot->storage_end = ring->storage.head;
-                  slot->storage_bytes = storage_taken;
-                  return slot;
-                }
-              pto_circle_undo (&ring->storage, *storage_offset, sizes->storage, storage_taken);
-            }
-          /* Argument storage counts as the task ring's: it grows with the same knob. */
-          what = *heap_offset == PTO_CIRCLE_FULL ? PTO_STATUS_HEAP_RING : PTO_STATUS_TASK_RING;
-        }
-      if (what == PTO_STATUS_MAP_OVERFLOW)
-        {
-          uint32_t moves = 0;
-
-          retire_all (engine);
-          if (pto_map_reserve (engine->map, n_nodes))
-            continue;
-          while (moves < PTO_RINGS && !ring_may_move (engine, moves))
-            moves++;
-          if (moves == PTO_RINGS)
-            {
-              /* The nodes belong to tasks of any ring: the one that holds the most is named. */
-              uint32_t holder = ring_index;
-
-              for (uint32_t i = 0; i < PTO_RINGS; i++)
-                if (engine->rings[i].head - engine->tails[i]
-                    > engine->rings[holder].head - engine->tails[holder])
-                  holder = i;
-              pto_engine_prove_deadlock (engine, what, holder, n_nodes, pto_map_used (engine->map));
-              return NULL;
-            }
-          if (!wait_for_ring (engine, moves, what))
-            return NULL;
-          retire (engine, moves);
-        }
-      else
-        {
-          uint32_t tail = engine->tails[ring_index];
-
-          retire (engine, ring_index);
-          if (tail != engine->tails[ring_index])
-            continue;
-          if (!ring_may_move (engine, ring_index))
-            {
-              pto_engine_prove_deadlock (engine, what, ring_index, n_edges,
-                                         ring->edge_head - ring->edge_tail);
-              return NULL;
-            }
-          if (!wait_for_ring (engine, ring_index, what))
-            return NULL;
-          retire (engine, ring_index);
-        }
-      if (pto_engine_has_failed (engine))
-        return NULL;
-    }
-}
-
-/* Writes arguments and output addresses; nobody else can see the slot yet. */
-static void
-fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit,
-              const struct sizes *sizes, uint8_t *storage, uint8_t *heap)
-{
-  struct pto_payload *payload = (struct pto_payload *) storage;
-  TensorData *tensors;
-
-  payload->n_args = submit->n_params;
-  payload->n_guards = 0;
-  payload->args = (int64_t *) (payload + 1);
-  tensors = (TensorData *) (payload->args + submit->n_params);
-  payload->guards = (uint64_t *) (tensors + sizes->n_tensors);
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      PTOParam *param = &submit->params[i];
-      Tensor *tensor = &param->tensor;
-
-      if (param->type == PTO_PARAM_SCALAR)
-        {
-          payload->args[i] = (int64_t) param->scalar;
-          continue;
-        }
-      /* The same buffer may be named twice as an output: the first gave it its address. */
-      if (tensor->buffer.addr == 0 && tensor->storage != NULL)
-        tensor->buffer.addr = tensor->storage->addr;
-      if (tensor->buffer.addr == 0)
-        {
-          tensor->buffer.addr = (uint64_t) (uintptr_t) heap;
-          if (engine->config.guard_bytes > 0)
-            payload->guards[payload->n_guards++] = tensor->buffer.addr + tensor->buffer.size;
-          heap += output_bytes (engine, tensor);
-          if (tensor->storage != NULL)
-            {
-              tensor->storage->addr = tensor->buffer.addr;
-              tensor->storage->creator = slot->id;
-            }
-        }
-      /* A Tensor begins with what a kernel sees of it; dimensions beyond ndims are copied as they
-       * are. */
-      memcpy (tensors, tensor, sizeof *tensors);
-      payload->args[i] = (int64_t) (uintptr_t) tensors++;
-    }
-  slot->payload = payload;
-}
-
-/* Pushes an edge on the producer's fan-out list. false: the producer is done already. */
-static bool
-push_edge (struct pto_slot *consumer, struct pto_slot *producer, struct pto_edge *edge,
-           uint32_t edge_ref)
-{
-  uint32_t head = pto_load_acquire (&producer->fanout);
-
-  for (;;)
-    {
-      if (head == PTO_FANOUT_CLOSED)
-        return false;
-      if (head == PTO_FANOUT_FAILED)
-        {
-          /* Acquire of the FAILED mark: the cause was written before it. */
-          pto_store_relaxed (&consumer->poison, pto_load_relaxed (&producer->poison));
-          return false;
-        }
-      edge->next = head;
-      /* Release: the edge and the consumer's fan-in are there before the list names them; pairs
-       * with complete(). */
-      if (pto_cas_acq_rel (&producer->fanout, &head, edge_ref))
-        return true;
-    }
-}
-
-/* Links the task to its producers; those that retain take the front of its edges. Gives how many it
- * must wait for that were done already. */
-static uint32_t
-wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, struct pto_slot *slot,
-      uint32_t n_edges)
-{
-  pto_slot_ref ref = PTO_SLOT_REF (ring_index, PTO_TASK_LOCAL (slot->id) & ring->mask);
-  uint32_t front = slot->first_edge;
-  uint32_t back = slot->first_edge + n_edges;
-  uint32_t done = 0;
-
-  for (uint32_t i = 0; i < engine->deps.count; i++)
-    {
-      struct pto_dep dep = engine->deps.items[i];
-      struct pto_slot *producer;
-      struct pto_edge *edge;
-      uint32_t index;
-
-      if ((dep.kinds & ~RETAIN) != 0)
-        {
-          engine->stats.edges++;
-          if (engine->trace != NULL)
-            pto_trace_add (engine->trace, PTO_TRACE_DEP, pto_now (engine->exec) - engine->time_base,
-                           slot->id, dep.kinds & ~RETAIN, dep.task);
-        }
-      /* Retired while this submit waited for room. */
-      if (pto_task_is_retired (engine->tails, dep.task))
-        {
-          if (engine->failed.count > 0 && pto_task_set_has (&engine->failed, dep.task))
-            pto_store_relaxed (&slot->poison, dep.task);
-          done += (dep.kinds & ~RETAIN) != 0;
-          continue;
-        }
-      producer
-          = pto_ring_slot (&engine->rings[PTO_TASK_RING (dep.task)], PTO_TASK_LOCAL (dep.task));
-      index = ((dep.kinds & RETAIN) != 0 ? front++ : --back) & (ring->edge_pool - 1);
-      edge = &ring->edges[index];
-      edge->consumer = ref;
-      edge->producer
-          = PTO_SLOT_REF (PTO_TASK_RING (dep.task),
-                          PTO_TASK_LOCAL (dep.task) & engine->rings[PTO_TASK_RING (dep.task)].mask);
-      edge->flags = (dep.kinds & RETAIN) != 0 ? PTO_EDGE_RETAIN : 0;
-      /* Only the submitter takes references and only the submitter retires: no race. */
-      if ((dep.kinds & RETAIN) != 0)
-        producer->taken++;
-      if ((dep.kinds & ~RETAIN) == 0)
-        continue;
-      edge->flags |= PTO_EDGE_WAIT;
-      if (!push_edge (slot, producer, edge, PTO_EDGE_REF (ring_index, index)))
-        done++;
-    }
-  slot->n_retained = front - slot->first_edge;
-  return done;
-}
-
-static void
-insert_accesses (struct pto_engine *engine, const struct pto_submit *submit, pto_task_id id)
-{
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      const PTOParam *param = &submit->params[i];
-
-      if (param->type < PTO_PARAM_NO_DEP && engine->spaces[i] != NULL)
-        pto_map_insert (engine->map, engine->spaces[i], &param->tensor, param->type, id);
-    }
-}
-
-/* After a deadlock nothing is submitted any more, but what would have been is counted. */
-static void
-count_demand (struct pto_engine *engine, uint32_t ring, const struct sizes *sizes)
-{
-  struct pto_demand *demand = &engine->demand;
-  struct pto_scope *scope = &engine->scopes[engine->depth - 1];
-
-  scope->n_tasks++;
-  scope->heap_bytes += sizes->heap;
-  demand->held[ring]++;
-  demand->heap[ring] += sizes->heap;
-  scope->storage_bytes += sizes->storage;
-  demand->storage[ring] += sizes->storage;
-  if (demand->storage[ring] > demand->peak_storage[ring])
-    demand->peak_storage[ring] = demand->storage[ring];
-  if (sizes->storage > demand->largest_storage[ring])
-    demand->largest_storage[ring] = sizes->storage;
-  if (demand->held[ring] > demand->peak_held[ring])
-    demand->peak_held[ring] = demand->held[ring];
-  if (demand->heap[ring] > demand->peak_heap[ring])
-    demand->peak_heap[ring] = demand->heap[ring];
-  if (sizes->heap > demand->largest[ring])
-    demand->largest[ring] = sizes->heap;
-}
-
-/* Sizes of a submit that only counts: its tensors are known by their shapes alone. */
-static void
-count_submit (struct pto_engine *engine, const struct pto_submit *submit)
-{
-  struct sizes sizes = { 0 };
-
-  if (engine->depth > PTO_SCOPE_MAX)
-    return;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    {
-      Tensor *tensor = &submit->params[i].tensor;
-
-      sizes.n_tensors += submit->params[i].type != PTO_PARAM_SCALAR;
-      if (submit->params[i].type == PTO_PARAM_OUTPUT && tensor->status == PTO2_TENSOR_OK
-          && tensor->storage != NULL && tensor->storage->generation == tensor->generation
-          && tensor->storage->addr == 0)
-        {
-          tensor->storage->addr = 1; /* counted once */
-          sizes.heap += output_bytes (engine, tensor);
-          sizes.n_outputs++;
-        }
-    }
-  sizes.storage = storage_bytes (submit->n_params, sizes.n_tensors, sizes.n_outputs);
-  count_demand (engine, ring_of_depth (engine->depth - 1), &sizes);
-}
-
-void
-pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
-{
-  uint32_t ring_index;
-  struct pto_ring *ring;
-  struct pto_slot *slot;
-  struct sizes sizes;
-  uint64_t heap_offset;
-  uint64_t storage_offset;
-  uint32_t n_edges;
-  uint32_t n_wait = 0;
-  uint32_t done = 0;
-
-  if (pto_engine_has_failed (engine))
-    {
-      if (engine->deadlock != PTO_OK)
-        count_submit (engine, submit);
-      return;
-    }
-  ring_index = ring_of_depth (engine->depth - 1);
-  ring = &engine->rings[ring_index];
-  if (!resolve (engine, submit, &sizes))
-    return;
-  pto_charge (engine->exec, engine->config.submit_cost
-                                + (uint64_t) sizes.n_tensors * engine->config.argument_cost);
-  if (++engine->unswept >= SWEEP_INTERVAL)
-    {
-      engine->unswept = 0;
-      retire_all (engine);
-      if (engine->cancelled != NULL && engine->cancelled (engine->cancelled_data))
-        {
-          pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
-          return;
-        }
-    }
-  if (!find_dependencies (engine, submit))
-    return;
-  n_edges = engine->deps.count;
-  count_demand (engine, ring_index, &sizes);
-  slot = acquire (engine, ring_index, &sizes, n_edges, &heap_offset, &storage_offset);
-  if (slot == NULL)
-    return;
-
-  for (uint32_t i = 0; i < n_edges; i++)
-    n_wait += (engine->deps.items[i].kinds & ~RETAIN) != 0;
-  slot->id = PTO_TASK_ID (ring_index, ring->head);
-  slot->kernel = submit->kernel;
-  slot->queue = submit->queue;
-  slot->first_edge = ring->edge_head;
-  slot->n_edges = n_edges;
-  slot->n_retained = 0;
-  slot->taken = 0;
-  pto_store_relaxed (&slot->fanout, 0);
-  pto_store_relaxed (&slot->fanin, (int32_t) n_wait + 1);
-  pto_store_relaxed (&slot->released, 0);
-  pto_store_relaxed (&slot->poison, engine->poisoned_by);
-  pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
-  fill_payload (engine, slot, submit, &sizes, ring->storage.base + storage_offset,
-                ring->heap.base + heap_offset);
-
-  if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, pto_now (engine->exec) - engine->time_base,
-                   slot->id, submit->kernel, ring_index << 8 | submit->queue);
-  ring->edge_head += n_edges;
-  if (ring->edge_head - ring->edge_tail > ring->edge_peak)
-    ring->edge_peak = ring->edge_head - ring->edge_tail;
-  engine->stats.recycled += ring->head >= ring->window;
-  engine->stats.ring_tasks[ring_index]++;
-  engine->stats.tasks++;
-  ring->head++;
-  engine->submitted++;
-  engine->live++;
-  if (engine->live > engine->stats.peak_live)
-    engine->stats.peak_live = engine->live;
-  if (n_edges > 0)
-    done = wire (engine, ring, ring_index, slot, n_edges);
-  insert_accesses (engine, submit, slot->id);
-  pto_ring_publish (ring);
-
-  /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
-   * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
-  if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
-    {
-      if (engine->trace != NULL)
-        pto_trace_add (engine->trace, PTO_TRACE_READY, pto_now (engine->exec) - engine->time_base,
-                       slot->id, 0, 0);
-      pto_engine_push_ready (engine, slot, engine->next_shard++);
-      pto_engine_ring (engine, slot->queue);
-    }
-}
-
 /* --- a run --- */
 
 void
@@ -1150,17 +580,20 @@ pto_engine_begin (struct pto_engine *engine)
     pto_ring_reset (&engine->rings[ring], &engine->tails[ring]);
   pto_map_reset (engine->map);
   memset (&engine->stats, 0, sizeof engine->stats);
-  memset (&engine->demand, 0, sizeof engine->demand);
+  memset (engine->demand, 0, sizeof engine->demand);
   engine->submitted = 0;
-  engine->unswept = 0;
-  engine->live = 0;
+  engine->unshared = 0;
   engine->next_shard = 0;
   engine->deadlock = PTO_OK;
   engine->oversized = 0;
   engine->depth = 0;
   engine->failed.count = 0;
   engine->report.status = PTO_OK;
+  engine->direct_limit = pto_engine_direct_limit ();
+  engine->unswept = engine->resume ? UINT32_MAX - 1 : 0;
+  engine->counts_ticks = pto_exec_backend (engine->exec) != PTO_BACKEND_DET;
   engine->time_base = pto_now (engine->exec);
+  engine->tick_base = pto_ticks_ordered ();
   /* Schedulers are idle: all tasks of the run before are complete, and a scheduler's count is its
    * last write of a batch. The bell that brings the next task orders these stores. */
   for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
@@ -1176,14 +609,24 @@ pto_engine_begin (struct pto_engine *engine)
 enum pto_status
 pto_engine_end (struct pto_engine *engine, struct pto_report *report)
 {
+  note_live (engine);
   if (engine->depth > PTO_SCOPE_MAX)
     engine->depth = PTO_SCOPE_MAX;
   while (engine->depth > 0)
     close_scope (engine);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     pto_store_release (&engine->rings[ring].shared->orchestrator_done, 1);
-  if (wait_for (engine, NULL))
-    retire_all (engine);
+  pto_engine_leave_direct (engine);
+  if (pto_engine_wait_for (engine, NULL))
+    pto_engine_retire_all (engine);
+  else
+    pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+                     "no task finished for %" PRIu64 " ms (timeout %" PRIu64 " ms): %" PRIu64
+                     " of %" PRIu64 " tasks are done",
+                     engine->config.end_patience_ns / 1000000, engine->config.timeout_ns / 1000000,
+                     pto_engine_completed (engine), engine->submitted);
+  engine->run_ticks = pto_engine_stamp (engine);
+  engine->run_ns = pto_now (engine->exec) - engine->time_base;
   /* Another error may have come first: then its words stay. */
   if (engine->deadlock != PTO_OK && engine->report.status == engine->deadlock)
     pto_engine_report_deadlock (engine);

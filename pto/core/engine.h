@@ -25,7 +25,7 @@
 #define PTO_SCOPE_MAX 64u
 #define PTO_QUEUES_MAX 4u
 #define PTO_SHARDS_MAX 16u
-#define PTO_ARGS_MAX 128u
+#define PTO_ARGS_MAX 1024u
 #define PTO_HEAP_ALIGN 1024u
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
 
@@ -40,7 +40,14 @@ struct pto_engine_config
   uint32_t n_shards; /* of every ready queue */
   uint32_t n_schedulers;
   uint32_t guard_bytes; /* behind every output made by the runtime; 0 or a multiple of 8 */
-  uint64_t timeout_ns;  /* without global progress */
+  uint64_t timeout_ns;  /* without global progress; whoever runs tasks ends those that hang */
+  /* How long the submitter waits without any progress before it gives the run up: for room in a
+   * ring, for the end. PTO_NEVER: for ever. */
+  uint64_t ring_patience_ns;
+  uint64_t end_patience_ns;
+  /* Progress beside completed tasks: a number that grows. NULL: none. */
+  uint64_t (*beats) (void *data);
+  void *beats_data;
   const char *const *queue_names;
   /* For messages; never NULL. */
   const char *(*kernel_name) (void *data, uint32_t kernel);
@@ -48,6 +55,9 @@ struct pto_engine_config
   /* det: virtual time of a submit */
   uint32_t submit_cost;
   uint32_t argument_cost;
+  /* par: scheduler i is an actor of domain i that the submitter, the executor's guest, may carry */
+  bool carry;
+  uint32_t n_carriers; /* threads beside the submitter's that run tasks, about; at least 1 */
 };
 
 /* The runtime's record of a buffer that it allocates itself. */
@@ -71,28 +81,25 @@ struct pto_scope
   int32_t line;
 };
 
-/* What a run would have needed. Counted on after a deadlock, while the orchestration goes on with
- * calls that do nothing else, so that the report can name a setting that passes. */
+/* What a run would have needed of one ring. Counted on after a deadlock, while the orchestration
+ * goes on with calls that do nothing else, so that the report can name a setting that passes. */
 struct pto_demand
 {
-  uint32_t held[PTO_RINGS]; /* tasks held by open scopes now */
-  uint32_t peak_held[PTO_RINGS];
-  uint64_t heap[PTO_RINGS];
-  uint64_t peak_heap[PTO_RINGS];
-  uint64_t largest[PTO_RINGS]; /* one allocation */
-  uint64_t storage[PTO_RINGS]; /* arguments */
-  uint64_t peak_storage[PTO_RINGS];
-  uint64_t largest_storage[PTO_RINGS];
+  uint32_t held; /* tasks held by open scopes now; with them: */
+  uint32_t peak_held;
+  uint64_t heap;
+  uint64_t peak_heap;
+  uint64_t largest_heap; /* of one task */
+  uint64_t storage;      /* arguments */
+  uint64_t peak_storage;
+  uint64_t largest_storage;
 };
 
 struct pto_engine_stats
 {
-  uint64_t tasks;
   uint64_t edges;
-  uint64_t recycled;
   uint64_t peak_live;
   uint64_t stalls;
-  uint64_t ring_tasks[PTO_RINGS];
 };
 
 struct pto_engine
@@ -111,19 +118,32 @@ struct pto_engine
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
-  struct pto_space *spaces[PTO_ARGS_MAX]; /* of the current submit's tensors */
+  struct pto_access accesses[PTO_ARGS_MAX]; /* of the current submit's tensors */
   uint64_t submitted;
   uint64_t serial;  /* of submits, over all runs */
   uint32_t unswept; /* submits since the tails were last moved */
   uint32_t next_shard;
-  uint32_t live; /* tasks not retired, all rings */
+  bool direct; /* it has claimed a scheduler and runs each task at once: all are complete */
+  bool resume; /* a run ended so: the next one begins so */
+  uint64_t direct_ticks; /* pto_ticks() of several such tasks */
+  uint64_t direct_limit; /* of it; 0: not known yet */
+  uint32_t carry;        /* the scheduler that it claimed or carried last */
+  uint32_t unshared;     /* submits since it last thought of running tasks itself */
+  uint32_t indirect;     /* so often it decided not to */
   struct pto_engine_stats stats;
-  struct pto_demand demand;
+  struct pto_demand demand[PTO_RINGS];
   struct PTO2Buffer **buffer_chunks;
   uint32_t n_buffer_chunks;
   uint32_t n_buffers;
   struct pto_trace_buffer *trace; /* NULL: off */
-  uint64_t time_base;             /* of trace records */
+  uint64_t time_base;             /* pto_now() at the begin of the run */
+  /* Times in trace records: ticks on a wall clock, which cost less than ns, made ns of afterwards.
+   */
+  bool counts_ticks;
+  uint64_t tick_base;
+  uint64_t run_ticks; /* of the whole run, and its ns: the scale */
+  uint64_t run_ns;
+  uint64_t stamp; /* of the current submit's records */
   bool (*cancelled) (void *data);
   void *cancelled_data;
   /* After a deadlock: submits only count. What was full, where, and who held it. */
@@ -162,6 +182,9 @@ struct pto_engine
    * and pto_scheduler_main()). A bit may be of the past: who is rung in vain rings the next. */
   alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX];
   _Atomic uint32_t turn; /* which of them is rung first */
+  /* What a task costs whoever takes it from the queue, in ns. W: schedulers that attend; R: the
+   * submitter; a hint. */
+  alignas (64) _Atomic uint64_t task_ns;
   /* Schedulers that look at the queues again and again before they announce hunger: they need no
    * ring. W: those schedulers (seq_cst); R: pto_engine_ring() after its fence. Who stops looking
    * says so here first, announces its hunger and then looks once more, so nothing is missed. */
@@ -175,6 +198,8 @@ struct pto_submit
   uint32_t queue;
   PTOParam *params; /* addresses are filled in */
   uint32_t n_params;
+  uint32_t extra_bytes;
+  const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
 };
 
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
@@ -199,6 +224,22 @@ struct PTO2Buffer *pto_engine_new_buffer (struct pto_engine *engine, uint64_t by
 
 /* --- anybody --- */
 
+/* Time since the begin of the run, for records. */
+static inline uint64_t
+pto_engine_stamp (const struct pto_engine *engine)
+{
+  return engine->counts_ticks ? pto_ticks_ordered () - engine->tick_base
+                              : pto_now (engine->exec) - engine->time_base;
+}
+
+/* The same where nothing that another thread has recorded comes before it. */
+static inline uint64_t
+pto_engine_stamp_own (const struct pto_engine *engine)
+{
+  return engine->counts_ticks ? pto_ticks () - engine->tick_base
+                              : pto_now (engine->exec) - engine->time_base;
+}
+
 /* Latches the first fatal error. */
 void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
@@ -216,6 +257,8 @@ pto_engine_is_lost (const struct pto_engine *engine)
   return pto_engine_completed (engine) < engine->submitted;
 }
 
+/* Submits of this run that took a slot used before in it. */
+uint64_t pto_engine_recycled (const struct pto_engine *engine);
 /* State of a task by id, derived from slot and tail. */
 enum pto_task_state pto_engine_task_state (const struct pto_engine *engine, pto_task_id id);
 
@@ -244,8 +287,13 @@ pto_engine_slot_ref (const struct pto_engine *engine, const struct pto_slot *slo
 
 /* A task has no producer left: on the queue with it. shard: where, modulo their number. */
 void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
-/* Own shard first, then the others. NULL: nothing. */
-struct pto_slot *pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard);
+/* At most max (and PTO_POP_MAX) ready tasks of one shard, the own one if it has some. Gives how
+ * many. */
+#define PTO_POP_MAX 8u
+uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
+                               struct pto_slot **slots, uint32_t max);
+/* Is there something to pop, in any shard? */
+bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
 /* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
 void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
 /* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */

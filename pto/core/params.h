@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PTO_GUARD_DEFAULT 64u /* bytes behind every output */
+
 enum pto_param
 {
   PTO_PARAMETER_BACKEND,       /* par | det | threads (enum pto_backend) */

@@ -59,30 +59,46 @@ pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item)
     }
 }
 
-bool
-pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *item)
+uint32_t
+pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t max)
 {
   uint64_t position = pto_load_relaxed (&queue->tail);
 
   for (;;)
     {
-      struct pto_ready_cell *cell = &queue->cells[position & (queue->capacity - 1)];
-      uint32_t filled_turn = (uint32_t) (position >> queue->shift) * 2 + 1;
-      int32_t difference = (int32_t) (pto_load_acquire (&cell->turn) - filled_turn);
+      uint32_t n = 0;
+      int32_t difference = 0;
 
-      if (difference == 0)
+      /* Cells from the tail on that are filled: nobody empties one before the tail has passed it.
+       */
+      while (n < max)
         {
-          if (pto_cas_acq_rel (&queue->tail, &position, position + 1))
-            {
-              *item = cell->item;
-              pto_store_release (&cell->turn, filled_turn + 1);
-              return true;
-            }
+          uint64_t at = position + n;
+          uint32_t filled_turn = (uint32_t) (at >> queue->shift) * 2 + 1;
+
+          difference = (int32_t) (pto_load_acquire (&queue->cells[at & (queue->capacity - 1)].turn)
+                                  - filled_turn);
+          if (difference != 0)
+            break;
+          n++;
         }
-      else if (difference < 0)
-        return false;
-      else
-        position = pto_load_relaxed (&queue->tail);
+      if (n > 0)
+        {
+          if (!pto_cas_acq_rel (&queue->tail, &position, position + n))
+            continue;
+          for (uint32_t i = 0; i < n; i++)
+            {
+              uint64_t at = position + i;
+              struct pto_ready_cell *cell = &queue->cells[at & (queue->capacity - 1)];
+
+              items[i] = cell->item;
+              pto_store_release (&cell->turn, (uint32_t) (at >> queue->shift) * 2 + 2);
+            }
+          return n;
+        }
+      if (difference < 0)
+        return 0;
+      position = pto_load_relaxed (&queue->tail);
     }
 }
 
@@ -95,4 +111,13 @@ pto_ready_queue_has_items (struct pto_ready_queue *queue)
   return (int32_t) (pto_load_acquire (&cell->turn)
                     - ((uint32_t) (position >> queue->shift) * 2 + 1))
          >= 0;
+}
+
+uint64_t
+pto_ready_queue_count (const struct pto_ready_queue *queue)
+{
+  uint64_t tail = pto_load_relaxed (&queue->tail);
+  uint64_t head = pto_load_relaxed (&queue->head);
+
+  return (int64_t) (head - tail) > 0 ? head - tail : 0;
 }

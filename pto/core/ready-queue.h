@@ -34,7 +34,10 @@ bool pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity);
 void pto_ready_queue_destroy (struct pto_ready_queue *queue);
 /* false: full. Never waits. */
 bool pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item);
-/* false: empty, or the oldest push is not finished yet. Never waits. */
-bool pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *item);
+/* Takes the oldest ones, at most so many; gives how many. 0: empty, or the oldest push is not
+ * finished yet. Never waits. */
+uint32_t pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t max);
 /* Is there something to pop? A hint for other threads' pushes, exact for the caller's own. */
 bool pto_ready_queue_has_items (struct pto_ready_queue *queue);
+/* How many there are, about. */
+uint64_t pto_ready_queue_count (const struct pto_ready_queue *queue);

@@ -92,18 +92,6 @@ pto_region_init_strided (struct pto_region *region, const Tensor *tensor)
   region->hi = lo + last + run;
 }
 
-void
-pto_region_init (struct pto_region *region, const Tensor *tensor)
-{
-  if (!pto_region_contiguous (tensor, &region->lo, &region->hi))
-    {
-      pto_region_init_strided (region, tensor);
-      return;
-    }
-  region->run = region->hi - region->lo;
-  region->n_dims = 0;
-}
-
 bool
 pto_region_equal (const struct pto_region *a, const struct pto_region *b)
 {

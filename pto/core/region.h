@@ -35,9 +35,6 @@ struct pto_region
   struct pto_region_dim dims[PTO2_TENSOR_MAX_DIMS]; /* stride descending */
 };
 
-/* Fills everything but dims[n_dims...]. The tensor is resolved: buffer.addr holds its address. */
-void pto_region_init (struct pto_region *region, const Tensor *tensor);
-
 /* pto_region_init() for a tensor that is not contiguous. */
 void pto_region_init_strided (struct pto_region *region, const Tensor *tensor);
 
@@ -74,4 +71,17 @@ pto_region_contiguous (const Tensor *tensor, uint64_t *lo, uint64_t *hi)
   *lo = begin;
   *hi = begin + numel * size;
   return true;
+}
+
+/* Fills everything but dims[n_dims...]. The tensor is resolved: buffer.addr holds its address. */
+static inline void
+pto_region_init (struct pto_region *region, const Tensor *tensor)
+{
+  if (!pto_region_contiguous (tensor, &region->lo, &region->hi))
+    {
+      pto_region_init_strided (region, tensor);
+      return;
+    }
+  region->run = region->hi - region->lo;
+  region->n_dims = 0;
 }

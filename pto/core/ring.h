@@ -73,6 +73,7 @@ struct pto_payload
   uint32_t n_guards;
   uint64_t *guards; /* end addresses of the outputs made by this task */
   int64_t *args;    /* n_args: pointers to TensorData, or scalars */
+  void *extra;      /* the submit's, 8-byte aligned */
 };
 
 /* One task. The first line is handed over to the schedulers when the task is published; the second
@@ -188,6 +189,27 @@ void pto_ring_reset (struct pto_ring *ring, uint32_t *tail);
  * by an open scope, so the circle may turn early to stay in cache. */
 uint64_t pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact,
                            uint64_t *taken);
+/* Is there room right behind what is in use, and no reason to turn? Then pto_circle_take() is
+ * pto_circle_alloc(). false says nothing. */
+static inline bool
+pto_circle_has_room (const struct pto_circle *circle, uint64_t bytes, bool compact)
+{
+  if (circle->head < circle->tail)
+    return circle->tail - circle->head > bytes;
+  return circle->used != 0 && circle->size - circle->head >= bytes
+         && (!compact || circle->head < circle->compact_from);
+}
+static inline uint64_t
+pto_circle_take (struct pto_circle *circle, uint64_t bytes)
+{
+  uint64_t offset = circle->head;
+
+  circle->head = offset + bytes;
+  circle->used += bytes;
+  if (circle->used - circle->skipped > circle->peak)
+    circle->peak = circle->used - circle->skipped;
+  return offset;
+}
 void pto_circle_free (struct pto_circle *circle, uint64_t end, uint64_t taken);
 /* Takes back the last allocation. */
 void pto_circle_undo (struct pto_circle *circle, uint64_t offset, uint64_t bytes, uint64_t taken);

@@ -12,17 +12,19 @@
 /* Successors that one endpoint may take over directly before the queue is looked at again, so that
  * nobody starves. */
 #define RUN_THROUGH_MAX 64u
-/* Endpoints that share a carrier get work for about this long, so that other carriers find some,
- * too. */
-#define LIMIT_NS 8000u
-#define LIMIT_START 4u
-#define LIMIT_TASKS 16u
+/* Tasks of one pass, and about how long it may take where tasks run within it: then the submitter
+ * is told and leftovers are offered to others. The clock is read once in so many tasks. */
+#define PASS_TASKS 64u
+#define PASS_NS 8000u
+#define PASS_LOOK 8u
+/* Tasks taken from the queue together should not take longer than this. */
+#define BATCH_NS 4000u
 /* Yields, and looks at the queues among them, before a scheduler without work announces hunger: a
  * ring across CPUs costs the submitter as much as a submit. All together some 15 us. Looks are 2 us
  * apart: tasks are then taken in batches, and the submitter's cache lines stay with it meanwhile.
  */
 #define LINGER_YIELDS 2048u
-#define LINGER_LOOK 256u
+#define LINGER_LOOK 64u
 
 bool
 pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
@@ -35,7 +37,6 @@ pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
     return false;
   scheduler->engine = engine;
   scheduler->config = *config;
-  scheduler->limit = config->limited ? LIMIT_START : UINT32_MAX;
   pto_word_init (&scheduler->bell, 0, false);
   while (capacity < config->n_endpoints)
     capacity *= 2;
@@ -92,6 +93,13 @@ idle_pop (struct pto_idle_ring *idle)
   return idle->items[idle->tail++ & (idle->capacity - 1)];
 }
 
+/* So that it is the next. */
+static void
+idle_push_back (struct pto_idle_ring *idle, uint32_t index)
+{
+  idle->items[--idle->tail & (idle->capacity - 1)] = index;
+}
+
 void
 pto_scheduler_wake (struct pto_scheduler *scheduler)
 {
@@ -140,12 +148,6 @@ take_signals (struct pto_scheduler *scheduler, uint32_t word)
   return bits;
 }
 
-static uint64_t
-trace_time (struct pto_scheduler *scheduler)
-{
-  return pto_now (scheduler->engine->exec) - scheduler->engine->time_base;
-}
-
 /* A task is over: tells its consumers, gives back what it retained, and lets go of the slot. Gives
  * one successor that became ready for the given queue, if there is one; the others are pushed. */
 static struct pto_slot *
@@ -155,6 +157,7 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
   struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
   struct pto_slot *next = NULL;
   uint64_t cause = PTO_TASK_NONE;
+  uint32_t closed;
   uint32_t edge_ref;
   uint32_t released = 0;
 
@@ -171,7 +174,14 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
     }
   /* Release: consumers wired from now on see what the task wrote. Acquire: the edges pushed so far
    * are ours to read. */
-  edge_ref = pto_exchange_acq_rel (&slot->fanout, failed ? PTO_FANOUT_FAILED : PTO_FANOUT_CLOSED);
+  closed = failed ? PTO_FANOUT_FAILED : PTO_FANOUT_CLOSED;
+  if (scheduler->alone)
+    {
+      edge_ref = 0;
+      pto_store_release (&slot->fanout, closed);
+    }
+  else
+    edge_ref = pto_exchange_acq_rel (&slot->fanout, closed);
   while (edge_ref != 0)
     {
       const struct pto_edge *edge = pto_engine_edge (engine, edge_ref);
@@ -189,10 +199,13 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
       /* Acquire and release: whoever takes it to 0 has seen what every producer wrote. */
       if (pto_fetch_sub_acq_rel (&consumer->fanin, 1) != 1)
         continue;
+      /* Not the time of the completion: the consumer may have come later. */
       if (scheduler->trace != NULL)
-        pto_trace_add (scheduler->trace, PTO_TRACE_READY, trace_time (scheduler), consumer->id, 0,
-                       0);
-      if (next == NULL && consumer->queue == queue)
+        pto_trace_add (scheduler->trace, PTO_TRACE_READY, pto_engine_stamp (engine), consumer->id,
+                       0, 0);
+      if (next == NULL
+          && (consumer->queue == queue
+              || (scheduler->config.attends && !idle_is_empty (&scheduler->idle[consumer->queue]))))
         {
           pto_store_relaxed (&consumer->state, PTO_TASK_READY);
           next = consumer;
@@ -211,7 +224,12 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
     {
       const struct pto_edge *edge = &ring->edges[(slot->first_edge + i) & (ring->edge_pool - 1)];
 
-      pto_fetch_add_acq_rel (&pto_engine_slot (engine, edge->producer)->released, 1);
+      struct pto_slot *producer = pto_engine_slot (engine, edge->producer);
+
+      if (scheduler->alone)
+        pto_store_relaxed (&producer->released, pto_load_relaxed (&producer->released) + 1);
+      else
+        pto_fetch_add_acq_rel (&producer->released, 1);
     }
   /* Last touch of the slot: the submitter may take it again from here on. */
   pto_store_release (&slot->state, failed ? PTO_TASK_FAILED : PTO_TASK_COMPLETED);
@@ -228,23 +246,140 @@ passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
   return *failed || slot->kernel == PTO_KERNEL_NONE;
 }
 
+/* A task is over, and with it those successors that pass by. Gives the next one for that queue. */
+static struct pto_slot *
+settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uint32_t queue)
+{
+  do
+    {
+      slot = complete (scheduler, slot, failed, queue);
+      scheduler->finished++;
+      /* Single writer. Release pairs with the acquire in pto_engine_completed(). */
+      pto_store_release (&scheduler->completed, pto_load_relaxed (&scheduler->completed) + 1);
+    }
+  while (slot != NULL && passes_by (scheduler, slot, &failed));
+  return slot;
+}
+
+/* An endpoint's task is over. Gives a successor that is to run next: a third of a round through the
+ * queue, and its data are here. It runs on this endpoint, or where endpoints share the carrier on
+ * any of its kind; there this one is idle, otherwise only if nothing follows. */
+static struct pto_slot *
+finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
+        const struct pto_outcome *outcome)
+{
+  struct pto_slot *next;
+
+  if (scheduler->trace != NULL)
+    pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
+                   outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
+                   endpoint->running->id, endpoint->number, outcome->failed);
+  next = settle (scheduler, endpoint->running, outcome->failed, endpoint->queue);
+  endpoint->running = NULL;
+  scheduler->busy--;
+  if (next != NULL && scheduler->run_through++ >= RUN_THROUGH_MAX)
+    {
+      pto_engine_push_ready (scheduler->engine, next, scheduler->config.index);
+      scheduler->pushed++;
+      next = NULL;
+    }
+  /* What runs within the pass stays on one endpoint, whose memory is warm; dispatch() goes on to
+   * the next. */
+  if (scheduler->config.attends)
+    idle_push_back (&scheduler->idle[endpoint->queue], endpoint->index);
+  else if (next == NULL)
+    idle_push (&scheduler->idle[endpoint->queue], endpoint->index);
+  return next;
+}
+
+/* Before a kernel runs here, which may take long: others may have what was made ready. */
+static void
+offer_pushed (struct pto_scheduler *scheduler)
+{
+  if (scheduler->pushed == 0)
+    return;
+  scheduler->pushed = 0;
+  for (uint32_t queue = 0; queue < scheduler->engine->config.n_queues; queue++)
+    if (pto_engine_has_ready (scheduler->engine, queue))
+      pto_engine_ring (scheduler->engine, queue);
+}
+
+/* Hands a task to an endpoint, NULL: an idle one of its kind. Where endpoints share the scheduler's
+ * carrier it is run right here, and so is what follows from it. */
 static void
 hand_out (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
-  endpoint->running = slot;
-  scheduler->busy++;
-  pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
-  pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
-  endpoint->ops->dispatch (endpoint, slot);
+  while (slot != NULL)
+    {
+      struct pto_outcome outcome = { .failed = false };
+
+      if (endpoint == NULL)
+        {
+          struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
+
+          if (idle_is_empty (idle))
+            {
+              pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+              scheduler->pushed++;
+              return;
+            }
+          endpoint = scheduler->config.endpoints[idle_pop (idle)];
+        }
+      endpoint->running = slot;
+      scheduler->busy++;
+      pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
+      pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
+      if (!scheduler->config.attends)
+        {
+          endpoint->ops->dispatch (endpoint, slot);
+          return;
+        }
+      offer_pushed (scheduler);
+      endpoint->attended = true;
+      endpoint->ops->dispatch (endpoint, slot);
+      endpoint->attended = false;
+      /* Otherwise it waits for something; its signal comes later. */
+      if (!endpoint->ops->poll (endpoint, &outcome))
+        return;
+      slot = finish (scheduler, endpoint, &outcome);
+      endpoint = NULL;
+      /* What follows may take long. Relaxed: the end of the pass looks again. */
+      if (slot != NULL && pto_load_relaxed (&scheduler->engine->waiting) != 0)
+        pto_engine_tell_submitter (scheduler->engine);
+    }
 }
 
-/* Phase 1: endpoints that have signalled. Gives the number of tasks completed. */
-static uint32_t
+bool
+pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
+  bool ran = true;
+  bool failed;
+
+  scheduler->finished = 0;
+  scheduler->run_through = 0;
+  scheduler->alone = true;
+  if (passes_by (scheduler, slot, &failed))
+    settle (scheduler, slot, failed, slot->queue);
+  else if (!idle_is_empty (idle))
+    {
+      /* Work goes round, but not so fast that memory is always cold. */
+      if (++scheduler->turn % PASS_TASKS == 0)
+        idle_push (idle, idle_pop (idle));
+      hand_out (scheduler, NULL, slot);
+    }
+  else
+    ran = false;
+  scheduler->alone = false;
+  return ran;
+}
+
+/* Phase 1: endpoints that have signalled. */
+static void
 collect (struct pto_scheduler *scheduler)
 {
   struct pto_engine *engine = scheduler->engine;
   uint32_t n_words = (scheduler->config.n_endpoints + 63) / 64;
-  uint32_t n = 0;
 
   for (uint32_t word = 0; word < n_words; word++)
     for (uint64_t bits = take_signals (scheduler, word); bits != 0; bits &= bits - 1)
@@ -252,117 +387,118 @@ collect (struct pto_scheduler *scheduler)
         uint32_t index = word * 64 + (uint32_t) __builtin_ctzll (bits);
         struct pto_endpoint *endpoint = scheduler->config.endpoints[index];
         struct pto_outcome outcome = { .failed = false };
-        struct pto_slot *slot = endpoint->running;
-        struct pto_slot *next;
-        bool failed;
 
         pto_charge (engine->exec, scheduler->config.poll_cost);
-        if (slot == NULL || !endpoint->ops->poll (endpoint, &outcome))
-          continue;
-        if (scheduler->trace != NULL)
-          pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE, trace_time (scheduler), slot->id,
-                         endpoint->number, outcome.failed);
-        endpoint->running = NULL;
-        scheduler->busy--;
-        n++;
-        next = complete (scheduler, slot, outcome.failed, endpoint->queue);
-        while (next != NULL && passes_by (scheduler, next, &failed))
+        if (endpoint->running != NULL && endpoint->ops->poll (endpoint, &outcome))
           {
-            n++;
-            next = complete (scheduler, next, failed, endpoint->queue);
+            struct pto_slot *next = finish (scheduler, endpoint, &outcome);
+
+            hand_out (scheduler, scheduler->config.attends ? NULL : endpoint, next);
           }
-        /* A successor that fits runs where its producer ran: a third of a round through the queue.
-         */
-        if (next != NULL && scheduler->run_through < RUN_THROUGH_MAX)
-          {
-            scheduler->run_through++;
-            hand_out (scheduler, endpoint, next);
-            continue;
-          }
-        if (next != NULL)
-          {
-            pto_engine_push_ready (engine, next, scheduler->config.index);
-            scheduler->pushed++;
-          }
-        idle_push (&scheduler->idle[endpoint->queue], index);
       }
-  return n;
 }
 
-/* Phase 2: idle endpoints get ready tasks. Gives the number of tasks taken from the queues; those
- * that are over without running are counted in *n_completed. */
-static uint32_t
-dispatch (struct pto_scheduler *scheduler, uint32_t *n_completed)
+static void
+note_cost (struct pto_scheduler *scheduler, uint64_t spent)
 {
   struct pto_engine *engine = scheduler->engine;
+
+  uint32_t n = scheduler->finished;
+
+  if (n == 0)
+    return;
+  /* A few tasks are not judged by what it costs to come to them. */
+  pto_store_relaxed (&engine->task_ns, spent / (n > PASS_LOOK ? n : PASS_LOOK) + 1);
+}
+
+/* How many tasks to take at one time: what can be run soon, so that others find some, too. */
+static uint32_t
+batch_size (struct pto_scheduler *scheduler)
+{
+  uint64_t each;
+
+  if (!scheduler->config.attends)
+    return 1;
+  each = pto_load_relaxed (&scheduler->engine->task_ns);
+  /* 0: not known yet. */
+  if (each == 0 || each >= BATCH_NS)
+    return 1;
+  return each * PTO_POP_MAX <= BATCH_NS ? PTO_POP_MAX : BATCH_NS / each;
+}
+
+/* The task after the next one comes while the next one runs: its slot, and what a core reads of the
+ * one before it. */
+static inline void
+look_ahead (struct pto_slot *const *slots, uint32_t i, uint32_t n)
+{
+  if (i + 1 < n)
+    {
+      const char *payload = (const char *) slots[i + 1]->payload;
+
+      __builtin_prefetch (payload);
+      __builtin_prefetch (payload + 64);
+      __builtin_prefetch (payload + 128);
+    }
+  if (i + 2 < n)
+    __builtin_prefetch (slots[i + 2], 1);
+}
+
+/* Phase 2: idle endpoints get ready tasks. Gives the number of tasks taken from the queues. */
+static uint32_t
+dispatch (struct pto_scheduler *scheduler)
+{
+  struct pto_engine *engine = scheduler->engine;
+  bool attends = scheduler->config.attends;
+  uint32_t max = batch_size (scheduler);
+  uint32_t look = PASS_LOOK;
+  uint64_t begin = 0;
   uint32_t n = 0;
 
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     {
       struct pto_idle_ring *idle = &scheduler->idle[queue];
 
-      while (!idle_is_empty (idle) && scheduler->busy < scheduler->limit)
+      if (attends && !idle_is_empty (idle))
+        idle_push (idle, idle_pop (idle));
+      while (!idle_is_empty (idle))
         {
-          struct pto_slot *slot = pto_engine_pop_ready (engine, queue, scheduler->config.index);
-          bool failed;
+          struct pto_slot *slots[PTO_POP_MAX];
+          uint32_t popped
+              = pto_engine_pop_ready (engine, queue, scheduler->config.index, slots, max);
 
-          if (slot == NULL)
+          if (popped == 0)
             break;
-          n++;
-          scheduler->run_through = 0;
-          if (passes_by (scheduler, slot, &failed))
+          if (n == 0 && attends)
+            begin = pto_now (engine->exec);
+          n += popped;
+          for (uint32_t i = 0; i < popped; i++)
             {
-              while (slot != NULL && passes_by (scheduler, slot, &failed))
-                {
-                  (*n_completed)++;
-                  slot = complete (scheduler, slot, failed, queue);
-                }
-              if (slot == NULL)
-                continue;
+              struct pto_slot *slot = slots[i];
+              bool failed;
+
+              if (attends)
+                look_ahead (slots, i, popped);
+              scheduler->run_through = 0;
+              if (passes_by (scheduler, slot, &failed))
+                slot = settle (scheduler, slot, failed, queue);
+              hand_out (scheduler, NULL, slot);
             }
-          hand_out (scheduler, scheduler->config.endpoints[idle_pop (idle)], slot);
+          if (attends && scheduler->finished >= look)
+            {
+              uint64_t spent = pto_now (engine->exec) - begin;
+
+              if (scheduler->finished >= PASS_TASKS || spent >= PASS_NS)
+                {
+                  note_cost (scheduler, spent);
+                  return n;
+                }
+              look = scheduler->finished + PASS_LOOK;
+            }
         }
     }
+  if (attends && n > 0)
+    note_cost (scheduler, pto_now (engine->exec) - begin);
   return n;
-}
-
-/* How many endpoints of one carrier may have work: long tasks are left for other carriers to find.
- */
-static void
-set_limit (struct pto_scheduler *scheduler, uint32_t n_completed)
-{
-  uint64_t now;
-  uint64_t each;
-
-  scheduler->finished += n_completed;
-  if (!scheduler->config.limited || scheduler->finished < LIMIT_TASKS)
-    return;
-  now = pto_now (scheduler->engine->exec);
-  each = (now - scheduler->limit_time) / scheduler->finished + 1;
-  scheduler->limit_time = now;
-  scheduler->finished = 0;
-  scheduler->limit = each >= LIMIT_NS ? 1 : (uint32_t) (LIMIT_NS / each);
-}
-
-static void
-publish (struct pto_scheduler *scheduler, uint32_t n_completed)
-{
-  if (n_completed == 0)
-    return;
-  /* Single writer. Release pairs with the acquire in pto_engine_completed(). */
-  pto_store_release (&scheduler->completed, pto_load_relaxed (&scheduler->completed) + n_completed);
-  pto_engine_tell_submitter (scheduler->engine);
-}
-
-static bool
-queue_has_items (const struct pto_scheduler *scheduler, uint32_t queue)
-{
-  struct pto_engine *engine = scheduler->engine;
-
-  for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
-    if (pto_ready_queue_has_items (&engine->ready[queue][shard]))
-      return true;
-  return false;
 }
 
 /* Says for which queues this scheduler has an idle endpoint. */
@@ -404,9 +540,9 @@ has_missed_something (struct pto_scheduler *scheduler)
   bool mine = false;
 
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-    if (queue_has_items (scheduler, queue))
+    if (pto_engine_has_ready (engine, queue))
       {
-        if (idle_is_empty (&scheduler->idle[queue]) || scheduler->busy >= scheduler->limit)
+        if (idle_is_empty (&scheduler->idle[queue]))
           pto_engine_ring (engine, queue);
         else
           mine = true;
@@ -417,22 +553,20 @@ has_missed_something (struct pto_scheduler *scheduler)
 static bool
 pass (struct pto_scheduler *scheduler)
 {
-  uint32_t n_completed;
-  uint32_t n_passed_by = 0;
   uint32_t n_taken;
 
   scheduler->pushed = 0;
-  n_completed = collect (scheduler);
-  n_taken = dispatch (scheduler, &n_passed_by);
-  n_completed += n_passed_by;
-  set_limit (scheduler, n_completed);
-  publish (scheduler, n_completed);
+  scheduler->finished = 0;
+  collect (scheduler);
+  n_taken = dispatch (scheduler);
+  if (scheduler->finished > 0)
+    pto_engine_tell_submitter (scheduler->engine);
   /* What is left over is for somebody else. */
   if (scheduler->pushed > 0 || n_taken > 0)
     for (uint32_t queue = 0; queue < scheduler->engine->config.n_queues; queue++)
-      if (queue_has_items (scheduler, queue))
+      if (pto_engine_has_ready (scheduler->engine, queue))
         pto_engine_ring (scheduler->engine, queue);
-  return n_completed > 0 || n_taken > 0;
+  return scheduler->finished > 0 || n_taken > 0;
 }
 
 /* Is there something soon? Only where a spin of a few us costs nobody else: endpoints share this
@@ -452,7 +586,7 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
           for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
             found = found
                     || (!idle_is_empty (&scheduler->idle[queue])
-                        && queue_has_items (scheduler, queue));
+                        && pto_engine_has_ready (engine, queue));
         }
       pto_yield (engine->exec);
     }
@@ -470,17 +604,17 @@ pto_scheduler_main (void *data)
     {
       uint32_t seen = pto_word_get (&scheduler->bell);
 
-      if (pass (scheduler) && !(scheduler->config.limited && scheduler->busy > 0))
+      /* The submitter that carries this scheduler has something else to do after a pass; what is
+       * left over was offered to others. */
+      if (pass (scheduler) && !pto_exec_is_visited (engine->exec))
         continue;
       if (scheduler->busy == 0 && pto_load_acquire (&scheduler->stop) != 0)
         break;
-      if (scheduler->config.limited && scheduler->busy == 0 && linger (scheduler, seen))
+      if (scheduler->config.attends && scheduler->busy == 0 && !pto_exec_is_visited (engine->exec)
+          && linger (scheduler, seen))
         continue;
-      /* With tasks on the way on this very carrier nothing could be done sooner than their signals
-       * come. */
-      if (!scheduler->config.limited || scheduler->busy == 0)
-        announce_hunger (scheduler);
-      if (!has_missed_something (scheduler))
+      announce_hunger (scheduler);
+      if (pto_exec_is_visited (engine->exec) || !has_missed_something (scheduler))
         pto_park (engine->exec, &scheduler->bell, seen, PTO_NEVER);
       withdraw_hunger (scheduler);
     }

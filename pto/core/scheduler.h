@@ -15,7 +15,8 @@ struct pto_endpoint;
 /* What became of a task. */
 struct pto_outcome
 {
-  bool failed; /* the endpoint has told pto_engine_fail() why, if the run is to end */
+  bool failed;   /* the endpoint has told pto_engine_fail() why, if the run is to end */
+  uint64_t time; /* pto_engine_stamp() of its end, if that is known; otherwise 0 */
 };
 
 struct pto_endpoint_ops
@@ -37,6 +38,9 @@ struct pto_endpoint
   uint32_t index;           /* among the scheduler's */
   uint32_t queue;           /* which ready queue it serves */
   uint32_t number;          /* of the whole chip, for traces and messages */
+  /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
+   * endpoint's actor, which shares its carrier. */
+  bool attended;
 };
 
 /* Idle endpoints of one kind, first in, first out, so that work goes round. */
@@ -54,7 +58,7 @@ struct pto_scheduler_config
   uint32_t n_endpoints;
   struct pto_endpoint **endpoints;
   bool concurrent; /* endpoints run on threads of their own: signals need atomics */
-  bool limited;    /* endpoints share one carrier: hand out only what it can run soon */
+  bool attends;    /* endpoints share the scheduler's carrier: each task is run when dispatched */
   /* det: virtual time of the scheduler's own steps */
   uint32_t dispatch_cost;
   uint32_t poll_cost;
@@ -68,11 +72,11 @@ struct pto_scheduler
   struct pto_idle_ring idle[PTO_QUEUES_MAX];
   uint32_t serves;      /* bit q: has endpoints of queue q */
   uint32_t busy;        /* endpoints with a task */
-  uint32_t limit;       /* of busy */
   uint32_t run_through; /* successors handed on without a look at the queue, in a row */
   uint32_t pushed;      /* successors pushed in this pass */
-  uint32_t finished;    /* tasks completed since the limit was last set, and when that was */
-  uint64_t limit_time;
+  uint32_t finished;    /* tasks completed in this pass */
+  uint32_t turn;        /* tasks run for the submitter */
+  bool alone;           /* the submitter runs a task that nobody else knows of yet */
   struct pto_trace_buffer *trace;
 
   /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by
@@ -97,6 +101,10 @@ void pto_scheduler_destroy (struct pto_scheduler *scheduler);
 /* The actor: runs until pto_scheduler_stop(), then closes its endpoints and returns. */
 void pto_scheduler_main (void *scheduler);
 void pto_scheduler_stop (struct pto_scheduler *scheduler);
+/* The submitter, who has claimed the scheduler's domain, runs a task right here; its state is
+ * COMPLETED or FAILED then, unless it waits for something. false: no endpoint is idle, and nothing
+ * was done. */
+bool pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
 /* Rings the scheduler's bell: there may be work. Any thread. */

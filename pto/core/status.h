@@ -29,7 +29,14 @@ enum pto_status
   PTO_STATUS_READY_QUEUE = 104,
   PTO_STATUS_NO_MEMORY = 105,
   PTO_STATUS_CANCELLED = 106,
-  PTO_STATUS_SYSTEM = 107 /* the operating system refused something */
+  PTO_STATUS_SYSTEM = 107, /* the operating system refused something */
+  /* levels of workers; the numbers of the public errors */
+  PTO_STATUS_NOT_FOUND = 204,
+  PTO_STATUS_NOT_SUPPORTED = 205,
+  PTO_STATUS_TASK_FAILED = 210,
+  PTO_STATUS_WORKER_LOST = 211,
+  PTO_STATUS_TAMPERED = 212,
+  PTO_STATUS_NOT_SHARED = 213
 };
 
 /* The first fatal error of a run. Memory of the caller. */

@@ -23,6 +23,7 @@
 
 #include "region.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,6 +38,10 @@
 /* So that twice as many, and some, still count in 32 bits. */
 #define MAX_POOL (UINT32_C (1) << 30)
 #define SUBMIT_EXTERNALS 4096u
+/* Of external memory: cells of the grid are not smaller than 2 to the power of this. */
+#define LEVEL_MIN 6u
+#define NO_LEVEL 64u   /* not in the grid */
+#define GRID_MASK 255u /* at first */
 /* Retirements between two sweeps. */
 #define SWEEP_EVERY 64u
 
@@ -56,17 +61,20 @@ struct node
   bool alone;    /* entry: no other entry of the space overlaps it */
 };
 
-/* Three cache lines: a whole-buffer access touches the first, and the last for its readers. */
+/* Three cache lines. Who accesses whole buffers touches the first, and the last if there are
+ * readers; the second is for strides. */
 struct entry
 {
   struct node node;
   pto_task_id writer;
+  struct pto_space *space;
   uint32_t prev;
-  uint32_t block;     /* the newest block of readers */
+  uint32_t block; /* the newest block of readers */
+  struct pto_region region;
+  /* --- meaningless without readers --- */
   uint32_t n_readers; /* inline and in blocks */
   uint32_t prune_at;  /* so many readers are worth a look for retired ones */
-  struct pto_region region;
-  struct pto_space *space;
+  /* --- of an index --- */
   uint32_t cell_next;
   uint32_t cell_hash;
   uint32_t class_number;
@@ -88,6 +96,7 @@ union slot
 };
 
 _Static_assert(sizeof (union slot) == 192, "a node is three cache lines");
+_Static_assert(offsetof (struct entry, region.dims) == 64, "strides begin the second line");
 _Static_assert(sizeof (struct pto_space) <= 64, "a space is embedded in every buffer record");
 
 /* Where a region lies, in the digits of an index. A bounding box: regions that do not follow the
@@ -132,36 +141,34 @@ struct external
   struct pto_space space;
   uint64_t lo;
   uint64_t hi;
-  uint64_t stamp;    /* the submit that asked for it last */
-  uint32_t left;     /* tree of disjoint extents, by address */
-  uint32_t right;    /* and the free list */
-  uint32_t priority; /* heap order of the tree */
+  uint32_t stamp;   /* the submit that asked for it last */
+  uint32_t next[2]; /* in the two cells of the grid it may lie in; [0]: of the free list */
+  uint8_t level;    /* the cells it lies in are 2^level bytes, and it is no longer */
   bool used;
-};
-
-/* An address that was seen, hashed. */
-struct base
-{
-  uint64_t addr;
-  uint64_t hi;       /* the space is known to reach so far */
-  uint32_t external; /* 0: an empty cell */
 };
 
 struct pto_map
 {
+  struct pto_map_pool pool;
   const uint32_t *tails;
   const struct pto_task_set *failed;
   uint32_t hazards;
+  struct
+  {
+    uint8_t of_writer; /* what the access waits for, and why: PTO_HAZARD_* */
+    uint8_t of_readers;
+    bool recorded;
+    bool writes;
+  } kinds[PTO_PARAM_SCALAR + 1]; /* of access: PTOParamType */
   uint32_t generation;
   union slot *slots; /* [0] is never used */
-  uint32_t capacity;
-  uint32_t top; /* slots from here on were never used */
+  uint32_t top;      /* slots from here on were never used */
   uint32_t free;
-  uint32_t used;
   uint32_t cursor;  /* of the sweep */
   int64_t work;     /* that the next sweep is to do, less what the last one did too much */
   uint32_t retired; /* since the last sweep */
   uint32_t taken;   /* nodes taken since the last sweep, less those given back */
+  uint64_t epoch;   /* changes with every entry that is removed */
   bool swept;       /* everything, at these tails: */
   uint32_t swept_tails[PTO_RINGS];
   struct index *indexes;
@@ -171,14 +178,14 @@ struct pto_map
   uint32_t externals_top;
   uint32_t externals_free;
   uint32_t n_externals;
-  uint32_t root;
-  uint32_t seed; /* of the tree's priorities */
-  uint64_t stamp;
-  bool inserted; /* since the last look at an external space: the next look is of another submit */
-  struct base *bases;
-  uint32_t bases_mask;
-  uint32_t n_bases;
-  uint32_t collect_at; /* so many bases are worth a search for dead spaces */
+  uint32_t *grid; /* buckets: number of an external * 2 + which of its cells; 0: the end */
+  uint32_t grid_mask;
+  uint64_t levels; /* bit l: some external is of level l */
+  uint32_t of_level[64];
+  uint32_t stamp;
+  bool inserted;  /* since the last look at an external space: the next look is of another submit */
+  uint32_t level; /* where an extent was found last */
+  uint32_t collect_at; /* so many externals are worth a search for dead spaces */
 };
 
 static inline bool
@@ -232,11 +239,15 @@ node_take (struct pto_map *map, enum node_kind kind)
 
   if (number != 0)
     map->free = map->slots[number].node.next;
-  else if (map->top <= map->capacity)
-    number = map->top++;
+  else if (map->top <= map->pool.capacity)
+    {
+      number = map->top++;
+      /* Never used in this run: it would have to come from far. */
+      __builtin_prefetch (&map->slots[number + 4], 1);
+    }
   else
     return 0;
-  map->used++;
+  map->pool.used++;
   map->taken++;
   map->slots[number].node.kind = (uint8_t) kind;
   return number;
@@ -248,13 +259,13 @@ node_give (struct pto_map *map, uint32_t number)
   map->slots[number].node.kind = NODE_FREE;
   map->slots[number].node.next = map->free;
   map->free = number;
-  map->used--;
+  map->pool.used--;
   map->taken -= map->taken > 0;
 }
 
-/* Readers: the oldest in the entry, then in blocks. Blocks are a ring, from the oldest to the
- * newest, which the entry names, and round again: so readers are found in the order in which they
- * came. */
+/* Readers: the oldest in the entry (so there are none if it holds none), then in blocks. Blocks are
+ * a ring, from the oldest to the newest, which the entry names, and round again: so readers are
+ * found in the order in which they came. */
 
 static inline uint32_t
 readers_first_block (const struct pto_map *map, const struct entry *entry)
@@ -282,8 +293,6 @@ readers_clear (struct pto_map *map, struct entry *entry)
     }
   entry->block = 0;
   entry->node.count = 0;
-  entry->n_readers = 0;
-  entry->prune_at = INLINE_READERS;
 }
 
 static void
@@ -291,6 +300,11 @@ readers_append (struct pto_map *map, struct entry *entry, pto_task_id task)
 {
   struct block *block;
 
+  if (entry->node.count == 0)
+    {
+      entry->n_readers = 0;
+      entry->prune_at = INLINE_READERS;
+    }
   if (entry->node.count < INLINE_READERS)
     {
       entry->readers[entry->node.count++] = task;
@@ -361,7 +375,7 @@ readers_last (const struct pto_map *map, const struct entry *entry)
 static void
 readers_add (struct pto_map *map, struct entry *entry, pto_task_id task)
 {
-  if (entry->n_readers > 0 && readers_last (map, entry) == task)
+  if (entry->node.count > 0 && readers_last (map, entry) == task)
     return;
   if (entry->node.count == INLINE_READERS && entry->n_readers >= entry->prune_at
       && (entry->block == 0 || map->slots[entry->block].node.count == BLOCK_READERS))
@@ -390,7 +404,8 @@ readers_any_live (const struct pto_map *map, const struct entry *entry)
 static inline bool
 entry_is_stale (const struct pto_map *map, const struct entry *entry)
 {
-  return !is_live (map, entry->writer) && (entry->n_readers == 0 || !readers_any_live (map, entry));
+  return !is_live (map, entry->writer)
+         && (entry->node.count == 0 || !readers_any_live (map, entry));
 }
 
 /* The index */
@@ -803,6 +818,7 @@ space_unlink (struct pto_map *map, struct pto_space *space, struct entry *entry)
   uint32_t number = number_of (map, entry);
   uint32_t *head = index != NULL ? &index->classes[entry->class_number].head : &space->head;
 
+  map->epoch++;
   if (entry->prev != 0)
     entry_at (map, entry->prev)->node.next = entry->node.next;
   else
@@ -1059,7 +1075,7 @@ entry_report (const struct pto_map *map, const struct entry *entry, uint32_t of_
   if (of_writer != 0 && is_live (map, entry->writer)
       && !deps_append (deps, entry->writer, of_writer))
     return false;
-  if (of_readers == 0 || entry->n_readers == 0)
+  if (of_readers == 0 || entry->node.count == 0)
     return true;
   for (uint32_t i = 0; i < entry->node.count; i++)
     if (is_live (map, entry->readers[i]) && !deps_append (deps, entry->readers[i], of_readers))
@@ -1076,93 +1092,107 @@ entry_report (const struct pto_map *map, const struct entry *entry, uint32_t of_
   return true;
 }
 
-static bool
-find_deps (struct pto_map *map, struct pto_space *space, const Tensor *tensor, uint32_t of_writer,
-           uint32_t of_readers, struct pto_deps *deps)
+/* Everything in the space that the access meets. */
+static __attribute__ ((noinline)) bool
+find_deps (struct pto_map *map, struct pto_space *space, struct pto_access *access,
+           uint32_t of_writer, uint32_t of_readers, struct pto_deps *deps)
 {
-  struct pto_region region;
+  const struct pto_region *region = &access->region;
   struct box box;
   const struct box *where = NULL;
-  struct index *index;
+  struct index *index = space_index (space);
   struct entry *exact = NULL;
   struct entry *entry;
   struct walk walk;
+  uint32_t before = deps->count;
   uint32_t others = 0;
   bool unsure = false;
   bool ok = true;
 
-  space = space_resolve (map, space);
-  if (space_count (map, space) == 0)
-    return true;
-  pto_region_init (&region, tensor);
-  if (region.lo == region.hi)
-    return true;
-
-  index = space_index (space);
-  if (index != NULL && index_reaches (index, &region))
+  if (index != NULL && index_reaches (index, region))
     {
-      index_box (index, &region, &box);
+      index_box (index, region, &box);
       where = &box;
-      exact = index_find (map, index, &region, &box);
-      if (exact != NULL && exact->node.alone)
-        return entry_report (map, exact, of_writer, of_readers, deps);
+      exact = index_find (map, index, region, &box);
     }
-  walk_begin (&walk, map, space, &region, where);
-  while (ok && (entry = walk_next (&walk, &unsure)) != NULL)
+  if (exact == NULL || !exact->node.alone)
     {
-      uint32_t mark = unsure ? PTO_HAZARD_UNSURE : 0;
-
-      unsure = false;
-      if (entry == exact || (exact == NULL && pto_region_equal (&entry->region, &region)))
-        exact = entry;
-      else if (entry_is_stale (map, entry))
+      walk_begin (&walk, map, space, region, where);
+      while (ok && (entry = walk_next (&walk, &unsure)) != NULL)
         {
-          /* The entry of this very region stays: the insert that follows takes it. */
-          entry_remove (map, entry);
-          continue;
+          uint32_t mark = unsure ? PTO_HAZARD_UNSURE : 0;
+
+          unsure = false;
+          if (entry == exact || (exact == NULL && pto_region_equal (&entry->region, region)))
+            {
+              exact = entry;
+              if (exact->node.alone)
+                break;
+            }
+          else if (entry_is_stale (map, entry))
+            {
+              /* The entry of this very region stays: the insert that follows takes it. */
+              entry_remove (map, entry);
+              continue;
+            }
+          else
+            others++;
+          ok = entry_report (map, entry, of_writer != 0 ? of_writer | mark : 0,
+                             of_readers != 0 ? of_readers | mark : 0, deps);
         }
-      else
-        others++;
-      ok = entry_report (map, entry, of_writer != 0 ? of_writer | mark : 0,
-                         of_readers != 0 ? of_readers | mark : 0, deps);
-      if (entry == exact && entry->node.alone)
-        return ok;
     }
-  if (ok && exact != NULL)
+  if (exact != NULL && exact->node.alone)
+    ok = entry_report (map, exact, of_writer, of_readers, deps);
+  else if (ok && exact != NULL)
     exact->node.alone = others == 0;
+  if (exact != NULL)
+    {
+      access->entry = number_of (map, exact);
+      access->epoch = map->epoch;
+    }
   space_trim (map, space);
+  if (deps->count > before + 1)
+    deps_sort (deps->items + before, deps->count - before);
   return ok;
 }
 
-bool
-pto_map_lookup (struct pto_map *map, struct pto_space *space, const Tensor *tensor,
-                PTOParamType type, struct pto_deps *deps)
+/* The space's only entry, if it is of exactly this region: most buffers are accessed whole. */
+static inline struct entry *
+only_entry (const struct pto_map *map, const struct pto_space *space,
+            const struct pto_region *region)
 {
-  uint32_t of_writer, of_readers;
+  struct entry *entry = entry_at (map, space->head);
+
+  return space->count == 1 && space_index (space) == NULL && entry->region.lo == region->lo
+                 && entry->region.hi == region->hi && (entry->region.n_dims | region->n_dims) == 0
+             ? entry
+             : NULL;
+}
+
+bool
+pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType type,
+                struct pto_deps *deps)
+{
+  uint32_t of_writer = map->kinds[type].of_writer;
+  uint32_t of_readers = map->kinds[type].of_readers;
   uint32_t before = deps->count;
+  struct pto_space *space;
+  struct entry *entry;
   bool ok;
 
-  switch (type)
-    {
-    case PTO_PARAM_INPUT:
-      of_writer = map->hazards & PTO_HAZARD_RAW;
-      of_readers = 0;
-      break;
-    case PTO_PARAM_INOUT:
-      of_writer = map->hazards & (PTO_HAZARD_RAW | PTO_HAZARD_WAW);
-      of_readers = map->hazards & PTO_HAZARD_WAR;
-      break;
-    case PTO_PARAM_OUTPUT:
-    case PTO_PARAM_OUTPUT_EXISTING:
-      of_readers = map->hazards & PTO_HAZARD_WAR;
-      of_writer = of_readers != 0 ? map->hazards & PTO_HAZARD_WAW : 0;
-      break;
-    default:
-      return true;
-    }
-  if ((of_writer | of_readers) == 0 || space == NULL)
+  access->entry = 0;
+  if ((of_writer | of_readers) == 0 || access->space == NULL)
     return true;
-  ok = find_deps (map, space, tensor, of_writer, of_readers, deps);
+  space = space_resolve (map, access->space);
+  if (space_count (map, space) == 0 || access->region.lo == access->region.hi)
+    return true;
+  entry = only_entry (map, space, &access->region);
+  if (entry == NULL)
+    return find_deps (map, space, access, of_writer, of_readers, deps);
+  entry->node.alone = true;
+  access->entry = space->head;
+  access->epoch = map->epoch;
+  ok = entry_report (map, entry, of_writer, of_readers, deps);
   if (deps->count > before + 1)
     deps_sort (deps->items + before, deps->count - before);
   return ok;
@@ -1184,8 +1214,6 @@ entry_new (struct pto_map *map, struct pto_space *space, const struct pto_region
   entry->node.alone = alone;
   entry->writer = PTO_TASK_NONE;
   entry->block = 0;
-  entry->n_readers = 0;
-  entry->prune_at = INLINE_READERS;
   entry->region.lo = region->lo;
   entry->region.hi = region->hi;
   entry->region.run = region->run;
@@ -1196,41 +1224,19 @@ entry_new (struct pto_map *map, struct pto_space *space, const struct pto_region
   return entry;
 }
 
-void
-pto_map_insert (struct pto_map *map, struct pto_space *space, const Tensor *tensor,
-                PTOParamType type, pto_task_id task)
+/* Finds or makes the entry of the access, and removes what a write covers. NULL: no node. */
+static __attribute__ ((noinline)) struct entry *
+find_entry (struct pto_map *map, const struct pto_access *access, bool writes)
 {
-  struct pto_region region;
+  struct pto_space *space = space_resolve (map, access->space);
+  const struct pto_region *region = &access->region;
   struct box box;
   const struct box *where = NULL;
   struct index *index;
   struct entry *exact = NULL;
   struct entry *entry;
   uint32_t others = 0;
-  bool writes;
 
-  map->inserted = true;
-  switch (type)
-    {
-    case PTO_PARAM_INPUT:
-      if ((map->hazards & PTO_HAZARD_WAR) == 0)
-        return;
-      writes = false;
-      break;
-    case PTO_PARAM_INOUT:
-    case PTO_PARAM_OUTPUT:
-    case PTO_PARAM_OUTPUT_EXISTING:
-      writes = true;
-      break;
-    default:
-      return;
-    }
-  if (space == NULL)
-    return;
-  space = space_resolve (map, space);
-  pto_region_init (&region, tensor);
-  if (region.lo == region.hi)
-    return;
   if (space_count (map, space) == 0)
     {
       if (space->generation != map->generation)
@@ -1239,58 +1245,75 @@ pto_map_insert (struct pto_map *map, struct pto_space *space, const Tensor *tens
           space->generation = map->generation;
         }
       space_trim (map, space);
-      space->anchor = tensor->buffer.addr;
+      space->anchor = access->anchor;
+      return entry_new (map, space, region, true, NULL);
     }
-  else
+  index = space_index (space);
+  if (index != NULL && index_reaches (index, region))
+    {
+      index_box (index, region, &box);
+      where = &box;
+      exact = index_find (map, index, region, &box);
+    }
+  if (exact == NULL || (writes && !exact->node.alone))
     {
       struct walk walk;
       bool unsure;
 
-      index = space_index (space);
-      if (index != NULL && index_reaches (index, &region))
+      walk_begin (&walk, map, space, region, where);
+      while ((entry = walk_next (&walk, &unsure)) != NULL)
         {
-          index_box (index, &region, &box);
-          where = &box;
-          exact = index_find (map, index, &region, &box);
-        }
-      if (exact == NULL || (writes && !exact->node.alone))
-        {
-          walk_begin (&walk, map, space, &region, where);
-          while ((entry = walk_next (&walk, &unsure)) != NULL)
+          if (entry == exact || (exact == NULL && pto_region_equal (&entry->region, region)))
             {
-              if (entry == exact || (exact == NULL && pto_region_equal (&entry->region, &region)))
-                {
-                  exact = entry;
-                  if (!writes || entry->node.alone)
-                    break;
-                }
-              else if ((writes && pto_region_covers (&region, &entry->region))
-                       || entry_is_stale (map, entry))
-                entry_remove (map, entry);
-              else
-                {
-                  entry->node.alone = false;
-                  others++;
-                }
+              exact = entry;
+              if (!writes || entry->node.alone)
+                break;
             }
-          if (exact != NULL && writes)
-            exact->node.alone = others == 0;
+          else if ((writes && pto_region_covers (region, &entry->region))
+                   || entry_is_stale (map, entry))
+            entry_remove (map, entry);
+          else
+            {
+              entry->node.alone = false;
+              others++;
+            }
         }
+      if (exact != NULL && writes)
+        exact->node.alone = others == 0;
     }
-  if (exact == NULL)
+  return exact != NULL ? exact : entry_new (map, space, region, others == 0, where);
+}
+
+void
+pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamType type,
+                pto_task_id task)
+{
+  bool writes = map->kinds[type].writes;
+  struct entry *entry = NULL;
+
+  map->inserted = true;
+  if (!map->kinds[type].recorded || access->space == NULL || access->region.lo == access->region.hi)
+    return;
+  /* As the look-up found it, if nothing was removed since. A write that meets others has them to
+   * remove. */
+  if (access->entry != 0 && access->epoch == map->epoch)
     {
-      exact = entry_new (map, space, &region, others == 0, where);
-      if (exact == NULL)
-        return;
+      entry = entry_at (map, access->entry);
+      if (writes && !entry->node.alone)
+        entry = NULL;
     }
-  if (writes)
-    {
-      exact->writer = task;
-      if (exact->n_readers > 0)
-        readers_clear (map, exact);
-    }
+  if (entry == NULL)
+    entry = find_entry (map, access, writes);
+  if (entry == NULL)
+    return;
+  if (!writes)
+    readers_add (map, entry, task);
   else
-    readers_add (map, exact, task);
+    {
+      entry->writer = task;
+      if (entry->node.count > 0)
+        readers_clear (map, entry);
+    }
 }
 
 /* Cleaning */
@@ -1358,12 +1381,12 @@ pto_map_retired (struct pto_map *map, uint32_t n)
 bool
 pto_map_reserve (struct pto_map *map, uint32_t n)
 {
-  if (map->capacity - map->used >= n)
+  if (map->pool.capacity - map->pool.used >= n)
     return true;
-  if (n > map->capacity)
+  if (n > map->pool.capacity)
     return false;
   sweep_all (map);
-  return map->capacity - map->used >= n;
+  return map->pool.capacity - map->pool.used >= n;
 }
 
 static void
@@ -1371,6 +1394,7 @@ space_clear (struct pto_map *map, struct pto_space *space)
 {
   uint32_t number = space_gather (map, space);
 
+  map->epoch++;
   while (number != 0)
     {
       struct entry *entry = entry_at (map, number);
@@ -1387,12 +1411,15 @@ void
 pto_map_drop (struct pto_map *map, struct pto_space *space)
 {
   space = space_resolve (map, space);
-  if (space_count (map, space) > 0)
+  if (space_count (map, space) == 1 && space_index (space) == NULL)
+    entry_remove (map, entry_at (map, space->head));
+  else if (space_count (map, space) > 0)
     space_clear (map, space);
 }
 
-/* External memory: a tree (treap) of disjoint extents, and a hash of the addresses that were asked
- * for. */
+/* External memory: disjoint extents, found through a grid by where they lie. Each extent is of a
+ * level, its length rounded up to a power of two, and lies in one or two cells of that size; a cell
+ * meets three extents of its level at most. */
 
 static inline struct external *
 external_at (const struct pto_map *map, uint32_t number)
@@ -1400,102 +1427,117 @@ external_at (const struct pto_map *map, uint32_t number)
   return &map->externals[number];
 }
 
-/* Left gets what begins below addr, right the rest. */
-static void
-tree_split (struct pto_map *map, uint32_t root, uint64_t addr, uint32_t *left, uint32_t *right)
+static inline uint32_t *
+grid_bucket (const struct pto_map *map, uint32_t level, uint64_t cell)
 {
-  while (root != 0)
+  uint64_t hash = (cell * 64 + level) * UINT64_C (0x9e3779b97f4a7c15);
+
+  return &map->grid[(uint32_t) (hash >> 32) & map->grid_mask];
+}
+
+static inline uint32_t
+grid_cells (const struct external *external)
+{
+  return 1 + (external->lo >> external->level != (external->hi - 1) >> external->level);
+}
+
+static void
+grid_link (struct pto_map *map, uint32_t number)
+{
+  struct external *external = external_at (map, number);
+
+  for (uint32_t c = 0; c < grid_cells (external); c++)
     {
-      struct external *external = external_at (map, root);
+      uint32_t *bucket = grid_bucket (map, external->level, (external->lo >> external->level) + c);
 
-      if (external->lo < addr)
-        {
-          *left = root;
-          left = &external->right;
-        }
-      else
-        {
-          *right = root;
-          right = &external->left;
-        }
-      root = external->lo < addr ? external->right : external->left;
+      external->next[c] = *bucket;
+      *bucket = 2 * number + c;
     }
-  *left = 0;
-  *right = 0;
 }
 
-static uint32_t
-tree_join (struct pto_map *map, uint32_t left, uint32_t right)
+/* Without memory chains grow longer. */
+static void
+grid_grow (struct pto_map *map)
 {
-  uint32_t root = 0;
-  uint32_t *link = &root;
+  uint32_t mask = 4 * map->grid_mask + 3;
+  uint32_t *grid = calloc ((size_t) mask + 1, sizeof *grid);
 
-  while (left != 0 && right != 0)
-    if (external_at (map, left)->priority > external_at (map, right)->priority)
-      {
-        *link = left;
-        link = &external_at (map, left)->right;
-        left = *link;
-      }
-    else
-      {
-        *link = right;
-        link = &external_at (map, right)->left;
-        right = *link;
-      }
-  *link = left != 0 ? left : right;
-  return root;
+  if (grid == NULL)
+    return;
+  free (map->grid);
+  map->grid = grid;
+  map->grid_mask = mask;
+  for (uint32_t number = 1; number < map->externals_top; number++)
+    if (external_at (map, number)->used && !external_at (map, number)->space.merged
+        && external_at (map, number)->level != NO_LEVEL)
+      grid_link (map, number);
 }
 
 static void
-tree_insert (struct pto_map *map, uint32_t number)
+grid_insert (struct pto_map *map, uint32_t number)
 {
   struct external *external = external_at (map, number);
-  uint32_t *link = &map->root;
+  uint32_t level = log2_ceiling (external->hi - external->lo);
 
-  while (*link != 0 && external_at (map, *link)->priority >= external->priority)
-    link = external->lo < external_at (map, *link)->lo ? &external_at (map, *link)->left
-                                                       : &external_at (map, *link)->right;
-  tree_split (map, *link, external->lo, &external->left, &external->right);
-  *link = number;
+  external->level = (uint8_t) (level < LEVEL_MIN ? LEVEL_MIN : level > 63 ? 63 : level);
+  map->levels |= UINT64_C (1) << external->level;
+  map->of_level[external->level]++;
+  grid_link (map, number);
+  if (map->n_externals > map->grid_mask)
+    grid_grow (map);
 }
 
 static void
-tree_remove (struct pto_map *map, uint32_t number)
+grid_remove (struct pto_map *map, uint32_t number)
 {
   struct external *external = external_at (map, number);
-  uint32_t *link = &map->root;
 
-  while (*link != number)
-    link = external->lo < external_at (map, *link)->lo ? &external_at (map, *link)->left
-                                                       : &external_at (map, *link)->right;
-  *link = tree_join (map, external->left, external->right);
+  for (uint32_t c = 0; c < grid_cells (external); c++)
+    {
+      uint32_t *link = grid_bucket (map, external->level, (external->lo >> external->level) + c);
+
+      while (*link != 2 * number + c)
+        link = &external_at (map, *link / 2)->next[*link % 2];
+      *link = external->next[c];
+    }
+  if (--map->of_level[external->level] == 0)
+    map->levels &= ~(UINT64_C (1) << external->level);
+  external->level = NO_LEVEL;
 }
 
 /* An extent that has a byte in [lo, hi); 0: none. */
 static uint32_t
-tree_find (const struct pto_map *map, uint64_t lo, uint64_t hi)
+grid_find (const struct pto_map *map, uint64_t lo, uint64_t hi)
 {
-  uint32_t number = map->root;
-
-  while (number != 0)
+  for (uint64_t levels = map->levels; levels != 0; levels &= levels - 1)
     {
-      const struct external *external = external_at (map, number);
+      uint32_t level = (uint32_t) __builtin_ctzll (levels);
+      uint64_t first = lo >> level;
+      uint64_t last = (hi - 1) >> level;
 
-      if (external->hi <= lo)
-        number = external->right;
-      else if (hi <= external->lo)
-        number = external->left;
+      if (last - first < map->of_level[level])
+        {
+          for (uint64_t cell = first; cell <= last; cell++)
+            for (uint32_t at = *grid_bucket (map, level, cell); at != 0;
+                 at = external_at (map, at / 2)->next[at % 2])
+              {
+                const struct external *external = external_at (map, at / 2);
+
+                if (external->lo < hi && lo < external->hi)
+                  return at / 2;
+              }
+        }
       else
-        break;
-    }
-  return number;
-}
+        for (uint32_t number = 1; number < map->externals_top; number++)
+          {
+            const struct external *external = external_at (map, number);
 
-static uint32_t
-external_number (const struct pto_map *map, const struct pto_space *space)
-{
-  return (uint32_t) ((const struct external *) space - map->externals);
+            if (external->used && external->level == level && external->lo < hi
+                && lo < external->hi)
+              return number;
+          }
+    }
+  return 0;
 }
 
 static void
@@ -1504,13 +1546,13 @@ external_free (struct pto_map *map, uint32_t number)
   struct external *external = external_at (map, number);
 
   external->used = false;
-  external->right = map->externals_free;
+  external->level = NO_LEVEL;
+  external->next[0] = map->externals_free;
   map->externals_free = number;
   map->n_externals--;
 }
 
-/* Gives up the spaces without entries that the current submit did not ask for, and all bases: those
- * in use come back when they are asked for next. */
+/* Gives up the spaces without entries that the current submit did not ask for. */
 static void
 externals_collect (struct pto_map *map)
 {
@@ -1533,13 +1575,10 @@ externals_collect (struct pto_map *map)
       if (!space->merged)
         {
           space_trim (map, space);
-          tree_remove (map, number);
+          grid_remove (map, number);
         }
       external_free (map, number);
     }
-  if (map->n_bases > 0)
-    memset (map->bases, 0, ((size_t) map->bases_mask + 1) * sizeof *map->bases);
-  map->n_bases = 0;
   map->collect_at = 64 + map->n_externals + map->externals_top / 2;
 }
 
@@ -1556,9 +1595,12 @@ external_new (struct pto_map *map)
       number = map->externals_free;
     }
   if (number != 0)
-    map->externals_free = external_at (map, number)->right;
+    map->externals_free = external_at (map, number)->next[0];
   else if (map->externals_top <= map->max_externals)
-    number = map->externals_top++;
+    {
+      number = map->externals_top++;
+      __builtin_prefetch (&map->externals[number + 4], 1);
+    }
   else
     return 0;
   external = external_at (map, number);
@@ -1566,8 +1608,7 @@ external_new (struct pto_map *map)
   external->used = true;
   external->space.generation = map->generation;
   external->stamp = map->stamp;
-  map->seed = map->seed * 1664525u + 1013904223u;
-  external->priority = map->seed >> 8;
+  external->level = NO_LEVEL;
   map->n_externals++;
   return number;
 }
@@ -1593,65 +1634,22 @@ external_merge (struct pto_map *map, struct pto_space *from, struct pto_space *i
   from->index_or_heir = into;
 }
 
-static inline uint32_t
-base_hash (const struct pto_map *map, uint64_t addr)
-{
-  return (uint32_t) ((addr * UINT64_C (0x9e3779b97f4a7c15)) >> 32) & map->bases_mask;
-}
-
-/* The cell of an address, or the empty one where it belongs. */
-static inline struct base *
-base_find (const struct pto_map *map, uint64_t addr)
-{
-  uint32_t i = base_hash (map, addr);
-
-  while (map->bases[i].external != 0 && map->bases[i].addr != addr)
-    i = (i + 1) & map->bases_mask;
-  return &map->bases[i];
-}
-
-/* Without memory the table stays as it is, and an address that finds no room in it is sought in the
- * tree each time. */
-static void
-bases_add (struct pto_map *map, uint64_t addr, uint64_t hi, uint32_t external)
-{
-  struct base *base;
-
-  if (2 * map->n_bases >= map->bases_mask)
-    {
-      uint32_t old_mask = map->bases_mask;
-      struct base *old = map->bases;
-      struct base *bases = calloc (2 * ((size_t) old_mask + 1), sizeof *bases);
-
-      if (bases != NULL)
-        {
-          map->bases = bases;
-          map->bases_mask = 2 * old_mask + 1;
-          for (uint32_t i = 0; i <= old_mask; i++)
-            if (old[i].external != 0)
-              *base_find (map, old[i].addr) = old[i];
-          free (old);
-        }
-      else if (map->n_bases + 1 >= map->bases_mask)
-        return;
-    }
-  base = base_find (map, addr);
-  if (base->external == 0)
-    map->n_bases++;
-  base->addr = addr;
-  base->hi = hi;
-  base->external = external;
-}
-
 static struct pto_space *
 external_space_slow (struct pto_map *map, uint64_t addr, uint64_t hi)
 {
   struct external *external;
   uint32_t number;
 
-  if (map->n_bases >= map->collect_at)
+  if (map->n_externals >= map->collect_at)
     externals_collect (map);
-  number = tree_find (map, addr, hi);
+  number = grid_find (map, addr, hi);
+  external = external_at (map, number);
+  if (number != 0 && external->lo <= addr && hi <= external->hi)
+    {
+      map->level = external->level;
+      external->stamp = map->stamp;
+      return &external->space;
+    }
   if (number == 0)
     {
       number = external_new (map);
@@ -1669,7 +1667,9 @@ external_space_slow (struct pto_map *map, uint64_t addr, uint64_t hi)
       number = 0;
       do
         {
-          tree_remove (map, other);
+          grid_remove (map, other);
+          /* Accesses of this submit may name it until their inserts. */
+          external_at (map, other)->stamp = map->stamp;
           lo = external_at (map, other)->lo < lo ? external_at (map, other)->lo : lo;
           hi = external_at (map, other)->hi > hi ? external_at (map, other)->hi : hi;
           if (number != 0)
@@ -1684,14 +1684,14 @@ external_space_slow (struct pto_map *map, uint64_t addr, uint64_t hi)
           else
             number = other;
         }
-      while ((other = tree_find (map, lo, hi)) != 0);
+      while ((other = grid_find (map, lo, hi)) != 0);
       external = external_at (map, number);
       external->lo = lo;
       external->hi = hi;
     }
-  tree_insert (map, number);
+  grid_insert (map, number);
   external->stamp = map->stamp;
-  bases_add (map, addr, external->hi, number);
+  map->level = external->level;
   return &external->space;
 }
 
@@ -1699,7 +1699,6 @@ struct pto_space *
 pto_map_external_space (struct pto_map *map, uint64_t addr, uint64_t size)
 {
   uint64_t hi = addr + (size > 0 ? size : 1);
-  struct base *base;
 
   if (hi < addr)
     hi = UINT64_MAX;
@@ -1708,18 +1707,16 @@ pto_map_external_space (struct pto_map *map, uint64_t addr, uint64_t size)
       map->inserted = false;
       map->stamp++;
     }
-  base = base_find (map, addr);
-  if (base->external != 0 && hi <= base->hi)
+  for (uint32_t at = *grid_bucket (map, map->level, addr >> map->level); at != 0;
+       at = external_at (map, at / 2)->next[at % 2])
     {
-      struct external *external = external_at (map, base->external);
+      struct external *external = external_at (map, at / 2);
 
-      if (external->space.merged)
+      if (external->lo <= addr && hi <= external->hi)
         {
-          base->external = external_number (map, space_resolve (map, &external->space));
-          external = external_at (map, base->external);
+          external->stamp = map->stamp;
+          return &external->space;
         }
-      external->stamp = map->stamp;
-      return &external->space;
     }
   return external_space_slow (map, addr, hi);
 }
@@ -1743,7 +1740,7 @@ map_begin (struct pto_map *map)
     map->generation = 1;
   map->top = 1;
   map->free = 0;
-  map->used = 0;
+  map->pool.used = 0;
   map->cursor = 1;
   map->work = 0;
   map->retired = 0;
@@ -1752,10 +1749,10 @@ map_begin (struct pto_map *map)
   map->externals_top = 1;
   map->externals_free = 0;
   map->n_externals = 0;
-  map->root = 0;
-  map->seed = 1;
+  map->levels = 0;
+  memset (map->of_level, 0, sizeof map->of_level);
   map->inserted = false;
-  map->n_bases = 0;
+  map->level = LEVEL_MIN;
   map->collect_at = 64;
 }
 
@@ -1768,15 +1765,15 @@ pto_map_new (const struct pto_map_config *config)
     return NULL;
   map->tails = config->tails;
   map->failed = config->failed;
-  map->hazards = config->hazards;
-  map->capacity = config->pool < MAX_POOL ? config->pool : MAX_POOL;
+  pto_map_set_hazards (map, config->hazards);
+  map->pool.capacity = config->pool < MAX_POOL ? config->pool : MAX_POOL;
   /* Room for the spaces with entries, and for those that one submit looks at. */
-  map->max_externals = SUBMIT_EXTERNALS + 2 * map->capacity;
-  map->bases_mask = 63;
-  map->slots = map_pages (((size_t) map->capacity + 1) * sizeof *map->slots);
+  map->max_externals = SUBMIT_EXTERNALS + 2 * map->pool.capacity;
+  map->slots = map_pages (((size_t) map->pool.capacity + 1) * sizeof *map->slots);
   map->externals = map_pages (((size_t) map->max_externals + 1) * sizeof *map->externals);
-  map->bases = calloc ((size_t) map->bases_mask + 1, sizeof *map->bases);
-  if (map->slots == NULL || map->externals == NULL || map->bases == NULL)
+  map->grid_mask = GRID_MASK;
+  map->grid = calloc ((size_t) map->grid_mask + 1, sizeof *map->grid);
+  if (map->slots == NULL || map->externals == NULL || map->grid == NULL)
     {
       pto_map_free (map);
       return NULL;
@@ -1793,10 +1790,10 @@ pto_map_free (struct pto_map *map)
   while (map->indexes != NULL)
     index_free (map, map->indexes);
   if (map->slots != NULL)
-    munmap (map->slots, ((size_t) map->capacity + 1) * sizeof *map->slots);
+    munmap (map->slots, ((size_t) map->pool.capacity + 1) * sizeof *map->slots);
   if (map->externals != NULL)
     munmap (map->externals, ((size_t) map->max_externals + 1) * sizeof *map->externals);
-  free (map->bases);
+  free (map->grid);
   free (map);
 }
 
@@ -1805,25 +1802,39 @@ pto_map_reset (struct pto_map *map)
 {
   while (map->indexes != NULL)
     index_free (map, map->indexes);
-  if (map->n_bases > 0)
-    memset (map->bases, 0, ((size_t) map->bases_mask + 1) * sizeof *map->bases);
+  if (map->levels != 0)
+    memset (map->grid, 0, ((size_t) map->grid_mask + 1) * sizeof *map->grid);
   map_begin (map);
 }
 
 void
 pto_map_set_hazards (struct pto_map *map, uint32_t hazards)
 {
+  uint8_t raw = hazards & PTO_HAZARD_RAW, waw = hazards & PTO_HAZARD_WAW;
+  uint8_t war = hazards & PTO_HAZARD_WAR;
+
   map->hazards = hazards;
+  memset (map->kinds, 0, sizeof map->kinds);
+  map->kinds[PTO_PARAM_INPUT].of_writer = raw;
+  map->kinds[PTO_PARAM_INPUT].recorded = war != 0;
+  map->kinds[PTO_PARAM_INOUT].of_writer = raw | waw;
+  map->kinds[PTO_PARAM_INOUT].of_readers = war;
+  /* The seeds' table: without WAR an output waits for nothing. */
+  map->kinds[PTO_PARAM_OUTPUT].of_writer = war != 0 ? waw : 0;
+  map->kinds[PTO_PARAM_OUTPUT].of_readers = war;
+  map->kinds[PTO_PARAM_INOUT].recorded = map->kinds[PTO_PARAM_INOUT].writes = true;
+  map->kinds[PTO_PARAM_OUTPUT].recorded = map->kinds[PTO_PARAM_OUTPUT].writes = true;
+  map->kinds[PTO_PARAM_OUTPUT_EXISTING] = map->kinds[PTO_PARAM_OUTPUT];
 }
 
 uint32_t
 pto_map_used (const struct pto_map *map)
 {
-  return map->used;
+  return map->pool.used;
 }
 
 uint32_t
 pto_map_capacity (const struct pto_map *map)
 {
-  return map->capacity;
+  return map->pool.capacity;
 }

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "../api/pto_orchestration_api.h"
+#include "region.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +67,13 @@ pto_task_set_has (const struct pto_task_set *set, pto_task_id id)
 
 struct pto_map;
 
+/* What a map begins with. */
+struct pto_map_pool
+{
+  uint32_t capacity; /* nodes */
+  uint32_t used;
+};
+
 /* The regions of one buffer, embedded in the buffer's record. Zeroed memory is an empty space; so
  * is what a space held before pto_map_reset(). It must not move or be reused before pto_map_drop()
  * or pto_map_reset(). W, R: tensor_map.c only. */
@@ -116,17 +123,47 @@ void pto_map_set_hazards (struct pto_map *map, uint32_t hazards);
  * 4096 spaces that a submit asks for besides. */
 struct pto_space *pto_map_external_space (struct pto_map *map, uint64_t addr, uint64_t size);
 
-/* Appends what a task that accesses this tensor with this tag must wait for, by ascending id.
- * Changes nothing else, except that it frees stale entries it meets. false: no memory for deps. */
-bool pto_map_lookup (struct pto_map *map, struct pto_space *space, const Tensor *tensor,
-                     PTOParamType type, struct pto_deps *deps);
+/* One access of a submit, from its look-up to its insert. */
+struct pto_access
+{
+  struct pto_space *space; /* NULL: nothing is known of that memory, nor recorded */
+  uint64_t anchor;
+  uint32_t entry; /* of exactly this region, found by the look-up; 0: none */
+  uint64_t epoch; /* of the map by then */
+  struct pto_region region;
+};
 
-/* Records the access. All lookups of a submit come before its first insert. Needs at most
- * PTO_MAP_INSERT_NODES pool nodes, which pto_map_reserve() has assured; without a node the access
- * goes unrecorded. */
+/* The tensor is resolved: buffer.addr holds its address. */
+static inline void
+pto_access_init (struct pto_access *access, struct pto_space *space, const Tensor *tensor)
+{
+  access->space = space;
+  access->anchor = tensor->buffer.addr;
+  access->entry = 0;
+  pto_region_init (&access->region, tensor);
+}
+
+/* Appends what a task with this access must wait for, by ascending id. Changes nothing
+ * else, except that it frees stale entries it meets. false: no memory for
+ * deps. */
+bool pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType type,
+                     struct pto_deps *deps);
+
+/* Records the access, looked up before or not. All lookups of a submit come before its first
+ * insert. Needs at most PTO_MAP_INSERT_NODES pool nodes, which pto_map_reserve() has assured;
+ * without a node the access goes unrecorded. */
 #define PTO_MAP_INSERT_NODES 1u
-void pto_map_insert (struct pto_map *map, struct pto_space *space, const Tensor *tensor,
-                     PTOParamType type, pto_task_id task);
+void pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamType type,
+                     pto_task_id task);
+
+/* Are n nodes free right now? */
+static inline bool
+pto_map_has_room (const struct pto_map *map, uint32_t n)
+{
+  const struct pto_map_pool *pool = (const struct pto_map_pool *) map;
+
+  return pool->capacity - pool->used >= n;
+}
 
 /* Are n nodes free? Cleans stale entries first where needed. false: the caller waits for retirement
  * and asks again. */

@@ -56,3 +56,19 @@ pto_trace_clear (struct pto_trace *trace)
   for (uint32_t i = 0; i < trace->n_buffers; i++)
     trace->buffers[i].count = trace->buffers[i].dropped = 0;
 }
+
+void
+pto_trace_scale (struct pto_trace *trace, const struct pto_scale *scale)
+{
+  if (scale->from == scale->to)
+    return;
+  for (uint32_t i = 0; i < trace->n_buffers; i++)
+    for (uint64_t k = 0; k < trace->buffers[i].count; k++)
+      {
+        struct pto_trace_record *record = &trace->buffers[i].records[k];
+
+        record->time = pto_scale (record->time, scale);
+        if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL)
+          record->extra = pto_scale (record->extra, scale);
+      }
+}

@@ -60,6 +60,22 @@ struct pto_trace *pto_trace_new (uint32_t n_buffers, uint64_t capacity);
 void pto_trace_free (struct pto_trace *trace);
 void pto_trace_clear (struct pto_trace *trace);
 
+/* What a clock's numbers are in ns: from of them are to ns. */
+struct pto_scale
+{
+  uint64_t from;
+  uint64_t to;
+};
+static inline uint64_t
+pto_scale (uint64_t time, const struct pto_scale *scale)
+{
+  return scale->from == scale->to || scale->from == 0
+             ? time
+             : (uint64_t) ((unsigned __int128) time * scale->to / scale->from);
+}
+/* Makes ns of all times. */
+void pto_trace_scale (struct pto_trace *trace, const struct pto_scale *scale);
+
 /* Owner of the buffer. A NULL buffer records nothing: tracing off costs one test. */
 static inline void
 pto_trace_add (struct pto_trace_buffer *buffer, uint32_t kind, uint64_t time, pto_task_id task,

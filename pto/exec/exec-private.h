@@ -65,6 +65,14 @@ struct pto_backend_ops
   void (*enter) (struct pto_exec *exec, struct pto_thread *thread);
   void (*leave) (struct pto_exec *exec);
   bool (*help) (struct pto_exec *exec);
+  /* These may be NULL. */
+  bool (*carry) (struct pto_exec *exec, uint32_t domain, struct pto_word *bell);
+  bool (*is_visited) (struct pto_actor *self);
+  bool (*claim) (struct pto_exec *exec, uint32_t domain);
+  void (*release) (struct pto_exec *exec, uint32_t domain);
+  void (*run) (struct pto_exec *exec, struct pto_word *word); /* NULL: unpark */
+  void (*serve) (struct pto_actor *self, struct pto_word *word,
+                 bool (*serve) (void *data, uint32_t value), void *data); /* NULL: park */
   uint64_t (*now) (struct pto_exec *exec);
   void (*charge) (struct pto_actor *self, uint64_t ns);
   void (*yield) (struct pto_actor *self);
@@ -75,6 +83,7 @@ struct pto_backend_ops
 
 struct pto_exec
 {
+  struct pto_exec_head head;
   const struct pto_backend_ops *ops;
   struct pto_exec_config config;
   struct pto_actor guest; /* no stack, no function */

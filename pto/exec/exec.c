@@ -18,6 +18,7 @@
 /* Recycled actors kept with their stacks; a chip has fewer, so its runs map no memory after the
  * first. */
 #define FREE_LIST_MAX 256u
+#define TICKS_MIN_NS 100000u /* below this the ratio of two clocks says little */
 #define DEFAULT_STACK ((size_t) 1 << 20)
 #define MINIMUM_STACK ((size_t) 32 << 10)
 
@@ -169,6 +170,29 @@ pto_actor_gone (struct pto_exec *exec)
     exec->ops->unpark (exec, &exec->live);
 }
 
+/* --- ticks --- */
+
+static pthread_once_t ticks_once = PTHREAD_ONCE_INIT;
+static uint64_t first_ticks;
+static uint64_t first_ns;
+
+static void
+begin_ticks (void)
+{
+  first_ns = pto_clock_ns ();
+  first_ticks = pto_ticks ();
+}
+
+uint64_t
+pto_ticks_per_us (void)
+{
+  uint64_t ns;
+
+  pthread_once (&ticks_once, begin_ticks);
+  ns = pto_clock_ns () - first_ns;
+  return ns >= TICKS_MIN_NS ? (pto_ticks () - first_ticks) / (ns / 1000) : 0;
+}
+
 /* --- life --- */
 
 struct pto_exec *
@@ -191,6 +215,7 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
                 PTO_MAX_DOMAINS);
       return NULL;
     }
+  pthread_once (&ticks_once, begin_ticks);
   ops = table[config->backend];
   exec = aligned_alloc (64, (ops->size + 63) & ~(size_t) 63);
   if (exec == NULL)
@@ -200,6 +225,7 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
     }
   memset (exec, 0, ops->size);
   exec->ops = ops;
+  exec->head.virtual_clock = ops->charge != NULL;
   exec->config = *config;
   if (exec->config.stack_size == 0)
     exec->config.stack_size = DEFAULT_STACK;
@@ -255,6 +281,12 @@ enum pto_backend
 pto_exec_backend (const struct pto_exec *exec)
 {
   return exec->config.backend;
+}
+
+uint32_t
+pto_exec_carriers (const struct pto_exec *exec)
+{
+  return exec->head.carriers;
 }
 
 uint32_t
@@ -396,6 +428,32 @@ pto_exec_help (struct pto_exec *exec)
   return exec->ops->help (exec);
 }
 
+bool
+pto_exec_carry (struct pto_exec *exec, uint32_t domain, struct pto_word *bell)
+{
+  assert (pto_thread_self ()->current == &exec->guest && "only the guest carries");
+  return exec->ops->carry != NULL && exec->ops->carry (exec, domain, bell);
+}
+
+bool
+pto_exec_is_visited (struct pto_exec *exec)
+{
+  return exec->ops->is_visited != NULL && exec->ops->is_visited (pto_thread_self ()->current);
+}
+
+bool
+pto_exec_claim (struct pto_exec *exec, uint32_t domain)
+{
+  assert (pto_thread_self ()->current == &exec->guest && "only the guest claims");
+  return exec->ops->claim != NULL && exec->ops->claim (exec, domain);
+}
+
+void
+pto_exec_release (struct pto_exec *exec, uint32_t domain)
+{
+  exec->ops->release (exec, domain);
+}
+
 uint64_t
 pto_wall_clock (void)
 {
@@ -409,13 +467,11 @@ pto_now (struct pto_exec *exec)
 }
 
 void
-pto_charge (struct pto_exec *exec, uint64_t ns)
+pto_charge_virtual (struct pto_exec *exec, uint64_t ns)
 {
   struct pto_actor *self;
   struct pto_guard *guard;
 
-  if (exec->ops->charge == NULL || ns == 0)
-    return;
   self = pto_thread_self ()->current;
   assert (self != NULL && self->exec == exec && "an actor of this executor");
   if (PTO_LIKELY (self->guard == NULL))
@@ -483,6 +539,44 @@ void
 pto_unpark (struct pto_exec *exec, struct pto_word *word)
 {
   exec->ops->unpark (exec, word);
+}
+
+void
+pto_word_run (struct pto_exec *exec, struct pto_word *word, uint32_t value)
+{
+  atomic_store_explicit (&word->value, value, memory_order_release);
+  if (exec->ops->run != NULL)
+    exec->ops->run (exec, word);
+  else
+    exec->ops->unpark (exec, word);
+}
+
+void
+pto_word_serve (struct pto_exec *exec, struct pto_word *word,
+                bool (*serve) (void *data, uint32_t value), void *data)
+{
+  struct pto_actor *self = pto_thread_self ()->current;
+  uint32_t last = 0;
+
+  assert (self != NULL && self->exec == exec && word->local && "an actor of the word's domain");
+  if (exec->ops->serve != NULL)
+    {
+      exec->ops->serve (self, word, serve, data);
+      return;
+    }
+  for (;;)
+    {
+      uint32_t value = pto_word_get (word);
+
+      if (value == last)
+        {
+          pto_park (exec, word, last, PTO_NEVER);
+          continue;
+        }
+      last = value;
+      if (!serve (data, value))
+        return;
+    }
 }
 
 const char *

@@ -61,6 +61,7 @@ struct carrier
   uint32_t index;
   uint32_t rotor; /* the domain carried last */
   bool single;    /* one slice only */
+  bool visits;    /* the guest in pto_exec_carry() */
   bool announce;  /* it published an early deadline and has not slept on it itself */
   /* W: the waker that took the carrier's bit from idle, release; R: the carrier, acquire */
   _Atomic uint32_t bell;
@@ -77,6 +78,8 @@ struct domain
   struct pto_actor *timers; /* by deadline */
   struct pto_actor *timers_tail;
   struct carrier *carrier;
+  /* Who waits in pto_word_run() for the actor that runs: goes on as soon as that one does not. */
+  struct pto_actor *caller;
   int32_t slice;
 
   _Alignas(64) _Atomic (struct pto_actor *) inbox; /* stack; W: wakers; R: the carrier */
@@ -385,6 +388,13 @@ next_slow (struct par *par, struct domain *domain)
 static inline struct pto_actor *
 next_of (struct par *par, struct domain *domain)
 {
+  struct pto_actor *caller = domain->caller;
+
+  if (caller != NULL)
+    {
+      domain->caller = NULL;
+      return caller;
+    }
   if (PTO_LIKELY (--domain->slice > 0 && domain->head != NULL
                   && atomic_load_explicit (domain->carrier->poll, memory_order_relaxed) == 0))
     return pop (domain);
@@ -400,7 +410,9 @@ switch_away (struct par *par, struct domain *domain, struct pto_actor *self)
   if (PTO_UNLIKELY (next == self))
     return;
   carrier->thread->current = next;
-  pto_fiber_switch (&self->fiber, next != NULL ? &next->fiber : &carrier->native);
+  /* The guest's stack is its carrier's own. */
+  pto_fiber_switch (&self->fiber,
+                    next != NULL && next != &par->base.guest ? &next->fiber : &carrier->native);
 }
 
 static void
@@ -695,6 +707,7 @@ par_init (struct pto_exec *exec, char *error, size_t error_size)
     count = CARRIERS_MAX;
   par->domain_count = exec->config.domains;
   par->carrier_count = count;
+  exec->head.carriers = count;
   atomic_init (&par->earliest, PTO_NEVER);
   for (uint32_t i = 0; i < PTO_MAX_DOMAINS; i++)
     atomic_init (&par->domains[i].deadline, PTO_NEVER);
@@ -793,6 +806,91 @@ par_help (struct pto_exec *exec)
   carrier->single = false;
   hand_over (par, carrier);
   return true;
+}
+
+/* An idle or queued domain, now the guest's; NULL when somebody carries it. */
+static struct domain *
+claim (struct par *par, uint32_t index)
+{
+  struct domain *domain = &par->domains[index];
+  uint64_t bit = (uint64_t) 1 << index;
+  uint32_t state = IDLE;
+
+  /* Idle: QUEUED without its bit is in the hands of whoever made it so, as in notify(); those who
+   * notify it now leave it to us. Queued: ours if we take the bit. Acquire, as in take(). */
+  if (!atomic_compare_exchange_strong_explicit (&domain->state, &state, QUEUED,
+                                                memory_order_seq_cst, memory_order_seq_cst)
+      && (state != QUEUED
+          || (atomic_fetch_and_explicit (&par->queued, ~bit, memory_order_seq_cst) & bit) == 0))
+    return NULL;
+  /* Relaxed: the guest's own flag, left over from its last park. */
+  atomic_store_explicit (&par->woken, 0, memory_order_relaxed);
+  return domain;
+}
+
+static bool
+par_carry (struct pto_exec *exec, uint32_t index, struct pto_word *bell)
+{
+  struct par *par = par_of (exec);
+  struct carrier *carrier = &par->guest_carrier;
+  struct domain *domain = claim (par, index);
+
+  if (domain == NULL)
+    return false;
+  atomic_fetch_add_explicit (&bell->value, 1, memory_order_acq_rel);
+  exec->ops->unpark (exec, bell);
+  carrier->single = carrier->visits = true;
+  run (par, carrier, domain);
+  carrier->single = carrier->visits = false;
+  hand_over (par, carrier);
+  return true;
+}
+
+static bool
+par_is_visited (struct pto_actor *self)
+{
+  return par_of (self->exec)->domains[self->domain].carrier->visits;
+}
+
+static bool
+par_claim (struct pto_exec *exec, uint32_t index)
+{
+  struct par *par = par_of (exec);
+  struct domain *domain = claim (par, index);
+
+  if (domain == NULL)
+    return false;
+  domain->carrier = &par->guest_carrier;
+  atomic_store_explicit (&domain->deadline, PTO_NEVER, memory_order_relaxed);
+  /* As in run(). */
+  atomic_exchange_explicit (&domain->state, RUNNING, memory_order_seq_cst);
+  return true;
+}
+
+static void
+par_release (struct pto_exec *exec, uint32_t index)
+{
+  struct par *par = par_of (exec);
+  struct domain *domain = &par->domains[index];
+  uint32_t state;
+
+  do
+    {
+      /* seq_cst: before the look into the inbox, see notify(). */
+      atomic_exchange_explicit (&domain->state, RUNNING, memory_order_seq_cst);
+      drain (domain);
+      if (domain->head != NULL || domain->timers != NULL)
+        {
+          /* For a carrier, as at the end of run(). */
+          atomic_store_explicit (&domain->state, QUEUED, memory_order_seq_cst);
+          enqueue (par, domain);
+          wake_one (par);
+          return;
+        }
+      state = RUNNING;
+    }
+  while (!atomic_compare_exchange_strong_explicit (&domain->state, &state, IDLE,
+                                                   memory_order_seq_cst, memory_order_seq_cst));
 }
 
 static uint64_t
@@ -949,6 +1047,77 @@ par_unpark (struct pto_exec *exec, struct pto_word *word)
   pto_guard_resume (guard);
 }
 
+static void
+par_run (struct pto_exec *exec, struct pto_word *word)
+{
+  struct pto_actor *waiter = atomic_load_explicit (&word->waiter, memory_order_relaxed);
+  struct domain *domain;
+  struct carrier *carrier;
+  struct pto_actor *self;
+
+  assert (word->local && "the caller and whoever waits are of one domain");
+  if (waiter == NULL)
+    return;
+  domain = &par_of (exec)->domains[waiter->domain];
+  carrier = domain->carrier;
+  self = carrier->thread->current;
+  assert (self != NULL && self->exec == exec && self->guard == NULL
+          && (self == &exec->guest || self->domain == waiter->domain)
+          && "the guest or an actor of that domain, not within a guarded call");
+  /* Relaxed: all who touch it are of this domain, or have claimed it. */
+  atomic_store_explicit (&word->waiter, NULL, memory_order_relaxed);
+  if (PTO_UNLIKELY (waiter->heap_index != PTO_NO_TIMER))
+    timer_remove (domain, waiter);
+  assert (domain->caller == NULL && "one at a time waits for another");
+  domain->caller = self;
+  carrier->thread->current = waiter;
+  if (self != &exec->guest)
+    {
+      pto_fiber_switch (&self->fiber, &waiter->fiber);
+      return;
+    }
+  pto_fiber_switch (&carrier->native, &waiter->fiber);
+  /* An actor that has returned comes here by itself, as to run(). */
+  if (PTO_UNLIKELY (carrier->dead != NULL))
+    {
+      carrier->thread->current = self;
+      domain->caller = NULL;
+      pto_actor_recycle (carrier->dead);
+      carrier->dead = NULL;
+      pto_actor_gone (exec);
+    }
+}
+
+static void
+par_serve (struct pto_actor *self, struct pto_word *word,
+           bool (*serve) (void *data, uint32_t value), void *data)
+{
+  struct par *par = par_of (self->exec);
+  struct domain *domain = &par->domains[self->domain];
+  uint32_t last = 0;
+
+  self->word = word;
+  for (;;)
+    {
+      uint32_t value = atomic_load_explicit (&word->value, memory_order_acquire);
+
+      if (value != last)
+        {
+          last = value;
+          if (!serve (data, value))
+            return;
+          self->word = word;
+        }
+      else
+        {
+          /* par_park() on a local word; here, so that nothing returns between two switches. */
+          self->result = PTO_PARK_WOKEN;
+          atomic_store_explicit (&word->waiter, self, memory_order_relaxed);
+          switch_away (par, domain, self);
+        }
+    }
+}
+
 const struct pto_backend_ops pto_par_ops = {
   .size = sizeof (struct par),
   .init = par_init,
@@ -958,6 +1127,12 @@ const struct pto_backend_ops pto_par_ops = {
   .enter = par_enter,
   .leave = par_leave,
   .help = par_help,
+  .carry = par_carry,
+  .is_visited = par_is_visited,
+  .claim = par_claim,
+  .release = par_release,
+  .run = par_run,
+  .serve = par_serve,
   .now = par_now,
   .yield = par_yield,
   .park = par_park,

@@ -450,6 +450,7 @@ registers_continue (struct pto_guard *guard)
  * up; an interrupt that came since its number was published is seen by pto_guard_resume(). */
 struct foreign
 {
+  struct pto_guard **slot;
   struct pto_guard *guard;
   void (*fn) (int64_t *);
   int64_t *args;
@@ -460,7 +461,11 @@ call_foreign (int64_t *data)
 {
   struct foreign *foreign = (struct foreign *) data;
 
-  pto_guard_resume (foreign->guard);
+  /* pto_guard_resume() on the thread that tid names already. */
+  *foreign->slot = foreign->guard;
+  atomic_signal_fence (memory_order_seq_cst);
+  if (PTO_UNLIKELY (is_interrupted (foreign->guard)))
+    pto_guard_resume (foreign->guard);
   foreign->fn (foreign->args);
 }
 
@@ -470,13 +475,16 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
 {
   struct pto_thread *thread = pto_thread_self ();
   uint64_t call = atomic_load_explicit (&guard->call, memory_order_relaxed) + 1;
-  struct foreign foreign = { guard, fn, args };
+  struct pto_guard **slot = guard_slot (thread);
+  struct foreign foreign = { slot, guard, fn, args };
   struct frame frame;
 
   assert ((call & 1) != 0 && "a guard makes one call at a time");
   if (PTO_UNLIKELY (!thread->prepared))
     pto_thread_prepare (thread);
-  frame.outer = pto_guard_pause ();
+  frame.outer = *slot;
+  *slot = NULL;
+  atomic_signal_fence (memory_order_seq_cst);
   frame.fault = (struct pto_fault){ .kind = PTO_FAULT_NONE };
   frame.sp = 0;
   guard->registers[FRAME] = &frame;
@@ -510,7 +518,8 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   /* Release: what the call did, to an interrupter that finds it over. */
   atomic_store_explicit (&guard->call, call + 1, memory_order_release);
   *fault = frame.fault;
-  pto_guard_resume (frame.outer);
+  if (PTO_UNLIKELY (frame.outer != NULL))
+    pto_guard_resume (frame.outer);
 }
 
 void
@@ -552,8 +561,10 @@ pto_guard_resume (struct pto_guard *guard)
   if (guard == NULL)
     return;
   /* seq_cst: before the look at interrupt; pairs with pto_guard_interrupt(): either it sends its
-   * signal here, or this sees what it wants. */
-  atomic_store_explicit (&guard->tid, thread->tid, memory_order_seq_cst);
+   * signal here, or this sees what it wants. Where tid was this thread's before, the signal comes
+   * here in any case, and in the handler the guard is there. */
+  if (atomic_load_explicit (&guard->tid, memory_order_relaxed) != thread->tid)
+    atomic_store_explicit (&guard->tid, thread->tid, memory_order_seq_cst);
   *guard_slot (thread) = guard;
   atomic_signal_fence (memory_order_seq_cst);
   if (is_interrupted (guard))

@@ -36,6 +36,13 @@ enum pto_backend
 struct pto_exec;
 struct pto_actor;
 
+/* What an executor begins with. */
+struct pto_exec_head
+{
+  bool virtual_clock;
+  uint32_t carriers; /* par: threads beside the guest's; 0 elsewhere */
+};
+
 struct pto_exec_config
 {
   enum pto_backend backend;
@@ -87,6 +94,8 @@ void pto_exec_free (struct pto_exec *exec);
  * never will. */
 uint32_t pto_exec_live (const struct pto_exec *exec);
 enum pto_backend pto_exec_backend (const struct pto_exec *exec);
+/* par: threads beside the guest's that run actors; elsewhere 0. */
+uint32_t pto_exec_carriers (const struct pto_exec *exec);
 
 /* Starts an actor in a domain. The name must outlive it. Any thread. 0, or -1 when memory, a
  * mapping or a thread is not to be had (sentence in error). */
@@ -102,13 +111,65 @@ void pto_exec_leave (struct pto_exec *exec);
 /* par: the guest carries one queued domain for one slice, if there is one. true if it did. Others:
  * yields. */
 bool pto_exec_help (struct pto_exec *exec);
+/* par: if nobody carries the domain, the guest adds 1 to the bell, which wakes the actor of that
+ * domain that is parked on it and no other thread, and carries the domain until nothing is left to
+ * run in it or a slice is over. false, and the bell is as it was: somebody carries it, or another
+ * back end. */
+bool pto_exec_carry (struct pto_exec *exec, uint32_t domain, struct pto_word *bell);
+/* Called by an actor: does the guest carry it with pto_exec_carry(), and has something else to do?
+ */
+bool pto_exec_is_visited (struct pto_exec *exec);
+/* par: if nobody carries the domain, it is the guest's until pto_exec_release(): none of its actors
+ * runs, but for those that the guest runs with pto_word_run(). false: somebody carries it, or
+ * another back end. The guest does not park meanwhile. */
+bool pto_exec_claim (struct pto_exec *exec, uint32_t domain);
+void pto_exec_release (struct pto_exec *exec, uint32_t domain);
 
 /* Nanoseconds: CLOCK_MONOTONIC on par and threads, the virtual clock on det (begins at 0). */
 uint64_t pto_now (struct pto_exec *exec);
 /* CLOCK_MONOTONIC in ns on every back end: for figures about this machine, never for a decision. */
 uint64_t pto_wall_clock (void);
+/* The processor's counter: the cheapest clock there is. It runs at one rate on all CPUs. */
+static inline uint64_t
+pto_ticks (void)
+{
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc ();
+#elif defined(__aarch64__)
+  uint64_t ticks;
+
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return pto_wall_clock ();
+#endif
+}
+/* Not before what stands before it, so that a time read after another thread's store is not less
+ * than one that thread read before it. */
+static inline uint64_t
+pto_ticks_ordered (void)
+{
+#if defined(__x86_64__)
+  unsigned int processor;
+
+  return __builtin_ia32_rdtscp (&processor);
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");
+  return pto_ticks ();
+#else
+  return pto_ticks ();
+#endif
+}
+/* Measured since the first executor of this process was made; 0 when that is too short ago. */
+uint64_t pto_ticks_per_us (void);
 /* Virtual ns that the current actor spends: moves its time on det, costs nothing elsewhere. */
-void pto_charge (struct pto_exec *exec, uint64_t ns);
+void pto_charge_virtual (struct pto_exec *exec, uint64_t ns);
+static inline void
+pto_charge (struct pto_exec *exec, uint64_t ns)
+{
+  if (((const struct pto_exec_head *) exec)->virtual_clock && ns > 0)
+    pto_charge_virtual (exec, ns);
+}
 /* Lets other runnable actors run. */
 void pto_yield (struct pto_exec *exec);
 /* A number of the executor's generator (xoshiro256**); on par and threads one generator per actor.
@@ -137,6 +198,15 @@ pto_word_set (struct pto_exec *exec, struct pto_word *word, uint32_t value)
   atomic_store_explicit (&word->value, value, memory_order_release);
   pto_unpark (exec, word);
 }
+
+/* pto_word_set() on a local word. par: whoever is parked on it runs at once, and the caller, an
+ * actor of the same domain or the guest that has claimed it, goes on when that actor waits for
+ * something else. */
+void pto_word_run (struct pto_exec *exec, struct pto_word *word, uint32_t value);
+/* An actor's life: waits on a local word, which begins as 0, calls serve with each value that
+ * differs from the one before, and returns when serve gives false. */
+void pto_word_serve (struct pto_exec *exec, struct pto_word *word,
+                     bool (*serve) (void *data, uint32_t value), void *data);
 
 /* The current actor is runnable for the whole process; its name, "guest" for the guest, NULL
  * outside. */

@@ -15,8 +15,8 @@
 #define CHUNK                                                                         \
   500u /* submits that are timed together: the median of chunks forgets interruptions \
         */
-#define N_FAMILIAR 64u   /* buffers that tasks take turns on */
-#define HOLD_NS 2000000u /* a held carrier must hold by then */
+#define N_FAMILIAR 64u      /* buffers that tasks take turns on */
+#define HOLD_NS 2000000000u /* a held carrier must hold by then */
 #define IDLE_NS 500000000
 #define CORES_PER_CLUSTER 3u
 
@@ -166,8 +166,9 @@ measure_chain (const struct bench_figure *figure, uint32_t workers, uint32_t rep
   return ok;
 }
 
-/* The first kernel keeps the only carrier, so that nobody but the submitter is at work: what is
- * measured is the submit alone, neither helped nor disturbed by the execution of what it submits.
+/* The first kernel keeps the only carrier and the only scheduler, so that nobody but the submitter
+ * is at work: what is measured is the submit alone, neither helped nor disturbed by the execution
+ * of what it submits.
  */
 static void
 hold (PTO2Runtime *rt, struct job *job)
@@ -289,8 +290,8 @@ measure_submit (const struct bench_figure *figure, uint32_t workers, uint32_t re
                 int (*orchestrate) (PTO2Runtime *rt, void *data), uint32_t n_arguments,
                 uint32_t n_buffers)
 {
-  /* One carrier, for one can be held. */
-  struct pto_chip *chip = bench_chip_new (2, 0, PTO_BACKEND_PAR);
+  /* One carrier and one scheduler, for one can be held: the submitter can not run tasks, either. */
+  struct pto_chip *chip = bench_chip_new (2, 1, PTO_BACKEND_PAR);
   struct job job = { .n_tasks = brief ? CHUNK : minimum (N_SUBMITS, N_ARGUMENTS / n_arguments),
                      .number = figure->number,
                      .buffers = buffers_new (n_buffers) };

@@ -67,7 +67,7 @@ stall (struct machine *machine, void (*round) (struct machine *machine, uint32_t
     }
   machine_end_ok (machine);
   g_assert_cmpuint (machine->engine->stats.stalls, >, 0);
-  g_assert_cmpuint (machine->engine->stats.tasks, ==, tasks + 2);
+  g_assert_cmpuint (machine->engine->submitted, ==, tasks + 2);
   machine_free (machine);
 }
 

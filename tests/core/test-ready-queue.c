@@ -13,8 +13,10 @@
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define ITEMS 100000u
+#define BATCH 11
 #else
 #define ITEMS 1000000u
+#define BATCH 11
 #endif
 
 /* The queue as it stands after position pushes and as many pops. */
@@ -33,7 +35,7 @@ pop (struct pto_ready_queue *queue)
   uint32_t item = UINT32_MAX;
 
   g_assert_true (pto_ready_queue_has_items (queue));
-  g_assert_true (pto_ready_queue_pop (queue, &item));
+  g_assert_cmpuint (pto_ready_queue_pop (queue, &item, 1), ==, 1);
   return item;
 }
 
@@ -45,7 +47,7 @@ test_first_in_first_out (void)
 
   g_assert_true (pto_ready_queue_init (&queue, 8));
   g_assert_false (pto_ready_queue_has_items (&queue));
-  g_assert_false (pto_ready_queue_pop (&queue, &item));
+  g_assert_cmpuint (pto_ready_queue_pop (&queue, &item, 1), ==, 0);
   for (uint32_t round = 0; round < 100; round++)
     {
       for (uint32_t i = 0; i < 5; i++)
@@ -53,7 +55,7 @@ test_first_in_first_out (void)
       for (uint32_t i = 0; i < 5; i++)
         g_assert_cmpuint (pop (&queue), ==, round * 5 + i);
       g_assert_false (pto_ready_queue_has_items (&queue));
-      g_assert_false (pto_ready_queue_pop (&queue, &item));
+      g_assert_cmpuint (pto_ready_queue_pop (&queue, &item, 1), ==, 0);
     }
   pto_ready_queue_destroy (&queue);
 }
@@ -100,7 +102,7 @@ test_positions_wrap (void)
 
           queue_init_at (&queue, capacity, starts[s]);
           g_assert_false (pto_ready_queue_has_items (&queue));
-          g_assert_false (pto_ready_queue_pop (&queue, &item));
+          g_assert_cmpuint (pto_ready_queue_pop (&queue, &item, 1), ==, 0);
           for (uint32_t round = 0; round < 50; round++)
             {
               uint32_t n = 1 + round % capacity;
@@ -112,7 +114,7 @@ test_positions_wrap (void)
               for (uint32_t i = 0; i < n; i++)
                 g_assert_cmpuint (pop (&queue), ==, round * 100 + i);
               g_assert_false (pto_ready_queue_has_items (&queue));
-              g_assert_false (pto_ready_queue_pop (&queue, &item));
+              g_assert_cmpuint (pto_ready_queue_pop (&queue, &item, 1), ==, 0);
             }
           pto_ready_queue_destroy (&queue);
         }
@@ -146,24 +148,30 @@ consumer (void *data)
 {
   struct crowd *crowd = data;
   uint32_t last[8];
+  uint32_t max = 1;
 
   for (uint32_t i = 0; i < 8; i++)
     last[i] = i;
   while (atomic_load (&crowd->popped) < ITEMS)
     {
-      uint32_t item;
+      uint32_t items[BATCH];
+      uint32_t n = pto_ready_queue_pop (&crowd->queue, items, max);
 
-      if (!pto_ready_queue_pop (&crowd->queue, &item))
+      g_assert_cmpuint (n, <=, max);
+      max = max % BATCH + 1;
+      if (n == 0)
+        sched_yield ();
+      for (uint32_t i = 0; i < n; i++)
         {
-          sched_yield ();
-          continue;
+          uint32_t item = items[i];
+
+          atomic_fetch_add (&crowd->seen[item], 1);
+          /* One producer's items come in its order, as far as one consumer sees them. */
+          if (item < last[item % crowd->producers])
+            atomic_fetch_add (&crowd->disorder, 1);
+          last[item % crowd->producers] = item;
         }
-      atomic_fetch_add (&crowd->seen[item], 1);
-      /* One producer's items come in its order, as far as one consumer sees them. */
-      if (item < last[item % crowd->producers])
-        atomic_fetch_add (&crowd->disorder, 1);
-      last[item % crowd->producers] = item;
-      atomic_fetch_add (&crowd->popped, 1);
+      atomic_fetch_add (&crowd->popped, n);
     }
   return NULL;
 }
@@ -188,6 +196,35 @@ many_threads (uint32_t producers, uint32_t consumers, uint32_t capacity, uint64_
   g_assert_false (pto_ready_queue_has_items (&crowd.queue));
   free ((void *) crowd.seen);
   pto_ready_queue_destroy (&crowd.queue);
+}
+
+/* Several at one time: as many as there are, as many as asked for, across the end of the memory. */
+static void
+test_batches (void)
+{
+  struct pto_ready_queue queue;
+  uint32_t items[BATCH] = { 0 };
+
+  queue_init_at (&queue, 8, UINT64_MAX - 20);
+  for (uint32_t round = 0; round < 50; round++)
+    {
+      for (uint32_t i = 0; i < 7; i++)
+        g_assert_true (pto_ready_queue_push (&queue, 7 * round + i));
+      g_assert_cmpuint (pto_ready_queue_pop (&queue, items, 3), ==, 3);
+      for (uint32_t i = 0; i < 3; i++)
+        g_assert_cmpuint (items[i], ==, 7 * round + i);
+      g_assert_cmpuint (pto_ready_queue_count (&queue), ==, 4);
+      g_assert_cmpuint (pto_ready_queue_pop (&queue, items, BATCH), ==, 4);
+      for (uint32_t i = 0; i < 4; i++)
+        g_assert_cmpuint (items[i], ==, 7 * round + 3 + i);
+      g_assert_cmpuint (pto_ready_queue_pop (&queue, items, BATCH), ==, 0);
+      g_assert_cmpuint (pto_ready_queue_count (&queue), ==, 0);
+    }
+  for (uint32_t i = 0; i < 8; i++)
+    g_assert_true (pto_ready_queue_push (&queue, i));
+  g_assert_false (pto_ready_queue_push (&queue, 8));
+  g_assert_cmpuint (pto_ready_queue_pop (&queue, items, BATCH), ==, 8);
+  pto_ready_queue_destroy (&queue);
 }
 
 static void
@@ -224,7 +261,7 @@ test_making_one_touches_nothing (void)
   for (uint64_t i = 0; i < n; i++)
     touched += map[i] & 1;
   g_assert_cmpuint (touched, ==, 0);
-  g_assert_false (pto_ready_queue_pop (&queue, &item));
+  g_assert_cmpuint (pto_ready_queue_pop (&queue, &item, 1), ==, 0);
   g_assert_true (pto_ready_queue_push (&queue, 5));
   g_assert_cmpuint (pop (&queue), ==, 5);
   pto_ready_queue_destroy (&queue);
@@ -239,6 +276,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/ready-queue/first-in-first-out", test_first_in_first_out);
   g_test_add_func ("/pto/ready-queue/full", test_full);
   g_test_add_func ("/pto/ready-queue/positions-wrap", test_positions_wrap);
+  g_test_add_func ("/pto/ready-queue/batches", test_batches);
   g_test_add_func ("/pto/ready-queue/many-threads", test_many_threads);
   g_test_add_func ("/pto/ready-queue/many-threads-small", test_many_threads_small);
   g_test_add_func ("/pto/ready-queue/one-producer-many-consumers",

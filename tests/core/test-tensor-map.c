@@ -75,11 +75,32 @@ tear_down (Fixture *fixture, gconstpointer data)
   free (fixture->deps.items);
 }
 
+/* One access by itself. */
+static bool
+map_lookup (struct pto_map *map, struct pto_space *space, const Tensor *tensor, PTOParamType type,
+            struct pto_deps *deps)
+{
+  struct pto_access access;
+
+  pto_access_init (&access, space, tensor);
+  return pto_map_lookup (map, &access, type, deps);
+}
+
+static void
+map_insert (struct pto_map *map, struct pto_space *space, const Tensor *tensor, PTOParamType type,
+            pto_task_id task)
+{
+  struct pto_access access;
+
+  pto_access_init (&access, space, tensor);
+  pto_map_insert (map, &access, type, task);
+}
+
 static void
 look (Fixture *fixture, const Tensor *tensor, PTOParamType type)
 {
   fixture->deps.count = 0;
-  g_assert_true (pto_map_lookup (fixture->map, &fixture->space, tensor, type, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, &fixture->space, tensor, type, &fixture->deps));
   oracle_normalize (&fixture->deps, NULL);
 }
 
@@ -87,7 +108,7 @@ static void
 put (Fixture *fixture, const Tensor *tensor, PTOParamType type, pto_task_id task)
 {
   g_assert_true (pto_map_reserve (fixture->map, PTO_MAP_INSERT_NODES));
-  pto_map_insert (fixture->map, &fixture->space, tensor, type, task);
+  map_insert (fixture->map, &fixture->space, tensor, type, task);
 }
 
 #define assert_none(fixture) g_assert_cmpuint ((fixture)->deps.count, ==, 0)
@@ -387,7 +408,7 @@ test_many_readers (Fixture *fixture, gconstpointer data)
   put (fixture, &row, PTO_PARAM_INPUT, PTO_TASK_ID (0, 9000));
   fixture->deps.count = 0;
   g_assert_true (
-      pto_map_lookup (fixture->map, &fixture->space, &row, PTO_PARAM_OUTPUT, &fixture->deps));
+      map_lookup (fixture->map, &fixture->space, &row, PTO_PARAM_OUTPUT, &fixture->deps));
   g_assert_cmpuint (fixture->deps.count, ==, 5001);
 }
 
@@ -408,8 +429,8 @@ test_weight (void)
     {
       uint32_t half = i < n / 2 ? 0 : 1;
 
-      pto_map_insert (fixture.map, &fixture.space, &fixture.matrix, PTO_PARAM_INPUT,
-                      PTO_TASK_ID (0, i));
+      map_insert (fixture.map, &fixture.space, &fixture.matrix, PTO_PARAM_INPUT,
+                  PTO_TASK_ID (0, i));
       most[half] = MAX (most[half], pto_map_used (fixture.map));
       if (i >= live)
         {
@@ -446,8 +467,8 @@ test_sweep (void)
       Tensor cell = part (&wide, i % 1000, i / 1000 * 8, 1, 3 + i % 4);
 
       g_assert_true (pto_map_reserve (fixture.map, 1));
-      pto_map_insert (fixture.map, &fixture.space, &cell,
-                      i % 3 == 0 ? PTO_PARAM_INPUT : PTO_PARAM_OUTPUT, PTO_TASK_ID (i % 4, i / 4));
+      map_insert (fixture.map, &fixture.space, &cell,
+                  i % 3 == 0 ? PTO_PARAM_INPUT : PTO_PARAM_OUTPUT, PTO_TASK_ID (i % 4, i / 4));
       most = MAX (most, pto_map_used (fixture.map));
       if (i >= 1000)
         {
@@ -517,8 +538,8 @@ test_reset (Fixture *fixture, gconstpointer data)
     {
       external = pto_map_external_space (fixture->map, BASE, 1024);
       fixture->deps.count = 0;
-      g_assert_true (pto_map_lookup (fixture->map, external, &fixture->matrix, PTO_PARAM_INOUT,
-                                     &fixture->deps));
+      g_assert_true (
+          map_lookup (fixture->map, external, &fixture->matrix, PTO_PARAM_INOUT, &fixture->deps));
       assert_none (fixture);
       for (uint32_t i = 0; i < 16; i++)
         {
@@ -527,7 +548,7 @@ test_reset (Fixture *fixture, gconstpointer data)
           look (fixture, &row, PTO_PARAM_INOUT);
           assert_none (fixture);
           put (fixture, &row, PTO_PARAM_INOUT, i);
-          pto_map_insert (fixture->map, external, &row, PTO_PARAM_INOUT, i);
+          map_insert (fixture->map, external, &row, PTO_PARAM_INOUT, i);
         }
       g_assert_cmpuint (pto_map_used (fixture->map), ==, 32);
       look (fixture, &fixture->matrix, PTO_PARAM_INPUT);
@@ -548,7 +569,7 @@ test_drop (Fixture *fixture, gconstpointer data)
 
   (void) data;
   pto_map_drop (fixture->map, &fixture->space);
-  pto_map_insert (fixture->map, &other, &elsewhere, PTO_PARAM_OUTPUT, 99);
+  map_insert (fixture->map, &other, &elsewhere, PTO_PARAM_OUTPUT, 99);
   for (uint32_t round = 0; round < 3; round++)
     {
       for (uint32_t i = 0; i < 100; i++)
@@ -565,8 +586,7 @@ test_drop (Fixture *fixture, gconstpointer data)
       assert_none (fixture);
     }
   fixture->deps.count = 0;
-  g_assert_true (
-      pto_map_lookup (fixture->map, &other, &elsewhere, PTO_PARAM_INPUT, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, &other, &elsewhere, PTO_PARAM_INPUT, &fixture->deps));
   assert_one (fixture, 99, PTO_HAZARD_RAW);
 }
 
@@ -618,8 +638,8 @@ test_external_merge (Fixture *fixture, gconstpointer data)
 
   (void) data;
   g_assert_true (sa != sb);
-  pto_map_insert (fixture->map, sa, &a, PTO_PARAM_OUTPUT, 1);
-  pto_map_insert (fixture->map, sb, &b, PTO_PARAM_OUTPUT, 2);
+  map_insert (fixture->map, sa, &a, PTO_PARAM_OUTPUT, 1);
+  map_insert (fixture->map, sb, &b, PTO_PARAM_OUTPUT, 2);
 
   /* All spaces of a submit are asked for before it looks anything up: those that were merged
    * meanwhile still serve. */
@@ -628,24 +648,24 @@ test_external_merge (Fixture *fixture, gconstpointer data)
   sd = pto_map_external_space (fixture->map, apart.buffer.addr, apart.buffer.size);
   sc = pto_map_external_space (fixture->map, c.buffer.addr, c.buffer.size);
   fixture->deps.count = 0;
-  g_assert_true (pto_map_lookup (fixture->map, sc, &c, PTO_PARAM_INPUT, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, sc, &c, PTO_PARAM_INPUT, &fixture->deps));
   oracle_normalize (&fixture->deps, NULL);
   g_assert_cmpuint (fixture->deps.count, ==, 2);
   fixture->deps.count = 0;
-  g_assert_true (pto_map_lookup (fixture->map, sa, &a, PTO_PARAM_INPUT, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, sa, &a, PTO_PARAM_INPUT, &fixture->deps));
   assert_one (fixture, 1, PTO_HAZARD_RAW);
   fixture->deps.count = 0;
-  g_assert_true (pto_map_lookup (fixture->map, sd, &apart, PTO_PARAM_INOUT, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, sd, &apart, PTO_PARAM_INOUT, &fixture->deps));
   assert_none (fixture);
-  pto_map_insert (fixture->map, sb, &b, PTO_PARAM_INOUT, 3);
-  pto_map_insert (fixture->map, sc, &c, PTO_PARAM_INPUT, 3);
+  map_insert (fixture->map, sb, &b, PTO_PARAM_INOUT, 3);
+  map_insert (fixture->map, sc, &c, PTO_PARAM_INPUT, 3);
 
   sa = pto_map_external_space (fixture->map, a.buffer.addr, a.buffer.size);
   g_assert_true (sa == pto_map_external_space (fixture->map, b.buffer.addr, b.buffer.size));
   g_assert_true (sa == pto_map_external_space (fixture->map, c.buffer.addr, c.buffer.size));
   g_assert_true (sa != pto_map_external_space (fixture->map, apart.buffer.addr, apart.buffer.size));
   fixture->deps.count = 0;
-  g_assert_true (pto_map_lookup (fixture->map, sa, &a, PTO_PARAM_OUTPUT, &fixture->deps));
+  g_assert_true (map_lookup (fixture->map, sa, &a, PTO_PARAM_OUTPUT, &fixture->deps));
   oracle_normalize (&fixture->deps, NULL);
   g_assert_cmpuint (fixture->deps.count, ==, 2);
   g_assert_cmphex (fixture->deps.items[0].kinds, ==, PTO_HAZARD_WAW);
@@ -675,7 +695,7 @@ test_external_bounded (void)
       g_assert_true (pto_map_reserve (fixture.map, 1));
       space = pto_map_external_space (fixture.map, tensor.buffer.addr, tensor.buffer.size);
       g_assert_nonnull (space);
-      pto_map_insert (fixture.map, space, &tensor, PTO_PARAM_OUTPUT, i);
+      map_insert (fixture.map, space, &tensor, PTO_PARAM_OUTPUT, i);
       if (i >= 40)
         {
           Tensor old = matrix_at (BASE + (uint64_t) (i - 39) * 4096, 1, 16);
@@ -684,7 +704,7 @@ test_external_bounded (void)
           pto_map_retired (fixture.map, 1);
           space = pto_map_external_space (fixture.map, old.buffer.addr, old.buffer.size);
           fixture.deps.count = 0;
-          g_assert_true (pto_map_lookup (fixture.map, space, &old, PTO_PARAM_INPUT, &fixture.deps));
+          g_assert_true (map_lookup (fixture.map, space, &old, PTO_PARAM_INPUT, &fixture.deps));
           assert_one (&fixture, i - 39, PTO_HAZARD_RAW);
         }
     }
@@ -706,15 +726,14 @@ test_external_exhaustion (void)
     n++;
   g_assert_cmpuint (n, >=, 4096);
   g_assert_cmpuint (n, <, G_N_ELEMENTS (spaces));
-  g_assert_true (
-      pto_map_lookup (fixture.map, NULL, &fixture.matrix, PTO_PARAM_INOUT, &fixture.deps));
+  g_assert_true (map_lookup (fixture.map, NULL, &fixture.matrix, PTO_PARAM_INOUT, &fixture.deps));
   assert_none (&fixture);
   for (uint32_t i = 0; i < 8; i++)
     {
       Tensor tensor = matrix_at (BASE + 64 * i, 1, 16);
 
       g_assert_true (spaces[i] == pto_map_external_space (fixture.map, BASE + 64 * i, 64));
-      pto_map_insert (fixture.map, spaces[i], &tensor, PTO_PARAM_OUTPUT, i);
+      map_insert (fixture.map, spaces[i], &tensor, PTO_PARAM_OUTPUT, i);
     }
   /* The next submit: the empty ones go. */
   g_assert_nonnull (pto_map_external_space (fixture.map, BASE + 64 * n, 64));
@@ -750,7 +769,7 @@ struct access
   Tensor tensor;
   PTOParamType type;
   struct oracle_bytes bytes;
-  struct pto_space *space;
+  struct pto_access access;
 };
 
 static void
@@ -784,18 +803,21 @@ run_program (const struct program *program, struct oracle_random *random)
 
           access->tensor = oracle_tensor (random, BASE, program->shapes);
           access->type = oracle_below (random, 5);
-          access->space = program->external ? pto_map_external_space (
-                              fixture.map, access->tensor.buffer.addr, access->tensor.buffer.size)
-                                            : &fixture.space;
-          g_assert_nonnull (access->space);
           g_assert_true (oracle_touch (&access->bytes, &access->tensor, BASE));
         }
       fixture.deps.count = 0;
       expected.count = 0;
       for (uint32_t i = 0; i < n; i++)
         {
-          g_assert_true (pto_map_lookup (fixture.map, accesses[i].space, &accesses[i].tensor,
-                                         accesses[i].type, &fixture.deps));
+          struct pto_space *space
+              = program->external ? pto_map_external_space (
+                    fixture.map, accesses[i].tensor.buffer.addr, accesses[i].tensor.buffer.size)
+                                  : &fixture.space;
+
+          g_assert_nonnull (space);
+          pto_access_init (&accesses[i].access, space, &accesses[i].tensor);
+          g_assert_true (
+              pto_map_lookup (fixture.map, &accesses[i].access, accesses[i].type, &fixture.deps));
           oracle_map_lookup (&oracle, &accesses[i].bytes, accesses[i].type, &expected);
           for (uint32_t b = 0; b < ORACLE_BYTES; b++)
             if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) != 0
@@ -856,8 +878,7 @@ run_program (const struct program *program, struct oracle_random *random)
 
       for (uint32_t i = 0; i < n; i++)
         {
-          pto_map_insert (fixture.map, accesses[i].space, &accesses[i].tensor, accesses[i].type,
-                          ids[t]);
+          pto_map_insert (fixture.map, &accesses[i].access, accesses[i].type, ids[t]);
           oracle_map_insert (&oracle, &accesses[i].bytes, accesses[i].type, ids[t]);
           for (uint32_t b = 0; b < ORACLE_BYTES; b++)
             if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) == 0
@@ -961,13 +982,13 @@ test_random_pairs (void)
           space_a = pto_map_external_space (fixture.map, a.buffer.addr, a.buffer.size);
           space_b = pto_map_external_space (fixture.map, b.buffer.addr, b.buffer.size);
         }
-      pto_map_insert (fixture.map, space_a, &a, type_a, i);
+      map_insert (fixture.map, space_a, &a, type_a, i);
       fixture.deps.count = 0;
-      g_assert_true (pto_map_lookup (fixture.map, space_b, &b, type_b, &fixture.deps));
+      g_assert_true (map_lookup (fixture.map, space_b, &b, type_b, &fixture.deps));
       g_assert_cmpuint (fixture.deps.count, ==, writes && oracle_overlap (&x, &y) ? 1 : 0);
       if (fixture.deps.count != 0)
         g_assert_cmphex (fixture.deps.items[0].task, ==, i);
-      pto_map_insert (fixture.map, space_b, &b, type_b, PTO_TASK_ID (1, i));
+      map_insert (fixture.map, space_b, &b, type_b, PTO_TASK_ID (1, i));
       if (shapes != ORACLE_ANY)
         g_assert_cmpuint (
             pto_map_used (fixture.map), ==,
@@ -1043,7 +1064,7 @@ run_crowd (struct oracle_random *random, uint32_t kind)
       g_assert_true (pto_map_reserve (fixture.map, 1));
       fixture.deps.count = 0;
       expected.count = 0;
-      g_assert_true (pto_map_lookup (fixture.map, space, &tensor, type, &fixture.deps));
+      g_assert_true (map_lookup (fixture.map, space, &tensor, type, &fixture.deps));
       oracle_map_lookup (&oracle, &bytes, type, &expected);
       for (uint32_t i = 1; i < fixture.deps.count; i++)
         g_assert_cmphex (fixture.deps.items[i - 1].task, <=, fixture.deps.items[i].task);
@@ -1055,7 +1076,7 @@ run_crowd (struct oracle_random *random, uint32_t kind)
           g_assert_cmphex (fixture.deps.items[i].task, ==, expected.items[i].task);
           g_assert_cmphex (fixture.deps.items[i].kinds, ==, expected.items[i].kinds);
         }
-      pto_map_insert (fixture.map, space, &tensor, type, PTO_TASK_ID (0, t));
+      map_insert (fixture.map, space, &tensor, type, PTO_TASK_ID (0, t));
       oracle_map_insert (&oracle, &bytes, type, PTO_TASK_ID (0, t));
       most = MAX (most, pto_map_used (fixture.map));
       if (t >= lag)
@@ -1104,11 +1125,11 @@ record_order (uint64_t base, uint64_t other_base, uint32_t seed, GArray *order)
           = oracle_tensor (&noise, other_base + 4096 * oracle_below (&noise, 50), ORACLE_EXTERNAL);
 
       fixture.deps.count = 0;
-      g_assert_true (pto_map_lookup (fixture.map, space, &tensor, type, &fixture.deps));
+      g_assert_true (map_lookup (fixture.map, space, &tensor, type, &fixture.deps));
       g_array_append_vals (order, fixture.deps.items, fixture.deps.count);
-      pto_map_insert (fixture.map, space, &tensor, type, PTO_TASK_ID (0, t));
+      map_insert (fixture.map, space, &tensor, type, PTO_TASK_ID (0, t));
       space = pto_map_external_space (fixture.map, unrelated.buffer.addr, unrelated.buffer.size);
-      pto_map_insert (fixture.map, space, &unrelated, PTO_PARAM_INOUT, PTO_TASK_ID (1, t));
+      map_insert (fixture.map, space, &unrelated, PTO_PARAM_INOUT, PTO_TASK_ID (1, t));
       if (t > 100)
         fixture.tails[0] = t - 100;
     }

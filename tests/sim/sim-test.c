@@ -423,7 +423,7 @@ check_dependency (const struct pto_trace_record *r, void *data)
 }
 
 void
-sim_assert_trace (const struct pto_chip *chip, const struct pto_chip_stats *stats)
+sim_assert_trace (struct pto_chip *chip, const struct pto_chip_stats *stats)
 {
   const struct pto_trace *trace = pto_chip_trace (chip);
   struct pto_trace_topology topology;

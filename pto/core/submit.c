@@ -1,0 +1,671 @@
+/* submit.c: what happens to one task between the orchestration's call and the schedulers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The submitter's hot path: one pass over the parameters gives addresses and finds what the task
+ * depends on, one writes the arguments, one records the accesses. Everything it touches is its own,
+ * but for the producers' fan-out lists and the ready queue.
+ */
+#include "engine-private.h"
+
+#include "../exec/pto_atomic.h"
+#include "scheduler.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
+#define RETAIN 0x100u      /* beside PTO_HAZARD_* in a dep: the producer's memory is used */
+/* par: after so many submits the submitter runs some tasks itself, if so many are not done: what it
+ * writes is soon read then, while it is still in a cache. */
+#define CARRY_EVERY 32u
+#define AHEAD 64u       /* for each thread that runs tasks */
+#define EXPECT_AHEAD 1u /* submits */
+/* It runs each task at once as long as they cost less than this on average, in ns:
+ * bringing one to another CPU and its slot back costs more. That is tried when all tasks are
+ * complete, after so many times 32 submits, unless tasks are long even for what they cost
+ * elsewhere. */
+#define DIRECT_NS 250u
+#define DIRECT_SAMPLE 4u /* one in so many is timed */
+#define DIRECT_MEAN 8u   /* of so many of these */
+#define DIRECT_TRY_EVERY 32u
+#define DIRECT_TRY_NS 500u
+#define DIRECT_TRIES 64u
+
+_Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
+                   && offsetof (Tensor, storage) == sizeof (TensorData),
+               "a Tensor begins with a TensorData");
+
+static inline uint64_t
+output_bytes (const struct pto_engine *engine, const Tensor *tensor)
+{
+  return align_up (tensor->buffer.size + engine->config.guard_bytes, PTO_HEAP_ALIGN);
+}
+
+static inline uint64_t
+storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_outputs)
+{
+  return align_up (sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
+                       + n_tensors * sizeof (TensorData) + n_outputs * sizeof (uint64_t)
+                       + submit->extra_bytes,
+                   STORAGE_ALIGN);
+}
+
+/* --- what the task is and depends on --- */
+
+static __attribute__ ((cold)) bool
+refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
+{
+  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 " (%s): argument %u: %s",
+                   engine->submitted, pto_engine_kernel_name (engine, submit->kernel), index, why);
+  return false;
+}
+
+static const char *
+tensor_status_text (uint32_t status)
+{
+  switch (status)
+    {
+    case PTO2_TENSOR_BAD_SHAPE:
+      return "a tensor has 1 to 5 dimensions of at least one element and a known type";
+    case PTO2_TENSOR_OUT_OF_BOUNDS:
+      return "the view reaches beyond its tensor";
+    case PTO2_TENSOR_BAD_RESHAPE:
+      return "reshape() needs a contiguous tensor and the same number of elements";
+    case PTO2_TENSOR_BAD_TRANSPOSE:
+      return "transpose() names a dimension that the tensor does not have";
+    case PTO2_TENSOR_NO_POOL:
+      return "make_tensor() was called outside of an orchestration";
+    default:
+      return "the tensor is not initialized";
+    }
+}
+
+static bool
+add_dep (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
+{
+  if (PTO_UNLIKELY (deps->count == deps->capacity))
+    {
+      uint32_t capacity = deps->capacity > 0 ? deps->capacity * 2 : 64;
+      struct pto_dep *items = realloc (deps->items, capacity * sizeof *items);
+
+      if (items == NULL)
+        return false;
+      deps->items = items;
+      deps->capacity = capacity;
+    }
+  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
+  return true;
+}
+
+/* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
+ * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
+ * of those that tensors before it asked for, or they would be one already. */
+static bool
+examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
+{
+  struct pto_deps *deps = &engine->deps;
+  uint32_t n_tensors = 0;
+  uint32_t n_outputs = 0;
+  uint64_t heap = 0;
+  bool ok = true;
+
+  deps->count = 0;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    {
+      PTOParam *param = &submit->params[i];
+      Tensor *tensor = &param->tensor;
+      struct PTO2Buffer *buffer;
+      struct pto_space *space;
+
+      if (param->type == PTO_PARAM_SCALAR)
+        continue;
+      if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
+        return refuse (engine, submit, i, "unknown kind of parameter");
+      if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
+        return refuse (engine, submit, i, tensor_status_text (tensor->status));
+      buffer = tensor->storage;
+      n_tensors++;
+      if (buffer != NULL)
+        {
+          if (PTO_UNLIKELY (buffer->generation != tensor->generation))
+            return refuse (engine, submit, i, "the tensor was made in a scope that has ended");
+          if (buffer->creator != PTO_TASK_NONE
+              && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->creator)
+                                          - engine->rings[PTO_TASK_RING (buffer->creator)].floor)
+                               < 0))
+            return refuse (
+                engine, submit, i,
+                "the tensor was output in a scope that has ended: its memory is gone; submit the task that "
+                "outputs it in the scope that uses it");
+          tensor->buffer.addr = buffer->addr;
+        }
+      if (tensor->buffer.addr == 0)
+        {
+          if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT))
+            return refuse (engine, submit, i,
+                           "the tensor has no memory yet: no task has output it");
+          if (buffer != NULL)
+            tensor->buffer.size = buffer->bytes;
+          n_outputs++;
+          heap += output_bytes (engine, tensor);
+          continue;
+        }
+      if (param->type < PTO_PARAM_NO_DEP)
+        {
+          space = buffer != NULL ? &buffer->space
+                                 : pto_map_external_space (engine->map, tensor->buffer.addr,
+                                                           tensor->buffer.size);
+          pto_access_init (&engine->accesses[i], space, tensor);
+          ok = pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
+        }
+      if (buffer != NULL)
+        {
+          if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->creator)
+            deps->items[deps->count - 1].kinds |= RETAIN;
+          else
+            ok = ok && add_dep (deps, buffer->creator, RETAIN);
+        }
+      if (PTO_UNLIKELY (!ok))
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                           "no memory for the %u dependencies of a task", deps->count);
+          return false;
+        }
+    }
+  needs->n_tensors = n_tensors;
+  needs->heap = heap;
+  needs->storage = storage_bytes (submit, n_tensors, n_outputs);
+  return true;
+}
+
+/* Each producer once. Gives how many of them the task waits for, and whose memory it retains. */
+static uint32_t
+merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
+{
+  struct pto_deps *deps = &engine->deps;
+  uint64_t number;
+  uint32_t n = 0;
+  uint32_t n_wait = 0;
+  uint32_t n_retain = 0;
+
+  *n_retained = 0;
+  if (deps->count == 0)
+    return 0;
+  number = ++engine->serial;
+  for (uint32_t i = 0; i < deps->count; i++)
+    {
+      struct pto_dep dep = deps->items[i];
+      struct pto_slot *producer
+          = pto_ring_slot (&engine->rings[PTO_TASK_RING (dep.task)], PTO_TASK_LOCAL (dep.task));
+
+      /* Only failed tasks are found after they have retired; the slot is somebody else's by now. */
+      if (PTO_UNLIKELY (pto_task_is_retired (engine->tails, dep.task)))
+        {
+          if ((dep.kinds & PTO_HAZARD_RAW) != 0)
+            engine->poisoned_by = dep.task;
+          continue;
+        }
+      if (producer->mark == number)
+        {
+          uint32_t before = deps->items[producer->mark_edge].kinds;
+
+          n_wait += (before & ~RETAIN) == 0 && (dep.kinds & ~RETAIN) != 0;
+          n_retain += (dep.kinds & ~before & RETAIN) != 0;
+          deps->items[producer->mark_edge].kinds = before | dep.kinds;
+          continue;
+        }
+      producer->mark = number;
+      producer->mark_edge = n;
+      n_wait += (dep.kinds & ~RETAIN) != 0;
+      n_retain += (dep.kinds & RETAIN) != 0;
+      deps->items[n++] = dep;
+    }
+  deps->count = n;
+  *n_retained = n_retain;
+  return n_wait;
+}
+
+/* --- the slot --- */
+
+/* Writes arguments and output addresses, and records the accesses; nobody else can see the slot
+ * yet.
+ */
+static inline void
+fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit,
+              const struct pto_needs *needs, uint8_t *storage, uint8_t *heap)
+{
+  struct pto_payload *payload = (struct pto_payload *) storage;
+  uint32_t n_params = submit->n_params;
+  int64_t *args = (int64_t *) (payload + 1);
+  TensorData *tensors = (TensorData *) (args + n_params);
+  uint64_t *guards = (uint64_t *) (tensors + needs->n_tensors);
+  uint32_t n_guards = 0;
+
+  for (uint32_t i = 0; i < n_params; i++)
+    {
+      PTOParam *param = &submit->params[i];
+      Tensor *tensor = &param->tensor;
+
+      if (param->type == PTO_PARAM_SCALAR)
+        {
+          args[i] = (int64_t) param->scalar;
+          continue;
+        }
+      if (tensor->buffer.addr == 0)
+        {
+          struct PTO2Buffer *buffer = tensor->storage;
+
+          /* The same buffer may be named twice as an output: the first gave it its address. */
+          if (buffer != NULL && buffer->addr != 0)
+            tensor->buffer.addr = buffer->addr;
+          else
+            {
+              tensor->buffer.addr = (uint64_t) (uintptr_t) heap;
+              if (engine->config.guard_bytes > 0)
+                guards[n_guards++] = tensor->buffer.addr + tensor->buffer.size;
+              heap += output_bytes (engine, tensor);
+              if (buffer != NULL)
+                {
+                  buffer->addr = tensor->buffer.addr;
+                  buffer->creator = slot->id;
+                }
+            }
+          /* Without a handle nobody else can name it. */
+          pto_access_init (&engine->accesses[i], buffer != NULL ? &buffer->space : NULL, tensor);
+        }
+      /* A Tensor begins with what a kernel sees of it; dimensions beyond ndims are copied as they
+       * are. */
+      memcpy (tensors, tensor, sizeof *tensors);
+      args[i] = (int64_t) (uintptr_t) tensors++;
+      if (param->type < PTO_PARAM_NO_DEP)
+        pto_map_insert (engine->map, &engine->accesses[i], param->type, slot->id);
+    }
+  payload->n_args = n_params;
+  payload->n_guards = n_guards;
+  payload->args = args;
+  payload->guards = guards;
+  payload->extra = guards + n_guards;
+  if (submit->extra_bytes > 0)
+    memcpy (payload->extra, submit->extra, submit->extra_bytes);
+  slot->payload = payload;
+}
+
+/* Pushes an edge on the producer's fan-out list. false: the producer is done already. */
+static inline bool
+push_edge (struct pto_slot *consumer, struct pto_slot *producer, struct pto_edge *edge,
+           uint32_t edge_ref)
+{
+  uint32_t head = pto_load_acquire (&producer->fanout);
+
+  for (;;)
+    {
+      if (head == PTO_FANOUT_CLOSED)
+        return false;
+      if (head == PTO_FANOUT_FAILED)
+        {
+          /* Acquire of the FAILED mark: the cause was written before it. */
+          pto_store_relaxed (&consumer->poison, pto_load_relaxed (&producer->poison));
+          return false;
+        }
+      edge->next = head;
+      /* Release: the edge and the consumer's fan-in are there before the list names them; pairs
+       * with complete(). */
+      if (pto_cas_acq_rel (&producer->fanout, &head, edge_ref))
+        return true;
+    }
+}
+
+/* Links the task to its producers; those that retain take the front of its edges. Gives how many it
+ * must wait for that were done already. all_done: they are, and only retaining is left. */
+static uint32_t
+wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, struct pto_slot *slot,
+      uint32_t n_edges, bool all_done)
+{
+  pto_slot_ref ref = PTO_SLOT_REF (ring_index, PTO_TASK_LOCAL (slot->id) & ring->mask);
+  uint32_t front = slot->first_edge;
+  uint32_t back = slot->first_edge + n_edges;
+  uint32_t done = 0;
+
+  for (uint32_t i = 0; i < engine->deps.count; i++)
+    {
+      struct pto_dep dep = engine->deps.items[i];
+      const struct pto_ring *of = &engine->rings[PTO_TASK_RING (dep.task)];
+      bool waits = (dep.kinds & ~RETAIN) != 0 && !all_done;
+      struct pto_slot *producer;
+      struct pto_edge *edge;
+      uint32_t index;
+
+      if (all_done && (dep.kinds & RETAIN) == 0)
+        continue;
+
+      /* Retired while this submit waited for room. */
+      if (PTO_UNLIKELY (pto_task_is_retired (engine->tails, dep.task)))
+        {
+          if (engine->failed.count > 0 && pto_task_set_has (&engine->failed, dep.task))
+            pto_store_relaxed (&slot->poison, dep.task);
+          done += waits;
+          continue;
+        }
+      producer = pto_ring_slot (of, PTO_TASK_LOCAL (dep.task));
+      if ((dep.kinds & RETAIN) != 0)
+        {
+          index = front++ & (ring->edge_pool - 1);
+          /* Only the submitter takes references and only the submitter retires: no race. */
+          producer->taken++;
+        }
+      else
+        index = --back & (ring->edge_pool - 1);
+      edge = &ring->edges[index];
+      edge->consumer = ref;
+      edge->producer
+          = PTO_SLOT_REF (PTO_TASK_RING (dep.task), PTO_TASK_LOCAL (dep.task) & of->mask);
+      edge->flags = ((dep.kinds & RETAIN) != 0 ? PTO_EDGE_RETAIN : 0) | (waits ? PTO_EDGE_WAIT : 0);
+      if (waits && !push_edge (slot, producer, edge, PTO_EDGE_REF (ring_index, index)))
+        done++;
+    }
+  slot->n_retained = front - slot->first_edge;
+  return done;
+}
+
+static inline void
+note_dependencies (struct pto_engine *engine, pto_task_id task, uint32_t n_wait)
+{
+  engine->stats.edges += n_wait;
+  if (engine->trace == NULL)
+    return;
+  for (uint32_t i = 0; i < engine->deps.count; i++)
+    if ((engine->deps.items[i].kinds & ~RETAIN) != 0)
+      pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, task,
+                     engine->deps.items[i].kinds & ~RETAIN, engine->deps.items[i].task);
+}
+
+static inline void
+note_ready (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  if (engine->trace != NULL)
+    pto_trace_add (engine->trace, PTO_TRACE_READY, engine->stamp, slot->id, 0, 0);
+}
+
+/* What is mostly there: room for everything, without retiring or turning. NULL: it takes more. */
+static inline struct pto_slot *
+take_room (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index,
+           const struct pto_needs *needs, uint64_t *heap_offset, uint64_t *storage_offset)
+{
+  bool compact = ring->floor == ring->head;
+  struct pto_slot *slot;
+
+  if (PTO_UNLIKELY (
+          ring->head - engine->tails[ring_index] >= ring->window - 1
+          || ring->edge_pool - (ring->edge_head - ring->edge_tail) < needs->n_edges
+          || !pto_map_has_room (engine->map, needs->n_tensors * PTO_MAP_INSERT_NODES)
+          || !pto_circle_has_room (&ring->storage, needs->storage, compact)
+          || (needs->heap > 0 && !pto_circle_has_room (&ring->heap, needs->heap, compact))))
+    return NULL;
+  slot = pto_ring_slot (ring, ring->head);
+  *storage_offset = pto_circle_take (&ring->storage, needs->storage);
+  *heap_offset = needs->heap > 0 ? pto_circle_take (&ring->heap, needs->heap) : 0;
+  slot->heap_end = ring->heap.head;
+  slot->heap_bytes = needs->heap;
+  slot->storage_end = ring->storage.head;
+  slot->storage_bytes = needs->storage;
+  return slot;
+}
+
+/* The next submits' lines come while the caller does something else: whoever ran what was there
+ * before has them, or nobody has had them for long. */
+static inline void
+expect_submits (const struct pto_ring *ring, uint64_t storage)
+{
+  const char *slot = (const char *) pto_ring_slot (ring, ring->head + EXPECT_AHEAD);
+  const uint8_t *arguments = ring->storage.base + ring->storage.head + EXPECT_AHEAD * storage;
+
+  __builtin_prefetch (slot, 1);
+  __builtin_prefetch (slot + 64, 1);
+  __builtin_prefetch (arguments, 1);
+  __builtin_prefetch (arguments + 64, 1);
+  __builtin_prefetch (arguments + 128, 1);
+}
+
+/* --- counting, for the words of a deadlock --- */
+
+static inline void
+count_demand (struct pto_engine *engine, uint32_t ring, const struct pto_needs *needs)
+{
+  struct pto_demand *demand = &engine->demand[ring];
+  struct pto_scope *scope = &engine->scopes[engine->depth - 1];
+
+  scope->n_tasks++;
+  scope->heap_bytes += needs->heap;
+  scope->storage_bytes += needs->storage;
+  demand->held++;
+  demand->heap += needs->heap;
+  demand->storage += needs->storage;
+  if (needs->heap > demand->largest_heap)
+    demand->largest_heap = needs->heap;
+  if (needs->storage > demand->largest_storage)
+    demand->largest_storage = needs->storage;
+}
+
+/* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
+ * known by their shapes alone. */
+static __attribute__ ((cold)) void
+count_submit (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_needs needs = { 0 };
+  uint32_t n_outputs = 0;
+
+  if (engine->depth > PTO_SCOPE_MAX)
+    return;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    {
+      Tensor *tensor = &submit->params[i].tensor;
+
+      needs.n_tensors += submit->params[i].type != PTO_PARAM_SCALAR;
+      if (submit->params[i].type == PTO_PARAM_OUTPUT && tensor->status == PTO2_TENSOR_OK
+          && tensor->storage != NULL && tensor->storage->generation == tensor->generation
+          && tensor->storage->addr == 0)
+        {
+          tensor->storage->addr = 1; /* counted once */
+          needs.heap += output_bytes (engine, tensor);
+          n_outputs++;
+        }
+    }
+  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs);
+  count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
+}
+
+/* --- the call --- */
+
+uint64_t
+pto_engine_direct_limit (void)
+{
+  return pto_ticks_per_us () * DIRECT_NS * DIRECT_MEAN / 1000;
+}
+
+/* All tasks are complete, or nearly: from now on each is run as it is submitted. */
+static void
+try_direct (struct pto_engine *engine)
+{
+  engine->indirect = 0;
+  /* A machine of another geometry has fewer. */
+  if (engine->carry >= engine->config.n_schedulers)
+    engine->carry = 0;
+  if (pto_engine_failures (engine) > 0)
+    return;
+  for (uint32_t i = 0; i < DIRECT_TRIES && pto_engine_completed (engine) != engine->submitted; i++)
+    if (!pto_engine_carry (engine))
+      return;
+  if (pto_engine_completed (engine) != engine->submitted || engine->direct_limit == 0
+      || !pto_exec_claim (engine->exec, engine->carry))
+    return;
+  engine->direct = true;
+  engine->direct_ticks = 0;
+}
+
+void
+pto_engine_leave_direct (struct pto_engine *engine)
+{
+  engine->resume = engine->direct && engine->direct_ticks <= engine->direct_limit;
+  if (!engine->direct)
+    return;
+  engine->direct = false;
+  pto_exec_release (engine->exec, engine->carry);
+}
+
+/* Once in a while: does the submitter run some tasks itself? */
+static __attribute__ ((noinline)) void
+take_part (struct pto_engine *engine)
+{
+  engine->unshared = 0;
+  if (++engine->indirect >= DIRECT_TRY_EVERY && pto_load_relaxed (&engine->task_ns) < DIRECT_TRY_NS)
+    try_direct (engine);
+  else
+    /* Others find something, too. */
+    while (engine->submitted - pto_engine_completed (engine) > AHEAD * engine->config.n_carriers
+           && pto_engine_backlog (engine) > engine->config.n_schedulers
+           && pto_engine_carry (engine))
+      ;
+}
+
+/* Runs the task that was just submitted, by the scheduler that is claimed. */
+static void
+run_direct (struct pto_engine *engine, struct pto_slot *slot)
+{
+  /* Scattered, so that a program's own period can not hide its long tasks. */
+  bool timed
+      = (uint32_t) (engine->submitted * UINT64_C (0x9e3779b97f4a7c15) >> 32) % DIRECT_SAMPLE == 0;
+  uint64_t ticks = timed ? pto_ticks () : 0;
+
+  /* Making room may have ended it: then its producers are still done. */
+  if (!engine->direct || !pto_scheduler_run (engine->schedulers[engine->carry], slot))
+    {
+      pto_engine_leave_direct (engine);
+      pto_engine_push_ready (engine, slot, engine->next_shard++);
+      pto_engine_ring (engine, slot->queue);
+      return;
+    }
+  if (timed)
+    engine->direct_ticks += pto_ticks () - ticks - engine->direct_ticks / DIRECT_MEAN;
+  if (PTO_UNLIKELY (engine->direct_ticks > engine->direct_limit)
+      /* It waits for something, and whoever carries its domain will see to it; or it has failed,
+       * and whoever depends on it is not run. */
+      || PTO_UNLIKELY (pto_load_relaxed (&slot->state) != PTO_TASK_COMPLETED))
+    pto_engine_leave_direct (engine);
+}
+
+static __attribute__ ((noinline)) bool
+sweep (struct pto_engine *engine)
+{
+  engine->unswept = 0;
+  pto_engine_retire_all (engine);
+  /* The first submit of a run: as the one before ended. */
+  if (engine->resume)
+    {
+      engine->resume = false;
+      try_direct (engine);
+    }
+  if (engine->cancelled == NULL || !engine->cancelled (engine->cancelled_data))
+    return true;
+  pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  return false;
+}
+
+void
+pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_needs needs;
+  uint32_t ring_index;
+  struct pto_ring *ring;
+  struct pto_slot *slot;
+  uint64_t heap_offset;
+  uint64_t storage_offset;
+  uint32_t n_wait;
+  uint32_t n_retained;
+  uint32_t done = 0;
+  bool direct;
+
+  if (PTO_UNLIKELY (pto_engine_has_failed (engine)))
+    {
+      if (engine->deadlock != PTO_OK)
+        count_submit (engine, submit);
+      return;
+    }
+  if (PTO_UNLIKELY (submit->n_params > PTO_ARGS_MAX))
+    {
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                       "task %" PRIu64 " (%s): %u arguments; a task takes at most %u",
+                       engine->submitted, pto_engine_kernel_name (engine, submit->kernel),
+                       submit->n_params, PTO_ARGS_MAX);
+      return;
+    }
+  if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
+    return;
+  ring_index = pto_engine_ring_of_depth (engine->depth - 1);
+  ring = &engine->rings[ring_index];
+  direct = engine->direct;
+  engine->poisoned_by = PTO_TASK_NONE;
+  if (!examine (engine, submit, &needs))
+    return;
+  pto_charge (engine->exec, engine->config.submit_cost
+                                + (uint64_t) needs.n_tensors * engine->config.argument_cost);
+  n_wait = merge_dependencies (engine, &n_retained);
+  needs.n_edges = direct ? n_retained : engine->deps.count;
+  count_demand (engine, ring_index, &needs);
+  slot = take_room (engine, ring, ring_index, &needs, &heap_offset, &storage_offset);
+  if (slot == NULL)
+    slot = pto_engine_make_room (engine, ring_index, &needs, &heap_offset, &storage_offset);
+  if (slot == NULL)
+    return;
+
+  slot->id = PTO_TASK_ID (ring_index, ring->head);
+  slot->kernel = submit->kernel;
+  slot->queue = submit->queue;
+  slot->first_edge = ring->edge_head;
+  slot->n_edges = needs.n_edges;
+  slot->n_retained = 0;
+  slot->taken = 0;
+  pto_store_relaxed (&slot->fanout, 0);
+  pto_store_relaxed (&slot->fanin, (int32_t) n_wait + 1);
+  pto_store_relaxed (&slot->released, 0);
+  pto_store_relaxed (&slot->poison, engine->poisoned_by);
+  pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
+  fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset,
+                ring->heap.base + heap_offset);
+
+  if (engine->trace != NULL)
+    {
+      engine->stamp = pto_engine_stamp_own (engine);
+      pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id, submit->kernel,
+                     ring_index << 8 | submit->queue);
+    }
+  ring->edge_head += needs.n_edges;
+  ring->head++;
+  engine->submitted++;
+  if (engine->deps.count > 0)
+    {
+      note_dependencies (engine, slot->id, n_wait);
+      if (needs.n_edges > 0)
+        done = wire (engine, ring, ring_index, slot, needs.n_edges, direct);
+    }
+  pto_ring_publish (ring);
+
+  if (direct)
+    {
+      note_ready (engine, slot);
+      run_direct (engine, slot);
+      return;
+    }
+  /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
+   * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
+  if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
+    {
+      note_ready (engine, slot);
+      pto_engine_push_ready (engine, slot, engine->next_shard++);
+      pto_engine_ring (engine, slot->queue);
+    }
+  expect_submits (ring, needs.storage);
+  if (++engine->unshared >= CARRY_EVERY && engine->config.carry)
+    take_part (engine);
+}

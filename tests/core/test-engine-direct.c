@@ -1,0 +1,382 @@
+/* test-engine-direct.c: what is different when the submitter runs each task at once, and what is
+ * not?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "engine-test.h"
+
+#include "../../pto/exec/pto_atomic.h"
+
+#include <string.h>
+
+#define N_BYTES 3000u
+
+/* --- kernels --- */
+
+struct step
+{
+  uint8_t before; /* every byte of the first argument */
+  uint8_t after;
+  struct gate *gate; /* waited for first, if there is one */
+  uint32_t right;
+  uint32_t wrong;
+};
+
+static void
+wait_at (struct machine *machine, struct gate *gate)
+{
+  if (gate == NULL)
+    return;
+  atomic_fetch_add (&gate->reached, 1);
+  while (pto_word_get (&gate->open) == 0)
+    pto_park (machine->exec, &gate->open, 0, PTO_NEVER);
+}
+
+/* args: tensor, step */
+static void
+kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  struct step *step = (struct step *) (uintptr_t) args[1];
+  const TensorData *tensor = (const TensorData *) (uintptr_t) args[0];
+  uint8_t *bytes = (uint8_t *) (uintptr_t) tensor->buffer.addr;
+  bool right = true;
+
+  (void) slot;
+  (void) failed;
+  wait_at (machine, step->gate);
+  for (uint64_t i = 0; i < tensor->buffer.size; i++)
+    right = right && bytes[i] == step->before;
+  if (right)
+    step->right++;
+  else
+    step->wrong++;
+  memset (bytes, step->after, tensor->buffer.size);
+}
+
+/* args: tensor, byte */
+static void
+kernel_fill (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  const TensorData *tensor = (const TensorData *) (uintptr_t) args[0];
+
+  (void) machine;
+  (void) slot;
+  (void) failed;
+  memset ((void *) (uintptr_t) tensor->buffer.addr, (int) args[1], tensor->buffer.size);
+}
+
+static void
+kernel_extra (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  char **into = (char **) (uintptr_t) args[0];
+
+  (void) machine;
+  g_assert_cmpuint ((uintptr_t) slot->payload->extra % 8, ==, 0);
+  *into = g_strdup (slot->payload->extra);
+  *failed = false;
+}
+
+enum
+{
+  KERNEL_STEP = KERNEL_OWN,
+  KERNEL_FILL,
+  KERNEL_EXTRA
+};
+static const machine_kernel kernels[] = { kernel_step, kernel_fill, kernel_extra };
+
+/* --- a machine that runs tasks at once, however long they take --- */
+
+static struct machine *
+new_machine (uint32_t schedulers, uint32_t window)
+{
+  return machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                .seed = 1,
+                                                .schedulers = schedulers,
+                                                .endpoints = 2,
+                                                .queues = 2,
+                                                .window = window,
+                                                .guard_bytes = 64,
+                                                .kernels = kernels });
+}
+
+/* It is a matter of how long tasks take: here that plays no part. */
+static void
+enter (struct machine *machine)
+{
+  struct pto_engine *engine = machine->engine;
+
+  engine->direct_limit = UINT64_MAX;
+  for (uint32_t i = 0; i < 1000000 && !engine->direct; i++)
+    {
+      engine->indirect = UINT32_MAX - 1;
+      atomic_store (&engine->task_ns, 0);
+      pto_engine_scope_begin (engine, NULL, 0);
+      SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (engine);
+    }
+  g_assert_true (engine->direct);
+  g_assert_cmpuint (pto_engine_completed (engine), ==, engine->submitted);
+}
+
+/* --- tests --- */
+
+static void
+test_runs_at_once (void)
+{
+  struct machine *machine = new_machine (2, 16);
+  struct pto_engine *engine = machine->engine;
+  _Atomic uint32_t count = 0;
+
+  for (uint32_t run = 0; run < 3; run++)
+    {
+      uint32_t before = count;
+
+      machine_begin (machine);
+      pto_engine_scope_begin (engine, NULL, 0);
+      enter (machine);
+      for (uint32_t i = 0; i < 5; i++)
+        {
+          SUBMIT_TO (machine, KERNEL_COUNT, i % 2, make_scalar_param (0), scalar (&count));
+          g_assert_cmpuint (count, ==, before + i + 1);
+          SUBMIT_TO (machine, PTO_KERNEL_NONE, i % 2, make_scalar_param (0));
+          g_assert_cmpuint (pto_engine_completed (engine), ==, engine->submitted);
+        }
+      g_assert_true (engine->direct);
+      pto_engine_scope_end (engine);
+      machine_end_ok (machine);
+      g_assert_false (engine->direct);
+    }
+  machine_free (machine);
+}
+
+/* A run that ended so is followed by one that begins so. */
+static void
+test_next_run_begins_so (void)
+{
+  struct machine *machine = new_machine (1, 64);
+
+  machine_begin (machine);
+  enter (machine);
+  machine_end_ok (machine);
+  machine_begin (machine);
+  machine->engine->direct_limit = UINT64_MAX;
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+  g_assert_true (machine->engine->direct);
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* Long tasks end it; nothing is lost. */
+static void
+test_long_tasks_end_it (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  _Atomic uint32_t count = 0;
+
+  machine_begin (machine);
+  enter (machine);
+  machine->engine->direct_limit = 0;
+  for (uint32_t i = 0; i < 1000; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+      pto_engine_scope_end (machine->engine);
+    }
+  g_assert_false (machine->engine->direct);
+  machine_end_ok (machine);
+  g_assert_cmpuint (count, ==, 1000);
+  machine_begin (machine);
+  SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+  g_assert_false (machine->engine->direct);
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* The graph that is found is the same: each edge, and how many. */
+static void
+test_same_edges (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  uint32_t found[2];
+
+  machine_record (machine);
+  for (uint32_t direct = 0; direct < 2; direct++)
+    {
+      uint8_t memory[2][16] = { { 0 } };
+      struct step step = { 0 };
+      Tensor a = machine_external (memory[0], 16);
+      Tensor b = machine_external (memory[1], 16);
+      Tensor made;
+      pto_task_id tasks[5];
+      struct gate gate;
+
+      machine_begin (machine);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      gate_init (&gate);
+      if (direct)
+        enter (machine);
+      made = machine_tensor (machine, 64);
+      tasks[0] = SUBMIT (machine, KERNEL_STEP, inout (&a), scalar (&step));
+      tasks[1] = SUBMIT (machine, KERNEL_NOTHING, input (&a), output (&made));
+      tasks[2] = SUBMIT (machine, KERNEL_NOTHING, input (&a), output (&b));
+      tasks[3] = SUBMIT (machine, KERNEL_NOTHING, inout (&a), input (&made));
+      tasks[4] = SUBMIT (machine, KERNEL_NOTHING, output (&b), input (&a));
+      g_assert_true (machine->engine->direct == (direct != 0));
+      pto_engine_scope_end (machine->engine);
+      machine_end_ok (machine);
+      g_assert_cmphex (machine_edge (machine, tasks[1], tasks[0]), ==, PTO_HAZARD_RAW);
+      g_assert_cmphex (machine_edge (machine, tasks[2], tasks[0]), ==, PTO_HAZARD_RAW);
+      g_assert_cmphex (machine_edge (machine, tasks[3], tasks[1]), ==,
+                       PTO_HAZARD_RAW | PTO_HAZARD_WAR);
+      g_assert_cmphex (machine_edge (machine, tasks[3], tasks[2]), ==, PTO_HAZARD_WAR);
+      g_assert_cmphex (machine_edge (machine, tasks[4], tasks[2]), ==, PTO_HAZARD_WAW);
+      g_assert_cmphex (machine_edge (machine, tasks[4], tasks[3]), ==, PTO_HAZARD_RAW);
+      found[direct] = machine_n_edges (machine);
+      g_assert_cmpuint (machine->engine->stats.edges, ==, found[direct]);
+    }
+  g_assert_cmpuint (found[0], ==, found[1]);
+  machine_free (machine);
+}
+
+/* A task that waits is left to the schedulers: its memory stays, its consumers wait. */
+static void
+test_a_task_that_waits (void)
+{
+  for (uint32_t schedulers = 1; schedulers <= 2; schedulers++)
+    {
+      struct machine *machine = new_machine (schedulers, 64);
+      struct pto_engine *engine = machine->engine;
+      struct gate gate;
+      struct step first = { .before = 1, .after = 2, .gate = &gate };
+      struct step second = { .before = 2, .after = 3 };
+      _Atomic uint32_t others = 0;
+
+      gate_init (&gate);
+      machine_begin (machine);
+      pto_engine_scope_begin (engine, NULL, 0);
+      enter (machine);
+      {
+        Tensor made = machine_tensor (machine, N_BYTES);
+
+        SUBMIT (machine, KERNEL_FILL, output (&made), make_scalar_param (1));
+        SUBMIT (machine, KERNEL_STEP, inout (&made), scalar (&first));
+        g_assert_cmpuint (gate.reached, ==, 1);
+        g_assert_false (engine->direct);
+        SUBMIT (machine, KERNEL_STEP, inout (&made), scalar (&second));
+      }
+      pto_engine_scope_end (engine);
+      /* These would take the memory if it were free. */
+      for (uint32_t i = 0; i < 30; i++)
+        {
+          Tensor made;
+
+          pto_engine_scope_begin (engine, NULL, 0);
+          made = machine_tensor (machine, N_BYTES);
+          SUBMIT (machine, KERNEL_FILL, output (&made), make_scalar_param (9));
+          SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&others));
+          pto_engine_scope_end (engine);
+        }
+      g_assert_cmpuint (second.right + second.wrong, ==, 0);
+      gate_open (machine, &gate);
+      machine_end_ok (machine);
+      g_assert_cmpuint (first.right, ==, 1);
+      g_assert_cmpuint (second.right, ==, 1);
+      g_assert_cmpuint (others, ==, 30);
+      machine_free (machine);
+    }
+}
+
+/* A failure ends it: whoever needs the task is not run. */
+static void
+test_a_task_that_fails (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  _Atomic uint32_t failed = 0;
+  _Atomic uint32_t poisoned = 0;
+  _Atomic uint32_t fine = 0;
+
+  for (uint32_t run = 0; run < 2; run++)
+    {
+      uint8_t memory[1];
+      Tensor tensor = machine_external (memory, 1);
+
+      machine_begin (machine);
+      enter (machine);
+      SUBMIT (machine, KERNEL_FAIL, output (&tensor), scalar (&failed));
+      g_assert_false (machine->engine->direct);
+      SUBMIT (machine, KERNEL_COUNT, input (&tensor), scalar (&poisoned));
+      SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&fine));
+      machine_end_ok (machine);
+      g_assert_cmpuint (failed, ==, run + 1);
+      g_assert_cmpuint (poisoned, ==, 0);
+      g_assert_cmpuint (fine, ==, run + 1);
+      g_assert_cmpuint (pto_engine_completed (machine->engine), ==, machine->engine->submitted);
+    }
+  machine_free (machine);
+}
+
+static void
+test_a_task_that_ends_the_run (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  _Atomic uint32_t count = 0;
+  const char *message;
+
+  machine_begin (machine);
+  enter (machine);
+  SUBMIT (machine, KERNEL_FATAL, make_scalar_param (0), scalar (&count));
+  SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+  g_assert_cmpint (machine_end (machine, &message), ==, PTO_STATUS_KERNEL_FAULT);
+  g_assert_cmpuint (count, ==, 1);
+  machine_begin (machine);
+  enter (machine);
+  SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+  machine_end_ok (machine);
+  g_assert_cmpuint (count, ==, 2);
+  machine_free (machine);
+}
+
+/* What an endpoint is told besides goes with the slot, also round the ring. */
+static void
+test_extra (void)
+{
+  struct machine *machine = new_machine (1, 8);
+  char *seen = NULL;
+
+  machine_begin (machine);
+  for (uint32_t i = 0; i < 100; i++)
+    {
+      g_autofree char *text = g_strnfill (i * 7, (char) ('a' + i % 26));
+      PTOParam params[] = { scalar (&seen) };
+      struct pto_submit submit = { .kernel = KERNEL_EXTRA,
+                                   .params = params,
+                                   .n_params = 1,
+                                   .extra = text,
+                                   .extra_bytes = i * 7 + 1 };
+
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      pto_engine_submit (machine->engine, &submit);
+      pto_engine_scope_end (machine->engine);
+      while (pto_engine_completed (machine->engine) <= i)
+        pto_exec_help (machine->exec);
+      g_assert_cmpstr (seen, ==, text);
+      g_clear_pointer (&seen, g_free);
+    }
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/engine-direct/runs-at-once", test_runs_at_once);
+  g_test_add_func ("/pto/engine-direct/next-run-begins-so", test_next_run_begins_so);
+  g_test_add_func ("/pto/engine-direct/long-tasks-end-it", test_long_tasks_end_it);
+  g_test_add_func ("/pto/engine-direct/same-edges", test_same_edges);
+  g_test_add_func ("/pto/engine-direct/a-task-that-waits", test_a_task_that_waits);
+  g_test_add_func ("/pto/engine-direct/a-task-that-fails", test_a_task_that_fails);
+  g_test_add_func ("/pto/engine-direct/a-task-that-ends-the-run", test_a_task_that_ends_the_run);
+  g_test_add_func ("/pto/engine-direct/extra", test_extra);
+  return g_test_run ();
+}
