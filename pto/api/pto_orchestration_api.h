@@ -201,7 +201,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_tensor_set_shape (Tensor *tensor, const uint64_t shapes[], uint32_t ndims, DataType dtype)
   {
     uint64_t numel = 1;
-    uint64_t limit = UINT64_MAX / 8;
+    const uint64_t limit = UINT64_MAX / 8;
 
     tensor->ndims = ndims;
     tensor->dtype = dtype;
@@ -216,7 +216,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
       {
         tensor->shapes[i] = shapes[i];
         tensor->strides[i] = numel;
-        if (shapes[i] == 0 || numel > limit / shapes[i])
+        /* Two factors below 2^30 are no division's worth. */
+        if (shapes[i] == 0 || ((numel | shapes[i]) >> 30 != 0 && numel > limit / shapes[i]))
           {
             tensor->status = PTO2_TENSOR_BAD_SHAPE;
             return 0;
@@ -257,7 +258,16 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     Tensor tensor;
     uint64_t numel;
 
-    memset (&tensor, 0, sizeof tensor);
+    /* Field by field: of memset() compilers make a loop in microcode, which costs more than the
+     * whole rest. */
+    tensor.start_offset = 0;
+    for (uint32_t i = 0; i < PTO2_TENSOR_MAX_DIMS; i++)
+      {
+        tensor.shapes[i] = 0;
+        tensor.strides[i] = 0;
+      }
+    tensor.storage = NULL;
+    tensor.generation = 0;
     numel = pto2_tensor_set_shape (&tensor, shapes, ndims, dtype);
     tensor.buffer.addr = (uint64_t) (uintptr_t) ptr;
     tensor.buffer.size = numel * pto_dtype_size (dtype);

@@ -87,15 +87,25 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
                 2 * (uint64_t) pto_map_capacity (engine->map));
       break;
     default:
-      snprintf (full, sizeof full,
-                "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots", ring_index,
-                engine->config.ring_patience_ns / 1000000, held, ring->window - 1);
-      snprintf (knob, sizeof knob, "task-window to %" PRIu64, 2 * (uint64_t) ring->window);
+      if (held == ring->window - 1)
+        snprintf (full, sizeof full,
+                  "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots", ring_index,
+                  engine->config.ring_patience_ns / 1000000, held, held);
+      else
+        snprintf (full, sizeof full,
+                  "task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
+                  " bytes of arguments",
+                  ring_index, engine->config.ring_patience_ns / 1000000, ring->storage.used,
+                  ring->storage.size);
+      /* Argument storage goes with the window, but for small ones. */
+      snprintf (knob, sizeof knob, "task-window to %" PRIu64,
+                held == ring->window - 1 ? 2 * (uint64_t) ring->window
+                                         : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
       break;
     }
   pto_engine_fail (
       engine, what,
-      "%s are held by %u tasks and none of them finished; the oldest, task %u (%s), is "
+      "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
       "%s: set %s or more, or timeout to more if it needs longer",
       full, held, PTO_TASK_LOCAL (PTO_TASK_ID (ring_index, tail)),
       pto_engine_kernel_name (engine, oldest->kernel),

@@ -163,12 +163,11 @@ pto_engine_ring (struct pto_engine *engine, uint32_t queue)
 {
   uint64_t hungry;
 
-  /* Between the push and the look at who is hungry; pairs with the fence in pto_scheduler_main()
-   * between the announcement and the last look at the queues: one of the two sees the other. */
-  pto_fence_seq_cst ();
-  if (pto_load_relaxed (&engine->lingering) != 0)
+  /* The push and these looks are seq_cst, and so are the announcement of hunger and the fence
+   * between that and the last look at the queues: one of the two sees the other. */
+  if (pto_load_seq_cst (&engine->lingering) != 0)
     return;
-  hungry = pto_load_relaxed (&engine->hungry[queue]);
+  hungry = pto_load_seq_cst (&engine->hungry[queue]);
   while (hungry != 0)
     {
       /* In turn, so that work goes round. W: whoever rings; a lost update only changes whose turn
@@ -439,6 +438,7 @@ void
 pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line)
 {
   struct pto_scope *scope;
+  uint32_t ring;
 
   if (engine->depth >= PTO_SCOPE_MAX)
     {
@@ -449,10 +449,9 @@ pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t lin
       return;
     }
   scope = &engine->scopes[engine->depth++];
-  scope->n_tasks = 0;
-  scope->heap_bytes = 0;
-  scope->storage_bytes = 0;
-  scope->first = engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].head;
+  ring = pto_engine_ring_of_depth (engine->depth - 1);
+  scope->held = engine->demand[ring].held;
+  scope->first = engine->rings[ring].head;
   scope->buffers = engine->n_buffers;
   scope->file = file;
   scope->line = line;
@@ -479,16 +478,6 @@ drop_buffers (struct pto_engine *engine, uint32_t keep)
     }
 }
 
-/* Does an open scope that shares the last ring with this one keep a task in front of this one's? */
-static bool
-is_held_from_outside (const struct pto_engine *engine, uint32_t depth)
-{
-  for (uint32_t outer = PTO_RINGS - 1; outer < depth; outer++)
-    if (engine->scopes[outer].n_tasks > 0)
-      return true;
-  return false;
-}
-
 /* The scope's own reference is not a count in its tasks but the ring's floor: tasks from there on
  * stay. */
 static void
@@ -498,18 +487,13 @@ close_scope (struct pto_engine *engine)
   uint32_t ring = pto_engine_ring_of_depth (depth);
   struct pto_scope *scope = &engine->scopes[depth];
 
-  if (is_held_from_outside (engine, depth))
-    {
-      engine->scopes[depth - 1].n_tasks += scope->n_tasks;
-      engine->scopes[depth - 1].heap_bytes += scope->heap_bytes;
-      engine->scopes[depth - 1].storage_bytes += scope->storage_bytes;
-    }
-  else
+  /* Otherwise a scope around it that shares the ring keeps a task in front of this one's. */
+  if (scope->held == 0)
     {
       pto_engine_note_peaks (engine);
-      engine->demand[ring].held -= scope->n_tasks;
-      engine->demand[ring].heap -= scope->heap_bytes;
-      engine->demand[ring].storage -= scope->storage_bytes;
+      engine->demand[ring].held = 0;
+      engine->demand[ring].heap = 0;
+      engine->demand[ring].storage = 0;
     }
   if (depth < PTO_RINGS)
     engine->rings[ring].floor = engine->rings[ring].head;

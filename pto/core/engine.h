@@ -72,11 +72,9 @@ struct PTO2Buffer
 
 struct pto_scope
 {
-  uint32_t n_tasks;    /* submitted in it; of inner scopes those that it keeps in the shared ring */
-  uint64_t heap_bytes; /* of their outputs */
-  uint64_t storage_bytes; /* of their arguments */
-  uint32_t first;         /* head of its ring when it was opened */
-  uint32_t buffers;       /* records in use when it was opened */
+  uint32_t held;    /* tasks that scopes around it held in its ring when it was opened */
+  uint32_t first;   /* head of its ring when it was opened */
+  uint32_t buffers; /* records in use when it was opened */
   const char *file;
   int32_t line;
 };

@@ -12,7 +12,7 @@
 bool
 pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity)
 {
-  void *memory = mmap (NULL, (uint64_t) capacity * sizeof (struct pto_ready_cell),
+  void *memory = mmap (NULL, (uint64_t) capacity * sizeof *queue->cells,
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
   memset (queue, 0, sizeof *queue);
@@ -28,8 +28,20 @@ void
 pto_ready_queue_destroy (struct pto_ready_queue *queue)
 {
   if (queue->cells != NULL)
-    munmap (queue->cells, (uint64_t) queue->capacity * sizeof (struct pto_ready_cell));
+    munmap (queue->cells, (uint64_t) queue->capacity * sizeof *queue->cells);
   queue->cells = NULL;
+}
+
+static inline uint32_t
+free_turn (const struct pto_ready_queue *queue, uint64_t position)
+{
+  return (uint32_t) (position >> queue->shift) * 2;
+}
+
+static inline _Atomic uint64_t *
+cell_at (const struct pto_ready_queue *queue, uint64_t position)
+{
+  return &queue->cells[position & (queue->capacity - 1)];
 }
 
 bool
@@ -39,23 +51,23 @@ pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item)
 
   for (;;)
     {
-      struct pto_ready_cell *cell = &queue->cells[position & (queue->capacity - 1)];
-      uint32_t free_turn = (uint32_t) (position >> queue->shift) * 2;
-      int32_t difference = (int32_t) (pto_load_acquire (&cell->turn) - free_turn);
+      uint32_t turn = free_turn (queue, position);
+      uint64_t cell = pto_load_acquire (cell_at (queue, position));
+      int32_t ahead = (int32_t) ((uint32_t) cell - turn);
 
-      if (difference == 0)
-        {
-          if (pto_cas_acq_rel (&queue->head, &position, position + 1))
-            {
-              cell->item = item;
-              pto_store_release (&cell->turn, free_turn + 1);
-              return true;
-            }
-        }
-      else if (difference < 0)
+      if (ahead < 0)
         return false;
-      else
-        position = pto_load_relaxed (&queue->head);
+      if (ahead == 0)
+        {
+          if (!pto_cas_seq_cst (cell_at (queue, position), &cell,
+                                (uint64_t) item << 32 | (turn + 1)))
+            continue;
+          pto_store_relaxed (&queue->head, position + 1);
+          return true;
+        }
+      /* Pushed already, and so was every lap before this one: the hint is old, and very old if its
+       * writer was held up. */
+      position += (uint64_t) ((ahead - 1) / 2) * queue->capacity + 1;
     }
 }
 
@@ -67,36 +79,28 @@ pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t ma
   for (;;)
     {
       uint32_t n = 0;
-      int32_t difference = 0;
+      int32_t ahead = 0;
 
-      /* Cells from the tail on that are filled: nobody empties one before the tail has passed it.
-       */
+      /* Cells from the tail on that are filled: nobody empties one before the tail has passed it,
+       * so the items are these if the tail is still there. */
       while (n < max)
         {
-          uint64_t at = position + n;
-          uint32_t filled_turn = (uint32_t) (at >> queue->shift) * 2 + 1;
+          uint64_t cell = pto_load_acquire (cell_at (queue, position + n));
 
-          difference = (int32_t) (pto_load_acquire (&queue->cells[at & (queue->capacity - 1)].turn)
-                                  - filled_turn);
-          if (difference != 0)
+          ahead = (int32_t) ((uint32_t) cell - (free_turn (queue, position + n) + 1));
+          if (ahead != 0)
             break;
-          n++;
+          items[n++] = (uint32_t) (cell >> 32);
         }
       if (n > 0)
         {
           if (!pto_cas_acq_rel (&queue->tail, &position, position + n))
             continue;
           for (uint32_t i = 0; i < n; i++)
-            {
-              uint64_t at = position + i;
-              struct pto_ready_cell *cell = &queue->cells[at & (queue->capacity - 1)];
-
-              items[i] = cell->item;
-              pto_store_release (&cell->turn, (uint32_t) (at >> queue->shift) * 2 + 2);
-            }
+            pto_store_release (cell_at (queue, position + i), free_turn (queue, position + i) + 2);
           return n;
         }
-      if (difference < 0)
+      if (ahead < 0)
         return 0;
       position = pto_load_relaxed (&queue->tail);
     }
@@ -106,10 +110,9 @@ bool
 pto_ready_queue_has_items (struct pto_ready_queue *queue)
 {
   uint64_t position = pto_load_relaxed (&queue->tail);
-  struct pto_ready_cell *cell = &queue->cells[position & (queue->capacity - 1)];
 
-  return (int32_t) (pto_load_acquire (&cell->turn)
-                    - ((uint32_t) (position >> queue->shift) * 2 + 1))
+  return (int32_t) ((uint32_t) pto_load_acquire (cell_at (queue, position))
+                    - (free_turn (queue, position) + 1))
          >= 0;
 }
 

@@ -3,8 +3,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A bounded first-in first-out queue for any number of producers and consumers, after Vyukov: every
- * cell carries a turn that says whether it is free or filled in which lap. Zeroed memory is an
- * empty queue: making one touches nothing.
+ * cell carries a turn that says whether it is free or filled in which lap. Unlike his, a push is
+ * one compare-exchange of the cell itself, and the head only a hint at where to begin: nobody waits
+ * for a push that is half done, and it is a full fence for what the producer looks at next. Zeroed
+ * memory is an empty queue: making one touches nothing.
  */
 #pragma once
 
@@ -13,20 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pto_ready_cell
-{
-  /* 2 * lap = free for that lap's push, 2 * lap + 1 = filled. Release of a push pairs with the
-   * acquire of the pop, and the other way round. */
-  _Atomic uint32_t turn;
-  uint32_t item;
-};
-
 struct pto_ready_queue
 {
-  struct pto_ready_cell *cells;
-  uint32_t capacity;                  /* a power of two */
-  uint32_t shift;                     /* log2 of it */
-  alignas (64) _Atomic uint64_t head; /* next push; W: producers by compare-exchange */
+  /* The turn below, the item above. Turn: 2 * lap = free for that lap's push, 2 * lap + 1 = filled.
+   * W: producers by compare-exchange (seq_cst: see pto_engine_ring(); acquire pairs with the release
+   * of the pop a lap ago), the consumer that the tail has gave it to (release). */
+  _Atomic uint64_t *cells;
+  uint32_t capacity; /* a power of two */
+  uint32_t shift;    /* log2 of it */
+  /* Where the next push looks first: never beyond it. W: producers, relaxed, also out of order */
+  alignas (64) _Atomic uint64_t head;
   alignas (64) _Atomic uint64_t tail; /* next pop; W: consumers by compare-exchange */
 };
 
@@ -34,8 +32,7 @@ bool pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity);
 void pto_ready_queue_destroy (struct pto_ready_queue *queue);
 /* false: full. Never waits. */
 bool pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item);
-/* Takes the oldest ones, at most so many; gives how many. 0: empty, or the oldest push is not
- * finished yet. Never waits. */
+/* Takes the oldest ones, at most so many; gives how many. Never waits. */
 uint32_t pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t max);
 /* Is there something to pop? A hint for other threads' pushes, exact for the caller's own. */
 bool pto_ready_queue_has_items (struct pto_ready_queue *queue);

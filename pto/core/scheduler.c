@@ -88,12 +88,17 @@ idle_push (struct pto_idle_ring *idle, uint32_t index)
 }
 
 static uint32_t
+idle_first (const struct pto_idle_ring *idle)
+{
+  return idle->items[idle->tail & (idle->capacity - 1)];
+}
+
+static uint32_t
 idle_pop (struct pto_idle_ring *idle)
 {
   return idle->items[idle->tail++ & (idle->capacity - 1)];
 }
 
-/* So that it is the next. */
 static void
 idle_push_back (struct pto_idle_ring *idle, uint32_t index)
 {
@@ -262,8 +267,7 @@ settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uin
 }
 
 /* An endpoint's task is over. Gives a successor that is to run next: a third of a round through the
- * queue, and its data are here. It runs on this endpoint, or where endpoints share the carrier on
- * any of its kind; there this one is idle, otherwise only if nothing follows. */
+ * queue, and its data are here. */
 static struct pto_slot *
 finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
         const struct pto_outcome *outcome)
@@ -276,19 +280,12 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
                    endpoint->running->id, endpoint->number, outcome->failed);
   next = settle (scheduler, endpoint->running, outcome->failed, endpoint->queue);
   endpoint->running = NULL;
-  scheduler->busy--;
   if (next != NULL && scheduler->run_through++ >= RUN_THROUGH_MAX)
     {
       pto_engine_push_ready (scheduler->engine, next, scheduler->config.index);
       scheduler->pushed++;
       next = NULL;
     }
-  /* What runs within the pass stays on one endpoint, whose memory is warm; dispatch() goes on to
-   * the next. */
-  if (scheduler->config.attends)
-    idle_push_back (&scheduler->idle[endpoint->queue], endpoint->index);
-  else if (next == NULL)
-    idle_push (&scheduler->idle[endpoint->queue], endpoint->index);
   return next;
 }
 
@@ -304,49 +301,80 @@ offer_pushed (struct pto_scheduler *scheduler)
       pto_engine_ring (scheduler->engine, queue);
 }
 
-/* Hands a task to an endpoint, NULL: an idle one of its kind. Where endpoints share the scheduler's
- * carrier it is run right here, and so is what follows from it. */
+/* The task to an idle endpoint of its kind; NULL: there is none, and it is queued. */
+static inline struct pto_idle_ring *
+find_idle (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
+
+  if (!idle_is_empty (idle))
+    return idle;
+  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+  scheduler->pushed++;
+  return NULL;
+}
+
+static inline void
+start (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot)
+{
+  endpoint->running = slot;
+  pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
+  pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
+}
+
+/* Runs a task, and what follows from it, where endpoints share the scheduler's carrier. What runs
+ * within the pass stays on one endpoint, whose memory is warm: it is the first of the idle ones all
+ * the time, and leaves them only if it waits for something. */
 static void
-hand_out (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot)
+attend (struct pto_scheduler *scheduler, struct pto_slot *slot)
 {
   while (slot != NULL)
     {
-      struct pto_outcome outcome = { .failed = false };
+      struct pto_idle_ring *idle = find_idle (scheduler, slot);
+      struct pto_outcome outcome;
+      struct pto_endpoint *endpoint;
 
-      if (endpoint == NULL)
-        {
-          struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
-
-          if (idle_is_empty (idle))
-            {
-              pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
-              scheduler->pushed++;
-              return;
-            }
-          endpoint = scheduler->config.endpoints[idle_pop (idle)];
-        }
-      endpoint->running = slot;
-      scheduler->busy++;
-      pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
-      pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
-      if (!scheduler->config.attends)
-        {
-          endpoint->ops->dispatch (endpoint, slot);
-          return;
-        }
+      if (idle == NULL)
+        return;
+      endpoint = scheduler->config.endpoints[idle_first (idle)];
+      start (scheduler, endpoint, slot);
       offer_pushed (scheduler);
       endpoint->attended = true;
       endpoint->ops->dispatch (endpoint, slot);
       endpoint->attended = false;
-      /* Otherwise it waits for something; its signal comes later. */
       if (!endpoint->ops->poll (endpoint, &outcome))
-        return;
+        {
+          /* Its signal comes later. */
+          idle_pop (idle);
+          scheduler->busy++;
+          return;
+        }
       slot = finish (scheduler, endpoint, &outcome);
-      endpoint = NULL;
       /* What follows may take long. Relaxed: the end of the pass looks again. */
       if (slot != NULL && pto_load_relaxed (&scheduler->engine->waiting) != 0)
         pto_engine_tell_submitter (scheduler->engine);
     }
+}
+
+/* Hands a task to an idle endpoint. */
+static void
+hand_out (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  struct pto_idle_ring *idle;
+  struct pto_endpoint *endpoint;
+
+  if (scheduler->config.attends)
+    {
+      attend (scheduler, slot);
+      return;
+    }
+  idle = slot != NULL ? find_idle (scheduler, slot) : NULL;
+  if (idle == NULL)
+    return;
+  endpoint = scheduler->config.endpoints[idle_pop (idle)];
+  scheduler->busy++;
+  start (scheduler, endpoint, slot);
+  endpoint->ops->dispatch (endpoint, slot);
 }
 
 bool
@@ -366,7 +394,7 @@ pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
       /* Work goes round, but not so fast that memory is always cold. */
       if (++scheduler->turn % PASS_TASKS == 0)
         idle_push (idle, idle_pop (idle));
-      hand_out (scheduler, NULL, slot);
+      attend (scheduler, slot);
     }
   else
     ran = false;
@@ -393,7 +421,19 @@ collect (struct pto_scheduler *scheduler)
           {
             struct pto_slot *next = finish (scheduler, endpoint, &outcome);
 
-            hand_out (scheduler, scheduler->config.attends ? NULL : endpoint, next);
+            if (next != NULL && !scheduler->config.attends)
+              {
+                start (scheduler, endpoint, next);
+                endpoint->ops->dispatch (endpoint, next);
+                continue;
+              }
+            scheduler->busy--;
+            /* So that it is the next, while its memory is warm; the others in turn. */
+            if (scheduler->config.attends)
+              idle_push_back (&scheduler->idle[endpoint->queue], index);
+            else
+              idle_push (&scheduler->idle[endpoint->queue], index);
+            hand_out (scheduler, next);
           }
       }
 }
@@ -481,7 +521,7 @@ dispatch (struct pto_scheduler *scheduler)
               scheduler->run_through = 0;
               if (passes_by (scheduler, slot, &failed))
                 slot = settle (scheduler, slot, failed, queue);
-              hand_out (scheduler, NULL, slot);
+              hand_out (scheduler, slot);
             }
           if (attends && scheduler->finished >= look)
             {
@@ -513,8 +553,7 @@ announce_hunger (struct pto_scheduler *scheduler)
         /* Only this scheduler sets it; others that clear it ring afterwards. */
         && (pto_load_relaxed (&engine->hungry[queue]) & bit) == 0)
       pto_fetch_or_seq_cst (&engine->hungry[queue], bit);
-  /* Between the announcement and the looks that follow; pairs with the fence in pto_engine_ring().
-   */
+  /* Between the announcement and the looks that follow; see pto_engine_ring(). */
   pto_fence_seq_cst ();
 }
 

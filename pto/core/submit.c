@@ -27,7 +27,7 @@
  * complete, after so many times 32 submits, unless tasks are long even for what they cost
  * elsewhere. */
 #define DIRECT_NS 250u
-#define DIRECT_SAMPLE 4u /* one in so many is timed */
+#define DIRECT_SAMPLE 8u /* one in so many is timed */
 #define DIRECT_MEAN 8u   /* of so many of these */
 #define DIRECT_TRY_EVERY 32u
 #define DIRECT_TRY_NS 500u
@@ -264,7 +264,11 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
             {
               tensor->buffer.addr = (uint64_t) (uintptr_t) heap;
               if (engine->config.guard_bytes > 0)
-                guards[n_guards++] = tensor->buffer.addr + tensor->buffer.size;
+                {
+                  guards[n_guards] = tensor->buffer.addr + tensor->buffer.size;
+                  /* Written before the kernel runs, which is soon. */
+                  __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards++], 1);
+                }
               heap += output_bytes (engine, tensor);
               if (buffer != NULL)
                 {
@@ -434,11 +438,7 @@ static inline void
 count_demand (struct pto_engine *engine, uint32_t ring, const struct pto_needs *needs)
 {
   struct pto_demand *demand = &engine->demand[ring];
-  struct pto_scope *scope = &engine->scopes[engine->depth - 1];
 
-  scope->n_tasks++;
-  scope->heap_bytes += needs->heap;
-  scope->storage_bytes += needs->storage;
   demand->held++;
   demand->heap += needs->heap;
   demand->storage += needs->storage;
@@ -497,9 +497,14 @@ try_direct (struct pto_engine *engine)
   for (uint32_t i = 0; i < DIRECT_TRIES && pto_engine_completed (engine) != engine->submitted; i++)
     if (!pto_engine_carry (engine))
       return;
-  if (pto_engine_completed (engine) != engine->submitted || engine->direct_limit == 0
-      || !pto_exec_claim (engine->exec, engine->carry))
+  if (pto_engine_completed (engine) != engine->submitted || engine->direct_limit == 0)
     return;
+  if (!pto_exec_claim (engine->exec, engine->carry))
+    {
+      /* Somebody carries that one and may stay; the next time another. */
+      engine->carry++;
+      return;
+    }
   engine->direct = true;
   engine->direct_ticks = 0;
 }
@@ -533,9 +538,9 @@ take_part (struct pto_engine *engine)
 static void
 run_direct (struct pto_engine *engine, struct pto_slot *slot)
 {
-  /* Scattered, so that a program's own period can not hide its long tasks. */
-  bool timed
-      = (uint32_t) (engine->submitted * UINT64_C (0x9e3779b97f4a7c15) >> 32) % DIRECT_SAMPLE == 0;
+  /* Scattered, so that a program's own period can not hide its long tasks: by the top bits, for
+   * lower ones have a period of their own. */
+  bool timed = engine->submitted * UINT64_C (0x9e3779b97f4a7c15) < UINT64_MAX / DIRECT_SAMPLE;
   uint64_t ticks = timed ? pto_ticks () : 0;
 
   /* Making room may have ended it: then its producers are still done. */

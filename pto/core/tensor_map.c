@@ -1430,9 +1430,10 @@ external_at (const struct pto_map *map, uint32_t number)
 static inline uint32_t *
 grid_bucket (const struct pto_map *map, uint32_t level, uint64_t cell)
 {
-  uint64_t hash = (cell * 64 + level) * UINT64_C (0x9e3779b97f4a7c15);
+  /* Neighbours share a line of buckets: programs go through memory in order. */
+  uint64_t hash = (cell / 16 * 64 + level) * UINT64_C (0x9e3779b97f4a7c15);
 
-  return &map->grid[(uint32_t) (hash >> 32) & map->grid_mask];
+  return &map->grid[(uint32_t) (hash >> 32 ^ cell % 16) & map->grid_mask];
 }
 
 static inline uint32_t
@@ -1634,7 +1635,7 @@ external_merge (struct pto_map *map, struct pto_space *from, struct pto_space *i
   from->index_or_heir = into;
 }
 
-static struct pto_space *
+static __attribute__ ((noinline)) struct pto_space *
 external_space_slow (struct pto_map *map, uint64_t addr, uint64_t hi)
 {
   struct external *external;

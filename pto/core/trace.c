@@ -14,7 +14,8 @@ pto_trace_new (uint32_t n_buffers, uint64_t capacity)
 
   if (trace == NULL)
     return NULL;
-  trace->buffers = calloc (n_buffers, sizeof *trace->buffers);
+  trace->buffers = aligned_alloc (alignof (struct pto_trace_buffer),
+                                  n_buffers * sizeof *trace->buffers);
   if (trace->buffers == NULL)
     {
       free (trace);
@@ -31,6 +32,7 @@ pto_trace_new (uint32_t n_buffers, uint64_t capacity)
           pto_trace_free (trace);
           return NULL;
         }
+      trace->buffers[i].count = trace->buffers[i].dropped = 0;
       trace->buffers[i].records = memory;
       trace->buffers[i].capacity = capacity;
       trace->n_buffers++;

@@ -11,6 +11,7 @@
 
 #include "tensor_map.h"
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,9 +42,10 @@ struct pto_trace_record
 };
 _Static_assert(sizeof (struct pto_trace_record) == 32, "two records a cache line");
 
+/* A cache line each: owners are on different CPUs. */
 struct pto_trace_buffer
 {
-  struct pto_trace_record *records;
+  alignas (64) struct pto_trace_record *records;
   uint64_t count; /* W: the owner, R: anybody once the run is over */
   uint64_t dropped;
   uint64_t capacity;

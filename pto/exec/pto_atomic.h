@@ -39,4 +39,7 @@ void pto_explore_point (void);
 #define pto_cas_acq_rel(p, expected, v)                            \
   (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
                              (p), (expected), (v), memory_order_acq_rel, memory_order_acquire))
+#define pto_cas_seq_cst(p, expected, v)                            \
+  (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
+                             (p), (expected), (v), memory_order_seq_cst, memory_order_acquire))
 #define pto_fence_seq_cst() (pto_explore_point (), atomic_thread_fence (memory_order_seq_cst))

@@ -166,6 +166,9 @@ explore (const struct scenario *scenario)
       for (uint32_t s = 0; s < machine->config.schedulers; s++)
         machine->schedulers[s]->run_through = 0;
       atomic_store (&machine->engine->turn, 0);
+      for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
+        atomic_store (&machine->engine->ready[queue][0].head,
+                      atomic_load (&machine->engine->ready[queue][0].tail));
       explorer.depth = explorer.preemptions = 0;
       machine_begin (machine);
       scenario->body (machine);

@@ -1066,7 +1066,7 @@ resident_of (struct machine *machine)
   for (uint32_t shard = 0; shard < machine->engine->config.n_shards; shard++)
     sum += resident_pages (machine->engine->ready[0][shard].cells,
                            (uint64_t) machine->engine->ready[0][shard].capacity
-                               * sizeof (struct pto_ready_cell));
+                               * sizeof (uint64_t));
   return sum;
 }
 

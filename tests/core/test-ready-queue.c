@@ -25,7 +25,7 @@ queue_init_at (struct pto_ready_queue *queue, uint32_t capacity, uint64_t positi
 {
   g_assert_true (pto_ready_queue_init (queue, capacity));
   for (uint64_t i = position; i != position + capacity; i++)
-    queue->cells[i & (capacity - 1)].turn = (uint32_t) (i >> queue->shift) * 2;
+    queue->cells[i & (capacity - 1)] = (uint32_t) (i >> queue->shift) * 2;
   queue->head = queue->tail = position;
 }
 
@@ -250,7 +250,7 @@ test_making_one_touches_nothing (void)
 {
   struct pto_ready_queue queue;
   uint32_t capacity = 1u << 20;
-  uint64_t bytes = (uint64_t) capacity * sizeof (struct pto_ready_cell);
+  uint64_t bytes = (uint64_t) capacity * sizeof (uint64_t);
   uint64_t n = bytes / (uint64_t) sysconf (_SC_PAGESIZE);
   uint8_t *map = g_malloc (n);
   uint32_t item;
