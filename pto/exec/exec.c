@@ -24,7 +24,12 @@
 
 static _Thread_local struct pto_thread this_thread __attribute__ ((tls_model ("initial-exec")));
 
-__attribute__ ((noinline)) struct pto_thread *
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__ ((noipa)) /* also where files are optimized together */
+#else
+__attribute__ ((noinline))
+#endif
+struct pto_thread *
 pto_thread_self (void)
 {
   /* Not a pure function: see the declaration. */
