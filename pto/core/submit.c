@@ -20,7 +20,7 @@
 /* par: after so many submits the submitter runs some tasks itself, if so many are not done: what it
  * writes is soon read then, while it is still in a cache. */
 #define CARRY_EVERY 32u
-#define AHEAD 64u       /* for each thread that runs tasks */
+#define AHEAD 192u      /* for each thread that runs tasks */
 #define EXPECT_AHEAD 1u /* submits */
 /* It runs each task at once as long as they cost less than this on average, in ns:
  * bringing one to another CPU and its slot back costs more. That is tried when all tasks are
