@@ -550,7 +550,8 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
   buffer = buffer_at (engine, engine->n_buffers++);
   buffer->addr = 0;
   buffer->bytes = bytes;
-  buffer->creator = PTO_TASK_NONE;
+  buffer->depth = engine->depth;
+  buffer->space.creator = PTO_TASK_NONE;
   *generation = buffer->generation;
   return buffer;
 }

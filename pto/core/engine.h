@@ -63,12 +63,13 @@ struct pto_engine_config
 /* The runtime's record of a buffer that it allocates itself. */
 struct PTO2Buffer
 {
-  uint64_t addr; /* 0 until the submit that outputs it */
+  uint64_t addr; /* 0 until the submit that outputs it, which is space.creator */
   uint64_t bytes;
-  pto_task_id creator;
   uint32_t generation; /* changes when the scope that made the record ends */
+  uint32_t depth;      /* of that scope */
   struct pto_space space;
 };
+_Static_assert(sizeof (struct PTO2Buffer) == 64, "a record is a cache line");
 
 struct pto_scope
 {

@@ -131,9 +131,9 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         {
           if (PTO_UNLIKELY (buffer->generation != tensor->generation))
             return refuse (engine, submit, i, "the tensor was made in a scope that has ended");
-          if (buffer->creator != PTO_TASK_NONE
-              && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->creator)
-                                          - engine->rings[PTO_TASK_RING (buffer->creator)].floor)
+          if (buffer->space.creator != PTO_TASK_NONE
+              && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
+                                          - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
                                < 0))
             return refuse (
                 engine, submit, i,
@@ -162,10 +162,10 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         }
       if (buffer != NULL)
         {
-          if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->creator)
+          if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->space.creator)
             deps->items[deps->count - 1].kinds |= RETAIN;
           else
-            ok = ok && add_dep (deps, buffer->creator, RETAIN);
+            ok = ok && add_dep (deps, buffer->space.creator, RETAIN);
         }
       if (PTO_UNLIKELY (!ok))
         {
@@ -256,6 +256,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
       if (tensor->buffer.addr == 0)
         {
           struct PTO2Buffer *buffer = tensor->storage;
+          bool fresh = false;
 
           /* The same buffer may be named twice as an output: the first gave it its address. */
           if (buffer != NULL && buffer->addr != 0)
@@ -273,11 +274,13 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
               if (buffer != NULL)
                 {
                   buffer->addr = tensor->buffer.addr;
-                  buffer->creator = slot->id;
+                  buffer->space.creator = slot->id;
+                  fresh = buffer->depth == engine->depth;
                 }
             }
           /* Without a handle nobody else can name it. */
           pto_access_init (&engine->accesses[i], buffer != NULL ? &buffer->space : NULL, tensor);
+          engine->accesses[i].fresh = fresh;
         }
       /* A Tensor begins with what a kernel sees of it; dimensions beyond ndims are copied as they
        * are. */

@@ -999,6 +999,95 @@ index_find (const struct pto_map *map, struct index *index, const struct pto_reg
   return NULL;
 }
 
+/* Entries */
+
+static struct entry *
+entry_new (struct pto_map *map, struct pto_space *space, const struct pto_region *region,
+           bool alone, const struct box *box)
+{
+  uint32_t number = node_take (map, NODE_ENTRY);
+  struct entry *entry;
+
+  if (number == 0)
+    return NULL;
+  entry = entry_at (map, number);
+  entry->node.count = 0;
+  entry->node.alone = alone;
+  entry->writer = PTO_TASK_NONE;
+  entry->block = 0;
+  entry->region.lo = region->lo;
+  entry->region.hi = region->hi;
+  entry->region.run = region->run;
+  entry->region.n_dims = region->n_dims;
+  for (uint32_t i = 0; i < region->n_dims; i++)
+    entry->region.dims[i] = region->dims[i];
+  space_link (map, space, entry, box);
+  return entry;
+}
+
+static inline void
+space_begin (const struct pto_map *map, struct pto_space *space)
+{
+  if (space->generation == map->generation)
+    return;
+  space->generation = map->generation;
+  space->head = 0;
+  space->count = 0;
+  space->merged = false;
+  space->implied = false;
+  space->index_or_heir = NULL;
+}
+
+/* Most outputs are written once, by the task that they are made for, and many are never looked up:
+ * for those no entry is made. Its node is counted all the same, so there is one when somebody
+ * comes. */
+
+static inline bool
+space_is_implied (const struct pto_map *map, const struct pto_space *space)
+{
+  return space->implied && space->generation == map->generation;
+}
+
+static inline void
+space_imply (struct pto_map *map, struct pto_space *space, const struct pto_access *access)
+{
+  space_begin (map, space);
+  space_trim (map, space);
+  space->implied = true;
+  space->anchor = access->anchor;
+  space->end = access->region.hi;
+  map->pool.used++;
+}
+
+static inline void
+space_forget_implied (struct pto_map *map, struct pto_space *space)
+{
+  space->implied = false;
+  space->index_or_heir = NULL;
+  map->pool.used--;
+}
+
+static __attribute__ ((noinline)) void
+space_make_implied (struct pto_map *map, struct pto_space *space)
+{
+  struct pto_region region = {
+    .lo = space->anchor,
+    .hi = space->end,
+    .run = space->end - space->anchor,
+  };
+
+  space_forget_implied (map, space);
+  entry_new (map, space, &region, true, NULL)->writer = space->creator;
+}
+
+/* Before anything is looked for in a space. */
+static inline void
+space_settle (struct pto_map *map, struct pto_space *space)
+{
+  if (space_is_implied (map, space))
+    space_make_implied (map, space);
+}
+
 /* Look-up */
 
 static bool
@@ -1184,6 +1273,7 @@ pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType typ
   if ((of_writer | of_readers) == 0 || access->space == NULL)
     return true;
   space = space_resolve (map, access->space);
+  space_settle (map, space);
   if (space_count (map, space) == 0 || access->region.lo == access->region.hi)
     return true;
   entry = only_entry (map, space, &access->region);
@@ -1200,30 +1290,6 @@ pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType typ
 
 /* Insert */
 
-static struct entry *
-entry_new (struct pto_map *map, struct pto_space *space, const struct pto_region *region,
-           bool alone, const struct box *box)
-{
-  uint32_t number = node_take (map, NODE_ENTRY);
-  struct entry *entry;
-
-  if (number == 0)
-    return NULL;
-  entry = entry_at (map, number);
-  entry->node.count = 0;
-  entry->node.alone = alone;
-  entry->writer = PTO_TASK_NONE;
-  entry->block = 0;
-  entry->region.lo = region->lo;
-  entry->region.hi = region->hi;
-  entry->region.run = region->run;
-  entry->region.n_dims = region->n_dims;
-  for (uint32_t i = 0; i < region->n_dims; i++)
-    entry->region.dims[i] = region->dims[i];
-  space_link (map, space, entry, box);
-  return entry;
-}
-
 /* Finds or makes the entry of the access, and removes what a write covers. NULL: no node. */
 static __attribute__ ((noinline)) struct entry *
 find_entry (struct pto_map *map, const struct pto_access *access, bool writes)
@@ -1237,13 +1303,10 @@ find_entry (struct pto_map *map, const struct pto_access *access, bool writes)
   struct entry *entry;
   uint32_t others = 0;
 
+  space_settle (map, space);
   if (space_count (map, space) == 0)
     {
-      if (space->generation != map->generation)
-        {
-          memset (space, 0, sizeof *space);
-          space->generation = map->generation;
-        }
+      space_begin (map, space);
       space_trim (map, space);
       space->anchor = access->anchor;
       return entry_new (map, space, region, true, NULL);
@@ -1294,6 +1357,11 @@ pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamTy
   map->inserted = true;
   if (!map->kinds[type].recorded || access->space == NULL || access->region.lo == access->region.hi)
     return;
+  if (access->fresh && writes && access->region.n_dims == 0 && access->region.lo == access->anchor)
+    {
+      space_imply (map, access->space, access);
+      return;
+    }
   /* As the look-up found it, if nothing was removed since. A write that meets others has them to
    * remove. */
   if (access->entry != 0 && access->epoch == map->epoch)
@@ -1411,7 +1479,9 @@ void
 pto_map_drop (struct pto_map *map, struct pto_space *space)
 {
   space = space_resolve (map, space);
-  if (space_count (map, space) == 1 && space_index (space) == NULL)
+  if (space_is_implied (map, space))
+    space_forget_implied (map, space);
+  else if (space_count (map, space) == 1 && space_index (space) == NULL)
     entry_remove (map, entry_at (map, space->head));
   else if (space_count (map, space) > 0)
     space_clear (map, space);

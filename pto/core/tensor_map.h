@@ -82,10 +82,16 @@ struct pto_space
   uint32_t generation; /* of the map that filled it: another one means empty */
   uint32_t head;       /* its entries, as long as there is no index */
   uint32_t count;
-  bool merged;     /* external: into another space, which index_or_heir names */
-  uint64_t anchor; /* where its tensors begin: the index counts from here */
-  /* finds entries by where they lie, when there are many; or the space merged into */
-  void *index_or_heir;
+  bool merged;      /* external: into another space, which index_or_heir names */
+  bool implied;     /* of its entries there is one, not made yet: [anchor, end), written by creator */
+  uint64_t anchor;  /* where its tensors begin: the index counts from here */
+  uint64_t creator; /* of a buffer: the task that outputs it. W: submit.c */
+  union
+  {
+    /* finds entries by where they lie, when there are many; or the space merged into */
+    void *index_or_heir;
+    uint64_t end;
+  };
 };
 
 struct pto_map_config
@@ -130,6 +136,7 @@ struct pto_access
   uint64_t anchor;
   uint32_t entry; /* of exactly this region, found by the look-up; 0: none */
   uint64_t epoch; /* of the map by then */
+  bool fresh; /* nobody has accessed the space, and it is dropped before the task retires */
   struct pto_region region;
 };
 
@@ -140,6 +147,7 @@ pto_access_init (struct pto_access *access, struct pto_space *space, const Tenso
   access->space = space;
   access->anchor = tensor->buffer.addr;
   access->entry = 0;
+  access->fresh = false;
   pto_region_init (&access->region, tensor);
 }
 
