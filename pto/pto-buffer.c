@@ -5,6 +5,9 @@
 #include "config.h"
 
 #include "pto-buffer.h"
+
+#include "process/arena.h"
+
 #include "pto-error.h"
 
 #include <errno.h>
@@ -16,9 +19,13 @@
  *
  * A piece of zeroed memory that kernels, the program and other processes see at the same time.
  *
- * It is a shared mapping: page-aligned, kept across a fork, and, where the system has memory files,
+ * It is shared memory: page-aligned, kept across a fork, and, where the system has memory files,
  * backed by a descriptor that can be mapped again or sent to another process. Nothing appears in
  * the file system.
+ *
+ * Child processes of a worker see it at the same address. That holds for a buffer made before they
+ * were forked, and for one made later as long as the memory set aside for that (the parameter
+ * `arena`) has room; another is refused as an argument of their tasks.
  *
  * Thread safety: any thread; access to the memory itself is the program's to order. A fork shares
  * the memory.
@@ -28,10 +35,32 @@ struct _PtoBuffer
   gatomicrefcount ref_count;
   guint8 *data;
   gsize size;
-  int fd; /* -1: an anonymous mapping */
+  gboolean in_arena; /* a piece of memory that children have, instead of a mapping of its own */
+  int fd;            /* of its own mapping; -1: an anonymous one */
 };
 
 G_DEFINE_BOXED_TYPE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref)
+
+/* Zeros from the system. */
+static gpointer
+map (gsize size, int *fd)
+{
+  void *data = MAP_FAILED;
+
+  *fd = memfd_create ("pto-buffer", MFD_CLOEXEC);
+  if (*fd >= 0 && ftruncate (*fd, (off_t) size) == 0)
+    data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+  if (data == MAP_FAILED)
+    {
+      /* No descriptor to be had: the memory serves without one. */
+      if (*fd >= 0)
+        close (*fd);
+      *fd = -1;
+      data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    }
+  return data != MAP_FAILED ? data : NULL;
+}
 
 /**
  * pto_buffer_new:
@@ -50,8 +79,9 @@ PtoBuffer *
 pto_buffer_new (guint64 size, GError **error)
 {
   PtoBuffer *buffer;
-  void *data = MAP_FAILED;
-  int fd;
+  guint64 address;
+  gpointer data;
+  int fd = -1;
 
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
@@ -63,19 +93,10 @@ pto_buffer_new (guint64 size, GError **error)
                    size, G_MAXSSIZE);
       return NULL;
     }
-  fd = memfd_create ("pto-buffer", MFD_CLOEXEC);
-  if (fd >= 0 && ftruncate (fd, (off_t) size) == 0)
-    data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (data == MAP_FAILED)
-    {
-      /* No descriptor to be had: the memory serves without one. */
-      if (fd >= 0)
-        close (fd);
-      fd = -1;
-      data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    }
-  if (data == MAP_FAILED)
+  /* 0 as long as this process has no children, and when the arena is full. */
+  address = pto_arena_alloc (size);
+  data = address != 0 ? (gpointer) (guintptr) address : map (size, &fd);
+  if (data == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
                    "no memory for a buffer of %" G_GUINT64_FORMAT " bytes: %s", size,
@@ -87,6 +108,7 @@ pto_buffer_new (guint64 size, GError **error)
   g_atomic_ref_count_init (&buffer->ref_count);
   buffer->data = data;
   buffer->size = size;
+  buffer->in_arena = address != 0;
   buffer->fd = fd;
   return buffer;
 }
@@ -114,7 +136,7 @@ pto_buffer_ref (PtoBuffer *buffer)
  * pto_buffer_unref:
  * @buffer: (transfer full): a buffer
  *
- * Releases a reference; the last one unmaps the memory.
+ * Releases a reference; the last one gives back the memory.
  *
  * Thread safety: any thread.
  */
@@ -125,7 +147,10 @@ pto_buffer_unref (PtoBuffer *buffer)
 
   if (!g_atomic_ref_count_dec (&buffer->ref_count))
     return;
-  munmap (buffer->data, buffer->size);
+  if (buffer->in_arena)
+    pto_arena_free ((guint64) (guintptr) buffer->data, buffer->size);
+  else
+    munmap (buffer->data, buffer->size);
   if (buffer->fd >= 0)
     close (buffer->fd);
   g_free (buffer);
@@ -172,18 +197,42 @@ pto_buffer_get_address (PtoBuffer *buffer)
  * @buffer: a buffer
  *
  * Gives the descriptor of the memory file behind the buffer, to be mapped or sent to another
- * process.
+ * process. The buffer begins at [method@Pto.Buffer.get_fd_offset] in it.
  *
- * It belongs to the buffer: do not close it. Thread safety: any thread.
+ * It belongs to the library: do not close it. Thread safety: any thread.
  *
  * Returns: a descriptor; -1 when the system had none
  */
 int
 pto_buffer_get_fd (PtoBuffer *buffer)
 {
+  guint64 offset;
+
   g_return_val_if_fail (buffer != NULL, -1);
 
-  return buffer->fd;
+  return buffer->in_arena ? pto_arena_fd ((guint64) (guintptr) buffer->data, &offset) : buffer->fd;
+}
+
+/**
+ * pto_buffer_get_fd_offset:
+ * @buffer: a buffer
+ *
+ * Gives where the buffer begins in the memory file behind it, which it may share with others.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes, a multiple of the page size; 0 when there is no file
+ */
+guint64
+pto_buffer_get_fd_offset (PtoBuffer *buffer)
+{
+  guint64 offset = 0;
+
+  g_return_val_if_fail (buffer != NULL, 0);
+
+  if (buffer->in_arena && pto_arena_fd ((guint64) (guintptr) buffer->data, &offset) < 0)
+    return 0;
+  return offset;
 }
 
 static void

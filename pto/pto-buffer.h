@@ -25,6 +25,8 @@ guint64 pto_buffer_get_address (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_ALL
 int pto_buffer_get_fd (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_ALL
+guint64 pto_buffer_get_fd_offset (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_ALL
 GBytes *pto_buffer_get_bytes (PtoBuffer *buffer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)

@@ -11,6 +11,8 @@ G_BEGIN_DECLS
 /* Seed 001 section 4. */
 #define PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS 3
 
+struct pto_call_config; /* process/wire.h */
+
 struct _PtoCallConfig
 {
   int block_dim;
@@ -27,5 +29,10 @@ struct _PtoCallConfig
 
 /* Refuses values out of range and switches without effect. */
 gboolean pto_call_config_check (const PtoCallConfig *config, GError **error);
+
+/* As it travels to another worker, one that was checked; NULL: the default of everything. The wire
+ * has no place for aicpu_thread_num_is_set: there, the default's number is the default. */
+void pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire);
+PtoCallConfig *pto_call_config_new_from_wire (const struct pto_call_config *wire);
 
 G_END_DECLS

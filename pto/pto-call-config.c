@@ -6,6 +6,8 @@
 
 #include "pto-call-config-private.h"
 
+#include "process/wire.h"
+
 #include "pto-error.h"
 
 #include <string.h>
@@ -418,4 +420,40 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
       return FALSE;
     }
   return TRUE;
+}
+
+void
+pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire)
+{
+  memset (wire, 0, sizeof *wire);
+  wire->aicpu_thread_num = PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS;
+  if (config == NULL)
+    return;
+  wire->block_dim = config->block_dim;
+  wire->aicpu_thread_num = config->aicpu_thread_num;
+  wire->enable_l2_swimlane = config->enable_l2_swimlane;
+  wire->enable_dump_tensor = config->enable_dump_tensor;
+  wire->enable_pmu = config->enable_pmu;
+  wire->enable_dep_gen = config->enable_dep_gen;
+  wire->enable_scope_stats = config->enable_scope_stats;
+  if (config->output_prefix != NULL)
+    g_strlcpy (wire->output_prefix, config->output_prefix, sizeof wire->output_prefix);
+}
+
+PtoCallConfig *
+pto_call_config_new_from_wire (const struct pto_call_config *wire)
+{
+  PtoCallConfig *config = pto_call_config_new ();
+
+  config->block_dim = wire->block_dim;
+  if (wire->aicpu_thread_num != PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS)
+    pto_call_config_set_aicpu_thread_num (config, wire->aicpu_thread_num);
+  config->enable_l2_swimlane = wire->enable_l2_swimlane;
+  config->enable_dump_tensor = wire->enable_dump_tensor;
+  config->enable_pmu = wire->enable_pmu;
+  config->enable_dep_gen = wire->enable_dep_gen;
+  config->enable_scope_stats = wire->enable_scope_stats;
+  if (wire->output_prefix[0] != '\0')
+    config->output_prefix = g_strndup (wire->output_prefix, sizeof wire->output_prefix);
+  return config;
 }

@@ -8,9 +8,11 @@
 
 G_BEGIN_DECLS
 
-/* owner: the serial number of the worker. */
+/* owner: the serial number of the worker. digest: 32 bytes. */
 PtoCallableHandle *pto_callable_handle_new (guint64 owner, PtoCallable *callable,
-                                            const char *digest);
+                                            const guint8 *digest);
 guint64 pto_callable_handle_get_owner (const PtoCallableHandle *handle);
+/* The digest's 32 bytes. */
+const guint8 *pto_callable_handle_peek (const PtoCallableHandle *handle);
 
 G_END_DECLS

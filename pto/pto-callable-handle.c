@@ -7,14 +7,15 @@
 #include "pto-callable-handle-private.h"
 
 #include "pto-callable.h"
+#include "pto-identity-private.h"
 
 #include <string.h>
 
 /**
  * PtoCallableHandle:
  *
- * The name of a callable that a worker has: the worker, the kind, and a digest of the callable's
- * content.
+ * The name of a callable that a worker has: the worker, the kind, who resolves it, and a digest of
+ * what the callable is.
  *
  * Two registrations of the same content on one worker have the same handle. A handle of another
  * worker is refused.
@@ -26,21 +27,23 @@ struct _PtoCallableHandle
   gatomicrefcount ref_count;
   guint64 owner;
   PtoCallable *callable;
-  char *digest;
+  guint8 digest[PTO_DIGEST_SIZE];
+  char text[2 * PTO_DIGEST_SIZE + 1];
 };
 
 G_DEFINE_BOXED_TYPE (PtoCallableHandle, pto_callable_handle, pto_callable_handle_ref,
                      pto_callable_handle_unref)
 
 PtoCallableHandle *
-pto_callable_handle_new (guint64 owner, PtoCallable *callable, const char *digest)
+pto_callable_handle_new (guint64 owner, PtoCallable *callable, const guint8 *digest)
 {
   PtoCallableHandle *handle = g_new0 (PtoCallableHandle, 1);
 
   g_atomic_ref_count_init (&handle->ref_count);
   handle->owner = owner;
   handle->callable = g_object_ref (callable);
-  handle->digest = g_strdup (digest);
+  memcpy (handle->digest, digest, PTO_DIGEST_SIZE);
+  pto_digest_to_string (digest, handle->text);
   return handle;
 }
 
@@ -48,6 +51,12 @@ guint64
 pto_callable_handle_get_owner (const PtoCallableHandle *handle)
 {
   return handle->owner;
+}
+
+const guint8 *
+pto_callable_handle_peek (const PtoCallableHandle *handle)
+{
+  return handle->digest;
 }
 
 /**
@@ -85,7 +94,6 @@ pto_callable_handle_unref (PtoCallableHandle *handle)
   if (!g_atomic_ref_count_dec (&handle->ref_count))
     return;
   g_object_unref (handle->callable);
-  g_free (handle->digest);
   g_free (handle);
 }
 
@@ -97,7 +105,7 @@ pto_callable_handle_unref (PtoCallableHandle *handle)
  *
  * Thread safety: any thread.
  *
- * Returns: kernel or orchestration
+ * Returns: a kind
  */
 PtoCallableKind
 pto_callable_handle_get_kind (PtoCallableHandle *handle)
@@ -111,8 +119,9 @@ pto_callable_handle_get_kind (PtoCallableHandle *handle)
  * pto_callable_handle_get_digest:
  * @handle: a handle
  *
- * Gives the SHA-256 digest of the callable's content: sources with all they include, compiler,
- * function names, costs.
+ * Gives the SHA-256 digest of the callable's descriptor: its name, kind and platform, its shared
+ * objects by their own digests, function names, costs and signatures. A closure of this process is
+ * told from all others by bytes drawn when it was made.
  *
  * Thread safety: any thread.
  *
@@ -123,7 +132,48 @@ pto_callable_handle_get_digest (PtoCallableHandle *handle)
 {
   g_return_val_if_fail (handle != NULL, NULL);
 
-  return handle->digest;
+  return handle->text;
+}
+
+/**
+ * pto_callable_handle_get_digest_bytes:
+ * @handle: a handle
+ *
+ * Gives the SHA-256 digest of the callable's descriptor as it is, which is how workers name it
+ * among each other.
+ *
+ * Source: seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: (transfer full): 32 bytes
+ */
+GBytes *
+pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle)
+{
+  g_return_val_if_fail (handle != NULL, NULL);
+
+  return g_bytes_new (handle->digest, PTO_DIGEST_SIZE);
+}
+
+/**
+ * pto_callable_handle_get_target_namespace:
+ * @handle: a handle
+ *
+ * Asks who turns the digest into something to run.
+ *
+ * Source: seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: %PTO_TARGET_LOCAL_CHIP for what chips run, %PTO_TARGET_LOCAL_PYTHON for functions
+ */
+PtoTargetNamespace
+pto_callable_handle_get_target_namespace (PtoCallableHandle *handle)
+{
+  PtoCallableKind kind;
+
+  g_return_val_if_fail (handle != NULL, PTO_TARGET_LOCAL_CHIP);
+
+  kind = pto_callable_get_kind (handle->callable);
+  return kind == PTO_CALLABLE_KERNEL || kind == PTO_CALLABLE_CHIP ? PTO_TARGET_LOCAL_CHIP
+                                                                  : PTO_TARGET_LOCAL_PYTHON;
 }
 
 /**
@@ -161,5 +211,5 @@ pto_callable_handle_equal (PtoCallableHandle *a, PtoCallableHandle *b)
   g_return_val_if_fail (a != NULL, FALSE);
   g_return_val_if_fail (b != NULL, FALSE);
 
-  return a->owner == b->owner && strcmp (a->digest, b->digest) == 0;
+  return a->owner == b->owner && memcmp (a->digest, b->digest, PTO_DIGEST_SIZE) == 0;
 }

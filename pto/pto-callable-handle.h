@@ -21,6 +21,10 @@ PtoCallableKind pto_callable_handle_get_kind (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_ALL
 const char *pto_callable_handle_get_digest (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_ALL
+GBytes *pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle);
+PTO_AVAILABLE_IN_ALL
+PtoTargetNamespace pto_callable_handle_get_target_namespace (PtoCallableHandle *handle);
+PTO_AVAILABLE_IN_ALL
 PtoCallable *pto_callable_handle_get_callable (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_ALL
 gboolean pto_callable_handle_equal (PtoCallableHandle *a, PtoCallableHandle *b);

@@ -1,4 +1,5 @@
-/* pto-callable.c: what can a worker run: a kernel, or an orchestration with its kernels?
+/* pto-callable.c: what can a worker run: a kernel, an orchestration with its kernels, or a
+ * function?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -6,10 +7,8 @@
 
 #include "pto-callable-private.h"
 
-#include "pto-enums.h"
 #include "pto-error.h"
 
-#include <math.h>
 #include <string.h>
 
 #define DEFAULT_ENTRY "aicpu_orchestration_entry"
@@ -19,15 +18,20 @@
 /**
  * PtoCallable:
  *
- * Something a worker can run: a kernel, or an orchestration together with the kernels that it
- * submits.
+ * Something a worker can run: a kernel, an orchestration for a chip together with the kernels that
+ * it submits, or, on workers of level 3 and up, a function.
  *
- * It names a C or C++ source, or a shared object that is built already. Nothing is compiled before
- * a worker needs it: [method@Pto.Worker.register] builds and loads it. What is changed in a
- * callable afterwards has no effect on workers that have it.
+ * A kernel and an orchestration for a chip name a C or C++ source, or a shared object that is built
+ * already. Nothing is compiled before a worker needs it: [method@Pto.Worker.register] builds and
+ * loads it. What is changed in a callable afterwards has no effect on workers that have it.
+ *
+ * A function for a SUB worker or for a worker of level 3 and up is a function of this process, a
+ * symbol of a library, or a path that an interpreter imports. The last two are looked up in the
+ * process that runs them.
  *
  * Source: seed 001 section 2, seed 000 section 11. Thread safety: one thread at a time. A fork
- * copies the object.
+ * copies the object: the copy can be called, and what was given to be destroyed with it is
+ * destroyed only in the process that made it.
  */
 G_DEFINE_FINAL_TYPE (PtoCallable, pto_callable, G_TYPE_OBJECT)
 
@@ -41,12 +45,28 @@ clear_chip_kernel (gpointer data)
 }
 
 static void
+pto_callable_dispose (GObject *object)
+{
+  PtoCallable *self = PTO_CALLABLE (object);
+
+  if (self->source == PTO_CALLABLE_SOURCE_CLOSURE)
+    pto_callable_hide_closure (self);
+  G_OBJECT_CLASS (pto_callable_parent_class)->dispose (object);
+}
+
+static void
 pto_callable_finalize (GObject *object)
 {
   PtoCallable *self = PTO_CALLABLE (object);
 
+  if (self->source == PTO_CALLABLE_SOURCE_CLOSURE)
+    pto_callable_destroy_closure (self);
+  g_clear_pointer (&self->context, g_main_context_unref);
+  g_clear_pointer (&self->owner, g_thread_unref);
   g_free (self->path);
   g_free (self->symbol);
+  g_free (self->library);
+  g_free (self->import_path);
   g_free (self->name);
   g_free (self->cost_text);
   g_clear_pointer (&self->cost_points, g_array_unref);
@@ -58,12 +78,24 @@ pto_callable_finalize (GObject *object)
 static void
 pto_callable_class_init (PtoCallableClass *klass)
 {
+  G_OBJECT_CLASS (klass)->dispose = pto_callable_dispose;
   G_OBJECT_CLASS (klass)->finalize = pto_callable_finalize;
 }
 
 static void
 pto_callable_init (PtoCallable *self)
 {
+}
+
+/* Also what may become part of a C source. */
+static gboolean
+is_identifier (const char *text)
+{
+  if (!g_ascii_isalpha (*text) && *text != '_')
+    return FALSE;
+  while (g_ascii_isalnum (*text) || *text == '_')
+    text++;
+  return *text == '\0';
 }
 
 static PtoCallable *
@@ -83,14 +115,12 @@ callable_new (PtoCallableKind kind, const char *path, const char *symbol, GError
   callable->name = g_utf8_make_valid (name, -1);
   if (!pto_compiler_find_language (callable->path, &callable->language, error))
     return NULL;
-  /* A symbol becomes part of a C source. */
-  for (const char *p = symbol; *p != '\0'; p++)
-    if (!(g_ascii_isalpha (*p) || *p == '_' || (p != symbol && g_ascii_isdigit (*p))))
-      {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "%s: \"%s\" is no name of a function", path, symbol);
-        return NULL;
-      }
+  if (!is_identifier (symbol))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s: \"%s\" is no name of a function",
+                   path, symbol);
+      return NULL;
+    }
   return g_steal_pointer (&callable);
 }
 
@@ -167,13 +197,176 @@ pto_callable_new_chip (const char *path, const char *function, GError **error)
   return callable;
 }
 
+const char *
+pto_callable_describe_kind (PtoCallableKind kind)
+{
+  static const char *const names[]
+      = { "a kernel", "an orchestration for a chip", "a function for a SUB worker",
+          "an orchestration for a worker of level 3 or up" };
+
+  return (guint) kind < G_N_ELEMENTS (names) ? names[kind] : "nothing known";
+}
+
 static gboolean
-check_kind (PtoCallable *callable, PtoCallableKind kind, const char *what, GError **error)
+check_is_function (PtoCallableKind kind, const char *text, GError **error)
+{
+  if (kind == PTO_CALLABLE_SUB || kind == PTO_CALLABLE_ORCHESTRATION)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "\"%s\" can not be %s: those are made from a source or a shared object", text,
+               pto_callable_describe_kind (kind));
+  return FALSE;
+}
+
+/**
+ * pto_callable_new_symbol: (constructor)
+ * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
+ * @library_and_symbol: `library:symbol`: a shared object, by path or by the name that the loader
+ * finds it by, and a function that it exports
+ * @error: where to say why there is none
+ *
+ * Names a function of a library: a [callback@Pto.SubFunc] or a [callback@Pto.OrchestrationFunc],
+ * called with a `user_data` of %NULL.
+ *
+ * It is loaded where it runs. A library given by its path (with a `/`) has to be there now, is
+ * known by its contents, and is refused by a worker that finds others. Fails with
+ * %PTO_ERROR_INVALID_ARGS for another kind or a text of another form, and with
+ * %PTO_ERROR_NOT_FOUND. Source: seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a callable
+ */
+PtoCallable *
+pto_callable_new_symbol (PtoCallableKind kind, const char *library_and_symbol, GError **error)
+{
+  g_autoptr (PtoCallable) callable = NULL;
+  const char *colon;
+
+  g_return_val_if_fail (library_and_symbol != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!check_is_function (kind, library_and_symbol, error))
+    return NULL;
+  colon = strrchr (library_and_symbol, ':');
+  if (colon == NULL || colon == library_and_symbol || !is_identifier (colon + 1)
+      || (strchr (library_and_symbol, G_DIR_SEPARATOR) == NULL
+          && !g_utf8_validate (library_and_symbol, -1, NULL)))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "\"%s\" names no function of a library: write library:symbol, such as "
+                   "libm.so.6:cos",
+                   library_and_symbol);
+      return NULL;
+    }
+  callable = g_object_new (PTO_TYPE_CALLABLE, NULL);
+  callable->kind = kind;
+  callable->source = PTO_CALLABLE_SOURCE_SYMBOL;
+  callable->library = g_strndup (library_and_symbol, (gsize) (colon - library_and_symbol));
+  callable->symbol = g_strdup (colon + 1);
+  callable->name = g_strdup (callable->symbol);
+  if (strchr (callable->library, G_DIR_SEPARATOR) != NULL)
+    {
+      callable->path = g_canonicalize_filename (callable->library, NULL);
+      if (!g_file_test (callable->path, G_FILE_TEST_IS_REGULAR))
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such file",
+                       callable->path);
+          return NULL;
+        }
+    }
+  return g_steal_pointer (&callable);
+}
+
+/* Names joined by dots, as an interpreter imports them: no blank, no "<lambda>". */
+static gboolean
+is_dotted (const char *text, gsize size)
+{
+  gboolean begins = TRUE;
+
+  for (gsize i = 0; i < size; i++)
+    {
+      gboolean is_dot = text[i] == '.';
+
+      if (is_dot ? begins
+                 : (g_ascii_isspace (text[i]) || strchr ("<>:/\\\"'()[]", text[i]) != NULL))
+        return FALSE;
+      begins = is_dot;
+    }
+  return !begins;
+}
+
+/**
+ * pto_callable_new_import: (constructor)
+ * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
+ * @path: `module:qualname`, such as `mymodel.steps:Layer.reduce`
+ * @error: where to say why there is none
+ *
+ * Names a function that an interpreter imports, in the process that is to run it.
+ *
+ * That process needs an import function ([method@Pto.Worker.set_import_func]), which the binding
+ * of a language sets. Fails with %PTO_ERROR_INVALID_ARGS for another kind or a path of another
+ * form; functions within functions and lambdas have no such path. Source: seed 001 section 2.
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a callable
+ */
+PtoCallable *
+pto_callable_new_import (PtoCallableKind kind, const char *path, GError **error)
+{
+  PtoCallable *callable;
+  const char *colon;
+
+  g_return_val_if_fail (path != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!check_is_function (kind, path, error))
+    return NULL;
+  colon = strchr (path, ':');
+  if (colon == NULL || !g_utf8_validate (path, -1, NULL)
+      || !is_dotted (path, (gsize) (colon - path)) || !is_dotted (colon + 1, strlen (colon + 1)))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "\"%s\" can not be imported: write module:qualname, such as "
+                   "mymodel.steps:reduce",
+                   path);
+      return NULL;
+    }
+  callable = g_object_new (PTO_TYPE_CALLABLE, NULL);
+  callable->kind = kind;
+  callable->source = PTO_CALLABLE_SOURCE_IMPORT;
+  callable->import_path = g_strdup (path);
+  callable->name = g_strdup (colon + 1);
+  return callable;
+}
+
+/**
+ * pto_callable_get_source:
+ * @callable: a callable
+ *
+ * Asks where it comes from.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a source
+ */
+PtoCallableSource
+pto_callable_get_source (PtoCallable *callable)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), PTO_CALLABLE_SOURCE_OBJECT);
+
+  return callable->source;
+}
+
+gboolean
+pto_callable_check_kind (PtoCallable *callable, PtoCallableKind kind, const char *what,
+                         GError **error)
 {
   if (callable->kind == kind)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s is %s: %s", callable->path,
-               callable->kind == PTO_CALLABLE_KERNEL ? "a kernel" : "an orchestration", what);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s is %s: %s",
+               callable->path != NULL ? callable->path : callable->name,
+               callable->kind == PTO_CALLABLE_CHIP ? "an orchestration"
+                                                   : pto_callable_describe_kind (callable->kind),
+               what);
   return FALSE;
 }
 
@@ -219,8 +412,9 @@ pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name, Pto
   g_return_val_if_fail (PTO_IS_CALLABLE (kernel), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_kind (chip, PTO_CALLABLE_CHIP, "only an orchestration has kernels", error)
-      || !check_kind (kernel, PTO_CALLABLE_KERNEL, "it can not be submitted as a kernel", error))
+  if (!pto_callable_check_kind (chip, PTO_CALLABLE_CHIP, "only an orchestration has kernels", error)
+      || !pto_callable_check_kind (kernel, PTO_CALLABLE_KERNEL,
+                                   "it can not be submitted as a kernel", error))
     return FALSE;
   if (func_id >= PTO_MAX_KERNELS)
     {
@@ -241,169 +435,10 @@ pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name, Pto
     if (g_array_index (chip->kernels, PtoChipKernel, i).func_id > func_id)
       break;
   entry.func_id = func_id;
-  entry.name = g_strdup (name != NULL && name[0] != '\0' ? name : kernel->name);
+  entry.name = g_utf8_make_valid (name != NULL && name[0] != '\0' ? name : kernel->name, -1);
   entry.kernel = g_object_ref (kernel);
   g_array_insert_val (chip->kernels, i, entry);
   return TRUE;
-}
-
-/* A number that is not negative, up to an end character. */
-static gboolean
-parse_number (const char **text, double *value)
-{
-  char *end;
-
-  if (!g_ascii_isdigit (**text) && **text != '.')
-    return FALSE;
-  *value = g_ascii_strtod (*text, &end);
-  if (end == *text || !isfinite (*value) || *value < 0)
-    return FALSE;
-  *text = end;
-  return TRUE;
-}
-
-static gboolean
-parse_bytes (const char **text, guint64 *value)
-{
-  char *end;
-
-  if (!g_ascii_isdigit (**text))
-    return FALSE;
-  *value = g_ascii_strtoull (*text, &end, 10);
-  if (*value == G_MAXUINT64)
-    return FALSE;
-  *text = end;
-  return TRUE;
-}
-
-static gboolean
-parse_table (const char *text, GArray *points)
-{
-  for (;;)
-    {
-      struct pto_cost_point point;
-
-      if (!parse_bytes (&text, &point.bytes) || *text++ != ':' || !parse_number (&text, &point.ns))
-        return FALSE;
-      if (points->len > 0
-          && point.bytes <= g_array_index (points, struct pto_cost_point, points->len - 1).bytes)
-        return FALSE;
-      g_array_append_val (points, point);
-      if (*text == '\0')
-        return TRUE;
-      if (*text++ != ',')
-        return FALSE;
-    }
-}
-
-static gboolean
-parse_cost (const char *text, struct pto_cost *cost, GArray *points)
-{
-  memset (cost, 0, sizeof *cost);
-  if (strcmp (text, "measure") == 0)
-    {
-      cost->model = PTO_COST_MEASURE;
-      return TRUE;
-    }
-  if (g_str_has_prefix (text, "constant:"))
-    {
-      text += strlen ("constant:");
-      cost->model = PTO_COST_LINEAR;
-      return parse_number (&text, &cost->base_ns) && *text == '\0';
-    }
-  if (g_str_has_prefix (text, "linear:"))
-    {
-      text += strlen ("linear:");
-      cost->model = PTO_COST_LINEAR;
-      return parse_number (&text, &cost->base_ns) && *text++ == ':'
-             && parse_number (&text, &cost->ns_per_byte) && *text == '\0';
-    }
-  if (g_str_has_prefix (text, "table:"))
-    {
-      cost->model = PTO_COST_TABLE;
-      return parse_table (text + strlen ("table:"), points);
-    }
-  return FALSE;
-}
-
-/**
- * pto_callable_set_cost:
- * @kernel: a kernel
- * @cost: `constant:NS`, `linear:NS:NS-PER-BYTE`, `table:BYTES:NS,BYTES:NS,...` with ascending
- * bytes, or `measure`
- * @error: where to say why not
- *
- * Sets how long the kernel takes on the virtual clock of the back end `det`.
- *
- * Bytes are those of all tensor arguments together; a table is linear between its points. With
- * `measure` it takes what it takes here, and two runs differ. The default is `linear:1000:0.05`.
- * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
- *
- * Returns: %TRUE if it was set
- */
-gboolean
-pto_callable_set_cost (PtoCallable *kernel, const char *cost, GError **error)
-{
-  g_autoptr (GArray) points = NULL;
-  struct pto_cost parsed;
-
-  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), FALSE);
-  g_return_val_if_fail (cost != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  if (!check_kind (kernel, PTO_CALLABLE_KERNEL, "only a kernel has a cost", error))
-    return FALSE;
-  points = g_array_new (FALSE, FALSE, sizeof (struct pto_cost_point));
-  if (!parse_cost (cost, &parsed, points))
-    {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "kernel \"%s\": \"%s\" is no cost: write constant:NS, linear:NS:NS-PER-BYTE, measure, or "
-          "table:BYTES:NS,BYTES:NS with ascending bytes",
-          kernel->name, cost);
-      return FALSE;
-    }
-  kernel->cost = parsed;
-  g_clear_pointer (&kernel->cost_points, g_array_unref);
-  if (points->len > 0)
-    kernel->cost_points = g_steal_pointer (&points);
-  g_free (kernel->cost_text);
-  kernel->cost_text = g_strdup (cost);
-  return TRUE;
-}
-
-struct pto_cost
-pto_callable_dup_cost (PtoCallable *kernel, struct pto_cost_point **points)
-{
-  struct pto_cost cost = kernel->cost;
-
-  *points = NULL;
-  if (kernel->cost_points != NULL)
-    {
-      cost.n_points = kernel->cost_points->len;
-      *points
-          = g_memdup2 (kernel->cost_points->data, sizeof (struct pto_cost_point) * cost.n_points);
-      cost.points = *points;
-    }
-  return cost;
-}
-
-/**
- * pto_callable_get_cost:
- * @kernel: a callable
- *
- * Gives how long the kernel takes on the virtual clock, as it was set.
- *
- * Thread safety: one thread at a time.
- *
- * Returns: (transfer none) (nullable): text; %NULL for an orchestration
- */
-const char *
-pto_callable_get_cost (PtoCallable *kernel)
-{
-  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), NULL);
-
-  return kernel->cost_text;
 }
 
 /**
@@ -429,7 +464,8 @@ pto_callable_set_signature (PtoCallable *kernel, const PtoDirection *directions,
   g_return_val_if_fail (directions != NULL || n_directions == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_kind (kernel, PTO_CALLABLE_KERNEL, "only a kernel has a signature", error))
+  if (!pto_callable_check_kind (kernel, PTO_CALLABLE_KERNEL, "only a kernel has a signature",
+                                error))
     return FALSE;
   for (gsize i = 0; i < n_directions; i++)
     if ((guint) directions[i] > PTO_DIRECTION_SCALAR)
@@ -480,7 +516,7 @@ pto_callable_get_signature (PtoCallable *kernel, gsize *n_directions)
  *
  * Thread safety: any thread.
  *
- * Returns: kernel or orchestration
+ * Returns: a kind
  */
 PtoCallableKind
 pto_callable_get_kind (PtoCallable *callable)
@@ -498,7 +534,7 @@ pto_callable_get_kind (PtoCallable *callable)
  *
  * Thread safety: any thread.
  *
- * Returns: a type of core; %PTO_CORE_AIC for an orchestration
+ * Returns: a type of core; %PTO_CORE_AIC for all others
  */
 PtoCoreType
 pto_callable_get_core_type (PtoCallable *kernel)
@@ -516,7 +552,8 @@ pto_callable_get_core_type (PtoCallable *kernel)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer none) (type filename): an absolute path
+ * Returns: (transfer none) (type filename) (nullable): an absolute path; %NULL for a function of
+ * this process, an import path, and a library that the loader has to find
  */
 const char *
 pto_callable_get_path (PtoCallable *callable)
@@ -534,7 +571,8 @@ pto_callable_get_path (PtoCallable *callable)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer none): a name
+ * Returns: (transfer none) (nullable): a name; %NULL for a function of this process and an import
+ * path
  */
 const char *
 pto_callable_get_symbol (PtoCallable *callable)
@@ -548,7 +586,8 @@ pto_callable_get_symbol (PtoCallable *callable)
  * pto_callable_get_name:
  * @callable: a callable
  *
- * Gives what messages and traces call it; at first the file's name without its suffix.
+ * Gives what messages and traces call it; at first the file's name without its suffix, or the
+ * function's.
  *
  * Thread safety: one thread at a time.
  *
@@ -579,7 +618,7 @@ pto_callable_set_name (PtoCallable *callable, const char *name)
   g_return_if_fail (PTO_IS_CALLABLE (callable));
   g_return_if_fail (name != NULL);
 
-  copy = g_strdup (name);
+  copy = g_utf8_make_valid (name, -1);
   g_free (callable->name);
   callable->name = copy;
 }

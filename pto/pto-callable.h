@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto-types.h"
+#include "pto-orchestrator.h"
 
 G_BEGIN_DECLS
 
@@ -13,6 +13,35 @@ G_BEGIN_DECLS
 PTO_AVAILABLE_IN_ALL
 G_DECLARE_FINAL_TYPE (PtoCallable, pto_callable, PTO, CALLABLE, GObject)
 
+/**
+ * PtoSubFunc:
+ * @args: the arguments of the task: tensors first, then scalars; no directions; valid during the
+ * call
+ * @user_data: (closure): what was given to the callable
+ * @error: where to say why it failed
+ *
+ * What a SUB worker runs.
+ *
+ * Tensors are memory that this process shares with its parent: what is written there is seen there.
+ * Thread safety: called on the main thread of a child process, or on the thread of a thread child.
+ *
+ * Returns: %TRUE; %FALSE fails the task with @error
+ */
+typedef gboolean (*PtoSubFunc) (PtoTaskArgs *args, gpointer user_data, GError **error);
+
+PTO_AVAILABLE_IN_ALL
+PtoCallable *pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data,
+                                   GDestroyNotify destroy);
+PTO_AVAILABLE_IN_ALL
+PtoCallable *pto_callable_new_orchestration (const char *name, PtoOrchestrationFunc func,
+                                             gpointer user_data, GDestroyNotify destroy);
+PTO_AVAILABLE_IN_ALL
+PtoCallable *pto_callable_new_symbol (PtoCallableKind kind, const char *library_and_symbol,
+                                      GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoCallable *pto_callable_new_import (PtoCallableKind kind, const char *path, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoCallableSource pto_callable_get_source (PtoCallable *callable);
 PTO_AVAILABLE_IN_ALL
 PtoCallable *pto_callable_new_kernel (PtoCoreType core_type, const char *path, const char *symbol,
                                       GError **error);

@@ -55,6 +55,9 @@ pto_error_code_from_status (enum pto_status status)
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
     if (codes[i].status == status)
       return codes[i].code;
+  /* Those of this layer go through the one below as they are: from a child to its parent. */
+  if ((int) status >= PTO_ERROR_COMPILE && (int) status <= PTO_ERROR_NOT_SHARED)
+    return (int) status;
   return PTO_ERROR_INTERNAL;
 }
 

@@ -47,6 +47,10 @@ G_BEGIN_DECLS
  * function's
  * @PTO_ERROR_RUN_FAILED: the run has failed already; its first error is reported by the call that
  * runs it
+ * @PTO_ERROR_TASK_FAILED: the function of a task failed and gave no error of its own
+ * @PTO_ERROR_WORKER_LOST: a child died, was stopped or did not answer
+ * @PTO_ERROR_TAMPERED: contents do not hash to what they claim
+ * @PTO_ERROR_NOT_SHARED: a tensor lies where children would see a copy, or nothing
  * @PTO_ERROR_INTERNAL: the runtime gave a code that this library does not know
  *
  * What went wrong. Codes up to 107 are those of the runtime itself.
@@ -83,7 +87,11 @@ typedef enum
   PTO_ERROR_BUSY = 206,
   PTO_ERROR_WRONG_THREAD = 207,
   PTO_ERROR_RUN_FAILED = 208,
-  PTO_ERROR_INTERNAL = 209
+  PTO_ERROR_INTERNAL = 209,
+  PTO_ERROR_TASK_FAILED = 210,
+  PTO_ERROR_WORKER_LOST = 211,
+  PTO_ERROR_TAMPERED = 212,
+  PTO_ERROR_NOT_SHARED = 213
 } PtoError;
 
 PTO_AVAILABLE_IN_ALL

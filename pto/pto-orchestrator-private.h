@@ -11,8 +11,9 @@
 
 G_BEGIN_DECLS
 
-/* gate: NULL when the function runs on the thread that runs the chip. run: its serial number, not
- * 0. is_cancelled is asked on the thread that runs the chip, until pto_orchestrator_end(). */
+/* gate: NULL when the function runs on the thread that runs the machine. run: its serial number,
+ * not 0. is_cancelled is asked on the thread that runs the machine, until pto_orchestrator_end().
+ */
 PtoOrchestrator *pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
                                        bool (*is_cancelled) (void *data), gpointer data);
 /* Function's thread, around the function. */
@@ -21,7 +22,9 @@ void pto_orchestrator_begin (PtoOrchestrator *orchestrator, PTO2Runtime *rt);
 guint pto_orchestrator_end (PtoOrchestrator *orchestrator);
 /* Any thread: is this the thread that the function runs on? */
 gboolean pto_orchestrator_is_own_thread (PtoOrchestrator *orchestrator);
-/* Function's thread: makes a call on the thread that runs the chip. */
+/* Thread that runs the machine, while the function is under way. */
+gboolean pto_orchestrator_is_cancelled (PtoOrchestrator *orchestrator);
+/* Function's thread: makes a call on the thread that runs the machine. */
 void pto_orchestrator_call (PtoOrchestrator *orchestrator, void (*call) (gpointer data),
                             gpointer data);
 

@@ -6,10 +6,10 @@
 
 #include "pto-orchestrator-private.h"
 
-#include "../sim/chip.h"
-
+#include "pto-call-config-private.h"
+#include "pto-callable-handle-private.h"
 #include "pto-callable-private.h"
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
@@ -38,8 +38,9 @@ struct _PtoOrchestrator
 {
   GObject parent_instance;
 
-  PtoWorker *worker; /* function's thread; NULL once the run is over */
-  PtoGate *gate;     /* NULL: the function runs on the thread that runs the chip */
+  PtoWorker *worker;   /* function's thread; NULL once the run is over */
+  PtoMachine *machine; /* the worker's; used on the thread that runs it */
+  PtoGate *gate;       /* NULL: the function runs on the thread that runs the machine */
   guint64 run;
   bool (*is_cancelled) (void *data);
   gpointer data;
@@ -84,6 +85,7 @@ pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
   PtoOrchestrator *self = g_object_new (PTO_TYPE_ORCHESTRATOR, NULL);
 
   self->worker = worker;
+  self->machine = worker->machine;
   self->gate = gate != NULL ? pto_gate_ref (gate) : NULL;
   self->run = run;
   self->is_cancelled = is_cancelled;
@@ -113,6 +115,12 @@ gboolean
 pto_orchestrator_is_own_thread (PtoOrchestrator *self)
 {
   return g_atomic_pointer_get (&self->thread) == g_thread_self ();
+}
+
+gboolean
+pto_orchestrator_is_cancelled (PtoOrchestrator *self)
+{
+  return self->is_cancelled (self->data);
 }
 
 void
@@ -152,11 +160,12 @@ set_failed (GError **error)
                        "the run has failed already; the call that runs it reports why");
 }
 
-/* A call on the thread that runs the chip. */
+/* A call on the thread that runs the machine. */
 typedef struct
 {
   PtoOrchestrator *self;
   gboolean failed;
+  GError *error; /* why nothing was done, in a run that has not failed */
 
   /* submit */
   gint32 kernel;
@@ -164,21 +173,27 @@ typedef struct
   const PtoArg *args;
   guint n_args;
 
+  /* submit to another worker */
+  PtoMachineTask task;
+
   /* tensor */
   PtoTensor *tensor;
+  Tensor handle;
 
   /* scopes */
   gboolean begin;
 } Call;
 
-/* The chip asks for cancellation where it waits; a function that never makes it wait is ended here.
- */
+/* The machine asks for cancellation where it waits; a function that never makes it wait is ended
+ * here. */
 static gboolean
 has_failed (PtoOrchestrator *self)
 {
+  const PtoMachineOps *ops = self->machine->ops;
+
   if (self->is_cancelled (self->data))
-    pto_chip_fail (self->rt, PTO_STATUS_CANCELLED, "the run was cancelled");
-  return pto_chip_has_failed (self->rt);
+    ops->fail (self->rt, PTO_STATUS_CANCELLED, "the run was cancelled");
+  return ops->has_failed (self->rt);
 }
 
 static void
@@ -206,20 +221,57 @@ call_submit (gpointer data)
   if (!call->failed)
     {
       pto2_rt_submit_task (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
-      call->failed = pto_chip_has_failed (rt);
+      call->failed = call->self->machine->ops->has_failed (rt);
     }
   if (params != usual)
     g_free (params);
 }
 
 static void
+call_submit_task (gpointer data)
+{
+  Call *call = data;
+  PtoOrchestrator *self = call->self;
+
+  call->failed
+      = has_failed (self)
+        || !self->machine->ops->submit (self->machine, self->rt, &call->task, &call->error);
+}
+
+static void
 call_tensor (gpointer data)
 {
   Call *call = data;
-  Tensor handle;
 
-  call->failed = has_failed (call->self)
-                 || !pto_tensor_prepare (call->tensor, call->self->rt, call->self->run, &handle);
+  call->failed
+      = has_failed (call->self)
+        || !pto_tensor_prepare (call->tensor, call->self->rt, call->self->run, &call->handle);
+}
+
+static void
+call_alloc (gpointer data)
+{
+  Call *call = data;
+  PtoOrchestrator *self = call->self;
+
+  call_tensor (data);
+  if (!call->failed)
+    call->failed
+        = !self->machine->ops->alloc (self->machine, self->rt, &call->handle, &call->error);
+}
+
+/* Makes a call; why it came to nothing is its own error, or that the run has failed. */
+static gboolean
+make_call (PtoOrchestrator *self, void (*func) (gpointer data), Call *call, GError **error)
+{
+  pto_orchestrator_call (self, func, call);
+  if (!call->failed)
+    return TRUE;
+  if (call->error != NULL)
+    g_propagate_error (error, call->error);
+  else
+    set_failed (error);
+  return FALSE;
 }
 
 static void
@@ -280,6 +332,17 @@ check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **erro
 }
 
 static gboolean
+check_runs_kernels (PtoOrchestrator *self, GError **error)
+{
+  if (self->machine->ops->submit == NULL)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+               "a task of level %u runs a registered callable: use submit_next_level or submit_sub",
+               self->worker->level);
+  return FALSE;
+}
+
+static gboolean
 find_kernel (PtoOrchestrator *self, PtoCallable *kernel, gint32 *id, GError **error)
 {
   guint i = (guint) (((guintptr) kernel >> 4) * 0x9e3779b1u >> 16) % RECENT_KERNELS;
@@ -301,14 +364,12 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
 {
   Call call = { .self = self, .args = args, .n_args = n_args };
 
-  if (!check_usable (self, error) || !find_kernel (self, kernel, &call.kernel, error)
+  if (!check_usable (self, error) || !check_runs_kernels (self, error)
+      || !find_kernel (self, kernel, &call.kernel, error)
       || !check_args (kernel, args, n_args, error))
     return FALSE;
   call.core_type = (gint32) kernel->core_type;
-  pto_orchestrator_call (self, call_submit, &call);
-  if (call.failed)
-    set_failed (error);
-  return !call.failed;
+  return make_call (self, call_submit, &call, error);
 }
 
 /**
@@ -427,6 +488,219 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
                  more != NULL ? (const PtoArg *) (gpointer) more->data : usual, n, error);
 }
 
+/* --- tasks for children --- */
+
+/* What a caller names a worker by: -1 for any. */
+static gboolean
+check_workers (PtoCallable *callable, const int *workers, gsize n_workers, GError **error)
+{
+  for (gsize i = 0; i < n_workers; i++)
+    if (workers[i] < -1)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "task of \"%s\": there is no worker %d: give its number, or -1 for any",
+                     callable->name, workers[i]);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+static gboolean
+check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GError **error)
+{
+  const char *why = NULL;
+
+  if (self->machine->ops->submit == NULL)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+          "a task of a chip runs a kernel: use submit; %s is for workers of level 3 and up",
+          is_sub ? "submit_sub" : "submit_next_level");
+      return FALSE;
+    }
+  if (is_sub && callable->kind != PTO_CALLABLE_SUB)
+    why = "is no SUB function: use submit_next_level";
+  else if (!is_sub && callable->kind == PTO_CALLABLE_SUB)
+    why = "is a SUB function: use submit_sub";
+  if (why != NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", callable->name, why);
+  return why == NULL;
+}
+
+static gboolean
+submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *const *args,
+             gsize n_args, const PtoCallConfig *config, const int *workers, gsize n_workers,
+             gboolean is_sub, GError **error)
+{
+  Call call = { .self = self };
+  PtoCallable *callable = pto_callable_handle_get_callable (handle);
+  PtoRegistration *registration;
+  gboolean ok;
+
+  if (!check_usable (self, error) || !check_kind (self, callable, is_sub, error)
+      || (config != NULL && !pto_call_config_check (config, error)))
+    return FALSE;
+  if (n_args == 0 || (n_workers != 0 && n_workers != n_args))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a group of \"%s\" has %" G_GSIZE_FORMAT " members and names %" G_GSIZE_FORMAT
+                   " workers: it needs a member, and as many workers or none",
+                   callable->name, n_args, n_workers);
+      return FALSE;
+    }
+  if (!check_workers (callable, workers, n_workers, error))
+    return FALSE;
+  registration = pto_registry_lookup (self->worker->registry, handle, error);
+  if (registration == NULL)
+    return FALSE;
+  call.task.registration = registration;
+  call.task.args = args;
+  call.task.n_members = (guint) MIN (n_args, G_MAXUINT);
+  call.task.workers = n_workers > 0 ? workers : NULL;
+  call.task.config = config;
+  call.task.run = self->run;
+  /* It may be taken back at once: the worker keeps what a run uses until that has ended. */
+  ok = make_call (self, call_submit_task, &call, error);
+  pto_registration_unref (registration);
+  return ok;
+}
+
+/**
+ * pto_orchestrator_submit_next_level:
+ * @orchestrator: an orchestrator
+ * @handle: a chip callable or an orchestration that is registered on the worker
+ * @args: (nullable): its arguments: tensors, then numbers
+ * @config: (nullable): choices of the call
+ * @worker: the id of a worker, or -1 for any that is idle
+ * @error: where to say why not
+ *
+ * Submits a task: one run of a callable on a worker below this one, after all tasks that its
+ * arguments make it wait for.
+ *
+ * A chip callable runs on a chip, an orchestration on a worker of level 3 or up. Returns as soon as
+ * the task is in its ring, or waits for a slot. @args and @config are copied.
+ *
+ * An argument lies where the other worker sees it: in a [struct@Pto.Buffer], in memory that the
+ * runtime gives ([method@Pto.Orchestrator.tensor], [method@Pto.Orchestrator.alloc]), or in memory
+ * that was shared before [method@Pto.Worker.init].
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SHARED or
+ * %PTO_ERROR_NOT_SUPPORTED, naming callable, argument or worker: then nothing was submitted and the
+ * run goes on. Fails with %PTO_ERROR_RUN_FAILED, %PTO_ERROR_CLOSED or %PTO_ERROR_WRONG_THREAD like
+ * [method@Pto.Orchestrator.submit]. Source: seed 001 section 6. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ */
+gboolean
+pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
+                                    PtoTaskArgs *args, PtoCallConfig *config, int worker,
+                                    GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_task (orchestrator, handle, &args, 1, config, &worker, 1, FALSE, error);
+}
+
+/**
+ * pto_orchestrator_submit_next_level_group:
+ * @orchestrator: an orchestrator
+ * @handle: a chip callable or an orchestration that is registered on the worker
+ * @args_list: (array length=n_args): the arguments of each member
+ * @n_args: how many members there are
+ * @config: (nullable): choices of the call, the same for all members
+ * @workers: (array length=n_workers) (nullable): the id of a worker for each member, -1 for any
+ * @n_workers: 0 or @n_args
+ * @error: where to say why not
+ *
+ * Submits a group: one task whose members run at the same time on different workers.
+ *
+ * It is done when all members are, and failed when one has failed: then the others are asked to
+ * stop. Otherwise like [method@Pto.Orchestrator.submit_next_level]. Fails with
+ * %PTO_ERROR_INVALID_ARGS also when there are more members than workers, or when a worker is named
+ * twice. Source: seed 001 section 6, seed 002. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the group was submitted
+ */
+gboolean
+pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
+                                          PtoTaskArgs *const *args_list, gsize n_args,
+                                          PtoCallConfig *config, const int *workers,
+                                          gsize n_workers, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (args_list != NULL || n_args == 0, FALSE);
+  g_return_val_if_fail (workers != NULL || n_workers == 0, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_task (orchestrator, handle, args_list, n_args, config, workers, n_workers, FALSE,
+                      error);
+}
+
+/**
+ * pto_orchestrator_submit_sub:
+ * @orchestrator: an orchestrator
+ * @handle: a SUB function that is registered on the worker
+ * @args: (nullable): its arguments: tensors, then numbers
+ * @worker: the number of a SUB worker, or -1 for any that is idle
+ * @error: where to say why not
+ *
+ * Submits a task: one call of a function in a SUB worker, after all tasks that its arguments make
+ * it wait for.
+ *
+ * Otherwise like [method@Pto.Orchestrator.submit_next_level]. Source: seed 001 section 6. Thread
+ * safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ */
+gboolean
+pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
+                             PtoTaskArgs *args, int worker, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_task (orchestrator, handle, &args, 1, NULL, &worker, 1, TRUE, error);
+}
+
+/**
+ * pto_orchestrator_submit_sub_group:
+ * @orchestrator: an orchestrator
+ * @handle: a SUB function that is registered on the worker
+ * @args_list: (array length=n_args): the arguments of each member
+ * @n_args: how many members there are
+ * @workers: (array length=n_workers) (nullable): the number of a SUB worker for each member, -1 for
+ *   any
+ * @n_workers: 0 or @n_args
+ * @error: where to say why not
+ *
+ * Submits a group: one task whose members are called at the same time in different SUB workers.
+ *
+ * Otherwise like [method@Pto.Orchestrator.submit_next_level_group]. Source: seed 001 section 6.
+ * Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the group was submitted
+ */
+gboolean
+pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
+                                   PtoTaskArgs *const *args_list, gsize n_args, const int *workers,
+                                   gsize n_workers, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (args_list != NULL || n_args == 0, FALSE);
+  g_return_val_if_fail (workers != NULL || n_workers == 0, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_task (orchestrator, handle, args_list, n_args, NULL, workers, n_workers, TRUE,
+                      error);
+}
+
+/* --- scopes and tensors --- */
+
 /**
  * pto_orchestrator_begin_scope:
  * @orchestrator: an orchestrator
@@ -450,12 +724,8 @@ pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error)
 
   if (!check_usable (orchestrator, error))
     return FALSE;
-  pto_orchestrator_call (orchestrator, call_scope, &call);
-  if (call.failed)
-    {
-      set_failed (error);
-      return FALSE;
-    }
+  if (!make_call (orchestrator, call_scope, &call, error))
+    return FALSE;
   orchestrator->scopes++;
   return TRUE;
 }
@@ -489,10 +759,32 @@ pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
       return FALSE;
     }
   orchestrator->scopes--;
-  pto_orchestrator_call (orchestrator, call_scope, &call);
-  if (call.failed)
-    set_failed (error);
-  return !call.failed;
+  return make_call (orchestrator, call_scope, &call, error);
+}
+
+/* A tensor of the current scope, after what call does with it. */
+static PtoTensor *
+make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                  void (*func) (gpointer data), GError **error)
+{
+  g_autoptr (PtoTensor) tensor = NULL;
+  Call call = { .self = self };
+
+  if (!check_usable (self, error))
+    return NULL;
+  tensor = pto_tensor_new (dtype, n_dims, shape);
+  if (pto_tensor_get_refusal (tensor) != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           pto_tensor_get_refusal (tensor));
+      return NULL;
+    }
+  call.tensor = tensor;
+  if (!make_call (self, func, &call, error))
+    return NULL;
+  if (func == call_alloc)
+    pto_tensor_set_allocated (tensor, call.handle.buffer.addr);
+  return g_steal_pointer (&tensor);
 }
 
 /**
@@ -515,29 +807,47 @@ PtoTensor *
 pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                          const guint64 *shape, GError **error)
 {
-  g_autoptr (PtoTensor) tensor = NULL;
-  Call call = { .self = orchestrator };
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
+  return make_tensor_here (orchestrator, dtype, n_dims, shape, call_tensor, error);
+}
+
+/**
+ * pto_orchestrator_alloc:
+ * @orchestrator: an orchestrator of a worker of level 3 or up
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Makes a tensor that has memory at once, which this worker and those below it share.
+ *
+ * Its address, 1024-byte aligned, is that of [method@Pto.Tensor.get_address]. The memory lives
+ * until the current scope has ended and the last task that uses it is done.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused, with %PTO_ERROR_NOT_SUPPORTED on a
+ * chip, and with %PTO_ERROR_RUN_FAILED when the ring stays full until the time-out. Source: seed
+ * 002. Thread safety: orchestrator thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
+                        const guint64 *shape, GError **error)
+{
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   if (!check_usable (orchestrator, error))
     return NULL;
-  tensor = pto_tensor_new (dtype, n_dims, shape);
-  if (pto_tensor_get_refusal (tensor) != NULL)
+  if (orchestrator->machine->ops->alloc == NULL)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           pto_tensor_get_refusal (tensor));
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                           "a chip gives its tensors memory when they are output: use tensor()");
       return NULL;
     }
-  call.tensor = tensor;
-  pto_orchestrator_call (orchestrator, call_tensor, &call);
-  if (call.failed)
-    {
-      set_failed (error);
-      return NULL;
-    }
-  return g_steal_pointer (&tensor);
+  return make_tensor_here (orchestrator, dtype, n_dims, shape, call_alloc, error);
 }
 
 /**

@@ -82,6 +82,27 @@ PTO_AVAILABLE_IN_ALL
 gboolean pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel,
                                        GError **error, ...) G_GNUC_NULL_TERMINATED;
 PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator,
+                                             PtoCallableHandle *handle, PtoTaskArgs *args,
+                                             PtoCallConfig *config, int worker, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator,
+                                                   PtoCallableHandle *handle,
+                                                   PtoTaskArgs *const *args_list, gsize n_args,
+                                                   PtoCallConfig *config, const int *workers,
+                                                   gsize n_workers, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
+                                      PtoTaskArgs *args, int worker, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator,
+                                            PtoCallableHandle *handle,
+                                            PtoTaskArgs *const *args_list, gsize n_args,
+                                            const int *workers, gsize n_workers, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
+                                   const guint64 *shape, GError **error);
+PTO_AVAILABLE_IN_ALL
 gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_ALL
 gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);

@@ -6,7 +6,10 @@
 
 #include "pto-task-args-private.h"
 
-#include "pto-tensor.h"
+#include "process/wire.h"
+
+#include "pto-error.h"
+#include "pto-tensor-private.h"
 
 #include <string.h>
 
@@ -19,13 +22,19 @@
  * orchestration that is a shared object receives a tensor as the address of its first element.
  * Reuse one builder with [method@Pto.TaskArgs.reset]: it keeps its memory.
  *
+ * On the way to another worker the arguments are a blob ([method@Pto.TaskArgs.to_blob]): tensors
+ * first, then scalars, and no directions, which have served their purpose when the task is
+ * submitted.
+ *
  * Source: seed 001 section 3. Thread safety: one thread at a time. A fork copies the value.
  */
 struct _PtoTaskArgs
 {
   gatomicrefcount ref_count;
   guint n_tensors;
-  GArray *args; /* of PtoArg */
+  GArray *args;                      /* of PtoArg */
+  bool (*is_cancelled) (void *data); /* of the call that these are the arguments of, or NULL */
+  gpointer cancelled_data;
 };
 
 G_DEFINE_BOXED_TYPE (PtoTaskArgs, pto_task_args, pto_task_args_ref, pto_task_args_unref)
@@ -328,4 +337,232 @@ pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
   g_return_val_if_fail (index < args->args->len, 0);
 
   return g_array_index (args->args, PtoArg, index).scalar;
+}
+
+/**
+ * pto_task_args_is_cancelled:
+ * @args: what a function for a SUB worker was given
+ *
+ * Asks whether the result of this call is still wanted: a long function looks now and then, and
+ * fails with %PTO_ERROR_CANCELLED when it is not.
+ *
+ * Thread safety: any thread, during the call.
+ *
+ * Returns: %TRUE if the run was cancelled; always %FALSE for arguments that the program made
+ */
+gboolean
+pto_task_args_is_cancelled (PtoTaskArgs *args)
+{
+  g_return_val_if_fail (args != NULL, FALSE);
+
+  return args->is_cancelled != NULL && args->is_cancelled (args->cancelled_data);
+}
+
+void
+pto_task_args_set_cancelled (PtoTaskArgs *args, bool (*is_cancelled) (void *data), gpointer data)
+{
+  args->is_cancelled = is_cancelled;
+  args->cancelled_data = data;
+}
+
+gboolean
+pto_task_args_is_shared (PtoTaskArgs *args)
+{
+  return !g_atomic_ref_count_compare (&args->ref_count, 1);
+}
+
+/* --- on the way to another worker --- */
+
+gboolean
+pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
+                           struct pto_continuous_tensor *packed, GError **error)
+{
+  PtoTensor *tensor = g_array_index (args->args, PtoArg, index).tensor;
+  const char *refusal = pto_tensor_get_refusal (tensor);
+  const guint64 *shape;
+  gsize n_dims;
+
+  if (refusal == NULL && !pto_tensor_is_contiguous (tensor))
+    refusal = "another worker gets whole tensors only, and this view is not contiguous: copy it, "
+              "or give the tensor and an offset";
+  if (refusal != NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "argument %u: %s", index, refusal);
+      return FALSE;
+    }
+  memset (packed, 0, sizeof *packed);
+  shape = pto_tensor_get_shape (tensor, &n_dims);
+  for (gsize i = 0; i < n_dims; i++)
+    {
+      if (shape[i] > G_MAXUINT32)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "argument %u: extent %" G_GUINT64_FORMAT
+                       " is too large for another worker: at most %u, split the dimension",
+                       index, shape[i], G_MAXUINT32);
+          return FALSE;
+        }
+      packed->shapes[i] = (uint32_t) shape[i];
+    }
+  packed->data = pto_tensor_get_address (tensor);
+  packed->ndims = (uint32_t) n_dims;
+  packed->dtype = pto_tensor_get_dtype (tensor);
+  return TRUE;
+}
+
+gboolean
+pto_task_args_check_order (const PtoTaskArgs *args, GError **error)
+{
+  for (guint i = args->n_tensors; i < args->args->len; i++)
+    if (g_array_index (args->args, PtoArg, i).tensor != NULL)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "argument %u is a tensor behind a scalar: another worker gets tensors first, "
+                     "then scalars",
+                     i);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+/**
+ * pto_task_args_to_blob:
+ * @args: a builder
+ * @error: where to say why not
+ *
+ * Writes the arguments as they travel to another worker: two 32-bit counts, of tensors and of
+ * scalars, then 40 bytes for each tensor and 8 for each scalar.
+ *
+ * A tensor is its address in 8 bytes, five extents, the number of dimensions, the type and a zero
+ * in 4 each; all in the order of this machine's bytes. Directions are not in it.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for a tensor behind a scalar, one without memory, one that is
+ * not contiguous, and an extent of 2³² or more. Source: seed 001 section 3. Thread safety: one
+ * thread at a time.
+ *
+ * Returns: (transfer full): bytes
+ */
+GBytes *
+pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
+{
+  struct pto_continuous_tensor *tensors;
+  g_autofree guint8 *blob = NULL;
+  uint64_t *scalars;
+  guint n_scalars;
+  guint64 size;
+
+  g_return_val_if_fail (args != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!pto_task_args_check_order (args, error))
+    return NULL;
+  n_scalars = args->args->len - args->n_tensors;
+  size = pto_blob_size ((int32_t) args->n_tensors, (int32_t) n_scalars);
+  blob = g_malloc (size);
+  pto_blob_begin (blob, (int32_t) args->n_tensors, (int32_t) n_scalars, &tensors, &scalars);
+  for (guint i = 0; i < args->n_tensors; i++)
+    {
+      if (!pto_task_args_pack_tensor (args, i, &tensors[i], error))
+        return NULL;
+      if (tensors[i].data == 0)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "argument %u is a tensor without memory: only a submit gives it some", i);
+          return NULL;
+        }
+    }
+  for (guint i = 0; i < n_scalars; i++)
+    scalars[i] = g_array_index (args->args, PtoArg, args->n_tensors + i).scalar;
+  return g_bytes_new_take (g_steal_pointer (&blob), size);
+}
+
+void
+pto_task_args_set_view (PtoTaskArgs *args, const struct pto_args_view *view)
+{
+  pto_task_args_reset (args);
+  for (int32_t i = 0; i < view->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *packed = &view->tensors[i];
+      PtoArg arg = { .direction = PTO_DIRECTION_NO_DEP };
+      guint64 shape[PTO2_TENSOR_MAX_DIMS];
+
+      for (guint k = 0; k < PTO2_TENSOR_MAX_DIMS; k++)
+        shape[k] = packed->shapes[k];
+      arg.tensor = pto_tensor_new_external (packed->data, packed->dtype, packed->ndims, shape);
+      g_array_append_val (args->args, arg);
+    }
+  args->n_tensors = (guint) view->tensor_count;
+  for (int32_t i = 0; i < view->scalar_count; i++)
+    pto_task_args_add_scalar (args, view->scalars[i]);
+}
+
+/* Is it what pto_task_args_to_blob() writes, and nothing else? */
+static gboolean
+check_view (const struct pto_args_view *view, gsize size, GError **error)
+{
+  if (pto_blob_size (view->tensor_count, view->scalar_count) != size)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "no blob of arguments: %d tensors and %d scalars are %" G_GUINT64_FORMAT
+                   " bytes, not %" G_GSIZE_FORMAT,
+                   view->tensor_count, view->scalar_count,
+                   (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
+      return FALSE;
+    }
+  for (int32_t i = 0; i < view->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &view->tensors[i];
+      gboolean ok = tensor->data != 0 && tensor->ndims >= 1 && tensor->ndims <= PTO2_TENSOR_MAX_DIMS
+                    && pto_dtype_size (tensor->dtype) != 0 && tensor->zero == 0;
+
+      for (guint k = 0; ok && k < PTO2_TENSOR_MAX_DIMS; k++)
+        ok = (tensor->shapes[k] != 0) == (k < tensor->ndims);
+      if (!ok)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "no blob of arguments: what it has for tensor %d is none", i);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+/**
+ * pto_task_args_new_from_blob: (constructor)
+ * @blob: what [method@Pto.TaskArgs.to_blob] gave
+ * @error: where to say why not
+ *
+ * Reads arguments as they travel to another worker. Their addresses mean the same only in processes
+ * that share the memory; directions are %PTO_DIRECTION_NO_DEP.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for other bytes. Source: seed 001 section 3. Thread safety:
+ * any thread.
+ *
+ * Returns: (transfer full): a builder
+ */
+PtoTaskArgs *
+pto_task_args_new_from_blob (GBytes *blob, GError **error)
+{
+  g_autofree gpointer aligned = NULL;
+  struct pto_args_view view;
+  PtoTaskArgs *args;
+  gsize size;
+
+  g_return_val_if_fail (blob != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  size = g_bytes_get_size (blob);
+  aligned = g_memdup2 (g_bytes_get_data (blob, NULL), size);
+  if (!pto_args_view_init (&view, aligned, size))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "no blob of arguments: %" G_GSIZE_FORMAT " bytes do not hold what it says",
+                   size);
+      return NULL;
+    }
+  if (!check_view (&view, size, error))
+    return NULL;
+  args = pto_task_args_new ();
+  pto_task_args_set_view (args, &view);
+  return args;
 }

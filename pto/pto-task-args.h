@@ -40,6 +40,12 @@ PTO_AVAILABLE_IN_ALL
 PtoTensor *pto_task_args_get_tensor (PtoTaskArgs *args, guint index);
 PTO_AVAILABLE_IN_ALL
 guint64 pto_task_args_get_scalar (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_task_args_is_cancelled (PtoTaskArgs *args);
+PTO_AVAILABLE_IN_ALL
+GBytes *pto_task_args_to_blob (PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoTaskArgs *pto_task_args_new_from_blob (GBytes *blob, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoTaskArgs, pto_task_args_unref)
 

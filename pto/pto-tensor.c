@@ -23,9 +23,22 @@
  * A tensor with a shape that can not be (no dimension or more than 5, an extent of 0, an overflow)
  * can be made; the call that uses it fails with the reason.
  *
- * Source: seed 000 section 11. Thread safety: any thread, but a tensor without memory is used by
- * one run at a time. A fork copies the handle.
+ * Source: seed 000 section 11. Thread safety: any thread; runs of several workers that use a tensor
+ * without memory at the same time have memory of their own each. A fork copies the handle.
  */
+
+/* What a machine's run has made for a tensor without memory. Claimed once by a machine, used on the
+ * thread of its run only. */
+typedef struct _Record Record;
+struct _Record
+{
+  PTO2Runtime *rt; /* atomic; W: who claims it; NULL: nobody has */
+  guint64 run;     /* 0: none yet */
+  PTO2Buffer *storage;
+  uint32_t generation;
+  Record *next; /* immutable */
+};
+
 struct _PtoTensor
 {
   gatomicrefcount ref_count;
@@ -34,10 +47,10 @@ struct _PtoTensor
   PtoTensor *root;   /* what this is a view of, or NULL */
   PtoBuffer *buffer; /* kept alive, or NULL */
 
-  /* Of a root without memory; written on the orchestrator thread only. */
-  guint64 run; /* the run that the record belongs to; 0: none yet */
-  PTO2Buffer *storage;
-  uint32_t generation;
+  /* Of a root without memory. */
+  Record first;      /* of the machine that has used it first: of all, mostly */
+  Record *others;    /* atomic; those of other machines are pushed, and stay */
+  guint64 allocated; /* its address, of memory that it has from the start; 0: none */
 };
 
 G_DEFINE_BOXED_TYPE (PtoTensor, pto_tensor, pto_tensor_ref, pto_tensor_unref)
@@ -227,6 +240,11 @@ pto_tensor_unref (PtoTensor *tensor)
     return;
   g_clear_pointer (&tensor->root, pto_tensor_unref);
   g_clear_pointer (&tensor->buffer, pto_buffer_unref);
+  for (Record *record = tensor->others, *next; record != NULL; record = next)
+    {
+      next = record->next;
+      g_free (record);
+    }
   g_free (tensor);
 }
 
@@ -318,6 +336,12 @@ pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
   return tensor_new_view (tensor, &raw, error);
 }
 
+void
+pto_tensor_set_allocated (PtoTensor *tensor, guint64 address)
+{
+  tensor->allocated = address;
+}
+
 guint64
 pto_tensor_get_first_address (const PtoTensor *tensor)
 {
@@ -332,16 +356,24 @@ pto_tensor_get_first_address (const PtoTensor *tensor)
  *
  * Gives the address of the first element.
  *
+ * That of a tensor made by [method@Pto.Orchestrator.alloc], or of a view of one, is good until the
+ * scope has ended that it was made in.
+ *
  * Thread safety: any thread.
  *
- * Returns: an address; 0 when the runtime allocates the memory
+ * Returns: an address; 0 when the runtime gives it memory at a submit
  */
 guint64
 pto_tensor_get_address (PtoTensor *tensor)
 {
+  const PtoTensor *root;
+
   g_return_val_if_fail (tensor != NULL, 0);
 
-  return pto_tensor_get_first_address (tensor);
+  root = tensor->root != NULL ? tensor->root : tensor;
+  if (root->allocated == 0)
+    return pto_tensor_get_first_address (tensor);
+  return root->allocated + tensor->raw.start_offset * pto_dtype_size (tensor->raw.dtype);
 }
 
 /**
@@ -533,22 +565,44 @@ pto_tensor_get_refusal (const PtoTensor *tensor)
   return "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow";
 }
 
+/* The record of a machine, which has one run at a time. */
+static Record *
+find_record (PtoTensor *root, PTO2Runtime *rt)
+{
+  Record *record;
+
+  if (g_atomic_pointer_get (&root->first.rt) == rt
+      || g_atomic_pointer_compare_and_exchange (&root->first.rt, NULL, rt))
+    return &root->first;
+  for (record = g_atomic_pointer_get (&root->others); record != NULL; record = record->next)
+    if (record->rt == rt)
+      return record;
+  record = g_new0 (Record, 1);
+  record->rt = rt;
+  do
+    record->next = g_atomic_pointer_get (&root->others);
+  while (!g_atomic_pointer_compare_and_exchange (&root->others, record->next, record));
+  return record;
+}
+
 gboolean
 pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *handle)
 {
   PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  Record *record;
 
   *handle = tensor->raw;
   if (tensor->external)
     return TRUE;
-  if (root->run != run)
+  record = find_record (root, rt);
+  if (record->run != run)
     {
-      root->storage = rt->ops->new_buffer (rt, root->raw.buffer.size, &root->generation);
-      if (root->storage == NULL)
+      record->storage = rt->ops->new_buffer (rt, root->raw.buffer.size, &record->generation);
+      if (record->storage == NULL)
         return FALSE;
-      root->run = run;
+      record->run = run;
     }
-  handle->storage = root->storage;
-  handle->generation = root->generation;
+  handle->storage = record->storage;
+  handle->generation = record->generation;
   return TRUE;
 }

@@ -82,15 +82,79 @@ typedef enum
 /**
  * PtoCallableKind:
  * @PTO_CALLABLE_KERNEL: a kernel: a function that runs on a core
- * @PTO_CALLABLE_CHIP: an orchestration with the kernels that it submits
+ * @PTO_CALLABLE_CHIP: an orchestration with the kernels that it submits, for a chip
+ * @PTO_CALLABLE_SUB: a function of its arguments, for a SUB worker
+ * @PTO_CALLABLE_ORCHESTRATION: a function that submits tasks, for a worker of level 3 or up
  *
  * What a [class@Pto.Callable] is.
  */
 typedef enum
 {
   PTO_CALLABLE_KERNEL = 0,
-  PTO_CALLABLE_CHIP = 1
+  PTO_CALLABLE_CHIP = 1,
+  PTO_CALLABLE_SUB = 2,
+  PTO_CALLABLE_ORCHESTRATION = 3
 } PtoCallableKind;
+
+/**
+ * PtoCallableSource:
+ * @PTO_CALLABLE_SOURCE_OBJECT: shared objects, built from sources or given as they are
+ * @PTO_CALLABLE_SOURCE_SYMBOL: a function of a library, `library:symbol`
+ * @PTO_CALLABLE_SOURCE_CLOSURE: a function of this process; children have it if they were forked
+ * later
+ * @PTO_CALLABLE_SOURCE_IMPORT: a function that an interpreter imports, `module:qualname`
+ *
+ * Where a [class@Pto.Callable] comes from.
+ */
+typedef enum
+{
+  PTO_CALLABLE_SOURCE_OBJECT = 0,
+  PTO_CALLABLE_SOURCE_SYMBOL = 1,
+  PTO_CALLABLE_SOURCE_CLOSURE = 2,
+  PTO_CALLABLE_SOURCE_IMPORT = 3
+} PtoCallableSource;
+
+/**
+ * PtoTargetNamespace:
+ * @PTO_TARGET_LOCAL_CHIP: chips of this host
+ * @PTO_TARGET_LOCAL_PYTHON: SUB workers and workers of level 3 and up of this host
+ * @PTO_TARGET_REMOTE_TASK_DISPATCHER: workers of another host; not in this version
+ *
+ * Who resolves the digest of a registered callable. Source: seed 001 section 2.
+ */
+typedef enum
+{
+  PTO_TARGET_LOCAL_CHIP = 0,
+  PTO_TARGET_LOCAL_PYTHON = 1,
+  PTO_TARGET_REMOTE_TASK_DISPATCHER = 2
+} PtoTargetNamespace;
+
+/**
+ * PtoChildMode:
+ * @PTO_CHILD_MODE_PROCESS: each child is a process: it can crash or hang alone
+ * @PTO_CHILD_MODE_THREAD: each child is a thread of this process
+ *
+ * How the children of a worker run.
+ */
+typedef enum
+{
+  PTO_CHILD_MODE_PROCESS = 0,
+  PTO_CHILD_MODE_THREAD = 1
+} PtoChildMode;
+
+/**
+ * PtoRestart:
+ * @PTO_RESTART_NEVER: a child that has died stays away until the worker is closed
+ * @PTO_RESTART_ON_FAILURE: it is started again; the task it had has failed all the same
+ *
+ * What follows when a child process has died. A child that was ended because its run was cancelled
+ * is always started again.
+ */
+typedef enum
+{
+  PTO_RESTART_NEVER = 0,
+  PTO_RESTART_ON_FAILURE = 1
+} PtoRestart;
 
 /**
  * PtoWorkerState:

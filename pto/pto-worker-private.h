@@ -1,12 +1,135 @@
-/* pto-worker-private.h: what does an orchestrator ask of its worker?
+/* pto-worker-private.h: what do the parts of a worker know of each other?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * pto-worker.c: life, properties, who has taken the machine. pto-worker-parameters.c: parameters.
+ * pto-worker-register.c: registrations. pto-worker-run.c: runs. pto-worker-memory.c: device memory.
+ * pto-worker-tree.c: workers below it.
+ *
+ * A machine is used by one thread at a time. Whoever needs it takes it in pto_worker_take() and
+ * gives it back in pto_worker_give_back(); in between the worker's lock is not held.
+ *
+ * Lock order: worker > registry > gate; worker > machine's own.
  */
 #pragma once
 
+#include "core/params.h"
+
+#include "pto-gate-private.h"
+#include "pto-machine-private.h"
+#include "pto-registry-private.h"
 #include "pto-worker.h"
 
 G_BEGIN_DECLS
+
+#define PTO_DEFAULT_PLATFORM "a2a3sim"
+/* More than anybody stacks; bits of a word number the levels. */
+#define PTO_MAX_LEVEL 15
+
+struct _PtoWorker
+{
+  GObject parent_instance;
+
+  /* Immutable once constructed. */
+  guint level;
+  char *platform;
+  guint device_id;
+  guint64 serial;
+  GMainContext *context; /* where signals belong */
+  GThread *owner;        /* whose default context that was */
+  PtoMachine *machine;   /* NULL: there is no such level */
+  PtoRegistry *registry; /* has a lock of its own */
+
+  /* --- the tree; under lock while the worker is new, immutable afterwards --- */
+  PtoWorker *parent;    /* not owned: it owns this one; NULL: this is the root */
+  guint id;             /* of the parent's workers */
+  GPtrArray *children;  /* PtoWorker, owned: devices, then those that were added */
+  GVariant *device_ids; /* "au"; NULL: none */
+  guint n_sub_workers;
+  PtoChildMode child_mode;
+  PtoRestart restart;
+  guint64 heap_ring_size; /* as it was given; 0: the parameter */
+  gboolean serves;        /* in a child: its parent has brought it up */
+  PtoForkFunc fork;
+  gpointer fork_data;
+  GDestroyNotify fork_destroy;
+  PtoImportFunc import;
+  gpointer import_data;
+  GDestroyNotify import_destroy;
+
+  pid_t process; /* that has brought it up: in a copy that a fork made it can not be used */
+
+  GMutex lock; /* guards all below unless it says otherwise */
+  GCond idle;  /* the machine was given back, is up, or the worker is being closed */
+  PtoWorkerState state;
+  gboolean initializing; /* a thread is in pto_worker_init(), without the lock */
+  int closing;           /* atomic; also read by the machine at every wait */
+  gboolean close_when_idle;
+  gboolean in_use;
+  GThread *user;            /* who has taken the machine */
+  PtoOrchestrator *current; /* of the orchestration function under way */
+  PtoGate *gate;            /* of the asynchronous orchestration function under way */
+  guint waiting_functions;  /* asynchronous orchestration functions that are queued or under way */
+  struct pto_params params; /* W: before init only */
+  GError *params_error;     /* of the environment, told by init */
+  GPtrArray *retired;       /* PtoRegistration: removed when the machine is idle */
+
+  GThread *thread; /* of asynchronous runs; made by the first */
+  GAsyncQueue *queue;
+};
+
+/* The machine, or why it can not be had. is_asynchronous: on the thread of asynchronous runs. */
+gboolean pto_worker_take (PtoWorker *worker, gboolean is_asynchronous, GCancellable *cancellable,
+                          GError **error);
+void pto_worker_give_back (PtoWorker *worker);
+/* That of the function that this thread is in; NULL: in none of this worker. */
+PtoOrchestrator *pto_worker_get_own_orchestrator (PtoWorker *worker);
+/* In the process that has brought it up, or not brought up? To be asked before a lock is taken:
+ * another thread of the parent may have held it during the fork. */
+gboolean pto_worker_check_process (PtoWorker *worker, GError **error);
+gboolean pto_worker_check_level (guint level, GError **error);
+/* With the lock: not closed, and not about to be? */
+gboolean pto_worker_check_open (PtoWorker *worker, GError **error);
+/* Ends the thread of asynchronous runs, which may be the caller's. */
+void pto_worker_end_jobs (PtoWorker *worker, GThread *thread);
+
+/* In a copy that a fork made of a worker that was up? Then nothing of it is touched. */
+gboolean pto_worker_is_foreign (PtoWorker *worker);
+/* pto_worker_init() of a worker that has a parent: by that, in the child. */
+gboolean pto_worker_bring_up (PtoWorker *worker, GError **error);
+/* Ends what bring_up began; the worker is as new. */
+void pto_worker_take_down (PtoWorker *worker);
+/* Registers what another process, or its parent, has described. A reference. */
+PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
+                                     GError **error);
+/* Runs what its parent asks for: an orchestration of a chip, by its handle, or a function.
+ * is_cancelled is asked at every wait. */
+gboolean pto_worker_run_for_parent (PtoWorker *worker, PtoCallableHandle *handle,
+                                    PtoOrchestrationFunc func, gpointer user_data,
+                                    PtoTaskArgs *args, PtoCallConfig *config,
+                                    bool (*is_cancelled) (void *data), gpointer data,
+                                    GError **error);
+
+/* Tells the owner that an object is built; a PtoCompilerProgress. */
+void pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint total,
+                                 gpointer worker);
+
+/* pto-worker-register.c */
+
+/* With the lock: the registrations that can go now, to be removed without it. */
+GPtrArray *pto_worker_steal_retired (PtoWorker *worker);
+/* Nothing uses them any more. Consumes retired. */
+void pto_worker_remove_retired (PtoWorker *worker, GPtrArray *retired);
+
+/* pto-worker-tree.c */
+
+/* Of a worker that is being made: its devices. Says what is wrong in params_error. */
+void pto_worker_make_devices (PtoWorker *worker);
+void pto_worker_clear_tree (PtoWorker *worker);
+/* With the function of the worker, or of the nearest above it that has one. */
+pid_t pto_worker_fork (PtoWorker *worker);
+PtoCallable *pto_worker_import (PtoWorker *worker, PtoCallableKind kind, const char *path,
+                                GError **error);
 
 /* The number that tasks of a running orchestration function name a kernel by; builds and loads it
  * on first use. */

@@ -15,6 +15,57 @@ G_BEGIN_DECLS
 PTO_AVAILABLE_IN_ALL
 G_DECLARE_FINAL_TYPE (PtoWorker, pto_worker, PTO, WORKER, GObject)
 
+/**
+ * PtoForkFunc:
+ * @user_data: (closure): what was given with it
+ *
+ * Makes a copy of this process, like fork(2). A language whose interpreter must know of forks gives
+ * its own; Python's is `os.fork`.
+ *
+ * Returns: 0 in the child, its process id in the parent, -1 on failure
+ */
+typedef int (*PtoForkFunc) (gpointer user_data);
+
+/**
+ * PtoImportFunc:
+ * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
+ * @path: `module:qualname`
+ * @user_data: (closure): what was given with it
+ * @error: where to say why there is none
+ *
+ * Imports a function. Called in the process that is to run it.
+ *
+ * Returns: (transfer full) (nullable): a callable made of a function of this process
+ */
+typedef PtoCallable *(*PtoImportFunc) (PtoCallableKind kind, const char *path, gpointer user_data,
+                                       GError **error);
+
+PTO_AVAILABLE_IN_ALL
+PtoWorker *pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers,
+                                const char *platform, GError **error);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error);
+PTO_AVAILABLE_IN_ALL
+guint pto_worker_get_n_workers (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoWorker *pto_worker_get_child (PtoWorker *worker, guint id);
+PTO_AVAILABLE_IN_ALL
+guint pto_worker_get_n_sub_workers (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+guint64 pto_worker_get_heap_ring_size (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoChildMode pto_worker_get_child_mode (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+PtoRestart pto_worker_get_restart (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+char *pto_worker_get_path (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
+void pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
+                               GDestroyNotify destroy);
+PTO_AVAILABLE_IN_ALL
+void pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,
+                                 GDestroyNotify destroy);
+
 PTO_AVAILABLE_IN_ALL
 PtoWorker *pto_worker_new (guint level, const char *platform, GError **error);
 PTO_AVAILABLE_IN_ALL

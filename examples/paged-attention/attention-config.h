@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The arguments, in order, are those of seed 000 section 12.2. Shapes:
+ * The arguments, in order, and their shapes:
  *
  *   query         [batch, heads, head_dim]                          the type of the caches
  *   key_cache     [blocks, block_size, kv_heads, head_dim]          float32, float16 or bfloat16
@@ -43,7 +43,7 @@ enum
   CONFIG_COUNT
 };
 
-/* func_id of each kernel, as in seed 000 section 12.1. */
+/* func_id of each kernel. */
 enum
 {
   KERNEL_QK = 0,

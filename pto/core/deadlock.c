@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The submitter proves it (engine.c: the oldest task of a full ring is held by a scope that only
+ * The submitter proves it (room.c: the oldest task of a full ring is held by a scope that only
  * the submitter can end) and goes on with submits that only count; at the end of the run this file
  * writes the final words.
  */
@@ -24,9 +24,6 @@ state_name (enum pto_task_state state)
   return names[state];
 }
 
-/* The submitter needs room in a ring whose oldest task is held by a scope that only the submitter
- * can end: nobody will ever make room. Latches the error; what the run would have needed is counted
- * until its end. */
 void
 pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
                            uint32_t need, uint32_t used)
@@ -39,17 +36,18 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   if (ring_index == PTO_RINGS - 1)
     while (depth + 1 < engine->depth && (int32_t) (engine->scopes[depth + 1].first - tail) <= 0)
       depth++;
-  engine->deadlock = what;
-  engine->deadlock_ring = ring_index;
-  engine->deadlock_need = need;
-  engine->deadlock_used = used;
-  engine->deadlock_heap = ring->heap.used;
-  engine->deadlock_storage = ring->storage.used;
-  engine->deadlock_tasks = ring->head - tail;
-  engine->deadlock_task = PTO_TASK_ID (ring_index, tail);
-  engine->deadlock_kernel = oldest->kernel;
-  engine->deadlock_state = (enum pto_task_state) pto_load_acquire (&oldest->state);
-  engine->deadlock_scope = engine->scopes[depth];
+  engine->deadlock.what = what;
+  engine->deadlock.ring = ring_index;
+  engine->deadlock.need = need;
+  engine->deadlock.used = used;
+  engine->deadlock.heap = ring->heap.used;
+  engine->deadlock.storage = ring->storage.used;
+  engine->deadlock.tasks = ring->head - tail;
+  engine->deadlock.task = PTO_TASK_ID (ring_index, tail);
+  engine->deadlock.kernel = oldest->kernel;
+  engine->deadlock.state = (enum pto_task_state) pto_load_acquire (&oldest->state);
+  engine->deadlock.depth = depth;
+  engine->deadlock.scope = engine->scopes[depth];
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
 }
 
@@ -60,6 +58,7 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   uint32_t tail = engine->tails[ring_index];
   struct pto_slot *oldest = pto_ring_slot (ring, tail);
   uint32_t held = ring->head - tail;
+  uint64_t ms = engine->config.ring_patience_ns / 1000000;
   char full[200];
   char knob[80];
 
@@ -68,35 +67,31 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
     case PTO_STATUS_HEAP_RING:
       snprintf (full, sizeof full,
                 "heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes",
-                ring_index, engine->config.ring_patience_ns / 1000000, ring->heap.used,
-                ring->heap.size);
+                ring_index, ms, ring->heap.used, ring->heap.size);
       snprintf (knob, sizeof knob, "heap to %" PRIu64, 2 * ring->heap.size);
       break;
     case PTO_STATUS_DEP_POOL:
       snprintf (full, sizeof full,
                 "dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges", ring_index,
-                engine->config.ring_patience_ns / 1000000, ring->edge_head - ring->edge_tail,
-                ring->edge_pool);
+                ms, ring->edge_head - ring->edge_tail, ring->edge_pool);
       snprintf (knob, sizeof knob, "dep-pool to %" PRIu64, 2 * (uint64_t) ring->edge_pool);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
       snprintf (full, sizeof full, "the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes",
-                engine->config.ring_patience_ns / 1000000, pto_map_used (engine->map),
-                pto_map_capacity (engine->map));
+                ms, pto_map_used (engine->map), pto_map_capacity (engine->map));
       snprintf (knob, sizeof knob, "map-pool to %" PRIu64,
                 2 * (uint64_t) pto_map_capacity (engine->map));
       break;
     default:
       if (held == ring->window - 1)
         snprintf (full, sizeof full,
-                  "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots", ring_index,
-                  engine->config.ring_patience_ns / 1000000, held, held);
+                  "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots",
+                  ring_index, ms, held, held);
       else
         snprintf (full, sizeof full,
                   "task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
                   " bytes of arguments",
-                  ring_index, engine->config.ring_patience_ns / 1000000, ring->storage.used,
-                  ring->storage.size);
+                  ring_index, ms, ring->storage.used, ring->storage.size);
       /* Argument storage goes with the window, but for small ones. */
       snprintf (knob, sizeof knob, "task-window to %" PRIu64,
                 held == ring->window - 1 ? 2 * (uint64_t) ring->window
@@ -107,15 +102,14 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
       engine, what,
       "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
       "%s: set %s or more, or timeout to more if it needs longer",
-      full, held, PTO_TASK_LOCAL (PTO_TASK_ID (ring_index, tail)),
-      pto_engine_kernel_name (engine, oldest->kernel),
+      full, held, tail, pto_engine_kernel_name (engine, oldest->kernel),
       state_name ((enum pto_task_state) pto_load_acquire (&oldest->state)), knob);
 }
 
 static void
 describe_scope (const struct pto_engine *engine, char *text, size_t size)
 {
-  const struct pto_scope *scope = &engine->deadlock_scope;
+  const struct pto_scope *scope = &engine->deadlock.scope;
 
   if (scope->file != NULL)
     {
@@ -124,10 +118,10 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
       snprintf (text, size, "the scope opened at %s:%d", slash != NULL ? slash + 1 : scope->file,
                 scope->line);
     }
-  else if (engine->deadlock_ring == 0)
+  else if (engine->deadlock.depth == 0)
     snprintf (text, size, "the outermost scope (the orchestration itself)");
   else
-    snprintf (text, size, "a scope %u deep", engine->deadlock_ring);
+    snprintf (text, size, "a scope %u deep", engine->deadlock.depth);
 }
 
 void
@@ -188,7 +182,7 @@ heap_needed (const struct pto_demand *demand)
 void
 pto_engine_report_deadlock (struct pto_engine *engine)
 {
-  uint32_t r = engine->deadlock_ring;
+  uint32_t r = engine->deadlock.ring;
   const struct pto_ring *ring = &engine->rings[r];
   const struct pto_demand *demand = &engine->demand[r];
   char scope[160];
@@ -198,23 +192,23 @@ pto_engine_report_deadlock (struct pto_engine *engine)
 
   describe_scope (engine, scope, sizeof scope);
   snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s; only that scope's end can free it.",
-            PTO_TASK_LOCAL (engine->deadlock_task),
-            pto_engine_kernel_name (engine, engine->deadlock_kernel),
-            state_name (engine->deadlock_state));
+            PTO_TASK_LOCAL (engine->deadlock.task),
+            pto_engine_kernel_name (engine, engine->deadlock.kernel),
+            state_name (engine->deadlock.state));
   pto_engine_note_peaks (engine);
-  switch (engine->deadlock)
+  switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:
       {
         uint32_t window = window_needed (engine->demand);
 
-        if (engine->deadlock_tasks == ring->window - 1)
+        if (engine->deadlock.tasks == ring->window - 1)
           snprintf (
               text, size,
               "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) are held by %s, which is still open. "
               "%s Set task-window to %u or more (this run holds at most %u tasks in that ring at one time).",
-              r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock_task),
-              PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope, oldest,
+              r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
+              PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, scope, oldest,
               window, demand->peak_held);
         else
           snprintf (text, size,
@@ -223,19 +217,19 @@ pto_engine_report_deadlock (struct pto_engine *engine)
                     "tasks %u to %u) are held by %s, which is still open. "
                     "%s Set task-window to %u or more (this run holds at most %" PRIu64
                     " bytes of arguments in that ring at one time).",
-                    r, engine->deadlock_storage, ring->storage.size, ring->window,
-                    PTO_TASK_LOCAL (engine->deadlock_task),
-                    PTO_TASK_LOCAL (engine->deadlock_task) + engine->deadlock_tasks - 1, scope,
+                    r, engine->deadlock.storage, ring->storage.size, ring->window,
+                    PTO_TASK_LOCAL (engine->deadlock.task),
+                    PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, scope,
                     oldest, window, demand->peak_storage);
         break;
       }
     case PTO_STATUS_HEAP_RING:
-      if (engine->oversized > 0)
+      if (engine->deadlock.oversized > 0)
         snprintf (text, size,
                   "task %" PRIu64 " needs %" PRIu64
                   " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
                   " or more (this run holds at most %" PRIu64 " bytes in that ring at one time)",
-                  engine->submitted, engine->oversized, r, ring->heap.size,
+                  engine->submitted, engine->deadlock.oversized, r, ring->heap.size,
                   heap_needed (engine->demand), demand->peak_heap);
       else
         snprintf (text, size,
@@ -243,24 +237,24 @@ pto_engine_report_deadlock (struct pto_engine *engine)
                   " bytes are held by %s, which is still open. %s "
                   "Set heap to %" PRIu64 " or more (this run holds at most %" PRIu64
                   " bytes in that ring at one time).",
-                  r, engine->deadlock_heap, ring->heap.size, scope, oldest,
+                  r, engine->deadlock.heap, ring->heap.size, scope, oldest,
                   heap_needed (engine->demand), demand->peak_heap);
       break;
     case PTO_STATUS_DEP_POOL:
       {
         /* Edges of tasks not yet submitted are not known. Four times as many a task as so far:
          * later tasks have more to depend on, and a pool that is not used costs nothing. */
-        uint64_t edges = (uint64_t) engine->deadlock_used + engine->deadlock_need;
-        uint64_t tasks = engine->deadlock_tasks > 0 ? engine->deadlock_tasks : 1;
+        uint64_t edges = (uint64_t) engine->deadlock.used + engine->deadlock.need;
+        uint64_t tasks = engine->deadlock.tasks > 0 ? engine->deadlock.tasks : 1;
         uint64_t all = 4 * (edges * (demand->peak_held + 1) + tasks - 1) / tasks;
 
         snprintf (
             text, size,
             "deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and %s is still open. "
             "%s Set dep-pool to %u or more.",
-            r, engine->deadlock_used, ring->edge_pool, engine->deadlock_need, scope, oldest,
-            power_of_two_at_least (all + engine->deadlock_need > ring->edge_pool
-                                       ? all + engine->deadlock_need
+            r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, scope, oldest,
+            power_of_two_at_least (all + engine->deadlock.need > ring->edge_pool
+                                       ? all + engine->deadlock.need
                                        : (uint64_t) ring->edge_pool + 1));
         break;
       }
@@ -275,9 +269,9 @@ pto_engine_report_deadlock (struct pto_engine *engine)
             text, size,
             "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
             "open scope (%s). %s Set map-pool to %u or more.",
-            engine->deadlock_used, pto_map_capacity (engine->map), engine->deadlock_need, scope,
+            engine->deadlock.used, pto_map_capacity (engine->map), engine->deadlock.need, scope,
             oldest,
-            power_of_two_at_least (2 * (engine->deadlock_used + engine->deadlock_need)
+            power_of_two_at_least (2 * (engine->deadlock.used + engine->deadlock.need)
                                    * (total + tasks) / tasks));
         break;
       }

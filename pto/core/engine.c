@@ -128,10 +128,11 @@ void
 pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
 {
   pto_store_relaxed (&slot->state, PTO_TASK_READY);
-  if (!pto_ready_queue_push (&engine->ready[slot->queue][shard % engine->config.n_shards],
-                             pto_engine_slot_ref (engine, slot)))
-    pto_engine_fail (engine, PTO_STATUS_READY_QUEUE, "ready queue %s is full",
-                     engine->config.queue_names[slot->queue]);
+  /* There is a cell for every slot there is, so a full queue is one whose oldest tasks are being
+   * popped: by another thread, for a pop does not wait in between. */
+  while (!pto_ready_queue_push (&engine->ready[slot->queue][shard % engine->config.n_shards],
+                                pto_engine_slot_ref (engine, slot)))
+    pto_yield (engine->exec);
 }
 
 uint32_t
@@ -187,14 +188,19 @@ pto_engine_ring (struct pto_engine *engine, uint32_t queue)
     }
 }
 
+void
+pto_engine_ring_all (struct pto_engine *engine)
+{
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    if (pto_engine_has_ready (engine, queue))
+      pto_engine_ring (engine, queue);
+}
+
 bool
 pto_engine_carry (struct pto_engine *engine)
 {
   uint32_t n = engine->config.n_schedulers;
 
-  /* A machine of another geometry has fewer. */
-  if (engine->carry >= n)
-    engine->carry = 0;
   for (uint32_t i = 0; i < n; i++)
     {
       struct pto_scheduler *scheduler = engine->schedulers[engine->carry];
@@ -202,9 +208,7 @@ pto_engine_carry (struct pto_engine *engine)
       if (pto_exec_carry (engine->exec, engine->carry, &scheduler->bell))
         {
           /* It has gone to wait however much it left: others, or itself elsewhere, must know. */
-          for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-            if (pto_engine_has_ready (engine, queue))
-              pto_engine_ring (engine, queue);
+          pto_engine_ring_all (engine);
           return true;
         }
       engine->carry = engine->carry + 1 < n ? engine->carry + 1 : 0;
@@ -230,7 +234,7 @@ pto_engine_completed (const struct pto_engine *engine)
 {
   uint64_t sum = 0;
 
-  /* Acquire pairs with the release in the scheduler's publish(). */
+  /* Acquire pairs with the release in scheduler.c's settle(). */
   for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
     sum += pto_load_acquire (&engine->schedulers[i]->completed);
   return sum;
@@ -284,7 +288,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
   bool forever = virtual_clock || patience == PTO_NEVER;
   uint64_t mark = progress (engine);
   uint64_t limit = forever ? PTO_NEVER : pto_now (engine->exec) + patience;
-  bool over = true;
+  bool ok = true;
 
   pto_store_relaxed (&engine->wait_slot, slot);
   pto_store_relaxed (&engine->wait_taken, slot != NULL ? slot->taken : 0);
@@ -300,6 +304,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
     {
       uint32_t seen = pto_word_get (&engine->progress);
       uint64_t deadline = limit;
+      uint64_t now;
 
       /* Pairs with the fence in pto_engine_tell_submitter(). */
       pto_fence_seq_cst ();
@@ -319,24 +324,25 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
         case PTO_PARK_TIMEOUT:
           if (pto_now (engine->exec) < limit)
             break;
-          over = mark != progress (engine);
-          mark = progress (engine);
+          now = progress (engine);
+          ok = now != mark;
+          mark = now;
           limit = pto_now (engine->exec) + patience;
           break;
         case PTO_PARK_DEADLOCK:
-          over = wait_is_over (engine);
-          if (!over)
+          ok = wait_is_over (engine);
+          if (!ok)
             pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
                              "deadlock: %" PRIu64 " of %" PRIu64
                              " tasks are done and nothing can run any more",
                              pto_engine_completed (engine), engine->submitted);
           break;
         }
-      if (!over)
+      if (!ok)
         break;
     }
   pto_store_relaxed (&engine->waiting, 0);
-  return over;
+  return ok;
 }
 
 /* --- retiring --- */
@@ -569,8 +575,10 @@ pto_engine_begin (struct pto_engine *engine)
   engine->submitted = 0;
   engine->unshared = 0;
   engine->next_shard = 0;
-  engine->deadlock = PTO_OK;
-  engine->oversized = 0;
+  memset (&engine->deadlock, 0, sizeof engine->deadlock);
+  /* A machine of another geometry has fewer. */
+  if (engine->carry >= engine->config.n_schedulers)
+    engine->carry = 0;
   engine->depth = 0;
   engine->failed.count = 0;
   engine->report.status = PTO_OK;
@@ -613,7 +621,7 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
   engine->run_ticks = pto_engine_stamp (engine);
   engine->run_ns = pto_now (engine->exec) - engine->time_base;
   /* Another error may have come first: then its words stay. */
-  if (engine->deadlock != PTO_OK && engine->report.status == engine->deadlock)
+  if (engine->deadlock.what != PTO_OK && engine->report.status == engine->deadlock.what)
     pto_engine_report_deadlock (engine);
   if (pto_engine_has_failed (engine) && report != NULL)
     pto_report_set (report, engine->report.status, "%s", engine->report.message);

@@ -94,6 +94,24 @@ struct pto_demand
   uint64_t largest_storage;
 };
 
+/* After a deadlock submits only count. What was full, where, and who held it. */
+struct pto_deadlock
+{
+  enum pto_status what; /* PTO_OK: there is none */
+  uint64_t oversized;   /* bytes of one task's outputs that exceed the ring; 0: a deadlock proper */
+  uint32_t ring;
+  uint32_t need; /* edges or nodes that the submit wanted */
+  uint32_t used;
+  uint64_t heap; /* bytes in use by then */
+  uint64_t storage;
+  uint32_t tasks; /* held in that ring by then */
+  pto_task_id task;
+  uint32_t kernel;
+  enum pto_task_state state;
+  uint32_t depth; /* of the scope that holds it */
+  struct pto_scope scope;
+};
+
 struct pto_engine_stats
 {
   uint64_t edges;
@@ -123,7 +141,7 @@ struct pto_engine
   uint32_t unswept; /* submits since the tails were last moved */
   uint32_t next_shard;
   bool direct; /* it has claimed a scheduler and runs each task at once: all are complete */
-  bool resume; /* a run ended so: the next one begins so */
+  bool resume; /* it was so before a wait, or the end of a run: tried again soon */
   uint64_t direct_ticks; /* pto_ticks() of several such tasks */
   uint64_t direct_limit; /* of it; 0: not known yet */
   uint32_t carry;        /* the scheduler that it claimed or carried last */
@@ -145,30 +163,18 @@ struct pto_engine
   uint64_t stamp; /* of the current submit's records */
   bool (*cancelled) (void *data);
   void *cancelled_data;
-  /* After a deadlock: submits only count. What was full, where, and who held it. */
-  enum pto_status deadlock;
-  uint64_t oversized; /* bytes of one task's outputs that exceed the ring; 0: a deadlock proper */
-  uint32_t deadlock_ring;
-  uint32_t deadlock_need; /* edges or nodes that the submit wanted */
-  uint32_t deadlock_used;
-  uint64_t deadlock_heap; /* bytes in use by then */
-  uint64_t deadlock_storage;
-  uint32_t deadlock_tasks; /* held in that ring by then */
-  pto_task_id deadlock_task;
-  uint32_t deadlock_kernel;
-  enum pto_task_state deadlock_state;
-  struct pto_scope deadlock_scope;
+  struct pto_deadlock deadlock;
 
   /* --- first fatal error ---
-   * fatal: 0, or an enum pto_status. W: anybody by compare-exchange, under report_lock the message
-   * is written before the release store; R: everybody (acquire). */
+   * fatal: 0, or an enum pto_status. W: who took report_lock by compare-exchange, after the message
+   * (release); R: everybody (acquire). */
   alignas (64) _Atomic uint32_t fatal;
   _Atomic uint32_t report_lock;
   struct pto_report report;
 
   /* --- what schedulers tell the submitter --- */
   /* Set by the submitter before it parks, read by schedulers after a batch of completions: a fence
-   * on both sides (pto_engine_wait(), pto_engine_tell_submitter()). */
+   * on both sides (pto_engine_wait_for(), pto_engine_tell_submitter()). */
   alignas (64) _Atomic uint32_t waiting;
   _Atomic (struct pto_slot *) wait_slot; /* one task completed and released ... */
   _Atomic uint32_t wait_taken;
@@ -177,15 +183,15 @@ struct pto_engine
 
   /* --- who has an idle endpoint and nothing to do ---
    * For each ready queue a bit a scheduler. Set by the scheduler before it looks at the queue a
-   * last time and parks; cleared by whoever pushes and rings its bell (fences in pto_engine_ring()
-   * and pto_scheduler_main()). A bit may be of the past: who is rung in vain rings the next. */
+   * last time and parks; cleared by whoever pushes and rings its bell (see pto_engine_ring() and
+   * announce_hunger()). A bit may be of the past: who is rung in vain rings the next. */
   alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX];
   _Atomic uint32_t turn; /* which of them is rung first */
   /* What a task costs whoever takes it from the queue, in ns. W: schedulers that attend; R: the
    * submitter; a hint. */
   alignas (64) _Atomic uint64_t task_ns;
   /* Schedulers that look at the queues again and again before they announce hunger: they need no
-   * ring. W: those schedulers (seq_cst); R: pto_engine_ring() after its fence. Who stops looking
+   * ring. W: those schedulers (seq_cst); R: pto_engine_ring() (seq_cst). Who stops looking
    * says so here first, announces its hunger and then looks once more, so nothing is missed. */
   alignas (64) _Atomic uint32_t lingering;
 };
@@ -295,5 +301,7 @@ uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32
 bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
 /* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
 void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
+/* For every queue with ready tasks. */
+void pto_engine_ring_all (struct pto_engine *engine);
 /* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */
 void pto_engine_tell_submitter (struct pto_engine *engine);

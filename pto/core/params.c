@@ -81,6 +81,15 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
       "records that each core and control thread may make" },
   [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, 0, 0, 1,
                                   "time every kernel, for the busy times of the statistics" },
+  [PTO_PARAMETER_TASK_TIMEOUT]
+  = { "task-timeout", "PTO_TASK_TIMEOUT", KIND_COUNT, 0, 0, 86400000,
+      "level 3 and up: milliseconds of one task without a sign of life; 0 = no limit" },
+  [PTO_PARAMETER_STOP_TIMEOUT]
+  = { "stop-timeout", "PTO_STOP_TIMEOUT", KIND_COUNT, 2000, 0, 86400000,
+      "level 3 and up: milliseconds that a child may stand stopped; 0 = no limit" },
+  [PTO_PARAMETER_ARENA]
+  = { "arena", "PTO_ARENA", KIND_SIZE, GIB * 16, 1u << 20, GIB * 1024,
+      "level 3 and up: address space for buffers that are made after the start" },
 };
 
 const char *

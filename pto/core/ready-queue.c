@@ -12,8 +12,8 @@
 bool
 pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity)
 {
-  void *memory = mmap (NULL, (uint64_t) capacity * sizeof *queue->cells,
-                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = mmap (NULL, (uint64_t) capacity * sizeof *queue->cells, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
   memset (queue, 0, sizeof *queue);
   if (memory == MAP_FAILED)
@@ -111,7 +111,7 @@ pto_ready_queue_has_items (struct pto_ready_queue *queue)
 {
   uint64_t position = pto_load_relaxed (&queue->tail);
 
-  return (int32_t) ((uint32_t) pto_load_acquire (cell_at (queue, position))
+  return (int32_t) ((uint32_t) pto_load_seq_cst (cell_at (queue, position))
                     - (free_turn (queue, position) + 1))
          >= 0;
 }

@@ -18,8 +18,8 @@
 struct pto_ready_queue
 {
   /* The turn below, the item above. Turn: 2 * lap = free for that lap's push, 2 * lap + 1 = filled.
-   * W: producers by compare-exchange (seq_cst: see pto_engine_ring(); acquire pairs with the release
-   * of the pop a lap ago), the consumer that the tail has gave it to (release). */
+   * W: producers by compare-exchange (seq_cst: see pto_engine_ring(); acquire pairs with the
+   * release of the pop a lap ago), the consumer that the tail gave it to (release). */
   _Atomic uint64_t *cells;
   uint32_t capacity; /* a power of two */
   uint32_t shift;    /* log2 of it */

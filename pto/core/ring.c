@@ -195,7 +195,7 @@ pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
       struct pto_slot *slot = pto_ring_slot (ring, local);
 
       __builtin_prefetch (pto_ring_slot (ring, local + 4));
-      /* Pairs with the release at the end of pto_scheduler_complete(): whoever completed the task
+      /* Pairs with the release at the end of scheduler.c's complete(): whoever completed the task
        * is done with it. */
       if (pto_load_acquire (&slot->state) < PTO_TASK_COMPLETED)
         break;

@@ -81,7 +81,7 @@ struct pto_payload
 struct pto_slot
 {
   /* Newest edge of the consumers' stack. W: submitter pushes by compare-exchange (release pairs
-   * with the acquire of the exchange in pto_scheduler_complete()), who completes exchanges it for
+   * with the acquire of the exchange in scheduler.c's complete()), who completes exchanges it for
    * CLOSED or FAILED (release pairs with the acquire of a push that fails). */
   alignas (64) _Atomic uint32_t fanout;
   /* Producers still to come, + 1 held by the submit itself. W: submitter, schedulers (acq_rel: the

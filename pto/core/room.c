@@ -21,7 +21,7 @@ obstacle (const struct pto_engine *engine, const struct pto_ring *ring, uint32_t
     return PTO_STATUS_TASK_RING;
   if (ring->edge_pool - (ring->edge_head - ring->edge_tail) < n_edges)
     return PTO_STATUS_DEP_POOL;
-  if (n_nodes > 0 && !pto_map_reserve (engine->map, n_nodes))
+  if (!pto_map_reserve (engine->map, n_nodes))
     return PTO_STATUS_MAP_OVERFLOW;
   return PTO_OK;
 }
@@ -75,9 +75,9 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
 
   if (needs->heap > ring->heap.size)
     {
-      engine->deadlock = PTO_STATUS_HEAP_RING;
-      engine->deadlock_ring = ring_index;
-      engine->oversized = needs->heap;
+      engine->deadlock.what = PTO_STATUS_HEAP_RING;
+      engine->deadlock.ring = ring_index;
+      engine->deadlock.oversized = needs->heap;
       pto_engine_fail (engine, PTO_STATUS_HEAP_RING,
                        "task %" PRIu64 " is too large for heap ring %u", engine->submitted,
                        ring_index);

@@ -59,7 +59,6 @@ pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
       endpoint->index = i;
       endpoint->running = NULL;
       idle->items[idle->head++] = i;
-      scheduler->serves |= 1u << endpoint->queue;
     }
   engine->schedulers[config->index] = scheduler;
   return true;
@@ -129,7 +128,7 @@ pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index)
   /* Release pairs with the acquire in take_signals(). Where endpoints never run beside their
    * scheduler a plain read-modify-write does. */
   if (scheduler->config.concurrent)
-    before = atomic_fetch_or_explicit (word, bit, memory_order_acq_rel);
+    before = pto_fetch_or_seq_cst (word, bit);
   else
     {
       before = pto_load_relaxed (word);
@@ -296,12 +295,10 @@ offer_pushed (struct pto_scheduler *scheduler)
   if (scheduler->pushed == 0)
     return;
   scheduler->pushed = 0;
-  for (uint32_t queue = 0; queue < scheduler->engine->config.n_queues; queue++)
-    if (pto_engine_has_ready (scheduler->engine, queue))
-      pto_engine_ring (scheduler->engine, queue);
+  pto_engine_ring_all (scheduler->engine);
 }
 
-/* The task to an idle endpoint of its kind; NULL: there is none, and it is queued. */
+/* The idle endpoints for a task; NULL: there is none, and the task is queued. */
 static inline struct pto_idle_ring *
 find_idle (struct pto_scheduler *scheduler, struct pto_slot *slot)
 {
@@ -515,6 +512,9 @@ dispatch (struct pto_scheduler *scheduler)
           if (n == 0 && attends)
             begin = pto_now (engine->exec);
           n += popped;
+          /* It may take long, and what is left was pushed while this one looked for it. */
+          if (attends && max == 1)
+            pto_engine_ring_all (engine);
           for (uint32_t i = 0; i < popped; i++)
             {
               struct pto_slot *slot = slots[i];
@@ -606,9 +606,7 @@ pass (struct pto_scheduler *scheduler)
     pto_engine_tell_submitter (scheduler->engine);
   /* What is left over is for somebody else. */
   if (scheduler->pushed > 0 || n_taken > 0)
-    for (uint32_t queue = 0; queue < scheduler->engine->config.n_queues; queue++)
-      if (pto_engine_has_ready (scheduler->engine, queue))
-        pto_engine_ring (scheduler->engine, queue);
+    pto_engine_ring_all (scheduler->engine);
   return scheduler->finished > 0 || n_taken > 0;
 }
 
@@ -620,7 +618,7 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
   struct pto_engine *engine = scheduler->engine;
   bool found = false;
 
-  atomic_fetch_add_explicit (&engine->lingering, 1, memory_order_seq_cst);
+  pto_fetch_add_seq_cst (&engine->lingering, 1);
   for (uint32_t i = 0; i < LINGER_YIELDS && !found; i++)
     {
       if (i % LINGER_LOOK == 0)
@@ -633,7 +631,7 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
         }
       pto_yield (engine->exec);
     }
-  atomic_fetch_sub_explicit (&engine->lingering, 1, memory_order_seq_cst);
+  pto_fetch_add_seq_cst (&engine->lingering, (uint32_t) -1);
   return found;
 }
 

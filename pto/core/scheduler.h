@@ -73,7 +73,6 @@ struct pto_scheduler
   struct pto_engine *engine;
   struct pto_scheduler_config config;
   struct pto_idle_ring idle[PTO_QUEUES_MAX];
-  uint32_t serves;      /* bit q: has endpoints of queue q */
   uint32_t busy;        /* endpoints with a task */
   uint32_t run_through; /* successors handed on without a look at the queue, in a row */
   uint32_t pushed;      /* successors pushed in this pass */

@@ -12,7 +12,6 @@
 #include "scheduler.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
@@ -20,8 +19,7 @@
 /* par: after so many submits the submitter runs some tasks itself, if so many are not done: what it
  * writes is soon read then, while it is still in a cache. */
 #define CARRY_EVERY 32u
-#define AHEAD 192u      /* for each thread that runs tasks */
-#define EXPECT_AHEAD 1u /* submits */
+#define AHEAD 192u /* for each thread that runs tasks */
 /* It runs each task at once as long as they cost less than this on average, in ns:
  * bringing one to another CPU and its slot back costs more. That is tried when all tasks are
  * complete, after so many times 32 submits, unless tasks are long even for what they cost
@@ -82,23 +80,6 @@ tensor_status_text (uint32_t status)
     }
 }
 
-static bool
-add_dep (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
-{
-  if (PTO_UNLIKELY (deps->count == deps->capacity))
-    {
-      uint32_t capacity = deps->capacity > 0 ? deps->capacity * 2 : 64;
-      struct pto_dep *items = realloc (deps->items, capacity * sizeof *items);
-
-      if (items == NULL)
-        return false;
-      deps->items = items;
-      deps->capacity = capacity;
-    }
-  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
-  return true;
-}
-
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -132,9 +113,10 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           if (PTO_UNLIKELY (buffer->generation != tensor->generation))
             return refuse (engine, submit, i, "the tensor was made in a scope that has ended");
           if (buffer->space.creator != PTO_TASK_NONE
-              && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
-                                          - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
-                               < 0))
+              && PTO_UNLIKELY (
+                  (int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
+                             - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
+                  < 0))
             return refuse (
                 engine, submit, i,
                 "the tensor was output in a scope that has ended: its memory is gone; submit the task that "
@@ -165,7 +147,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->space.creator)
             deps->items[deps->count - 1].kinds |= RETAIN;
           else
-            ok = ok && add_dep (deps, buffer->space.creator, RETAIN);
+            ok = ok && pto_deps_add (deps, buffer->space.creator, RETAIN);
         }
       if (PTO_UNLIKELY (!ok))
         {
@@ -188,7 +170,6 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
   uint64_t number;
   uint32_t n = 0;
   uint32_t n_wait = 0;
-  uint32_t n_retain = 0;
 
   *n_retained = 0;
   if (deps->count == 0)
@@ -212,18 +193,17 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
           uint32_t before = deps->items[producer->mark_edge].kinds;
 
           n_wait += (before & ~RETAIN) == 0 && (dep.kinds & ~RETAIN) != 0;
-          n_retain += (dep.kinds & ~before & RETAIN) != 0;
+          *n_retained += (dep.kinds & ~before & RETAIN) != 0;
           deps->items[producer->mark_edge].kinds = before | dep.kinds;
           continue;
         }
       producer->mark = number;
       producer->mark_edge = n;
       n_wait += (dep.kinds & ~RETAIN) != 0;
-      n_retain += (dep.kinds & RETAIN) != 0;
+      *n_retained += (dep.kinds & RETAIN) != 0;
       deps->items[n++] = dep;
     }
   deps->count = n;
-  *n_retained = n_retain;
   return n_wait;
 }
 
@@ -425,8 +405,8 @@ take_room (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index
 static inline void
 expect_submits (const struct pto_ring *ring, uint64_t storage)
 {
-  const char *slot = (const char *) pto_ring_slot (ring, ring->head + EXPECT_AHEAD);
-  const uint8_t *arguments = ring->storage.base + ring->storage.head + EXPECT_AHEAD * storage;
+  const char *slot = (const char *) pto_ring_slot (ring, ring->head + 1);
+  const uint8_t *arguments = ring->storage.base + ring->storage.head + storage;
 
   __builtin_prefetch (slot, 1);
   __builtin_prefetch (slot + 64, 1);
@@ -492,9 +472,6 @@ static void
 try_direct (struct pto_engine *engine)
 {
   engine->indirect = 0;
-  /* A machine of another geometry has fewer. */
-  if (engine->carry >= engine->config.n_schedulers)
-    engine->carry = 0;
   if (pto_engine_failures (engine) > 0)
     return;
   for (uint32_t i = 0; i < DIRECT_TRIES && pto_engine_completed (engine) != engine->submitted; i++)
@@ -505,7 +482,7 @@ try_direct (struct pto_engine *engine)
   if (!pto_exec_claim (engine->exec, engine->carry))
     {
       /* Somebody carries that one and may stay; the next time another. */
-      engine->carry++;
+      engine->carry = (engine->carry + 1) % engine->config.n_schedulers;
       return;
     }
   engine->direct = true;
@@ -568,7 +545,7 @@ sweep (struct pto_engine *engine)
 {
   engine->unswept = 0;
   pto_engine_retire_all (engine);
-  /* The first submit of a run: as the one before ended. */
+  /* As it was before the wait, or the end of the run before. */
   if (engine->resume)
     {
       engine->resume = false;
@@ -596,7 +573,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
   if (PTO_UNLIKELY (pto_engine_has_failed (engine)))
     {
-      if (engine->deadlock != PTO_OK)
+      if (engine->deadlock.what != PTO_OK)
         count_submit (engine, submit);
       return;
     }

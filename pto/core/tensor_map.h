@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define PTO_RINGS 4u
 
@@ -48,6 +49,24 @@ struct pto_deps
   uint32_t capacity;
 };
 
+/* Appends. false: no memory. */
+static inline bool
+pto_deps_add (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
+{
+  if (__builtin_expect (deps->count == deps->capacity, 0))
+    {
+      uint32_t capacity = deps->capacity > 0 ? deps->capacity * 2 : 64;
+      struct pto_dep *items = realloc (deps->items, capacity * sizeof *items);
+
+      if (items == NULL)
+        return false;
+      deps->items = items;
+      deps->capacity = capacity;
+    }
+  deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
+  return true;
+}
+
 /* A few tasks, for ever. */
 struct pto_task_set
 {
@@ -76,16 +95,16 @@ struct pto_map_pool
 
 /* The regions of one buffer, embedded in the buffer's record. Zeroed memory is an empty space; so
  * is what a space held before pto_map_reset(). It must not move or be reused before pto_map_drop()
- * or pto_map_reset(). W, R: tensor_map.c only. */
+ * or pto_map_reset(). W, R: the map, but for the creator. */
 struct pto_space
 {
   uint32_t generation; /* of the map that filled it: another one means empty */
   uint32_t head;       /* its entries, as long as there is no index */
   uint32_t count;
   bool merged;      /* external: into another space, which index_or_heir names */
-  bool implied;     /* of its entries there is one, not made yet: [anchor, end), written by creator */
+  bool implied;     /* it has one entry, not made yet: [anchor, end), written by the creator */
   uint64_t anchor;  /* where its tensors begin: the index counts from here */
-  uint64_t creator; /* of a buffer: the task that outputs it. W: submit.c */
+  uint64_t creator; /* of a buffer: the task that outputs it. W: the engine */
   union
   {
     /* finds entries by where they lie, when there are many; or the space merged into */
@@ -136,7 +155,7 @@ struct pto_access
   uint64_t anchor;
   uint32_t entry; /* of exactly this region, found by the look-up; 0: none */
   uint64_t epoch; /* of the map by then */
-  bool fresh; /* nobody has accessed the space, and it is dropped before the task retires */
+  bool fresh;     /* nobody has accessed the space, and it is dropped before the task retires */
   struct pto_region region;
 };
 
@@ -151,9 +170,8 @@ pto_access_init (struct pto_access *access, struct pto_space *space, const Tenso
   pto_region_init (&access->region, tensor);
 }
 
-/* Appends what a task with this access must wait for, by ascending id. Changes nothing
- * else, except that it frees stale entries it meets. false: no memory for
- * deps. */
+/* Appends what a task with this access must wait for, by ascending id. Records nothing; frees stale
+ * entries that it meets. false: no memory for deps. */
 bool pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType type,
                      struct pto_deps *deps);
 

@@ -14,8 +14,8 @@ pto_trace_new (uint32_t n_buffers, uint64_t capacity)
 
   if (trace == NULL)
     return NULL;
-  trace->buffers = aligned_alloc (alignof (struct pto_trace_buffer),
-                                  n_buffers * sizeof *trace->buffers);
+  trace->buffers
+      = aligned_alloc (alignof (struct pto_trace_buffer), n_buffers * sizeof *trace->buffers);
   if (trace->buffers == NULL)
     {
       free (trace);

@@ -1,4 +1,4 @@
-/* exec-private.h: what do the three back ends share?
+/* exec-private.h: what do the back ends share?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -23,8 +23,8 @@ struct pto_actor
   struct pto_exec *exec;
   /* the guarded call it is in; NULL while the engine runs on its behalf. R: signal handler */
   struct pto_guard *guard;
-  struct pto_fiber fiber; /* par, det; for det's guest the stack of its thread */
-  /* par: run queue or inbox; everywhere: the free list. In one of them at a time */
+  struct pto_fiber fiber; /* not on threads; for det's guest the stack of its thread */
+  /* par, host: run queue or inbox; everywhere: the free list. In one of them at a time */
   struct pto_actor *next;
   struct pto_word *word; /* parked on, NULL when runnable */
   uint32_t expected;
@@ -73,6 +73,8 @@ struct pto_backend_ops
   void (*run) (struct pto_exec *exec, struct pto_word *word); /* NULL: unpark */
   void (*serve) (struct pto_actor *self, struct pto_word *word,
                  bool (*serve) (void *data, uint32_t value), void *data); /* NULL: park */
+  void (*hold) (struct pto_exec *exec, bool hold);
+  void (*keep) (struct pto_exec *exec);
   uint64_t (*now) (struct pto_exec *exec);
   void (*charge) (struct pto_actor *self, uint64_t ns);
   void (*yield) (struct pto_actor *self);
@@ -104,6 +106,7 @@ struct pto_exec
 extern const struct pto_backend_ops pto_par_ops;
 extern const struct pto_backend_ops pto_det_ops;
 extern const struct pto_backend_ops pto_threads_ops;
+extern const struct pto_backend_ops pto_host_ops;
 
 /* The calling thread's. Never inlined and never merged: a fiber may be on another thread after each
  * switch, and the compiler believes that a thread-local has one address per function. */
@@ -111,7 +114,7 @@ struct pto_thread *pto_thread_self (void);
 /* Learns the thread id and, once, installs what a guarded call needs. */
 void pto_thread_prepare (struct pto_thread *thread);
 
-/* The actor's function has returned and its stack is no longer in use (par, det: called from
+/* The actor's function has returned and its stack is no longer in use (fibers: called from
  * another stack). */
 void pto_actor_recycle (struct pto_actor *actor);
 /* One actor less is alive. The last thing that is done for an actor. */

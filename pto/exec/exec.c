@@ -205,7 +205,8 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
 {
   static const struct pto_backend_ops *const table[] = { [PTO_BACKEND_PAR] = &pto_par_ops,
                                                          [PTO_BACKEND_DET] = &pto_det_ops,
-                                                         [PTO_BACKEND_THREADS] = &pto_threads_ops };
+                                                         [PTO_BACKEND_THREADS] = &pto_threads_ops,
+                                                         [PTO_BACKEND_HOST] = &pto_host_ops };
   const struct pto_backend_ops *ops;
   struct pto_exec *exec;
 
@@ -457,6 +458,30 @@ void
 pto_exec_release (struct pto_exec *exec, uint32_t domain)
 {
   exec->ops->release (exec, domain);
+}
+
+void
+pto_exec_hold (struct pto_exec *exec)
+{
+  assert (pto_thread_self ()->current == &exec->guest && "only the guest holds");
+  if (exec->ops->hold != NULL)
+    exec->ops->hold (exec, true);
+}
+
+void
+pto_exec_unhold (struct pto_exec *exec)
+{
+  assert (pto_thread_self ()->current == &exec->guest && "only the guest holds");
+  if (exec->ops->hold != NULL)
+    exec->ops->hold (exec, false);
+}
+
+void
+pto_exec_keep (struct pto_exec *exec)
+{
+  assert (!pto_thread_is_inside (pto_thread_self (), exec) && "the guest carries while it waits");
+  if (exec->ops->keep != NULL)
+    exec->ops->keep (exec);
 }
 
 uint64_t

@@ -383,32 +383,58 @@ pto_guard_init (void)
   return 0;
 }
 
-void
-pto_guard_shutdown (void)
+/* The handlers that were there before ours. Under the lock. */
+static void
+put_back (void)
 {
   struct sigaction now, ignore;
 
+  for (size_t i = 0; i <= FAULT_SIGNALS; i++)
+    {
+      int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
+
+      /* Somebody else's on top of ours calls ours: leave it, with what it chains to. */
+      if (set_action (signo, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0
+          || now.sa_sigaction != handler)
+        continue;
+      if (i == FAULT_SIGNALS)
+        {
+          /* An interrupt under way must not meet the default action, which ends the process. */
+          memset (&ignore, 0, sizeof ignore);
+          ignore.sa_handler = SIG_IGN;
+          set_action (signo, &ignore, NULL);
+        }
+      set_action (signo, &previous[i], NULL);
+    }
+}
+
+void
+pto_guard_shutdown (void)
+{
   pthread_mutex_lock (&guard_lock);
   assert (guard_users > 0);
   if (--guard_users == 0)
-    for (size_t i = 0; i <= FAULT_SIGNALS; i++)
-      {
-        int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
-
-        /* Somebody else's on top of ours calls ours: leave it, with what it chains to. */
-        if (set_action (signo, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0
-            || now.sa_sigaction != handler)
-          continue;
-        if (i == FAULT_SIGNALS)
-          {
-            /* An interrupt under way must not meet the default action, which ends the process. */
-            memset (&ignore, 0, sizeof ignore);
-            ignore.sa_handler = SIG_IGN;
-            set_action (signo, &ignore, NULL);
-          }
-        set_action (signo, &previous[i], NULL);
-      }
+    put_back ();
   pthread_mutex_unlock (&guard_lock);
+}
+
+void
+pto_guard_after_fork (void)
+{
+  struct pto_thread *thread = pto_thread_self ();
+
+  assert ((thread->current == NULL || thread->current == &thread->current->exec->guest)
+          && "children are begun on a native stack");
+  /* Another thread of the parent may have held it, and may have been half way through what it
+   * guards: what counts is whether a handler is ours. */
+  pthread_mutex_init (&guard_lock, NULL);
+  put_back ();
+  guard_users = 0;
+  /* The executor that the thread is a guest of runs in the parent; here it is never touched again.
+   * The alternate signal stack is a copy, in its place. */
+  thread->current = NULL;
+  thread->guard = NULL;
+  thread->tid = (pid_t) syscall (SYS_gettid);
 }
 
 #ifdef GUARD_JUMP

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An executor runs actors. Three back ends behind one interface:
+ * An executor runs actors. Four back ends behind one interface:
  *
  * - par: fibers on a few carrier threads, wall clock. Actors are grouped in domains; one carrier
  * runs a domain at a time, so actors of one domain never run at the same time and may wake each
@@ -11,6 +11,8 @@
  * - det: fibers on the guest's thread, seeded choice among runnable actors, virtual clock that
  * moves only when nobody can run. Same seed, same inputs: same order of everything.
  * - threads: one OS thread per actor, parked on futexes.
+ * - host: fibers of one domain, carried by the guest while it waits or helps, else by whoever calls
+ * pto_exec_keep(); wall clock; listens to a bell that other processes ring. Makes no thread.
  *
  * The thread that calls pto_exec_enter() is the guest: an actor on its own stack until
  * pto_exec_leave(). While it waits in pto_park() it carries fibers (par) or drives them all (det).
@@ -27,7 +29,8 @@ enum pto_backend
 {
   PTO_BACKEND_PAR,
   PTO_BACKEND_DET,
-  PTO_BACKEND_THREADS
+  PTO_BACKEND_THREADS,
+  PTO_BACKEND_HOST
 };
 
 #define PTO_NEVER UINT64_MAX /* a deadline that does not come */
@@ -35,6 +38,7 @@ enum pto_backend
 
 struct pto_exec;
 struct pto_actor;
+struct pto_bell;
 
 /* What an executor begins with. */
 struct pto_exec_head
@@ -55,13 +59,14 @@ struct pto_exec_config
    * runnable), for exhaustive exploration. Answers with a number below n. */
   uint32_t (*choose) (void *data, uint32_t n);
   void *choose_data;
+  struct pto_bell *bell; /* host: shared.h; one actor may park on its word. Outlives the executor */
 };
 
 /* A word to wait on. One actor parks on a word at a time; any actor may change and unpark it.
  *
  * local: every actor that touches it is of one domain, so that on par no fence and no atomic
  * exchange is needed. The guest is of no domain: it neither parks on a local word nor unparks one
- * (par asserts it). On the other back ends the flag means nothing.
+ * (par and host assert it). On the other back ends the flag means nothing.
  *
  * On par a fiber may go on on another thread after any call here that waits: no address of a
  * thread-local (errno is one) is kept across it. On det a loop that only yields stops the clock:
@@ -70,8 +75,8 @@ struct pto_word
 {
   _Atomic uint32_t value;
   bool local;
-  _Atomic (struct pto_actor *) waiter; /* par, det: who is parked; threads: not used */
-  _Atomic uint32_t parked;             /* threads: somebody is parked */
+  _Atomic (struct pto_actor *) waiter; /* who is parked; threads: not used */
+  _Atomic uint32_t parked;             /* threads, shared.h: somebody is parked */
 };
 
 enum pto_park_result
@@ -87,8 +92,8 @@ enum pto_park_result
 struct pto_exec *pto_exec_new (const struct pto_exec_config *config, char *error,
                                size_t error_size);
 /* All actors must have returned (pto_exec_join()), and no other thread may still be inside of a
- * call on it. Ends the threads it made. Fibers (par, det) that are parked for ever are dropped with
- * their stacks. */
+ * call on it. Ends the threads it made. Fibers (not on threads) that are parked for ever are
+ * dropped with their stacks. */
 void pto_exec_free (struct pto_exec *exec);
 /* Actors that have not returned. After pto_exec_join() other than 0 only if det proved that they
  * never will. */
@@ -108,8 +113,9 @@ void pto_exec_join (struct pto_exec *exec);
  * themselves, this asserts). */
 void pto_exec_enter (struct pto_exec *exec);
 void pto_exec_leave (struct pto_exec *exec);
-/* par: the guest carries one queued domain for one slice, if there is one. true if it did. Others:
- * yields. */
+/* par: the guest carries one queued domain for one slice, if there is one. host: it carries what is
+ * runnable, unless the keeper does; call it after waking actors, for nobody else does it. true if
+ * it did. Others: yields. */
 bool pto_exec_help (struct pto_exec *exec);
 /* par: if nobody carries the domain, the guest adds 1 to the bell, which wakes the actor of that
  * domain that is parked on it and no other thread, and carries the domain until nothing is left to
@@ -124,8 +130,18 @@ bool pto_exec_is_visited (struct pto_exec *exec);
  * another back end. The guest does not park meanwhile. */
 bool pto_exec_claim (struct pto_exec *exec, uint32_t domain);
 void pto_exec_release (struct pto_exec *exec, uint32_t domain);
+/* host: no other thread carries from here on until pto_exec_unhold(): the guest forks, say. It
+ * neither waits nor yields in between. Others: nothing. */
+void pto_exec_hold (struct pto_exec *exec);
+void pto_exec_unhold (struct pto_exec *exec);
+/* host: what a thread beside the guest (the keeper) calls before each poll() of the bell's event,
+ * the first one too. Reads the event empty, carries what is runnable if the guest is away (returns
+ * without it if the guest is there), stays up for a moment if there was something, and sees to it
+ * that a ring that the guest does not hear makes the event readable. One thread at a time. Others:
+ * nothing. */
+void pto_exec_keep (struct pto_exec *exec);
 
-/* Nanoseconds: CLOCK_MONOTONIC on par and threads, the virtual clock on det (begins at 0). */
+/* Nanoseconds: CLOCK_MONOTONIC, on det the virtual clock (begins at 0). */
 uint64_t pto_now (struct pto_exec *exec);
 /* CLOCK_MONOTONIC in ns on every back end: for figures about this machine, never for a decision. */
 uint64_t pto_wall_clock (void);
@@ -172,13 +188,13 @@ pto_charge (struct pto_exec *exec, uint64_t ns)
 }
 /* Lets other runnable actors run. */
 void pto_yield (struct pto_exec *exec);
-/* A number of the executor's generator (xoshiro256**); on par and threads one generator per actor.
+/* A number of the executor's generator (xoshiro256**); on the others one generator per actor.
  */
 uint64_t pto_rand (struct pto_exec *exec);
 
 void pto_word_init (struct pto_word *word, uint32_t value, bool local);
 /* Futex semantics: returns at once if word's value is not expected. deadline in pto_now() time, or
- * PTO_NEVER. */
+ * PTO_NEVER; on host only the guest has one. */
 enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
                                uint64_t deadline);
 /* Call after changing the value. Free when nobody is parked. May be called by any thread (also one
@@ -199,8 +215,8 @@ pto_word_set (struct pto_exec *exec, struct pto_word *word, uint32_t value)
   pto_unpark (exec, word);
 }
 
-/* pto_word_set() on a local word. par: whoever is parked on it runs at once, and the caller, an
- * actor of the same domain or the guest that has claimed it, goes on when that actor waits for
+/* pto_word_set() on a local word. par, host: whoever is parked on it runs at once, and the caller,
+ * an actor of the same domain or the guest that has claimed it, goes on when that actor waits for
  * something else. */
 void pto_word_run (struct pto_exec *exec, struct pto_word *word, uint32_t value);
 /* An actor's life: waits on a local word, which begins as 0, calls serve with each value that

@@ -252,14 +252,18 @@ load_groups (Manifest *manifest, GError **error)
   static const char *const known_example[] = { "name", "description", "default-case", NULL };
   static const char *const known_orchestration[] = { "source", "function", NULL };
   static const char *const known_reference[] = { "source", NULL };
-  static const char *const required[] = { "example", "orchestration", "reference" };
+  static const char *const required[] = { "orchestration", "example", "reference" };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
   g_autofree char *orchestration = NULL;
   g_autofree char *reference = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
     if (!g_key_file_has_group (manifest->keys, required[i]))
-      return fail (manifest, error, _ ("the group [%s] is missing"), required[i]);
+      return fail (manifest, error,
+                   i == 0 ? _ ("the group [%s] is missing")
+                          : _ ("the group [%s] is missing: a program can use this as a chip "
+                               "callable, pto run can not"),
+                   required[i]);
 
   if (!check_keys (manifest, "example", known_example, error)
       || !get_required (manifest, "example", "name", &manifest->name, error)
@@ -328,6 +332,23 @@ find_directory (const char *directory)
   return g_strdup (directory);
 }
 
+/* An example without cases is a program, called as its directory is: two-chips/two_chips.py. */
+static char *
+describe_missing (const char *directory)
+{
+  g_autofree char *name = g_path_get_basename (directory);
+  g_autofree char *file = g_strconcat (g_strdelimit (name, "-", '_'), ".py", NULL);
+  g_autofree char *program = g_build_filename (directory, file, NULL);
+
+  if (!g_file_test (program, G_FILE_TEST_EXISTS))
+    return g_strdup_printf (_ ("%s: no example here: there is no file pto.ini"), directory);
+  return g_strdup_printf (
+      _ ("%s: a program, not an example with cases: there is no file pto.ini; start it with "
+         "/usr/bin/python3 %s (where libpto is not installed, put meson devenv -C build --workdir "
+         "\"$PWD\" before that)"),
+      directory, program);
+}
+
 Manifest *
 manifest_load (const char *name, GError **error)
 {
@@ -349,8 +370,8 @@ manifest_load (const char *name, GError **error)
     }
   if (!g_file_test (manifest->file, G_FILE_TEST_EXISTS))
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                   _ ("%s: no example here: there is no file pto.ini"), directory);
+      text = describe_missing (directory);
+      g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_FAILED, text);
       return NULL;
     }
   if (!g_file_get_contents (manifest->file, &text, &length, &local))

@@ -255,7 +255,6 @@ make_callable (Manifest *manifest, GError **error)
                    local->message);
       return NULL;
     }
-  pto_callable_set_name (chip, manifest->name);
   for (guint i = 0; i < manifest->kernels->len; i++)
     {
       const ManifestKernel *entry = g_ptr_array_index (manifest->kernels, i);
@@ -632,6 +631,10 @@ run_example (const char *directory, guint repeat, GError **error)
   chip = make_callable (manifest, error);
   if (chip == NULL)
     return FALSE;
+  /* A registration keeps the name that it was made with: the title of the trace. */
+  title
+      = g_strdup_printf ("%s: %s", manifest->name, item->title != NULL ? item->title : item->name);
+  pto_callable_set_name (chip, title);
 
   build_start = g_get_monotonic_time ();
   g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
@@ -650,10 +653,6 @@ run_example (const char *directory, guint repeat, GError **error)
     }
   if (reference == NULL)
     return FALSE;
-  /* From here on the name is the title of the trace. */
-  title
-      = g_strdup_printf ("%s: %s", manifest->name, item->title != NULL ? item->title : item->name);
-  pto_callable_set_name (chip, title);
   unread = reference_list_unread_keys (reference);
   if (unread != NULL)
     g_printerr (_ ("pto: %s: case \"%s\": warning: nobody reads %s\n"), manifest->file, item->name,

@@ -29,6 +29,7 @@ extern "C"
                      bool brief);
   };
 
+  /* Without run: figures only, and none of the functions. */
   struct bench_runtime
   {
     const char *name;
@@ -77,6 +78,8 @@ extern "C"
     return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
   }
 
+  /* Sorts them. */
+  double bench_median (double *values, uint32_t n);
   /* One repetition's value, as a line of JSON. */
   void bench_print (const char *workload, const char *metric, double value, const char *unit);
 

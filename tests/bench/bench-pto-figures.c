@@ -3,21 +3,19 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "bench-cpu.h"
 #include "bench-pto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_TASKS 10000u     /* of the figures that have one number of tasks */
-#define N_SUBMITS 20000u   /* fewer than the window has slots, */
-#define N_ARGUMENTS 48000u /* and fewer than the TensorMap has nodes: the submitter never waits */
-#define CHUNK                                                                         \
-  500u /* submits that are timed together: the median of chunks forgets interruptions \
-        */
+#define N_TASKS 10000u      /* of the figures that have one number of tasks */
+#define N_SUBMITS 20000u    /* fewer than the window has slots, */
+#define N_ARGUMENTS 48000u  /* and fewer than the TensorMap has nodes: the submitter never waits */
+#define CHUNK 500u          /* submits timed together: their median forgets interruptions */
 #define N_FAMILIAR 64u      /* buffers that tasks take turns on */
 #define HOLD_NS 2000000000u /* a held carrier must hold by then */
-#define IDLE_NS 500000000
 #define CORES_PER_CLUSTER 3u
 
 static void *
@@ -37,7 +35,7 @@ struct job
   uint32_t number;
   char *buffers;
   struct bench_hold hold;
-  uint64_t chunk_ns[N_SUBMITS / CHUNK];
+  double chunk_ns[N_SUBMITS / CHUNK];
   uint64_t chunk_begin;
   uint64_t start_bytes; /* resident */
   uint64_t early_bytes; /* after a tenth */
@@ -198,25 +196,8 @@ count_submit (struct job *job, uint32_t i)
   if ((i + 1) % CHUNK != 0)
     return;
   now = bench_now ();
-  job->chunk_ns[i / CHUNK] = now - job->chunk_begin;
+  job->chunk_ns[i / CHUNK] = (double) (now - job->chunk_begin);
   job->chunk_begin = now;
-}
-
-static int
-compare_ns (const void *a, const void *b)
-{
-  uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
-
-  return (x > y) - (x < y);
-}
-
-static double
-ns_per_submit (struct job *job)
-{
-  uint32_t n = job->n_tasks / CHUNK;
-
-  qsort (job->chunk_ns, n, sizeof *job->chunk_ns, compare_ns);
-  return (double) job->chunk_ns[n / 2] / CHUNK;
 }
 
 /* number tensor arguments: one output, which no other task has, and inputs that nobody writes. */
@@ -302,7 +283,8 @@ measure_submit (const struct bench_figure *figure, uint32_t workers, uint32_t re
     {
       ok = bench_chip_run (chip, false, orchestrate, &job) > 0;
       if (ok && i > 0)
-        bench_print (figure->name, figure->metric, ns_per_submit (&job), figure->unit);
+        bench_print (figure->name, figure->metric,
+                     bench_median (job.chunk_ns, job.n_tasks / CHUNK) / CHUNK, figure->unit);
     }
   pto_chip_free (chip);
   free (job.buffers);
@@ -397,81 +379,28 @@ measure_memory (const struct bench_figure *figure, uint32_t workers, uint32_t re
   return ok;
 }
 
-static uint64_t
-cpu_ns (void)
-{
-  struct timespec used;
-
-  clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &used);
-  return (uint64_t) used.tv_sec * 1000000000u + (uint64_t) used.tv_nsec;
-}
-
-/* CPU time of the whole process while a chip that has worked waits for its next run. */
+/* CPU time of the workers of a chip that has worked, once they have gone to sleep. */
 static bool
 measure_idle (const struct bench_figure *figure, uint32_t workers, uint32_t reps, bool brief)
 {
   struct pto_chip *chip = bench_chip_new (workers, 0, PTO_BACKEND_PAR);
   struct job job = { .n_tasks = 1000, .buffers = buffers_new (N_TASKS) };
-  struct timespec span = { 0, brief ? IDLE_NS / 50 : IDLE_NS };
-  bool ok = chip != NULL;
+  bool ok = chip != NULL && bench_chip_run (chip, false, orchestrate_independent, &job) > 0;
 
+  usleep (BENCH_SETTLE_US);
   for (uint32_t i = 0; ok && i < reps; i++)
     {
-      uint64_t before;
+      uint64_t before = 0, after = 0;
 
-      ok = bench_chip_run (chip, false, orchestrate_independent, &job) > 0;
-      before = cpu_ns ();
-      nanosleep (&span, NULL);
+      ok = bench_add_cpu_ns (getpid (), &before);
+      usleep (brief ? BENCH_IDLE_US / 50 : BENCH_IDLE_US);
+      ok = ok && bench_add_cpu_ns (getpid (), &after);
       if (ok)
-        bench_print (figure->name, figure->metric, (double) (cpu_ns () - before) / 1e6,
-                     figure->unit);
+        bench_print (figure->name, figure->metric, (double) (after - before) / 1e6, figure->unit);
     }
   pto_chip_free (chip);
   free (job.buffers);
   return ok;
-}
-
-struct attention
-{
-  struct bench_workload workload;
-  char *buffers;
-  PTO2Runtime *rt;
-};
-
-static void
-submit_attention (void *data, const struct bench_task *task)
-{
-  struct attention *attention = data;
-  PTOParam params[BENCH_MAX_ACCESSES];
-
-  if (task->index % BENCH_PIECE == 0)
-    {
-      if (task->index > 0)
-        pto2_rt_scope_end (attention->rt);
-      pto2_rt_scope_begin (attention->rt);
-    }
-  for (uint32_t i = 0; i < task->n_accesses; i++)
-    {
-      static const PTOParamType types[] = { PTO_PARAM_INPUT, PTO_PARAM_OUTPUT, PTO_PARAM_INOUT };
-      Tensor tensor
-          = bench_tensor (attention->buffers + (size_t) task->accesses[i].buffer * BENCH_BUFFER);
-
-      params[i] = pto2_make_param (types[task->accesses[i].mode], &tensor);
-    }
-  pto2_rt_submit_task (attention->rt, task->cube ? BENCH_CUBE : BENCH_VECTOR,
-                       task->cube ? PTO2_WORKER_CUBE : PTO2_WORKER_VECTOR, params,
-                       (int32_t) task->n_accesses);
-}
-
-static int
-orchestrate_attention (PTO2Runtime *rt, void *data)
-{
-  struct attention *attention = data;
-
-  attention->rt = rt;
-  bench_workload_generate (&attention->workload, submit_attention, attention);
-  pto2_rt_scope_end (rt);
-  return 0;
 }
 
 /* Tasks a second of W6 on the virtual clock: one thread does everything, every step of the chip has
@@ -480,22 +409,22 @@ static bool
 measure_det (const struct bench_figure *figure, uint32_t workers, uint32_t reps, bool brief)
 {
   struct pto_chip *chip = bench_chip_new (workers, 0, PTO_BACKEND_DET);
-  struct attention attention;
+  struct bench_workload workload;
   bool ok = chip != NULL;
 
-  bench_workload_init (&attention.workload, "W6", brief);
-  attention.buffers = buffers_new (attention.workload.n_buffers);
+  bench_workload_init (&workload, "W6", brief);
+  bench_pto_prepare (&workload);
   for (uint32_t i = 0; ok && i < reps + 1; i++)
     {
-      uint64_t ns = bench_chip_run (chip, false, orchestrate_attention, &attention);
+      uint64_t ns = bench_chip_run (chip, false, bench_pto_orchestrate, &workload);
 
       ok = ns > 0;
       if (ok && i > 0)
-        bench_print (figure->name, figure->metric, attention.workload.n_tasks * 1e9 / (double) ns,
+        bench_print (figure->name, figure->metric, workload.n_tasks * 1e9 / (double) ns,
                      figure->unit);
     }
+  bench_pto_release (&workload);
   pto_chip_free (chip);
-  free (attention.buffers);
   return ok;
 }
 

@@ -15,8 +15,16 @@
 
 static struct pto_chip *chip;
 static char (*buffers)[BENCH_BUFFER];
-static Tensor *made;   /* a handle for every buffer, when the runtime makes them; else NULL */
-static uint32_t piece; /* tasks of one scope; whole groups */
+/* What tasks output, where the runtime makes it: kept as a program would keep it, for the group
+ * that is being submitted. */
+static struct made
+{
+  uint32_t buffer;
+  Tensor tensor;
+} * made;                   /* NULL: all memory is the caller's */
+static uint32_t n_made;     /* buffers of a group */
+static uint32_t first_made; /* buffer of the group that is being submitted */
+static uint32_t piece;      /* tasks of one scope; whole groups */
 
 static void
 do_work (int64_t *args)
@@ -103,25 +111,22 @@ start (uint32_t workers)
   return chip != NULL;
 }
 
-static void
-prepare (const struct bench_workload *workload)
+void
+bench_pto_prepare (const struct bench_workload *workload)
 {
+  bool makes = workload->id == 1 || workload->id == 6;
+  uint32_t group = makes ? workload->n_tasks / workload->size : 1;
+
   buffers = aligned_alloc (BENCH_BUFFER, (size_t) workload->n_buffers * sizeof *buffers);
-  made = NULL;
-  if (workload->id == 1 || workload->id == 6)
-    made = malloc ((size_t) workload->n_buffers * sizeof *made);
-  piece = BENCH_PIECE;
-  if (workload->id == 6)
-    piece
-        = BENCH_PIECE / (workload->n_tasks / workload->size) * (workload->n_tasks / workload->size);
-  if (buffers == NULL || (made == NULL && (workload->id == 1 || workload->id == 6)))
+  n_made = workload->n_buffers / workload->size;
+  made = makes ? calloc (n_made, sizeof *made) : NULL;
+  piece = BENCH_PIECE / group * group;
+  if (buffers == NULL || (makes && made == NULL))
     abort ();
-  for (uint32_t i = 0; made != NULL && i < workload->n_buffers; i++)
-    made[i] = bench_tensor (buffers[i]);
 }
 
-static void
-release (const struct bench_workload *workload)
+void
+bench_pto_release (const struct bench_workload *workload)
 {
   (void) workload;
   free (buffers);
@@ -137,12 +142,35 @@ stop (void)
   chip = NULL;
 }
 
+/* The buffer's tensor as a program would have it at hand. */
+static inline Tensor
+find_tensor (const struct bench_access *access)
+{
+  struct made *kept;
+  Tensor tensor;
+
+  if (made == NULL)
+    return bench_tensor (buffers[access->buffer]);
+  if (access->buffer >= first_made + n_made)
+    first_made += n_made;
+  kept = &made[access->buffer - first_made];
+  if (access->mode == BENCH_OUT)
+    {
+      tensor = bench_tensor_made ();
+      kept->tensor = tensor;
+      kept->buffer = access->buffer;
+      return tensor;
+    }
+  if (kept->buffer == access->buffer && kept->tensor.storage != NULL)
+    return kept->tensor;
+  return bench_tensor (buffers[access->buffer]);
+}
+
 static void
 submit (void *data, const struct bench_task *task)
 {
   PTO2Runtime *rt = data;
   PTOParam params[1 + BENCH_MAX_ACCESSES];
-  bool check = bench_body.check != NULL;
   int32_t kernel = task->cube ? BENCH_CUBE : BENCH_VECTOR;
   int32_t n = 0;
 
@@ -152,24 +180,14 @@ submit (void *data, const struct bench_task *task)
         pto2_rt_scope_end (rt);
       pto2_rt_scope_begin (rt);
     }
-  if (check)
+  if (bench_body.check != NULL)
     {
       kernel = task->cube ? BENCH_CHECK_CUBE : BENCH_CHECK_VECTOR;
       params[n++] = make_scalar_param (task->index);
     }
   for (uint32_t i = 0; i < task->n_accesses; i++)
     {
-      uint32_t buffer = task->accesses[i].buffer;
-      Tensor tensor;
-
-      if (made == NULL)
-        tensor = bench_tensor (buffers[buffer]);
-      else
-        {
-          if (task->accesses[i].mode == BENCH_OUT)
-            made[buffer] = bench_tensor_made ();
-          tensor = made[buffer];
-        }
+      Tensor tensor = find_tensor (&task->accesses[i]);
 
       switch (task->accesses[i].mode)
         {
@@ -187,11 +205,12 @@ submit (void *data, const struct bench_task *task)
   pto2_rt_submit_task (rt, kernel, task->cube ? PTO2_WORKER_CUBE : PTO2_WORKER_VECTOR, params, n);
 }
 
-static int
-orchestrate (PTO2Runtime *rt, void *data)
+int
+bench_pto_orchestrate (PTO2Runtime *rt, void *workload)
 {
   pto2_rt_init_tensor_pool (rt);
-  bench_workload_generate (data, submit, rt);
+  first_made = 0;
+  bench_workload_generate (workload, submit, rt);
   pto2_rt_scope_end (rt);
   return 0;
 }
@@ -199,15 +218,15 @@ orchestrate (PTO2Runtime *rt, void *data)
 static uint64_t
 run (const struct bench_workload *workload)
 {
-  return bench_chip_run (chip, false, orchestrate, (void *) workload);
+  return bench_chip_run (chip, false, bench_pto_orchestrate, (void *) workload);
 }
 
 const struct bench_runtime bench_runtime = {
   .name = "pto",
   .start = start,
-  .prepare = prepare,
+  .prepare = bench_pto_prepare,
   .run = run,
-  .release = release,
+  .release = bench_pto_release,
   .stop = stop,
   .figures = bench_pto_figures,
 };

@@ -38,6 +38,11 @@ struct pto_chip *bench_chip_new (uint32_t workers, uint32_t clusters, enum pto_b
 uint64_t bench_chip_run (struct pto_chip *chip, bool trace,
                          int (*orchestrate) (PTO2Runtime *rt, void *data), void *data);
 
+/* A workload: its memory, and the orchestration that is given it. */
+void bench_pto_prepare (const struct bench_workload *workload);
+int bench_pto_orchestrate (PTO2Runtime *rt, void *workload);
+void bench_pto_release (const struct bench_workload *workload);
+
 static inline Tensor
 bench_tensor (void *address)
 {

@@ -7,6 +7,7 @@
 
 #include "../../pto/exec/pto_atomic.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,13 +66,43 @@ kernel_fatal (struct machine *machine, const struct pto_slot *slot, int64_t *arg
   *failed = true;
 }
 
+static uint8_t *
+bytes_of (const TensorData *data)
+{
+  return (uint8_t *) (uintptr_t) data->buffer.addr + data->start_offset;
+}
+
+static void
+kernel_fill (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  const TensorData *data = (const TensorData *) (uintptr_t) args[0];
+
+  memset (bytes_of (data), (int) args[slot->payload->n_args - 1], data->shapes[0]);
+}
+
+static void
+kernel_check (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  const TensorData *data = (const TensorData *) (uintptr_t) args[0];
+  const uint8_t *bytes = bytes_of (data);
+  struct expectation *expectation
+      = (struct expectation *) (uintptr_t) args[slot->payload->n_args - 1];
+  bool right = true;
+
+  for (uint64_t i = 0; i < data->shapes[0]; i++)
+    right = right && bytes[i] == expectation->byte;
+  atomic_fetch_add (right ? &expectation->right : &expectation->wrong, 1);
+}
+
 static const machine_kernel common_kernels[KERNEL_OWN]
-    = { kernel_nothing, kernel_count, kernel_gate, kernel_fail, kernel_fatal };
+    = { kernel_nothing, kernel_count, kernel_gate, kernel_fail,
+        kernel_fatal,   kernel_fill,  kernel_check };
 
 static const char *
 kernel_name (void *data, uint32_t kernel)
 {
-  static const char *const names[] = { "nothing", "count", "gate", "fail", "fatal", "own" };
+  static const char *const names[]
+      = { "nothing", "count", "gate", "fail", "fatal", "fill", "check", "own" };
 
   return names[MIN (kernel, KERNEL_OWN)];
 }
@@ -223,6 +254,9 @@ machine_new (const struct machine_config *given)
   config->edge_pool = or_default (config->edge_pool, 1024);
   config->map_pool = or_default (config->map_pool, 1024);
   config->hazards = or_default (config->hazards, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
+  config->timeout_ns = config->timeout_ns != 0 ? config->timeout_ns : MINUTE;
+  config->ring_patience_ns
+      = config->ring_patience_ns != 0 ? config->ring_patience_ns : 8 * config->timeout_ns;
   machine->n_endpoints = config->endpoints * config->queues;
   g_assert_cmpuint (config->schedulers, <=, MACHINE_SCHEDULERS_MAX);
   g_assert_cmpuint (machine->n_endpoints, <=, MACHINE_ENDPOINTS_MAX);
@@ -246,9 +280,9 @@ machine_new (const struct machine_config *given)
           .n_shards = or_default (config->shards, 2),
           .n_schedulers = config->schedulers,
           .guard_bytes = config->guard_bytes,
-          .timeout_ns = config->timeout_ns != 0 ? config->timeout_ns : MINUTE,
-          .ring_patience_ns = 8 * (config->timeout_ns != 0 ? config->timeout_ns : MINUTE),
-          .end_patience_ns = 8 * (config->timeout_ns != 0 ? config->timeout_ns : MINUTE),
+          .timeout_ns = config->timeout_ns,
+          .ring_patience_ns = config->ring_patience_ns,
+          .end_patience_ns = 8 * config->timeout_ns,
           .queue_names = queue_names,
           .kernel_name = kernel_name,
           .submit_cost = config->submit_cost,
@@ -290,6 +324,13 @@ machine_new (const struct machine_config *given)
     }
   pto_exec_leave (machine->exec);
   return machine;
+}
+
+struct machine *
+machine_new_for (gconstpointer backend)
+{
+  return machine_new (&(struct machine_config){
+      .backend = BACKEND (backend), .seed = 1, .schedulers = 2, .endpoints = 4 });
 }
 
 void
@@ -361,6 +402,57 @@ machine_end_ok (struct machine *machine)
       g_assert_cmpuint (engine->rings[r].heap.used, ==, 0);
       g_assert_cmpuint (engine->rings[r].storage.used, ==, 0);
     }
+}
+
+void
+machine_expect_error (struct machine *machine, enum pto_status expected, const char *text)
+{
+  const char *message;
+  enum pto_status status = machine_end (machine, &message);
+
+  g_assert_cmpint (status, ==, expected);
+  machine_assert_names (message, text);
+}
+
+void
+machine_wait_completed (struct machine *machine, uint64_t n)
+{
+  while (pto_engine_completed (machine->engine) < n)
+    pto_exec_help (machine->exec);
+}
+
+/* Waits until every scheduler sleeps: none of them is in the hands of another thread then. */
+static void
+wait_asleep (struct machine *machine)
+{
+  struct pto_engine *engine = machine->engine;
+  uint64_t all = (UINT64_C (1) << engine->config.n_schedulers) - 1;
+
+  while (pto_engine_completed (engine) < engine->submitted || atomic_load (&engine->lingering) > 0
+         || (atomic_load (&engine->hungry[0]) & all) != all)
+    if (!pto_exec_help (machine->exec))
+      sched_yield ();
+}
+
+void
+machine_go_direct (struct machine *machine)
+{
+  struct pto_engine *engine = machine->engine;
+
+  engine->direct_limit = UINT64_MAX;
+  while (!engine->direct)
+    {
+      wait_asleep (machine);
+      /* As a run that begins so; what it submits first is run by others if one is still falling
+       * asleep. */
+      engine->resume = true;
+      engine->unswept = UINT32_MAX - 1;
+      pto_engine_scope_begin (engine, NULL, 0);
+      SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (engine);
+      g_assert_false (pto_engine_has_failed (engine));
+    }
+  g_assert_cmpuint (pto_engine_completed (engine), ==, engine->submitted);
 }
 
 void

@@ -14,16 +14,19 @@
 
 #include <glib.h>
 
-#define WATCHDOG_S 240
-
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SCALE(n) ((n) / 20)
+#define WATCHDOG_S 1200
 #else
 #define SCALE(n) (n)
+#define WATCHDOG_S 240
 #endif
 
 #define MACHINE_SCHEDULERS_MAX 4u
 #define MACHINE_ENDPOINTS_MAX 32u
+
+/* Of a test that machine_add() has added. */
+#define BACKEND(data) ((enum pto_backend) GPOINTER_TO_INT (data))
 
 struct machine;
 
@@ -39,6 +42,8 @@ enum
   KERNEL_GATE,    /* waits until a struct gate opens */
   KERNEL_FAIL,    /* adds 1 to an _Atomic uint32_t and fails, the run goes on */
   KERNEL_FATAL,   /* adds 1 to an _Atomic uint32_t and ends the run */
+  KERNEL_FILL,    /* writes a byte all over its first tensor */
+  KERNEL_CHECK,   /* tells a struct expectation what it finds in its first tensor */
   KERNEL_OWN      /* the first of the test's own */
 };
 
@@ -47,6 +52,13 @@ struct gate
 {
   struct pto_word open;
   _Atomic uint32_t reached;
+};
+
+struct expectation
+{
+  uint8_t byte; /* all over the tensor */
+  _Atomic uint32_t right;
+  _Atomic uint32_t wrong;
 };
 
 struct machine_config
@@ -64,7 +76,8 @@ struct machine_config
   uint32_t map_pool;   /* 0: 1024 */
   uint32_t hazards;    /* 0: all */
   uint32_t guard_bytes;
-  uint64_t timeout_ns; /* 0: a minute */
+  uint64_t timeout_ns;       /* 0: a minute */
+  uint64_t ring_patience_ns; /* 0: eight times the time-out */
   uint32_t submit_cost;
   const machine_kernel *kernels; /* KERNEL_OWN ... */
   uint32_t (*choose) (void *data, uint32_t n);
@@ -97,6 +110,8 @@ struct machine
 extern const char *const machine_backend_names[3];
 
 struct machine *machine_new (const struct machine_config *config);
+/* Two schedulers with four endpoints each, for a test of machine_add(). */
+struct machine *machine_new_for (gconstpointer backend);
 void machine_free (struct machine *machine);
 
 /* A run. */
@@ -105,6 +120,12 @@ void machine_begin (struct machine *machine);
 enum pto_status machine_end (struct machine *machine, const char **message);
 /* Ends it, asserts that all went well and that nothing is held any more. */
 void machine_end_ok (struct machine *machine);
+/* Ends it, asserts that it has failed so, in words of which these are some. */
+void machine_expect_error (struct machine *machine, enum pto_status expected, const char *text);
+/* Waits until n tasks are done. */
+void machine_wait_completed (struct machine *machine, uint64_t n);
+/* par: from here on each task is run as it is submitted, however long tasks take. Submits some. */
+void machine_go_direct (struct machine *machine);
 
 /* Records what the submitter does from the next run on. */
 void machine_record (struct machine *machine);
@@ -130,6 +151,12 @@ static inline PTOParam
 scalar (const void *pointer)
 {
   return make_scalar_param ((uint64_t) (uintptr_t) pointer);
+}
+
+static inline PTOParam
+byte (uint8_t value)
+{
+  return make_scalar_param (value);
 }
 
 static inline PTOParam

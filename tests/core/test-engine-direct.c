@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define N_BYTES 3000u
+/* Of a processor's counter: many tasks of no length fit into it. */
+#define LONG_TICKS 400000u
 
 /* --- kernels --- */
 
@@ -53,18 +55,6 @@ kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args
   memset (bytes, step->after, tensor->buffer.size);
 }
 
-/* args: tensor, byte */
-static void
-kernel_fill (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
-{
-  const TensorData *tensor = (const TensorData *) (uintptr_t) args[0];
-
-  (void) machine;
-  (void) slot;
-  (void) failed;
-  memset ((void *) (uintptr_t) tensor->buffer.addr, (int) args[1], tensor->buffer.size);
-}
-
 static void
 kernel_extra (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
@@ -76,13 +66,42 @@ kernel_extra (struct machine *machine, const struct pto_slot *slot, int64_t *arg
   *failed = false;
 }
 
+/* args: _Atomic uint32_t that it sets */
+static void
+kernel_cancel (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_store ((_Atomic uint32_t *) (uintptr_t) args[0], 1);
+}
+
+/* Until the run has failed; lets others run meanwhile. */
+static void
+kernel_until_failed (struct machine *machine, const struct pto_slot *slot, int64_t *args,
+                     bool *failed)
+{
+  while (!pto_engine_has_failed (machine->engine))
+    pto_yield (machine->exec);
+}
+
+/* args: ticks */
+static void
+kernel_spend (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  uint64_t begin = pto_ticks ();
+
+  while (pto_ticks () - begin < (uint64_t) args[0])
+    ;
+}
+
 enum
 {
   KERNEL_STEP = KERNEL_OWN,
-  KERNEL_FILL,
+  KERNEL_CANCEL,
+  KERNEL_UNTIL_FAILED,
+  KERNEL_SPEND,
   KERNEL_EXTRA
 };
-static const machine_kernel kernels[] = { kernel_step, kernel_fill, kernel_extra };
+static const machine_kernel kernels[]
+    = { kernel_step, kernel_cancel, kernel_until_failed, kernel_spend, kernel_extra };
 
 /* --- a machine that runs tasks at once, however long they take --- */
 
@@ -97,25 +116,6 @@ new_machine (uint32_t schedulers, uint32_t window)
                                                 .window = window,
                                                 .guard_bytes = 64,
                                                 .kernels = kernels });
-}
-
-/* It is a matter of how long tasks take: here that plays no part. */
-static void
-enter (struct machine *machine)
-{
-  struct pto_engine *engine = machine->engine;
-
-  engine->direct_limit = UINT64_MAX;
-  for (uint32_t i = 0; i < 1000000 && !engine->direct; i++)
-    {
-      engine->indirect = UINT32_MAX - 1;
-      atomic_store (&engine->task_ns, 0);
-      pto_engine_scope_begin (engine, NULL, 0);
-      SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
-      pto_engine_scope_end (engine);
-    }
-  g_assert_true (engine->direct);
-  g_assert_cmpuint (pto_engine_completed (engine), ==, engine->submitted);
 }
 
 /* --- tests --- */
@@ -133,7 +133,7 @@ test_runs_at_once (void)
 
       machine_begin (machine);
       pto_engine_scope_begin (engine, NULL, 0);
-      enter (machine);
+      machine_go_direct (machine);
       for (uint32_t i = 0; i < 5; i++)
         {
           SUBMIT_TO (machine, KERNEL_COUNT, i % 2, make_scalar_param (0), scalar (&count));
@@ -156,7 +156,7 @@ test_next_run_begins_so (void)
   struct machine *machine = new_machine (1, 64);
 
   machine_begin (machine);
-  enter (machine);
+  machine_go_direct (machine);
   machine_end_ok (machine);
   machine_begin (machine);
   machine->engine->direct_limit = UINT64_MAX;
@@ -174,7 +174,7 @@ test_long_tasks_end_it (void)
   _Atomic uint32_t count = 0;
 
   machine_begin (machine);
-  enter (machine);
+  machine_go_direct (machine);
   machine->engine->direct_limit = 0;
   for (uint32_t i = 0; i < 1000; i++)
     {
@@ -189,6 +189,37 @@ test_long_tasks_end_it (void)
   SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
   g_assert_false (machine->engine->direct);
   machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* Also when they come in a rhythm: some of them are timed before long. */
+static void
+test_long_tasks_in_a_rhythm (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  struct pto_engine *engine = machine->engine;
+
+  for (uint32_t period = 2; period <= 8; period++)
+    for (uint32_t place = 0; place < period; place++)
+      {
+        uint32_t n_long = 0;
+
+        machine_begin (machine);
+        machine_go_direct (machine);
+        engine->direct_ticks = 0;
+        engine->direct_limit = LONG_TICKS / 2;
+        while (engine->direct && n_long < 256)
+          {
+            bool is_long = (engine->submitted + 1) % period == place;
+
+            n_long += is_long;
+            pto_engine_scope_begin (engine, NULL, 0);
+            SUBMIT (machine, KERNEL_SPEND, make_scalar_param (is_long ? LONG_TICKS : 0));
+            pto_engine_scope_end (engine);
+          }
+        g_assert_false (engine->direct);
+        machine_end_ok (machine);
+      }
   machine_free (machine);
 }
 
@@ -214,7 +245,7 @@ test_same_edges (void)
       pto_engine_scope_begin (machine->engine, NULL, 0);
       gate_init (&gate);
       if (direct)
-        enter (machine);
+        machine_go_direct (machine);
       made = machine_tensor (machine, 64);
       tasks[0] = SUBMIT (machine, KERNEL_STEP, inout (&a), scalar (&step));
       tasks[1] = SUBMIT (machine, KERNEL_NOTHING, input (&a), output (&made));
@@ -254,7 +285,7 @@ test_a_task_that_waits (void)
       gate_init (&gate);
       machine_begin (machine);
       pto_engine_scope_begin (engine, NULL, 0);
-      enter (machine);
+      machine_go_direct (machine);
       {
         Tensor made = machine_tensor (machine, N_BYTES);
 
@@ -286,6 +317,38 @@ test_a_task_that_waits (void)
     }
 }
 
+/* Whatever it uses of another task's memory is still there. */
+static void
+test_a_task_that_waits_retains (void)
+{
+  static const PTOParamType types[] = { PTO_PARAM_INPUT, PTO_PARAM_INOUT, PTO_PARAM_NO_DEP };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (types); i++)
+    {
+      struct machine *machine = new_machine (2, 64);
+      struct pto_engine *engine = machine->engine;
+      struct gate gate;
+      pto_task_id filled;
+      Tensor made;
+
+      gate_init (&gate);
+      machine_begin (machine);
+      machine_go_direct (machine);
+      pto_engine_scope_begin (engine, NULL, 0);
+      made = machine_tensor (machine, N_BYTES);
+      filled = SUBMIT (machine, KERNEL_FILL, output (&made), byte (1));
+      g_assert_true (engine->direct);
+      SUBMIT (machine, KERNEL_GATE, pto2_make_param (types[i], &made), scalar (&gate));
+      g_assert_false (engine->direct);
+      pto_engine_scope_end (engine);
+      pto_ring_reclaim (&engine->rings[1], &engine->tails[1]);
+      g_assert_cmpint (pto_engine_task_state (engine, filled), ==, PTO_TASK_COMPLETED);
+      gate_open (machine, &gate);
+      machine_end_ok (machine);
+      machine_free (machine);
+    }
+}
+
 /* A failure ends it: whoever needs the task is not run. */
 static void
 test_a_task_that_fails (void)
@@ -301,7 +364,7 @@ test_a_task_that_fails (void)
       Tensor tensor = machine_external (memory, 1);
 
       machine_begin (machine);
-      enter (machine);
+      machine_go_direct (machine);
       SUBMIT (machine, KERNEL_FAIL, output (&tensor), scalar (&failed));
       g_assert_false (machine->engine->direct);
       SUBMIT (machine, KERNEL_COUNT, input (&tensor), scalar (&poisoned));
@@ -315,6 +378,61 @@ test_a_task_that_fails (void)
   machine_free (machine);
 }
 
+/* Whoever needs it, itself or through others, in whatever scope, is told which task it was. */
+static void
+test_a_failure_has_its_name (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  struct pto_engine *engine = machine->engine;
+  uint8_t memory[4];
+  Tensor tensors[4];
+  struct gate gate;
+  pto_task_id failed;
+  pto_task_id consumers[3];
+  pto_task_id other;
+  _Atomic uint32_t count = 0;
+  _Atomic uint32_t fine = 0;
+
+  for (uint32_t i = 0; i < 4; i++)
+    tensors[i] = machine_external (&memory[i], 1);
+  gate_init (&gate);
+  machine_begin (machine);
+  machine_go_direct (machine);
+  /* Retires nothing meanwhile. */
+  pto_engine_scope_begin (engine, NULL, 0);
+  pto_engine_scope_begin (engine, NULL, 0);
+  SUBMIT (machine, KERNEL_COUNT, output (&tensors[0]), scalar (&fine));
+  failed
+      = SUBMIT (machine, KERNEL_FAIL, inout (&tensors[0]), output (&tensors[1]), scalar (&count));
+  g_assert_cmpuint (count, ==, 1);
+  g_assert_false (engine->direct);
+  consumers[0]
+      = SUBMIT (machine, KERNEL_COUNT, input (&tensors[1]), output (&tensors[2]), scalar (&count));
+  pto_engine_scope_begin (engine, NULL, 0);
+  consumers[1] = SUBMIT (machine, KERNEL_COUNT, inout (&tensors[2]), scalar (&count));
+  consumers[2] = SUBMIT (machine, PTO_KERNEL_NONE, input (&tensors[2]), output (&tensors[1]));
+  other = SUBMIT (machine, KERNEL_COUNT, output (&tensors[3]), scalar (&fine));
+  machine_wait_completed (machine, engine->submitted);
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      struct pto_slot *slot = pto_ring_slot (&engine->rings[PTO_TASK_RING (consumers[i])],
+                                             PTO_TASK_LOCAL (consumers[i]));
+
+      g_assert_cmphex (slot->id, ==, consumers[i]);
+      g_assert_cmpint (slot->state, ==, PTO_TASK_FAILED);
+      g_assert_cmphex (slot->poison, ==, failed);
+    }
+  g_assert_cmpint (pto_engine_task_state (engine, other), ==, PTO_TASK_COMPLETED);
+  g_assert_cmpint (pto_engine_task_state (engine, failed), ==, PTO_TASK_FAILED);
+  pto_engine_scope_end (engine);
+  pto_engine_scope_end (engine);
+  pto_engine_scope_end (engine);
+  machine_end_ok (machine);
+  g_assert_cmpuint (count, ==, 1);
+  g_assert_cmpuint (fine, ==, 2);
+  machine_free (machine);
+}
+
 static void
 test_a_task_that_ends_the_run (void)
 {
@@ -323,16 +441,175 @@ test_a_task_that_ends_the_run (void)
   const char *message;
 
   machine_begin (machine);
-  enter (machine);
+  machine_go_direct (machine);
   SUBMIT (machine, KERNEL_FATAL, make_scalar_param (0), scalar (&count));
   SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
   g_assert_cmpint (machine_end (machine, &message), ==, PTO_STATUS_KERNEL_FAULT);
   g_assert_cmpuint (count, ==, 1);
   machine_begin (machine);
-  enter (machine);
+  machine_go_direct (machine);
   SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
   machine_end_ok (machine);
   g_assert_cmpuint (count, ==, 2);
+  machine_free (machine);
+}
+
+/* The same deep in scopes: the message is of the task that did it. */
+static void
+test_a_task_that_ends_the_run_in_scopes (void)
+{
+  struct machine *machine = new_machine (2, 64);
+
+  for (uint32_t depth = 1; depth <= PTO_RINGS + 2; depth++)
+    {
+      g_autofree char *text = NULL;
+      _Atomic uint32_t count = 0;
+      pto_task_id task;
+
+      machine_begin (machine);
+      machine_go_direct (machine);
+      for (uint32_t i = 0; i < depth; i++)
+        {
+          pto_engine_scope_begin (machine->engine, NULL, 0);
+          SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+        }
+      g_assert_true (machine->engine->direct);
+      task = SUBMIT (machine, KERNEL_FATAL, make_scalar_param (0), scalar (&count));
+      SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&count));
+      text = g_strdup_printf ("task %u of ring %u crashed", PTO_TASK_LOCAL (task),
+                              MIN (depth, PTO_RINGS - 1));
+      machine_expect_error (machine, PTO_STATUS_KERNEL_FAULT, text);
+      g_assert_cmpuint (count, ==, depth + 1);
+    }
+  machine_free (machine);
+}
+
+static bool
+cancelled (void *data)
+{
+  return atomic_load ((_Atomic uint32_t *) data) != 0;
+}
+
+/* The cancel comes while a kernel runs within its submit: seen at the next look. */
+static void
+test_cancel (void)
+{
+  struct machine *machine = new_machine (2, 64);
+  struct pto_engine *engine = machine->engine;
+  _Atomic uint32_t flag = 0;
+  _Atomic uint32_t ran = 0;
+
+  engine->cancelled = cancelled;
+  engine->cancelled_data = &flag;
+  machine_begin (machine);
+  machine_go_direct (machine);
+  SUBMIT (machine, KERNEL_CANCEL, scalar (&flag));
+  g_assert_cmpuint (flag, ==, 1);
+  for (uint32_t i = 0; i < 1000; i++)
+    {
+      pto_engine_scope_begin (engine, NULL, 0);
+      SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&ran));
+      pto_engine_scope_end (engine);
+    }
+  g_assert_true (pto_engine_has_failed (engine));
+  machine_expect_error (machine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  g_assert_cmpuint (ran, <, 64);
+  g_assert_false (engine->direct);
+  flag = 0;
+  machine_begin (machine);
+  SUBMIT (machine, KERNEL_COUNT, make_scalar_param (0), scalar (&ran));
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+/* The same, and the submitter comes to wait: for the end, or for room. */
+static void
+test_cancel_seen_while_waiting (void)
+{
+  for (uint32_t window = 8; window <= 64; window += 56)
+    {
+      struct machine *machine = new_machine (2, window);
+      struct pto_engine *engine = machine->engine;
+      _Atomic uint32_t flag = 0;
+      _Atomic uint32_t ran = 0;
+      uint8_t memory[1];
+      Tensor tensor = machine_external (memory, 1);
+
+      engine->cancelled = cancelled;
+      engine->cancelled_data = &flag;
+      machine_begin (machine);
+      machine_go_direct (machine);
+      /* Not the sweep is to see it. */
+      engine->unswept = 0;
+      SUBMIT (machine, KERNEL_CANCEL, scalar (&flag));
+      g_assert_true (engine->direct);
+      pto_engine_scope_begin (engine, NULL, 0);
+      SUBMIT (machine, KERNEL_UNTIL_FAILED, output (&tensor));
+      pto_engine_scope_end (engine);
+      g_assert_false (engine->direct);
+      for (uint32_t i = 0; i < 10; i++)
+        {
+          pto_engine_scope_begin (engine, NULL, 0);
+          SUBMIT (machine, KERNEL_COUNT, input (&tensor), scalar (&ran));
+          pto_engine_scope_end (engine);
+        }
+      g_assert_cmpint (pto_engine_has_failed (engine), ==, window == 8);
+      machine_expect_error (machine, PTO_STATUS_CANCELLED, "the run was cancelled");
+      g_assert_cmpuint (ran, ==, 0);
+      machine_free (machine);
+    }
+}
+
+/* Goes down, and on the way back finds what it had written. */
+static void
+nest (struct machine *machine, uint32_t depth, struct expectation *expectations, uint64_t *n_tasks)
+{
+  struct pto_engine *engine = machine->engine;
+  Tensor made;
+
+  pto_engine_scope_begin (engine, NULL, 0);
+  made = machine_tensor (machine, 3 * N_BYTES);
+  SUBMIT (machine, KERNEL_FILL, output (&made), byte ((uint8_t) depth));
+  *n_tasks += 1;
+  if (depth > 1)
+    for (uint32_t i = 0; i < 2; i++)
+      {
+        Tensor part = machine_part (&made, i * N_BYTES, N_BYTES);
+
+        nest (machine, depth - 1, expectations, n_tasks);
+        SUBMIT (machine, KERNEL_CHECK, input (&part), scalar (&expectations[depth]));
+        *n_tasks += 1;
+      }
+  g_assert_true (engine->direct);
+  pto_engine_scope_end (engine);
+}
+
+/* Memory of ended scopes goes to others, that of open ones stays; rings wrap. */
+static void
+test_nested_scopes (void)
+{
+  const uint32_t depth = 6;
+  struct machine *machine = new_machine (2, 32);
+  struct expectation expectations[7] = { { 0 } };
+  uint64_t n_tasks = 0;
+  uint64_t before;
+
+  for (uint32_t i = 0; i <= depth; i++)
+    expectations[i].byte = (uint8_t) i;
+  machine_begin (machine);
+  machine_go_direct (machine);
+  before = machine->engine->submitted;
+  nest (machine, depth, expectations, &n_tasks);
+  g_assert_cmpuint (machine->engine->submitted, ==, before + n_tasks);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, before + n_tasks);
+  g_assert_cmpuint (machine->engine->n_buffers, ==, 0);
+  g_assert_cmpuint (pto_engine_recycled (machine->engine), >, 0);
+  machine_end_ok (machine);
+  for (uint32_t i = 2; i <= depth; i++)
+    {
+      g_assert_cmpuint (expectations[i].right, ==, 1u << (depth - i + 1));
+      g_assert_cmpuint (expectations[i].wrong, ==, 0);
+    }
   machine_free (machine);
 }
 
@@ -366,17 +643,29 @@ test_extra (void)
   machine_free (machine);
 }
 
-int
-main (int argc, char **argv)
+static void
+add_tests (void)
 {
-  g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/engine-direct/runs-at-once", test_runs_at_once);
   g_test_add_func ("/pto/engine-direct/next-run-begins-so", test_next_run_begins_so);
   g_test_add_func ("/pto/engine-direct/long-tasks-end-it", test_long_tasks_end_it);
+  g_test_add_func ("/pto/engine-direct/long-tasks-in-a-rhythm", test_long_tasks_in_a_rhythm);
   g_test_add_func ("/pto/engine-direct/same-edges", test_same_edges);
   g_test_add_func ("/pto/engine-direct/a-task-that-waits", test_a_task_that_waits);
+  g_test_add_func ("/pto/engine-direct/a-task-that-waits-retains", test_a_task_that_waits_retains);
   g_test_add_func ("/pto/engine-direct/a-task-that-fails", test_a_task_that_fails);
   g_test_add_func ("/pto/engine-direct/a-task-that-ends-the-run", test_a_task_that_ends_the_run);
+  g_test_add_func ("/pto/engine-direct/a-task-that-ends-the-run-in-scopes",
+                   test_a_task_that_ends_the_run_in_scopes);
+  g_test_add_func ("/pto/engine-direct/a-failure-has-its-name", test_a_failure_has_its_name);
+  g_test_add_func ("/pto/engine-direct/cancel", test_cancel);
+  g_test_add_func ("/pto/engine-direct/cancel-seen-while-waiting", test_cancel_seen_while_waiting);
+  g_test_add_func ("/pto/engine-direct/nested-scopes", test_nested_scopes);
   g_test_add_func ("/pto/engine-direct/extra", test_extra);
-  return g_test_run ();
+}
+
+int
+main (int argc, char **argv)
+{
+  return machine_main (argc, argv, add_tests);
 }

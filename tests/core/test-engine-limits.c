@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define BACKEND(data) ((enum pto_backend) GPOINTER_TO_INT (data))
 #define KIB 1024u
 
 /* Waits until the submitter waits, then opens the gate it is given. */

@@ -7,8 +7,6 @@
 #include <sched.h>
 #include <string.h>
 
-#define BACKEND(data) ((enum pto_backend) GPOINTER_TO_INT (data))
-
 /* What producers and consumers of the races tell each other: plain memory, ordered by the edge
  * alone. */
 struct cell
@@ -49,7 +47,7 @@ struct spin
 static void
 kernel_spin (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  struct spin *spin = (struct spin *) (uintptr_t) args[0];
+  struct spin *spin = (struct spin *) (uintptr_t) args[slot->payload->n_args - 1];
   uint64_t deadline = pto_wall_clock () + UINT64_C (10000000000);
 
   atomic_store (&spin->started, 1);
@@ -63,9 +61,29 @@ kernel_spin (struct machine *machine, const struct pto_slot *slot, int64_t *args
 static void
 kernel_unspin (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  struct spin *spin = (struct spin *) (uintptr_t) args[0];
+  struct spin *spin = (struct spin *) (uintptr_t) args[slot->payload->n_args - 1];
 
   atomic_store (&spin->go_on, 1);
+}
+
+/* Keeps its carrier until another scheduler sleeps, ready for tasks of the same queue. */
+static void
+kernel_await_hunger (struct machine *machine, const struct pto_slot *slot, int64_t *args,
+                     bool *failed)
+{
+  struct pto_engine *engine = machine->engine;
+  struct spin *spin = (struct spin *) (uintptr_t) args[slot->payload->n_args - 1];
+  uint64_t deadline = pto_wall_clock () + UINT64_C (10000000000);
+
+  while (atomic_load (&engine->hungry[slot->queue]) == 0 || atomic_load (&engine->lingering) != 0)
+    {
+      if (pto_wall_clock () > deadline)
+        {
+          atomic_store (&spin->in_vain, 1);
+          return;
+        }
+      sched_yield ();
+    }
 }
 
 enum
@@ -73,11 +91,12 @@ enum
   KERNEL_PRODUCE = KERNEL_OWN,
   KERNEL_CONSUME,
   KERNEL_SPIN,
-  KERNEL_UNSPIN
+  KERNEL_UNSPIN,
+  KERNEL_AWAIT_HUNGER
 };
 
 static const machine_kernel kernels[]
-    = { kernel_produce, kernel_consume, kernel_spin, kernel_unspin };
+    = { kernel_produce, kernel_consume, kernel_spin, kernel_unspin, kernel_await_hunger };
 
 /* One producer, and consumers wired to it while it completes: on the producer's queue, which may
  * take it over directly, and on another one. */
@@ -331,6 +350,98 @@ test_busy_carrier_is_not_called (gconstpointer backend)
   machine_free (machine);
 }
 
+/* par: a task makes others ready, and a long one of them is run right after it. The scheduler that
+ * sleeps is told of the rest before, not after. */
+static void
+test_successors_of_a_long_one (void)
+{
+  struct machine *machine = machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                                   .seed = 1,
+                                                                   .schedulers = 2,
+                                                                   .endpoints = 4,
+                                                                   .window = 16,
+                                                                   .kernels = kernels });
+
+  for (uint32_t round = 0; round < 20; round++)
+    {
+      struct spin spin = { 0 };
+      uint8_t memory[1];
+      Tensor tensor = machine_external (memory, 1);
+
+      machine_begin (machine);
+      SUBMIT (machine, KERNEL_AWAIT_HUNGER, output (&tensor), scalar (&spin));
+      SUBMIT (machine, KERNEL_UNSPIN, input (&tensor), scalar (&spin));
+      /* The last one is the first to be made ready. */
+      SUBMIT (machine, KERNEL_SPIN, input (&tensor), scalar (&spin));
+      machine_end_ok (machine);
+      g_assert_cmpuint (spin.in_vain, ==, 0);
+    }
+  machine_free (machine);
+}
+
+/* par: as long as nobody knows how long tasks take, a scheduler takes one at a time: the others may
+ * have to go on meanwhile. */
+static void
+test_first_tasks_one_at_a_time (void)
+{
+  for (uint32_t round = 0; round < 20; round++)
+    {
+      struct machine *machine = machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                                       .seed = 1,
+                                                                       .schedulers = 2,
+                                                                       .endpoints = 4,
+                                                                       .window = 16,
+                                                                       .kernels = kernels });
+      struct spin spin = { 0 };
+      uint8_t memory[1];
+      Tensor tensor = machine_external (memory, 1);
+
+      machine_begin (machine);
+      g_assert_cmpuint (machine->engine->task_ns, ==, 0);
+      SUBMIT (machine, KERNEL_AWAIT_HUNGER, output (&tensor), scalar (&spin));
+      /* The first one goes on at once, the others stand in the queue in this order. */
+      SUBMIT (machine, KERNEL_UNSPIN, input (&tensor), scalar (&spin));
+      SUBMIT (machine, KERNEL_SPIN, input (&tensor), scalar (&spin));
+      SUBMIT (machine, KERNEL_NOTHING, input (&tensor));
+      machine_end_ok (machine);
+      g_assert_cmpuint (spin.in_vain, ==, 0);
+      machine_free (machine);
+    }
+}
+
+/* par: who submits leaves everything to a scheduler that looks for work. That one begins with what
+ * may take long, and sees to the rest first. */
+static void
+test_rest_of_a_burst (void)
+{
+  struct machine *machine = machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                                   .seed = 1,
+                                                                   .schedulers = 2,
+                                                                   .endpoints = 4,
+                                                                   .window = 16,
+                                                                   .kernels = kernels });
+
+  for (uint32_t round = 0; round < 20; round++)
+    {
+      struct spin spin = { 0 };
+
+      machine_begin (machine);
+      while (atomic_load (&machine->engine->hungry[0]) != 3)
+        pto_yield (machine->exec);
+      atomic_store (&machine->engine->task_ns, 1000000000);
+      /* As if one were looking. */
+      atomic_fetch_add (&machine->engine->lingering, 1);
+      SUBMIT (machine, KERNEL_SPIN, scalar (&spin));
+      SUBMIT (machine, KERNEL_UNSPIN, scalar (&spin));
+      atomic_fetch_sub (&machine->engine->lingering, 1);
+      atomic_fetch_and (&machine->engine->hungry[0], ~UINT64_C (1));
+      pto_scheduler_wake (machine->schedulers[0]);
+      machine_end_ok (machine);
+      g_assert_cmpuint (spin.in_vain, ==, 0);
+    }
+  machine_free (machine);
+}
+
 static void
 add_tests (void)
 {
@@ -342,6 +453,9 @@ add_tests (void)
                test_idle_endpoint_of_the_right_kind);
   machine_add ("engine-races", "busy-carrier-is-not-called", test_busy_carrier_is_not_called);
   machine_add ("engine-races", "successors-spread", test_successors_spread);
+  g_test_add_func ("/pto/engine-races/successors-of-a-long-one", test_successors_of_a_long_one);
+  g_test_add_func ("/pto/engine-races/first-tasks-one-at-a-time", test_first_tasks_one_at_a_time);
+  g_test_add_func ("/pto/engine-races/rest-of-a-burst", test_rest_of_a_burst);
 }
 
 int

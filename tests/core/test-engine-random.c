@@ -42,9 +42,27 @@ struct world
   uint64_t n_tasks;
 };
 
+/* What a run has come to. */
+struct result
+{
+  uint8_t memory[EXTERNALS][EXTERNAL_BYTES];
+  uint64_t n_tasks;
+  uint64_t digest; /* of all that tasks have read */
+};
+
+/* How to run a program, and what it comes to, if that is asked for. */
+struct way
+{
+  bool direct; /* each task within its submit */
+  struct result *result;
+};
+
 /* What tasks tell, from any thread. */
 static _Atomic uint64_t ran;
 static _Atomic uint64_t wrong;
+static _Atomic uint64_t digest;
+/* Do they let others run? */
+static bool polite;
 
 /* --- what a task does, in the machine and in the interpreter --- */
 
@@ -91,12 +109,12 @@ write_view (const TensorData *data, uint8_t *base, uint64_t sum)
     base[place_of (data, i)] = (uint8_t) (sum >> (i % 7 * 8)) ^ (uint8_t) i;
 }
 
-/* The last three arguments: which arguments are read, which are written, the checksum to be found.
- */
+/* The last arguments: which arguments are read, which are written, the checksum to be found, the
+ * task's number. */
 static void
 kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  uint32_t n = slot->payload->n_args - 3;
+  uint32_t n = slot->payload->n_args - 4;
   uint64_t reads = (uint64_t) args[n];
   uint64_t writes = (uint64_t) args[n + 1];
   uint64_t sum = 0;
@@ -107,18 +125,20 @@ kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args
         const TensorData *data = (const TensorData *) (uintptr_t) args[i];
 
         sum = read_view (data, (const uint8_t *) (uintptr_t) data->buffer.addr, sum);
-        if (!machine->config.immediate)
+        if (polite)
           pto_yield (machine->exec);
       }
   if (sum != (uint64_t) args[n + 2])
     atomic_fetch_add (&wrong, 1);
+  /* Whatever the order of tasks. */
+  atomic_fetch_add (&digest, (sum ^ (uint64_t) args[n + 3]) * UINT64_C (0x9e3779b97f4a7c15));
   for (uint32_t i = 0; i < n; i++)
     if ((writes >> i & 1) != 0)
       {
         const TensorData *data = (const TensorData *) (uintptr_t) args[i];
 
         write_view (data, (uint8_t *) (uintptr_t) data->buffer.addr, sum + i);
-        if (!machine->config.immediate)
+        if (polite)
           pto_yield (machine->exec);
       }
   atomic_fetch_add (&ran, 1);
@@ -174,7 +194,7 @@ submit_random (struct world *world)
 {
   uint32_t depth = world->machine->engine->depth;
   uint32_t n = 1 + machine_below (&world->random, PARAMS_MAX);
-  PTOParam params[PARAMS_MAX + 3];
+  PTOParam params[PARAMS_MAX + 4];
   struct pair *named[PARAMS_MAX];
   uint8_t *mirrors[PARAMS_MAX];
   TensorData views[PARAMS_MAX];
@@ -224,8 +244,9 @@ submit_random (struct world *world)
   params[n] = make_scalar_param (reads);
   params[n + 1] = make_scalar_param (writes);
   params[n + 2] = make_scalar_param (sum);
+  params[n + 3] = make_scalar_param (world->n_tasks);
   machine_submit (world->machine, KERNEL_OWN,
-                  machine_below (&world->random, world->machine->config.queues), params, n + 3);
+                  machine_below (&world->random, world->machine->config.queues), params, n + 4);
   world->n_tasks++;
 }
 
@@ -258,7 +279,7 @@ end_scope (struct world *world)
 }
 
 static enum pto_status
-run (struct machine_config *config, uint64_t seed, const char **message)
+run (struct machine_config *config, uint64_t seed, const struct way *way, const char **message)
 {
   struct world world = { .random = seed };
   uint32_t steps = 20 + machine_below (&world.random, 150);
@@ -268,6 +289,8 @@ run (struct machine_config *config, uint64_t seed, const char **message)
 
   atomic_store (&ran, 0);
   atomic_store (&wrong, 0);
+  atomic_store (&digest, 0);
+  polite = !config->immediate && !way->direct;
   world.machine = machine_new (config);
   for (uint32_t i = 0; i < EXTERNALS; i++)
     {
@@ -284,6 +307,8 @@ run (struct machine_config *config, uint64_t seed, const char **message)
   world.n_pairs = EXTERNALS;
 
   machine_begin (world.machine);
+  if (way->direct)
+    machine_go_direct (world.machine);
   for (uint32_t step = 0; step < steps; step++)
     switch (machine_below (&world.random, 10))
       {
@@ -303,6 +328,8 @@ run (struct machine_config *config, uint64_t seed, const char **message)
         submit_random (&world);
         break;
       }
+  if (way->direct && !pto_engine_has_failed (world.machine->engine))
+    g_assert_true (world.machine->engine->direct);
   status = machine_end (world.machine, message);
   while (world.n_pairs > EXTERNALS)
     g_free (world.pairs[--world.n_pairs].mirror);
@@ -318,6 +345,12 @@ run (struct machine_config *config, uint64_t seed, const char **message)
                           world.machine->engine->rings[r].head);
     }
   g_assert_false (pto_engine_is_lost (world.machine->engine));
+  if (way->result != NULL)
+    {
+      memcpy (way->result->memory, world.memory, sizeof world.memory);
+      way->result->n_tasks = world.n_tasks;
+      way->result->digest = digest;
+    }
   machine_free (world.machine);
   return status;
 }
@@ -363,7 +396,7 @@ take_advice (struct machine_config *config, const char *message, uint32_t *given
 }
 
 static void
-random_program (enum pto_backend backend, uint64_t seed)
+random_program (enum pto_backend backend, uint64_t seed, const struct way *way)
 {
   uint64_t random = seed * 7919;
   struct machine_config config = { .backend = backend,
@@ -381,8 +414,10 @@ random_program (enum pto_backend backend, uint64_t seed)
   const char *message;
   uint32_t given = 0;
 
+  /* Such endpoints are never carried by the submitter. */
+  config.immediate = config.immediate && !way->direct;
   g_test_message ("seed %" G_GUINT64_FORMAT, seed);
-  for (uint32_t attempt = 0; run (&config, seed, &message) != PTO_OK; attempt++)
+  for (uint32_t attempt = 0; run (&config, seed, way, &message) != PTO_OK; attempt++)
     {
       g_test_message ("%s", message);
       g_assert_true (take_advice (&config, message, &given));
@@ -397,7 +432,7 @@ test_random_programs (gconstpointer backend)
   uint64_t seeds = SCALE (kind == PTO_BACKEND_DET ? 1000 : kind == PTO_BACKEND_PAR ? 200 : 100);
 
   for (uint64_t seed = 1; seed <= seeds; seed++)
-    random_program (kind, seed);
+    random_program (kind, seed, &(struct way){ .direct = false });
 }
 
 /* One program, many orders. */
@@ -415,7 +450,24 @@ test_many_orders (void)
                                        .kernels = kernels };
       const char *message;
 
-      g_assert_cmpint (run (&config, 4711, &message), ==, PTO_OK);
+      g_assert_cmpint (run (&config, 4711, &(struct way){ .direct = false }, &message), ==, PTO_OK);
+    }
+}
+
+/* Tasks that are run as they are submitted come to the same, bit for bit, as in any other order. */
+static void
+test_direct_agrees (void)
+{
+  for (uint64_t seed = 1; seed <= SCALE (2000); seed++)
+    {
+      struct result det;
+      struct result direct;
+
+      random_program (PTO_BACKEND_DET, seed, &(struct way){ .result = &det });
+      random_program (PTO_BACKEND_PAR, seed, &(struct way){ .direct = true, .result = &direct });
+      g_assert_cmpuint (direct.n_tasks, ==, det.n_tasks);
+      g_assert_cmphex (direct.digest, ==, det.digest);
+      g_assert_cmpmem (direct.memory, sizeof direct.memory, det.memory, sizeof det.memory);
     }
 }
 
@@ -424,6 +476,7 @@ add_tests (void)
 {
   machine_add ("engine-random", "programs", test_random_programs);
   g_test_add_func ("/pto/engine-random/many-orders", test_many_orders);
+  g_test_add_func ("/pto/engine-random/direct-agrees", test_direct_agrees);
 }
 
 int

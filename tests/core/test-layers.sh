@@ -58,6 +58,7 @@ floor ()
   case $1 in
   exec) violations "$2" pto/exec "pto/exec" "$no_glib" ;;
   core) violations "$2" pto/core "pto/core pto/exec/pto_exec.h pto/exec/pto_atomic.h pto/api" "$no_glib" ;;
+  process) violations "$2" pto/process "pto/process pto/core pto/exec pto/api" "$no_glib" ;;
   sim) violations "$2" sim "sim pto/core pto/exec pto/api" "$no_glib" ;;
   api) violations "$2" pto/api "pto/api" "$no_glib" ;;
   tools) violations "$2" pto/tools "pto/tools pto/api" "$private" ;;
@@ -65,10 +66,10 @@ floor ()
   esac
 }
 
-floors="exec core sim api tools examples"
+floors="exec core process sim api tools examples"
 n=0
 status=0
-echo "1..12"
+echo "1..14"
 
 report ()
 {
@@ -93,11 +94,13 @@ done
 
 # The test itself: one wrong include on each floor is found.
 tree=$scratch/tree
-mkdir -p "$tree/pto/exec" "$tree/pto/core" "$tree/pto/api" "$tree/pto/tools" "$tree/sim" "$tree/examples/one"
+mkdir -p "$tree/pto/exec" "$tree/pto/core" "$tree/pto/process" "$tree/pto/api" "$tree/pto/tools" "$tree/sim" \
+  "$tree/examples/one"
 tree=$(cd "$tree" && pwd -P)
 touch "$tree/pto/core/engine.h" "$tree/pto/exec/exec-private.h" "$tree/pto/pto-worker.h" "$tree/pto/api/tensor.h"
 echo '#include "../core/engine.h"' >"$tree/pto/exec/a.c"
 echo '# include "../exec/exec-private.h"' >"$tree/pto/core/a.c"
+printf '#include "../core/engine.h"\n#include "../exec/exec-private.h"\n#include "../pto-worker.h"\n' >"$tree/pto/process/a.c"
 echo '#include <glib.h>' >"$tree/sim/a.c"
 echo '#include "../core/engine.h"' >"$tree/pto/api/a.h"
 echo '#include <pto/core/engine.h>' >"$tree/pto/tools/a.c"

@@ -38,6 +38,9 @@ static const struct range ranges[] = {
   { PTO_PARAMETER_TRACE, "0", "1", NULL, "2" },
   { PTO_PARAMETER_TRACE_RECORDS, "16", "268435456", "15", "268435457" },
   { PTO_PARAMETER_UTILIZATION, "0", "1", NULL, "2" },
+  { PTO_PARAMETER_TASK_TIMEOUT, "0", "86400000", NULL, "86400001" },
+  { PTO_PARAMETER_STOP_TIMEOUT, "0", "86400000", NULL, "86400001" },
+  { PTO_PARAMETER_ARENA, "1048576", "1024G", "1048575", "1099511627777" },
 };
 
 static void
@@ -120,6 +123,7 @@ test_suffixes (void)
   accept (PTO_PARAMETER_HEAP, "2g", UINT64_C (2) << 30);
   accept (PTO_PARAMETER_TASK_WINDOW, "64K", 65536);
   accept (PTO_PARAMETER_STACK, "256K", 262144);
+  accept (PTO_PARAMETER_ARENA, "32G", UINT64_C (32) << 30);
   g_free (refuse (PTO_PARAMETER_HEAP, "4T"));
   g_free (refuse (PTO_PARAMETER_HEAP, "4KB"));
   g_free (refuse (PTO_PARAMETER_HEAP, "K"));
@@ -248,6 +252,9 @@ test_environment (void)
     { "PTO_HAZARDS", PTO_PARAMETER_HAZARDS, "raw,waw", PTO_HAZARD_RAW | PTO_HAZARD_WAW },
     { "PTO_BACKEND", PTO_PARAMETER_BACKEND, "det", PTO_BACKEND_DET },
     { "PTO_SEED", PTO_PARAMETER_SEED, "77", 77 },
+    { "PTO_TASK_TIMEOUT", PTO_PARAMETER_TASK_TIMEOUT, "1500", 1500 },
+    { "PTO_STOP_TIMEOUT", PTO_PARAMETER_STOP_TIMEOUT, "250", 250 },
+    { "PTO_ARENA", PTO_PARAMETER_ARENA, "64M", UINT64_C (64) << 20 },
   };
   struct pto_params params;
   struct pto_params defaults;

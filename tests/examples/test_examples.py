@@ -92,6 +92,16 @@ class Examples(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertTrue(self.result("bgemm", *words)["passed"])
 
+    def test_programs_are_named(self):
+        """A directory that holds a program, and one that holds a chip's part of it, are no examples with cases."""
+        done = run(os.path.join(EXAMPLES, "two-chips"))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1))
+        self.assertIn("there is no file pto.ini", done.stderr)
+        self.assertIn("/usr/bin/python3 " + os.path.join(EXAMPLES, "two-chips", "two_chips.py"), done.stderr)
+        done = run(os.path.join(EXAMPLES, "two-chips", "partial-sum"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the group [example] is missing: a program can use this", done.stderr)
+
     def test_readme_program(self):
         """The sources that README.md shows compile and compute what it says."""
         with open(README, encoding="utf-8") as file:

@@ -115,7 +115,7 @@ class Python(unittest.TestCase):
                 file.write(source)
             done = subprocess.run([sys.executable, "-c", program], cwd=directory, text=True,
                                   capture_output=True, timeout=100, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, "[6.0, 6.0, 6.0, 6.0]\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, "[6. 6. 6. 6.]\n"), done.stderr)
 
 
 tap.main()

@@ -27,7 +27,7 @@
 #define SCALE(n) (n)
 #endif
 
-static const char *const backend_names[] = { "par", "det", "threads" };
+static const char *const backend_names[] = { "par", "det", "threads", "host" };
 
 static inline struct pto_exec *
 new_exec (enum pto_backend backend, uint32_t domains, uint64_t seed)
@@ -71,13 +71,26 @@ clock_ns (void)
 }
 
 static inline void
+add_for_backend (const char *name, enum pto_backend backend, void (*fn) (gconstpointer backend))
+{
+  char *path = g_strdup_printf ("/pto/exec/%s/%s", backend_names[backend], name);
+
+  g_test_add_data_func (path, GSIZE_TO_POINTER (backend), fn);
+  g_free (path);
+}
+
+static inline void
 add_for_backends (const char *name, void (*fn) (gconstpointer backend))
 {
   for (gsize i = 0; i < G_N_ELEMENTS (backend_names); i++)
-    {
-      char *path = g_strdup_printf ("/pto/exec/%s/%s", backend_names[i], name);
+    add_for_backend (name, (enum pto_backend) i, fn);
+}
 
-      g_test_add_data_func (path, GSIZE_TO_POINTER (i), fn);
-      g_free (path);
-    }
+/* Where every actor may have a deadline. On host only the guest has one. */
+static inline void
+add_for_deadlines (const char *name, void (*fn) (gconstpointer backend))
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (backend_names); i++)
+    if (i != PTO_BACKEND_HOST)
+      add_for_backend (name, (enum pto_backend) i, fn);
 }

@@ -1028,9 +1028,9 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/exec/det/outside-det", test_outside_det);
   add_for_backends ("ring", test_ring);
   add_for_backends ("eight-executors", test_eight_executors);
-  add_for_backends ("deadlines", test_deadlines);
-  add_for_backends ("woken-before-deadline", test_woken_before_deadline);
-  add_for_backends ("deadline-races", test_deadline_races);
+  add_for_deadlines ("deadlines", test_deadlines);
+  add_for_deadlines ("woken-before-deadline", test_woken_before_deadline);
+  add_for_deadlines ("deadline-races", test_deadline_races);
   add_for_backends ("starvation", test_starvation);
   g_test_add_func ("/pto/exec/par/guest-carries", test_guest_carries);
   g_test_add_func ("/pto/exec/par/relay", test_relay);

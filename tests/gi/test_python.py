@@ -112,9 +112,9 @@ class WorkerTest(unittest.TestCase):
 
     def test_errors(self):
         with self.assertRaises(GLib.Error) as caught:
-            Pto.Worker.new(3, None)
+            Pto.Worker.new(1, None)
         self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.NOT_SUPPORTED))
-        self.assertIn("level 3", caught.exception.message)
+        self.assertIn("level 1", caught.exception.message)
         config = Pto.CallConfig.new()
         config.set_enable_pmu(1)
         with self.assertRaises(GLib.Error) as caught:

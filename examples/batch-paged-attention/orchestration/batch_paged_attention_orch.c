@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The structure of seed 000 section 12.2: requests go in chunks of in_core_batch; each chunk has a
+ * Requests go in chunks of in_core_batch; each chunk has a
  * scope, a HUB task that makes its accumulators, and for every block of its longest request the
  * tasks QK, SF, PV and UP. Kernels look up block table and lengths themselves; a request that is
  * shorter than its chunk's longest one is masked in the blocks it does not have.

@@ -1,0 +1,453 @@
+# Pto.py: what does Python expect of the library beyond what its introspection data gives?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
+# here, too.
+import configparser
+import contextlib
+import inspect
+import numbers
+import os
+import pkgutil
+import re
+import signal
+import socket
+import sys
+import threading
+import traceback
+import types
+
+from gi.overrides import override
+from gi.repository import Gio, GLib
+
+from ..module import get_introspection_module
+
+Pto = get_introspection_module("Pto")
+__all__ = []
+ERROR, EXCEPTION = "pto-error-quark", "pto-python-exception-quark"  # the second: of errors that were exceptions
+
+
+def _export(type_):
+    type_ = override(type_)
+    __all__.append(type_.__name__)
+    return type_
+
+
+# --- memory and arguments ---
+
+def _dtype(what):
+    """Pto.Dtype of anything that NumPy takes for a type: names and nicks agree, but for bfloat16."""
+    if isinstance(what, Pto.Dtype):
+        return what
+    import numpy
+    dtype = numpy.dtype(what)
+    found = getattr(Pto.Dtype, dtype.name.upper(), None)
+    if not isinstance(found, Pto.Dtype) or not dtype.isnative:
+        raise TypeError(f"there is no tensor of {what}: float32, float16, bool or an integer type wanted")
+    return found
+
+
+def _array_interface(shape, typestr, address, strides=None):
+    return {"version": 3, "shape": shape, "typestr": typestr, "data": (address, False), "strides": strides}
+
+
+@_export
+class Buffer(Pto.Buffer):
+    __array_interface__ = property(lambda self: _array_interface((self.get_size(),), "|u1", self.get_address()))
+
+    @staticmethod
+    def array(shape, dtype="f4"):
+        """A NumPy array of zeros that child processes see, too."""
+        import numpy
+        dtype = numpy.dtype(dtype)
+        size = int(numpy.prod(shape)) * dtype.itemsize
+        return numpy.asarray(Buffer.new(max(size, 1)))[:size].view(dtype).reshape(shape)
+
+
+def _tagged(direction):
+    return lambda self: (self, direction)
+
+
+@_export
+class Tensor(Pto.Tensor):
+    """In a list of arguments x.read() is an input, x.write() an output, x.update() both; x.write_existing() goes to
+    memory that is there, x.no_dep() orders nothing."""
+
+    read, write, update = map(_tagged, (Pto.Direction.INPUT, Pto.Direction.OUTPUT, Pto.Direction.INOUT))
+    write_existing, no_dep = map(_tagged, (Pto.Direction.OUTPUT_EXISTING, Pto.Direction.NO_DEP))
+    shape = property(lambda self: tuple(self.get_shape()))
+    dtype = property(lambda self: self.get_dtype())
+
+    @staticmethod
+    def of(what):
+        """A tensor of a tensor, a buffer or anything like a NumPy array; the caller keeps that alive."""
+        if isinstance(what, Pto.Tensor):
+            return what
+        import numpy
+        array = numpy.asarray(what)
+        if not array.flags.c_contiguous:
+            raise ValueError("an array must be contiguous: numpy.ascontiguousarray() makes a copy that is")
+        return Tensor.new_external(array.ctypes.data, _dtype(array.dtype), list(array.shape))
+
+    @property
+    def __array_interface__(self):
+        import numpy
+        if self.get_address() == 0:
+            raise ValueError("this tensor has no memory yet")
+        nick = self.dtype.value_nick
+        dtype = numpy.dtype("uint16" if nick == "bfloat16" else nick)
+        strides = tuple(stride * dtype.itemsize for stride in self.get_strides())
+        return _array_interface(self.shape, dtype.str, self.get_address(), strides)
+
+
+@_export
+class TaskArgs(Pto.TaskArgs):
+    """Tensors, then numbers. As a sequence: NumPy arrays (tensors without NumPy), then integers."""
+
+    def __new__(cls, *args):
+        self = Pto.TaskArgs.new()
+        for arg in args:
+            if isinstance(arg, numbers.Integral):
+                self.add_scalar(int(arg))
+            elif isinstance(arg, numbers.Real):
+                self.add_scalar_float(arg)
+            else:
+                self.add_tensor(*(arg if isinstance(arg, tuple) else (arg,)))
+        return self
+
+    def __init__(self, *args):
+        pass
+
+    def add_tensor(self, tensor, direction=Pto.Direction.INPUT):
+        Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
+
+    def __len__(self):
+        return self.get_n_args()
+
+    def __getitem__(self, index):
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"argument {index} of {len(self)}")
+        index %= len(self)
+        if self.get_direction(index) == Pto.Direction.SCALAR:
+            return self.get_scalar(index)
+        tensor = self.get_tensor(index)
+        with contextlib.suppress(ImportError, ValueError):  # no NumPy, no memory
+            import numpy
+            return numpy.asarray(tensor)
+        return tensor
+
+    tensor_count = property(lambda self: self.get_n_tensors())
+    scalar_count = property(lambda self: self.get_n_scalars())
+    tensors = property(lambda self: [self.get_tensor(i) for i in range(self.tensor_count)])
+
+
+def _args(what):
+    return what if what is None or isinstance(what, Pto.TaskArgs) else TaskArgs(*what)
+
+
+@_export
+class CallConfig(Pto.CallConfig):
+    def __new__(cls, **choices):
+        self = Pto.CallConfig.new()
+        for name, value in choices.items():
+            getattr(self, "set_" + name)(value)
+        return self
+
+    def __init__(self, **choices):
+        pass
+
+
+# --- functions and exceptions ---
+
+def _count(function):
+    """How many positional arguments it takes; None for any number."""
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return None
+    return sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in kinds)
+
+
+def _error(exception):
+    """What stands for an exception on its way: "ValueError: why", then where, a line each."""
+    if isinstance(exception, GLib.Error):
+        return exception
+    type_ = type(exception)
+    name = type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
+    where = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
+    return GLib.Error(f"{name}: {exception}\nTraceback (most recent call last):\n{where}", EXCEPTION, 0)
+
+
+def _exception(error):
+    """The exception that an error was in another process; None if it was none, or its type is not known here."""
+    found = re.search(r"(?:^|failed: )([A-Za-z_][\w.]*): (.*)\nTraceback ", error.message)
+    if error.domain != EXCEPTION or found is None:
+        return None
+    module, _, name = found.group(1).rpartition(".")
+    type_ = getattr(sys.modules.get(module or "builtins"), name, None)
+    with contextlib.suppress(Exception):  # its constructor wants something else
+        return type_(found.group(2)) if issubclass(type_, Exception) else None
+
+
+def _error_text(error, plain=GLib.Error.__str__):
+    """Uncaught, an error tells its name, not a domain and a number."""
+    if error.domain == ERROR:
+        with contextlib.suppress(ValueError):  # a code that this version does not know
+            return f"Pto.Error.{Pto.Error(error.code).value_nick.upper().replace('-', '_')}: {error.message}"
+    return error.message if error.domain == EXCEPTION else plain(error)
+
+
+GLib.Error.__str__ = _error_text
+
+
+def _as_callback(function, choose, state=None):
+    """Gives it as many of the chosen arguments as it takes; only False means that it has failed."""
+    count = _count(function)
+
+    def call(*args):
+        try:
+            if state is not None:
+                state.in_function = True
+            return function(*choose(args)[:count]) is not False
+        except BaseException as exception:
+            if state is not None:
+                state.raised = exception
+            raise _error(exception) from None
+        finally:
+            if state is not None:
+                state.in_function = False
+            sys.stdout.flush()
+    return call
+
+
+def _import(kind, path, *_):
+    try:
+        return Callable.function(pkgutil.resolve_name(path), kind)
+    except Exception as exception:
+        raise GLib.Error(f'"{path}" can not be imported: {exception}', ERROR, int(Pto.Error.LOAD)) from None
+
+
+def _import_path(function):
+    """module:qualname, when that finds the same function in a process that begins anew."""
+    path = f"{getattr(function, '__module__', None)}:{getattr(function, '__qualname__', '')}"
+    with contextlib.suppress(ImportError, AttributeError, ValueError):
+        return path if not path.startswith("__main__:") and pkgutil.resolve_name(path) is function else None
+
+
+@_export
+class Callable(Pto.Callable):
+    @staticmethod
+    def kernel(path, core="aiv"):
+        return Pto.Callable.new_kernel(getattr(Pto.CoreType, core.upper()), path, None)
+
+    @staticmethod
+    def chip(directory):
+        """Of the orchestration and the kernels that a directory's pto.ini names."""
+        manifest = configparser.ConfigParser(delimiters="=", comment_prefixes="#", interpolation=None)
+        with open(os.path.join(directory, "pto.ini"), encoding="utf-8") as file:
+            manifest.read_file(file)
+
+        def source(group):
+            return os.path.join(directory, manifest.get(group, "source"))
+
+        self = Pto.Callable.new_chip(source("orchestration"), manifest["orchestration"].get("function"))
+        for group in manifest.sections():
+            if group.startswith("kernel "):
+                kernel = Callable.kernel(source(group), manifest.get(group, "core"))
+                if "cost" in manifest[group]:
+                    kernel.set_cost(manifest[group]["cost"])
+                self.add_kernel(int(group[7:]), manifest.get(group, "name"), kernel)
+        return self
+
+    @staticmethod
+    def function(function, kind=None):
+        """Of a Python function: an orchestration takes (orch, args, config), a SUB function (args) or nothing."""
+        kinds, count = Pto.CallableKind, _count(function)
+        if kind is None and count is None:
+            raise TypeError("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)")
+        name = getattr(function, "__name__", type(function).__name__)
+        if kind == kinds.SUB or (kind is None and count <= 1):
+            return Pto.Callable.new_sub(name, _as_callback(function, lambda given: given[:1]))
+        return Pto.Callable.new_orchestration(name, _as_callback(function, lambda given: given[:3]))
+
+
+# --- orchestrations ---
+
+def _handle(what):
+    if isinstance(what, Pto.CallableHandle):
+        return what
+    raise TypeError(f"{what!r} is not registered: worker.register() it first, and submit the handle which that returns")
+
+
+@_export
+class Orchestrator(Pto.Orchestrator):
+    """Arguments are a TaskArgs, or a list: x.read(), y.write(), numbers. What is refused is raised."""
+
+    def submit(self, kernel, *args):
+        only = args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
+        return Pto.Orchestrator.submit(self, kernel, _args(only))
+
+    def submit_next_level(self, handle, args=None, config=None, worker=-1):
+        Pto.Orchestrator.submit_next_level(self, _handle(handle), _args(args), config, worker)
+
+    def submit_next_level_group(self, handle, args_list, config=None, workers=None):
+        Pto.Orchestrator.submit_next_level_group(self, _handle(handle), list(map(_args, args_list)), config, workers)
+
+    def submit_sub(self, handle, args=None, worker=-1):
+        Pto.Orchestrator.submit_sub(self, _handle(handle), _args(args), worker)
+
+    def submit_sub_group(self, handle, args_list, workers=None):
+        Pto.Orchestrator.submit_sub_group(self, _handle(handle), list(map(_args, args_list)), workers)
+
+    def _make(self, make, shape, dtype):
+        """Both orders: (dtype, shape) as in C, (shape, dtype) as in NumPy."""
+        if isinstance(shape, Pto.Dtype):
+            shape, dtype = dtype, shape
+        return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
+
+    def alloc(self, shape, dtype="f4"):
+        return self._make(Pto.Orchestrator.alloc, shape, dtype)
+
+    def tensor(self, shape, dtype="f4"):
+        return self._make(Pto.Orchestrator.tensor, shape, dtype)
+
+    @contextlib.contextmanager
+    def scope(self):
+        self.begin_scope()
+        yield self
+        self.end_scope()
+
+
+# --- workers ---
+
+class _Interrupts:
+    """Ctrl-C while the main thread is in C: Python's handler runs later, its wake-up descriptor is written at once."""
+    cancellable, raised, in_function, noted = None, None, False, False
+
+    def __init__(self):
+        self.reader, self.writer = socket.socketpair()
+        self.writer.setblocking(False)
+        threading.Thread(target=self.watch, name="pto-interrupts", daemon=True).start()
+
+    def watch(self):
+        while data := self.reader.recv(64):
+            cancellable = self.cancellable
+            if signal.SIGINT in data and cancellable is not None:
+                cancellable.cancel()
+
+    def note(self, *_):
+        """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C."""
+        self.noted = True
+        if self.in_function:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def watched(self, cancellable):
+        self.cancellable, self.raised, self.noted = cancellable, None, False
+        signal.signal(signal.SIGINT, self.note)
+        before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield self
+        except GLib.Error as error:
+            if not self.noted:
+                raise
+            raise KeyboardInterrupt from error
+        finally:
+            signal.set_wakeup_fd(before)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self.cancellable = None
+        if self.noted:
+            raise KeyboardInterrupt
+
+
+_interrupts = []  # one, once it is needed
+
+
+def _forget_interrupts():
+    """A child process has neither the thread nor the wish: Ctrl-C is its parent's to handle."""
+    if _interrupts:
+        _interrupts.clear()
+        signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(after_in_child=_forget_interrupts)
+
+
+def _interruptible(cancellable):
+    """For a run: gives the state that its callback keeps."""
+    if (threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
+        return contextlib.nullcontext(types.SimpleNamespace(raised=None))
+    if not _interrupts:
+        _interrupts.append(_Interrupts())
+    return _interrupts[0].watched(cancellable)
+
+
+@_export
+class Worker(Pto.Worker):
+    def __init__(self, devices=None, **properties):
+        """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
+        ids = properties.pop("device_ids", devices if devices is None else range(devices))
+        if ids is not None:
+            properties["device_ids"] = GLib.Variant("au", list(ids))
+        for name in ("sub_workers", "num_sub_workers"):
+            if name in properties:
+                properties["n_sub_workers"] = properties.pop(name)
+        for name, value in properties.items():
+            if (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
+                raise TypeError(f'{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")')
+        super().__init__(**properties)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _prepare(self):
+        """Before its children are made: an interpreter forks itself and imports by itself."""
+        if self.get_level() > 2 and self.get_state() == Pto.WorkerState.NEW:
+            self.set_fork_func(lambda *_: os.fork())
+            self.set_import_func(_import)
+            for child in filter(None, map(self.get_child, range(self.get_n_workers()))):
+                Worker._prepare(child)
+
+    def init(self, cancellable=None):
+        self._prepare()
+        return Pto.Worker.init(self, cancellable)
+
+    def register(self, what, cancellable=None):
+        if not isinstance(what, Pto.Callable):
+            path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
+            made = Callable.function(what)
+            what = Pto.Callable.new_import(made.get_kind(), path) if path else made
+        return Pto.Worker.register(self, what, cancellable)
+
+    def run(self, what, *rest, config=None, cancellable=None):
+        """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
+        calls graph(orch, task_args, config); run(handle, ...) runs what is registered. Exceptions come as they are."""
+        args, data, tail = None, (), ()
+        if len(rest) == 4 and all(r is None or isinstance(r, t) for r, t in zip(
+                rest[1:], (Pto.TaskArgs, Pto.CallConfig, Gio.Cancellable))):
+            tail, (args, config, cancellable) = rest[:1], rest[1:]  # as in C: graph(orch, args, config, user_data)
+        elif rest and (rest[0] is None or isinstance(rest[0], Pto.TaskArgs)):
+            args, config = rest[0], rest[1] if len(rest) > 1 else config
+        else:
+            data = tuple(r if isinstance(r, (numbers.Number, str)) or r is None else Tensor.of(r) for r in rest)
+        if self.get_state() == Pto.WorkerState.NEW:
+            self.init(cancellable)
+        cancellable = cancellable or Gio.Cancellable()
+        try:
+            with _interruptible(cancellable) as state:
+                if isinstance(what, Pto.CallableHandle):
+                    return Pto.Worker.run_callable(self, what, _args(data) if data else args, config, cancellable)
+                call = _as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state)
+                return Pto.Worker.run(self, call, None, args, config, cancellable)
+        except GLib.Error as error:
+            raised, state.raised = state.raised, None
+            if raised is None or error.message != _error(raised).message:
+                exception = _exception(error)
+                if exception is None:
+                    raise
+                raise exception from error
+        raise raised  # out here, so that its own cause stays what it was

@@ -1,0 +1,660 @@
+/* arena.c: where does memory come from that children see although it was made after them?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "arena.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* Regions of processes above this one whose descriptors are remembered: levels of a tree. */
+#define ANCESTORS_MAX 16u
+
+/* The pieces of a region, by address, without gaps; no two free ones side by side. Giving back
+ * never needs memory: pieces only melt together. */
+struct piece
+{
+  uint64_t pages;
+  bool used;
+  struct piece *previous, *next;
+};
+
+struct region
+{
+  char *base; /* NULL: none */
+  uint64_t size;
+  int fd; /* -1: an anonymous mapping */
+};
+
+/* All under the lock. */
+static struct
+{
+  struct region own;
+  uint64_t page;
+  uint32_t users;
+  uint64_t used; /* pieces */
+  struct piece *pieces;
+  struct region ancestors[ANCESTORS_MAX];
+  uint32_t n_ancestors;
+} arena;
+
+/* Innermost: nothing is locked under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A child sees what its parent gave out, at its place, and gives none of it out or back. The list
+ * of pieces may be half changed by a thread that is not here any more: it is left where it lies. */
+static void
+after_fork_in_child (void)
+{
+  pthread_mutex_init (&lock, NULL);
+  if (arena.own.base != NULL && arena.n_ancestors < ANCESTORS_MAX)
+    arena.ancestors[arena.n_ancestors++] = arena.own;
+  arena.own.base = NULL;
+  arena.pieces = NULL;
+  arena.users = 0;
+  arena.used = 0;
+}
+
+static void
+init_once (void)
+{
+  arena.page = (uint64_t) sysconf (_SC_PAGESIZE);
+  pthread_atfork (NULL, NULL, after_fork_in_child);
+}
+
+static void *
+map_file (uint64_t size, int *file)
+{
+  struct rlimit limit;
+  void *memory;
+
+  /* Beyond this limit a file that grows means a signal that ends the program. */
+  if (getrlimit (RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
+    return MAP_FAILED;
+  *file = memfd_create ("pto-arena", MFD_CLOEXEC);
+  if (*file < 0)
+    return MAP_FAILED;
+  memory = MAP_FAILED;
+  if (ftruncate (*file, (off_t) size) == 0)
+    memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *file, 0);
+  if (memory == MAP_FAILED)
+    {
+      close (*file);
+      *file = -1;
+    }
+  return memory;
+}
+
+static enum pto_status
+make_region (uint64_t size, struct pto_report *report)
+{
+  struct piece *piece = calloc (1, sizeof *piece);
+  int fd = -1;
+  void *memory;
+
+  if (piece == NULL)
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the arena's list");
+  memory = map_file (size, &fd);
+  if (memory == MAP_FAILED)
+    /* No file to be had: the memory serves without one. */
+    memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+  if (memory == MAP_FAILED)
+    {
+      free (piece);
+      return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                             "no address space for an arena of %llu bytes: %s: set arena to less",
+                             (unsigned long long) size, strerror (errno));
+    }
+  /* Tensors would fill core dumps. */
+  madvise (memory, size, MADV_DONTDUMP);
+  piece->pages = size / arena.page;
+  arena.own = (struct region){ .base = memory, .size = size, .fd = fd };
+  arena.pieces = piece;
+  return PTO_OK;
+}
+
+static void
+drop_region (void)
+{
+  if (arena.own.base == NULL || arena.users > 0 || arena.used > 0)
+    return;
+  assert (arena.pieces != NULL && arena.pieces->next == NULL && "all pieces have melted together");
+  free (arena.pieces);
+  arena.pieces = NULL;
+  munmap (arena.own.base, arena.own.size);
+  if (arena.own.fd >= 0)
+    close (arena.own.fd);
+  arena.own.base = NULL;
+}
+
+enum pto_status
+pto_arena_acquire (uint64_t size, struct pto_report *report)
+{
+  enum pto_status status = PTO_OK;
+
+  pthread_once (&once, init_once);
+  if (size == 0 || size > (uint64_t) INT64_MAX - arena.page)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "an arena of %llu bytes can not be made: set arena to something else",
+                           (unsigned long long) size);
+  size = (size + arena.page - 1) / arena.page * arena.page;
+  pthread_mutex_lock (&lock);
+  if (arena.own.base == NULL)
+    status = make_region (size, report);
+  if (status == PTO_OK)
+    arena.users++;
+  pthread_mutex_unlock (&lock);
+  return status;
+}
+
+void
+pto_arena_release (void)
+{
+  pthread_mutex_lock (&lock);
+  /* None: acquired by the process that this one is a copy of. */
+  if (arena.users > 0)
+    {
+      arena.users--;
+      drop_region ();
+    }
+  pthread_mutex_unlock (&lock);
+}
+
+/* The address of the first free piece that is large enough, split; 0: none. */
+static uint64_t
+take_piece (uint64_t pages)
+{
+  uint64_t first = 0;
+
+  for (struct piece *piece = arena.pieces; piece != NULL; piece = piece->next)
+    {
+      if (!piece->used && piece->pages >= pages)
+        {
+          if (piece->pages > pages)
+            {
+              struct piece *rest = malloc (sizeof *rest);
+
+              if (rest == NULL)
+                return 0;
+              *rest = (struct piece){ .pages = piece->pages - pages,
+                                      .previous = piece,
+                                      .next = piece->next };
+              if (rest->next != NULL)
+                rest->next->previous = rest;
+              piece->next = rest;
+              piece->pages = pages;
+            }
+          piece->used = true;
+          arena.used++;
+          return (uint64_t) (uintptr_t) arena.own.base + first * arena.page;
+        }
+      first += piece->pages;
+    }
+  return 0;
+}
+
+uint64_t
+pto_arena_alloc (uint64_t bytes)
+{
+  uint64_t address = 0;
+
+  pthread_mutex_lock (&lock);
+  if (arena.own.base != NULL && bytes > 0 && bytes <= arena.own.size)
+    address = take_piece ((bytes + arena.page - 1) / arena.page);
+  pthread_mutex_unlock (&lock);
+  return address;
+}
+
+/* piece takes in the one behind it. */
+static void
+melt (struct piece *piece)
+{
+  struct piece *next = piece->next;
+
+  piece->pages += next->pages;
+  piece->next = next->next;
+  if (piece->next != NULL)
+    piece->next->previous = piece;
+  free (next);
+}
+
+static bool
+is_inside (const struct region *region, uint64_t address)
+{
+  return region->base != NULL && address >= (uint64_t) (uintptr_t) region->base
+         && address - (uint64_t) (uintptr_t) region->base < region->size;
+}
+
+void
+pto_arena_free (uint64_t address, uint64_t bytes)
+{
+  struct piece *piece;
+  uint64_t page, first = 0;
+
+  pthread_mutex_lock (&lock);
+  if (is_inside (&arena.own, address))
+    {
+      page = (address - (uint64_t) (uintptr_t) arena.own.base) / arena.page;
+      for (piece = arena.pieces; first < page; piece = piece->next)
+        first += piece->pages;
+      assert (first == page && piece->used && piece->pages == (bytes + arena.page - 1) / arena.page
+              && "as it was given out");
+      (void) bytes;
+      /* A hole in the file: zeros when it is touched again, in every process. */
+      if (madvise (arena.own.base + page * arena.page, piece->pages * arena.page, MADV_REMOVE) != 0)
+        memset (arena.own.base + page * arena.page, 0, piece->pages * arena.page);
+      piece->used = false;
+      arena.used--;
+      if (piece->next != NULL && !piece->next->used)
+        melt (piece);
+      if (piece->previous != NULL && !piece->previous->used)
+        melt (piece->previous);
+      drop_region ();
+    }
+  pthread_mutex_unlock (&lock);
+}
+
+int
+pto_arena_fd (uint64_t address, uint64_t *offset)
+{
+  const struct region *found = NULL;
+  int fd = -1;
+
+  pthread_mutex_lock (&lock);
+  if (is_inside (&arena.own, address))
+    found = &arena.own;
+  for (uint32_t i = 0; found == NULL && i < arena.n_ancestors; i++)
+    if (is_inside (&arena.ancestors[i], address))
+      found = &arena.ancestors[i];
+  if (found != NULL)
+    {
+      fd = found->fd;
+      *offset = address - (uint64_t) (uintptr_t) found->base;
+    }
+  pthread_mutex_unlock (&lock);
+  return fd;
+}
+
+bool
+pto_arena_range (uint64_t *address, uint64_t *size)
+{
+  bool found;
+
+  pthread_mutex_lock (&lock);
+  found = arena.own.base != NULL;
+  *address = (uint64_t) (uintptr_t) arena.own.base;
+  *size = found ? arena.own.size : 0;
+  pthread_mutex_unlock (&lock);
+  return found;
+}
+
+/* --- what is shared --- */
+
+/* A part of the address space, as a line of /proc/self/maps tells it. */
+struct range
+{
+  uint64_t begin, end;
+  uint64_t offset, inode; /* of begin in what is mapped, and that: also of memory without a name */
+  dev_t device;
+  bool shared, writable;
+  bool forks;   /* children get it (maps does not say: true) */
+  bool checked; /* in the fork's list: it has been found to be as it was */
+};
+
+struct ranges
+{
+  uint32_t n, size;
+  struct range *ranges; /* by address */
+};
+
+struct pto_shared_map
+{
+  struct ranges at_fork; /* what children see */
+};
+
+/* Bytes of /proc/self/maps or smaps, ended by 0; NULL and errno when it can not be read. */
+static char *
+read_file (const char *path)
+{
+  size_t size = 64 << 10, length = 0;
+  char *text = malloc (size);
+  int fd = open (path, O_RDONLY | O_CLOEXEC), error = 0;
+
+  if (fd < 0)
+    error = errno;
+  else if (text == NULL)
+    error = ENOMEM;
+  while (error == 0)
+    {
+      ssize_t n = read (fd, text + length, size - 1 - length);
+
+      if (n == 0)
+        break;
+      if (n < 0 && errno != EINTR)
+        error = errno;
+      if (n > 0)
+        length += (size_t) n;
+      if (error == 0 && length == size - 1)
+        {
+          char *larger = realloc (text, 2 * size);
+
+          if (larger == NULL)
+            error = ENOMEM;
+          else
+            {
+              text = larger;
+              size *= 2;
+            }
+        }
+    }
+  if (fd >= 0)
+    close (fd);
+  if (error != 0)
+    {
+      free (text);
+      errno = error;
+      return NULL;
+    }
+  text[length] = '\0';
+  return text;
+}
+
+/* "begin-end rwxs offset major:minor inode   name"; false: another line of smaps. */
+static bool
+parse_mapping (const char *line, struct range *range)
+{
+  unsigned major;
+  char *end;
+
+  *range = (struct range){ .begin = strtoull (line, &end, 16), .forks = true };
+  if (end == line || *end != '-')
+    return false;
+  range->end = strtoull (end + 1, &end, 16);
+  if (strnlen (end, 6) < 6)
+    return false;
+  range->writable = end[2] == 'w';
+  range->shared = end[4] == 's';
+  range->offset = strtoull (end + 6, &end, 16);
+  major = (unsigned) strtoul (end, &end, 16);
+  range->device = makedev (major, *end == ':' ? (unsigned) strtoul (end + 1, &end, 16) : 0);
+  range->inode = strtoull (end, &end, 10);
+  return true;
+}
+
+/* "VmFlags: rd wr sh mr mw me dc": dc is MADV_DONTFORK. */
+static bool
+says_dont_fork (const char *line)
+{
+  return strncmp (line, "VmFlags:", 8) == 0
+         && memmem (line, strcspn (line, "\n"), " dc", 3) != NULL;
+}
+
+/* false and errno: it can not be known. */
+static bool
+read_ranges (struct ranges *list, const char *path)
+{
+  char *text = read_file (path);
+
+  *list = (struct ranges){ 0 };
+  for (const char *line = text; line != NULL && *line != '\0';)
+    {
+      struct range range;
+
+      if (parse_mapping (line, &range))
+        {
+          if (list->n == list->size)
+            {
+              uint32_t size = list->size + list->size / 2 + 256;
+              struct range *more = realloc (list->ranges, size * sizeof *more);
+
+              if (more == NULL)
+                {
+                  free (list->ranges);
+                  free (text);
+                  errno = ENOMEM;
+                  return false;
+                }
+              list->ranges = more;
+              list->size = size;
+            }
+          list->ranges[list->n++] = range;
+        }
+      else if (list->n > 0 && says_dont_fork (line))
+        list->ranges[list->n - 1].forks = false;
+      line = strchr (line, '\n');
+      line += line != NULL;
+    }
+  free (text);
+  return text != NULL;
+}
+
+/* The one that the address lies in, or NULL. */
+static struct range *
+range_at (const struct ranges *list, uint64_t address)
+{
+  uint32_t low = 0, high = list->n;
+
+  /* The first that ends behind address. */
+  while (low < high)
+    {
+      uint32_t middle = low + (high - low) / 2;
+
+      if (list->ranges[middle].end <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low < list->n && list->ranges[low].begin <= address ? &list->ranges[low] : NULL;
+}
+
+struct pto_shared_map *
+pto_shared_map_new (struct pto_report *report)
+{
+  struct pto_shared_map *map = malloc (sizeof *map);
+  uint32_t n = 0;
+
+  /* A kernel may be built without the longer list. */
+  if (map == NULL
+      || (!read_ranges (&map->at_fork, "/proc/self/smaps")
+          && !read_ranges (&map->at_fork, "/proc/self/maps")))
+    {
+      pto_report_set (report,
+                      map == NULL || errno == ENOMEM ? PTO_STATUS_NO_MEMORY : PTO_STATUS_SYSTEM,
+                      "which memory is shared can not be known: /proc/self/maps: %s",
+                      strerror (map == NULL ? ENOMEM : errno));
+      free (map);
+      return NULL;
+    }
+  for (uint32_t i = 0; i < map->at_fork.n; i++)
+    if (map->at_fork.ranges[i].shared && map->at_fork.ranges[i].forks)
+      map->at_fork.ranges[n++] = map->at_fork.ranges[i];
+  map->at_fork.n = n;
+  return map;
+}
+
+void
+pto_shared_map_free (struct pto_shared_map *map)
+{
+  if (map != NULL)
+    free (map->at_fork.ranges);
+  free (map);
+}
+
+void
+pto_shared_map_look_again (struct pto_shared_map *map)
+{
+  for (uint32_t i = 0; i < map->at_fork.n; i++)
+    map->at_fork.ranges[i].checked = false;
+}
+
+/* --- as it is now --- */
+
+/* Since Linux 6.11 /proc/self/maps can be asked about one address; the C library's headers do not
+ * say so everywhere. */
+struct question
+{
+  uint64_t size, flags, address;
+  uint64_t begin, end, vma_flags, page_size, offset, inode;
+  uint32_t major, minor, name_size, build_id_size;
+  uint64_t name, build_id;
+};
+#define ASK _IOWR ('f', 17, struct question)
+#define ANSWER_SHARED 8u
+
+struct now
+{
+  int file;           /* maps, when it can be asked; -1: */
+  struct ranges list; /* all of it */
+};
+
+static bool
+now_open (struct now *now)
+{
+  /* The next one will do, should there be none at 0. */
+  struct question any = { .size = sizeof any, .flags = 0x10 };
+
+  *now = (struct now){ .file = open ("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+  if (now->file >= 0 && ioctl (now->file, ASK, &any) == 0)
+    return true;
+  if (now->file >= 0)
+    close (now->file);
+  now->file = -1;
+  return read_ranges (&now->list, "/proc/self/maps");
+}
+
+static void
+now_close (struct now *now)
+{
+  if (now->file >= 0)
+    close (now->file);
+  free (now->list.ranges);
+}
+
+/* What lies at the address; false: nothing. */
+static bool
+now_at (const struct now *now, uint64_t address, struct range *range)
+{
+  struct question q = { .size = sizeof q, .address = address };
+  const struct range *found;
+
+  if (now->file < 0)
+    {
+      found = range_at (&now->list, address);
+      if (found != NULL)
+        *range = *found;
+      return found != NULL;
+    }
+  if (ioctl (now->file, ASK, &q) != 0)
+    return false;
+  *range = (struct range){ .begin = q.begin,
+                           .end = q.end,
+                           .offset = q.offset,
+                           .inode = q.inode,
+                           .device = makedev (q.major, q.minor),
+                           .shared = (q.vma_flags & ANSWER_SHARED) != 0 };
+  return true;
+}
+
+/* Both show the same bytes of the same thing at an address that lies in both. */
+static bool
+is_same (const struct range *a, const struct range *b)
+{
+  return a->shared == b->shared && a->device == b->device && a->inode == b->inode
+         && a->offset - a->begin == b->offset - b->begin;
+}
+
+/* The first byte that children do not see as this process does; end: none. */
+static uint64_t
+agrees_until (const struct pto_shared_map *map, const struct now *now, uint64_t begin, uint64_t end)
+{
+  while (begin < end)
+    {
+      const struct range *then = range_at (&map->at_fork, begin);
+      struct range here;
+
+      if (then == NULL || !now_at (now, begin, &here) || !is_same (then, &here))
+        return begin;
+      begin = then->end < here.end ? then->end : here.end;
+    }
+  return end;
+}
+
+static bool
+is_checked (const struct pto_shared_map *map, uint64_t begin, uint64_t end)
+{
+  while (begin < end)
+    {
+      const struct range *range = range_at (&map->at_fork, begin);
+
+      if (range == NULL || !range->checked)
+        return false;
+      begin = range->end;
+    }
+  return true;
+}
+
+static bool
+is_writable (const struct pto_shared_map *map, uint64_t begin, uint64_t end)
+{
+  while (begin < end)
+    {
+      const struct range *range = range_at (&map->at_fork, begin);
+
+      if (!range->writable)
+        return false;
+      begin = range->end;
+    }
+  return true;
+}
+
+/* Why not? Of the first byte that children do not see. */
+static enum pto_visibility
+check (struct pto_shared_map *map, uint64_t begin, uint64_t end)
+{
+  enum pto_visibility visibility = PTO_VISIBLE;
+  struct range here, *then;
+  uint64_t until;
+  struct now now;
+
+  /* Unknown counts as private, which is the usual reason. */
+  if (!now_open (&now))
+    return PTO_VISIBLE_PRIVATE;
+  until = agrees_until (map, &now, begin, end);
+  if (until < end)
+    visibility = !now_at (&now, until, &here) ? PTO_VISIBLE_UNMAPPED
+                 : here.shared                ? PTO_VISIBLE_TOO_LATE
+                                              : PTO_VISIBLE_PRIVATE;
+  /* All of what they lie in, for the next. */
+  else
+    for (; begin < end; begin = then->end)
+      {
+        then = range_at (&map->at_fork, begin);
+        then->checked = agrees_until (map, &now, then->begin, then->end) == then->end;
+      }
+  now_close (&now);
+  return visibility;
+}
+
+enum pto_visibility
+pto_shared_map_check (struct pto_shared_map *map, uint64_t address, uint64_t bytes, bool write)
+{
+  uint64_t end = bytes > UINT64_MAX - address ? UINT64_MAX : address + (bytes > 0 ? bytes : 1);
+  enum pto_visibility visibility = PTO_VISIBLE;
+
+  if (!is_checked (map, address, end))
+    visibility = check (map, address, end);
+  if (visibility == PTO_VISIBLE && write && !is_writable (map, address, end))
+    visibility = PTO_VISIBLE_READ_ONLY;
+  return visibility;
+}

@@ -1,0 +1,135 @@
+/* level.h: a worker of level 3 or up: an engine, a pool of children, and who looks after them.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The counterpart of sim/chip.h. Knows how engine, scheduler, pool, processes and keeper are put
+ * together and in which order they begin and end; does not know callables (bytes and a digest) nor
+ * GLib. pto_level_fork() before any thread of ours, pto_level_start() after it.
+ *
+ * Owner thread as for a chip: one thread at a time; pto_level_control(), pto_level_renew() and
+ * pto_level_cancel() any thread.
+ */
+#pragma once
+
+#include "../api/pto_orchestration_api.h"
+#include "../core/params.h"
+#include "process.h"
+#include "service.h"
+
+struct pto_child_config
+{
+  enum pto_child_kind kind;
+  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  bool thread;    /* a thread of this process instead of a process */
+  /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
+   * as well. In a process child all of it is the copy that the fork made. */
+  struct pto_server server;
+  /* THREAD children that have process children of their own fork them in our fork phase. NULL: they
+   * have none. */
+  enum pto_status (*fork) (void *data, struct pto_report *report);
+  void (*close) (void *data); /* after the child has ended, in the parent; may be NULL */
+};
+
+struct pto_level_config
+{
+  char path[80];
+  uint32_t level;
+  const struct pto_params *params; /* of the engine; timeout; task-timeout; stop-timeout; arena */
+  bool restart;                    /* begin a child that has died again */
+  pto_fork_func fork;
+  void *fork_data;
+  bool inherit_stderr;
+  const struct pto_child_config *children;
+  uint32_t n_children;
+  const char *(*callable_name) (void *data, uint32_t index); /* for messages */
+  void *callable_name_data;
+};
+
+struct pto_level;
+
+/* Maps rings, hub, mailboxes, arena. No process, no thread. */
+struct pto_level *pto_level_new (const struct pto_level_config *config, struct pto_report *report);
+/* Forks all process children, then those of thread children. On the caller's native stack. After a
+ * failure there is only pto_level_free(). */
+enum pto_status pto_level_fork (struct pto_level *level, struct pto_report *report);
+/* Starts thread children and the keeper, waits until every child has answered START. Those that a
+ * lock of another thread has caught are forked again, on the caller's native stack. The first
+ * failure ends all of them and is reported with its path; then there is only pto_level_free().
+ * cancelled may be NULL. */
+enum pto_status pto_level_start (struct pto_level *level, bool (*cancelled) (void *data),
+                                 void *data, struct pto_report *report);
+/* CLOSE to all, two seconds, then SIGKILL; reaps all; ends threads; unmaps. In a process that is
+ * not the one that made it: nothing, what it has is the parent's. */
+void pto_level_free (struct pto_level *level);
+
+struct pto_level_stats
+{
+  uint64_t tasks; /* submitted */
+  uint64_t completed;
+  uint64_t failed;   /* of the completed */
+  uint64_t poisoned; /* of the failed: never ran */
+  uint64_t edges;
+  uint64_t run_ns;
+  uint64_t peak_live_tasks;
+  uint64_t recycled;
+  uint64_t stalls;
+  uint64_t ring_tasks[4];
+  uint64_t heap_peak[4];
+  uint32_t restarts; /* since the start */
+};
+
+/* As pto_chip_run(). A task that fails does not end the run: the first failure is its result.
+ * failure: domain, code and text as the object layer tells it; may be NULL, as stats and cancelled.
+ * orchestrate sees level's rt; a result other than 0 fails the run. */
+enum pto_status pto_level_run (struct pto_level *level, bool (*cancelled) (void *data),
+                               void *cancelled_data,
+                               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
+                               struct pto_level_stats *stats, struct pto_failure *failure,
+                               struct pto_report *report);
+
+/* --- inside an orchestration, on its thread --- */
+
+struct pto_level *pto_level_of_runtime (PTO2Runtime *rt);
+/* params: all members' tensors, then all members' scalars; addresses are filled in. Refuses what
+ * no child could see or run; then nothing is submitted and the run goes on. Gives the run's status
+ * when that has failed. */
+enum pto_status pto_level_submit (struct pto_level *level, uint32_t callable,
+                                  const struct pto_level_task *task, PTOParam *params,
+                                  uint32_t n_params, struct pto_report *report);
+/* A slab that lives until scope and consumers are gone: gives the tensor, which has a shape and
+ * perhaps a record but no address yet, its memory now. */
+enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,
+                                 struct pto_report *report);
+/* Is the run not wanted any more, or has it failed? */
+bool pto_level_has_failed (PTO2Runtime *rt);
+/* Fails the run, as pto_chip_fail(). */
+void pto_level_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* --- any thread --- */
+
+/* The run that is under way is not wanted any more. Returns at once; the run does within 100 ms,
+ * unless a thread child goes on. Nothing happens when there is no run. */
+void pto_level_cancel (struct pto_level *level);
+/* REGISTER: to every child of that kind (serves: the level a NEXT child must have, 0: any) that is
+ * not gone, and waits for all. On a no, and when cancelled, all are asked to UNREGISTER; the report
+ * is the first no, with the child's path. Cancelled it returns within 100 ms whatever children do,
+ * and one that does not hear of it is ended.
+ *
+ * UNREGISTER: to every such child that lives, behind what it was asked before; not waited for.
+ *
+ * Both also inside of an orchestration, on its thread. */
+enum pto_status pto_level_control (struct pto_level *level, enum pto_request request,
+                                   enum pto_child_kind kind, uint32_t serves, const uint8_t *digest,
+                                   const void *body, uint64_t bytes, bool (*cancelled) (void *data),
+                                   void *data, struct pto_report *report);
+/* Begins anew every process child of that kind, each when it is idle, so that it sees what it was
+ * not born with (a closure registered after the start). By the guest when a run is under way, who
+ * may be the caller; here otherwise. Cancelled it returns within 100 ms; children that are closing
+ * by then are begun again all the same. */
+enum pto_status pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t serves,
+                                 bool (*cancelled) (void *data), void *data,
+                                 struct pto_report *report);
+/* Tasks of the run that are done, and signs of life of children: grows as long as it gets on. */
+uint64_t pto_level_progress (const struct pto_level *level);
+uint32_t pto_level_n_children (const struct pto_level *level, enum pto_child_kind kind);

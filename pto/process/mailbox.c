@@ -1,0 +1,239 @@
+/* mailbox.c: how does a parent hand one child one request, and get one answer?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "mailbox.h"
+
+#include "../core/status.h"
+#include "../exec/pto_atomic.h"
+
+#include <sys/mman.h>
+
+/* How long a child looks for the next request before it sleeps: about what a wake-up costs. */
+#define SPIN_NS 20000u
+/* No status is as high. */
+#define STATUS_END 1000u
+
+/* --- hub --- */
+
+void
+pto_hub_mark (struct pto_exec *exec, struct pto_hub *hub, uint32_t index)
+{
+  /* Behind the reply, before the ring; pairs with the exchange in pto_hub_take(). */
+  pto_fetch_or_seq_cst (&hub->answered[index / 64], UINT64_C (1) << (index % 64));
+  pto_bell_ring (exec, &hub->bell);
+}
+
+uint64_t
+pto_hub_take (struct pto_hub *hub, uint32_t word)
+{
+  /* Most looks find nothing: only the line is read then. Relaxed: a bit that comes behind this look
+   * is followed by a ring. */
+  if (pto_load_relaxed (&hub->answered[word]) == 0)
+    return 0;
+  return pto_exchange_acq_rel (&hub->answered[word], 0);
+}
+
+/* --- parent --- */
+
+void
+pto_mailbox_guard (struct pto_mailbox *mailbox)
+{
+  /* Where pages are larger there is none. */
+  mprotect ((char *) mailbox + PTO_MAILBOX_BYTES - PTO_MAILBOX_GUARD, PTO_MAILBOX_GUARD, PROT_NONE);
+}
+
+static uint32_t
+number_of (const struct pto_sender *sender)
+{
+  return pto_load_relaxed (&sender->number);
+}
+
+void
+pto_sender_init (struct pto_sender *sender, struct pto_mailbox *mailbox)
+{
+  sender->mailbox = mailbox;
+  atomic_init (&sender->number, 0);
+  pto_sender_reset (sender);
+}
+
+void
+pto_sender_reset (struct pto_sender *sender)
+{
+  struct pto_mailbox *mailbox = sender->mailbox;
+  uint32_t number = number_of (sender);
+
+  /* All relaxed: nobody else is there; what begins the next child publishes them. */
+  pto_word_init (&mailbox->post, number, false);
+  pto_store_relaxed (&mailbox->cancel, number - 1);
+  mailbox->status = PTO_OK;
+  pto_store_relaxed (&mailbox->reply, 2 * number);
+}
+
+/* 0: not taken, 1: taken, 2: answered; more: none of a server's. Acquire: pairs with the releases
+ * in pto_mailbox_serve(). */
+static uint32_t
+step_of (const struct pto_sender *sender)
+{
+  return pto_load_acquire (&sender->mailbox->reply) - (2 * number_of (sender) - 2);
+}
+
+bool
+pto_sender_is_idle (const struct pto_sender *sender)
+{
+  return step_of (sender) == 2;
+}
+
+bool
+pto_sender_is_taken (const struct pto_sender *sender)
+{
+  uint32_t step = step_of (sender);
+
+  return step == 1 || step == 2;
+}
+
+bool
+pto_sender_is_sound (const struct pto_sender *sender)
+{
+  uint32_t step = step_of (sender);
+
+  /* A child takes no number but the next: while there is none, post is set right by the next. */
+  return step == 2
+         || (step < 2 && pto_load_relaxed (&sender->mailbox->post.value) == number_of (sender));
+}
+
+uint32_t
+pto_sender_answer (const struct pto_sender *sender, struct pto_failure *failure)
+{
+  uint32_t status = sender->mailbox->status;
+
+  if (status == PTO_OK)
+    return PTO_OK;
+  pto_failure_copy (failure, &sender->mailbox->failure);
+  return status < STATUS_END ? status : PTO_STATUS_TASK_FAILED;
+}
+
+void
+pto_sender_post (struct pto_exec *exec, struct pto_sender *sender)
+{
+  struct pto_mailbox *mailbox = sender->mailbox;
+  uint32_t number = number_of (sender) + 1;
+
+  /* Numbers come again after hours: an old wish must not meet a new request. Relaxed: goes out with
+   * the release below. */
+  pto_store_relaxed (&mailbox->cancel, number - 1);
+  pto_store_relaxed (&sender->number, number);
+  pto_shared_set (exec, &mailbox->post, number);
+}
+
+void
+pto_sender_cancel (struct pto_sender *sender)
+{
+  if (!pto_sender_is_idle (sender))
+    pto_store_relaxed (&sender->mailbox->cancel, number_of (sender));
+}
+
+/* --- child --- */
+
+bool
+pto_call_is_cancelled (const struct pto_call *call)
+{
+  /* Relaxed: a hint. post does not change while the call runs. */
+  return pto_load_relaxed (&call->mailbox->cancel) == pto_load_relaxed (&call->mailbox->post.value);
+}
+
+void
+pto_call_beat (const struct pto_call *call)
+{
+  /* Relaxed: only that it changes counts. */
+  pto_fetch_add_relaxed (&call->mailbox->beat, 1);
+}
+
+/* Waits for the given request; false: the server is an orphan. */
+static bool
+wait_for_request (struct pto_exec *exec, struct pto_mailbox *mailbox, uint32_t number, bool spin,
+                  const struct pto_server *server)
+{
+  uint32_t seen;
+
+  /* Acquire: pairs with the release in pto_sender_post(); the request can be read. Of other numbers
+   * none is the parent's: it will write its own over it. */
+  while ((seen = pto_load_acquire (&mailbox->post.value)) != number)
+    {
+      /* In two steps: who only looks need not ask the system whether its parent lives. */
+      if (spin && exec == NULL
+          && pto_shared_park (NULL, &mailbox->post, seen, SPIN_NS, pto_wall_clock () + SPIN_NS)
+                 == PTO_PARK_WOKEN)
+        continue;
+      if (server->is_orphan != NULL && server->is_orphan ())
+        return false;
+      pto_shared_park (exec, &mailbox->post, seen, 0, PTO_NEVER);
+    }
+  return true;
+}
+
+static uint32_t
+serve (struct pto_mailbox *mailbox, const struct pto_server *server)
+{
+  struct pto_call call
+      = { .request = (enum pto_request) mailbox->request,
+          .digest = mailbox->digest,
+          .body = mailbox->far_body != 0 ? (const uint8_t *) (uintptr_t) mailbox->far_body
+                                         : mailbox->body,
+          .bytes = mailbox->bytes,
+          .mailbox = mailbox };
+
+  /* A server that fails without a word must not be given those of an earlier failure. */
+  mailbox->failure.code = 0;
+  mailbox->failure.bytes = 0;
+  mailbox->failure.domain[0] = '\0';
+  if (mailbox->far_body == 0 && mailbox->bytes > PTO_MAILBOX_BODY)
+    {
+      pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,
+                       "a body of %u bytes is longer than the mailbox's %u", mailbox->bytes,
+                       PTO_MAILBOX_BODY);
+      return PTO_STATUS_INVALID_ARGS;
+    }
+  if (call.request == PTO_REQUEST_TASK)
+    {
+      call.config = &mailbox->config;
+      if (!pto_args_view_init (&call.args, call.body, call.bytes))
+        {
+          pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,
+                           "the arguments do not fit in the %u bytes that were sent",
+                           mailbox->bytes);
+          return PTO_STATUS_INVALID_ARGS;
+        }
+    }
+  return server->serve (server->data, &call, &mailbox->failure);
+}
+
+bool
+pto_mailbox_serve (struct pto_exec *exec, struct pto_mailbox *mailbox, struct pto_hub *hub,
+                   uint32_t index, bool spin, const struct pto_server *server)
+{
+  /* Relaxed: reply is our own, or of a child that is gone; what began us published both. */
+  uint32_t number = pto_load_relaxed (&mailbox->post.value);
+  uint32_t request;
+
+  /* Something is posted already: then number is of the one before. */
+  if (pto_load_relaxed (&mailbox->reply) != 2 * number)
+    number--;
+  do
+    {
+      if (!wait_for_request (exec, mailbox, ++number, spin, server))
+        return false;
+      request = mailbox->request;
+      /* Release: none of what the request makes us do comes before it. For messages only. */
+      pto_store_release (&mailbox->reply, 2 * number - 1);
+      /* Straight into the mailbox: nobody reads it before the store below. */
+      mailbox->status = serve (mailbox, server);
+      /* Release: pairs with the acquire in pto_sender_is_idle(). The one step from "not answered"
+       * to "answered"; from here on the next request may be posted, so nothing of the mailbox but
+       * its post is touched any more. */
+      pto_store_release (&mailbox->reply, 2 * number);
+      pto_hub_mark (exec, hub, index);
+    }
+  while (request != PTO_REQUEST_CLOSE);
+  return true;
+}

@@ -1,0 +1,253 @@
+/* pool.h: which child gets which task, and what follows when a child answers or dies?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The endpoints of a level. The scheduler sees seats: places that a ready task can be handed to,
+ * more of them than children, all alike. The pool puts what sits there onto children: any idle one
+ * of the kind, a named one, or several at once. It knows mailboxes and who is dead; it does not
+ * know rings, dependencies or forks.
+ *
+ * The pump, one actor in the scheduler's domain, looks at the hub's bits, collects answers, gives
+ * freed children their next work and signals seats whose last member is done. Scheduler and pump
+ * are carried by one thread at a time and change places only where they park: what is said to be
+ * the carrier's needs no locks and no atomics.
+ */
+#pragma once
+
+#include "../core/scheduler.h"
+#include "mailbox.h"
+
+/* How far the guest is with a child that it begins again. */
+enum pto_beginning
+{
+  PTO_BEGINNING_NOT,
+  PTO_BEGINNING, /* from here on a new child may know, by birth, all that its parent does */
+  PTO_BEGUN      /* its mailbox is ready, START is posted */
+};
+
+enum pto_child_state
+{
+  PTO_CHILD_UP,   /* answers, or has been asked to start */
+  PTO_CHILD_DEAD, /* will not answer until it is begun again; tasks that name it wait for that */
+  PTO_CHILD_GONE  /* for good */
+};
+
+/* One task, and which of its members: what stands in a child's list. */
+struct pto_pool_entry
+{
+  uint16_t seat;
+  uint16_t member;
+};
+
+/* First in, first out; every seat at most once, so that it can not be full. */
+struct pto_pool_list
+{
+  struct pto_pool_entry *entries;
+  uint32_t head; /* free running: next to leave */
+  uint32_t tail;
+};
+
+struct pto_child
+{
+  struct pto_sender sender;
+  uint32_t index;  /* of all children: bit in the hub, number in traces */
+  uint32_t number; /* of its kind: the stable worker id */
+  enum pto_child_kind kind;
+  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  bool thread;    /* can not die alone */
+  char path[96];
+
+  /* Found dead. W: keeper, release, after what describe() reads and before the bit and the ring;
+   * the guest clears it before there is a new process. R: pump, acquire, before its look at the
+   * mailbox: an answer that was given is seen before the death. */
+  _Atomic uint32_t dead;
+  /* enum pto_beginning. W: guest, release; R: pump, acquire, which clears it at last. Between its
+   * death (pool's lost()) and BEGUN the child is the guest's. */
+  _Atomic uint32_t begun;
+  /* Found stopped by a signal. W: keeper; R: pump at a tick. Relaxed: asked again. */
+  _Atomic uint32_t stopped;
+
+  /* --- the carrier's --- */
+  enum pto_child_state state;
+  uint32_t request;            /* enum pto_request that is under way; 0: idle */
+  struct pto_seat *seat;       /* TASK: whose member it runs */
+  uint32_t member;             /* of them */
+  struct pto_control *control; /* REGISTER, UNREGISTER, CLOSE: of whom */
+  struct pto_pool_list tasks;  /* that wait for this child */
+  bool ending;                 /* CLOSE is answered, or START with a no: its end is awaited */
+  bool killed;                 /* asked for; why says what for */
+  bool caught;                 /* what for: it did not take START, and may live again */
+  bool renewed;                /* asked to close, or about to be: it is to be begun again */
+  bool cancelled;              /* its request is not wanted any more ... */
+  uint64_t patience;           /* ... and has so long to end */
+  uint64_t asked_ns;           /* of that at first */
+  uint64_t since;              /* pool time of the request, or of its last sign of life */
+  uint32_t beat;               /* of the mailbox by then */
+  uint32_t failed_starts;      /* in a row */
+  uint32_t times_caught;       /* in a row, and not among those */
+  /* In a row, by itself, without a task that was answered or went down with it. */
+  uint32_t deaths;
+  uint64_t stopped_ns; /* pool time for which it was found stopped, in a row */
+  char why[160];
+};
+
+/* A request to several children. Counted: who asked may leave before it is done. */
+struct pto_control
+{
+  enum pto_request request; /* REGISTER, UNREGISTER, CLOSE */
+  bool last;                /* CLOSE: the end has come for all; nobody is given long any more */
+  bool far;                 /* the body stays where it is, which children see, too */
+  void *body;
+  uint64_t bytes;
+  void (*free_body) (void *body, uint64_t bytes); /* NULL: the control's own memory */
+  uint8_t digest[PTO_DIGEST_BYTES];
+  uint64_t targets[PTO_CHILDREN_MAX / 64]; /* in: who is asked; clear when done */
+  /* Not wanted any more: who was not asked yet will not be. W: caller; R: pump. Relaxed, a ring
+   * follows. */
+  _Atomic uint32_t cancel;
+  /* out, when done: who has said yes; the first no */
+  uint64_t accepted[PTO_CHILDREN_MAX / 64];
+  uint32_t refused; /* index of the child that said it; UINT32_MAX: nobody */
+  bool lost;        /* it died instead; then failure's text is describe()'s */
+  enum pto_status status;
+  struct pto_failure failure;
+  /* W: pump, release, after all of the above; R: the caller, who parks here (no actor: without an
+   * executor). */
+  struct pto_word done;
+  _Atomic uint32_t references; /* of who asked, and of the pool */
+
+  /* the pump's */
+  uint32_t outstanding; /* asked, not answered */
+  struct pto_control *next;
+};
+
+enum pto_failure_kind
+{
+  PTO_FAILURE_ANSWERED,    /* the child says what went wrong */
+  PTO_FAILURE_LOST,        /* it died while it ran the task */
+  PTO_FAILURE_LOST_BEFORE, /* it died before it began with it */
+  PTO_FAILURE_NO_WORKER    /* it, or everyone who could have run the task, was gone before */
+};
+
+/* How closely children are looked after. */
+enum pto_pace
+{
+  PTO_PACE_IDLE, /* no request is under way */
+  PTO_PACE_SLOW,
+  PTO_PACE_FAST /* somebody has been asked to stop */
+};
+
+/* The first task of a run that failed by itself, and what came of it. */
+struct pto_first_failure
+{
+  pto_task_id task; /* PTO_TASK_NONE: none */
+  uint64_t roots;   /* tasks that failed by themselves; the others were poisoned */
+  enum pto_failure_kind kind;
+  enum pto_status status;
+  struct pto_failure failure; /* not ANSWERED: text is what describe() said */
+  char path[96];              /* of the child */
+  char name[64];              /* of the callable */
+  char words[256];            /* not ANSWERED: the last that the child said; "": nothing */
+};
+
+struct pto_pool_config
+{
+  const char *path; /* of the worker, for messages */
+  struct pto_hub *hub;
+  struct pto_child *children; /* zeroed but for the fields above dead; START is posted to each */
+  uint32_t n_children;
+  uint32_t n_seats; /* 0: 4 a child, at least 64, at most PTO_ENDPOINTS_MAX */
+  /* Why a child is dead, for the message: "died (signal 9, Killed)"; and the last it said, perhaps
+   * "". Carrier. */
+  void (*describe) (void *data, const struct pto_child *child, char *text, size_t size, char *words,
+                    size_t words_size);
+  /* Ends a child that can not be waited for; its death comes like any other. Not called for
+   * threads. Carrier. */
+  void (*kill) (void *data, struct pto_child *child, const char *why);
+  /* A child has started. Carrier. */
+  void (*started) (void *data, struct pto_child *child);
+  /* A child could not start, and says why: it will be killed. Carrier. */
+  void (*refused) (void *data, struct pto_child *child, const struct pto_failure *failure);
+  /* A child was found dead; it still says whether it was killed, caught and renewed, and how often
+   * in a row it died. true: it is the guest's now, who will begin it again. Carrier. */
+  bool (*lost) (void *data, struct pto_child *child);
+  /* How often ticks are wanted from now on. Carrier; called whenever it changes, so cheap. */
+  void (*pace) (void *data, enum pto_pace pace);
+  void *data;
+  /* In pool time: the sum of all ticks, so that a machine that slept counts for nothing. PTO_NEVER:
+   * no limit. */
+  uint64_t task_ns;  /* one task without a sign of life */
+  uint64_t start_ns; /* START of a child of level 2 or less; twice for level 3, and so on. REGISTER
+                      * as well */
+  uint64_t close_ns; /* CLOSE, and the end after it */
+  uint64_t stop_ns;  /* a stopped child that has a request */
+  uint64_t group_ns; /* a member whose group has failed */
+};
+
+struct pto_pool;
+
+/* NULL: no memory. */
+struct pto_pool *pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
+                               const struct pto_pool_config *config);
+void pto_pool_free (struct pto_pool *pool);
+/* For pto_scheduler_init(). */
+struct pto_endpoint **pto_pool_endpoints (struct pto_pool *pool, uint32_t *n);
+/* The actor, in the scheduler's domain. Parks on the hub's bell. */
+void pto_pool_pump (void *pool);
+/* Any thread: the pump returns when no request is under way. */
+void pto_pool_stop (struct pto_pool *pool);
+
+/* --- guest --- */
+
+/* Between runs. */
+void pto_pool_begin_run (struct pto_pool *pool);
+/* After the last task of a run. */
+const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
+/* Why such a task could never run, before it is submitted: no child of that kind and level, an
+ * unknown worker, a group larger than its kind, a worker named twice, arguments too large. bytes:
+ * of the largest member's blob. */
+enum pto_status pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
+                                const struct pto_member *members, uint64_t bytes,
+                                struct pto_report *report);
+/* The child is about to be begun again: who is asked to forget, or to end, from now on is asked in
+ * its new life. */
+void pto_pool_begin_child (struct pto_child *child);
+/* And was: its mailbox was reset, START is posted; dead was 0 before it. */
+void pto_pool_revive (struct pto_pool *pool, struct pto_child *child);
+
+/* --- any thread --- */
+
+/* Without targets. Copies the body if it fits into a mailbox; a longer one is the caller's to
+ * place (body, far, free_body). digest may be NULL. NULL: no memory. */
+struct pto_control *pto_control_new (enum pto_request request, const uint8_t *digest,
+                                     const void *body, uint64_t bytes);
+void pto_control_unref (struct pto_control *control);
+/* Queues a control request, once. REGISTER goes to all targets that are not gone, also those that
+ * have to be begun again before; UNREGISTER and CLOSE not to the dead. Each child is asked in the
+ * order of the requests. */
+void pto_pool_control (struct pto_pool *pool, struct pto_control *control);
+/* This run's results are not wanted any more: tasks that wait fail, children are asked to stop, and
+ * those that are processes have so many ns for it, and workers a little more. Until the next run
+ * begins. */
+void pto_pool_cancel (struct pto_pool *pool, uint64_t patience_ns);
+bool pto_pool_is_cancelled (const struct pto_pool *pool);
+/* So much time has passed, as somebody counts it who sees when the machine does not run: the pump
+ * looks at all children. */
+void pto_pool_tick (struct pto_pool *pool, uint64_t ns);
+/* Children that have been asked to start and have neither answered nor died. */
+uint32_t pto_pool_starting (const struct pto_pool *pool);
+/* Changes when a child has started, or was lost, or has ended: the guest may park on it. */
+struct pto_word *pto_pool_news (struct pto_pool *pool);
+/* Sum of all children's beats: progress that the engine does not see. */
+uint64_t pto_pool_beats (const struct pto_pool *pool);
+
+/* A task's members, in its storage or in what is about to become it: behind the cut config. */
+#define PTO_LEVEL_TASK_BYTES(config_bytes) \
+  ((offsetof (struct pto_level_task, config) + (config_bytes) + 7) & ~(size_t) 7)
+
+static inline const struct pto_member *
+pto_level_task_members (const struct pto_level_task *task)
+{
+  return (const struct pto_member *) ((const char *) task
+                                      + PTO_LEVEL_TASK_BYTES (task->config_bytes));
+}

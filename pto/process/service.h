@@ -1,0 +1,90 @@
+/* service.h: what is a child asked, and what does it know when it is asked?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The common words of parent and child, plain data: for mailbox.h below and the object layer above
+ * (which can not include pto_exec.h: the public enumeration of back ends has its names).
+ */
+#pragma once
+
+#include "wire.h"
+
+enum pto_request
+{
+  PTO_REQUEST_START = 1,  /* answered when the child can run tasks */
+  PTO_REQUEST_TASK,       /* config, digest, blob */
+  PTO_REQUEST_REGISTER,   /* digest; body: descriptor and sources, bytes of the object layer */
+  PTO_REQUEST_UNREGISTER, /* digest */
+  PTO_REQUEST_CLOSE       /* answered before the child ends */
+};
+
+enum pto_child_kind
+{
+  PTO_CHILD_NEXT = 0, /* a worker of the level below */
+  PTO_CHILD_SUB = 1,
+  PTO_N_CHILD_KINDS
+};
+
+#define PTO_CHILDREN_MAX 256u
+#define PTO_WORKER_ANY UINT32_MAX
+
+/* One request as its server sees it. Valid until serve() returns. */
+struct pto_call
+{
+  enum pto_request request;
+  const struct pto_call_config *config; /* TASK */
+  const uint8_t *digest;                /* PTO_DIGEST_BYTES */
+  struct pto_args_view args;            /* TASK; zero-copy */
+  const uint8_t *body;                  /* REGISTER */
+  uint64_t bytes;
+  struct pto_mailbox *mailbox; /* for the two functions below */
+};
+
+/* Is the request not wanted any more? Any thread of the child. */
+bool pto_call_is_cancelled (const struct pto_call *call);
+/* A sign of life: something was finished inside. Any thread of the child. */
+void pto_call_beat (const struct pto_call *call);
+
+/* What a child does with its requests: on its main thread, one at a time. */
+struct pto_server
+{
+  /* 0, or an enum pto_status and then failure is filled. */
+  uint32_t (*serve) (void *data, const struct pto_call *call, struct pto_failure *failure);
+  void *data;
+  /* Called in a process child before it takes its first request: uses each lock that another thread
+   * may have held when the child was forked. Who is caught here takes nothing, which is how its
+   * parent knows, and forks it again. NULL: nothing to look for. */
+  void (*probe) (void *data);
+  /* Asked before each sleep; true: nobody will post any more, and the server returns. NULL: a
+   * thread, which its parent outlives. */
+  bool (*is_orphan) (void);
+};
+
+/* One member of a task: its part of the task's arguments, and where it is to run. */
+struct pto_member
+{
+  uint16_t first_tensor; /* among the task's tensors */
+  uint16_t n_tensors;
+  uint16_t first_scalar; /* among the task's scalars */
+  uint16_t n_scalars;
+  uint32_t worker; /* number among the kind's, or PTO_WORKER_ANY */
+};
+
+struct pto_slot;
+
+/* What a level adds to a task; copied into the task's storage by the engine (struct pto_submit,
+ * extra), so that it lives as long as the slot. Read-only once published, but for the pool's. */
+struct pto_level_task
+{
+  /* The pool's, of a task that has no seat: who is behind it; its turn has come. W, R: carrier. */
+  struct pto_slot *behind;
+  bool called;
+  const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
+  const char *name;
+  const struct pto_member *members; /* in: the caller's; in storage: behind config */
+  uint32_t n_members;
+  uint32_t kind;   /* enum pto_child_kind */
+  uint32_t serves; /* NEXT: the level a child must have; SUB: 0 */
+  uint32_t config_bytes;
+  struct pto_call_config config; /* last: cut behind output_prefix's text */
+};

@@ -1,0 +1,136 @@
+/* wire.c: how is text made fit to travel between processes, and to be believed on arrival?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at text, 0 when there is none: malformed, cut off, or not a
+ * character that a message should hold. */
+static size_t
+character (const unsigned char *text, size_t bytes)
+{
+  uint32_t code;
+  size_t n;
+
+  if (text[0] < 0x80)
+    return text[0] == '\n' || text[0] == '\t' || (text[0] >= 0x20 && text[0] != 0x7f);
+  if ((text[0] & 0xe0) == 0xc0)
+    {
+      n = 2;
+      code = text[0] & 0x1f;
+    }
+  else if ((text[0] & 0xf0) == 0xe0)
+    {
+      n = 3;
+      code = text[0] & 0x0f;
+    }
+  else if ((text[0] & 0xf8) == 0xf0)
+    {
+      n = 4;
+      code = text[0] & 0x07;
+    }
+  else
+    return 0;
+  if (n > bytes)
+    return 0;
+  for (size_t i = 1; i < n; i++)
+    {
+      if ((text[i] & 0xc0) != 0x80)
+        return 0;
+      code = code << 6 | (text[i] & 0x3f);
+    }
+  /* Longer than needed, the second set of control characters, half of a pair, beyond the last. */
+  if (code < (n == 2   ? 0xa0u
+              : n == 3 ? 0x800u
+                       : 0x10000u)
+      || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+    return 0;
+  return n;
+}
+
+uint32_t
+pto_text_copy (char *to, size_t size, const char *from, size_t bytes)
+{
+  size_t length = 0;
+
+  for (size_t i = 0; i < bytes;)
+    {
+      size_t n = character ((const unsigned char *) from + i, bytes - i);
+      size_t room = n > 0 ? n : 1;
+
+      if (length + room >= size)
+        break;
+      if (n > 0)
+        memcpy (to + length, from + i, n);
+      else
+        to[length] = '?';
+      length += room;
+      i += room;
+    }
+  to[length] = '\0';
+  return (uint32_t) length;
+}
+
+uint32_t
+pto_wire_config_bytes (const struct pto_call_config *config)
+{
+  size_t length = strnlen (config->output_prefix, sizeof config->output_prefix - 1);
+
+  return (uint32_t) (offsetof (struct pto_call_config, output_prefix) + length + 1);
+}
+
+uint32_t
+pto_wire_config_copy (struct pto_call_config *to, const struct pto_call_config *from)
+{
+  uint32_t bytes = pto_wire_config_bytes (from);
+
+  memcpy (to, from, bytes - 1);
+  ((char *) to)[bytes - 1] = '\0';
+  return bytes;
+}
+
+void
+pto_failure_setv (struct pto_failure *failure, int32_t code, const char *domain, const char *format,
+                  va_list args)
+{
+  /* One more than fits, so that a character that is cut shows itself. */
+  char text[PTO_FAILURE_TEXT + 4];
+  int bytes = vsnprintf (text, sizeof text, format, args);
+
+  if (bytes < 0)
+    bytes = 0;
+  if ((size_t) bytes >= sizeof text)
+    bytes = sizeof text - 1;
+  failure->code = code;
+  if (domain == NULL)
+    domain = "";
+  pto_text_copy (failure->domain, sizeof failure->domain, domain, strlen (domain));
+  failure->bytes = pto_text_copy (failure->text, sizeof failure->text, text, (size_t) bytes);
+}
+
+void
+pto_failure_set (struct pto_failure *failure, int32_t code, const char *domain, const char *format,
+                 ...)
+{
+  va_list args;
+
+  va_start (args, format);
+  pto_failure_setv (failure, code, domain, format, args);
+  va_end (args);
+}
+
+void
+pto_failure_copy (struct pto_failure *to, const struct pto_failure *from)
+{
+  uint32_t bytes = from->bytes;
+
+  if (bytes >= sizeof from->text)
+    bytes = sizeof from->text - 1;
+  to->code = from->code;
+  pto_text_copy (to->domain, sizeof to->domain, from->domain,
+                 strnlen (from->domain, sizeof from->domain));
+  to->bytes = pto_text_copy (to->text, sizeof to->text, from->text, strnlen (from->text, bytes));
+}

@@ -1,0 +1,50 @@
+/* pto-child-private.h: what does a child of a worker do with the requests of its parent?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Made in the parent, before the fork; serves in the child, where it has been copied, or on the
+ * thread of a thread child. It keeps a table of its own of what it can run, by digest: filled at
+ * START from what the parent had registered when it was forked, changed by REGISTER and UNREGISTER
+ * afterwards. The parent's registry is never asked: another thread of the parent may have held its
+ * lock when the fork was made.
+ *
+ * Thread safety: served by one thread; everything else by its parent, before and after that.
+ */
+#pragma once
+
+#include "process/service.h"
+
+#include "pto-identity-private.h"
+#include "pto-worker.h"
+
+G_BEGIN_DECLS
+
+typedef struct _PtoChild PtoChild;
+
+/* What a parent knows and a child asks. */
+typedef struct
+{
+  /* Of START: what the parent has registered, PtoRegistration. In a process child the copy that was
+   * made just before its fork; otherwise the caller's thread may take a new one. Transfer full. */
+  GPtrArray *(*list) (gpointer data);
+  PtoImportFunc import; /* for import paths */
+  gpointer data;
+} PtoChildParent;
+
+/* worker: a worker that runs what it is asked to, of level 2 with run_callable, of another level as
+ * an orchestration; NULL: a SUB child. path: for messages. */
+PtoChild *pto_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent);
+void pto_child_free (PtoChild *child);
+/* serve() and its data; is_orphan is left to the level. */
+void pto_child_get_server (PtoChild *child, struct pto_server *server);
+
+/* The body of REGISTER, and back: descriptor and sources, each behind its length. */
+GBytes *pto_child_pack_registration (const PtoRegistration *registration);
+gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
+                                        GBytes **sources);
+
+/* A GError as a child says it, and as its parent raises it. */
+void pto_failure_set_from_error (struct pto_failure *failure, const GError *error);
+void pto_failure_propagate (const struct pto_failure *failure, GError **error);
+
+G_END_DECLS

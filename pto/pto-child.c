@@ -1,0 +1,399 @@
+/* pto-child.c: what does a child of a worker do with the requests of its parent?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-child-private.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-error-private.h"
+#include "pto-task-args-private.h"
+#include "pto-worker-private.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* More blocks than a thread has in stock of a size that is seldom asked for (GLib keeps at most
+ * 128), so that the allocator's locks are needed. */
+#define STOCK 160
+#define STOCK_BYTES 304
+
+/* Something that this child can run. Its registration is the child's own: made of bytes, and so
+ * checked, also when it was inherited. */
+typedef struct
+{
+  PtoRegistration *registration; /* its digest is the key */
+  PtoCallableHandle *handle;     /* of a chip's registry; NULL: a function */
+} Target;
+
+struct _PtoChild
+{
+  /* Immutable. */
+  PtoWorker *worker; /* owned; NULL: a SUB child */
+  char *path;
+  PtoChildParent parent;
+
+  /* The serving thread's. */
+  GHashTable *targets; /* digest -> Target */
+  PtoTaskArgs *args;   /* refilled for every task */
+
+  /* W: the serving thread, with its first request, which is no task; R: whoever has a task's
+   * arguments, for as long as it likes. Only its mailbox, which is the same for all. */
+  struct pto_call call;
+  /* Of the worker, when it was last looked at. Any thread, relaxed: that it changes counts. */
+  _Atomic guint64 progress;
+};
+
+/* --- failures --- */
+
+void
+pto_failure_set_from_error (struct pto_failure *failure, const GError *error)
+{
+  /* Our own codes are those of the floors below, which need no domain. */
+  pto_failure_set (failure, error->code,
+                   error->domain == PTO_ERROR ? NULL : g_quark_to_string (error->domain), "%s",
+                   error->message);
+}
+
+void
+pto_failure_propagate (const struct pto_failure *failure, GError **error)
+{
+  if (failure->domain[0] == '\0')
+    g_set_error_literal (error, PTO_ERROR,
+                         pto_error_code_from_status ((enum pto_status) failure->code),
+                         failure->text);
+  else
+    g_set_error_literal (error, g_quark_from_string (failure->domain), failure->code,
+                         failure->text);
+}
+
+/* --- registrations on their way --- */
+
+static void
+append_bytes (GByteArray *array, GBytes *bytes)
+{
+  gsize size = 0;
+  gconstpointer data = bytes != NULL ? g_bytes_get_data (bytes, &size) : NULL;
+  guint32 length = GUINT32_TO_LE ((guint32) size);
+
+  g_byte_array_append (array, (const guint8 *) &length, sizeof length);
+  if (size > 0)
+    g_byte_array_append (array, data, (guint) size);
+}
+
+GBytes *
+pto_child_pack_registration (const PtoRegistration *registration)
+{
+  GByteArray *array = g_byte_array_new ();
+
+  append_bytes (array, registration->descriptor);
+  append_bytes (array, registration->sources);
+  return g_byte_array_free_to_bytes (array);
+}
+
+static GBytes *
+take_bytes (const guint8 **at, const guint8 *end)
+{
+  guint32 length;
+  GBytes *bytes;
+
+  if ((gsize) (end - *at) < sizeof length)
+    return NULL;
+  memcpy (&length, *at, sizeof length);
+  length = GUINT32_FROM_LE (length);
+  *at += sizeof length;
+  if ((gsize) (end - *at) < length)
+    return NULL;
+  bytes = g_bytes_new (*at, length);
+  *at += length;
+  return bytes;
+}
+
+gboolean
+pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
+                               GBytes **sources)
+{
+  const guint8 *end = body + bytes;
+
+  *sources = NULL;
+  *descriptor = take_bytes (&body, end);
+  if (*descriptor != NULL)
+    *sources = take_bytes (&body, end);
+  if (*sources != NULL && body == end)
+    return TRUE;
+  g_clear_pointer (descriptor, g_bytes_unref);
+  g_clear_pointer (sources, g_bytes_unref);
+  return FALSE;
+}
+
+/* --- what the child can run --- */
+
+static void
+target_free (gpointer data)
+{
+  Target *target = data;
+
+  g_clear_pointer (&target->handle, pto_callable_handle_unref);
+  g_clear_pointer (&target->registration, pto_registration_unref);
+  g_free (target);
+}
+
+/* Can this child be asked to run it at all? */
+static gboolean
+concerns (PtoChild *self, const PtoRegistration *registration)
+{
+  PtoCallableKind kind = registration->callable->kind;
+
+  if (self->worker == NULL)
+    return kind == PTO_CALLABLE_SUB;
+  return kind == (self->worker->level == 2 ? PTO_CALLABLE_CHIP : PTO_CALLABLE_ORCHESTRATION);
+}
+
+/* Checks and loads what bytes say. */
+static gboolean
+add_target (PtoChild *self, const guint8 *digest, GBytes *descriptor, GBytes *sources,
+            GError **error)
+{
+  PtoRegistration *registration
+      = pto_registration_new_from_bytes (digest, descriptor, sources, error);
+  PtoCallableHandle *handle = NULL;
+  Target *target;
+  gboolean added;
+
+  if (registration == NULL)
+    return FALSE;
+  if (registration->callable->kind == PTO_CALLABLE_CHIP)
+    {
+      handle = pto_worker_adopt (self->worker, registration, error);
+      added = handle != NULL;
+    }
+  else
+    added = pto_registration_resolve (registration, self->parent.import, self->parent.data, error);
+  if (!added)
+    {
+      pto_registration_unref (registration);
+      return FALSE;
+    }
+  target = g_new0 (Target, 1);
+  target->registration = registration;
+  target->handle = handle;
+  g_hash_table_replace (self->targets, registration->digest, target);
+  return TRUE;
+}
+
+/* --- requests --- */
+
+/* GLib's locks that code without an object of its own comes to. */
+static void
+probe (void *data)
+{
+  PtoChild *self = data;
+  g_autofree char *name = g_strdup_printf ("pto-%p", (gpointer) self);
+  g_autoptr (GCancellable) object = g_cancellable_new ();
+  gpointer blocks[STOCK];
+  gsize once = 0;
+
+  for (guint i = 0; i < STOCK; i++)
+    blocks[i] = g_slice_alloc (STOCK_BYTES);
+  for (guint i = 0; i < STOCK; i++)
+    g_slice_free1 (STOCK_BYTES, blocks[i]);
+  if (g_once_init_enter (&once))
+    g_once_init_leave (&once, 1);
+  g_quark_from_string (name);
+  g_type_from_name (name);
+  g_object_class_find_property (G_OBJECT_GET_CLASS (object), name);
+  /* Also those of signals. */
+  g_cancellable_cancel (object);
+  g_main_context_is_owner (g_main_context_default ());
+}
+
+static gboolean
+start (PtoChild *self, GError **error)
+{
+  g_autoptr (GPtrArray) list = NULL;
+
+  if (self->worker != NULL && !pto_worker_bring_up (self->worker, error))
+    return FALSE;
+  list = self->parent.list (self->parent.data);
+  for (guint i = 0; i < list->len; i++)
+    {
+      PtoRegistration *registration = g_ptr_array_index (list, i);
+
+      if (concerns (self, registration)
+          && !add_target (self, registration->digest, registration->descriptor,
+                          registration->sources, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
+{
+  g_autoptr (GBytes) descriptor = NULL;
+  g_autoptr (GBytes) sources = NULL;
+
+  /* Known already when the child was begun again meanwhile. */
+  if (g_hash_table_contains (self->targets, call->digest))
+    return TRUE;
+  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+                           "a registration of which only a part has arrived");
+      return FALSE;
+    }
+  return add_target (self, call->digest, descriptor, sources, error);
+}
+
+static void
+remove_from_call (PtoChild *self, const struct pto_call *call)
+{
+  Target *target = g_hash_table_lookup (self->targets, call->digest);
+
+  if (target != NULL && target->handle != NULL)
+    pto_worker_unregister (self->worker, target->handle, NULL);
+  g_hash_table_remove (self->targets, call->digest);
+}
+
+/* Any thread, also when the task is over: then the answer is nobody's. Whoever asks is alive; a
+ * worker that only waits is so while something below it ends. A chip that makes no progress is
+ * ended by itself. */
+static bool
+is_cancelled (void *data)
+{
+  PtoChild *self = data;
+  PtoMachine *machine = self->worker != NULL ? self->worker->machine : NULL;
+
+  if (machine == NULL || machine->ops->get_progress == NULL)
+    pto_call_beat (&self->call);
+  else
+    {
+      guint64 progress = machine->ops->get_progress (machine);
+
+      if (atomic_exchange_explicit (&self->progress, progress, memory_order_relaxed) != progress)
+        pto_call_beat (&self->call);
+    }
+  return pto_call_is_cancelled (&self->call);
+}
+
+static gboolean
+run_task (PtoChild *self, const struct pto_call *call, GError **error)
+{
+  Target *target = g_hash_table_lookup (self->targets, call->digest);
+  g_autoptr (PtoCallConfig) config = NULL;
+  gboolean ok;
+
+  if (target == NULL)
+    {
+      char digest[2 * PTO_DIGEST_SIZE + 1];
+
+      pto_digest_to_string (call->digest, digest);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                   "nothing with the digest %s is registered on %s", digest, self->path);
+      return FALSE;
+    }
+  pto_task_args_set_view (self->args, &call->args);
+  pto_task_args_set_cancelled (self->args, is_cancelled, self);
+  if (self->worker == NULL)
+    ok = pto_registration_call_sub (target->registration, self->args, error);
+  else
+    {
+      config = pto_call_config_new_from_wire (call->config);
+      atomic_store_explicit (&self->progress, 0, memory_order_relaxed);
+      ok = pto_worker_run_for_parent (
+          self->worker, target->handle, (PtoOrchestrationFunc) target->registration->function,
+          target->registration->function_data, self->args, config, is_cancelled, self, error);
+    }
+  pto_task_args_set_cancelled (self->args, NULL, NULL);
+  /* A function may have kept them: then it keeps its own, without a life line into the mailbox. */
+  if (pto_task_args_is_shared (self->args))
+    {
+      pto_task_args_unref (self->args);
+      self->args = pto_task_args_new ();
+    }
+  return ok;
+}
+
+static uint32_t
+serve (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  PtoChild *self = data;
+  GError *error = NULL;
+  uint32_t status = 0;
+
+  switch (call->request)
+    {
+    case PTO_REQUEST_START:
+      self->call.mailbox = call->mailbox;
+      start (self, &error);
+      break;
+    case PTO_REQUEST_TASK:
+      run_task (self, call, &error);
+      break;
+    case PTO_REQUEST_REGISTER:
+      add_from_call (self, call, &error);
+      break;
+    case PTO_REQUEST_UNREGISTER:
+      remove_from_call (self, call);
+      break;
+    case PTO_REQUEST_CLOSE:
+      g_hash_table_remove_all (self->targets);
+      /* A thread child's worker may be brought up once more. */
+      if (self->worker != NULL)
+        pto_worker_take_down (self->worker);
+      break;
+    default:
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown to %s",
+                   (int) call->request, self->path);
+    }
+  if (error != NULL)
+    {
+      /* Of a task it is the function's own; of everything else, why this child can not have it. */
+      if (error->domain != PTO_ERROR && call->request != PTO_REQUEST_TASK)
+        {
+          error->domain = PTO_ERROR;
+          error->code = PTO_ERROR_LOAD;
+        }
+      /* A binding can make an error of any code; 0 would say that all is well. */
+      if (error->domain == PTO_ERROR && error->code <= 0)
+        error->code
+            = call->request == PTO_REQUEST_TASK ? PTO_ERROR_TASK_FAILED : PTO_ERROR_INTERNAL;
+      status = error->domain == PTO_ERROR ? (uint32_t) error->code : PTO_ERROR_TASK_FAILED;
+      pto_failure_set_from_error (failure, error);
+      g_error_free (error);
+    }
+  return status;
+}
+
+PtoChild *
+pto_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent)
+{
+  PtoChild *self = g_new0 (PtoChild, 1);
+
+  self->worker = worker != NULL ? g_object_ref (worker) : NULL;
+  self->path = g_strdup (path);
+  self->parent = *parent;
+  self->targets = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, target_free);
+  self->args = pto_task_args_new ();
+  return self;
+}
+
+void
+pto_child_free (PtoChild *self)
+{
+  g_hash_table_unref (self->targets);
+  pto_task_args_unref (self->args);
+  g_clear_object (&self->worker);
+  g_free (self->path);
+  g_free (self);
+}
+
+void
+pto_child_get_server (PtoChild *self, struct pto_server *server)
+{
+  server->serve = serve;
+  server->data = self;
+  server->probe = probe;
+}

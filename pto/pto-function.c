@@ -1,0 +1,135 @@
+/* pto-function.c: where is the function that a registration names, and how is it called?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-identity-private.h"
+
+#include "pto-error-private.h"
+
+#include <dlfcn.h>
+
+static gboolean
+resolve_symbol (PtoRegistration *registration, GError **error)
+{
+  PtoCallable *callable = registration->callable;
+  const char *library = callable->path != NULL ? callable->path : callable->library;
+  const char *why;
+  gpointer module;
+  gpointer symbol;
+
+  module = dlopen (library, RTLD_NOW | RTLD_LOCAL);
+  if (module == NULL)
+    {
+      why = dlerror ();
+      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "\"%s\": %s: can not be loaded: %s",
+                   registration->name, library, why != NULL ? why : "no reason given");
+      return FALSE;
+    }
+  symbol = dlsym (module, callable->symbol);
+  if (symbol == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "\"%s\": %s: exports no function %s",
+                   registration->name, library, callable->symbol);
+      dlclose (module);
+      return FALSE;
+    }
+  if (callable->path != NULL && !pto_registration_check_module (registration, 0, module, error))
+    {
+      dlclose (module);
+      return FALSE;
+    }
+  registration->module = module;
+  registration->function = (GCallback) symbol;
+  return TRUE;
+}
+
+static void
+use_closure (PtoRegistration *registration, PtoCallable *closure)
+{
+  registration->function = closure->kind == PTO_CALLABLE_SUB ? G_CALLBACK (closure->sub)
+                                                             : G_CALLBACK (closure->orchestration);
+  registration->function_data = closure->func_data;
+}
+
+static gboolean
+resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer importer_data,
+                GError **error)
+{
+  PtoCallable *callable = registration->callable;
+  g_autoptr (PtoCallable) imported = NULL;
+  GError *local = NULL;
+
+  if (importer == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   "\"%s\" has to be imported (%s), and this program has nothing that imports: set "
+                   "an import function on the worker",
+                   registration->name, callable->import_path);
+      return FALSE;
+    }
+  imported = importer (callable->kind, callable->import_path, importer_data, &local);
+  if (imported == NULL && local == NULL)
+    g_set_error (&local, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such function",
+                 callable->import_path);
+  if (local != NULL)
+    {
+      g_propagate_error (error, local);
+      return FALSE;
+    }
+  if (imported->kind != callable->kind || imported->source != PTO_CALLABLE_SOURCE_CLOSURE)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "%s: the import function gave %s instead of %s", callable->import_path,
+                   imported->source != PTO_CALLABLE_SOURCE_CLOSURE
+                       ? "no function of this process"
+                       : pto_callable_describe_kind (imported->kind),
+                   pto_callable_describe_kind (callable->kind));
+      return FALSE;
+    }
+  registration->imported = g_steal_pointer (&imported);
+  use_closure (registration, registration->imported);
+  return TRUE;
+}
+
+gboolean
+pto_registration_resolve (PtoRegistration *registration, PtoImportFunc importer,
+                          gpointer importer_data, GError **error)
+{
+  PtoCallable *callable = registration->callable;
+
+  if (registration->function != NULL)
+    return TRUE;
+  switch (callable->source)
+    {
+    case PTO_CALLABLE_SOURCE_SYMBOL:
+      return resolve_symbol (registration, error);
+    case PTO_CALLABLE_SOURCE_IMPORT:
+      return resolve_import (registration, importer, importer_data, error);
+    case PTO_CALLABLE_SOURCE_CLOSURE:
+      use_closure (registration, callable);
+      return TRUE;
+    case PTO_CALLABLE_SOURCE_OBJECT:
+    default:
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" is %s: only a chip runs it",
+                   registration->name, pto_callable_describe_kind (callable->kind));
+      return FALSE;
+    }
+}
+
+gboolean
+pto_registration_call_sub (PtoRegistration *registration, PtoTaskArgs *args, GError **error)
+{
+  GError *local = NULL;
+  gboolean ok = ((PtoSubFunc) registration->function) (args, registration->function_data, &local);
+
+  if (ok && local == NULL)
+    return TRUE;
+  if (local == NULL)
+    g_set_error (&local, PTO_ERROR, PTO_ERROR_TASK_FAILED,
+                 "\"%s\" failed and did not say why: it must return TRUE when it is done",
+                 registration->name);
+  g_propagate_error (error, local);
+  return FALSE;
+}

@@ -1,0 +1,779 @@
+/* pto-identity.c: what is a callable's name, and how is it told to others?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-identity-private.h"
+
+#include "pto-error-private.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define MAGIC "PTO1"
+#define HEAD_SIZE 12
+/* In a KERNEL field, instead of a number of arguments. */
+#define ANY_SIGNATURE G_MAXUINT32
+
+/* --- digests --- */
+
+void
+pto_digest_to_string (const guint8 *digest, char *text)
+{
+  static const char digits[] = "0123456789abcdef";
+
+  for (guint i = 0; i < PTO_DIGEST_SIZE; i++)
+    {
+      text[2 * i] = digits[digest[i] >> 4];
+      text[2 * i + 1] = digits[digest[i] & 15];
+    }
+  text[2 * PTO_DIGEST_SIZE] = '\0';
+}
+
+guint
+pto_digest_hash (gconstpointer key)
+{
+  guint hash;
+
+  memcpy (&hash, key, sizeof hash);
+  return hash;
+}
+
+gboolean
+pto_digest_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, PTO_DIGEST_SIZE) == 0;
+}
+
+void
+pto_digest_data (gconstpointer data, gsize size, guint8 *digest)
+{
+  g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
+  gsize n = PTO_DIGEST_SIZE;
+
+  g_checksum_update (checksum, data, (gssize) size);
+  g_checksum_get_digest (checksum, digest, &n);
+}
+
+/* label begins a message: kernel "add". */
+static gboolean
+digest_file (const char *path, const char *label, guint8 *digest, GError **error)
+{
+  g_autoptr (GError) local = NULL;
+  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, &local);
+
+  if (file == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: %s: can not be read: %s", label,
+                   path, local->message);
+      return FALSE;
+    }
+  pto_digest_data (g_mapped_file_get_contents (file), g_mapped_file_get_length (file), digest);
+  return TRUE;
+}
+
+static char *
+make_kernel_label (const PtoChipKernel *kernel)
+{
+  return g_strdup_printf ("kernel %u (\"%s\")", kernel->func_id, kernel->name);
+}
+
+/* --- writing a descriptor --- */
+
+static void
+put_u32 (GByteArray *bytes, guint32 value)
+{
+  guint32 le = GUINT32_TO_LE (value);
+
+  g_byte_array_append (bytes, (const guint8 *) &le, sizeof le);
+}
+
+static void
+put_text (GByteArray *bytes, const char *text)
+{
+  put_u32 (bytes, (guint32) strlen (text));
+  g_byte_array_append (bytes, (const guint8 *) text, (guint) strlen (text));
+}
+
+static void
+put_field (GByteArray *bytes, guint32 tag, gconstpointer data, gsize size)
+{
+  put_u32 (bytes, tag);
+  put_u32 (bytes, (guint32) size);
+  g_byte_array_append (bytes, data, (guint) size);
+}
+
+static void
+put_text_field (GByteArray *bytes, guint32 tag, const char *text)
+{
+  put_field (bytes, tag, text, strlen (text));
+}
+
+static void
+put_kernel (GByteArray *bytes, PtoCallable *kernel, guint func_id, const char *name,
+            const guint8 *content)
+{
+  g_autoptr (GByteArray) field = g_byte_array_new ();
+
+  put_u32 (field, func_id);
+  put_u32 (field, (guint32) kernel->core_type);
+  g_byte_array_append (field, content, PTO_DIGEST_SIZE);
+  put_text (field, kernel->symbol);
+  put_text (field, name);
+  put_text (field, kernel->cost_text);
+  put_u32 (field, kernel->signature != NULL ? kernel->signature->len : ANY_SIGNATURE);
+  for (guint i = 0; kernel->signature != NULL && i < kernel->signature->len; i++)
+    {
+      guint8 direction = (guint8) g_array_index (kernel->signature, PtoDirection, i);
+
+      g_byte_array_append (field, &direction, 1);
+    }
+  put_field (bytes, PTO_FIELD_KERNEL, field->data, field->len);
+}
+
+static PtoTargetNamespace
+find_target (PtoCallableKind kind)
+{
+  return kind == PTO_CALLABLE_KERNEL || kind == PTO_CALLABLE_CHIP ? PTO_TARGET_LOCAL_CHIP
+                                                                  : PTO_TARGET_LOCAL_PYTHON;
+}
+
+/* name: the callable's, which its program may change meanwhile; contents: a digest for each object.
+ */
+static GBytes *
+make_descriptor (PtoCallable *callable, const char *name, const char *platform,
+                 GByteArray *contents)
+{
+  GByteArray *bytes = g_byte_array_new ();
+  guint32 n_fields = 2; /* the name, and what a closure or an import path have */
+  const guint8 head[] = { (guint8) callable->kind, (guint8) callable->source,
+                          (guint8) find_target (callable->kind), 0 };
+
+  if (callable->kind == PTO_CALLABLE_CHIP)
+    n_fields = 4 + callable->kernels->len;
+  else if (callable->kind == PTO_CALLABLE_KERNEL || callable->source == PTO_CALLABLE_SOURCE_SYMBOL)
+    n_fields = 3;
+  g_byte_array_append (bytes, (const guint8 *) MAGIC, 4);
+  g_byte_array_append (bytes, head, sizeof head);
+  put_u32 (bytes, n_fields);
+  put_text_field (bytes, PTO_FIELD_NAME, name);
+  switch (callable->source)
+    {
+    case PTO_CALLABLE_SOURCE_OBJECT:
+      put_text_field (bytes, PTO_FIELD_PLATFORM, platform);
+      if (callable->kind == PTO_CALLABLE_KERNEL)
+        {
+          put_kernel (bytes, callable, 0, name, contents->data);
+          break;
+        }
+      put_text_field (bytes, PTO_FIELD_SYMBOL, callable->symbol);
+      put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
+      for (guint i = 0; i < callable->kernels->len; i++)
+        {
+          PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+
+          put_kernel (bytes, entry->kernel, entry->func_id, entry->name,
+                      contents->data + (i + 1) * PTO_DIGEST_SIZE);
+        }
+      break;
+    case PTO_CALLABLE_SOURCE_SYMBOL:
+      put_text_field (bytes, PTO_FIELD_SYMBOL, callable->symbol);
+      if (contents->len > 0)
+        put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
+      else
+        put_text_field (bytes, PTO_FIELD_LIBRARY, callable->library);
+      break;
+    case PTO_CALLABLE_SOURCE_CLOSURE:
+      put_field (bytes, PTO_FIELD_CLOSURE, callable->closure, PTO_CLOSURE_SIZE);
+      break;
+    case PTO_CALLABLE_SOURCE_IMPORT:
+      put_text_field (bytes, PTO_FIELD_IMPORT, callable->import_path);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  return g_byte_array_free_to_bytes (bytes);
+}
+
+static GBytes *
+make_sources (GPtrArray *objects)
+{
+  GByteArray *bytes = g_byte_array_new ();
+
+  put_u32 (bytes, objects->len);
+  for (guint i = 0; i < objects->len; i++)
+    put_text (bytes, g_ptr_array_index (objects, i));
+  return g_byte_array_free_to_bytes (bytes);
+}
+
+/* --- registrations --- */
+
+static void
+registration_clear (gpointer data)
+{
+  PtoRegistration *registration = data;
+
+  if (registration->free_loaded != NULL)
+    registration->free_loaded (registration->loaded);
+  g_clear_object (&registration->imported);
+  if (registration->module != NULL)
+    dlclose (registration->module);
+  g_clear_pointer (&registration->handle, pto_callable_handle_unref);
+  g_clear_pointer (&registration->descriptor, g_bytes_unref);
+  g_clear_pointer (&registration->sources, g_bytes_unref);
+  g_clear_pointer (&registration->objects, g_ptr_array_unref);
+  g_clear_pointer (&registration->contents, g_byte_array_unref);
+  g_clear_object (&registration->callable);
+  g_free (registration->name);
+}
+
+PtoRegistration *
+pto_registration_ref (PtoRegistration *registration)
+{
+  return g_atomic_rc_box_acquire (registration);
+}
+
+void
+pto_registration_unref (PtoRegistration *registration)
+{
+  g_atomic_rc_box_release_full (registration, registration_clear);
+}
+
+/* Consumes descriptor, objects and contents. */
+static PtoRegistration *
+registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, GPtrArray *objects,
+                  GByteArray *contents)
+{
+  PtoRegistration *registration = g_atomic_rc_box_new0 (PtoRegistration);
+
+  registration->callable = g_object_ref (callable);
+  registration->name = g_strdup (name);
+  registration->target = find_target (callable->kind);
+  registration->descriptor = descriptor;
+  registration->objects = objects;
+  registration->contents = contents;
+  registration->sources = make_sources (objects);
+  pto_digest_data (g_bytes_get_data (descriptor, NULL), g_bytes_get_size (descriptor),
+                   registration->digest);
+  return registration;
+}
+
+/* Everything that has to be built for a callable: itself first. */
+static PtoCompilerJob *
+make_jobs (PtoCallable *callable, guint *n_jobs)
+{
+  guint n_kernels = callable->kernels != NULL ? callable->kernels->len : 0;
+  PtoCompilerJob *jobs = g_new0 (PtoCompilerJob, 1 + n_kernels);
+
+  *n_jobs = 1 + n_kernels;
+  jobs[0].path = callable->path;
+  jobs[0].language = callable->language;
+  jobs[0].label = g_strdup_printf (callable->kind == PTO_CALLABLE_KERNEL ? "kernel \"%s\""
+                                                                         : "orchestration \"%s\"",
+                                   callable->name);
+  if (callable->kind == PTO_CALLABLE_CHIP)
+    jobs[0].entry = callable->symbol;
+  for (guint i = 0; i < n_kernels; i++)
+    {
+      PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+
+      jobs[1 + i].path = entry->kernel->path;
+      jobs[1 + i].language = entry->kernel->language;
+      jobs[1 + i].label = g_strdup_printf ("kernel \"%s\"", entry->name);
+    }
+  return jobs;
+}
+
+PtoCompilerJob *
+pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs)
+{
+  PtoCompilerJob *jobs = make_jobs (registration->callable, n_jobs);
+
+  for (guint i = 0; i < *n_jobs; i++)
+    jobs[i].object = g_strdup (g_ptr_array_index (registration->objects, i));
+  return jobs;
+}
+
+void
+pto_registration_free_jobs (PtoCompilerJob *jobs, guint n_jobs)
+{
+  for (guint i = 0; i < n_jobs; i++)
+    {
+      g_free ((gpointer) jobs[i].label);
+      pto_compiler_job_clear (&jobs[i]);
+    }
+  g_free (jobs);
+}
+
+static gboolean
+add_object (const char *path, const char *label, GPtrArray *objects, GByteArray *contents,
+            GError **error)
+{
+  guint8 digest[PTO_DIGEST_SIZE];
+
+  if (!digest_file (path, label, digest, error))
+    return FALSE;
+  g_ptr_array_add (objects, g_strdup (path));
+  g_byte_array_append (contents, digest, PTO_DIGEST_SIZE);
+  return TRUE;
+}
+
+/* The shared objects that a callable is made of, each with its digest. */
+static gboolean
+find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
+              PtoCompilerProgress progress, gpointer user_data, GCancellable *cancellable,
+              GError **error)
+{
+  PtoCompilerJob *jobs;
+  guint n_jobs;
+  gboolean ok;
+
+  if (callable->source == PTO_CALLABLE_SOURCE_SYMBOL && callable->path != NULL)
+    return add_object (callable->path, callable->name, objects, contents, error);
+  if (callable->source != PTO_CALLABLE_SOURCE_OBJECT)
+    return TRUE;
+  jobs = make_jobs (callable, &n_jobs);
+  ok = pto_compiler_build (jobs, n_jobs, progress, user_data, cancellable, error);
+  for (guint i = 0; ok && i < n_jobs; i++)
+    ok = add_object (jobs[i].object, jobs[i].label, objects, contents, error);
+  pto_registration_free_jobs (jobs, n_jobs);
+  return ok;
+}
+
+PtoRegistration *
+pto_registration_new (PtoCallable *callable, const char *platform, PtoCompilerProgress progress,
+                      gpointer user_data, GCancellable *cancellable, GError **error)
+{
+  g_autoptr (GPtrArray) objects = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GByteArray) contents = g_byte_array_new ();
+  GBytes *descriptor;
+
+  if (pto_error_set_if_cancelled (cancellable, error)
+      || !find_objects (callable, objects, contents, progress, user_data, cancellable, error))
+    return NULL;
+  descriptor = make_descriptor (callable, callable->name, platform, contents);
+  return registration_new (callable, callable->name, descriptor, g_steal_pointer (&objects),
+                           g_steal_pointer (&contents));
+}
+
+/* --- reading what another process sent --- */
+
+typedef struct
+{
+  const guint8 *data;
+  gsize left;
+} Reader;
+
+static gboolean
+get_bytes (Reader *reader, gsize size, const guint8 **data)
+{
+  if (reader->left < size)
+    return FALSE;
+  *data = reader->data;
+  reader->data += size;
+  reader->left -= size;
+  return TRUE;
+}
+
+static gboolean
+get_u32 (Reader *reader, guint32 *value)
+{
+  const guint8 *data;
+
+  if (!get_bytes (reader, sizeof *value, &data))
+    return FALSE;
+  memcpy (value, data, sizeof *value);
+  *value = GUINT32_FROM_LE (*value);
+  return TRUE;
+}
+
+/* All that is left. */
+static gboolean
+get_rest (Reader *reader, char **text)
+{
+  if (!g_utf8_validate_len ((const char *) reader->data, reader->left, NULL))
+    return FALSE;
+  *text = g_strndup ((const char *) reader->data, reader->left);
+  reader->data += reader->left;
+  reader->left = 0;
+  return TRUE;
+}
+
+static gboolean
+get_part (Reader *reader, Reader *part)
+{
+  guint32 size;
+
+  if (!get_u32 (reader, &size) || !get_bytes (reader, size, &part->data))
+    return FALSE;
+  part->left = size;
+  return TRUE;
+}
+
+static gboolean
+get_text (Reader *reader, char **text)
+{
+  Reader part;
+
+  return get_part (reader, &part) && get_rest (&part, text);
+}
+
+/* The next field has to be this one. */
+static gboolean
+get_field (Reader *reader, guint32 tag, Reader *field)
+{
+  Reader at = *reader;
+  guint32 found;
+
+  if (!get_u32 (&at, &found) || found != tag || !get_part (&at, field))
+    return FALSE;
+  *reader = at;
+  return TRUE;
+}
+
+static gboolean
+get_text_field (Reader *reader, guint32 tag, char **text)
+{
+  Reader field;
+
+  return get_field (reader, tag, &field) && get_rest (&field, text);
+}
+
+/* What is read from a descriptor, beside the callable. */
+typedef struct
+{
+  Reader reader;
+  GPtrArray *paths; /* what the sources say */
+  guint n_used;     /* of paths */
+  GByteArray *contents;
+  char *name;
+  char *platform;
+} Parse;
+
+static gboolean
+set_malformed (GError **error, const char *what)
+{
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "no descriptor of a callable: %s", what);
+  return FALSE;
+}
+
+static GPtrArray *
+parse_sources (GBytes *sources, GError **error)
+{
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  Reader reader = { .left = g_bytes_get_size (sources) };
+  guint32 n;
+
+  reader.data = g_bytes_get_data (sources, NULL);
+  if (!get_u32 (&reader, &n))
+    {
+      set_malformed (error, "its sources are cut off");
+      return NULL;
+    }
+  for (guint32 i = 0; i < n; i++)
+    {
+      Reader part;
+      char *path;
+
+      /* A path is bytes, not text: not UTF-8, but without a 0 within. */
+      if (!get_part (&reader, &part) || memchr (part.data, 0, part.left) != NULL)
+        {
+          set_malformed (error, "its sources are cut off");
+          return NULL;
+        }
+      path = g_strndup ((const char *) part.data, part.left);
+      g_ptr_array_add (paths, path);
+      if (!g_path_is_absolute (path))
+        {
+          set_malformed (error, "a source is no absolute path");
+          return NULL;
+        }
+    }
+  if (reader.left > 0)
+    {
+      set_malformed (error, "something follows its sources");
+      return NULL;
+    }
+  return g_steal_pointer (&paths);
+}
+
+/* The file of the next content, if it is what the descriptor says. */
+static const char *
+take_content (Parse *parse, const guint8 *expected, const char *label, GError **error)
+{
+  char text[2][2 * PTO_DIGEST_SIZE + 1];
+  guint8 digest[PTO_DIGEST_SIZE];
+  const char *path;
+
+  if (parse->n_used == parse->paths->len)
+    {
+      set_malformed (error, "it has more contents than sources");
+      return NULL;
+    }
+  path = g_ptr_array_index (parse->paths, parse->n_used++);
+  if (!digest_file (path, label, digest, error))
+    return NULL;
+  if (memcmp (digest, expected, PTO_DIGEST_SIZE) != 0)
+    {
+      pto_digest_to_string (digest, text[0]);
+      pto_digest_to_string (expected, text[1]);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+                   "contents of %s hash to %s, the descriptor says %s: %s", label, text[0], text[1],
+                   path);
+      return NULL;
+    }
+  g_byte_array_append (parse->contents, digest, PTO_DIGEST_SIZE);
+  return path;
+}
+
+static gboolean
+parse_signature (Reader *reader, PtoCallable *kernel, GError **error)
+{
+  g_autofree PtoDirection *directions = NULL;
+  const guint8 *data;
+  guint32 n;
+
+  if (!get_u32 (reader, &n))
+    return set_malformed (error, "a kernel is cut off");
+  if (n == ANY_SIGNATURE)
+    return TRUE;
+  if (!get_bytes (reader, n, &data))
+    return set_malformed (error, "a kernel is cut off");
+  directions = g_new0 (PtoDirection, MAX (n, 1));
+  for (guint32 i = 0; i < n; i++)
+    directions[i] = (PtoDirection) data[i];
+  return pto_callable_set_signature (kernel, directions, n, error);
+}
+
+static PtoCallable *
+parse_kernel (Parse *parse, guint32 *func_id, char **name, GError **error)
+{
+  g_autoptr (PtoCallable) kernel = NULL;
+  g_autofree char *label = NULL;
+  g_autofree char *symbol = NULL;
+  g_autofree char *cost = NULL;
+  const guint8 *content;
+  const char *path;
+  guint32 core_type;
+  Reader field;
+
+  if (!get_field (&parse->reader, PTO_FIELD_KERNEL, &field) || !get_u32 (&field, func_id)
+      || !get_u32 (&field, &core_type) || !get_bytes (&field, PTO_DIGEST_SIZE, &content)
+      || !get_text (&field, &symbol) || !get_text (&field, name) || !get_text (&field, &cost))
+    {
+      set_malformed (error, "a kernel is cut off");
+      return NULL;
+    }
+  label = make_kernel_label (&(PtoChipKernel){ .func_id = *func_id, .name = *name });
+  path = take_content (parse, content, label, error);
+  if (path == NULL)
+    return NULL;
+  kernel = pto_callable_new_kernel ((PtoCoreType) core_type, path, symbol, error);
+  if (kernel == NULL || !pto_callable_set_cost (kernel, cost, error)
+      || !parse_signature (&field, kernel, error))
+    return NULL;
+  pto_callable_set_name (kernel, *name);
+  return g_steal_pointer (&kernel);
+}
+
+static PtoCallable *
+parse_chip (Parse *parse, guint32 n_fields, GError **error)
+{
+  g_autoptr (PtoCallable) chip = NULL;
+  g_autofree char *label = g_strdup_printf ("orchestration \"%s\"", parse->name);
+  g_autofree char *symbol = NULL;
+  const char *path;
+  Reader content;
+
+  if (!get_text_field (&parse->reader, PTO_FIELD_SYMBOL, &symbol)
+      || !get_field (&parse->reader, PTO_FIELD_CONTENT, &content)
+      || content.left != PTO_DIGEST_SIZE)
+    {
+      set_malformed (error, "an orchestration is cut off");
+      return NULL;
+    }
+  path = take_content (parse, content.data, label, error);
+  if (path == NULL)
+    return NULL;
+  chip = pto_callable_new_chip (path, symbol, error);
+  if (chip == NULL)
+    return NULL;
+  for (guint32 i = 4; i < n_fields; i++)
+    {
+      g_autoptr (PtoCallable) kernel = NULL;
+      g_autofree char *kernel_name = NULL;
+      guint32 func_id;
+
+      kernel = parse_kernel (parse, &func_id, &kernel_name, error);
+      if (kernel == NULL || !pto_callable_add_kernel (chip, func_id, kernel_name, kernel, error))
+        return NULL;
+    }
+  return g_steal_pointer (&chip);
+}
+
+static PtoCallable *
+parse_symbol (Parse *parse, PtoCallableKind kind, GError **error)
+{
+  g_autofree char *symbol = NULL;
+  g_autofree char *library = NULL;
+  g_autofree char *both = NULL;
+  Reader content;
+
+  if (!get_text_field (&parse->reader, PTO_FIELD_SYMBOL, &symbol))
+    {
+      set_malformed (error, "a function is cut off");
+      return NULL;
+    }
+  if (get_field (&parse->reader, PTO_FIELD_CONTENT, &content))
+    {
+      const char *path = NULL;
+
+      if (content.left != PTO_DIGEST_SIZE)
+        set_malformed (error, "a function is cut off");
+      else
+        path = take_content (parse, content.data, parse->name, error);
+      if (path == NULL)
+        return NULL;
+      library = g_strdup (path);
+    }
+  else if (!get_text_field (&parse->reader, PTO_FIELD_LIBRARY, &library))
+    {
+      set_malformed (error, "a function is cut off");
+      return NULL;
+    }
+  both = g_strconcat (library, ":", symbol, NULL);
+  return pto_callable_new_symbol (kind, both, error);
+}
+
+static PtoCallable *
+parse_closure (Parse *parse, GError **error)
+{
+  PtoCallable *callable;
+  Reader field;
+
+  if (!get_field (&parse->reader, PTO_FIELD_CLOSURE, &field) || field.left != PTO_CLOSURE_SIZE)
+    {
+      set_malformed (error, "a closure is cut off");
+      return NULL;
+    }
+  callable = pto_callable_find_closure (field.data);
+  if (callable == NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 "closure \"%s\" is not in this process: it was made after the process was forked",
+                 parse->name);
+  return callable;
+}
+
+static PtoCallable *
+parse_callable (Parse *parse, PtoCallableKind kind, PtoCallableSource source, guint32 n_fields,
+                GError **error)
+{
+  gboolean is_function = kind == PTO_CALLABLE_SUB || kind == PTO_CALLABLE_ORCHESTRATION;
+  g_autoptr (PtoCallable) callable = NULL;
+  g_autofree char *import = NULL;
+
+  if (!get_text_field (&parse->reader, PTO_FIELD_NAME, &parse->name))
+    {
+      set_malformed (error, "it has no name");
+      return NULL;
+    }
+  if (source == PTO_CALLABLE_SOURCE_OBJECT && !is_function)
+    {
+      g_autofree char *kernel_name = NULL;
+      guint32 func_id;
+
+      if (!get_text_field (&parse->reader, PTO_FIELD_PLATFORM, &parse->platform))
+        set_malformed (error, "it has no platform");
+      else if (kind == PTO_CALLABLE_KERNEL)
+        callable = parse_kernel (parse, &func_id, &kernel_name, error);
+      else
+        callable = parse_chip (parse, n_fields, error);
+    }
+  else if (source == PTO_CALLABLE_SOURCE_SYMBOL && is_function)
+    callable = parse_symbol (parse, kind, error);
+  else if (source == PTO_CALLABLE_SOURCE_CLOSURE && is_function)
+    callable = parse_closure (parse, error);
+  else if (source == PTO_CALLABLE_SOURCE_IMPORT && is_function
+           && get_text_field (&parse->reader, PTO_FIELD_IMPORT, &import))
+    callable = pto_callable_new_import (kind, import, error);
+  else
+    set_malformed (error, "there is no such kind of callable from such a source");
+  /* A closure is the very object of this process, whose name is its program's. */
+  if (callable != NULL && source != PTO_CALLABLE_SOURCE_CLOSURE)
+    pto_callable_set_name (callable, parse->name);
+  return g_steal_pointer (&callable);
+}
+
+/* Everything that was read, written again, must be what was read: no second form, nothing unread.
+ */
+static gboolean
+check_canonical (Parse *parse, PtoCallable *callable, GBytes *descriptor, GError **error)
+{
+  g_autoptr (GBytes) again
+      = make_descriptor (callable, parse->name, parse->platform, parse->contents);
+
+  if (!g_bytes_equal (again, descriptor))
+    return set_malformed (error, "it is not in its canonical form");
+  if (parse->n_used != parse->paths->len)
+    return set_malformed (error, "it has more sources than contents");
+  return TRUE;
+}
+
+static gboolean
+check_digest (const guint8 *digest, GBytes *descriptor, GError **error)
+{
+  char text[2][2 * PTO_DIGEST_SIZE + 1];
+  guint8 found[PTO_DIGEST_SIZE];
+
+  pto_digest_data (g_bytes_get_data (descriptor, NULL), g_bytes_get_size (descriptor), found);
+  if (memcmp (found, digest, PTO_DIGEST_SIZE) == 0)
+    return TRUE;
+  pto_digest_to_string (found, text[0]);
+  pto_digest_to_string (digest, text[1]);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+               "the descriptor hashes to %s, it is said to be %s", text[0], text[1]);
+  return FALSE;
+}
+
+PtoRegistration *
+pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor, GBytes *sources,
+                                 GError **error)
+{
+  g_autoptr (GPtrArray) paths = NULL;
+  g_autoptr (GByteArray) contents = g_byte_array_new ();
+  g_autoptr (PtoCallable) callable = NULL;
+  g_autofree char *name = NULL;
+  g_autofree char *platform = NULL;
+  Parse parse = { .contents = contents };
+  const guint8 *head;
+  guint32 n_fields;
+
+  if (!check_digest (digest, descriptor, error))
+    return NULL;
+  paths = parse_sources (sources, error);
+  if (paths == NULL)
+    return NULL;
+  parse.paths = paths;
+  parse.reader.data = g_bytes_get_data (descriptor, &parse.reader.left);
+  if (!get_bytes (&parse.reader, HEAD_SIZE - sizeof n_fields, &head) || memcmp (head, MAGIC, 4) != 0
+      || !get_u32 (&parse.reader, &n_fields))
+    {
+      set_malformed (error, "it does not begin with " MAGIC);
+      return NULL;
+    }
+  if (head[6] == PTO_TARGET_REMOTE_TASK_DISPATCHER)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                           "callables of other hosts are not supported in this version");
+      return NULL;
+    }
+  callable = parse_callable (&parse, (PtoCallableKind) head[4], (PtoCallableSource) head[5],
+                             n_fields, error);
+  name = parse.name;
+  platform = parse.platform;
+  if (callable == NULL || !check_canonical (&parse, callable, descriptor, error))
+    return NULL;
+  return registration_new (callable, name, g_bytes_ref (descriptor), g_steal_pointer (&paths),
+                           g_steal_pointer (&contents));
+}

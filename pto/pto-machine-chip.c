@@ -1,0 +1,597 @@
+/* pto-machine-chip.c: how is a simulated chip the machine behind a worker?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Loads what is registered, runs graphs on sim/chip.h, keeps the numbers and the record of the last
+ * run. The chip itself lives from start to stop; what is loaded can be there before.
+ */
+#include "config.h"
+
+#include "pto-machine-private.h"
+
+#include "../sim/chip.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-compiler-private.h"
+#include "pto-error-private.h"
+#include "pto-run-statistics-private.h"
+#include "pto-task-args-private.h"
+#include "pto-tensor-private.h"
+#include "pto-trace-private.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* What a shared object is asked for. */
+typedef PTO2OrchestrationConfig (*ConfigFunc) (uint64_t *args, int arg_count);
+typedef int (*EntryFunc) (PTO2Runtime *rt, uint64_t *args, int arg_count);
+typedef void (*VoidEntryFunc) (PTO2Runtime *rt, uint64_t *args, int arg_count);
+typedef void (*KernelFunc) (int64_t *args);
+
+/* A registration's objects: PtoRegistration.loaded. */
+typedef struct
+{
+  GPtrArray *modules; /* loaded objects, as the registration has them */
+  GPtrArray *memory;  /* names and cost tables that kernels point to */
+
+  struct pto_kernel kernel; /* of a kernel */
+
+  /* Of an orchestration. */
+  ConfigFunc config;
+  EntryFunc entry;
+  gboolean returns_int;
+  struct pto_kernel *kernels; /* by function id */
+  guint n_kernels;
+} Loaded;
+
+typedef struct
+{
+  PtoMachine parent;
+
+  struct pto_chip *chip; /* W: start, stop; used by who has taken the machine */
+  /* PTO_MAX_KERNELS, those of orchestration functions, by the registry's index. A run reads entries
+   * without a lock, so that an entry changes only while it is not in use: add() writes one that no
+   * task can name yet, remove() one that none can name any more. */
+  struct pto_kernel *kernels;
+
+  /* W: who has taken the machine. */
+  char *log_context;
+  uint64_t *values; /* arguments of the orchestration under way */
+  int n_values;
+
+  GMutex lock;     /* guards all below; innermost */
+  guint n_kernels; /* used at some time */
+  gboolean has_statistics;
+  struct pto_chip_stats statistics;
+  gboolean recorded; /* the chip holds a record: no run is under way */
+  char **kernel_names;
+  guint n_kernel_names;
+  char *title;
+  PtoTrace *trace; /* made on the first request */
+} ChipMachine;
+
+/* --- what is registered --- */
+
+static gboolean
+chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error)
+{
+  if (callable->kind == PTO_CALLABLE_KERNEL || callable->kind == PTO_CALLABLE_CHIP)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up",
+               callable->name, pto_callable_describe_kind (callable->kind));
+  return FALSE;
+}
+
+static void
+unload (gpointer module)
+{
+  pto_compiler_unload (module);
+}
+
+static void
+loaded_free (gpointer data)
+{
+  Loaded *loaded = data;
+
+  g_ptr_array_unref (loaded->modules);
+  g_ptr_array_unref (loaded->memory);
+  g_free (loaded->kernels);
+  g_free (loaded);
+}
+
+static gboolean
+load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoCompilerJob *job,
+             struct pto_kernel *kernel, GError **error)
+{
+  struct pto_cost_point *points;
+  gpointer module = pto_compiler_load (job, error);
+  gpointer entry;
+
+  if (module == NULL)
+    return FALSE;
+  g_ptr_array_add (loaded->modules, module);
+  entry = pto_compiler_find_symbol (module, job, callable->symbol, "(int64_t *)", error);
+  if (entry == NULL)
+    return FALSE;
+  kernel->name = g_strdup (name);
+  g_ptr_array_add (loaded->memory, (gpointer) kernel->name);
+  kernel->entry = (KernelFunc) entry;
+  kernel->core_type = callable->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+  kernel->cost = pto_callable_dup_cost (callable, &points);
+  if (points != NULL)
+    g_ptr_array_add (loaded->memory, points);
+  return TRUE;
+}
+
+static gboolean
+load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *jobs,
+                    GError **error)
+{
+  gpointer module = pto_compiler_load (&jobs[0], error);
+  const int *marker;
+  gpointer symbol;
+
+  if (module == NULL)
+    return FALSE;
+  g_ptr_array_add (loaded->modules, module);
+  symbol = pto_compiler_find_symbol (module, &jobs[0], callable->symbol,
+                                     "(PTO2Runtime *, uint64_t *, int)", error);
+  if (symbol == NULL)
+    return FALSE;
+  loaded->entry = (EntryFunc) symbol;
+  symbol = pto_compiler_find_symbol (module, &jobs[0], "aicpu_orchestration_config",
+                                     "(uint64_t *, int)", error);
+  if (symbol == NULL)
+    return FALSE;
+  loaded->config = (ConfigFunc) symbol;
+  /* An object that somebody built does not say what its entry returns: nothing is made of it. */
+  marker = dlsym (module, PTO_COMPILER_RETURNS_INT);
+  loaded->returns_int = marker != NULL && *marker != 0;
+
+  loaded->n_kernels = pto_callable_get_n_kernels (callable);
+  loaded->kernels = g_new0 (struct pto_kernel, MAX (loaded->n_kernels, 1));
+  for (guint i = 0; i < callable->kernels->len; i++)
+    {
+      PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+
+      if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i],
+                        &loaded->kernels[entry->func_id], error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
+          GError **error)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  PtoCallable *callable = registration->callable;
+  gboolean is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
+  guint n_jobs;
+  PtoCompilerJob *jobs;
+  Loaded *loaded;
+  gboolean ok;
+
+  if (is_kernel && registration->index >= PTO_MAX_KERNELS)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a worker holds at most %u kernels for its orchestration functions: unregister "
+                   "some",
+                   PTO_MAX_KERNELS);
+      return FALSE;
+    }
+  jobs = pto_registration_make_jobs (registration, &n_jobs);
+  loaded = g_new0 (Loaded, 1);
+  loaded->modules = g_ptr_array_new_with_free_func (unload);
+  loaded->memory = g_ptr_array_new_with_free_func (g_free);
+  ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], &loaded->kernel, error)
+                 : load_orchestration (loaded, callable, jobs, error);
+  pto_registration_free_jobs (jobs, n_jobs);
+  for (guint i = 0; i < loaded->modules->len && ok; i++)
+    ok = pto_registration_check_module (registration, i, g_ptr_array_index (loaded->modules, i),
+                                        error);
+  if (!ok)
+    {
+      loaded_free (loaded);
+      return FALSE;
+    }
+  registration->loaded = loaded;
+  registration->free_loaded = loaded_free;
+  if (is_kernel)
+    {
+      g_mutex_lock (&self->lock);
+      self->kernels[registration->index] = loaded->kernel;
+      self->n_kernels = MAX (self->n_kernels, registration->index + 1);
+      g_mutex_unlock (&self->lock);
+    }
+  return TRUE;
+}
+
+static void
+chip_remove (PtoMachine *machine, PtoRegistration *registration)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  if (registration->callable->kind != PTO_CALLABLE_KERNEL)
+    return;
+  g_mutex_lock (&self->lock);
+  memset (&self->kernels[registration->index], 0, sizeof (struct pto_kernel));
+  g_mutex_unlock (&self->lock);
+}
+
+/* --- life --- */
+
+static void
+log_message (void *data, int32_t level, const char *message)
+{
+  ChipMachine *self = data;
+  GLogLevelFlags flags = level <= PTO2_LOG_WARN   ? G_LOG_LEVEL_WARNING
+                         : level == PTO2_LOG_INFO ? G_LOG_LEVEL_INFO
+                                                  : G_LOG_LEVEL_DEBUG;
+
+  g_log (G_LOG_DOMAIN, flags, "%s: %s",
+         self->log_context != NULL ? self->log_context : "orchestration", message);
+}
+
+static gboolean
+chip_prepare (PtoMachine *machine, GError **error)
+{
+  return TRUE;
+}
+
+static gboolean
+chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  struct pto_report report = { 0 };
+
+  self->chip = pto_chip_new (pto_platform_find (pto_worker_get_platform (machine->worker)),
+                             machine->params, &report);
+  if (self->chip == NULL)
+    {
+      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
+      return FALSE;
+    }
+  pto_chip_set_log (self->chip, log_message, self);
+  return TRUE;
+}
+
+static void
+chip_stop (PtoMachine *machine)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  g_mutex_lock (&self->lock);
+  g_clear_object (&self->trace);
+  self->recorded = FALSE;
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&self->chip, pto_chip_free);
+}
+
+/* Names by function id, NULL where there is none: for the record of a run. */
+static char **
+copy_kernel_names (const struct pto_kernel *kernels, guint n_kernels)
+{
+  char **names = g_new0 (char *, n_kernels + 1);
+
+  for (guint i = 0; i < n_kernels; i++)
+    names[i] = g_strdup (kernels[i].name);
+  return names;
+}
+
+static void
+clear_kernel_names (ChipMachine *self)
+{
+  for (guint i = 0; i < self->n_kernel_names; i++)
+    g_free (self->kernel_names[i]);
+  g_clear_pointer (&self->kernel_names, g_free);
+  self->n_kernel_names = 0;
+}
+
+static void
+chip_free (PtoMachine *machine)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  chip_stop (machine);
+  g_free (self->kernels);
+  clear_kernel_names (self);
+  g_free (self->title);
+  g_free (self->log_context);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* --- run --- */
+
+/* How many of something the chip has: its parameter, or what its platform has. */
+static guint
+get_extent (ChipMachine *self, enum pto_param param)
+{
+  const struct pto_platform *platform = pto_chip_platform (self->chip);
+  guint64 value = self->parent.params->values[param];
+
+  if (value != 0)
+    return (guint) value;
+  return param == PTO_PARAMETER_CLUSTERS ? platform->clusters : platform->aicpu_threads;
+}
+
+static gboolean
+make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_config *run_config,
+                 GError **error)
+{
+  guint clusters = get_extent (self, PTO_PARAMETER_CLUSTERS);
+  guint threads = get_extent (self, PTO_PARAMETER_AICPU_THREADS);
+
+  if (config == NULL)
+    return TRUE;
+  if ((guint) config->block_dim > clusters)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "block_dim is %d, but the worker has %u clusters", config->block_dim, clusters);
+      return FALSE;
+    }
+  if (config->aicpu_thread_num_is_set && (guint) config->aicpu_thread_num > threads)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "aicpu_thread_num is %d, but the worker has %u control threads",
+                   config->aicpu_thread_num, threads);
+      return FALSE;
+    }
+  run_config->block_dim = (uint32_t) config->block_dim;
+  run_config->aicpu_threads = MIN ((uint32_t) config->aicpu_thread_num, threads);
+  run_config->trace = config->enable_l2_swimlane > 0;
+  return TRUE;
+}
+
+/* An orchestration in a shared object gets addresses and numbers. */
+static gboolean
+make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **error)
+{
+  const PtoArg *list = NULL;
+  guint n = 0;
+
+  if (args != NULL)
+    list = pto_task_args_peek (args, &n);
+  g_free (self->values);
+  self->values = g_new0 (uint64_t, MAX (n, 1));
+  self->n_values = (int) n;
+  for (guint i = 0; i < n; i++)
+    {
+      self->values[i]
+          = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor) : list[i].scalar;
+      if (list[i].tensor != NULL && self->values[i] == 0)
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              "orchestration \"%s\": argument %u is a tensor without memory: give it an address or "
+              "a buffer",
+              name, i);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+static gboolean
+check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
+{
+  const Loaded *loaded = run->registration->loaded;
+  const char *name = run->registration->name;
+  PTO2OrchestrationConfig expected;
+
+  if (!make_values (self, run->args, name, error))
+    return FALSE;
+  expected = loaded->config (self->values, self->n_values);
+  if (expected.expected_arg_count == self->n_values)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "orchestration \"%s\" expects %d arguments, but %d are given", name,
+               expected.expected_arg_count, self->n_values);
+  return FALSE;
+}
+
+static gboolean
+chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GError **error)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  const Loaded *loaded = run->registration->loaded;
+  PtoCallable *callable = run->registration->callable;
+  /* One for each thread: the entry may run on another one the next time. */
+  PTO2Runtime **current = dlsym (g_ptr_array_index (loaded->modules, 0), "pto2_current_runtime");
+  int result = 0;
+
+  if (current != NULL)
+    *current = rt;
+  if (loaded->returns_int)
+    result = loaded->entry (rt, self->values, self->n_values);
+  else
+    ((VoidEntryFunc) (gpointer) loaded->entry) (rt, self->values, self->n_values);
+  if (current != NULL)
+    *current = NULL;
+  if (result == 0)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
+               "orchestration \"%s\" failed: %s() returned %d", run->registration->name,
+               callable->symbol, result);
+  return FALSE;
+}
+
+static gboolean
+run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_config *run_config,
+             GError **error)
+{
+  const Loaded *loaded = run->registration != NULL ? run->registration->loaded : NULL;
+  /* All that there can be: a kernel may be added while a function runs. */
+  struct pto_program program = { loaded != NULL ? loaded->kernels : self->kernels,
+                                 loaded != NULL ? loaded->n_kernels : PTO_MAX_KERNELS };
+  struct pto_chip_stats statistics = { 0 };
+  struct pto_report report = { 0 };
+  enum pto_status status;
+  guint n_names;
+
+  g_free (self->log_context);
+  self->log_context = g_strdup (run->title);
+  g_mutex_lock (&self->lock);
+  g_clear_object (&self->trace);
+  self->recorded = FALSE;
+  g_mutex_unlock (&self->lock);
+
+  status = pto_chip_run (self->chip, &program, run_config, run->orchestrate, run->data, &statistics,
+                         &report);
+
+  g_mutex_lock (&self->lock);
+  n_names = loaded != NULL ? program.n_kernels : self->n_kernels;
+  self->statistics = statistics;
+  self->has_statistics = TRUE;
+  self->recorded = run_config->trace || self->parent.params->values[PTO_PARAMETER_TRACE] != 0;
+  if (self->recorded)
+    {
+      clear_kernel_names (self);
+      self->kernel_names = copy_kernel_names (program.kernels, n_names);
+      self->n_kernel_names = n_names;
+      g_free (self->title);
+      self->title = g_strdup (run->title);
+    }
+  g_mutex_unlock (&self->lock);
+
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
+
+static gboolean
+chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  struct pto_run_config run_config
+      = { .cancelled = run->is_cancelled, .cancelled_data = run->data };
+  gboolean ok;
+
+  if (!make_run_config (self, run->config, &run_config, error))
+    return FALSE;
+  ok = (run->registration == NULL || check_arguments (self, run, error))
+       && run_program (self, run, &run_config, error);
+  g_clear_pointer (&self->values, g_free);
+  return ok;
+}
+
+static gboolean
+chip_has_failed (PTO2Runtime *rt)
+{
+  return pto_chip_has_failed (rt);
+}
+
+static void
+chip_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  pto_chip_fail (rt, status, "%s", message);
+}
+
+static gboolean
+chip_use_memory (PtoMachine *machine, PtoMachineMemory *memory, GError **error)
+{
+  struct pto_chip *chip = ((ChipMachine *) machine)->chip;
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+
+  switch (memory->what)
+    {
+    case PTO_MEMORY_MALLOC:
+      memory->device = pto_chip_malloc (chip, memory->size, &report);
+      if (memory->device == 0)
+        status = PTO_STATUS_NO_MEMORY;
+      break;
+    case PTO_MEMORY_FREE:
+      status = pto_chip_mfree (chip, memory->device, &report);
+      break;
+    case PTO_MEMORY_COPY_TO:
+      status = pto_chip_copy_to (chip, memory->device, memory->host, memory->size, &report);
+      break;
+    case PTO_MEMORY_COPY_FROM:
+      status = pto_chip_copy_from (chip, memory->host, memory->device, memory->size, &report);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
+
+/* --- after a run --- */
+
+static PtoRunStatistics *
+chip_get_statistics (PtoMachine *machine)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  PtoRunStatistics *statistics = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->has_statistics)
+    statistics = pto_run_statistics_new (&self->statistics);
+  g_mutex_unlock (&self->lock);
+  return statistics;
+}
+
+/* With the lock: the next run has to wait for it before it overwrites the record. */
+static PtoTrace *
+make_trace (ChipMachine *self)
+{
+  struct pto_trace_topology topology;
+  const struct pto_trace *records = pto_chip_trace (self->chip);
+
+  if (records == NULL)
+    return NULL;
+  pto_chip_trace_topology (self->chip, &topology);
+  return pto_trace_new_from_chip (records, &topology, (const char *const *) self->kernel_names,
+                                  self->n_kernel_names, self->title);
+}
+
+static PtoTrace *
+chip_get_trace (PtoMachine *machine)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  PtoTrace *trace = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->trace == NULL && self->recorded)
+    self->trace = make_trace (self);
+  if (self->trace != NULL)
+    trace = g_object_ref (self->trace);
+  g_mutex_unlock (&self->lock);
+  return trace;
+}
+
+static const PtoMachineOps chip_ops = {
+  .accepts = chip_accepts,
+  .prepare = chip_prepare,
+  .start = chip_start,
+  .stop = chip_stop,
+  .free = chip_free,
+  .run = chip_run,
+  .enter = chip_enter,
+  .has_failed = chip_has_failed,
+  .fail = chip_fail,
+  .add = chip_add,
+  .remove = chip_remove,
+  .use_memory = chip_use_memory,
+  .get_statistics = chip_get_statistics,
+  .get_trace = chip_get_trace,
+};
+
+PtoMachine *
+pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params)
+{
+  ChipMachine *self = g_new0 (ChipMachine, 1);
+
+  self->parent.ops = &chip_ops;
+  self->parent.worker = worker;
+  self->parent.params = params;
+  self->kernels = g_new0 (struct pto_kernel, PTO_MAX_KERNELS);
+  g_mutex_init (&self->lock);
+  return &self->parent;
+}

@@ -1,0 +1,67 @@
+/* pto-machine-level-private.h: what do the parts of a machine that is a level know of each other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * They say in bytes what pto/process/ does not know: which child serves what, what a callable is,
+ * and how arguments of the object layer become those of a task.
+ */
+#pragma once
+
+#include "process/level.h"
+
+#include "pto-child-private.h"
+#include "pto-machine-private.h"
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  PtoMachine parent;
+
+  struct pto_level *level; /* W: prepare, stop; used by who has taken the machine, and under lock */
+  PtoChild **children;
+  guint n_children;
+  gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */
+
+  GMutex lock;         /* guards all below, and level for other threads; innermost */
+  GCond changed;       /* users, starting or some telling has changed */
+  guint users;         /* other threads that use level just now */
+  gboolean starting;   /* between prepare and the end of start: wait, then tell */
+  pid_t process;       /* that prepared it */
+  GHashTable *known;   /* digest -> Known */
+  GPtrArray *names;    /* by the registry's index: interned text */
+  GPtrArray *snapshot; /* PtoRegistration: what known held just before the last fork */
+  gboolean has_statistics;
+  struct pto_chip_stats statistics;
+} LevelMachine;
+
+/* Levels of the children that run orchestrations, each once, as bits. */
+guint64 pto_machine_level_get_worker_levels (LevelMachine *self);
+
+/* --- pto-machine-level-known.c --- */
+
+void pto_machine_level_init_known (LevelMachine *self);
+void pto_machine_level_clear_known (LevelMachine *self);
+/* As the machine's functions of these names. */
+gboolean pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
+gboolean pto_machine_level_add (PtoMachine *machine, PtoRegistration *registration,
+                                GCancellable *cancellable, GError **error);
+void pto_machine_level_remove (PtoMachine *machine, PtoRegistration *registration);
+/* As the level asks: of a callable, by its index; any thread. */
+const char *pto_machine_level_get_name (void *self, uint32_t index);
+/* The start has ended, well or not: who waits for it goes on. */
+void pto_machine_level_end_start (LevelMachine *self);
+/* The thread that forks, just before it. */
+void pto_machine_level_take_snapshot (LevelMachine *self);
+/* Of PtoRegistration: in a process child what the snapshot of its fork has. In a thread child there
+ * may be none. */
+GPtrArray *pto_machine_level_list (gpointer self);
+
+/* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
+
+gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt,
+                                   const PtoMachineTask *submit, GError **error);
+gboolean pto_machine_level_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor,
+                                  GError **error);
+
+G_END_DECLS

@@ -1,0 +1,235 @@
+/* pto-machine-level-submit.c: how does a task of the object layer become one of a level?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-machine-level-private.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-error-private.h"
+#include "pto-task-args-private.h"
+#include "pto-tensor-private.h"
+#include "pto-worker-private.h"
+
+/* Arguments and members of a submit that need no memory from the heap. */
+#define USUAL_ARGS 16
+#define USUAL_MEMBERS 8
+
+static const char *
+describe_kind (PtoCallableKind kind)
+{
+  return kind == PTO_CALLABLE_CHIP  ? "for chips"
+         : kind == PTO_CALLABLE_SUB ? "a SUB function"
+                                    : "an orchestration for workers of level 3 and up";
+}
+
+/* Which children can run it: their kind, and the level that workers among them must have. */
+static gboolean
+choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_task *task,
+                 GError **error)
+{
+  PtoCallable *callable = submit->registration->callable;
+  guint n_workers = pto_worker_get_n_workers (self->parent.worker);
+
+  task->kind = callable->kind == PTO_CALLABLE_SUB ? PTO_CHILD_SUB : PTO_CHILD_NEXT;
+  task->serves = callable->kind == PTO_CALLABLE_CHIP ? 2 : 0;
+  if (task->kind == PTO_CHILD_SUB)
+    return TRUE;
+  for (guint i = 0; submit->workers != NULL && i < submit->n_members; i++)
+    {
+      int id = submit->workers[i];
+      guint level;
+
+      if (id < 0 || (guint) id >= n_workers)
+        continue;
+      level = pto_worker_get_child (self->parent.worker, (guint) id)->level;
+      if ((callable->kind == PTO_CALLABLE_CHIP) != (level == 2))
+        {
+          g_autofree char *path = pto_worker_get_path (self->parent.worker);
+
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "\"%s\" is %s, worker %d of %s is of level %u", callable->name,
+                       describe_kind (callable->kind), id, path, level);
+          return FALSE;
+        }
+      if (task->serves != 0 && task->serves != level)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "a group of \"%s\" names workers of level %u and of level %u: its members "
+                       "run on workers of one level",
+                       callable->name, task->serves, level);
+          return FALSE;
+        }
+      task->serves = level;
+    }
+  if (task->serves == 0)
+    {
+      guint64 levels = pto_machine_level_get_worker_levels (self);
+
+      /* The highest there is: the nearest below this one. */
+      task->serves
+          = levels != 0 ? 63 - (guint) __builtin_clzll (levels) : self->parent.worker->level - 1;
+    }
+  return TRUE;
+}
+
+/* Arguments of all members as the engine takes them: tensors, then numbers. */
+typedef struct
+{
+  PTOParam *params;
+  PTOParam usual_params[USUAL_ARGS];
+  struct pto_member *members;
+  struct pto_member usual_members[USUAL_MEMBERS];
+  guint n_params;
+} Packing;
+
+/* Can these arguments go to another worker? */
+static gboolean
+check_args (const PtoMachineTask *submit, guint member, GError **error)
+{
+  PtoTaskArgs *args = submit->args[member];
+  const char *name = submit->registration->callable->name;
+  guint n_tensors = pto_task_args_get_n_tensors (args);
+  gboolean ok = pto_task_args_check_order (args, error);
+
+  for (guint i = 0; i < n_tensors && ok; i++)
+    {
+      struct pto_continuous_tensor packed;
+
+      ok = pto_task_args_pack_tensor (args, i, &packed, error);
+    }
+  if (!ok && submit->n_members > 1)
+    g_prefix_error (error, "member %u of group of \"%s\": ", member, name);
+  else if (!ok)
+    g_prefix_error (error, "task of \"%s\": ", name);
+  return ok;
+}
+
+static gboolean
+count_args (const PtoMachineTask *submit, Packing *packing, guint *n_tensors, GError **error)
+{
+  guint tensors = 0;
+  guint scalars = 0;
+
+  for (guint i = 0; i < submit->n_members; i++)
+    {
+      struct pto_member *member = &packing->members[i];
+      PtoTaskArgs *args = submit->args[i];
+      guint own_tensors = args != NULL ? pto_task_args_get_n_tensors (args) : 0;
+      guint own_scalars = args != NULL ? pto_task_args_get_n_scalars (args) : 0;
+
+      if (args != NULL && !check_args (submit, i, error))
+        return FALSE;
+      if (tensors + own_tensors > G_MAXUINT16 || scalars + own_scalars > G_MAXUINT16)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "task of \"%s\": %u tensors and %u numbers are more than a task takes",
+                       submit->registration->callable->name, tensors + own_tensors,
+                       scalars + own_scalars);
+          return FALSE;
+        }
+      member->first_tensor = (uint16_t) tensors;
+      member->n_tensors = (uint16_t) own_tensors;
+      member->first_scalar = (uint16_t) scalars;
+      member->n_scalars = (uint16_t) own_scalars;
+      member->worker = submit->workers != NULL && submit->workers[i] >= 0
+                           ? (uint32_t) submit->workers[i]
+                           : PTO_WORKER_ANY;
+      tensors += own_tensors;
+      scalars += own_scalars;
+    }
+  *n_tensors = tensors;
+  packing->n_params = tensors + scalars;
+  return TRUE;
+}
+
+/* FALSE: the run has failed. */
+static gboolean
+fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt)
+{
+  guint tensor = 0;
+  guint scalar = n_tensors;
+
+  for (guint i = 0; i < submit->n_members; i++)
+    {
+      const PtoArg *args = NULL;
+      guint n_args = 0;
+
+      if (submit->args[i] != NULL)
+        args = pto_task_args_peek (submit->args[i], &n_args);
+      for (guint k = 0; k < n_args; k++)
+        if (args[k].tensor == NULL)
+          packing->params[scalar++] = make_scalar_param (args[k].scalar);
+        else
+          {
+            PTOParam *param = &packing->params[tensor++];
+
+            param->type = (PTOParamType) args[k].direction;
+            param->scalar = 0;
+            if (!pto_tensor_prepare (args[k].tensor, rt, submit->run, &param->tensor))
+              return FALSE;
+          }
+    }
+  return TRUE;
+}
+
+gboolean
+pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *submit,
+                          GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  PtoCallable *callable = submit->registration->callable;
+  struct pto_level_task task;
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+  Packing packing;
+  guint n_tensors;
+  gboolean ok;
+
+  task.digest = submit->registration->digest;
+  task.name = callable->name;
+  task.n_members = submit->n_members;
+  if (!choose_children (self, submit, &task, error))
+    return FALSE;
+  packing.members = submit->n_members <= USUAL_MEMBERS
+                        ? packing.usual_members
+                        : g_new (struct pto_member, submit->n_members);
+  packing.params = packing.usual_params;
+  ok = count_args (submit, &packing, &n_tensors, error);
+  if (ok)
+    {
+      if (packing.n_params > USUAL_ARGS)
+        packing.params = g_new (PTOParam, packing.n_params);
+      task.members = packing.members;
+      pto_call_config_to_wire (submit->config, &task.config);
+      task.config_bytes = pto_wire_config_bytes (&task.config);
+      ok = fill_args (submit, &packing, n_tensors, rt);
+      if (ok)
+        {
+          status = pto_level_submit (self->level, submit->registration->index, &task,
+                                     packing.params, packing.n_params, &report);
+          ok = status == PTO_OK && !pto_level_has_failed (rt);
+          if (status != PTO_OK && !pto_level_has_failed (rt))
+            pto_error_set_from_report (error, status, &report);
+        }
+    }
+  if (packing.params != packing.usual_params)
+    g_free (packing.params);
+  if (packing.members != packing.usual_members)
+    g_free (packing.members);
+  return ok;
+}
+
+gboolean
+pto_machine_level_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_report report = { 0 };
+  enum pto_status status = pto_level_alloc (self->level, tensor, &report);
+
+  if (status != PTO_OK && !pto_level_has_failed (rt))
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK && !pto_level_has_failed (rt);
+}

@@ -1,0 +1,356 @@
+/* pto-machine-level.c: how is a level of children the machine behind a worker?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Its life, and its runs. pto-machine-level-known.c: what the children have; and
+ * pto-machine-level-submit.c: what they are given to do.
+ */
+#include "config.h"
+
+#include "pto-machine-level-private.h"
+
+#include "pto-error-private.h"
+#include "pto-run-statistics-private.h"
+#include "pto-worker-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The most that all forks of a start wait for other threads to sleep, and one that comes later. */
+#define QUIET_US 20000
+#define QUIET_AGAIN_US 2000
+
+/* --- life --- */
+
+static PtoCallable *
+import_for_child (PtoCallableKind kind, const char *path, gpointer data, GError **error)
+{
+  LevelMachine *self = data;
+
+  return pto_worker_import (self->parent.worker, kind, path, error);
+}
+
+/* Does any other thread of this process run just now, or would it if it had a CPU? */
+static gboolean
+others_run (void)
+{
+  g_autoptr (GDir) dir = g_dir_open ("/proc/self/task", 0, NULL);
+  pid_t own = gettid ();
+  const char *id;
+
+  while (dir != NULL && (id = g_dir_read_name (dir)) != NULL)
+    {
+      g_autofree char *path = g_strconcat ("/proc/self/task/", id, "/stat", NULL);
+      g_autofree char *stat = NULL;
+      const char *state;
+
+      if (atoi (id) == own || !g_file_get_contents (path, &stat, NULL, NULL))
+        continue;
+      state = strrchr (stat, ')');
+      if (state != NULL && state[1] != '\0' && state[2] == 'R')
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* A lock that another thread holds during the fork is held in the child for ever: GLib's allocator
+ * has such locks, and its worker thread uses it for a moment after every compiler that has ended. A
+ * thread that sleeps holds none of those. One that computes is not waited for long: a
+ * child that is caught all the same hangs at START (pto-child.c), and is ended when that takes too
+ * long. */
+static void
+wait_for_quiet (LevelMachine *self)
+{
+  while (others_run () && g_get_monotonic_time () < self->quiet_until)
+    g_usleep (100);
+}
+
+/* The thread that forks. Without a lock: in the child nobody would give it back. */
+static pid_t
+fork_child (void *data)
+{
+  LevelMachine *self = data;
+
+  if (self->quiet_until < g_get_monotonic_time ())
+    self->quiet_until = g_get_monotonic_time () + QUIET_AGAIN_US;
+  pto_machine_level_take_snapshot (self);
+  wait_for_quiet (self);
+  return pto_worker_fork (self->parent.worker);
+}
+
+static void
+free_children (LevelMachine *self)
+{
+  for (guint i = 0; i < self->n_children; i++)
+    pto_child_free (self->children[i]);
+  g_clear_pointer (&self->children, g_free);
+  self->n_children = 0;
+}
+
+/* Workers first, in the order of their ids; then SUB workers. */
+static struct pto_child_config *
+make_children (LevelMachine *self, const char *path)
+{
+  PtoWorker *worker = self->parent.worker;
+  guint n_workers = pto_worker_get_n_workers (worker);
+  guint n_subs = pto_worker_get_n_sub_workers (worker);
+  struct pto_child_config *configs = g_new0 (struct pto_child_config, MAX (n_workers + n_subs, 1));
+  PtoChildParent parent = { pto_machine_level_list, import_for_child, self };
+
+  self->n_children = n_workers + n_subs;
+  self->children = g_new0 (PtoChild *, MAX (self->n_children, 1));
+  for (guint i = 0; i < self->n_children; i++)
+    {
+      PtoWorker *child = i < n_workers ? pto_worker_get_child (worker, i) : NULL;
+      g_autofree char *name = child != NULL ? pto_worker_get_path (child)
+                                            : g_strdup_printf ("%s/sub%u", path, i - n_workers);
+
+      self->children[i] = pto_child_new (child, name, &parent);
+      configs[i].kind = child != NULL ? PTO_CHILD_NEXT : PTO_CHILD_SUB;
+      configs[i].level = child != NULL ? child->level : 0;
+      /* A worker that has children of its own is a process always: its forks come before its
+       * threads. */
+      configs[i].thread = pto_worker_get_child_mode (worker) == PTO_CHILD_MODE_THREAD
+                          && (child == NULL || child->level == 2);
+      pto_child_get_server (self->children[i], &configs[i].server);
+    }
+  return configs;
+}
+
+static gboolean
+level_prepare (PtoMachine *machine, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  PtoWorker *worker = machine->worker;
+  g_autofree char *path = pto_worker_get_path (worker);
+  g_autofree struct pto_child_config *children = make_children (self, path);
+  struct pto_level_config config
+      = { .level = worker->level,
+          .params = machine->params,
+          .restart = pto_worker_get_restart (worker) == PTO_RESTART_ON_FAILURE,
+          .fork = fork_child,
+          .fork_data = self,
+          .children = children,
+          .n_children = self->n_children,
+          .callable_name = pto_machine_level_get_name,
+          .callable_name_data = self };
+  struct pto_report report = { 0 };
+  struct pto_level *level;
+  enum pto_status status = PTO_OK;
+
+  g_strlcpy (config.path, path, sizeof config.path);
+  self->process = getpid ();
+  self->quiet_until = g_get_monotonic_time () + QUIET_US;
+  g_mutex_lock (&self->lock);
+  self->starting = TRUE;
+  g_mutex_unlock (&self->lock);
+  pto_machine_level_take_snapshot (self);
+  level = pto_level_new (&config, &report);
+  if (level == NULL)
+    status = report.status != PTO_OK ? report.status : PTO_STATUS_SYSTEM;
+  else
+    status = pto_level_fork (level, &report);
+  if (status != PTO_OK)
+    {
+      if (level != NULL)
+        pto_level_free (level);
+      free_children (self);
+      pto_machine_level_end_start (self);
+      pto_error_set_from_report (error, status, &report);
+      return FALSE;
+    }
+  self->level = level;
+  return TRUE;
+}
+
+static void
+level_stop (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_level *level;
+
+  if (self->level == NULL)
+    return;
+  if (self->process != getpid ())
+    {
+      /* A copy that a fork made: what it counts is the parent's. */
+      pto_level_free (g_steal_pointer (&self->level));
+      return;
+    }
+  g_mutex_lock (&self->lock);
+  level = g_steal_pointer (&self->level);
+  while (self->users > 0)
+    g_cond_wait (&self->changed, &self->lock);
+  g_mutex_unlock (&self->lock);
+  pto_level_free (level);
+  free_children (self);
+}
+
+static bool
+is_cancelled (void *data)
+{
+  return g_cancellable_is_cancelled (data);
+}
+
+static gboolean
+level_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_report report = { 0 };
+  enum pto_status status = pto_level_start (self->level, is_cancelled, cancellable, &report);
+
+  if (status != PTO_OK)
+    {
+      level_stop (machine);
+      pto_error_set_from_report (error, status, &report);
+    }
+  pto_machine_level_end_start (self);
+  return status == PTO_OK;
+}
+
+static void
+level_free (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+
+  if (self->level != NULL && self->process != getpid ())
+    {
+      /* Locks may be another thread's of the parent for ever. */
+      level_stop (machine);
+      return;
+    }
+  level_stop (machine);
+  pto_machine_level_clear_known (self);
+  g_mutex_clear (&self->lock);
+  g_cond_clear (&self->changed);
+  g_free (self);
+}
+
+/* --- run --- */
+
+static void
+keep_statistics (LevelMachine *self, const struct pto_level_stats *stats)
+{
+  struct pto_chip_stats kept = { .tasks = stats->tasks,
+                                 .completed = stats->completed,
+                                 .failed = stats->failed,
+                                 .edges = stats->edges,
+                                 .run_ns = stats->run_ns,
+                                 .elapsed_ns = stats->run_ns,
+                                 .peak_live_tasks = stats->peak_live_tasks,
+                                 .recycled = stats->recycled,
+                                 .stalls = stats->stalls };
+
+  memcpy (kept.ring_tasks, stats->ring_tasks, sizeof kept.ring_tasks);
+  memcpy (kept.heap_peak, stats->heap_peak, sizeof kept.heap_peak);
+  g_mutex_lock (&self->lock);
+  self->statistics = kept;
+  self->has_statistics = TRUE;
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_level_stats stats = { 0 };
+  struct pto_failure failure = { 0 };
+  struct pto_report report = { 0 };
+  enum pto_status status = pto_level_run (self->level, run->is_cancelled, run->data,
+                                          run->orchestrate, run->data, &stats, &failure, &report);
+
+  keep_statistics (self, &stats);
+  if (status == PTO_OK)
+    return TRUE;
+  if (failure.bytes > 0)
+    pto_failure_propagate (&failure, error);
+  else
+    pto_error_set_from_report (error, status, &report);
+  return FALSE;
+}
+
+static void
+level_cancel (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_level *level;
+
+  g_mutex_lock (&self->lock);
+  level = self->level;
+  if (level != NULL)
+    pto_level_cancel (level);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+level_has_failed (PTO2Runtime *rt)
+{
+  return pto_level_has_failed (rt);
+}
+
+static void
+level_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  pto_level_fail (rt, status, "%s", message);
+}
+
+static PtoRunStatistics *
+level_get_statistics (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  PtoRunStatistics *statistics = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->has_statistics)
+    statistics = pto_run_statistics_new (&self->statistics);
+  g_mutex_unlock (&self->lock);
+  return statistics;
+}
+
+static PtoTrace *
+level_get_trace (PtoMachine *machine)
+{
+  return NULL;
+}
+
+static guint64
+level_get_progress (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+
+  return pto_level_progress (self->level);
+}
+
+static const PtoMachineOps level_ops = {
+  .accepts = pto_machine_level_accepts,
+  .prepare = level_prepare,
+  .start = level_start,
+  .stop = level_stop,
+  .free = level_free,
+  .run = level_run,
+  .cancel = level_cancel,
+  .has_failed = level_has_failed,
+  .fail = level_fail,
+  .submit = pto_machine_level_submit,
+  .get_progress = level_get_progress,
+  .alloc = pto_machine_level_alloc,
+  .add = pto_machine_level_add,
+  .remove = pto_machine_level_remove,
+  .get_statistics = level_get_statistics,
+  .get_trace = level_get_trace,
+};
+
+PtoMachine *
+pto_machine_new_level (PtoWorker *worker, const struct pto_params *params)
+{
+  LevelMachine *self = g_new0 (LevelMachine, 1);
+
+  self->parent.ops = &level_ops;
+  self->parent.worker = worker;
+  self->parent.params = params;
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+  pto_machine_level_init_known (self);
+  return &self->parent;
+}

@@ -1,0 +1,129 @@
+/* pto-machine-private.h: what does a worker of any level ask of the machine behind it?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * PtoWorker (pto-worker.c and its sisters) is life, locking, runs and their threads; it never asks
+ * for its level. A machine is a chip (pto-machine-chip.c: sim/) or a level (pto-machine-level.c:
+ * pto/process/). It is made and freed with its worker; prepare and start bring it up, stop ends it.
+ *
+ * Calls are serialized by the worker, which has taken the machine, except those that say any
+ * thread. No lock of the worker is held.
+ */
+#pragma once
+
+#include "api/pto_orchestration_api.h"
+
+#include "core/params.h"
+#include "core/status.h"
+
+#include "pto-identity-private.h"
+#include "pto-orchestrator.h"
+#include "pto-run-statistics.h"
+#include "pto-trace.h"
+#include "pto-worker.h"
+
+G_BEGIN_DECLS
+
+typedef struct _PtoMachine PtoMachine;
+
+/* One run, as the machine sees it. */
+typedef struct
+{
+  PtoRegistration *registration; /* of kind CHIP; NULL: a function submits the tasks */
+  PtoTaskArgs *args;             /* of registration; NULL for none */
+  const PtoCallConfig *config;   /* NULL: the default of everything */
+  /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
+   * the run. */
+  int (*orchestrate) (PTO2Runtime *rt, void *data);
+  /* Asked at every wait of that thread. */
+  bool (*is_cancelled) (void *data);
+  gpointer data; /* for both */
+  const char *title;
+} PtoMachineRun;
+
+/* One task for children: a callable and its arguments, once or, for a group, several times. */
+typedef struct
+{
+  const PtoRegistration *registration;
+  PtoTaskArgs *const *args; /* of each member; an element may be NULL */
+  guint n_members;
+  const int *workers; /* of each member, -1 for any; NULL: any for all */
+  const PtoCallConfig *config;
+  guint64 run;
+} PtoMachineTask;
+
+/* One use of device memory. */
+typedef struct
+{
+  enum
+  {
+    PTO_MEMORY_MALLOC,
+    PTO_MEMORY_FREE,
+    PTO_MEMORY_COPY_TO,
+    PTO_MEMORY_COPY_FROM
+  } what;
+  guint64 device; /* address; the result of MALLOC */
+  gpointer host;
+  guint64 size;
+} PtoMachineMemory;
+
+typedef struct
+{
+  /* Can a callable of this kind be registered on it? Any thread. */
+  gboolean (*accepts) (PtoMachine *machine, PtoCallable *callable, GError **error);
+
+  /* Two phases, so that all forks of a tree come before the first thread. prepare: maps and forks;
+   * native stack. start: threads, waits until the tree is up. A failure of either leaves the
+   * machine as it was before prepare. */
+  gboolean (*prepare) (PtoMachine *machine, GError **error);
+  gboolean (*start) (PtoMachine *machine, GCancellable *cancellable, GError **error);
+  /* Ends what prepare and start made. Registrations are still there, and are removed next. */
+  void (*stop) (PtoMachine *machine);
+  /* Also in a process that is not the owner: then it touches nobody. */
+  void (*free) (PtoMachine *machine);
+
+  gboolean (*run) (PtoMachine *machine, const PtoMachineRun *run, GError **error);
+  /* Any thread: is_cancelled() of the run under way says something else now. NULL: it is asked
+   * often enough. */
+  void (*cancel) (PtoMachine *machine);
+  /* Inside orchestrate: runs the entry of run->registration. NULL for a machine that runs none. */
+  gboolean (*enter) (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt,
+                     GError **error);
+  /* Inside orchestrate: has the run failed already? Fail it; the first error wins. */
+  gboolean (*has_failed) (PTO2Runtime *rt);
+  void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message);
+
+  /* Inside orchestrate, of a machine that has children; NULL otherwise: it runs kernels. FALSE with
+   * an error: refused, and the run goes on; FALSE without one: the run has failed. alloc gives the
+   * tensor an address. */
+  gboolean (*submit) (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *task,
+                      GError **error);
+  gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
+  /* Any thread, during a run: grows while it gets on. NULL: it watches itself. */
+  guint64 (*get_progress) (PtoMachine *machine);
+
+  /* Any thread. add: of the first registration of a digest, before anybody can find it; remove:
+   * after the last one, when no run uses it any more. The registry counts in between. */
+  gboolean (*add) (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
+                   GError **error);
+  void (*remove) (PtoMachine *machine, PtoRegistration *registration);
+
+  /* Also on the thread of a run that is under way. NULL for a machine without device memory. */
+  gboolean (*use_memory) (PtoMachine *machine, PtoMachineMemory *memory, GError **error);
+
+  /* Any thread; of the last run. NULL: there was none, nothing was recorded. */
+  PtoRunStatistics *(*get_statistics) (PtoMachine *machine);
+  PtoTrace *(*get_trace) (PtoMachine *machine);
+} PtoMachineOps;
+
+struct _PtoMachine
+{
+  const PtoMachineOps *ops;
+  PtoWorker *worker;               /* not owned */
+  const struct pto_params *params; /* the worker's; does not change from prepare on */
+};
+
+PtoMachine *pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params);
+PtoMachine *pto_machine_new_level (PtoWorker *worker, const struct pto_params *params);
+
+G_END_DECLS

@@ -1,0 +1,262 @@
+/* pto-registry.c: which callables does a worker have, and how often?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-registry-private.h"
+
+#include "pto-callable-handle-private.h"
+#include "pto-error-private.h"
+
+struct _PtoRegistry
+{
+  guint64 owner; /* immutable */
+
+  GMutex lock;             /* guards all below, and what a registration says is the registry's */
+  GCond ended;             /* a registration was committed, or a waiter was cancelled */
+  GHashTable *by_digest;   /* its digest -> PtoRegistration, owned */
+  GHashTable *by_callable; /* PtoCallable, owned -> PtoRegistration */
+  /* By index: what was begun and is not forgotten, or NULL; not owned. Kernels have a numbering of
+   * their own, which a chip limits. */
+  GPtrArray *functions;
+  GPtrArray *kernels;
+};
+
+PtoRegistry *
+pto_registry_new (guint64 owner)
+{
+  PtoRegistry *registry = g_new0 (PtoRegistry, 1);
+
+  registry->owner = owner;
+  g_mutex_init (&registry->lock);
+  g_cond_init (&registry->ended);
+  registry->by_digest = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL,
+                                               (GDestroyNotify) pto_registration_unref);
+  registry->by_callable = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
+  registry->functions = g_ptr_array_new ();
+  registry->kernels = g_ptr_array_new ();
+  return registry;
+}
+
+void
+pto_registry_free (PtoRegistry *registry)
+{
+  g_hash_table_unref (registry->by_callable);
+  g_hash_table_unref (registry->by_digest);
+  g_ptr_array_unref (registry->functions);
+  g_ptr_array_unref (registry->kernels);
+  g_cond_clear (&registry->ended);
+  g_mutex_clear (&registry->lock);
+  g_free (registry);
+}
+
+static GPtrArray *
+find_slots (PtoRegistry *registry, const PtoRegistration *registration)
+{
+  return registration->callable->kind == PTO_CALLABLE_KERNEL ? registry->kernels
+                                                             : registry->functions;
+}
+
+/* With the lock: the lowest index that is free. */
+static void
+give_index (PtoRegistry *registry, PtoRegistration *registration)
+{
+  GPtrArray *slots = find_slots (registry, registration);
+  guint i = 0;
+
+  while (i < slots->len && g_ptr_array_index (slots, i) != NULL)
+    i++;
+  if (i == slots->len)
+    g_ptr_array_add (slots, NULL);
+  g_ptr_array_index (slots, i) = registration;
+  registration->index = i;
+}
+
+/* With the lock. */
+static void
+free_index (PtoRegistry *registry, PtoRegistration *registration)
+{
+  g_ptr_array_index (find_slots (registry, registration), registration->index) = NULL;
+}
+
+static void
+wake_waiters (GCancellable *cancellable, gpointer data)
+{
+  PtoRegistry *registry = data;
+
+  g_mutex_lock (&registry->lock);
+  g_cond_broadcast (&registry->ended);
+  g_mutex_unlock (&registry->lock);
+}
+
+PtoRegistration *
+pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_wait,
+                    GCancellable *cancellable, gboolean *is_first, GError **error)
+{
+  PtoRegistration *known;
+  gulong handler = 0;
+
+  *is_first = FALSE;
+  if (cancellable != NULL)
+    handler = g_cancellable_connect (cancellable, G_CALLBACK (wake_waiters), registry, NULL);
+  g_mutex_lock (&registry->lock);
+  for (;;)
+    {
+      known = g_hash_table_lookup (registry->by_digest, fresh->digest);
+      if (known == NULL || known->ready || pto_error_set_if_cancelled (cancellable, error))
+        break;
+      if (!may_wait)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
+                       "another thread is registering \"%s\" just now, which may take until this "
+                       "orchestration function goes on: register it before the run",
+                       known->name);
+          break;
+        }
+      g_cond_wait (&registry->ended, &registry->lock);
+    }
+  if (known == NULL)
+    {
+      known = fresh;
+      known->handle = pto_callable_handle_new (registry->owner, known->callable, known->digest);
+      known->count = 1;
+      give_index (registry, known);
+      g_hash_table_insert (registry->by_digest, known->digest, pto_registration_ref (known));
+      *is_first = TRUE;
+    }
+  else if (known->ready)
+    {
+      known->count++;
+      g_hash_table_insert (registry->by_callable, g_object_ref (fresh->callable), known);
+    }
+  else
+    known = NULL;
+  if (known != NULL)
+    pto_registration_ref (known);
+  g_mutex_unlock (&registry->lock);
+  g_cancellable_disconnect (cancellable, handler);
+  return known;
+}
+
+void
+pto_registry_commit (PtoRegistry *registry, PtoRegistration *registration, gboolean added)
+{
+  g_mutex_lock (&registry->lock);
+  if (added)
+    {
+      registration->ready = TRUE;
+      g_hash_table_insert (registry->by_callable, g_object_ref (registration->callable),
+                           registration);
+    }
+  else
+    {
+      free_index (registry, registration);
+      /* The caller has a reference. */
+      g_hash_table_remove (registry->by_digest, registration->digest);
+    }
+  g_cond_broadcast (&registry->ended);
+  g_mutex_unlock (&registry->lock);
+}
+
+/* With the lock. */
+static PtoRegistration *
+lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **error)
+{
+  gboolean is_own = pto_callable_handle_get_owner (handle) == registry->owner;
+  PtoRegistration *registration = NULL;
+
+  if (is_own)
+    registration = g_hash_table_lookup (registry->by_digest, pto_callable_handle_peek (handle));
+  if (registration != NULL && registration->ready)
+    return registration;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "\"%s\" is not registered on this worker%s",
+               pto_callable_get_name (pto_callable_handle_get_callable (handle)),
+               is_own ? " any more" : ": its handle is of another worker");
+  return NULL;
+}
+
+static gboolean
+is_registration (gpointer key, gpointer value, gpointer user_data)
+{
+  return value == user_data;
+}
+
+PtoRegistration *
+pto_registry_release (PtoRegistry *registry, PtoCallableHandle *handle, gboolean *is_last,
+                      GError **error)
+{
+  PtoRegistration *registration;
+
+  g_mutex_lock (&registry->lock);
+  registration = lookup (registry, handle, error);
+  if (registration != NULL)
+    pto_registration_ref (registration);
+  *is_last = registration != NULL && --registration->count == 0;
+  if (*is_last)
+    {
+      registration->ready = FALSE;
+      g_hash_table_foreach_remove (registry->by_callable, is_registration, registration);
+      g_hash_table_remove (registry->by_digest, registration->digest);
+    }
+  g_mutex_unlock (&registry->lock);
+  return registration;
+}
+
+void
+pto_registry_forget (PtoRegistry *registry, PtoRegistration *registration)
+{
+  g_mutex_lock (&registry->lock);
+  free_index (registry, registration);
+  g_mutex_unlock (&registry->lock);
+}
+
+void
+pto_registry_clear (PtoRegistry *registry, GPtrArray *removed)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_mutex_lock (&registry->lock);
+  g_hash_table_remove_all (registry->by_callable);
+  g_hash_table_iter_init (&iter, registry->by_digest);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      PtoRegistration *registration = value;
+
+      /* One that is being added is its caller's, who will find the worker closed. */
+      if (!registration->ready)
+        continue;
+      registration->ready = FALSE;
+      registration->count = 0;
+      g_ptr_array_add (removed, pto_registration_ref (registration));
+      g_hash_table_iter_remove (&iter);
+    }
+  g_mutex_unlock (&registry->lock);
+}
+
+PtoRegistration *
+pto_registry_lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **error)
+{
+  PtoRegistration *registration;
+
+  g_mutex_lock (&registry->lock);
+  registration = lookup (registry, handle, error);
+  if (registration != NULL)
+    pto_registration_ref (registration);
+  g_mutex_unlock (&registry->lock);
+  return registration;
+}
+
+gboolean
+pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint *index)
+{
+  PtoRegistration *registration;
+
+  g_mutex_lock (&registry->lock);
+  registration = g_hash_table_lookup (registry->by_callable, callable);
+  if (registration != NULL)
+    *index = registration->index;
+  g_mutex_unlock (&registry->lock);
+  return registration != NULL;
+}

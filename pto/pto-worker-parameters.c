@@ -1,0 +1,164 @@
+/* pto-worker-parameters.c: how is a worker's machine chosen by name and text?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-worker-private.h"
+
+#include "pto-error-private.h"
+
+#include <string.h>
+
+static int
+find_parameter (const char *name)
+{
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    if (strcmp (name, pto_param_name ((enum pto_param) i)) == 0)
+      return i;
+  return -1;
+}
+
+/**
+ * pto_worker_set_parameter:
+ * @worker: a worker that is not initialized
+ * @name: a name of [func@Pto.Worker.list_parameters]
+ * @value: its value as text; sizes may end in `K`, `M` or `G`
+ * @error: where to say why not
+ *
+ * Sets a parameter of the chip: a ring size, the back end, the number of control threads.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, and with
+ * %PTO_ERROR_BUSY when the worker is initialized already. Source: seed 000 section 14. Thread
+ * safety: any thread.
+ *
+ * Returns: %TRUE if it was set
+ */
+gboolean
+pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value, GError **error)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+  PtoWorkerState state;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (name != NULL, FALSE);
+  g_return_val_if_fail (value != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  g_mutex_lock (&worker->lock);
+  state = worker->state;
+  if (state == PTO_WORKER_STATE_NEW && worker->initializing)
+    state = PTO_WORKER_STATE_READY;
+  if (state == PTO_WORKER_STATE_NEW)
+    status = pto_params_set (&worker->params, name, value, &report);
+  g_mutex_unlock (&worker->lock);
+  if (state != PTO_WORKER_STATE_NEW)
+    {
+      g_set_error (error, PTO_ERROR,
+                   state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
+                   "parameter %s can be set only before the worker is initialized", name);
+      return FALSE;
+    }
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
+
+/**
+ * pto_worker_get_parameter:
+ * @worker: a worker
+ * @name: a name of [func@Pto.Worker.list_parameters]
+ * @error: where to say why not
+ *
+ * Gives the value of a parameter.
+ *
+ * Fails with %PTO_ERROR_NOT_FOUND. Thread safety: any thread.
+ *
+ * Returns: (transfer full): its value as text
+ */
+char *
+pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error)
+{
+  char text[256] = "";
+  gboolean found;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (name != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  g_mutex_lock (&worker->lock);
+  found = pto_params_get (&worker->params, name, text, sizeof text);
+  g_mutex_unlock (&worker->lock);
+  if (!found)
+    {
+      g_auto (GStrv) names = pto_worker_list_parameters ();
+      g_autofree char *all = g_strjoinv (", ", names);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                   "there is no parameter \"%s\": choose one of %s", name, all);
+      return NULL;
+    }
+  return g_strdup (text);
+}
+
+/**
+ * pto_worker_list_parameters:
+ *
+ * Gives the names of all parameters.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (array zero-terminated=1) (transfer full): names
+ */
+char **
+pto_worker_list_parameters (void)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+
+  for (int i = 0; i < PTO_N_PARAMETERS; i++)
+    g_strv_builder_add (builder, pto_param_name ((enum pto_param) i));
+  return g_strv_builder_end (builder);
+}
+
+/**
+ * pto_worker_describe_parameter:
+ * @name: a name of [func@Pto.Worker.list_parameters]
+ *
+ * Describes a parameter in one line.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): text; %NULL when there is no such parameter
+ */
+const char *
+pto_worker_describe_parameter (const char *name)
+{
+  int i;
+
+  g_return_val_if_fail (name != NULL, NULL);
+
+  i = find_parameter (name);
+  return i >= 0 ? pto_param_description ((enum pto_param) i) : NULL;
+}
+
+/**
+ * pto_worker_get_parameter_variable:
+ * @name: a name of [func@Pto.Worker.list_parameters]
+ *
+ * Gives the environment variable that a new worker takes a parameter from.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): a name; %NULL when there is none
+ */
+const char *
+pto_worker_get_parameter_variable (const char *name)
+{
+  int i;
+
+  g_return_val_if_fail (name != NULL, NULL);
+
+  i = find_parameter (name);
+  return i >= 0 ? pto_param_variable ((enum pto_param) i) : NULL;
+}

@@ -1,0 +1,225 @@
+/* pto-worker-register.c: how does a worker come to what it can run, and lose it?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-worker-private.h"
+
+#include "pto-callable-private.h"
+#include "pto-error.h"
+
+GPtrArray *
+pto_worker_steal_retired (PtoWorker *self)
+{
+  GPtrArray *retired = self->retired;
+
+  self->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
+  return retired;
+}
+
+void
+pto_worker_remove_retired (PtoWorker *self, GPtrArray *retired)
+{
+  for (guint i = 0; i < retired->len; i++)
+    {
+      PtoRegistration *registration = g_ptr_array_index (retired, i);
+
+      self->machine->ops->remove (self->machine, registration);
+      pto_registry_forget (self->registry, registration);
+    }
+  g_ptr_array_unref (retired);
+}
+
+/* What is told to the machine once for all that have the same digest. */
+static gboolean
+add_first (PtoWorker *self, PtoRegistration *registration, GCancellable *cancellable,
+           GError **error)
+{
+  gboolean added = self->machine->ops->add (self->machine, registration, cancellable, error);
+  gboolean is_open = TRUE;
+
+  g_mutex_lock (&self->lock);
+  if (added)
+    is_open = pto_worker_check_open (self, error);
+  /* With the lock, so that a close takes what was added before it and nothing is added after it.
+   */
+  if (added && is_open)
+    pto_registry_commit (self->registry, registration, TRUE);
+  g_mutex_unlock (&self->lock);
+  if (added && is_open)
+    return TRUE;
+  if (added)
+    self->machine->ops->remove (self->machine, registration);
+  pto_registry_commit (self->registry, registration, FALSE);
+  return FALSE;
+}
+
+static PtoCallableHandle *
+add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancellable,
+                  GError **error)
+{
+  PtoCallableHandle *handle = NULL;
+  PtoRegistration *registration;
+  /* Who adds it may need the thread that runs the machine. */
+  gboolean may_wait = self->level == 2 || pto_worker_get_own_orchestrator (self) == NULL;
+  gboolean is_first;
+
+  registration
+      = pto_registry_begin (self->registry, fresh, may_wait, cancellable, &is_first, error);
+  if (registration == NULL)
+    return NULL;
+  if (!is_first || add_first (self, registration, cancellable, error))
+    handle = pto_callable_handle_ref (registration->handle);
+  pto_registration_unref (registration);
+  return handle;
+}
+
+PtoCallableHandle *
+pto_worker_adopt (PtoWorker *self, PtoRegistration *registration, GError **error)
+{
+  return add_registration (self, registration, NULL, error);
+}
+
+static PtoCallableHandle *
+register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancellable,
+                   GError **error)
+{
+  PtoRegistration *fresh;
+  PtoCallableHandle *handle;
+  gboolean ok;
+
+  if (!pto_worker_check_process (self, error))
+    return NULL;
+  g_mutex_lock (&self->lock);
+  ok = pto_worker_check_open (self, error);
+  g_mutex_unlock (&self->lock);
+  if (!ok || !pto_worker_check_level (self->level, error)
+      || !self->machine->ops->accepts (self->machine, callable, error))
+    return NULL;
+
+  fresh = pto_registration_new (callable, self->platform, pto_worker_report_progress, self,
+                                cancellable, error);
+  if (fresh == NULL)
+    return NULL;
+  handle = add_registration (self, fresh, cancellable, error);
+  pto_registration_unref (fresh);
+  return handle;
+}
+
+/**
+ * pto_worker_register:
+ * @worker: a worker
+ * @callable: what it is to run
+ * @cancellable: (nullable): ends compilers, and waiting for children
+ * @error: where to say why not
+ *
+ * Builds and loads a callable with all its kernels, several at once, and gives it a name.
+ *
+ * A worker of level 3 or up tells every child that can run it, also while it runs, and returns when
+ * all of them have checked and loaded it; those that are forked later have it from birth. A
+ * function of this program that was made after the children can not be sent: they are forked again,
+ * each when it is idle. When one child refuses, nothing is registered on any.
+ *
+ * An orchestration function can register too: it then waits for what the children are doing just
+ * now, and the end of its run ends the waiting. A task that waits for the function to go on would
+ * wait for ever: register before the run what such a graph needs.
+ *
+ * What is in the user's cache is not built again. Registrations are counted: the same content
+ * gives the same handle, and [method@Pto.Worker.unregister] has to be called as often. Emits
+ * [signal@Pto.Worker::progress] for each object.
+ *
+ * Fails with %PTO_ERROR_COMPILE (with the compiler's own text), %PTO_ERROR_LOAD (naming file and
+ * missing function), %PTO_ERROR_TAMPERED, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_CANCELLED,
+ * %PTO_ERROR_SYSTEM, %PTO_ERROR_CLOSED, or %PTO_ERROR_BUSY (from an orchestration function, while
+ * another thread registers the same); then nothing is registered. Source: seed 001 section 2.
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): the name of the callable on this worker
+ */
+PtoCallableHandle *
+pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *cancellable,
+                     GError **error)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return register_callable (worker, callable, cancellable, error);
+}
+
+/**
+ * pto_worker_unregister:
+ * @worker: a worker
+ * @handle: what [method@Pto.Worker.register] gave
+ * @error: where to say why not
+ *
+ * Takes back one registration; the last one unloads the callable, at the end of a run that uses
+ * it.
+ *
+ * Fails with %PTO_ERROR_NOT_FOUND. Source: seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: %TRUE if it was registered
+ */
+gboolean
+pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error)
+{
+  GPtrArray *retired = NULL;
+  PtoRegistration *registration;
+  gboolean is_last = FALSE;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!pto_worker_check_process (worker, error))
+    return FALSE;
+  g_mutex_lock (&worker->lock);
+  registration = pto_registry_release (worker->registry, handle, &is_last, error);
+  if (is_last)
+    {
+      g_ptr_array_add (worker->retired, pto_registration_ref (registration));
+      if (!worker->in_use)
+        retired = pto_worker_steal_retired (worker);
+    }
+  g_mutex_unlock (&worker->lock);
+  if (retired != NULL)
+    pto_worker_remove_retired (worker, retired);
+  if (registration == NULL)
+    return FALSE;
+  pto_registration_unref (registration);
+  return TRUE;
+}
+
+gboolean
+pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError **error)
+{
+  if (kernel->kind != PTO_CALLABLE_KERNEL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "\"%s\" is an orchestration: a task runs a kernel", kernel->name);
+      return FALSE;
+    }
+  for (gboolean retry = FALSE;; retry = TRUE)
+    {
+      g_autoptr (PtoCallableHandle) handle = NULL;
+      guint index;
+
+      if (pto_registry_find_callable (self->registry, kernel, &index))
+        {
+          *id = (gint32) index;
+          return TRUE;
+        }
+      if (retry)
+        {
+          /* Registered here and unregistered by another thread before it could be used. */
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                       "kernel \"%s\" is not registered any more", kernel->name);
+          return FALSE;
+        }
+      /* This registration is taken back by closing the worker. */
+      handle = register_callable (self, kernel, NULL, error);
+      if (handle == NULL)
+        return FALSE;
+    }
+}

@@ -1,0 +1,745 @@
+/* pto-worker-run.c: how does a worker run one graph after the other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A run takes the machine, lets it run, and gives it back. The function of an asynchronous run is
+ * called in its owner's context, while the worker's own thread makes the calls that it asks for
+ * (pto-gate-private.h).
+ */
+#include "config.h"
+
+#include "pto-worker-private.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-error-private.h"
+#include "pto-orchestrator-private.h"
+#include "pto-task-args-private.h"
+
+/* One run under way. */
+typedef struct
+{
+  PtoWorker *self;
+  GCancellable *cancellable;
+  GError *error;       /* of the orchestration itself */
+  gboolean has_failed; /* the run, before the orchestration did */
+  PtoMachineRun machine_run;
+  bool (*parent_cancelled) (void *data); /* of a child; or NULL */
+  gpointer parent_data;
+
+  /* A function. */
+  PtoOrchestrationFunc func;
+  gpointer data;
+  PtoTaskArgs *args;
+  PtoCallConfig *config;
+  PtoOrchestrator *orchestrator;
+  PtoGate *gate; /* NULL: call it here */
+  GMainContext *context;
+  int priority;
+  PTO2Runtime *rt;
+} Run;
+
+static bool
+is_cancelled (void *data)
+{
+  Run *run = data;
+
+  return g_cancellable_is_cancelled (run->cancellable) || g_atomic_int_get (&run->self->closing)
+         || (run->parent_cancelled != NULL && run->parent_cancelled (run->parent_data));
+}
+
+/* Function's thread. */
+static void
+call_function (Run *run)
+{
+  gboolean ok;
+  guint open;
+
+  pto_orchestrator_begin (run->orchestrator, run->rt);
+  ok = run->func (run->orchestrator, run->args, run->config, run->data, &run->error);
+  open = pto_orchestrator_end (run->orchestrator);
+  if (ok && run->error == NULL && open > 0)
+    g_set_error (&run->error, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW,
+                 "the orchestration function returned with %u scope%s open: end what it begins",
+                 open, open == 1 ? "" : "s");
+  if (!ok && run->error == NULL)
+    g_set_error_literal (
+        &run->error, PTO_ERROR, PTO_ERROR_EXPLICIT,
+        "the orchestration function failed and did not say why: it must return TRUE when the "
+        "graph is "
+        "complete (a Python exception is printed on standard error)");
+}
+
+/* What takes the function to its own context. */
+typedef struct
+{
+  PtoGate *gate;
+  Run *run; /* lives until the gate has ended or was abandoned */
+} Visit;
+
+static gboolean
+visit_context (gpointer data)
+{
+  Visit *visit = data;
+
+  if (pto_gate_begin (visit->gate))
+    {
+      call_function (visit->run);
+      pto_gate_end (visit->gate);
+    }
+  return G_SOURCE_REMOVE;
+}
+
+static void
+visit_free (gpointer data)
+{
+  Visit *visit = data;
+
+  /* The context may have gone without calling it. */
+  pto_gate_abandon (visit->gate);
+  pto_gate_unref (visit->gate);
+  g_free (visit);
+}
+
+static void
+abandon_gate (GCancellable *cancellable, gpointer data)
+{
+  pto_gate_abandon (data);
+}
+
+static void
+call_function_in_context (Run *run)
+{
+  Visit *visit = g_new (Visit, 1);
+  GSource *source = g_idle_source_new ();
+  gulong handler = 0;
+
+  visit->gate = pto_gate_ref (run->gate);
+  visit->run = run;
+  g_source_set_priority (source, run->priority);
+  g_source_set_static_name (source, "pto orchestration function");
+  g_source_set_callback (source, visit_context, visit, visit_free);
+  if (run->cancellable != NULL)
+    handler = g_cancellable_connect (run->cancellable, G_CALLBACK (abandon_gate), run->gate, NULL);
+  /* From here on a close abandons the gate; one that was before is seen at once. */
+  g_mutex_lock (&run->self->lock);
+  run->self->gate = run->gate;
+  if (g_atomic_int_get (&run->self->closing))
+    pto_gate_abandon (run->gate);
+  g_mutex_unlock (&run->self->lock);
+  g_source_attach (source, run->context);
+  g_source_unref (source);
+
+  if (!pto_gate_serve (run->gate))
+    g_set_error_literal (&run->error, PTO_ERROR, PTO_ERROR_CANCELLED,
+                         "the run was cancelled before its orchestration function was called");
+
+  g_mutex_lock (&run->self->lock);
+  run->self->gate = NULL;
+  g_mutex_unlock (&run->self->lock);
+  g_cancellable_disconnect (run->cancellable, handler);
+}
+
+/* The orchestration has ended. A cancelled run fails even when the machine never had to wait. */
+static void
+check_end (Run *run, PTO2Runtime *rt)
+{
+  const PtoMachineOps *ops = run->self->machine->ops;
+
+  run->has_failed = ops->has_failed (rt);
+  if (!run->has_failed && run->error == NULL && is_cancelled (run))
+    ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
+}
+
+static int
+orchestrate (PTO2Runtime *rt, void *data)
+{
+  Run *run = data;
+  PtoMachine *machine = run->self->machine;
+
+  run->rt = rt;
+  if (run->func == NULL)
+    machine->ops->enter (machine, &run->machine_run, rt, &run->error);
+  else if (run->gate == NULL)
+    call_function (run);
+  else
+    call_function_in_context (run);
+  check_end (run, rt);
+  return run->error == NULL ? 0 : 1;
+}
+
+static void
+set_current (PtoWorker *self, PtoOrchestrator *orchestrator)
+{
+  g_mutex_lock (&self->lock);
+  self->current = orchestrator;
+  g_mutex_unlock (&self->lock);
+}
+
+/* The machine is taken. Consumes run->error. */
+static gboolean
+run_on_machine (Run *run, GError **error)
+{
+  PtoWorker *self = run->self;
+  GError *failure = NULL;
+  gboolean ok;
+
+  run->machine_run.args = run->args;
+  run->machine_run.config = run->config;
+  run->machine_run.orchestrate = orchestrate;
+  run->machine_run.is_cancelled = is_cancelled;
+  run->machine_run.data = run;
+
+  set_current (self, run->orchestrator);
+  ok = self->machine->ops->run (self->machine, &run->machine_run, &failure);
+  set_current (self, NULL);
+
+  /* The first error wins: the orchestration's own, unless the run had failed before it. */
+  if (run->error != NULL && (!run->has_failed || ok))
+    {
+      g_clear_error (&failure);
+      g_propagate_error (error, g_steal_pointer (&run->error));
+      return FALSE;
+    }
+  g_clear_error (&run->error);
+  if (!ok)
+    g_propagate_error (error, failure);
+  return ok;
+}
+
+/* The machine is taken. Writes what the run was asked to write. */
+static gboolean
+write_outputs (PtoWorker *self, const PtoCallConfig *config, GError **error)
+{
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *path = NULL;
+
+  if (config == NULL || config->enable_l2_swimlane == 0 || config->output_prefix == NULL
+      || config->output_prefix[0] == '\0')
+    return TRUE;
+  trace = self->machine->ops->get_trace (self->machine);
+  if (trace == NULL)
+    return TRUE;
+  path = g_strconcat (config->output_prefix, "swimlane.json", NULL);
+  return pto_trace_save_json (trace, path, error);
+}
+
+/* Of all workers' runs together, so that what belongs to a run is never taken for another's. */
+static guint64
+count_run (void)
+{
+  static gsize runs; /* atomic */
+
+  return (guint64) g_atomic_pointer_add (&runs, 1) + 1;
+}
+
+/* The machine is taken, the configuration checked. */
+static gboolean
+run_function (Run *run, GError **error)
+{
+  PtoWorker *self = run->self;
+  gboolean ok;
+
+  run->machine_run.title = "orchestration function";
+  run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
+  ok = run_on_machine (run, error);
+  g_clear_object (&run->orchestrator);
+  return ok && write_outputs (self, run->config, error);
+}
+
+static PtoCallable *
+import_function (PtoCallableKind kind, const char *path, gpointer data, GError **error)
+{
+  return pto_worker_import (data, kind, path, error);
+}
+
+/* The machine is taken, the configuration checked. */
+static gboolean
+run_registration (Run *run, PtoCallableHandle *handle, GError **error)
+{
+  PtoWorker *self = run->self;
+  PtoRegistration *registration = pto_registry_lookup (self->registry, handle, error);
+  gboolean ok;
+
+  if (registration == NULL)
+    return FALSE;
+  if (registration->callable->kind == PTO_CALLABLE_CHIP)
+    {
+      run->machine_run.registration = registration;
+      run->machine_run.title = registration->name;
+      ok = run_on_machine (run, error) && write_outputs (self, run->config, error);
+    }
+  else
+    {
+      /* Whoever has taken the machine is the only one that resolves on it. */
+      ok = pto_registration_resolve (registration, import_function, self, error);
+      if (ok)
+        {
+          run->func = (PtoOrchestrationFunc) registration->function;
+          run->data = registration->function_data;
+          ok = run_function (run, error);
+        }
+    }
+  pto_registration_unref (registration);
+  return ok;
+}
+
+/* Can this machine run it as a whole, not as a task? */
+static gboolean
+check_is_orchestration (PtoWorker *self, PtoCallableHandle *handle, GError **error)
+{
+  PtoCallableKind kind = pto_callable_handle_get_kind (handle);
+  const char *name = pto_callable_get_name (pto_callable_handle_get_callable (handle));
+  const char *why;
+
+  if (kind == (self->level == 2 ? PTO_CALLABLE_CHIP : PTO_CALLABLE_ORCHESTRATION))
+    return TRUE;
+  if (kind == PTO_CALLABLE_KERNEL)
+    why = "is a kernel: submit it from an orchestration, which can be run";
+  else if (kind == PTO_CALLABLE_SUB)
+    why = "is a SUB function: submit it from an orchestration, which can be run";
+  else if (kind == PTO_CALLABLE_CHIP)
+    why = "is for chips: submit it with submit_next_level from an orchestration, which can be run";
+  else
+    why = "is an orchestration for workers of level 3 and up";
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
+  return FALSE;
+}
+
+static void
+cancel_machine (GCancellable *cancellable, gpointer data)
+{
+  PtoMachine *machine = data;
+
+  machine->ops->cancel (machine);
+}
+
+/* Takes the machine, runs, gives it back. With a handle that orchestration, otherwise the run's
+ * function. */
+static gboolean
+run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError **error)
+{
+  PtoMachine *machine = run->self->machine;
+  gulong handler = 0;
+  gboolean ok;
+
+  if (run->config != NULL && !pto_call_config_check (run->config, error))
+    return FALSE;
+  if (handle != NULL && !check_is_orchestration (run->self, handle, error))
+    return FALSE;
+  /* Children are made by the first run, so that they have all that was registered before it. */
+  if (run->self->level > 2 && pto_worker_get_state (run->self) == PTO_WORKER_STATE_NEW
+      && !pto_worker_init (run->self, run->cancellable, error))
+    return FALSE;
+  if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
+    return FALSE;
+  if (run->cancellable != NULL && machine->ops->cancel != NULL)
+    handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
+  ok = handle == NULL ? run_function (run, error) : run_registration (run, handle, error);
+  g_cancellable_disconnect (run->cancellable, handler);
+  pto_worker_give_back (run->self);
+  return ok;
+}
+
+gboolean
+pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrchestrationFunc func,
+                           gpointer user_data, PtoTaskArgs *args, PtoCallConfig *config,
+                           bool (*cancelled) (void *data), gpointer data, GError **error)
+{
+  Run run = { .self = self,
+              .func = func,
+              .data = user_data,
+              .args = args,
+              .config = config,
+              .parent_cancelled = cancelled,
+              .parent_data = data };
+
+  return run_any (&run, FALSE, handle, error);
+}
+
+/**
+ * pto_worker_run:
+ * @worker: an initialized worker; one of level 3 or up can be new, and is initialized then
+ * @func: (scope call) (closure user_data): a function that submits the tasks
+ * @user_data: for @func
+ * @args: (nullable): for @func
+ * @config: (nullable): choices of this run
+ * @cancellable: (nullable): ends the run
+ * @error: where to say why it failed
+ *
+ * Runs a graph that a function submits, and waits until all its tasks are done.
+ *
+ * @func is called on this thread. An error that it returns ends the run and is the error of the
+ * run, whatever its domain. A switch in @config that has no effect is refused with
+ * %PTO_ERROR_NOT_SUPPORTED. When tasks have failed, the error is that of the first one, with the
+ * place of the worker that ran it; those that needed it did not run, all others did. Other errors
+ * are those of the machine, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_CANCELLED,
+ * %PTO_ERROR_NOT_INITIALIZED, %PTO_ERROR_CLOSED and %PTO_ERROR_BUSY (called from an orchestration
+ * function, or while an asynchronous run needs one).
+ *
+ * Source: seed 001 section 6, seed 003. Thread safety: any thread; a second run waits for the
+ * first.
+ *
+ * Returns: %TRUE if all tasks completed
+ */
+gboolean
+pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data, PtoTaskArgs *args,
+                PtoCallConfig *config, GCancellable *cancellable, GError **error)
+{
+  Run run = { .self = worker,
+              .cancellable = cancellable,
+              .func = func,
+              .data = user_data,
+              .args = args,
+              .config = config };
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (func != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return run_any (&run, FALSE, NULL, error);
+}
+
+/**
+ * pto_worker_run_callable:
+ * @worker: an initialized worker
+ * @handle: an orchestration that is registered
+ * @args: (nullable): its arguments: tensors become addresses
+ * @config: (nullable): choices of this run
+ * @cancellable: (nullable): ends the run
+ * @error: where to say why it failed
+ *
+ * Runs a registered orchestration, and waits until all its tasks are done.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the number of arguments is not the one that the
+ * orchestration expects, with %PTO_ERROR_NOT_FOUND for a handle of another worker, with
+ * %PTO_ERROR_EXPLICIT when its entry returns a value other than 0, and like
+ * [method@Pto.Worker.run].
+ *
+ * Source: seed 000 section 11, seed 003. Thread safety: any thread; a second run waits for the
+ * first.
+ *
+ * Returns: %TRUE if all tasks completed
+ */
+gboolean
+pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
+                         PtoCallConfig *config, GCancellable *cancellable, GError **error)
+{
+  Run run = { .self = worker, .cancellable = cancellable, .args = args, .config = config };
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (handle != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return run_any (&run, FALSE, handle, error);
+}
+
+/* --- asynchronous runs --- */
+
+/* An asynchronous run. */
+typedef struct
+{
+  GTask *task;               /* owned; its source is the worker */
+  PtoOrchestrationFunc func; /* NULL: a registered orchestration */
+  gpointer data;
+  GDestroyNotify destroy;
+  PtoGate *gate;
+  PtoCallableHandle *handle;
+  PtoTaskArgs *args;
+  PtoCallConfig *config;
+  GError *error; /* of the run */
+} Job;
+
+/* Tells the thread of asynchronous runs to end. */
+static Job end_of_jobs;
+
+static void
+job_free (gpointer data)
+{
+  Job *job = data;
+
+  /* In the owner's context: the function's data may belong to a language that is at home there. */
+  if (job->destroy != NULL)
+    job->destroy (job->data);
+  g_clear_pointer (&job->gate, pto_gate_unref);
+  g_clear_pointer (&job->handle, pto_callable_handle_unref);
+  g_clear_pointer (&job->args, pto_task_args_unref);
+  g_clear_pointer (&job->config, pto_call_config_free);
+  g_clear_error (&job->error);
+  g_object_unref (job->task);
+  g_free (job);
+}
+
+/* Owner's context. */
+static gboolean
+job_return (gpointer data)
+{
+  Job *job = data;
+  GTask *task = job->task;
+
+  if (job->destroy != NULL)
+    {
+      GDestroyNotify destroy = g_steal_pointer (&job->destroy);
+
+      destroy (job->data);
+    }
+  if (job->error != NULL)
+    g_task_return_error (task, g_steal_pointer (&job->error));
+  else
+    g_task_return_boolean (task, TRUE);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+job_run (Job *job)
+{
+  PtoWorker *self = g_task_get_source_object (job->task);
+  Run run = { .self = self,
+              .cancellable = g_task_get_cancellable (job->task),
+              .func = job->func,
+              .data = job->data,
+              .args = job->args,
+              .config = job->config,
+              .gate = job->gate,
+              .context = g_task_get_context (job->task),
+              .priority = g_task_get_priority (job->task) };
+
+  run_any (&run, TRUE, job->handle, &job->error);
+  if (job->func != NULL)
+    {
+      g_mutex_lock (&self->lock);
+      self->waiting_functions--;
+      g_mutex_unlock (&self->lock);
+    }
+  {
+    GMainContext *context = g_main_context_ref (g_task_get_context (job->task));
+    GSource *source = g_idle_source_new ();
+
+    g_source_set_priority (source, g_task_get_priority (job->task));
+    g_source_set_static_name (source, "pto asynchronous run");
+    g_source_set_callback (source, job_return, job, job_free);
+    g_source_attach (source, context);
+    g_source_unref (source);
+    g_main_context_unref (context);
+  }
+}
+
+static gpointer
+run_jobs (gpointer data)
+{
+  GAsyncQueue *queue = data;
+  Job *job;
+
+  while ((job = g_async_queue_pop (queue)) != &end_of_jobs)
+    job_run (job);
+  g_async_queue_unref (queue);
+  return NULL;
+}
+
+static void
+queue_job (PtoWorker *self, Job *job)
+{
+  GError *error = NULL;
+
+  g_task_set_check_cancellable (job->task, FALSE);
+  g_mutex_lock (&self->lock);
+  if (pto_worker_check_open (self, &error) && self->thread == NULL)
+    self->thread = g_thread_try_new ("pto-runs", run_jobs, g_async_queue_ref (self->queue), &error);
+  if (error == NULL)
+    {
+      if (job->func != NULL)
+        self->waiting_functions++;
+      g_async_queue_push (self->queue, job);
+    }
+  g_mutex_unlock (&self->lock);
+  if (error != NULL)
+    {
+      if (error->domain != PTO_ERROR)
+        g_async_queue_unref (self->queue);
+      job->error = error;
+      job_return (job);
+      job_free (job);
+    }
+}
+
+void
+pto_worker_end_jobs (PtoWorker *self, GThread *thread)
+{
+  g_async_queue_push (self->queue, &end_of_jobs);
+  if (thread == g_thread_self ())
+    g_thread_unref (thread);
+  else
+    g_thread_join (thread);
+}
+
+static Job *
+job_new (PtoWorker *self, PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+         GAsyncReadyCallback callback, gpointer user_data, gpointer tag)
+{
+  Job *job = g_new0 (Job, 1);
+
+  job->task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (job->task, tag);
+  job->args = args != NULL ? pto_task_args_copy (args) : NULL;
+  job->config = config != NULL ? pto_call_config_copy (config) : NULL;
+  return job;
+}
+
+/**
+ * pto_worker_run_async:
+ * @worker: an initialized worker
+ * @func: (scope notified) (closure func_data) (destroy func_data_destroy): a function that submits
+ * the tasks
+ * @func_data: for @func
+ * @func_data_destroy: for @func_data
+ * @args: (nullable): for @func; copied
+ * @config: (nullable): choices of this run; copied
+ * @cancellable: (nullable): ends the run
+ * @callback: (scope async) (closure user_data): called when the run has ended
+ * @user_data: for @callback
+ *
+ * Runs a graph that a function submits, on the worker's own thread.
+ *
+ * Both functions are called, and @func_data is destroyed, in the main context that is this thread's
+ * default: @func first, and while it runs, that context does nothing else. Each submit then goes to
+ * the worker's thread and back, which takes microseconds: large graphs are better submitted by
+ * [method@Pto.Worker.run_callable_async]. Asynchronous runs of one worker happen one after the
+ * other.
+ *
+ * Source: seed 003. Thread safety: any thread.
+ */
+void
+pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer func_data,
+                      GDestroyNotify func_data_destroy, PtoTaskArgs *args, PtoCallConfig *config,
+                      GCancellable *cancellable, GAsyncReadyCallback callback, gpointer user_data)
+{
+  Job *job;
+
+  g_return_if_fail (PTO_IS_WORKER (worker));
+  g_return_if_fail (func != NULL);
+
+  job = job_new (worker, args, config, cancellable, callback, user_data,
+                 (gpointer) pto_worker_run_async);
+  job->func = func;
+  job->data = func_data;
+  job->destroy = func_data_destroy;
+  job->gate = pto_gate_new ();
+  queue_job (worker, job);
+}
+
+/**
+ * pto_worker_run_finish:
+ * @worker: a worker
+ * @result: what the callback was given
+ * @error: where to say why it failed
+ *
+ * Gives the result of [method@Pto.Worker.run_async], with the errors of [method@Pto.Worker.run].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if all tasks completed
+ */
+gboolean
+pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_async), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/**
+ * pto_worker_run_callable_async:
+ * @worker: an initialized worker
+ * @handle: an orchestration that is registered
+ * @args: (nullable): its arguments: tensors become addresses; copied
+ * @config: (nullable): choices of this run; copied
+ * @cancellable: (nullable): ends the run
+ * @callback: (scope async) (closure user_data): called when the run has ended
+ * @user_data: for @callback
+ *
+ * Runs a registered orchestration on the worker's own thread.
+ *
+ * Asynchronous runs of one worker happen one after the other. Source: seed 003. Thread safety: any
+ * thread.
+ */
+void
+pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
+                               PtoCallConfig *config, GCancellable *cancellable,
+                               GAsyncReadyCallback callback, gpointer user_data)
+{
+  Job *job;
+
+  g_return_if_fail (PTO_IS_WORKER (worker));
+  g_return_if_fail (handle != NULL);
+
+  job = job_new (worker, args, config, cancellable, callback, user_data,
+                 (gpointer) pto_worker_run_callable_async);
+  job->handle = pto_callable_handle_ref (handle);
+  queue_job (worker, job);
+}
+
+/**
+ * pto_worker_run_callable_finish:
+ * @worker: a worker
+ * @result: what the callback was given
+ * @error: where to say why it failed
+ *
+ * Gives the result of [method@Pto.Worker.run_callable_async], with the errors of
+ * [method@Pto.Worker.run_callable].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if all tasks completed
+ */
+gboolean
+pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_callable_async),
+                        FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/* --- after a run --- */
+
+/**
+ * pto_worker_get_statistics:
+ * @worker: a worker
+ *
+ * Gives the numbers of the last run, also of one that failed.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full) (nullable): numbers; %NULL before the first run
+ */
+PtoRunStatistics *
+pto_worker_get_statistics (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  return worker->machine != NULL ? worker->machine->ops->get_statistics (worker->machine) : NULL;
+}
+
+/**
+ * pto_worker_get_trace:
+ * @worker: a worker
+ *
+ * Gives the record of the last run.
+ *
+ * A run is recorded when the parameter `trace` is 1 or its configuration asks for a swimlane. The
+ * record is copied on the first request and outlives the worker. Thread safety: any thread.
+ *
+ * Returns: (transfer full) (nullable): a trace; %NULL when the last run was not recorded, while one
+ * is under way, and when the worker is closed
+ */
+PtoTrace *
+pto_worker_get_trace (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  return worker->machine != NULL ? worker->machine->ops->get_trace (worker->machine) : NULL;
+}

@@ -1,0 +1,417 @@
+/* pto-worker-tree.c: how is a worker made of other workers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Who is below whom, and what a worker needs to make processes of them. All of it is said while the
+ * worker is new and stays as it is afterwards, so that whoever runs reads it without a lock.
+ */
+#include "config.h"
+
+#include "pto-worker-private.h"
+
+#include "pto-error-private.h"
+#include "pto-platform.h"
+
+#include <unistd.h>
+
+/* Children of one worker, as the floor below counts them. */
+#define MAX_CHILDREN 256
+
+void
+pto_worker_make_devices (PtoWorker *self)
+{
+  GVariantIter iter;
+  guint32 device;
+
+  if (self->device_ids == NULL || g_variant_n_children (self->device_ids) == 0)
+    return;
+  if (self->level != 3)
+    {
+      if (self->params_error == NULL)
+        g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "level %u has no devices of its own: %s", self->level,
+                     self->level < 3 ? "it is one" : "add workers of level 3");
+      return;
+    }
+  g_variant_iter_init (&iter, self->device_ids);
+  while (g_variant_iter_next (&iter, "u", &device))
+    {
+      PtoWorker *chip = g_object_new (PTO_TYPE_WORKER, "level", 2, "platform", self->platform,
+                                      "device-id", device, NULL);
+
+      chip->parent = self;
+      chip->id = self->children->len;
+      g_ptr_array_add (self->children, chip);
+    }
+}
+
+void
+pto_worker_clear_tree (PtoWorker *self)
+{
+  for (guint i = 0; i < self->children->len; i++)
+    ((PtoWorker *) g_ptr_array_index (self->children, i))->parent = NULL;
+  g_clear_pointer (&self->children, g_ptr_array_unref);
+  g_clear_pointer (&self->device_ids, g_variant_unref);
+  if (self->fork_destroy != NULL)
+    self->fork_destroy (self->fork_data);
+  if (self->import_destroy != NULL)
+    self->import_destroy (self->import_data);
+}
+
+pid_t
+pto_worker_fork (PtoWorker *self)
+{
+  while (self->fork == NULL && self->parent != NULL)
+    self = self->parent;
+  return self->fork != NULL ? self->fork (self->fork_data) : fork ();
+}
+
+PtoCallable *
+pto_worker_import (PtoWorker *self, PtoCallableKind kind, const char *path, GError **error)
+{
+  while (self->import == NULL && self->parent != NULL)
+    self = self->parent;
+  if (self->import != NULL)
+    return self->import (kind, path, self->import_data, error);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+               "\"%s\" can not be imported: no interpreter has said how, see "
+               "pto_worker_set_import_func()",
+               path);
+  return NULL;
+}
+
+/**
+ * pto_worker_new_host: (constructor)
+ * @level: the level of the machine, 3 or more
+ * @n_devices: chips below it, with the device ids 0, 1 and so on; on level 3 only
+ * @n_sub_workers: workers for SUB functions below it
+ * @platform: (nullable): the name of the chips' platform; `a2a3sim` when %NULL
+ * @error: where to say why there is none
+ *
+ * Makes a worker that has others below it: several chips of a host, or, with
+ * [method@Pto.Worker.add_worker], workers of lower levels.
+ *
+ * Fails like [ctor@Pto.Worker.new], and with %PTO_ERROR_INVALID_ARGS for devices on a level other
+ * than 3. Source: seed 001, seed 003. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a worker
+ */
+PtoWorker *
+pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const char *platform,
+                     GError **error)
+{
+  g_autoptr (PtoWorker) self = NULL;
+  g_autoptr (PtoPlatform) description = NULL;
+  GVariantBuilder ids;
+
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (level < 3 || level > PTO_MAX_LEVEL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   "level %u is no host: that is 3 to %d; one chip is 2", level, PTO_MAX_LEVEL);
+      return NULL;
+    }
+  if (n_devices > MAX_CHILDREN || n_sub_workers > MAX_CHILDREN)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "%u devices and %u SUB workers are too many: a worker has at most %d below it",
+                   n_devices, n_sub_workers, MAX_CHILDREN);
+      return NULL;
+    }
+  description = pto_platform_lookup (platform != NULL ? platform : PTO_DEFAULT_PLATFORM, error);
+  if (description == NULL)
+    return NULL;
+  g_variant_builder_init (&ids, G_VARIANT_TYPE ("au"));
+  for (guint i = 0; i < n_devices; i++)
+    g_variant_builder_add (&ids, "u", i);
+  self = g_object_new (PTO_TYPE_WORKER, "level", level, "platform",
+                       pto_platform_get_name (description), "device-ids",
+                       g_variant_builder_end (&ids), "n-sub-workers", n_sub_workers, NULL);
+  if (self->params_error != NULL)
+    {
+      g_propagate_error (error, g_error_copy (self->params_error));
+      return NULL;
+    }
+  return g_steal_pointer (&self);
+}
+
+static gboolean
+refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
+{
+  g_autofree char *path = pto_worker_get_path (child);
+
+  g_set_error (error, PTO_ERROR, code, "%s can not be added: %s", path, why);
+  return FALSE;
+}
+
+/**
+ * pto_worker_add_worker:
+ * @worker: a new worker of level 3 or more
+ * @child: (transfer none): a new worker of a lower level
+ * @error: where to say why not
+ *
+ * Puts a worker below this one. Its id is its place among those below: devices come first, then
+ * workers in the order in which they were added.
+ *
+ * @child is brought up by [method@Pto.Worker.init] of @worker, in its own process, and is not used
+ * in this one any more; callables can be registered on it before that.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for a level that is not lower or a worker that has been added
+ * already, and with %PTO_ERROR_BUSY when one of them is initialized. Source: seed 001 section 9.
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it was added
+ */
+gboolean
+pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
+{
+  gboolean is_new;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (PTO_IS_WORKER (child), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  /* Lower levels only, so that nothing is below itself. */
+  if (worker->level < 3 || child->level >= worker->level)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "a worker of level %u can not be below one of level %u: a level is made of lower "
+          "ones, from 3 on",
+          child->level, worker->level);
+      return FALSE;
+    }
+  if (pto_worker_get_state (child) != PTO_WORKER_STATE_NEW)
+    return refuse (error, PTO_ERROR_BUSY, "it is initialized already", child);
+  if (child->parent != NULL)
+    return refuse (error, PTO_ERROR_INVALID_ARGS, "it is below a worker already", child);
+
+  g_mutex_lock (&worker->lock);
+  is_new = worker->state == PTO_WORKER_STATE_NEW && !worker->initializing;
+  if (is_new && worker->children->len + worker->n_sub_workers < MAX_CHILDREN)
+    {
+      child->parent = worker;
+      child->id = worker->children->len;
+      g_ptr_array_add (worker->children, g_object_ref (child));
+    }
+  g_mutex_unlock (&worker->lock);
+  if (!is_new)
+    return refuse (error, PTO_ERROR_BUSY, "the worker above it is initialized already", child);
+  if (child->parent == NULL)
+    return refuse (error, PTO_ERROR_INVALID_ARGS, "a worker has at most 256 below it", child);
+  return TRUE;
+}
+
+/**
+ * pto_worker_get_n_workers:
+ * @worker: a worker
+ *
+ * Counts the workers below it that are not SUB workers: ids are 0 to this number less 1.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a number
+ */
+guint
+pto_worker_get_n_workers (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
+
+  return worker->children->len;
+}
+
+/**
+ * pto_worker_get_child:
+ * @worker: a worker
+ * @id: of a worker below it
+ *
+ * Gives a worker below this one, for instance to set its parameters.
+ *
+ * What it does, it does in its own process: in this one its state is that of a new worker. Thread
+ * safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): a worker; %NULL when there is none with that id
+ */
+PtoWorker *
+pto_worker_get_child (PtoWorker *worker, guint id)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  return id < worker->children->len ? g_ptr_array_index (worker->children, id) : NULL;
+}
+
+/**
+ * pto_worker_get_n_sub_workers: (get-property n-sub-workers)
+ * @worker: a worker
+ *
+ * Counts its SUB workers.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a number
+ */
+guint
+pto_worker_get_n_sub_workers (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
+
+  return worker->n_sub_workers;
+}
+
+/**
+ * pto_worker_get_heap_ring_size: (get-property heap-ring-size)
+ * @worker: a worker
+ *
+ * Gives the size of each heap ring.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes
+ */
+guint64
+pto_worker_get_heap_ring_size (PtoWorker *worker)
+{
+  guint64 size;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
+
+  g_mutex_lock (&worker->lock);
+  size = worker->params.values[PTO_PARAMETER_HEAP];
+  g_mutex_unlock (&worker->lock);
+  return size;
+}
+
+/**
+ * pto_worker_get_child_mode: (get-property child-mode)
+ * @worker: a worker
+ *
+ * Asks whether its children are processes or threads.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: how its children run
+ */
+PtoChildMode
+pto_worker_get_child_mode (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), PTO_CHILD_MODE_PROCESS);
+
+  return worker->child_mode;
+}
+
+/**
+ * pto_worker_get_restart: (get-property restart)
+ * @worker: a worker
+ *
+ * Asks what follows when a child has died.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: whether it is started again
+ */
+PtoRestart
+pto_worker_get_restart (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), PTO_RESTART_NEVER);
+
+  return worker->restart;
+}
+
+/**
+ * pto_worker_get_path: (get-property path)
+ * @worker: a worker
+ *
+ * Gives its place in the tree, as messages name it: `L4/0/L3/1`. The root is numbered by its device
+ * id, all others by their id; a SUB worker is `sub0` behind the path of the one above it.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a path
+ */
+char *
+pto_worker_get_path (PtoWorker *worker)
+{
+  g_autofree char *above = NULL;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  if (worker->parent == NULL)
+    return g_strdup_printf ("L%u/%u", worker->level, worker->device_id);
+  above = pto_worker_get_path (worker->parent);
+  return g_strdup_printf ("%s/L%u/%u", above, worker->level, worker->id);
+}
+
+/**
+ * pto_worker_set_fork_func:
+ * @worker: a new worker
+ * @func: (scope notified) (closure user_data) (destroy destroy) (nullable): makes child processes;
+ *   %NULL for fork(2)
+ * @user_data: for @func
+ * @destroy: for @user_data
+ *
+ * Says how this worker, and those below it that have no function of their own, make processes.
+ *
+ * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ */
+void
+pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
+                          GDestroyNotify destroy)
+{
+  GDestroyNotify before = NULL;
+  gpointer data = user_data;
+
+  g_return_if_fail (PTO_IS_WORKER (worker));
+
+  g_mutex_lock (&worker->lock);
+  if (worker->state == PTO_WORKER_STATE_NEW)
+    {
+      before = worker->fork_destroy;
+      data = worker->fork_data;
+      worker->fork = func;
+      worker->fork_data = user_data;
+      worker->fork_destroy = destroy;
+    }
+  else
+    before = destroy;
+  g_mutex_unlock (&worker->lock);
+  if (before != NULL)
+    before (data);
+}
+
+/**
+ * pto_worker_set_import_func:
+ * @worker: a new worker
+ * @func: (scope notified) (closure user_data) (destroy destroy) (nullable): imports functions
+ * @user_data: for @func
+ * @destroy: for @user_data
+ *
+ * Says how processes of this worker, and of those below it that have no function of their own, find
+ * what was registered as an import path.
+ *
+ * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ */
+void
+pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,
+                            GDestroyNotify destroy)
+{
+  GDestroyNotify before = NULL;
+  gpointer data = user_data;
+
+  g_return_if_fail (PTO_IS_WORKER (worker));
+
+  g_mutex_lock (&worker->lock);
+  if (worker->state == PTO_WORKER_STATE_NEW)
+    {
+      before = worker->import_destroy;
+      data = worker->import_data;
+      worker->import = func;
+      worker->import_data = user_data;
+      worker->import_destroy = destroy;
+    }
+  else
+    before = destroy;
+  g_mutex_unlock (&worker->lock);
+  if (before != NULL)
+    before (data);
+}

@@ -1,0 +1,22 @@
+/* bench-level.h: what do the benchmarks of workers with children share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "bench-main.h"
+
+/* Lets a child that is about to sleep do so, and its CPU behind it: some look for work for a while
+ * before they sleep themselves. The own CPU stays awake. */
+static inline void
+bench_level_settle (void)
+{
+  uint64_t end = bench_now () + 2000000;
+
+  while (bench_now () < end)
+    ;
+}
+
+/* number: 0, both sides stay awake; 1, the child sleeps when it is asked. */
+bool bench_level_mailbox (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                          bool brief);

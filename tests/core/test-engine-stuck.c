@@ -1,0 +1,326 @@
+/* test-engine-stuck.c: what is told when a full ring or pool does not move for too long?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A task stands at a gate that opens when everything is submitted. As long as the ring of its scope
+ * has room the program passes; once it is full, nothing moves any more, and no scope is to blame.
+ */
+#include "engine-test.h"
+
+#include <string.h>
+
+#define KIB 1024u
+#define PATIENCE_NS UINT64_C (20000000)
+
+struct program
+{
+  struct machine_config config;
+  void (*round) (struct machine *machine, uint32_t i);
+  uint32_t rounds;
+  uint32_t depth; /* of the scopes that the tasks are submitted in */
+};
+
+static uint8_t memory[1000 * 16];
+
+static struct program
+program_on (gconstpointer backend, void (*round) (struct machine *machine, uint32_t i),
+            uint32_t rounds)
+{
+  return (struct program){ .config = { .backend = BACKEND (backend),
+                                       .seed = 1,
+                                       .schedulers = 2,
+                                       .endpoints = 2,
+                                       .window = 1024,
+                                       .edge_pool = 4096,
+                                       .map_pool = 4096,
+                                       .ring_patience_ns = PATIENCE_NS },
+                           .round = round,
+                           .rounds = rounds,
+                           .depth = 1 };
+}
+
+static void
+in_scope (struct program *program, struct machine *machine, uint32_t i)
+{
+  pto_engine_scope_begin (machine->engine, "stuck.c", (int32_t) i);
+  program->round (machine, i);
+  pto_engine_scope_end (machine->engine);
+}
+
+static enum pto_status
+run (struct program *program, const char **message)
+{
+  static char text[sizeof ((struct pto_report *) NULL)->message];
+  struct machine *machine = machine_new (&program->config);
+  Tensor first = machine_external (memory, 8);
+  struct gate gate;
+  enum pto_status status;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  for (uint32_t depth = 1; depth < program->depth; depth++)
+    pto_engine_scope_begin (machine->engine, NULL, 0);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_GATE, output (&first), scalar (&gate));
+  pto_engine_scope_end (machine->engine);
+  gate_wait_reached (machine, &gate);
+  for (uint32_t i = 0; i < program->rounds; i++)
+    in_scope (program, machine, i);
+  gate_open (machine, &gate);
+  status = machine_end (machine, message);
+  g_strlcpy (text, *message, sizeof text);
+  *message = text;
+  g_assert_false (pto_engine_is_lost (machine->engine));
+  machine_free (machine);
+  return status;
+}
+
+/* The message of a run that is given up; NULL on det, where it is proved that nothing moves. */
+static const char *
+expect_stuck (struct program *program, enum pto_status expected, const char *knob)
+{
+  const char *message;
+  enum pto_status status = run (program, &message);
+
+  g_test_message ("%s", message);
+  if (program->config.backend == PTO_BACKEND_DET)
+    {
+      g_assert_cmpint (status, ==, PTO_STATUS_SCHEDULER_TIMEOUT);
+      machine_assert_names (message, "tasks are done and nothing can run any more");
+      return NULL;
+    }
+  g_assert_cmpint (status, ==, expected);
+  machine_assert_names (message, "full for 20 ms");
+  machine_assert_names (message, "none has finished meanwhile");
+  machine_assert_names (message, "the oldest, task 0 (gate), is running: ");
+  machine_assert_names (message, ", or timeout to more if it needs longer");
+  g_assert_cmpuint (machine_advice (message, knob), >, 0);
+  return message;
+}
+
+static void
+expect_ok (struct program *program)
+{
+  const char *message;
+  enum pto_status status = run (program, &message);
+
+  g_assert_cmpstr (message, ==, "");
+  g_assert_cmpint (status, ==, PTO_OK);
+}
+
+/* Also where scopes share a ring. */
+static void
+one_task (struct machine *machine, uint32_t i)
+{
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (i));
+}
+
+static void
+test_task_ring (gconstpointer backend)
+{
+  for (uint32_t depth = 1; depth <= PTO_RINGS + 1; depth++)
+    {
+      struct program program = program_on (backend, one_task, 12);
+      g_autofree char *ring = g_strdup_printf ("task ring %u has been", MIN (depth, PTO_RINGS - 1));
+      const char *message;
+
+      program.depth = depth;
+      program.config.window = 8;
+      message = expect_stuck (&program, PTO_STATUS_TASK_RING, "task-window");
+      if (message != NULL)
+        {
+          machine_assert_names (message, ring);
+          machine_assert_names (message, "7 of 7 usable slots are held by 7 tasks");
+          g_assert_cmpuint (machine_advice (message, "task-window"), ==, 16);
+        }
+      program.config.window = 16;
+      expect_ok (&program);
+    }
+}
+
+static void
+one_output (struct machine *machine, uint32_t i)
+{
+  Tensor tensor = machine_tensor (machine, KIB);
+
+  SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+}
+
+static void
+test_heap_ring (gconstpointer backend)
+{
+  struct program program = program_on (backend, one_output, 12);
+  const char *message;
+
+  program.depth = 2;
+  program.config.heap = 8 * KIB;
+  message = expect_stuck (&program, PTO_STATUS_HEAP_RING, "heap");
+  if (message != NULL)
+    {
+      machine_assert_names (message, "heap ring 2 has been");
+      machine_assert_names (message, " of 8192 bytes are held by ");
+      g_assert_cmpuint (machine_advice (message, "heap"), ==, 16 * KIB);
+    }
+  program.config.heap = 16 * KIB;
+  expect_ok (&program);
+}
+
+/* Each waits for the task at the gate. */
+static void
+one_edge (struct machine *machine, uint32_t i)
+{
+  Tensor first = machine_external (memory, 8);
+
+  SUBMIT (machine, KERNEL_NOTHING, input (&first));
+}
+
+static void
+test_dependency_pool (gconstpointer backend)
+{
+  struct program program = program_on (backend, one_edge, 24);
+  const char *message;
+
+  program.depth = 3;
+  program.config.edge_pool = 16;
+  message = expect_stuck (&program, PTO_STATUS_DEP_POOL, "dep-pool");
+  if (message != NULL)
+    {
+      machine_assert_names (message, "dependency pool 3 has been");
+      machine_assert_names (message, "16 of 16 edges are held by 17 tasks");
+      g_assert_cmpuint (machine_advice (message, "dep-pool"), ==, 32);
+    }
+  program.config.edge_pool = 32;
+  expect_ok (&program);
+}
+
+/* Of their own memory, but they read what the task at the gate writes: none of them ends. */
+static void
+one_region (struct machine *machine, uint32_t i)
+{
+  Tensor first = machine_external (memory, 8);
+  Tensor own = machine_external (memory + 16 * (i + 1), 8);
+
+  SUBMIT (machine, KERNEL_NOTHING, input (&first), output (&own));
+}
+
+static void
+test_map_pool (gconstpointer backend)
+{
+  struct program program = program_on (backend, one_region, 20);
+  const char *message;
+
+  program.config.map_pool = 16;
+  message = expect_stuck (&program, PTO_STATUS_MAP_OVERFLOW, "map-pool");
+  if (message != NULL)
+    {
+      machine_assert_names (message, "the TensorMap has been");
+      machine_assert_names (message, " of 16 nodes are held by ");
+      g_assert_cmpuint (machine_advice (message, "map-pool"), ==, 32);
+    }
+  program.config.map_pool = 32;
+  expect_ok (&program);
+}
+
+/* Argument storage goes with the window, but a small one has as much as one of 128. */
+static void
+many_arguments (struct machine *machine, uint32_t i)
+{
+  Tensor tensor = machine_external (memory, 8);
+  PTOParam params[256];
+
+  for (uint32_t p = 0; p < G_N_ELEMENTS (params); p++)
+    params[p] = no_dep (&tensor);
+  machine_submit (machine, KERNEL_NOTHING, 0, params, G_N_ELEMENTS (params));
+}
+
+static void
+test_argument_storage (gconstpointer backend)
+{
+  for (uint32_t window = 32; window <= 128; window *= 2)
+    {
+      struct program program = program_on (backend, many_arguments, 12);
+      const char *message;
+
+      program.config.window = window;
+      message = expect_stuck (&program, PTO_STATUS_TASK_RING, "task-window");
+      if (message != NULL)
+        {
+          machine_assert_names (message, "task ring 1 has been");
+          machine_assert_names (message, " of 262144 bytes of arguments are held by ");
+          g_assert_null (strstr (message, "usable slots"));
+          g_assert_cmpuint (machine_advice (message, "task-window"), ==, 256);
+        }
+      program.config.window = 256;
+      expect_ok (&program);
+    }
+}
+
+/* --- progress --- */
+
+struct beats
+{
+  struct machine *machine;
+  struct gate gate;
+  uint64_t n;
+};
+
+/* Asked at each end of the patience; after a while the gate opens. */
+static uint64_t
+beat (void *data)
+{
+  struct beats *beats = data;
+
+  if (++beats->n == 10)
+    gate_open (beats->machine, &beats->gate);
+  return beats->n;
+}
+
+/* As long as something gets on, however slowly, the submitter waits. */
+static void
+test_progress_renews_patience (void)
+{
+  static const enum pto_backend backends[] = { PTO_BACKEND_PAR, PTO_BACKEND_THREADS };
+
+  for (gsize b = 0; b < G_N_ELEMENTS (backends); b++)
+    {
+      struct beats beats = { 0 };
+      struct machine *machine = machine_new (&(struct machine_config){
+          .backend = backends[b], .seed = 1, .window = 4, .ring_patience_ns = PATIENCE_NS / 10 });
+
+      beats.machine = machine;
+      gate_init (&beats.gate);
+      machine->engine->config.beats = beat;
+      machine->engine->config.beats_data = &beats;
+      machine_begin (machine);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_GATE, make_scalar_param (0), scalar (&beats.gate));
+      pto_engine_scope_end (machine->engine);
+      for (uint32_t i = 0; i < 10; i++)
+        {
+          pto_engine_scope_begin (machine->engine, NULL, 0);
+          one_task (machine, i);
+          pto_engine_scope_end (machine->engine);
+        }
+      g_assert_false (pto_engine_has_failed (machine->engine));
+      machine_end_ok (machine);
+      g_assert_cmpuint (beats.n, >=, 10);
+      machine_free (machine);
+    }
+}
+
+static void
+add_tests (void)
+{
+  machine_add ("engine-stuck", "task-ring", test_task_ring);
+  machine_add ("engine-stuck", "heap-ring", test_heap_ring);
+  machine_add ("engine-stuck", "dependency-pool", test_dependency_pool);
+  machine_add ("engine-stuck", "map-pool", test_map_pool);
+  machine_add ("engine-stuck", "argument-storage", test_argument_storage);
+  g_test_add_func ("/pto/engine-stuck/progress-renews-patience", test_progress_renews_patience);
+}
+
+int
+main (int argc, char **argv)
+{
+  return machine_main (argc, argv, add_tests);
+}

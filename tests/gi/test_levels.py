@@ -1,0 +1,313 @@
+# test_levels.py: do levels 3 and 4 read and behave in Python as a Python programmer expects?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Gio, Pto  # noqa: E402
+
+import levels_helper  # noqa: E402
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+here = os.path.dirname(os.path.abspath(__file__))
+examples = os.environ.get("PTO_TEST_EXAMPLES", os.path.join(here, "..", "..", "examples"))
+at_fork = []
+os.register_at_fork(after_in_child=lambda: at_fork.append(os.getpid()))
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Levels(unittest.TestCase):
+    def setUp(self):
+        self.board = Pto.Buffer.array(64, "i8")
+
+    def test_section_9(self):
+        """Seed 001 section 9, as it is written."""
+        Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig
+        board = self.board
+
+        def verify_result():
+            board[0] += 1
+            board[1] = os.getpid()
+
+        l3 = Worker(level=3, num_sub_workers=1)
+        l3_sub_handle = l3.register(lambda: verify_result())
+
+        def my_l3_orch(orch, args, config):
+            orch.submit_sub(l3_sub_handle)
+
+        w4 = Worker(level=4, num_sub_workers=0)
+        l3_handle = w4.register(my_l3_orch)
+        w4.add_worker(l3)
+        w4.init()
+
+        def my_l4_orch(orch, args, config):
+            self.assertIsNone(orch.submit_next_level(l3_handle, TaskArgs(), CallConfig()))
+
+        for i in range(5):
+            w4.run(my_l4_orch)
+            self.assertEqual(board[0], i + 1)
+        self.assertNotIn(board[1], (0, os.getpid()))
+        w4.close()
+
+    def test_two_chips(self):
+        part_path = os.path.join(examples, "two-chips", "partial-sum")
+        with Pto.Worker(level=3, devices=2, sub_workers=1) as host:
+            part = host.register(Pto.Callable.chip(part_path))
+            total = host.register(lambda args: np.add(args[0], args[1], out=args[2]))
+            self.assertEqual(part.get_target_namespace(), Pto.TargetNamespace.LOCAL_CHIP)
+
+            def graph(orch, x, out):
+                a, b = orch.alloc(x.shape, x.dtype), orch.alloc(1)
+                orch.submit_next_level(part, [x.read(), a.view([1], [0]).write(), 1024], worker=0)
+                orch.submit_next_level(part, [x.read(), b.write(), 1024], worker=1)
+                orch.submit_sub(total, [a.view([1], [0]).read(), b.read(), out.write_existing()])
+
+            x, out = Pto.Buffer.array(1024), Pto.Buffer.array(1)
+            x[:] = 0.25
+            self.assertEqual(host.get_state(), Pto.WorkerState.NEW)
+            self.assertTrue(host.run(graph, x, out))
+            self.assertEqual(out[0], 512)
+            self.assertEqual(host.get_statistics().get_completed(), 3 + 2)  # memory counts, too
+            self.assertEqual(host.get_property("path"), "L3/0")
+        self.assertEqual(host.get_state(), Pto.WorkerState.CLOSED)
+
+    def test_arguments(self):
+        """Tensors as arrays on the same memory, numbers as integers, in both directions."""
+        matrix = Pto.Buffer.array((3, 4), "i4")
+
+        def look(args):
+            self.board[0] = len(args)
+            self.board[1] = args[0].shape == (3, 4) and args[0].dtype == np.int32
+            self.board[2] = args[1] == 2**63
+            self.board[3] = args[-1]
+            self.board[4] = args.tensor_count * 10 + args.scalar_count
+            args[0][1, 2] = 12
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(look)
+            host.run(lambda orch, m: orch.submit_sub(handle, [m.update(), 2**63, np.int16(5)]), matrix)
+        self.assertEqual(list(self.board[:5]), [3, 1, 1, 5, 12])
+        self.assertEqual(matrix[1, 2], 12)
+        self.assertEqual(matrix.sum(), 12)
+
+    def test_private_memory(self):
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(lambda args: None)
+            with self.assertRaises(GLib.Error) as caught:
+                host.run(lambda orch, x: orch.submit_sub(handle, [x.read()]), np.zeros(4, "f4"))
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.NOT_SHARED))
+            self.assertIn("use a buffer", caught.exception.message)
+
+    def test_exception_in_sub(self):
+        """Behaviour 40: the exception arrives as what it was, its traceback as text."""
+        def wanted_by_the_test(args):
+            raise LookupError("there is no such word")
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(wanted_by_the_test)
+            with self.assertRaises(LookupError) as caught:
+                host.run(lambda orch: orch.submit_sub(handle))
+            self.assertEqual(str(caught.exception), "there is no such word")
+            cause = caught.exception.__cause__
+            self.assertIn('task 0 ("wanted_by_the_test") on L3/0/sub0 failed', cause.message)
+            self.assertIn("test_levels.py", cause.message)
+            self.assertIn("in wanted_by_the_test", cause.message)
+            late = host.register(lambda: self.board.__setitem__(0, 1))
+            host.run(lambda orch: orch.submit_sub(late))
+        self.assertEqual(self.board[0], 1)
+
+    def test_exception_in_orchestrations(self):
+        error = RuntimeError("my own")
+
+        def raise_it(orch, args, config):
+            raise error
+
+        with Pto.Worker(level=3) as host:
+            try:
+                host.run(raise_it)
+                self.fail("nothing was raised")
+            except RuntimeError as caught:
+                self.assertIs(caught, error)
+                self.assertIn("in raise_it", "".join(traceback.format_tb(caught.__traceback__)))
+        w4, l3 = Pto.Worker(level=4), Pto.Worker(level=3)
+        handle = w4.register(raise_it)
+        w4.add_worker(l3)
+        with w4, self.assertRaises(RuntimeError) as caught:
+            w4.run(lambda orch: orch.submit_next_level(handle))
+        self.assertIsNot(caught.exception, error)
+        self.assertEqual(str(caught.exception), "my own")
+        self.assertIn("L4/0/L3/0", caught.exception.__cause__.message)
+
+    def test_cause(self):
+        """What an exception was raised from, it still is."""
+        def graph(orch):
+            raise RuntimeError("above") from LookupError("below")
+
+        with Pto.Worker(level=3) as host, self.assertRaises(RuntimeError) as caught:
+            host.run(graph)
+        self.assertEqual(repr(caught.exception.__cause__), "LookupError('below')")
+
+    def test_hints(self):
+        """What a beginner gets wrong is answered with what to write instead."""
+        with self.assertRaisesRegex(TypeError, r'worker\.set_parameter\("task-timeout", "200"\)'):
+            Pto.Worker(level=3, task_timeout=200)
+        with self.assertRaisesRegex(TypeError, "float32"):
+            Pto.Tensor.of(np.zeros(3))
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            with self.assertRaisesRegex(GLib.Error, "^Pto.Error.INVALID_ARGS: task-timeout: "):
+                host.set_parameter("task-timeout", "long")
+            with self.assertRaisesRegex(TypeError, r"worker\.register\(\) it first"):
+                host.run(lambda orch: orch.submit_sub(lambda: None))
+
+    def test_late_registrations(self):
+        with Pto.Worker(level=3, sub_workers=2) as host:
+            host.init()
+            imported = host.register(levels_helper.add_seven)
+            self.assertEqual(imported.get_callable().get_source(), Pto.CallableSource.IMPORT)
+            closure = host.register(lambda args: args[0].__iadd__(1))
+            self.assertEqual(closure.get_callable().get_source(), Pto.CallableSource.CLOSURE)
+
+            def graph(orch, x):
+                for handle in (imported, closure):
+                    for worker in (0, 1):
+                        orch.submit_sub(handle, [x.update()], worker=worker)
+
+            host.run(graph, self.board)
+            self.assertEqual(self.board[0], 2 * 7 + 2 * 1)
+            missing = Pto.Callable.new_import(Pto.CallableKind.SUB, "levels_helper:no_such_name")
+            with self.assertRaises(GLib.Error) as caught:
+                host.register(missing)
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.LOAD))
+            self.assertIn("no_such_name", caught.exception.message)
+
+    def test_kinds(self):
+        """What a function is follows from what it takes."""
+        kinds = Pto.CallableKind
+        for function, kind in ((lambda: None, kinds.SUB), (lambda args: None, kinds.SUB),
+                               (lambda orch, args, config: None, kinds.ORCHESTRATION)):
+            self.assertEqual(Pto.Callable.function(function).get_kind(), kind)
+        with self.assertRaises(TypeError):
+            Pto.Callable.function(lambda *args: None)
+        self.assertEqual(Pto.Callable.function(lambda *args: None, kinds.SUB).get_kind(), kinds.SUB)
+
+    def test_group(self):
+        """Every member waits for all others: they are there at one time."""
+        def meet(args):
+            args[0][args[1]] = 1
+            while not args[0][:3].all() and not args.is_cancelled():
+                time.sleep(0.0001)
+
+        with Pto.Worker(level=3, sub_workers=3) as host:
+            handle = host.register(meet)
+            host.run(lambda orch, x: orch.submit_sub_group(handle, [[x.no_dep(), i] for i in range(3)],
+                                                           workers=[2, -1, 0]), self.board)
+        self.assertEqual(list(self.board[:3]), [1, 1, 1])
+
+    def test_interrupt(self):
+        """Ctrl-C ends a run that waits for a child, and the next run works."""
+        def hang(args):
+            args[0][0] = 1
+            while True:
+                time.sleep(1)
+
+        def interrupt():
+            while self.board[0] == 0:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(hang)
+            fine = host.register(lambda args: args[0].__setitem__(1, 1))
+            host.init()
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with self.assertRaises(KeyboardInterrupt):
+                host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+                time.sleep(10)  # where the interpreter gets round to raising it, at the latest
+            thread.join()
+            host.run(lambda orch, x: orch.submit_sub(fine, [x.update()]), self.board)
+        self.assertEqual(self.board[1], 1)
+
+    def test_cancellable(self):
+        cancellable = Gio.Cancellable()
+        cancellable.cancel()
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            host.init()
+            with self.assertRaises(GLib.Error) as caught:
+                host.run(lambda orch: True, cancellable=cancellable)
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+
+    def test_fork_hooks(self):
+        """Children are made by os.fork(), so that the interpreter in them is a whole one."""
+        def look(args):
+            args[0][0] = at_fork[-1] == os.getpid()
+            thread = threading.Thread(target=lambda: args[0].__setitem__(1, 1))
+            thread.start()
+            thread.join()
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(look)
+            host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+        self.assertEqual(list(self.board[:2]), [1, 1])
+
+    def test_busy_threads(self):
+        """Other threads of the program hold the interpreter's lock now and then while children are made."""
+        stop = threading.Event()
+        threads = [threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(stop.is_set, True)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(5):
+                with Pto.Worker(level=3, sub_workers=2) as host:
+                    handle = host.register(lambda args: args[0].__iadd__(1))
+                    host.run(lambda orch, x: [orch.submit_sub(handle, [x.update()]) for _ in range(4)] and None, self.board)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(self.board[0], 20)
+
+    def test_printed_once(self):
+        """What a program has printed and not flushed, and what a child prints, is there once."""
+        program = ("import gi; gi.require_version('Pto', '1')\n"
+                   "from gi.repository import Pto\n"
+                   "import atexit; atexit.register(print, 'at the end')\n"
+                   "print('before')\n"
+                   "with Pto.Worker(level=3, sub_workers=2) as host:\n"
+                   "    handle = host.register(lambda: print('in a child'))\n"
+                   "    host.run(lambda orch: orch.submit_sub(handle))\n"
+                   "print('after')\n")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(done.stdout.split("\n")), sorted(["before", "in a child", "after", "at the end", ""]))
+
+    def test_chip(self):
+        """Level 2 in the same style: arrays in, graph of their tensors, nothing copied."""
+        add = Pto.Callable.kernel(os.path.join(examples, "vector", "kernels", "add.c"))
+        a, b, f = (np.full(256, value, "f4") for value in (2, 3, 0))
+
+        def graph(orch, x, y, out):
+            with orch.scope():
+                c = orch.tensor(x.shape, x.dtype)
+                orch.submit(add, x.read(), y.read(), c.write())
+                orch.submit(add, c.read(), y.read(), out.write_existing())
+
+        with Pto.Worker(platform="a2a3sim") as chip:
+            chip.run(graph, a, b, f)
+        self.assertTrue((f == 8).all())
+
+
+tap.main()

@@ -1,0 +1,820 @@
+/* test-mailbox-explore.c: does every run end, and rightly, whichever way parent and children
+ * interleave and wherever children die?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Engine, scheduler, pool, mailboxes and bell are built with PTO_EXPLORE: every atomic operation is
+ * a point where another actor may go on, chosen by the seed on the det back end. Guest, scheduler,
+ * pump, keeper and children are actors. A child may die at any of these points: it never goes on
+ * from there, and the keeper is told. Or it stops there, and nobody is told. What runs one at a
+ * time in a process (scheduler and pump, which have one carrier) is kept so here: the other one
+ * does not go on before the first one parks.
+ *
+ * Each seed is a graph, a choice of deaths and an interleaving: 10000 of them, or as many as
+ * PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
+ */
+#include "../../pto/core/scheduler.h"
+#include "../../pto/process/pool.h"
+
+#include <glib.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WATCHDOG_S 900
+#define SEEDS 10000u
+#define CHILDREN 4u
+#define LIVES 6u
+#define TASKS 8u
+/* Of points: as soon as a task is answered, and before anybody is told so. */
+#define AFTER_ANSWER UINT32_MAX
+#define TICK_NS UINT64_C (100000000)
+#define MS UINT64_C (1000000)
+/* Virtual: nothing takes so long but what hangs. */
+#define HANG_NS (3600 * UINT64_C (1000000000))
+
+void explorer_point (void);
+
+/* pto_park() is explorer_park() in what is explored. */
+#undef pto_park
+enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
+                               uint64_t deadline);
+enum pto_park_result explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
+                                    uint64_t deadline);
+
+enum ending
+{
+  NO_END,
+  DEATH,
+  STOP
+};
+
+/* One life of a child: an actor. */
+struct life
+{
+  char name[16];
+  uint32_t child;
+  uint32_t points;    /* until it ends ... */
+  enum ending ending; /* ... in this way */
+  bool over;          /* it must not go on */
+  bool closed;        /* by CLOSE */
+  struct pto_word grave;
+};
+
+struct task
+{
+  uint32_t deps; /* bits of earlier tasks */
+  uint32_t n_members;
+  uint32_t workers[CHILDREN];
+  bool fails; /* member 0 says so */
+  /* By member. */
+  uint32_t begun[CHILDREN];
+  bool answered[CHILDREN]; /* its child died after that */
+};
+
+struct world
+{
+  uint64_t seed;
+  uint64_t random;
+  struct pto_exec *exec;
+  struct pto_engine *engine;
+  struct pto_scheduler *scheduler;
+  struct pto_pool *pool;
+  struct pto_hub *hub;
+  struct pto_child *children;
+  uint32_t n_children;
+  struct life lives[CHILDREN][LIVES];
+  uint32_t n_lives[CHILDREN];
+  bool busy[CHILDREN];
+  int32_t runs[CHILDREN]; /* task << 8 | member, or -1 */
+  bool restart;
+
+  /* keeper */
+  struct pto_word keeper;
+  bool to_bury[CHILDREN];
+  bool pace;
+  bool end;
+  /* The child is the guest's. */
+  bool lost[CHILDREN];
+  bool closing;
+  uint32_t deaths;
+
+  uint32_t n_tasks;
+  struct task tasks[TASKS];
+  uint64_t words[TASKS];
+  uint32_t registered[CHILDREN];
+};
+
+static struct world *world;
+static bool exploring;
+static uint64_t n_points, n_deaths, n_lost; /* over all seeds */
+static const char *carrier;
+
+static const char scheduler_name[] = "scheduler";
+static const char pump_name[] = "pump";
+
+static uint32_t
+below (uint32_t n)
+{
+  world->random = world->random * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+  return (uint32_t) ((world->random >> 33) % n);
+}
+
+/* --- the explorer --- */
+
+static bool
+is_carried (const char *name)
+{
+  return name == scheduler_name || name == pump_name;
+}
+
+static struct life *
+life_of (const char *name)
+{
+  for (uint32_t c = 0; c < world->n_children; c++)
+    for (uint32_t l = 0; l < world->n_lives[c]; l++)
+      if (world->lives[c][l].name == name)
+        return &world->lives[c][l];
+  return NULL;
+}
+
+static void
+rest_in_peace (struct life *life)
+{
+  for (;;)
+    pto_park (world->exec, &life->grave, 0, PTO_NEVER);
+}
+
+static void
+tell_keeper (void)
+{
+  pto_word_set (world->exec, &world->keeper, pto_word_get (&world->keeper) + 1);
+}
+
+static bool
+is_answered (uint32_t child)
+{
+  const struct pto_mailbox *mailbox = world->children[child].sender.mailbox;
+
+  return atomic_load (&mailbox->reply) == 2 * atomic_load (&mailbox->post.value);
+}
+
+static void
+end_life (struct life *life)
+{
+  if (world->runs[life->child] >= 0 && is_answered (life->child))
+    world->tasks[world->runs[life->child] >> 8].answered[world->runs[life->child] & 0xff] = true;
+  world->deaths++;
+  n_deaths++;
+  life->over = true;
+  world->busy[life->child] = false;
+  if (life->ending == DEATH)
+    {
+      world->to_bury[life->child] = true;
+      tell_keeper ();
+    }
+}
+
+void
+explorer_point (void)
+{
+  const char *name;
+  struct life *life;
+
+  if (!exploring)
+    return;
+  n_points++;
+  name = pto_actor_name ();
+  pto_yield (world->exec);
+  life = life_of (name);
+  if (life == NULL)
+    return;
+  if (!life->over && life->ending != NO_END
+      && (life->points == AFTER_ANSWER ? world->runs[life->child] >= 0 && is_answered (life->child)
+                                       : life->points-- == 0))
+    end_life (life);
+  if (life->over)
+    rest_in_peace (life);
+}
+
+static void
+enter_domain (const char *name)
+{
+  while (carrier != NULL)
+    pto_yield (world->exec);
+  carrier = name;
+}
+
+enum pto_park_result
+explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, uint64_t deadline)
+{
+  const char *name = pto_actor_name ();
+  enum pto_park_result result;
+  struct life *life;
+
+  if (is_carried (name))
+    carrier = NULL;
+  result = pto_park (exec, word, expected, deadline);
+  if (is_carried (name))
+    enter_domain (name);
+  life = life_of (name);
+  if (life != NULL && life->over)
+    rest_in_peace (life);
+  if (result == PTO_PARK_DEADLOCK)
+    g_error ("seed %" G_GUINT64_FORMAT ": nobody can run, and %s waits", world->seed, name);
+  return result;
+}
+
+static void
+scheduler_main (void *data)
+{
+  enter_domain (scheduler_name);
+  pto_scheduler_main (data);
+  carrier = NULL;
+}
+
+static void
+pump_main (void *data)
+{
+  enter_domain (pump_name);
+  pto_pool_pump (data);
+  carrier = NULL;
+}
+
+/* --- children --- */
+
+static uint32_t
+serve (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  struct life *life = data;
+  uint32_t result = 0;
+
+  g_assert_false (life->over);
+  g_assert_false (world->busy[life->child]);
+  world->busy[life->child] = true;
+  explorer_point ();
+  switch (call->request)
+    {
+    case PTO_REQUEST_TASK:
+      {
+        uint32_t task = (uint32_t) call->args.scalars[0];
+        uint32_t member = (uint32_t) call->args.scalars[1];
+        struct task *t = &world->tasks[task];
+
+        world->runs[life->child] = (int32_t) (task << 8 | member);
+        g_assert_cmpuint (t->begun[member]++, ==, 0);
+        if (t->workers[member] != PTO_WORKER_ANY)
+          g_assert_cmpuint (t->workers[member], ==, life->child);
+        for (uint32_t d = 0; d < task; d++)
+          if ((t->deps >> d & 1) != 0)
+            g_assert_cmpuint (world->words[d], ==, world->tasks[d].n_members);
+        explorer_point ();
+        world->words[task]++;
+        if (t->fails && member == 0)
+          {
+            pto_failure_set (failure, PTO_STATUS_TASK_FAILED, NULL, "as told");
+            result = PTO_STATUS_TASK_FAILED;
+          }
+        break;
+      }
+    case PTO_REQUEST_REGISTER:
+      world->registered[life->child]++;
+      break;
+    case PTO_REQUEST_UNREGISTER:
+      world->registered[life->child] = 0;
+      break;
+    default:
+      break;
+    }
+  explorer_point ();
+  world->busy[life->child] = false;
+  return result;
+}
+
+static void
+child_main (void *data)
+{
+  struct life *life = data;
+  struct pto_server server = { .serve = serve, .data = life };
+
+  pto_mailbox_serve (world->exec, world->children[life->child].sender.mailbox, world->hub,
+                     life->child, false, &server);
+  life->closed = life->over = true;
+  /* A process ends then. */
+  world->to_bury[life->child] = true;
+  tell_keeper ();
+}
+
+static void
+spawn (void (*fn) (void *), void *arg, const char *name)
+{
+  char error[256] = "";
+
+  pto_exec_spawn (world->exec, 0, name, fn, arg, error, sizeof error);
+  g_assert_cmpstr (error, ==, "");
+}
+
+static void
+begin_child (uint32_t index, enum ending ending, uint32_t points)
+{
+  struct pto_mailbox *mailbox = world->children[index].sender.mailbox;
+  struct life *life;
+
+  g_assert_cmpuint (world->n_lives[index], <, LIVES);
+  life = &world->lives[index][world->n_lives[index]++];
+  *life = (struct life){ .child = index, .ending = ending, .points = points };
+  snprintf (life->name, sizeof life->name, "child%u.%u", index, world->n_lives[index]);
+  pto_word_init (&life->grave, 0, false);
+  world->runs[index] = -1;
+  mailbox->request = PTO_REQUEST_START;
+  mailbox->bytes = 0;
+  mailbox->far_body = 0;
+  pto_sender_post (world->exec, &world->children[index].sender);
+  spawn (child_main, life, life->name);
+}
+
+/* --- keeper --- */
+
+static void
+keeper_main (void *data)
+{
+  while (!world->end)
+    {
+      uint32_t seen = pto_word_get (&world->keeper);
+      uint64_t now = pto_now (world->exec);
+
+      if (now > HANG_NS)
+        g_error ("seed %" G_GUINT64_FORMAT ": it goes on for ever", world->seed);
+      for (uint32_t c = 0; c < world->n_children; c++)
+        if (world->to_bury[c])
+          {
+            world->to_bury[c] = false;
+            explorer_point ();
+            atomic_store (&world->children[c].dead, 1);
+            pto_hub_mark (world->exec, world->hub, c);
+          }
+      if (pto_park (world->exec, &world->keeper, seen, world->pace ? now + TICK_NS : PTO_NEVER)
+          == PTO_PARK_TIMEOUT)
+        {
+          for (uint32_t c = 0; c < world->n_children; c++)
+            {
+              const struct life *life = &world->lives[c][world->n_lives[c] - 1];
+
+              atomic_store (&world->children[c].stopped, life->over && life->ending == STOP);
+            }
+          pto_pool_tick (world->pool, TICK_NS);
+        }
+    }
+}
+
+/* --- what the pool asks --- */
+
+static void
+describe (void *data, const struct pto_child *child, char *text, size_t size, char *words,
+          size_t words_size)
+{
+  snprintf (text, size, "died");
+  if (words != NULL)
+    words[0] = '\0';
+}
+
+static void
+kill_child (void *data, struct pto_child *child, const char *why)
+{
+  struct life *life = &world->lives[child->index][world->n_lives[child->index] - 1];
+
+  /* Only who stands still is ever killed here. */
+  g_assert_true (life->over);
+  g_assert_cmpint (life->ending, ==, STOP);
+  world->to_bury[child->index] = true;
+  tell_keeper ();
+}
+
+static void
+started (void *data, struct pto_child *child)
+{
+}
+
+static void
+refused (void *data, struct pto_child *child, const struct pto_failure *failure)
+{
+  g_assert_not_reached ();
+}
+
+static bool
+lost (void *data, struct pto_child *child)
+{
+  bool again = world->restart && !world->closing;
+
+  world->lost[child->index] = again;
+  n_lost++;
+  atomic_fetch_add (&world->engine->progress.value, 1);
+  pto_unpark (world->exec, &world->engine->progress);
+  return again;
+}
+
+static void
+set_pace (void *data, enum pto_pace pace)
+{
+  if (world->pace == (pace != PTO_PACE_IDLE))
+    return;
+  world->pace = pace != PTO_PACE_IDLE;
+  tell_keeper ();
+}
+
+/* The guest. */
+static bool
+begin_lost (void *data)
+{
+  for (uint32_t c = 0; c < world->n_children; c++)
+    if (world->lost[c])
+      {
+        world->lost[c] = false;
+        pto_pool_begin_child (&world->children[c]);
+        pto_sender_reset (&world->children[c].sender);
+        atomic_store (&world->children[c].dead, 0);
+        atomic_store (&world->children[c].stopped, 0);
+        begin_child (c, NO_END, 0);
+        pto_pool_revive (world->pool, &world->children[c]);
+      }
+  return false;
+}
+
+/* --- a world --- */
+
+static const char *
+kernel_name (void *data, uint32_t kernel)
+{
+  return "task";
+}
+
+static void *
+lines (size_t size)
+{
+  void *memory = NULL;
+
+  g_assert_cmpint (posix_memalign (&memory, 64, (size + 63) / 64 * 64), ==, 0);
+  memset (memory, 0, size);
+  return memory;
+}
+
+static void
+make_world (uint64_t seed)
+{
+  static const char *const queue_names[] = { "tasks" };
+  char error[256] = "";
+  struct pto_report report = { 0 };
+  struct pto_pool_config config = { .path = "L3/0",
+                                    .describe = describe,
+                                    .kill = kill_child,
+                                    .started = started,
+                                    .refused = refused,
+                                    .lost = lost,
+                                    .pace = set_pace,
+                                    .n_seats = 8,
+                                    .task_ns = PTO_NEVER,
+                                    .start_ns = PTO_NEVER,
+                                    .close_ns = PTO_NEVER,
+                                    .stop_ns = 300 * MS,
+                                    .group_ns = PTO_NEVER };
+  struct pto_scheduler_config scheduler = { .index = 0 };
+
+  world = g_new0 (struct world, 1);
+  world->seed = seed;
+  world->random = seed * 0x9e3779b97f4a7c15u + 1;
+  world->n_children = 1 + below (CHILDREN);
+  world->restart = below (4) != 0;
+  pto_word_init (&world->keeper, 0, false);
+  carrier = NULL;
+  world->exec = pto_exec_new (
+      &(struct pto_exec_config){
+          .backend = PTO_BACKEND_DET, .domains = 1, .seed = seed, .stack_size = 96u << 10 },
+      error, sizeof error);
+  g_assert_cmpstr (error, ==, "");
+  world->engine = lines (sizeof *world->engine);
+  pto_engine_init (world->engine, world->exec,
+                   &(struct pto_engine_config){ .ring = { 16, 64, 65536 },
+                                                .map_pool = 64,
+                                                .hazards = PTO_HAZARD_RAW,
+                                                .n_queues = 1,
+                                                .n_shards = 1,
+                                                .n_schedulers = 1,
+                                                .timeout_ns = 1000 * MS,
+                                                .ring_patience_ns = PTO_NEVER,
+                                                .end_patience_ns = PTO_NEVER,
+                                                .queue_names = queue_names,
+                                                .kernel_name = kernel_name },
+                   &report);
+  g_assert_cmpstr (report.message, ==, "");
+  world->hub = lines (sizeof *world->hub);
+  pto_bell_init (&world->hub->bell, -1);
+  world->children = lines (world->n_children * sizeof *world->children);
+  for (uint32_t c = 0; c < world->n_children; c++)
+    {
+      struct pto_child *child = &world->children[c];
+
+      pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
+      child->index = child->number = c;
+      child->kind = PTO_CHILD_SUB;
+      snprintf (child->path, sizeof child->path, "L3/0/sub%u", c);
+    }
+  config.hub = world->hub;
+  config.children = world->children;
+  config.n_children = world->n_children;
+  world->pool = pto_pool_new (world->engine, world->exec, &config);
+  world->pace = true;
+  scheduler.endpoints = pto_pool_endpoints (world->pool, &scheduler.n_endpoints);
+  world->scheduler = lines (sizeof *world->scheduler);
+  g_assert_true (pto_scheduler_init (world->scheduler, world->engine, &scheduler));
+}
+
+static void
+free_world (void)
+{
+  pto_exec_free (world->exec);
+  pto_engine_destroy (world->engine);
+  pto_scheduler_destroy (world->scheduler);
+  pto_pool_free (world->pool);
+  for (uint32_t c = 0; c < world->n_children; c++)
+    free (world->children[c].sender.mailbox);
+  free (world->children);
+  free (world->hub);
+  free (world->engine);
+  free (world->scheduler);
+  g_free (world);
+}
+
+/* --- a run --- */
+
+static void
+draw_graph (bool may_fail)
+{
+  world->n_tasks = 1 + below (TASKS);
+  memset (world->tasks, 0, sizeof world->tasks);
+  memset (world->words, 0, sizeof world->words);
+  for (uint32_t t = 0; t < world->n_tasks; t++)
+    {
+      struct task *task = &world->tasks[t];
+      uint32_t taken = 0;
+
+      task->n_members = below (3) == 0 ? 1 + below (world->n_children) : 1;
+      for (uint32_t m = 0; m < task->n_members; m++)
+        {
+          uint32_t worker = below (world->n_children);
+
+          task->workers[m] = PTO_WORKER_ANY;
+          if (below (2) == 0 && (taken >> worker & 1) == 0)
+            {
+              taken |= 1u << worker;
+              task->workers[m] = worker;
+            }
+        }
+      for (uint32_t d = 0; d < t; d++)
+        if (below (3) == 0)
+          task->deps |= 1u << d;
+      task->fails = may_fail && below (8) == 0;
+    }
+}
+
+static void
+submit (uint32_t number)
+{
+  static const uint8_t digest[PTO_DIGEST_BYTES];
+  struct task *task = &world->tasks[number];
+  uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
+                + CHILDREN * sizeof (struct pto_member)] __attribute__ ((aligned (8)));
+  struct pto_level_task *to = (struct pto_level_task *) extra;
+  struct pto_member *members;
+  PTOParam params[TASKS + 1 + 2 * CHILDREN];
+  uint32_t n = 0;
+  uint32_t n_tensors;
+
+  memset (extra, 0, sizeof extra);
+  to->digest = digest;
+  to->name = "task";
+  to->n_members = task->n_members;
+  to->kind = PTO_CHILD_SUB;
+  to->config_bytes = offsetof (struct pto_call_config, output_prefix) + 1;
+  for (uint32_t d = 0; d <= number; d++)
+    if (d == number || (task->deps >> d & 1) != 0)
+      {
+        Tensor tensor
+            = make_tensor_external (&world->words[d], (uint64_t[]){ 1 }, 1, PTO_DTYPE_UINT64);
+
+        params[n++]
+            = pto2_make_param (d == number ? PTO_PARAM_OUTPUT_EXISTING : PTO_PARAM_INPUT, &tensor);
+      }
+  n_tensors = n;
+  members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
+  for (uint32_t m = 0; m < task->n_members; m++)
+    {
+      members[m] = (struct pto_member){ .n_tensors = (uint16_t) n_tensors,
+                                        .first_scalar = (uint16_t) (2 * m),
+                                        .n_scalars = 2,
+                                        .worker = task->workers[m] };
+      params[n++] = make_scalar_param (number);
+      params[n++] = make_scalar_param (m);
+    }
+  pto_engine_submit (world->engine, &(struct pto_submit){ .params = params,
+                                                          .n_params = n,
+                                                          .extra = extra,
+                                                          .extra_bytes = sizeof extra });
+}
+
+/* Deaths happened or not: which tasks failed must follow from which failed by themselves. */
+static void
+check_run (uint32_t deaths)
+{
+  const struct pto_first_failure *first = pto_pool_first_failure (world->pool);
+  uint64_t roots = 0;
+
+  g_assert_cmpuint (pto_engine_completed (world->engine), ==, world->n_tasks);
+  for (uint32_t t = 0; t < world->n_tasks; t++)
+    {
+      struct task *task = &world->tasks[t];
+      uint32_t state = atomic_load (&pto_ring_slot (&world->engine->rings[0], t)->state);
+      bool needs_failed = false;
+
+      g_assert_true (state == PTO_TASK_COMPLETED || state == PTO_TASK_FAILED);
+      for (uint32_t d = 0; d < t; d++)
+        if ((task->deps >> d & 1) != 0
+            && atomic_load (&pto_ring_slot (&world->engine->rings[0], d)->state) == PTO_TASK_FAILED)
+          needs_failed = true;
+      if (needs_failed)
+        g_assert_cmpint (state, ==, PTO_TASK_FAILED);
+      for (uint32_t m = 0; m < task->n_members; m++)
+        {
+          if (needs_failed)
+            g_assert_cmpuint (task->begun[m], ==, 0);
+          if (state == PTO_TASK_COMPLETED)
+            g_assert_cmpuint (task->begun[m], ==, 1);
+        }
+      if (state == PTO_TASK_FAILED && !needs_failed)
+        {
+          roots++;
+          if (deaths == 0)
+            g_assert_true (task->fails);
+          /* An answer that was given before a death counts. */
+          if (task->n_members == 1 && task->answered[0])
+            g_assert_true (task->fails);
+        }
+      if (state == PTO_TASK_COMPLETED)
+        g_assert_false (task->fails);
+    }
+  g_assert_cmpuint (first->roots, ==, roots);
+  g_assert_cmpint (first->task != PTO_TASK_NONE, ==, roots > 0);
+}
+
+static void
+run (struct pto_control *control)
+{
+  struct pto_report report = { 0 };
+
+  begin_lost (NULL);
+  pto_pool_begin_run (world->pool);
+  pto_engine_begin (world->engine);
+  world->engine->cancelled = begin_lost;
+  for (uint32_t t = 0; t < world->n_tasks; t++)
+    {
+      submit (t);
+      /* A bit that was set for nothing costs a look, at whatever moment. */
+      pto_hub_mark (world->exec, world->hub, below (world->n_children));
+      if (control != NULL && t == world->n_tasks / 2)
+        pto_pool_control (world->pool, control);
+    }
+  pto_engine_end (world->engine, &report);
+  g_assert_cmpstr (report.message, ==, "");
+}
+
+static void
+await (struct pto_control *control)
+{
+  while (pto_word_get (&control->done) == 0)
+    {
+      begin_lost (NULL);
+      explorer_park (world->exec, &control->done, 0, pto_now (world->exec) + TICK_NS);
+    }
+}
+
+static void
+explore (uint64_t seed)
+{
+  struct pto_control *control = pto_control_new (PTO_REQUEST_REGISTER, NULL, NULL, 0);
+  struct pto_control *close = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
+  uint32_t mode;
+  bool registers;
+
+  make_world (seed);
+  mode = below (4);
+  registers = below (3) == 0;
+  pto_exec_enter (world->exec);
+  spawn (scheduler_main, world->scheduler, scheduler_name);
+  spawn (pump_main, world->pool, pump_name);
+  spawn (keeper_main, NULL, "keeper");
+  exploring = true;
+  for (uint32_t c = 0; c < world->n_children; c++)
+    {
+      /* Nobody, one, all, or as it comes. */
+      bool ends = mode == 0   ? false
+                  : mode == 1 ? c == seed % world->n_children
+                              : mode == 2 || below (2);
+
+      begin_child (c,
+                   !ends            ? NO_END
+                   : below (3) == 0 ? STOP
+                                    : DEATH,
+                   below (3) == 0 ? AFTER_ANSWER : below (80));
+    }
+  draw_graph (true);
+  memset (control->targets, 0xff, sizeof control->targets);
+  run (registers ? control : NULL);
+  check_run (world->deaths);
+  if (registers)
+    {
+      await (control);
+      if (world->deaths == 0)
+        {
+          g_assert_cmpuint (control->refused, ==, UINT32_MAX);
+          g_assert_cmpuint (control->accepted[0], ==, (1u << world->n_children) - 1);
+        }
+    }
+  /* The next run on the same pool. Who stands still only now is found when it is asked. */
+  for (uint32_t c = 0; c < world->n_children; c++)
+    for (uint32_t l = 0; l < world->n_lives[c]; l++)
+      if (!world->lives[c][l].over)
+        world->lives[c][l].ending = NO_END;
+  for (uint32_t again = 0;; again++)
+    {
+      draw_graph (false);
+      run (NULL);
+      check_run (world->deaths);
+      if (pto_pool_first_failure (world->pool)->roots == 0 || !world->restart)
+        break;
+      /* Each of these has found one of those that stand still. */
+      g_assert_cmpuint (again, <=, world->n_children);
+    }
+  if (pto_pool_first_failure (world->pool)->roots == 0)
+    for (uint32_t t = 0; t < world->n_tasks; t++)
+      g_assert_cmpuint (world->words[t], ==, world->tasks[t].n_members);
+  world->closing = true;
+  memset (close->targets, 0xff, sizeof close->targets);
+  pto_pool_control (world->pool, close);
+  await (close);
+  for (uint32_t c = 0; c < world->n_children; c++)
+    g_assert_true (world->lives[c][world->n_lives[c] - 1].over || is_answered (c));
+  while (pto_exec_help (world->exec))
+    ;
+  /* Nothing that was said has been left unheard. */
+  for (uint32_t w = 0; w < PTO_CHILDREN_MAX / 64; w++)
+    g_assert_cmpuint (atomic_load (&world->hub->answered[w]), ==, 0);
+  g_assert_false (world->pace);
+  pto_pool_stop (world->pool);
+  pto_scheduler_stop (world->scheduler);
+  world->end = true;
+  tell_keeper ();
+  while (pto_exec_help (world->exec))
+    ;
+  exploring = false;
+  pto_exec_join (world->exec);
+  g_assert_null (carrier);
+  pto_exec_leave (world->exec);
+  pto_control_unref (control);
+  pto_control_unref (close);
+  free_world ();
+}
+
+static uint64_t
+number (const char *variable, uint64_t fallback)
+{
+  const char *text = g_getenv (variable);
+
+  return text != NULL ? g_ascii_strtoull (text, NULL, 10) : fallback;
+}
+
+static void
+test_seeds (void)
+{
+  uint64_t first = number ("PTO_TEST_SEED", 1);
+  uint64_t n = number ("PTO_TEST_SEEDS", SEEDS);
+
+  for (uint64_t seed = first; seed < first + n; seed++)
+    {
+      if (g_test_verbose ())
+        g_test_message ("seed %" G_GUINT64_FORMAT, seed);
+      explore (seed);
+    }
+  g_test_message ("%" G_GUINT64_FORMAT " switch points, %" G_GUINT64_FORMAT
+                  " deaths, %" G_GUINT64_FORMAT " ends seen",
+                  n_points, n_deaths, n_lost);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  alarm (WATCHDOG_S);
+  g_test_add_func ("/pto/mailbox-explore/seeds", test_seeds);
+  return g_test_run ();
+}

@@ -1,0 +1,1052 @@
+/* test-pool.c: which child gets which task, when, and what is done about those that do not answer?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * On det, and the test is the children: it looks into their mailboxes, answers by hand, declares
+ * them dead and lets time pass. Everything else parks in between, so nothing depends on chance.
+ */
+#include "level-test.h"
+
+#include "../../pto/core/scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHILDREN 4u
+#define NEVER_MIND 99u /* a number that no child has */
+
+struct bench
+{
+  struct pto_exec *exec;
+  struct pto_engine *engine;
+  struct pto_scheduler *scheduler;
+  struct pto_pool *pool;
+  struct pto_hub *hub;
+  struct pto_child *children;
+  enum pto_pace pace;
+  bool again; /* the dead are begun again */
+  char killed[CHILDREN][160];
+  uint32_t lost[CHILDREN];
+  char refused[CHILDREN][64];
+};
+
+static const char *
+kernel_name (void *data, uint32_t kernel)
+{
+  return "task";
+}
+
+static void *
+lines (size_t size)
+{
+  void *memory = NULL;
+
+  g_assert_cmpint (posix_memalign (&memory, 64, (size + 63) / 64 * 64), ==, 0);
+  memset (memory, 0, size);
+  return memory;
+}
+
+static void
+describe (void *data, const struct pto_child *child, char *text, size_t size, char *words,
+          size_t words_size)
+{
+  snprintf (text, size, "died");
+  if (words != NULL)
+    snprintf (words, words_size, "ouch");
+}
+
+static void
+kill_child (void *data, struct pto_child *child, const char *why)
+{
+  struct bench *bench = data;
+
+  g_assert_cmpstr (bench->killed[child->index], ==, "");
+  snprintf (bench->killed[child->index], sizeof bench->killed[0], "%s", why);
+}
+
+static void
+started (void *data, struct pto_child *child)
+{
+}
+
+static void
+refused (void *data, struct pto_child *child, const struct pto_failure *failure)
+{
+  struct bench *bench = data;
+
+  snprintf (bench->refused[child->index], sizeof bench->refused[0], "%.60s", failure->text);
+}
+
+static bool
+lost (void *data, struct pto_child *child)
+{
+  struct bench *bench = data;
+
+  bench->lost[child->index]++;
+  return bench->again;
+}
+
+static void
+set_pace (void *data, enum pto_pace pace)
+{
+  struct bench *bench = data;
+
+  g_assert_cmpint (pace, !=, bench->pace);
+  bench->pace = pace;
+}
+
+static void
+settle (struct bench *bench)
+{
+  while (pto_exec_help (bench->exec))
+    ;
+}
+
+static void
+post_start (struct bench *bench, uint32_t child)
+{
+  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+
+  mailbox->request = PTO_REQUEST_START;
+  mailbox->bytes = 0;
+  pto_sender_post (bench->exec, &bench->children[child].sender);
+}
+
+static void
+answer_with (struct bench *bench, uint32_t child, uint32_t status, const char *text)
+{
+  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+
+  g_assert_false (pto_sender_is_idle (&bench->children[child].sender));
+  mailbox->status = status;
+  if (status != 0)
+    pto_failure_set (&mailbox->failure, (int32_t) status, NULL, "%s", text);
+  atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post));
+  pto_hub_mark (bench->exec, bench->hub, child);
+  settle (bench);
+}
+
+static void
+answer (struct bench *bench, uint32_t child)
+{
+  answer_with (bench, child, 0, NULL);
+}
+
+static void
+take (struct bench *bench, uint32_t child)
+{
+  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+
+  atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post) - 1);
+}
+
+static void
+die (struct bench *bench, uint32_t child)
+{
+  atomic_store (&bench->children[child].dead, 1);
+  pto_hub_mark (bench->exec, bench->hub, child);
+  settle (bench);
+}
+
+static void
+revive (struct bench *bench, uint32_t child)
+{
+  pto_pool_begin_child (&bench->children[child]);
+  pto_sender_reset (&bench->children[child].sender);
+  atomic_store (&bench->children[child].dead, 0);
+  post_start (bench, child);
+  pto_pool_revive (bench->pool, &bench->children[child]);
+  settle (bench);
+}
+
+static void
+pass_time (struct bench *bench, uint64_t ns)
+{
+  pto_pool_tick (bench->pool, ns);
+  settle (bench);
+}
+
+/* The request that the child has to answer; 0: none. */
+static uint32_t
+request_of (const struct bench *bench, uint32_t child)
+{
+  const struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+
+  return pto_sender_is_idle (&bench->children[child].sender) ? 0 : mailbox->request;
+}
+
+/* The number of the task that the child has, or NEVER_MIND. */
+static uint64_t
+task_of (const struct bench *bench, uint32_t child)
+{
+  const struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  struct pto_args_view view = { 0 };
+
+  if (request_of (bench, child) != PTO_REQUEST_TASK)
+    return NEVER_MIND;
+  g_assert_true (pto_args_view_init (&view, mailbox->body, mailbox->bytes));
+  return view.scalars[0];
+}
+
+static void
+assert_tasks (const struct bench *bench, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+  g_assert_cmpuint (task_of (bench, 0), ==, a);
+  g_assert_cmpuint (task_of (bench, 1), ==, b);
+  g_assert_cmpuint (task_of (bench, 2), ==, c);
+  g_assert_cmpuint (task_of (bench, 3), ==, d);
+}
+
+static struct bench *
+bench_new (bool again)
+{
+  static const char *const queue_names[] = { "tasks" };
+  struct bench *bench = g_new0 (struct bench, 1);
+  char error[256] = "";
+  struct pto_report report = { 0 };
+  struct pto_scheduler_config scheduler = { .index = 0 };
+  struct pto_pool_config config = { .path = "L3/0",
+                                    .describe = describe,
+                                    .kill = kill_child,
+                                    .started = started,
+                                    .refused = refused,
+                                    .lost = lost,
+                                    .pace = set_pace,
+                                    .data = bench,
+                                    .task_ns = 10 * SECOND,
+                                    .start_ns = 5 * SECOND,
+                                    .close_ns = 2 * SECOND,
+                                    .stop_ns = SECOND,
+                                    .group_ns = 3 * SECOND,
+                                    .n_children = CHILDREN };
+
+  bench->again = again;
+  bench->exec = pto_exec_new (
+      &(struct pto_exec_config){ .backend = PTO_BACKEND_DET, .domains = 1, .seed = 1 }, error,
+      sizeof error);
+  g_assert_cmpstr (error, ==, "");
+  bench->engine = lines (sizeof *bench->engine);
+  pto_engine_init (bench->engine, bench->exec,
+                   &(struct pto_engine_config){ .ring = { 256, 256, 65536 },
+                                                .map_pool = 256,
+                                                .hazards = PTO_HAZARD_RAW,
+                                                .n_queues = 1,
+                                                .n_shards = 1,
+                                                .n_schedulers = 1,
+                                                .timeout_ns = SECOND,
+                                                .ring_patience_ns = PTO_NEVER,
+                                                .end_patience_ns = PTO_NEVER,
+                                                .queue_names = queue_names,
+                                                .kernel_name = kernel_name },
+                   &report);
+  g_assert_cmpstr (report.message, ==, "");
+  bench->hub = lines (sizeof *bench->hub);
+  pto_bell_init (&bench->hub->bell, -1);
+  bench->children = lines (CHILDREN * sizeof *bench->children);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    {
+      struct pto_child *child = &bench->children[c];
+
+      pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
+      child->index = child->number = c;
+      child->kind = PTO_CHILD_SUB;
+      snprintf (child->path, sizeof child->path, "L3/0/sub%u", c);
+      post_start (bench, c);
+    }
+  config.hub = bench->hub;
+  config.children = bench->children;
+  bench->pace = PTO_PACE_SLOW;
+  bench->pool = pto_pool_new (bench->engine, bench->exec, &config);
+  scheduler.endpoints = pto_pool_endpoints (bench->pool, &scheduler.n_endpoints);
+  g_assert_cmpuint (scheduler.n_endpoints, ==, 64);
+  bench->scheduler = lines (sizeof *bench->scheduler);
+  g_assert_true (pto_scheduler_init (bench->scheduler, bench->engine, &scheduler));
+  pto_exec_enter (bench->exec);
+  pto_exec_spawn (bench->exec, 0, "scheduler", pto_scheduler_main, bench->scheduler, error,
+                  sizeof error);
+  pto_exec_spawn (bench->exec, 0, "pump", pto_pool_pump, bench->pool, error, sizeof error);
+  settle (bench);
+  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, CHILDREN);
+  return bench;
+}
+
+static void
+begin_run (struct bench *bench)
+{
+  pto_pool_begin_run (bench->pool);
+  pto_engine_begin (bench->engine);
+}
+
+/* Started, and a run has begun. */
+static struct bench *
+bench_ready (bool again)
+{
+  struct bench *bench = bench_new (again);
+
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, 0);
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
+  begin_run (bench);
+  return bench;
+}
+
+/* All tasks are done: ends the run. */
+static void
+end_run (struct bench *bench, uint64_t n_tasks, uint64_t roots)
+{
+  struct pto_report report = { 0 };
+
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, n_tasks);
+  g_assert_cmpint (pto_engine_end (bench->engine, &report), ==, PTO_OK);
+  g_assert_cmpuint (pto_pool_first_failure (bench->pool)->roots, ==, roots);
+}
+
+static void
+bench_free (struct bench *bench)
+{
+  pto_pool_stop (bench->pool);
+  pto_scheduler_stop (bench->scheduler);
+  pto_exec_join (bench->exec);
+  g_assert_cmpuint (pto_exec_live (bench->exec), ==, 0);
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
+  pto_exec_leave (bench->exec);
+  pto_exec_free (bench->exec);
+  pto_engine_destroy (bench->engine);
+  pto_scheduler_destroy (bench->scheduler);
+  pto_pool_free (bench->pool);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    free (bench->children[c].sender.mailbox);
+  free (bench->children);
+  free (bench->hub);
+  free (bench->engine);
+  free (bench->scheduler);
+  g_free (bench);
+}
+
+/* Tasks are numbered by the test. */
+static void
+submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *workers)
+{
+  static const uint8_t digest[PTO_DIGEST_BYTES];
+  uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
+                + CHILDREN * sizeof (struct pto_member)] __attribute__ ((aligned (8)));
+  struct pto_level_task *to = (struct pto_level_task *) extra;
+  struct pto_member *members;
+  PTOParam param = make_scalar_param (number);
+  struct pto_report report = { 0 };
+
+  memset (extra, 0, sizeof extra);
+  to->digest = digest;
+  to->name = "task";
+  to->n_members = n;
+  to->kind = PTO_CHILD_SUB;
+  to->config_bytes = offsetof (struct pto_call_config, output_prefix) + 1;
+  members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
+  for (uint32_t m = 0; m < n; m++)
+    members[m] = (struct pto_member){ .n_scalars = 1, .worker = workers[m] };
+  g_assert_cmpint (pto_pool_check (bench->pool, to, members, 16, &report), ==, PTO_OK);
+  pto_engine_submit (bench->engine, &(struct pto_submit){ .params = &param,
+                                                          .n_params = 1,
+                                                          .extra = extra,
+                                                          .extra_bytes = sizeof extra });
+  settle (bench);
+}
+
+static void
+submit_to (struct bench *bench, uint64_t number, uint32_t worker)
+{
+  submit (bench, number, 1, &worker);
+}
+
+/* --- placing --- */
+
+/* The lowest idle child first, so that few stay warm; then first come, first served. */
+static void
+test_any (void)
+{
+  struct bench *bench = bench_ready (false);
+
+  submit_to (bench, 0, ANY);
+  assert_tasks (bench, 0, NEVER_MIND, NEVER_MIND, NEVER_MIND);
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_SLOW);
+  answer (bench, 0);
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
+  for (uint64_t i = 1; i < 7; i++)
+    submit_to (bench, i, ANY);
+  assert_tasks (bench, 1, 2, 3, 4);
+  answer (bench, 2);
+  assert_tasks (bench, 1, 2, 5, 4);
+  answer (bench, 1);
+  assert_tasks (bench, 1, 6, 5, 4);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  end_run (bench, 7, 0);
+  bench_free (bench);
+}
+
+/* Named tasks wait for their child, in their order, before those for any; others go on. */
+static void
+test_named (void)
+{
+  struct bench *bench = bench_ready (false);
+
+  submit_to (bench, 0, 1);
+  submit_to (bench, 1, 1);
+  submit_to (bench, 2, 1);
+  submit_to (bench, 3, ANY);
+  assert_tasks (bench, 3, 0, NEVER_MIND, NEVER_MIND);
+  for (uint64_t i = 4; i < 8; i++)
+    submit_to (bench, i, ANY);
+  assert_tasks (bench, 3, 0, 4, 5);
+  answer (bench, 1);
+  answer (bench, 1);
+  assert_tasks (bench, 3, 2, 4, 5);
+  answer (bench, 1);
+  assert_tasks (bench, 3, 6, 4, 5);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  assert_tasks (bench, 7, NEVER_MIND, NEVER_MIND, NEVER_MIND);
+  answer (bench, 0);
+  end_run (bench, 8, 0);
+  bench_free (bench);
+}
+
+/* A group waits until all of its children are free, and holds those that are; who comes later waits
+ * behind it, or goes elsewhere. */
+static void
+test_group (void)
+{
+  static const uint32_t pair[] = { 0, 2 };
+  static const uint32_t others[] = { 2, 3 };
+  static const uint32_t anybody[] = { ANY, ANY };
+  struct bench *bench = bench_ready (false);
+
+  submit_to (bench, 0, 2);
+  submit (bench, 1, 2, pair);
+  submit (bench, 2, 2, others);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, 0, NEVER_MIND);
+  submit_to (bench, 3, ANY);
+  submit_to (bench, 4, ANY);
+  /* 0 and 3 are kept. */
+  assert_tasks (bench, NEVER_MIND, 3, 0, NEVER_MIND);
+  answer (bench, 2);
+  assert_tasks (bench, 1, 3, 1, NEVER_MIND);
+  /* Both must have answered. */
+  answer (bench, 2);
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 1);
+  /* The next group may have 2, for 3 is free as well. */
+  assert_tasks (bench, 1, 3, 2, 2);
+  answer (bench, 0);
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 2);
+  assert_tasks (bench, 4, 3, 2, 2);
+  /* Any: those with the shortest lists. */
+  submit_to (bench, 5, 3);
+  submit (bench, 6, 2, anybody);
+  answer (bench, 1);
+  answer (bench, 0);
+  assert_tasks (bench, 6, 6, 2, 2);
+  for (int round = 0; round < 2; round++)
+    for (uint32_t c = 0; c < CHILDREN; c++)
+      if (request_of (bench, c) != 0)
+        answer (bench, c);
+  end_run (bench, 7, 0);
+  bench_free (bench);
+}
+
+/* --- answers and deaths --- */
+
+static void
+test_failures (void)
+{
+  struct bench *bench = bench_ready (true);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->pool);
+
+  submit_to (bench, 0, 0);
+  submit_to (bench, 1, 1);
+  submit_to (bench, 2, 1);
+  submit_to (bench, 3, 2);
+  answer_with (bench, 0, PTO_STATUS_TASK_FAILED, "too blue");
+  g_assert_cmpuint (first->task, ==, 0);
+  g_assert_cmpint (first->kind, ==, PTO_FAILURE_ANSWERED);
+  g_assert_cmpstr (first->failure.text, ==, "too blue");
+  g_assert_cmpstr (first->path, ==, "L3/0/sub0");
+  /* An answer that was given before the death counts: the next task of 1 is not posted. */
+  atomic_store (&bench->children[1].sender.mailbox->reply,
+                2 * pto_word_get (&bench->children[1].sender.mailbox->post));
+  die (bench, 1);
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 2);
+  g_assert_cmpuint (first->roots, ==, 1);
+  g_assert_cmpuint (bench->lost[1], ==, 1);
+  die (bench, 2);
+  g_assert_cmpuint (first->roots, ==, 2);
+  /* What names 1 waits for its next life. */
+  revive (bench, 1);
+  g_assert_cmpuint (request_of (bench, 1), ==, PTO_REQUEST_START);
+  answer (bench, 1);
+  g_assert_cmpuint (task_of (bench, 1), ==, 2);
+  answer (bench, 1);
+  end_run (bench, 4, 2);
+  revive (bench, 2);
+  answer (bench, 2);
+  bench_free (bench);
+}
+
+/* Who dies before it has taken its request never began with it. */
+static void
+test_before_it_began (void)
+{
+  for (int taken = 0; taken < 2; taken++)
+    {
+      struct bench *bench = bench_ready (false);
+
+      submit_to (bench, 0, 0);
+      if (taken != 0)
+        take (bench, 0);
+      die (bench, 0);
+      g_assert_cmpint (pto_pool_first_failure (bench->pool)->kind, ==,
+                       taken != 0 ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE);
+      g_assert_cmpstr (pto_pool_first_failure (bench->pool)->words, ==, "ouch");
+      /* Gone for good: who names it fails at once. */
+      submit_to (bench, 1, 0);
+      submit_to (bench, 2, ANY);
+      g_assert_cmpuint (task_of (bench, 1), ==, 2);
+      answer (bench, 1);
+      end_run (bench, 3, 2);
+      bench_free (bench);
+    }
+}
+
+/* --- crowds --- */
+
+#define CROWD 100u /* more than there are seats */
+
+static void
+gather_crowd (struct bench *bench)
+{
+  for (uint64_t i = 0; i < CROWD; i++)
+    submit_to (bench, i, 0);
+}
+
+/* Tasks that wait for one worker leave room for those that wait for others, and keep their order.
+ */
+static void
+test_crowd (void)
+{
+  struct bench *bench = bench_ready (false);
+  uint32_t n = CROWD;
+
+  gather_crowd (bench);
+  submit_to (bench, n++, 1);
+  submit (bench, n++, 2, (uint32_t[]){ ANY, ANY });
+  assert_tasks (bench, 0, CROWD, CROWD + 1, CROWD + 1);
+  /* A second and a third crowd: one for all who are busy, and one of groups. */
+  for (uint32_t i = 0; i < CROWD; i++)
+    submit_to (bench, n++, ANY);
+  for (uint32_t i = 0; i < 16; i++)
+    submit (bench, n++, 2, (uint32_t[]){ 0, 3 });
+  submit_to (bench, n, 1);
+  answer (bench, 1);
+  g_assert_cmpuint (task_of (bench, 1), ==, n++);
+  for (uint64_t i = 0; i < CROWD; i++)
+    {
+      g_assert_cmpuint (task_of (bench, 0), ==, i);
+      answer (bench, 0);
+    }
+  while (pto_engine_completed (bench->engine) < n)
+    for (uint32_t c = 0; c < CHILDREN; c++)
+      if (request_of (bench, c) != 0)
+        answer (bench, c);
+  end_run (bench, n, 0);
+  bench_free (bench);
+}
+
+/* All of a crowd fail when there is nobody left for them, or the run is not wanted. */
+static void
+test_crowd_fails (void)
+{
+  for (int cancelled = 0; cancelled < 2; cancelled++)
+    {
+      struct bench *bench = bench_ready (false);
+
+      gather_crowd (bench);
+      if (cancelled)
+        {
+          pto_pool_cancel (bench->pool, SECOND);
+          settle (bench);
+          answer (bench, 0);
+        }
+      else
+        die (bench, 0);
+      end_run (bench, CROWD, cancelled ? 0 : CROWD);
+      begin_run (bench);
+      submit_to (bench, 0, 1);
+      answer (bench, 1);
+      end_run (bench, 1, 0);
+      bench_free (bench);
+    }
+}
+
+/* --- control requests --- */
+
+static struct pto_control *
+control_to_all (enum pto_request request, const void *body, uint64_t bytes)
+{
+  struct pto_control *control = pto_control_new (request, NULL, body, bytes);
+
+  memset (control->targets, 0xff, sizeof control->targets);
+  return control;
+}
+
+static void
+test_control (void)
+{
+  struct bench *bench = bench_ready (true);
+  struct pto_control *control = control_to_all (PTO_REQUEST_REGISTER, "body", 4);
+
+  submit_to (bench, 0, 0);
+  submit_to (bench, 1, 0);
+  submit_to (bench, 2, ANY);
+  pto_pool_control (bench->pool, control);
+  settle (bench);
+  /* At once where nothing is under way, before the next task otherwise. */
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    g_assert_cmpuint (request_of (bench, c), ==, c < 2 ? PTO_REQUEST_TASK : PTO_REQUEST_REGISTER);
+  g_assert_cmpmem (bench->children[2].sender.mailbox->body, 4, "body", 4);
+  answer (bench, 2);
+  answer (bench, 0);
+  g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
+  answer_with (bench, 0, PTO_STATUS_INVALID_ARGS, "no");
+  g_assert_cmpuint (task_of (bench, 0), ==, 1);
+  die (bench, 3);
+  g_assert_cmpuint (pto_word_get (&control->done), ==, 0);
+  answer (bench, 1);
+  answer (bench, 1);
+  g_assert_cmpuint (pto_word_get (&control->done), ==, 1);
+  /* The first no is told, and who said yes. */
+  g_assert_cmpuint (control->refused, ==, 0);
+  g_assert_cmpint (control->status, ==, PTO_STATUS_INVALID_ARGS);
+  g_assert_cmpstr (control->failure.text, ==, "no");
+  g_assert_cmpuint (control->accepted[0], ==, 1u << 1 | 1u << 2);
+  answer (bench, 0);
+  revive (bench, 3);
+  answer (bench, 3);
+  end_run (bench, 3, 0);
+  pto_control_unref (control);
+  bench_free (bench);
+}
+
+/* Who is dead has nothing to forget and need not end; who is being begun again may know all, and is
+ * asked when it has started. */
+static void
+test_control_of_the_dead (void)
+{
+  static const enum pto_request requests[] = { PTO_REQUEST_UNREGISTER, PTO_REQUEST_CLOSE };
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (requests); i++)
+    {
+      struct bench *bench = bench_ready (true);
+      struct pto_control *dead = pto_control_new (requests[i], NULL, NULL, 0);
+      struct pto_control *begun = pto_control_new (requests[i], NULL, NULL, 0);
+
+      dead->targets[0] = begun->targets[0] = 1;
+      die (bench, 0);
+      pto_pool_control (bench->pool, dead);
+      settle (bench);
+      g_assert_cmpuint (pto_word_get (&dead->done), ==, 1);
+      pto_pool_begin_child (&bench->children[0]);
+      pto_pool_control (bench->pool, begun);
+      settle (bench);
+      g_assert_cmpuint (pto_word_get (&begun->done), ==, 0);
+      revive (bench, 0);
+      g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_START);
+      answer (bench, 0);
+      g_assert_cmpuint (request_of (bench, 0), ==, requests[i]);
+      answer (bench, 0);
+      g_assert_cmpuint (pto_word_get (&begun->done), ==, 1);
+      if (requests[i] == PTO_REQUEST_CLOSE)
+        {
+          die (bench, 0);
+          g_assert_true (bench->children[0].renewed);
+        }
+      end_run (bench, 0, 0);
+      pto_control_unref (dead);
+      pto_control_unref (begun);
+      bench_free (bench);
+    }
+}
+
+static uint64_t freed;
+
+static void
+note_freed (void *body, uint64_t bytes)
+{
+  freed += bytes;
+}
+
+/* Who asked may leave: what was sent lives until the last child has answered. */
+static void
+test_control_left_alone (void)
+{
+  struct bench *bench = bench_ready (true);
+  struct pto_control *control = control_to_all (PTO_REQUEST_REGISTER, NULL, 100000);
+
+  control->far = true;
+  control->body = bench;
+  control->free_body = note_freed;
+  freed = 0;
+  pto_pool_control (bench->pool, control);
+  atomic_store (&control->cancel, 1);
+  pto_control_unref (control);
+  settle (bench);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    {
+      g_assert_cmpuint (freed, ==, 0);
+      g_assert_cmpuint (request_of (bench, c), ==, PTO_REQUEST_REGISTER);
+      g_assert_true (bench->children[c].cancelled);
+      answer (bench, c);
+    }
+  g_assert_cmpuint (freed, ==, 100000);
+  /* Nobody takes it any more. */
+  pto_pool_control (bench->pool, control = control_to_all (PTO_REQUEST_REGISTER, "body", 4));
+  pto_control_unref (control);
+  settle (bench);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  end_run (bench, 0, 0);
+  bench_free (bench);
+}
+
+/* The end gives nobody longer than its own time, whatever it was asked before. */
+static void
+test_last (void)
+{
+  struct bench *bench = bench_ready (true);
+  struct pto_control *close = control_to_all (PTO_REQUEST_CLOSE, NULL, 0);
+
+  end_run (bench, 0, 0);
+  die (bench, 0);
+  revive (bench, 0);
+  take (bench, 0);
+  pass_time (bench, 4 * SECOND);
+  close->last = true;
+  bench->again = false;
+  pto_pool_control (bench->pool, close);
+  settle (bench);
+  pass_time (bench, 2 * SECOND);
+  g_assert_cmpstr (bench->killed[0], ==, "");
+  pass_time (bench, 1);
+  g_assert_cmpstr (bench->killed[0], ==, "did not answer for 2 s");
+  die (bench, 0);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    {
+      answer (bench, c);
+      die (bench, c);
+    }
+  g_assert_cmpuint (pto_word_get (&close->done), ==, 1);
+  pto_control_unref (close);
+  bench_free (bench);
+}
+
+/* --- dying again and again --- */
+
+static void
+live_again (struct bench *bench)
+{
+  revive (bench, 0);
+  answer (bench, 0);
+}
+
+/* Counted is who dies by itself without having done anything. */
+static void
+test_deaths (void)
+{
+  struct bench *bench = bench_ready (true);
+  const struct pto_child *child = &bench->children[0];
+
+  for (uint32_t i = 1; i < 4; i++)
+    {
+      die (bench, 0);
+      g_assert_cmpuint (child->deaths, ==, i);
+      live_again (bench);
+    }
+  submit_to (bench, 0, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (child->deaths, ==, 0);
+  die (bench, 0);
+  live_again (bench);
+  /* With a task: there are not so many of them. */
+  submit_to (bench, 1, 0);
+  die (bench, 0);
+  g_assert_cmpuint (child->deaths, ==, 0);
+  live_again (bench);
+  end_run (bench, 2, 1);
+  bench_free (bench);
+}
+
+/* --- a child that writes where it should not --- */
+
+static void
+test_written_over (void)
+{
+  struct bench *bench = bench_ready (true);
+
+  submit_to (bench, 0, 0);
+  submit_to (bench, 1, 1);
+  atomic_store (&bench->children[0].sender.mailbox->reply, 0xa5a5a5a5);
+  pto_hub_mark (bench->exec, bench->hub, 0);
+  settle (bench);
+  g_assert_cmpstr (bench->killed[0], ==, "wrote over its mailbox");
+  /* Nobody says so: it is found all the same. */
+  atomic_store (&bench->children[1].sender.mailbox->post.value, 77);
+  pass_time (bench, MS);
+  g_assert_cmpstr (bench->killed[1], ==, "wrote over its mailbox");
+  die (bench, 0);
+  die (bench, 1);
+  end_run (bench, 2, 2);
+  live_again (bench);
+  begin_run (bench);
+  submit_to (bench, 0, 0);
+  g_assert_cmpuint (task_of (bench, 0), ==, 0);
+  answer (bench, 0);
+  end_run (bench, 1, 0);
+  bench_free (bench);
+}
+
+/* More patience than the word holds is as much as it holds. */
+static void
+test_long_patience (void)
+{
+  struct bench *bench = bench_ready (false);
+
+  submit_to (bench, 0, 0);
+  /* 2^32 us, and a tenth of a second. */
+  pto_pool_cancel (bench->pool, (UINT64_C (1) << 32) * 1000 + 100 * MS);
+  settle (bench);
+  for (int i = 0; i < 50; i++)
+    pass_time (bench, 20 * MS);
+  g_assert_cmpstr (bench->killed[0], ==, "");
+  answer (bench, 0);
+  end_run (bench, 1, 0);
+  bench_free (bench);
+}
+
+/* --- time --- */
+
+static void
+test_limits (void)
+{
+  struct bench *bench = bench_new (true);
+
+  /* START: five seconds, unless there are signs of life. */
+  take (bench, 0);
+  take (bench, 3);
+  answer (bench, 1);
+  answer_with (bench, 2, PTO_STATUS_NO_MEMORY, "no room");
+  g_assert_cmpstr (bench->refused[2], ==, "no room");
+  g_assert_cmpstr (bench->killed[2], ==, "could not start");
+  die (bench, 2);
+  pass_time (bench, 4 * SECOND);
+  atomic_fetch_add (&bench->children[3].sender.mailbox->beat, 1);
+  pass_time (bench, 2 * SECOND);
+  g_assert_cmpstr (bench->killed[0], ==, "did not answer for 5 s");
+  g_assert_cmpstr (bench->killed[3], ==, "");
+  g_assert_cmpuint (pto_pool_beats (bench->pool), ==, 1);
+  die (bench, 0);
+  answer (bench, 3);
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
+  begin_run (bench);
+  /* A task: ten. */
+  submit_to (bench, 0, 1);
+  submit_to (bench, 1, 3);
+  pass_time (bench, 9 * SECOND);
+  answer (bench, 3);
+  pass_time (bench, 2 * SECOND);
+  g_assert_cmpstr (bench->killed[1], ==, "gave no sign of life for 10 s");
+  die (bench, 1);
+  /* One that stands still: one second in a row. */
+  submit_to (bench, 2, 3);
+  atomic_store (&bench->children[3].stopped, 1);
+  pass_time (bench, SECOND);
+  atomic_store (&bench->children[3].stopped, 0);
+  pass_time (bench, SECOND);
+  atomic_store (&bench->children[3].stopped, 1);
+  pass_time (bench, SECOND);
+  g_assert_cmpstr (bench->killed[3], ==, "");
+  pass_time (bench, 1);
+  g_assert_cmpstr (bench->killed[3], ==, "stopped for 1 s");
+  die (bench, 3);
+  end_run (bench, 3, 2);
+  bench_free (bench);
+}
+
+/* START that is not taken: a lock has caught the child, which is to live again, seven times. What
+ * it does when it has taken START may take long. */
+static void
+test_caught (void)
+{
+  struct bench *bench = bench_new (true);
+  struct pto_child *child = &bench->children[0];
+
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    take (bench, c);
+  for (uint32_t life = 0; life < 8; life++)
+    {
+      if (life > 0)
+        revive (bench, 0);
+      pass_time (bench, life < 7 ? 500 * MS : 5 * SECOND);
+      g_assert_cmpstr (bench->killed[0], ==, "");
+      if (life == 0)
+        {
+          /* Who stands still is no case of locks. */
+          atomic_store (&child->stopped, 1);
+          pass_time (bench, 100 * MS);
+          atomic_store (&child->stopped, 0);
+          g_assert_cmpstr (bench->killed[0], ==, "");
+        }
+      pass_time (bench, MS);
+      g_assert_cmpstr (bench->killed[0], ==,
+                       life < 7 ? "did not come up for 500 ms"
+                                : "did not come up: eight times caught by a lock that another "
+                                  "thread held when it was forked, the last time for 5 s");
+      g_assert_cmpint (child->caught, ==, life < 7);
+      for (uint32_t c = 1; c < CHILDREN; c++)
+        {
+          g_assert_cmpstr (bench->killed[c], ==, "");
+          atomic_fetch_add (&bench->children[c].sender.mailbox->beat, 1);
+        }
+      bench->killed[0][0] = '\0';
+      die (bench, 0);
+      g_assert_cmpuint (child->failed_starts, ==, life < 7 ? 0 : 1);
+    }
+  /* It has been up in between: from the beginning. */
+  revive (bench, 0);
+  take (bench, 0);
+  pass_time (bench, 4 * SECOND);
+  answer (bench, 0);
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    answer (bench, c);
+  begin_run (bench);
+  submit_to (bench, 0, 0);
+  die (bench, 0);
+  revive (bench, 0);
+  pass_time (bench, 501 * MS);
+  g_assert_cmpstr (bench->killed[0], ==, "did not come up for 500 ms");
+  /* Just then it does; it is given nothing before its end. */
+  take (bench, 0);
+  answer (bench, 0);
+  submit_to (bench, 1, 0);
+  g_assert_cmpuint (request_of (bench, 0), ==, 0);
+  g_assert_true (child->caught);
+  die (bench, 0);
+  revive (bench, 0);
+  answer (bench, 0);
+  g_assert_cmpuint (task_of (bench, 0), ==, 1);
+  answer (bench, 0);
+  end_run (bench, 2, 1);
+  bench_free (bench);
+}
+
+/* Nobody waits any more: tasks that wait fail, the others have so long. */
+static void
+test_cancel (void)
+{
+  struct bench *bench = bench_ready (true);
+
+  for (uint64_t i = 0; i < 8; i++)
+    submit_to (bench, i, i < 2 ? (uint32_t) i : 1);
+  pto_pool_cancel (bench->pool, 2 * SECOND);
+  settle (bench);
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 6);
+  g_assert_true (pto_pool_is_cancelled (bench->pool));
+  g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
+  g_assert_cmpuint (atomic_load (&bench->children[1].sender.mailbox->cancel), ==,
+                    pto_word_get (&bench->children[1].sender.mailbox->post));
+  /* More of it comes to nothing at once. */
+  submit_to (bench, 8, ANY);
+  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 7);
+  pass_time (bench, SECOND);
+  /* In more of a hurry than before. */
+  pto_pool_cancel (bench->pool, 30 * MS);
+  settle (bench);
+  pass_time (bench, 10 * MS);
+  answer (bench, 0);
+  /* One that has begun long before counts no more than this. */
+  pass_time (bench, 10 * MS - 1);
+  g_assert_cmpstr (bench->killed[1], ==, "");
+  pass_time (bench, SECOND);
+  g_assert_cmpstr (bench->killed[1], ==, "was asked to stop and did not for 30 ms");
+  die (bench, 1);
+  end_run (bench, 9, 0);
+  /* The next run is not. */
+  begin_run (bench);
+  g_assert_false (pto_pool_is_cancelled (bench->pool));
+  revive (bench, 1);
+  answer (bench, 1);
+  for (uint64_t i = 0; i < 5; i++)
+    submit_to (bench, i, ANY);
+  assert_tasks (bench, 0, 1, 2, 3);
+  answer (bench, 0);
+  for (uint32_t c = 0; c < CHILDREN; c++)
+    answer (bench, c);
+  end_run (bench, 5, 0);
+  bench_free (bench);
+}
+
+/* A worker has children to end before it comes back itself: it is given 40 ms more. */
+static void
+test_cancel_worker (void)
+{
+  struct bench *bench = bench_ready (true);
+
+  submit_to (bench, 0, 0);
+  submit_to (bench, 1, 1);
+  bench->children[1].level = 3;
+  pto_pool_cancel (bench->pool, 30 * MS);
+  settle (bench);
+  for (uint32_t c = 0; c < 2; c++)
+    g_assert_cmpuint (atomic_load (&bench->children[c].sender.mailbox->cancel), ==,
+                      pto_word_get (&bench->children[c].sender.mailbox->post));
+  for (int i = 0; i < 3; i++)
+    pass_time (bench, 10 * MS);
+  g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 30 ms");
+  for (int i = 0; i < 3; i++)
+    pass_time (bench, 10 * MS);
+  g_assert_cmpstr (bench->killed[1], ==, "");
+  pass_time (bench, 10 * MS);
+  g_assert_cmpstr (bench->killed[1], ==, "was asked to stop and did not for 70 ms");
+  die (bench, 0);
+  die (bench, 1);
+  end_run (bench, 2, 0);
+  bench_free (bench);
+}
+
+static void
+add_tests (void)
+{
+  g_test_add_func ("/pto/pool/any", test_any);
+  g_test_add_func ("/pto/pool/named", test_named);
+  g_test_add_func ("/pto/pool/group", test_group);
+  g_test_add_func ("/pto/pool/failures", test_failures);
+  g_test_add_func ("/pto/pool/before-it-began", test_before_it_began);
+  g_test_add_func ("/pto/pool/crowd", test_crowd);
+  g_test_add_func ("/pto/pool/crowd-fails", test_crowd_fails);
+  g_test_add_func ("/pto/pool/control", test_control);
+  g_test_add_func ("/pto/pool/control/of-the-dead", test_control_of_the_dead);
+  g_test_add_func ("/pto/pool/control/left-alone", test_control_left_alone);
+  g_test_add_func ("/pto/pool/control/last", test_last);
+  g_test_add_func ("/pto/pool/deaths", test_deaths);
+  g_test_add_func ("/pto/pool/written-over", test_written_over);
+  g_test_add_func ("/pto/pool/long-patience", test_long_patience);
+  g_test_add_func ("/pto/pool/limits", test_limits);
+  g_test_add_func ("/pto/pool/caught", test_caught);
+  g_test_add_func ("/pto/pool/cancel", test_cancel);
+  g_test_add_func ("/pto/pool/cancel-worker", test_cancel_worker);
+}
+
+int
+main (int argc, char **argv)
+{
+  return level_test_main (argc, argv, add_tests);
+}
