@@ -41,7 +41,8 @@ typedef struct
   GPtrArray *command; /* compiler and flags, without input and output */
   char *identity;     /* of the compiler */
   GBytes *input;      /* for the compiler's standard input, or NULL */
-  char *temporary;    /* what the compiler writes to, or NULL */
+  char *scratch;      /* directory of the compiler's own files, or NULL */
+  char *temporary;    /* what the compiler writes to, in there, or NULL */
 } Step;
 
 struct _Build
@@ -372,8 +373,22 @@ step_free (Step *step)
   g_clear_pointer (&step->command, g_ptr_array_unref);
   g_clear_pointer (&step->input, g_bytes_unref);
   g_free (step->identity);
-  if (step->temporary != NULL)
-    g_unlink (step->temporary);
+  /* A compiler that was ended has left behind what it was at. */
+  if (step->scratch != NULL)
+    {
+      GDir *dir = g_dir_open (step->scratch, 0, NULL);
+      const char *name;
+
+      while (dir != NULL && (name = g_dir_read_name (dir)) != NULL)
+        {
+          g_autofree char *path = g_build_filename (step->scratch, name, NULL);
+
+          g_unlink (path);
+        }
+      g_clear_pointer (&dir, g_dir_close);
+      g_rmdir (step->scratch);
+    }
+  g_free (step->scratch);
   g_free (step->temporary);
   g_free (step);
 }
@@ -458,6 +473,7 @@ static void
 step_run (Step *step, const char *const *more, GSubprocessFlags flags, GAsyncReadyCallback callback)
 {
   g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_autoptr (GSubprocessLauncher) launcher = NULL;
   g_autoptr (GSubprocess) process = NULL;
   GError *error = NULL;
 
@@ -484,8 +500,10 @@ step_run (Step *step, const char *const *more, GSubprocessFlags flags, GAsyncRea
     }
   g_ptr_array_add (argv, NULL);
 
-  process = g_subprocess_newv ((const char *const *) argv->pdata,
-                               flags | G_SUBPROCESS_FLAGS_STDERR_PIPE, &error);
+  launcher = g_subprocess_launcher_new (flags | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+  if (step->scratch != NULL)
+    g_subprocess_launcher_setenv (launcher, "TMPDIR", step->scratch, TRUE);
+  process = g_subprocess_launcher_spawnv (launcher, (const char *const *) argv->pdata, &error);
   if (process == NULL)
     {
       step_end (step,
@@ -538,7 +556,6 @@ step_preprocessed (GObject *object, GAsyncResult *result, gpointer data)
   g_autoptr (GBytes) complaints = NULL;
   g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
   g_autofree char *name = NULL;
-  int fd;
 
   if (!step_finish (step, object, result, &output, &complaints))
     return;
@@ -565,19 +582,17 @@ step_preprocessed (GObject *object, GAsyncResult *result, gpointer data)
       return;
     }
 
-  step->temporary = g_build_filename (build->cache_dir, "building-XXXXXX.so", NULL);
-  fd = g_mkstemp_full (step->temporary, O_RDWR | O_CLOEXEC, 0700);
-  if (fd < 0)
+  step->scratch = g_build_filename (build->cache_dir, "building-XXXXXX", NULL);
+  if (g_mkdtemp_full (step->scratch, 0700) == NULL)
     {
       int saved = errno;
-      GError *error = g_error_new (PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
-                                   build->cache_dir, g_strerror (saved));
 
-      g_clear_pointer (&step->temporary, g_free);
-      step_end (step, error);
+      g_clear_pointer (&step->scratch, g_free);
+      step_end (step, g_error_new (PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
+                                   build->cache_dir, g_strerror (saved)));
       return;
     }
-  close (fd);
+  step->temporary = g_build_filename (step->scratch, "object.so", NULL);
   step_run (step, (const char *const[]){ "-shared", "-Wl,-Bsymbolic", "-o", step->temporary, NULL },
             G_SUBPROCESS_FLAGS_STDOUT_SILENCE, step_compiled);
 }

@@ -55,9 +55,11 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   g_mutex_unlock (&worker->lock);
   if (state != PTO_WORKER_STATE_NEW)
     {
-      g_set_error (error, PTO_ERROR,
-                   state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
-                   "parameter %s can be set only before the worker is initialized", name);
+      g_set_error (
+          error, PTO_ERROR, state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
+          "parameter %s can be set only before the worker is initialized, by its first run or "
+          "init()",
+          name);
       return FALSE;
     }
   if (status != PTO_OK)

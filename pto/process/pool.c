@@ -1160,8 +1160,8 @@ look_after (struct pto_pool *pool, struct pto_child *child, uint64_t ns)
   else if (pool->time - child->since > limit)
     end_child (pool, child,
                child->ending || child->request == PTO_REQUEST_CLOSE ? "did not end for"
-               : child->request == PTO_REQUEST_TASK                 ? "gave no sign of life for"
-                                                                    : "did not answer for",
+               : child->request == PTO_REQUEST_TASK ? "gave no sign of life for task-timeout ="
+                                                    : "did not answer for",
                limit);
   else if (child->cancelled)
     {

@@ -171,6 +171,12 @@ class Levels(unittest.TestCase):
                 host.set_parameter("task-timeout", "long")
             with self.assertRaisesRegex(TypeError, r"worker\.register\(\) it first"):
                 host.run(lambda orch: orch.submit_sub(lambda: None))
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            host.set_parameter("task-timeout", 200)
+            self.assertEqual(host.get_parameter("task-timeout"), "200")
+            add = host.register(lambda args: None)
+            with self.assertRaisesRegex(TypeError, r"argument 1: .* x\.read\(\)"):
+                host.run(lambda orch, x: orch.submit_sub(add, [x.read(), x]), self.board)
 
     def test_late_registrations(self):
         with Pto.Worker(level=3, sub_workers=2) as host:

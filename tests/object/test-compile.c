@@ -521,6 +521,63 @@ test_cost (Fixture *fixture, gconstpointer data)
   g_assert_cmpstr (pto_callable_get_cost (kernel), ==, good[G_N_ELEMENTS (good) - 1]);
 }
 
+typedef struct
+{
+  char
+      *flag; /* the compiler is at work when this file is there; it says where the compiler works */
+  GCancellable *cancellable;
+} Cancel;
+
+static gpointer
+cancel_when_compiling (gpointer data)
+{
+  Cancel *cancel = data;
+
+  while (!g_file_test (cancel->flag, G_FILE_TEST_EXISTS))
+    g_usleep (1000);
+  g_cancellable_cancel (cancel->cancellable);
+  return NULL;
+}
+
+/* A compiler that is ended has no chance to remove its own files. */
+static void
+test_ended_compiler_leaves_nothing (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autofree char *text = unique (object_test_fill);
+  g_autofree char *flag = g_build_filename (fixture->dir, "compiling", NULL);
+  g_autofree char *script
+      = g_strdup_printf ("#!/bin/sh\n"
+                         "case \"$*\" in\n"
+                         "*-shared*) echo 1 > \"$TMPDIR/left.s\"; echo \"$TMPDIR\" > '%s.new'\n"
+                         "  mv '%s.new' '%s'; exec sleep 1000 ;;\n"
+                         "*) exec cc \"$@\" ;;\n"
+                         "esac\n",
+                         flag, flag, flag);
+  g_autofree char *compiler = object_test_write (fixture->dir, "slow-cc", script);
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", text);
+  g_autofree char *where = NULL;
+  Cancel cancel = { flag, cancellable };
+  GThread *thread;
+
+  g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+  g_setenv ("CC", compiler, TRUE);
+  thread = g_thread_new ("cancel", cancel_when_compiling, &cancel);
+  g_assert_null (pto_worker_register (fixture->worker, kernel, cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_thread_join (thread);
+  if (before != NULL)
+    g_setenv ("CC", before, TRUE);
+  else
+    g_unsetenv ("CC");
+  g_assert_true (g_file_get_contents (flag, &where, NULL, NULL));
+  g_strchomp (where);
+  g_assert_cmpuint (strlen (where), >, 0);
+  g_assert_false (g_file_test (where, G_FILE_TEST_EXISTS));
+}
+
 static void
 test_cost_changes_digest (Fixture *fixture, gconstpointer data)
 {
@@ -562,6 +619,7 @@ main (int argc, char **argv)
   ADD ("/pto/compile/cache-by-content", test_cache_by_content);
   ADD ("/pto/compile/included-header-edited", test_included_header_edited);
   ADD ("/pto/compile/damaged-cache", test_damaged_cache);
+  ADD ("/pto/compile/ended-compiler-leaves-nothing", test_ended_compiler_leaves_nothing);
   ADD ("/pto/compile/compiler-error", test_compiler_error);
   ADD ("/pto/compile/missing-include", test_missing_include);
   ADD ("/pto/compile/missing-export", test_missing_export);

@@ -418,9 +418,10 @@ test_task_timeout (void)
       .subs = 2, .restart = true, .parameters = parameters, .functions = functions });
 
   g_assert_cmpint (rig_run (rig, hang_on_one, NULL), ==, PTO_STATUS_WORKER_LOST);
-  assert_says (rig->report.message,
-               "L3/0/sub0 was ended: gave no sign of life for 100 ms while running \"f3\"; task 0 "
-               "failed, 1 other finished");
+  assert_says (
+      rig->report.message,
+      "L3/0/sub0 was ended: gave no sign of life for task-timeout = 100 ms while running \"f3\"; task 0 "
+      "failed, 1 other finished");
   g_assert_cmpuint (counter (rig, 1), ==, 1);
   rig_run_ok (rig, forty_tasks, NULL);
   rig_free (rig);

@@ -863,7 +863,7 @@ test_limits (void)
   pass_time (bench, 9 * SECOND);
   answer (bench, 3);
   pass_time (bench, 2 * SECOND);
-  g_assert_cmpstr (bench->killed[1], ==, "gave no sign of life for 10 s");
+  g_assert_cmpstr (bench->killed[1], ==, "gave no sign of life for task-timeout = 10 s");
   die (bench, 1);
   /* One that stands still: one second in a row. */
   submit_to (bench, 2, 3);

@@ -107,13 +107,16 @@ class TaskArgs(Pto.TaskArgs):
 
     def __new__(cls, *args):
         self = Pto.TaskArgs.new()
-        for arg in args:
+        for i, arg in enumerate(args):
             if isinstance(arg, numbers.Integral):
                 self.add_scalar(int(arg))
             elif isinstance(arg, numbers.Real):
                 self.add_scalar_float(arg)
+            elif isinstance(arg, tuple):
+                self.add_tensor(*arg)
             else:
-                self.add_tensor(*(arg if isinstance(arg, tuple) else (arg,)))
+                raise TypeError(f"argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
+                                "x.write_existing() or x.no_dep()")
         return self
 
     def __init__(self, *args):
@@ -422,6 +425,9 @@ class Worker(Pto.Worker):
             made = Callable.function(what)
             what = Pto.Callable.new_import(made.get_kind(), path) if path else made
         return Pto.Worker.register(self, what, cancellable)
+
+    def set_parameter(self, name, value):
+        return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
     def run(self, what, *rest, config=None, cancellable=None):
         """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
