@@ -329,7 +329,7 @@ test_no_keeper (void)
 /* A guest in a keeper's wait, a keeper in a guest's: three processes answer all the time while the
  * guest waits, helps, computes, holds, comes and goes. */
 static void
-test_storm (void)
+storm (uint32_t *in_guest, uint32_t *in_keeper)
 {
   struct parent parent;
   pid_t pids[STORM_CHILDREN];
@@ -379,9 +379,21 @@ test_storm (void)
     child_join (pids[i]);
   g_test_message ("%u turns of the guest, %u of the keeper; served by them: %u, %u", turns,
                   parent.turns, parent.in_guest, parent.in_keeper);
-  g_assert_cmpuint (parent.in_guest, >, 0);
-  g_assert_cmpuint (parent.in_keeper, >, 0);
+  *in_guest += parent.in_guest;
+  *in_keeper += parent.in_keeper;
   parent_clear (&parent);
+}
+
+static void
+test_storm (void)
+{
+  uint32_t in_guest = 0, in_keeper = 0;
+
+  /* Mostly once: who is how fast is not ours to say. */
+  for (uint32_t i = 0; i < 100 && (in_guest == 0 || in_keeper == 0); i++)
+    storm (&in_guest, &in_keeper);
+  g_assert_cmpuint (in_guest, >, 0);
+  g_assert_cmpuint (in_keeper, >, 0);
 }
 
 /* --- budgets --- */
