@@ -6,6 +6,7 @@
 
 #include "pto-buffer.h"
 
+#include "core/fence.h"
 #include "process/arena.h"
 
 #include "pto-error.h"
@@ -22,6 +23,9 @@
  * It is shared memory: page-aligned, kept across a fork, and, where the system has memory files,
  * backed by a descriptor that can be mapped again or sent to another process. Nothing appears in
  * the file system.
+ *
+ * Behind its last byte lie 64 more that nobody must write: a task of a chip that names the buffer
+ * as an output and writes there fails with %PTO_ERROR_OUT_OF_BOUNDS.
  *
  * Child processes of a worker see it at the same address. That holds for a buffer made before they
  * were forked, and for one made later as long as the memory set aside for that (the parameter
@@ -79,23 +83,24 @@ PtoBuffer *
 pto_buffer_new (guint64 size, GError **error)
 {
   PtoBuffer *buffer;
+  struct pto_fence fence;
   guint64 address;
   gpointer data;
   int fd = -1;
 
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (size == 0 || size > G_MAXSSIZE)
+  if (size == 0 || size > G_MAXSSIZE - PTO_FENCE_BYTES)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "a buffer of %" G_GUINT64_FORMAT
                    " bytes can not be made: the size must be 1 to %" G_GSSIZE_FORMAT,
-                   size, G_MAXSSIZE);
+                   size, G_MAXSSIZE - PTO_FENCE_BYTES);
       return NULL;
     }
   /* 0 as long as this process has no children, and when the arena is full. */
-  address = pto_arena_alloc (size);
-  data = address != 0 ? (gpointer) (guintptr) address : map (size, &fd);
+  address = pto_arena_alloc (size + PTO_FENCE_BYTES);
+  data = address != 0 ? (gpointer) (guintptr) address : map (size + PTO_FENCE_BYTES, &fd);
   if (data == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
@@ -110,6 +115,16 @@ pto_buffer_new (guint64 size, GError **error)
   buffer->size = size;
   buffer->in_arena = address != 0;
   buffer->fd = fd;
+  fence = (struct pto_fence){ .address = (guint64) (guintptr) data,
+                              .bytes = size,
+                              .guard = PTO_FENCE_BYTES };
+  if (!pto_fence_add (&fence))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   "no memory for one more buffer: there can be %u at one time", PTO_FENCES_MAX);
+      pto_buffer_unref (buffer);
+      return NULL;
+    }
   return buffer;
 }
 
@@ -147,10 +162,11 @@ pto_buffer_unref (PtoBuffer *buffer)
 
   if (!g_atomic_ref_count_dec (&buffer->ref_count))
     return;
+  pto_fence_remove ((guint64) (guintptr) buffer->data);
   if (buffer->in_arena)
-    pto_arena_free ((guint64) (guintptr) buffer->data, buffer->size);
+    pto_arena_free ((guint64) (guintptr) buffer->data, buffer->size + PTO_FENCE_BYTES);
   else
-    munmap (buffer->data, buffer->size);
+    munmap (buffer->data, buffer->size + PTO_FENCE_BYTES);
   if (buffer->fd >= 0)
     close (buffer->fd);
   g_free (buffer);

@@ -48,7 +48,7 @@ struct pto_chip
   bool virtual_clock;
   struct pto_engine engine;
   struct pto_device_memory memory;
-  uint8_t *guard_pattern; /* what stands behind an output while its kernel runs */
+  const uint8_t *guard_pattern; /* what stands behind an output while its kernel runs */
 
   /* The machine: made by the first run that needs this geometry, kept for the next. */
   struct pto_exec *exec;

@@ -297,14 +297,6 @@ power_of_two_at_least (uint64_t value)
   return power;
 }
 
-/* No float, no small integer, no address, and no two neighbours alike. */
-static void
-fill_guard_pattern (uint8_t *pattern, uint32_t bytes)
-{
-  for (uint32_t i = 0; i < bytes; i++)
-    pattern[i] = (uint8_t) (0xa5 + 0x4d * i);
-}
-
 struct pto_chip *
 pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
               struct pto_report *report)
@@ -344,21 +336,13 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   chip->memory.guard_bytes = config.guard_bytes;
   chip->runtime.ops = &pto_chip_runtime_ops;
-  chip->guard_pattern = malloc (config.guard_bytes + 1);
-  if (chip->guard_pattern == NULL)
-    {
-      free (chip);
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip");
-      return NULL;
-    }
-  fill_guard_pattern (chip->guard_pattern, config.guard_bytes);
+  chip->guard_pattern = pto_fence_pattern ();
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
   if (pto_engine_init (&chip->engine, NULL, &config, report) != PTO_OK)
     {
       pto_guard_shutdown ();
       pthread_mutex_destroy (&chip->watch_lock);
-      free (chip->guard_pattern);
       free (chip);
       return NULL;
     }
@@ -405,7 +389,6 @@ pto_chip_free (struct pto_chip *chip)
   pto_trace_free (chip->trace);
   pto_guard_shutdown ();
   pthread_mutex_destroy (&chip->watch_lock);
-  free (chip->guard_pattern);
   free (chip);
 }
 

@@ -93,8 +93,10 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
 
 /* --- the core's side --- */
 
+/* The tensor that ends at an address, or lies before it. */
 static void
-describe_tensor (const struct pto_payload *task, uint64_t end, char *text, size_t size)
+describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, char *text,
+                 size_t size)
 {
   static const char *const types[PTO_DTYPE_COUNT]
       = { "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
@@ -103,7 +105,8 @@ describe_tensor (const struct pto_payload *task, uint64_t end, char *text, size_
   const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
 
   for (; n_tensors > 0; n_tensors--, tensor++)
-    if (tensor->buffer.addr + tensor->buffer.size == end)
+    if (tensor->buffer.addr + tensor->buffer.size == end
+        || (tensor->buffer.addr >= begin && tensor->buffer.addr < end))
       {
         uint32_t argument = 0;
         int n;
@@ -218,9 +221,37 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t n)
   char what[128];
 
   describe_task (core, where, sizeof where);
-  describe_tensor (core->payload.task, end, what, sizeof what);
+  describe_tensor (core->payload.task, end, end, what, sizeof what);
   pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u bytes past %s",
                    where, n, what);
+}
+
+/* Other tasks may write to the same memory meanwhile: what is found is this kernel's or theirs. */
+static __attribute__ ((noinline)) bool
+check_fences (struct pto_core *core)
+{
+  const struct pto_payload *task = core->payload.task;
+  const struct pto_fence *fences = pto_payload_fences (task);
+  char where[128];
+  char what[128];
+
+  for (uint32_t f = 0; f < task->n_fences; f++)
+    {
+      uint64_t n = pto_fence_damage (&fences[f]);
+
+      if (n == 0)
+        continue;
+      pto_fence_mend (&fences[f]);
+      describe_task (core, where, sizeof where);
+      describe_tensor (task, fences[f].address, fences[f].address + fences[f].bytes, what,
+                       sizeof what);
+      pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
+                       "%s: the kernel, or one beside it, wrote %" PRIu64
+                       " bytes past the buffer of %" PRIu64 " bytes of %s",
+                       where, n, fences[f].bytes, what);
+      return false;
+    }
+  return true;
 }
 
 static bool
@@ -238,7 +269,7 @@ check_guards (struct pto_core *core, uint32_t bytes)
           return false;
         }
     }
-  return true;
+  return task->n_fences == 0 || check_fences (core);
 }
 
 static uint64_t

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define DEVICE_ALIGN 64u
-#define GUARD_BYTE 0xa5
 
 /* Index of the first block whose end lies behind the address. */
 static uint32_t
@@ -30,12 +29,21 @@ find (const struct pto_device_memory *memory, uint64_t address)
   return low;
 }
 
+static struct pto_fence
+fence_of (const struct pto_device_memory *memory, const struct pto_device_block *block)
+{
+  return (struct pto_fence){ .address = block->address,
+                             .bytes = block->bytes,
+                             .guard = memory->guard_bytes };
+}
+
 uint64_t
 pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report)
 {
   struct pto_device_memory *memory = &chip->memory;
   struct pto_device_block block = { .bytes = bytes };
   void *pointer;
+  struct pto_fence fence;
   uint32_t at;
 
   if (bytes == 0)
@@ -64,8 +72,15 @@ pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *repor
                       bytes);
       return 0;
     }
-  memset ((uint8_t *) pointer + bytes, GUARD_BYTE, memory->guard_bytes);
   block.address = (uint64_t) (uintptr_t) pointer;
+  fence = fence_of (memory, &block);
+  if (fence.guard > 0 && !pto_fence_add (&fence))
+    {
+      free (pointer);
+      pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                      "no memory to watch %u device buffers: set guard to 0", memory->n_blocks + 1);
+      return 0;
+    }
   at = find (memory, block.address);
   memmove (&memory->blocks[at + 1], &memory->blocks[at], (memory->n_blocks - at) * sizeof block);
   memory->blocks[at] = block;
@@ -82,6 +97,7 @@ pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *repo
   if (at == memory->n_blocks || memory->blocks[at].address != address)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "0x%" PRIx64 " is not the address of a device buffer", address);
+  pto_fence_remove (address);
   free ((void *) (uintptr_t) address);
   memory->n_blocks--;
   memmove (&memory->blocks[at], &memory->blocks[at + 1],
@@ -136,21 +152,17 @@ pto_device_memory_check (struct pto_device_memory *memory, struct pto_report *re
   for (uint32_t b = 0; b < memory->n_blocks; b++)
     {
       const struct pto_device_block *block = &memory->blocks[b];
-      uint8_t *guard = (uint8_t *) (uintptr_t) (block->address + block->bytes);
-      uint32_t n = memory->guard_bytes;
+      struct pto_fence fence = fence_of (memory, block);
+      uint64_t n = pto_fence_damage (&fence);
 
-      while (n > 0 && guard[n - 1] == GUARD_BYTE)
-        n--;
       if (n == 0)
         continue;
-      /* Every one is made good: the next run is not to be blamed for this one. */
-      memset (guard, GUARD_BYTE, memory->guard_bytes);
+      pto_fence_mend (&fence);
       if (status == PTO_OK)
-        status = pto_report_set (
-            report, PTO_STATUS_OUT_OF_BOUNDS,
-            "a kernel of this run wrote %u bytes past the device buffer of %" PRIu64
-            " bytes at 0x%" PRIx64,
-            n, block->bytes, block->address);
+        status = pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
+                                 "a kernel of this run wrote %" PRIu64
+                                 " bytes past the device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
+                                 n, block->bytes, block->address);
     }
   return status;
 }
@@ -159,7 +171,10 @@ void
 pto_device_memory_clear (struct pto_device_memory *memory)
 {
   for (uint32_t b = 0; b < memory->n_blocks; b++)
-    free ((void *) (uintptr_t) memory->blocks[b].address);
+    {
+      pto_fence_remove (memory->blocks[b].address);
+      free ((void *) (uintptr_t) memory->blocks[b].address);
+    }
   free (memory->blocks);
   memory->blocks = NULL;
   memory->n_blocks = memory->capacity = 0;

@@ -42,6 +42,7 @@ struct pto_needs
   uint64_t heap; /* bytes, aligned outputs and their guards */
   uint64_t storage;
   uint32_t n_tensors;
+  uint32_t n_fences; /* engine->fences */
   uint32_t n_edges;
 };
 

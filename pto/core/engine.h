@@ -136,6 +136,9 @@ struct pto_engine
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
   struct pto_access accesses[PTO_ARGS_MAX]; /* of the current submit's tensors */
+  struct pto_fence fences[PTO_ARGS_MAX];    /* behind memory of the caller that it writes */
+  struct pto_fence fence;                   /* found last, when the list was of this version */
+  uint64_t fence_version;
   uint64_t submitted;
   uint64_t serial;  /* of submits, over all runs */
   uint32_t unswept; /* submits since the tails were last moved */

@@ -73,7 +73,8 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   = { "stack", "PTO_STACK", KIND_SIZE, 1u << 20, 16384, GIB, "bytes of a core's stack" },
   [PTO_PARAMETER_GUARD]
   = { "guard", "PTO_GUARD", KIND_SIZE, PTO_GUARD_DEFAULT, 0, 4096,
-      "bytes behind every allocated output that are checked for stray writes; 0 = none" },
+      "bytes behind every allocated output that are checked for stray writes; 0 = none, "
+      "behind buffers neither" },
   [PTO_PARAMETER_TRACE]
   = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core did" },
   [PTO_PARAMETER_TRACE_RECORDS]

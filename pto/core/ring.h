@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "fence.h"
 #include "tensor_map.h"
 
 #include <stdalign.h>
@@ -70,10 +71,11 @@ struct pto_edge
 struct pto_payload
 {
   uint32_t n_args;
-  uint32_t n_guards;
-  uint64_t *guards; /* end addresses of the outputs made by this task */
-  int64_t *args;    /* n_args: pointers to TensorData, or scalars */
-  void *extra;      /* the submit's, 8-byte aligned */
+  uint16_t n_guards;
+  uint16_t n_fences; /* of other memory that it writes */
+  uint64_t *guards;  /* end addresses of the outputs made by this task */
+  int64_t *args;     /* n_args: pointers to TensorData, or scalars */
+  void *extra;       /* the submit's, 8-byte aligned */
 };
 
 /* One task. The first line is handed over to the schedulers when the task is published; the second
@@ -228,6 +230,13 @@ static inline struct pto_slot *
 pto_ring_slot (const struct pto_ring *ring, uint32_t local)
 {
   return &ring->slots[local & ring->mask];
+}
+
+/* They stand between its guards and what the submit gave besides. */
+static inline const struct pto_fence *
+pto_payload_fences (const struct pto_payload *payload)
+{
+  return (const struct pto_fence *) (payload->guards + payload->n_guards);
 }
 
 /* Bytes of a ring's shared memory. */

@@ -42,11 +42,12 @@ output_bytes (const struct pto_engine *engine, const Tensor *tensor)
 }
 
 static inline uint64_t
-storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_outputs)
+storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_outputs,
+               uint32_t n_fences)
 {
   return align_up (sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
                        + n_tensors * sizeof (TensorData) + n_outputs * sizeof (uint64_t)
-                       + submit->extra_bytes,
+                       + n_fences * sizeof (struct pto_fence) + submit->extra_bytes,
                    STORAGE_ALIGN);
 }
 
@@ -80,6 +81,28 @@ tensor_status_text (uint32_t status)
     }
 }
 
+/* Is there a fence behind that memory? Notes it as the nth of the submit. */
+static __attribute__ ((noinline)) uint32_t
+find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
+{
+  uint64_t version = pto_fence_version ();
+
+  if (version != engine->fence_version || address - engine->fence.address >= engine->fence.bytes)
+    {
+      struct pto_fence fence;
+
+      if (!pto_fence_find (address, &fence))
+        return 0;
+      engine->fence = fence;
+      engine->fence_version = version;
+    }
+  for (uint32_t i = 0; i < n; i++)
+    if (engine->fences[i].address == engine->fence.address)
+      return 0;
+  engine->fences[n] = engine->fence;
+  return 1;
+}
+
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -89,6 +112,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   struct pto_deps *deps = &engine->deps;
   uint32_t n_tensors = 0;
   uint32_t n_outputs = 0;
+  uint32_t n_fences = 0;
+  bool fenced = pto_fence_any () && engine->config.guard_bytes > 0;
   uint64_t heap = 0;
   bool ok = true;
 
@@ -142,6 +167,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           pto_access_init (&engine->accesses[i], space, tensor);
           ok = pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
         }
+      if (fenced && buffer == NULL && param->type != PTO_PARAM_INPUT)
+        n_fences += find_fence (engine, tensor->buffer.addr, n_fences);
       if (buffer != NULL)
         {
           if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->space.creator)
@@ -158,7 +185,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
     }
   needs->n_tensors = n_tensors;
   needs->heap = heap;
-  needs->storage = storage_bytes (submit, n_tensors, n_outputs);
+  needs->n_fences = n_fences;
+  needs->storage = storage_bytes (submit, n_tensors, n_outputs, n_fences);
   return true;
 }
 
@@ -270,10 +298,14 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
         pto_map_insert (engine->map, &engine->accesses[i], param->type, slot->id);
     }
   payload->n_args = n_params;
-  payload->n_guards = n_guards;
+  payload->n_guards = (uint16_t) n_guards;
+  payload->n_fences = (uint16_t) needs->n_fences;
   payload->args = args;
   payload->guards = guards;
-  payload->extra = guards + n_guards;
+  guards += n_guards;
+  if (PTO_UNLIKELY (needs->n_fences > 0))
+    guards = mempcpy (guards, engine->fences, needs->n_fences * sizeof engine->fences[0]);
+  payload->extra = guards;
   if (submit->extra_bytes > 0)
     memcpy (payload->extra, submit->extra, submit->extra_bytes);
   slot->payload = payload;
@@ -455,7 +487,7 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
           n_outputs++;
         }
     }
-  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs);
+  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs, 0);
   count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "arena.h"
 
+#include "../core/fence.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +150,9 @@ pto_arena_acquire (uint64_t size, struct pto_report *report)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "an arena of %llu bytes can not be made: set arena to something else",
                            (unsigned long long) size);
+  /* Children know what lies behind buffers that are made after them. */
+  if (!pto_fence_init ())
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the list of buffers");
   size = (size + arena.page - 1) / arena.page * arena.page;
   pthread_mutex_lock (&lock);
   if (arena.own.base == NULL)

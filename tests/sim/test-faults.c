@@ -94,6 +94,13 @@ kernel_flip (int64_t *args)
   data[sim_tensor (args, 0)->buffer.size + (uint64_t) args[1] - 1] ^= 1;
 }
 
+/* args: address */
+static NOT_SANITIZED void
+kernel_wild (int64_t *args)
+{
+  *(volatile uint8_t *) (uintptr_t) args[0] ^= 1;
+}
+
 /* args: tensor, ns */
 static void
 kernel_slow (int64_t *args)
@@ -118,6 +125,7 @@ enum
   HANG,
   PAST,
   FLIP,
+  WILD,
   SLOW,
   COUNT
 };
@@ -131,6 +139,7 @@ static const struct pto_kernel kernels[] = {
   [HANG] = { "hang", kernel_hang, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [PAST] = { "past", kernel_past, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [FLIP] = { "flip", kernel_flip, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [WILD] = { "wild", kernel_wild, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [SLOW] = { "slow", kernel_slow, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [COUNT] = { "count", kernel_count, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
 };
@@ -201,7 +210,6 @@ struct device_stray
   struct stray stray;
   uint64_t addresses[2];
   uint32_t n;
-  int result;
 };
 
 static int
@@ -218,7 +226,24 @@ device_stray (PTO2Runtime *rt, void *data)
 
       pto2_rt_submit_task (rt, s->stray.kernel, AIV, params, 2);
     }
-  return s->result;
+  return 0;
+}
+
+struct wild
+{
+  uint64_t address;
+  int result;
+};
+
+/* A task that does not say where it writes. */
+static int
+wild (PTO2Runtime *rt, void *data)
+{
+  const struct wild *w = data;
+  PTOParam params[] = { make_scalar_param (w->address) };
+
+  pto2_rt_submit_task (rt, WILD, AIV, params, 1);
+  return w->result;
 }
 
 struct chain
@@ -409,6 +434,7 @@ test_write_past_device_buffer (enum pto_backend backend)
   struct device_stray s = { .n = 1 };
   struct pto_report report = { 0 };
   struct pto_chip *chip;
+  struct wild w;
   char *address;
 
   if (skipped ())
@@ -419,15 +445,28 @@ test_write_past_device_buffer (enum pto_backend backend)
   s.stray.kernel = PAST;
   sim_run (chip, &program, device_stray, &s, NULL);
   s.stray = (struct stray){ FLIP, 1 };
-  address = g_strdup_printf ("buffer of 100 bytes at 0x%" G_GINT64_MODIFIER "x", s.addresses[0]);
   sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
-                 "wrote 1 bytes past the device", address, NULL);
+                 "task 0 of ring 0 (flip) on core AIV",
+                 "the kernel, or one beside it, wrote 1 bytes past the buffer of 100 bytes of "
+                 "argument 0 (declared uint8 [100])",
+                 NULL);
   sim_assert_well (chip);
   s.stray = (struct stray){ FLIP, 64 };
   sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS, "wrote 64 bytes past",
-                 address, NULL);
+                 NULL);
   sim_assert_well (chip);
-  g_free (address);
+  /* Nobody has said so: it is found at the end of the run. */
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      w = (struct wild){ .address = s.addresses[i] + 100 + 63 * i };
+      address
+          = g_strdup_printf ("a kernel of this run wrote %u bytes past the device buffer of 100 "
+                             "bytes at 0x%" G_GINT64_MODIFIER "x",
+                             1 + 63 * i, s.addresses[i]);
+      sim_run_fails (chip, &program, wild, &w, PTO_STATUS_OUT_OF_BOUNDS, address, NULL);
+      g_free (address);
+      sim_assert_well (chip);
+    }
   pto_chip_free (chip);
 }
 
@@ -437,6 +476,7 @@ static void
 test_damage_does_not_outlive_run (enum pto_backend backend)
 {
   struct device_stray s = { .n = 2, .stray = { FLIP, 3 } };
+  struct wild w;
   struct pto_report report = { 0 };
   struct pto_chip *chip;
 
@@ -446,10 +486,10 @@ test_damage_does_not_outlive_run (enum pto_backend backend)
   s.addresses[0] = pto_chip_malloc (chip, 100, &report);
   s.addresses[1] = pto_chip_malloc (chip, 100, &report);
   sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
-                 "wrote 3 bytes past the device", NULL);
+                 "wrote 3 bytes past the buffer", NULL);
   sim_assert_well (chip);
-  s.result = 1;
-  sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_EXPLICIT, "returned 1", NULL);
+  w = (struct wild){ .address = s.addresses[1] + 100, .result = 1 };
+  sim_run_fails (chip, &program, wild, &w, PTO_STATUS_EXPLICIT, "returned 1", NULL);
   sim_assert_well (chip);
   pto_chip_free (chip);
 }
