@@ -26,13 +26,14 @@ install_packages () {
   as_root=
   if [ "$(id -u)" != 0 ]; then
     command -v sudo > /dev/null || fail "not root and no sudo; as root: apt-get install$missing"
-    as_root="sudo env"
+    as_root=sudo
   fi
   set -- $missing
   printf 'Installing %d packages ... ' $#
   log=$(mktemp)
-  if $as_root DEBIAN_FRONTEND=noninteractive apt-get update > "$log" 2>&1 \
-    && $as_root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >> "$log" 2>&1; then
+  # env: what comes out of an expansion is a command, never an assignment.
+  apt_get="$as_root env DEBIAN_FRONTEND=noninteractive apt-get"
+  if $apt_get update > "$log" 2>&1 && $apt_get install -y --no-install-recommends "$@" >> "$log" 2>&1; then
     echo done
     rm -f "$log"
   else
