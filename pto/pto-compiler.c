@@ -16,6 +16,7 @@
 
 #include "pto-compile.h"
 #include "pto-error-private.h"
+#include "pto-save-private.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -657,8 +658,7 @@ copy_object (Build *build, PtoCompilerJob *job, GError **error)
       job->was_cached = TRUE;
       return TRUE;
     }
-  if (!g_file_set_contents_full (job->object, data, (gssize) size, G_FILE_SET_CONTENTS_CONSISTENT,
-                                 0700, &local))
+  if (!pto_save (job->object, data, size, 0700, &local))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_SYSTEM, local->message);
       return FALSE;

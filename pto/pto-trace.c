@@ -6,12 +6,10 @@
 
 #include "pto-trace-private.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
+#include "pto-save-private.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /**
  * PtoTrace:
@@ -237,91 +235,6 @@ compute_sha256 (PtoTrace *self)
   return g_strdup (g_checksum_get_string (sum));
 }
 
-/* The file behind a symbolic link, so that saving replaces the file, not the link. */
-static char *
-resolve (const char *path)
-{
-  char *real = realpath (path, NULL);
-  char *copy = g_strdup (real != NULL ? real : path);
-
-  free (real);
-  return copy;
-}
-
-static gboolean
-save_text (const char *path, char *text, gsize length, GError **error)
-{
-  g_autofree char *contents = text;
-  g_autofree char *target = resolve (path);
-  g_autofree char *directory = g_path_get_dirname (target);
-  g_autoptr (GError) local = NULL;
-  GStatBuf status;
-  gboolean exists = g_stat (target, &status) == 0;
-
-  if (exists && S_ISDIR (status.st_mode))
-    {
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY, "%s: is a directory", path);
-      return FALSE;
-    }
-  if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
-    {
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-                   "%s: can not be written: there is no directory %s", path, directory);
-      return FALSE;
-    }
-  /* A device or a pipe is written to; only a regular file is replaced by renaming. */
-  if (exists && !S_ISREG (status.st_mode))
-    {
-      FILE *stream = g_fopen (target, "w");
-      gboolean written = stream != NULL && fwrite (contents, 1, length, stream) == length;
-
-      if (stream != NULL && fclose (stream) != 0)
-        written = FALSE;
-      if (!written)
-        {
-          int code = errno;
-
-          g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code),
-                       "%s: can not be written: %s", path, g_strerror (code));
-        }
-      return written;
-    }
-  if (!g_file_set_contents_full (target, contents, (gssize) length, G_FILE_SET_CONTENTS_CONSISTENT,
-                                 exists ? (int) (status.st_mode & 0777) : 0666, &local))
-    {
-      int code = errno;
-
-      /* The message of GLib names the temporary file; the person named this one. */
-      switch (local->code)
-        {
-        case G_FILE_ERROR_ACCES:
-          code = EACCES;
-          break;
-        case G_FILE_ERROR_NOSPC:
-          code = ENOSPC;
-          break;
-        case G_FILE_ERROR_ROFS:
-          code = EROFS;
-          break;
-        case G_FILE_ERROR_PERM:
-          code = EPERM;
-          break;
-        case G_FILE_ERROR_IO:
-          code = EIO;
-          break;
-        case G_FILE_ERROR_NOENT:
-          code = ENOENT;
-          break;
-        default:
-          break;
-        }
-      g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s",
-                   path, g_strerror (code));
-      return FALSE;
-    }
-  return TRUE;
-}
-
 /**
  * pto_trace_save:
  * @self: a trace
@@ -371,14 +284,14 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
 gboolean
 pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
 {
-  char *text;
+  g_autofree char *text = NULL;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   text = pto_trace_to_json (self);
-  return save_text (path, text, strlen (text), error);
+  return pto_save (path, text, strlen (text), 0666, error);
 }
 
 /**
@@ -396,14 +309,14 @@ pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
 gboolean
 pto_trace_save_svg (PtoTrace *self, const char *path, GError **error)
 {
-  char *text;
+  g_autofree char *text = NULL;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   text = pto_trace_to_svg (self);
-  return save_text (path, text, strlen (text), error);
+  return pto_save (path, text, strlen (text), 0666, error);
 }
 
 /* A row of the table of kernels in the summary. */

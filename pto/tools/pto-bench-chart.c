@@ -7,6 +7,8 @@
 #include "pto-bench-private.h"
 #include "tool.h"
 
+#include "../pto-save-private.h"
+
 #include <glib/gi18n.h>
 #include <math.h>
 #include <string.h>
@@ -302,5 +304,5 @@ bench_save_chart (const BenchResults *results, const char *file, GError **error)
     }
   append_legend (results, svg, has_gaps);
   g_string_append (svg, "</svg>\n");
-  return g_file_set_contents (file, svg->str, (gssize) svg->len, error);
+  return pto_save (file, svg->str, svg->len, 0666, error);
 }

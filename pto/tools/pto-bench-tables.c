@@ -7,6 +7,8 @@
 #include "pto-bench-private.h"
 #include "tool.h"
 
+#include "../pto-save-private.h"
+
 #include <glib/gi18n.h>
 #include <math.h>
 #include <string.h>
@@ -326,5 +328,5 @@ bench_save_markdown (const BenchResults *results, const char *file, GError **err
 
       g_string_append_printf (text, _ ("\nLeft out: %s.\n"), gap);
     }
-  return g_file_set_contents (file, text->str, (gssize) text->len, error);
+  return pto_save (file, text->str, text->len, 0666, error);
 }

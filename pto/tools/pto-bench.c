@@ -122,6 +122,9 @@ tool_bench (char **words, GError **error)
     }
   if (option_only != NULL)
     only = g_strsplit (option_only, ",", -1);
+  if (!tool_check_output ("svg", option_svg, ".svg", error)
+      || !tool_check_output ("markdown", option_markdown, ".md", error))
+    return FALSE;
   bench_results_init (&results);
   if (!check_names (only, error) || (programs = bench_programs_new (&results, error)) == NULL)
     return FALSE;

@@ -10,12 +10,19 @@
 #include "pto-bench.h"
 #include "tool.h"
 
+#include "../pto-save-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <glib/gi18n.h>
 #include <json-glib/json-glib.h>
 #include <locale.h>
 #include <pto/pto.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 G_DEFINE_QUARK (tool_error, tool_error)
 
@@ -58,6 +65,26 @@ tool_print_help (const char *command, GOptionContext *context)
   g_option_context_set_help_enabled (context, FALSE);
   text = g_option_context_get_help (context, TRUE, NULL);
   g_print ("%s", text);
+}
+
+gboolean
+tool_check_output (const char *option, const char *path, const char *suffix, GError **error)
+{
+  g_autofree char *lower = path != NULL ? g_ascii_strdown (path, -1) : NULL;
+
+  if (path == NULL)
+    return TRUE;
+  if (path[0] == '\0')
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--%s: the name of the file is empty"),
+                 option);
+  else if (!g_str_has_suffix (lower, suffix)
+           && (!g_file_test (path, G_FILE_TEST_EXISTS)
+               || g_file_test (path, G_FILE_TEST_IS_REGULAR)))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--%s %s: it writes %s files: the name must end so"), option, path, suffix);
+  else
+    return pto_save_check (path, error);
+  return FALSE;
 }
 
 char *
@@ -171,6 +198,49 @@ log_line (const char *domain, GLogLevelFlags level, const char *message, gpointe
   g_printerr ("pto: %s\n", message);
 }
 
+/* Why standard output has lost something; 0: it has not. */
+static int output_error;
+
+/* As g_print() does it by itself, which tells nobody that it failed. */
+static void
+print (const char *text)
+{
+  g_autofree char *converted = NULL;
+  const char *charset;
+
+  if (!g_get_console_charset (&charset))
+    converted = g_convert_with_fallback (text, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
+  if ((fputs (converted != NULL ? converted : text, stdout) < 0 || fflush (stdout) != 0)
+      && output_error == 0)
+    output_error = errno;
+}
+
+/* Also what an orchestration has printed. */
+static gboolean
+finish_output (GError **error)
+{
+  if (fflush (stdout) != 0 && output_error == 0)
+    output_error = errno;
+  if (output_error == 0 && ferror (stdout) == 0)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("standard output can not be written: %s"),
+               output_error != 0 ? g_strerror (output_error) : _ ("something is missing"));
+  return FALSE;
+}
+
+/* A full disk, a limit of file sizes and a pipe that nobody reads are errors here, not ends; and
+ * what this program opens never takes the place of a standard stream that is closed. */
+static void
+prepare_streams (void)
+{
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl (fd, F_GETFD) < 0)
+      (void) open ("/dev/null", O_RDONLY); /* gets the lowest number that is free: this one */
+  signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);
+  g_set_print_handler (print);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -186,8 +256,10 @@ main (int argc, char **argv)
   g_set_prgname ("pto");
   g_log_set_default_handler (log_line, NULL);
 
+  prepare_streams ();
+
   words = g_strdupv (argv + MIN (argc, 1));
-  if (dispatch (words, &error))
+  if (dispatch (words, &error) && finish_output (&error))
     return EXIT_SUCCESS;
   g_printerr ("pto: %s\n", error->message);
   return error->domain == TOOL_ERROR ? error->code : TOOL_ERROR_FAILED;

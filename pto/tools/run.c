@@ -12,7 +12,6 @@
 #include "tool.h"
 
 #include <glib/gi18n.h>
-#include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
@@ -111,31 +110,6 @@ median_ns (const Outcome *outcome)
   if (n % 2 == 1)
     return upper;
   return (g_array_index (outcome->run_ns, guint64, n / 2 - 1) + upper) / 2;
-}
-
-/* Can a file be made there? Asked before a long run, not after it. */
-static gboolean
-check_output (const char *path, GError **error)
-{
-  g_autofree char *directory = NULL;
-
-  if (path == NULL)
-    return TRUE;
-  directory = g_path_get_dirname (path);
-  if (path[0] == '\0')
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("the name of a file to write is empty"));
-  else if (g_file_test (path, G_FILE_TEST_IS_DIR))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                 _ ("%s: can not be written: it is a directory"), path);
-  else if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                 _ ("%s: can not be written: there is no directory %s"), path, directory);
-  else if (!g_file_test (path, G_FILE_TEST_EXISTS) && g_access (directory, W_OK | X_OK) != 0)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                 _ ("%s: can not be written: no permission to make files in %s"), path, directory);
-  else
-    return TRUE;
-  return FALSE;
 }
 
 static gboolean
@@ -704,7 +678,8 @@ tool_run (char **words, GError **error)
     return FALSE;
   if (option_seed != NULL && !parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
-  if (!check_output (option_trace, error) || !check_output (option_svg, error))
+  if (!tool_check_output ("trace", option_trace, ".json", error)
+      || !tool_check_output ("svg", option_svg, ".svg", error))
     return FALSE;
   return run_example (rest[1], (guint) repeat, error);
 }

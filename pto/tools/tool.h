@@ -30,6 +30,11 @@ void tool_print_help (const char *command, GOptionContext *context);
 GOptionContext *tool_run_get_options (void);
 GOptionContext *tool_info_get_options (void);
 
+/* Can an option's file be made, and is it of the kind that its name says? Asked before long work. A
+ * device or a pipe may have any name. @path may be NULL. */
+gboolean tool_check_output (const char *option, const char *path, const char *suffix,
+                            GError **error);
+
 /* The simulated chips, apart by commas. */
 char *tool_list_platforms (void);
 /* "12 345" */

@@ -128,6 +128,19 @@ class Bench(unittest.TestCase):
         os.unlink(self.path("bench-pto"))
         self.assertIn("there is no bench-pto", self.bench("--quick", status=1).stderr)
 
+    def test_no_room(self):
+        for words in ((), ("--json",)):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = subprocess.run([PROGRAM, "bench", "--quick", "--only", "chain_72", *words], stdout=full,
+                                        stderr=subprocess.PIPE, text=True, timeout=DEADLINE,
+                                        env=dict(os.environ, PTO_BENCH_DIR=self.directory.name))
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("standard output can not be written", result.stderr.splitlines()[-1])
+        for option in ("--svg", "--markdown"):
+            result = self.bench("--quick", "--only", "W1", option, "/dev/full", status=1)
+            self.assertIn("/dev/full: can not be written", result.stderr)
+            self.assertFalse(os.path.isfile("/dev/full"))
+
 
 sys.argv[1:] = []
 tap.main()

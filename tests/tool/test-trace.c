@@ -10,6 +10,8 @@
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -686,6 +688,56 @@ test_save_special (void)
   g_rmdir (directory);
 }
 
+/* No room: an error, no signal, the old file as it was, and nothing beside it. */
+static void
+test_save_no_room (void)
+{
+  g_autoptr (PtoTrace) trace = attention_trace (2, 1, 64);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("pto-trace-XXXXXX", &error);
+  g_autofree char *file = g_build_filename (directory, "run.json", NULL);
+  g_autofree char *text = NULL;
+  struct rlimit before, limit;
+  sigset_t pending;
+
+  g_assert_no_error (error);
+  g_file_set_contents (file, "old", -1, &error);
+  g_assert_no_error (error);
+  getrlimit (RLIMIT_FSIZE, &before);
+  limit = (struct rlimit){ .rlim_cur = 1024, .rlim_max = before.rlim_max };
+  setrlimit (RLIMIT_FSIZE, &limit);
+  g_assert_false (pto_trace_save (trace, file, &error));
+  setrlimit (RLIMIT_FSIZE, &before);
+  g_assert_nonnull (error);
+  g_assert_true (g_str_has_prefix (error->message, file));
+  g_assert_nonnull (strstr (error->message, g_strerror (EFBIG)));
+  g_clear_error (&error);
+
+  g_assert_false (pto_trace_save_svg (trace, "/dev/full", &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+  g_clear_error (&error);
+
+  if (geteuid () == 0 || g_chmod (directory, 0500) != 0)
+    g_test_message ("root may write everywhere");
+  else
+    {
+      g_assert_false (pto_trace_save (trace, file, &error));
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED);
+      g_clear_error (&error);
+      g_chmod (directory, 0700);
+    }
+  sigpending (&pending);
+  g_assert_cmpint (sigismember (&pending, SIGXFSZ), ==, 0);
+  g_file_get_contents (file, &text, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (text, ==, "old");
+  g_assert_cmpuint (count_files (directory), ==, 1);
+  g_assert_false (g_file_test ("/dev/full", G_FILE_TEST_IS_REGULAR));
+
+  g_unlink (file);
+  g_rmdir (directory);
+}
+
 /* A trace outlives the records it was made from. */
 static void
 test_is_a_copy (void)
@@ -730,6 +782,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/summary", test_summary);
   g_test_add_func ("/pto/trace/save", test_save);
   g_test_add_func ("/pto/trace/save/special", test_save_special);
+  g_test_add_func ("/pto/trace/save/no-room", test_save_no_room);
   g_test_add_func ("/pto/trace/is-a-copy", test_is_a_copy);
   return g_test_run ();
 }

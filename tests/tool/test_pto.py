@@ -2,8 +2,10 @@
 # test_pto.py: does the pto program do what a person types, and say clearly what it can not do?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """test_pto.py PROGRAM: prints TAP. PTO_TEST_EXAMPLES names the directory of the examples."""
+import errno
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -565,6 +567,98 @@ class Run(PtoTest):
         value = json.loads(result.stdout)
         self.assertIs(value["passed"], False)
         self.assertEqual(value["max_abs_error"], 1)
+
+
+
+class Output(PtoTest):
+    """What can not be written is one sentence and a status, never a part of a file and never silence."""
+
+    def setUp(self):
+        super().setUp()
+        self.vector = os.path.join(EXAMPLES, "vector")
+
+    def ends(self, stdout, *words, limit=None, **options):
+        def prepare():
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        return subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE,
+                              preexec_fn=prepare, **options)
+
+    def refused(self, result, *fragments):
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("pto: "), result.stderr)
+        for fragment in fragments:
+            self.assertIn(fragment, result.stderr)
+
+    def words(self):
+        return (["--version"], ["help"], ["help", "run"], ["run", "--help"], ["info"], ["info", "--json"],
+                ["run", self.vector], ["run", self.vector, "--json"])
+
+    def test_full(self):
+        for words in self.words():
+            with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
+                self.refused(self.ends(full, *words), "standard output", os.strerror(errno.ENOSPC))
+
+    def test_limit(self):
+        for words in (["info"], ["run", self.vector]):
+            with self.subTest(words=words), open(os.path.join(self.directory, "out"), "w", encoding="utf-8") as file:
+                self.passes("run", self.vector)  # the cache is filled without a limit
+                self.refused(self.ends(file, *words, limit=100), "standard output", os.strerror(errno.EFBIG))
+
+    def test_pipe(self):
+        for words in self.words():
+            with self.subTest(words=words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                result = self.ends(writer, *words)
+                os.close(writer)
+                self.refused(result, "standard output", os.strerror(errno.EPIPE))
+
+    def test_closed(self):
+        """What is opened meanwhile must not become standard output."""
+        script = 'exec "$@" --svg run.svg --trace run.json >&-'
+        result = subprocess.run(["sh", "-c", script, "sh", PROGRAM, "run", self.vector], stderr=subprocess.PIPE,
+                                encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE)
+        self.refused(result, "standard output", os.strerror(errno.EBADF))
+        with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
+            json.load(file)
+
+    def test_files(self):
+        self.passes("run", self.vector)
+        for option, name in (("--svg", "run.svg"), ("--trace", "run.json")):
+            path = os.path.join(self.directory, name)
+            with self.subTest(option=option):
+                result = self.ends(subprocess.PIPE, "run", self.vector, option, "/dev/full")
+                self.refused(result, "/dev/full", os.strerror(errno.ENOSPC))
+                self.assertEqual(result.stdout, "")
+                for old in (None, "old"):
+                    if old is not None:
+                        self.write(name, old)
+                    self.refused(self.ends(subprocess.PIPE, "run", self.vector, option, name, limit=1000), name,
+                                 os.strerror(errno.EFBIG))
+                    self.assertEqual(os.listdir(self.directory), [] if old is None else [name])
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "old")
+                os.unlink(path)
+
+    def test_cache(self):
+        """An object that does not fit is the compiler's error, and nothing of it stays."""
+        with tempfile.TemporaryDirectory() as cache:
+            self.environment = dict(self.environment, XDG_CACHE_HOME=cache)
+            result = self.ends(subprocess.PIPE, "run", self.vector, limit=1000)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(os.strerror(errno.EFBIG), result.stderr)
+            self.assertEqual([name for _, _, names in os.walk(cache) for name in names if name.endswith(".so")], [])
+
+    def test_kind(self):
+        for words in (["run", "ex", "--svg", "a.png"], ["run", "ex", "--svg", "a.json"], ["run", "ex", "--svg", "a"],
+                      ["run", "ex", "--trace", "a.svg"], ["run", "ex", "--trace", ""], ["bench", "--svg", "a.png"],
+                      ["bench", "--markdown", "a.txt"], ["bench", "--markdown", ""]):
+            self.fails(2, [" ".join(words[-2:]).strip()], *words)
+        self.passes("run", self.vector, "--svg", "A.SVG", "--trace", "/dev/null")
+        self.assertEqual(os.listdir(self.directory), ["A.SVG"])
 
 
 class Compare(PtoTest):

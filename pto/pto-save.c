@@ -1,0 +1,149 @@
+/* pto-save.c: how does a file get there as a whole or not at all?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-save-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file behind a symbolic link, so that saving replaces the file, not the link. */
+static char *
+resolve (const char *path)
+{
+  char *real = realpath (path, NULL);
+  char *copy = g_strdup (real != NULL ? real : path);
+
+  free (real);
+  return copy;
+}
+
+static gboolean
+fail (const char *path, int code, GError **error)
+{
+  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s", path,
+               g_strerror (code));
+  return FALSE;
+}
+
+static gboolean
+check (const char *path, const char *target, const GStatBuf *status, GError **error)
+{
+  g_autofree char *directory = g_path_get_dirname (target);
+
+  if (status != NULL && S_ISDIR (status->st_mode))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY,
+                 "%s: can not be written: it is a directory", path);
+  else if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
+                 "%s: can not be written: there is no directory %s", path, directory);
+  else if (status != NULL && !S_ISREG (status->st_mode))
+    return g_access (target, W_OK) == 0 || fail (path, errno, error);
+  else if (g_access (directory, W_OK | X_OK) != 0)
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
+                 "%s: can not be written: no permission to make files in %s", path, directory);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* 0, or why not. */
+static int
+write_all (int fd, const char *data, gsize length)
+{
+  while (length > 0)
+    {
+      gssize n = write (fd, data, length);
+
+      if (n < 0 && errno != EINTR)
+        return errno;
+      if (n > 0)
+        {
+          data += n;
+          length -= (gsize) n;
+        }
+    }
+  return 0;
+}
+
+static int
+write_into (const char *target, const char *data, gsize length)
+{
+  int fd = g_open (target, O_WRONLY | O_CLOEXEC, 0);
+  int code = fd >= 0 ? write_all (fd, data, length) : errno;
+
+  if (fd >= 0 && close (fd) != 0 && code == 0)
+    code = errno;
+  return code;
+}
+
+/* fsync() and close(): some file systems say only then that there is no room. */
+static int
+replace (const char *target, const char *data, gsize length, int mode, gboolean exists)
+{
+  g_autofree char *temporary = g_strconcat (target, ".XXXXXX", NULL);
+  int fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, mode);
+  int code = fd >= 0 ? write_all (fd, data, length) : errno;
+
+  if (fd < 0)
+    return code;
+  if (code == 0 && ((exists && fchmod (fd, (mode_t) mode) != 0) || fsync (fd) != 0))
+    code = errno;
+  if (close (fd) != 0 && code == 0)
+    code = errno;
+  if (code == 0 && g_rename (temporary, target) != 0)
+    code = errno;
+  if (code != 0)
+    g_unlink (temporary);
+  return code;
+}
+
+gboolean
+pto_save_check (const char *path, GError **error)
+{
+  g_autofree char *target = resolve (path);
+  GStatBuf status;
+  gboolean exists = g_stat (target, &status) == 0;
+
+  return check (path, target, exists ? &status : NULL, error);
+}
+
+gboolean
+pto_save (const char *path, const char *data, gsize length, int mode, GError **error)
+{
+  g_autofree char *target = resolve (path);
+  const struct timespec at_once = { 0, 0 };
+  GStatBuf status;
+  gboolean exists = g_stat (target, &status) == 0;
+  sigset_t quiet, pending, before;
+  int code;
+
+  if (!check (path, target, exists ? &status : NULL, error))
+    return FALSE;
+  /* Both are sent to the thread that writes. One that was pending already is somebody else's. */
+  sigemptyset (&quiet);
+  sigaddset (&quiet, SIGPIPE);
+  sigaddset (&quiet, SIGXFSZ);
+  sigpending (&pending);
+  if (sigismember (&pending, SIGPIPE))
+    sigdelset (&quiet, SIGPIPE);
+  if (sigismember (&pending, SIGXFSZ))
+    sigdelset (&quiet, SIGXFSZ);
+  pthread_sigmask (SIG_BLOCK, &quiet, &before);
+  if (exists && !S_ISREG (status.st_mode))
+    code = write_into (target, data, length);
+  else
+    code = replace (target, data, length, exists ? (int) (status.st_mode & 0777) : mode, exists);
+  if (code == EPIPE || code == EFBIG)
+    while (sigtimedwait (&quiet, NULL, &at_once) < 0 && errno == EINTR)
+      ;
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  return code == 0 || fail (path, code, error);
+}
