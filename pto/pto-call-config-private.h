@@ -30,6 +30,12 @@ struct _PtoCallConfig
 /* Refuses values out of range and switches without effect. */
 gboolean pto_call_config_check (const PtoCallConfig *config, GError **error);
 
+/* The first field that asks a chip for something, by name; NULL: there is none. */
+const char *pto_call_config_find_choice (const PtoCallConfig *config);
+/* Puts more behind a prefix, if there is one, so that the files of several tasks or workers have
+ * names of their own. */
+void pto_call_config_extend_prefix (PtoCallConfig *config, const char *what, guint number);
+
 /* As it travels to another worker, one that was checked; NULL: the default of everything. The wire
  * has no place for aicpu_thread_num_is_set: there, the default's number is the default. */
 void pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire);

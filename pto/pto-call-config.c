@@ -354,7 +354,11 @@ pto_call_config_get_output_prefix (const PtoCallConfig *config)
  *
  * Sets what the names of the files that the run writes begin with.
  *
- * With a swimlane, the run writes its record to the prefix followed by `swimlane.json`.
+ * With a swimlane, the run of a chip writes its record to the prefix followed by `swimlane.json`. A
+ * task that another worker gives to a chip has a file of its own: between the two stand the task,
+ * counted from 0 in the order of the submits of the run, and the worker that ran it:
+ * `task3-worker0-swimlane.json`.
+ *
  * Thread safety: one thread at a time.
  */
 void
@@ -420,6 +424,28 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
       return FALSE;
     }
   return TRUE;
+}
+
+const char *
+pto_call_config_find_choice (const PtoCallConfig *config)
+{
+  if (config->block_dim != 0)
+    return "block_dim";
+  if (config->aicpu_thread_num_is_set)
+    return "aicpu_thread_num";
+  return config->enable_l2_swimlane != 0 ? "enable_l2_swimlane" : NULL;
+}
+
+void
+pto_call_config_extend_prefix (PtoCallConfig *config, const char *what, guint number)
+{
+  char *prefix;
+
+  if (config->output_prefix == NULL || config->output_prefix[0] == '\0')
+    return;
+  prefix = g_strdup_printf ("%s%s%u-", config->output_prefix, what, number);
+  g_free (config->output_prefix);
+  config->output_prefix = prefix;
 }
 
 void

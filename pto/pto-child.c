@@ -301,6 +301,8 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
   else
     {
       config = pto_call_config_new_from_wire (call->config);
+      /* All members of a group have the same one. */
+      pto_call_config_extend_prefix (config, "worker", self->worker->id);
       atomic_store_explicit (&self->progress, 0, memory_order_relaxed);
       ok = pto_worker_run_for_parent (
           self->worker, target->handle, (PtoOrchestrationFunc) target->registration->function,

@@ -21,6 +21,8 @@ typedef struct
   struct pto_level *level; /* W: prepare, stop; used by who has taken the machine, and under lock */
   PtoChild **children;
   guint n_children;
+  guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
+  gboolean passed_on; /* one of them was given choices of its own */
   gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */
 
   GMutex lock;         /* guards all below, and level for other threads; innermost */

@@ -175,6 +175,38 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
   return TRUE;
 }
 
+/* The configuration of a task is the whole of a chip's run. */
+static gboolean
+fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_task *task,
+             GError **error)
+{
+  g_autoptr (PtoCallConfig) config = NULL;
+  gboolean apart = pto_worker_get_child_mode (self->parent.worker) == PTO_CHILD_MODE_PROCESS;
+
+  if (submit->config != NULL)
+    {
+      config = pto_call_config_copy (submit->config);
+      self->passed_on = self->passed_on || pto_call_config_find_choice (config) != NULL;
+      if (submit->registration->callable->kind == PTO_CALLABLE_CHIP && apart
+          && config->enable_l2_swimlane != 0
+          && pto_call_config_get_output_prefix (config)[0] == '\0')
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "task of \"%s\": enable_l2_swimlane = %d has no effect without an "
+                       "output_prefix: the record is made in another process, and is seen only as "
+                       "a file",
+                       submit->registration->callable->name, config->enable_l2_swimlane);
+          return FALSE;
+        }
+      pto_call_config_extend_prefix (config, "task", self->n_tasks);
+      if (!pto_call_config_check (config, error))
+        return FALSE;
+    }
+  pto_call_config_to_wire (config, &task->config);
+  task->config_bytes = pto_wire_config_bytes (&task->config);
+  return TRUE;
+}
+
 gboolean
 pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *submit,
                           GError **error)
@@ -197,20 +229,19 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
                         ? packing.usual_members
                         : g_new (struct pto_member, submit->n_members);
   packing.params = packing.usual_params;
-  ok = count_args (submit, &packing, &n_tensors, error);
+  ok = count_args (submit, &packing, &n_tensors, error) && fill_config (self, submit, &task, error);
   if (ok)
     {
       if (packing.n_params > USUAL_ARGS)
         packing.params = g_new (PTOParam, packing.n_params);
       task.members = packing.members;
-      pto_call_config_to_wire (submit->config, &task.config);
-      task.config_bytes = pto_wire_config_bytes (&task.config);
       ok = fill_args (submit, &packing, n_tensors, rt);
       if (ok)
         {
           status = pto_level_submit (self->level, submit->registration->index, &task,
                                      packing.params, packing.n_params, &report);
           ok = status == PTO_OK && !pto_level_has_failed (rt);
+          self->n_tasks += ok;
           if (status != PTO_OK && !pto_level_has_failed (rt))
             pto_error_set_from_report (error, status, &report);
         }

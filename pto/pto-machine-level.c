@@ -9,6 +9,7 @@
 
 #include "pto-machine-level-private.h"
 
+#include "pto-call-config-private.h"
 #include "pto-error-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-worker-private.h"
@@ -257,10 +258,24 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   struct pto_level_stats stats = { 0 };
   struct pto_failure failure = { 0 };
   struct pto_report report = { 0 };
-  enum pto_status status = pto_level_run (self->level, run->is_cancelled, run->data,
-                                          run->orchestrate, run->data, &stats, &failure, &report);
+  const char *choice = run->config != NULL ? pto_call_config_find_choice (run->config) : NULL;
+  enum pto_status status;
 
+  self->n_tasks = 0;
+  self->passed_on = FALSE;
+  status = pto_level_run (self->level, run->is_cancelled, run->data, run->orchestrate, run->data,
+                          &stats, &failure, &report);
   keep_statistics (self, &stats);
+  /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
+   */
+  if (status == PTO_OK && choice != NULL && !self->passed_on)
+    {
+      g_autofree char *path = pto_worker_get_path (machine->worker);
+
+      g_warning ("%s of the run's configuration had no effect on %s, which is no chip: give a "
+                 "configuration to the tasks for chips",
+                 choice, path);
+    }
   if (status == PTO_OK)
     return TRUE;
   if (failure.bytes > 0)

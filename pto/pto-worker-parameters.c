@@ -26,9 +26,10 @@ find_parameter (const char *name)
  * @value: its value as text; sizes may end in `K`, `M` or `G`
  * @error: where to say why not
  *
- * Sets a parameter of the chip: a ring size, the back end, the number of control threads.
+ * Sets a parameter of the worker: a ring size, the back end, the number of control threads.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, and with
+ * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, or that a worker of this
+ * level does not look at it (chips have a back end, hosts have time limits of tasks), and with
  * %PTO_ERROR_BUSY when the worker is initialized already. Source: seed 000 section 14. Thread
  * safety: any thread.
  *
@@ -40,12 +41,26 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   struct pto_report report = { 0 };
   enum pto_status status = PTO_OK;
   PtoWorkerState state;
+  const char *why;
+  int i;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (name != NULL, FALSE);
   g_return_val_if_fail (value != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
+  i = find_parameter (name);
+  why = i >= 0 ? pto_param_no_effect ((enum pto_param) i, worker->level) : NULL;
+  if (why != NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "parameter %s has no effect on a worker of level %u: %s%s", name, worker->level,
+                   why,
+                   worker->level > 2 ? "; set it on those below, see pto_worker_get_child(), or in "
+                                       "the environment"
+                                     : "");
+      return FALSE;
+    }
   g_mutex_lock (&worker->lock);
   state = worker->state;
   if (state == PTO_WORKER_STATE_NEW && worker->initializing)

@@ -402,6 +402,12 @@ pto_worker_object_constructed (GObject *object)
   if (self->n_sub_workers > 0 && self->level <= DEFAULT_LEVEL && self->params_error == NULL)
     g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                  "level %u has no SUB workers: that begins with 3", self->level);
+  if (self->level <= DEFAULT_LEVEL && self->params_error == NULL
+      && (self->child_mode != PTO_CHILD_MODE_PROCESS || self->restart != PTO_RESTART_NEVER))
+    g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 "the property %s has no effect on level %u, which has no children: that begins "
+                 "with 3",
+                 self->restart != PTO_RESTART_NEVER ? "restart" : "child-mode", self->level);
   G_OBJECT_CLASS (pto_worker_object_parent_class)->constructed (object);
 }
 

@@ -111,6 +111,32 @@ pto_param_description (enum pto_param param)
   return descriptions[param].text;
 }
 
+const char *
+pto_param_no_effect (enum pto_param param, uint32_t level)
+{
+  switch (param)
+    {
+    case PTO_PARAMETER_BACKEND:
+    case PTO_PARAMETER_SEED:
+    case PTO_PARAMETER_READY_SHARDS:
+    case PTO_PARAMETER_AICPU_THREADS:
+    case PTO_PARAMETER_CLUSTERS:
+    case PTO_PARAMETER_CARRIERS:
+    case PTO_PARAMETER_STACK:
+    case PTO_PARAMETER_GUARD:
+    case PTO_PARAMETER_TRACE:
+    case PTO_PARAMETER_TRACE_RECORDS:
+    case PTO_PARAMETER_UTILIZATION:
+      return level > 2 ? "it is one of chips" : NULL;
+    case PTO_PARAMETER_TASK_TIMEOUT:
+    case PTO_PARAMETER_STOP_TIMEOUT:
+    case PTO_PARAMETER_ARENA:
+      return level <= 2 ? "it is one of workers of level 3 and up" : NULL;
+    default:
+      return NULL;
+    }
+}
+
 void
 pto_params_init (struct pto_params *params)
 {

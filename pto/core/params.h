@@ -58,3 +58,6 @@ bool pto_params_get (const struct pto_params *params, const char *name, char *te
 const char *pto_param_name (enum pto_param param);
 const char *pto_param_variable (enum pto_param param);
 const char *pto_param_description (enum pto_param param);
+/* Why a worker of that level does not look at it; NULL: it does. The environment is for all levels
+ * together, so nothing that is taken from there is wrong. */
+const char *pto_param_no_effect (enum pto_param param, uint32_t level);
