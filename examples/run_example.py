@@ -14,6 +14,7 @@
 """Run an example in the kernel_config.py / golden.py layout and compare its outputs."""
 
 import argparse
+import ast
 import copy
 import ctypes
 import importlib.util
@@ -26,6 +27,8 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(REPOSITORY, "build", "pto")
 SHOWN_MISMATCHES = 5
+RUNTIME = "tensormap_and_ringbuffer"
+MAX_ARGS = 128
 RULE = "=" * 60
 
 
@@ -128,6 +131,24 @@ def load_module(path, name):
     return module
 
 
+def warn(text):
+    sys.stdout.flush()
+    print(f"run_example.py: warning: {text}", file=sys.stderr)
+
+
+def warn_of_unread_names(module, known):
+    """A setting of the module that nobody knows and that the module does not read itself is often a typing error."""
+    with open(module.__file__, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    read = {node.id for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    for statement in tree.body:
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if (isinstance(target, ast.Name) and target.id == target.id.upper()
+                    and target.id not in read and target.id not in known):
+                warn(f"{module.__file__}: nobody reads {target.id} (known: {', '.join(known)})")
+
+
 def attribute(module, name, kinds, what):
     value = getattr(module, name, None)
     if value is None:
@@ -147,8 +168,10 @@ class Config:
         self.directory = directory
         self.file = module.__file__
         self.kernels = []
+        warn_of_unread_names(module, ("KERNELS", "ORCHESTRATION", "RUNTIME_CONFIG"))
         for i, kernel in enumerate(attribute(module, "KERNELS", (list, tuple), "a list")):
             where = f"KERNELS[{i}]"
+            self.check_keys(kernel, where, ("func_id", "source", "core_type", "name", "args"))
             func_id = self.entry(kernel, "func_id", where, int)
             core_type = self.entry(kernel, "core_type", where, str)
             if core_type not in ("aic", "aiv"):
@@ -158,18 +181,32 @@ class Config:
                 raise ExampleError(f"{self.file}: {where}: func_id {func_id} is taken or negative")
             source = self.source(kernel, where)
             stem = os.path.splitext(os.path.basename(source))[0]
-            self.kernels.append((func_id, str(kernel.get("name", stem)), source, core_type))
+            args = self.entry(kernel, "args", where, int) if "args" in kernel else -1
+            if "args" in kernel and not 0 <= args <= MAX_ARGS:
+                raise ExampleError(f"{self.file}: {where}: args = {args}: a number from 0 to {MAX_ARGS} wanted")
+            self.kernels.append((func_id, str(kernel.get("name", stem)), source, core_type, args))
         if not self.kernels:
             raise ExampleError(f"{self.file}: KERNELS is empty")
         orchestration = attribute(module, "ORCHESTRATION", dict, "a dict")
+        self.check_keys(orchestration, "ORCHESTRATION", ("source", "function_name"))
         self.orchestration = self.source(orchestration, "ORCHESTRATION")
         self.function = self.entry(orchestration, "function_name", "ORCHESTRATION", str)
         runtime = getattr(module, "RUNTIME_CONFIG", {})
         if not isinstance(runtime, dict):
             raise ExampleError(f"{self.file}: RUNTIME_CONFIG is not a dict")
-        self.runtime = str(runtime.get("runtime", "tensormap_and_ringbuffer"))
+        self.check_keys(runtime, "RUNTIME_CONFIG", ("runtime", "aicpu_thread_num", "block_dim"))
+        self.runtime = runtime.get("runtime", RUNTIME)
+        if self.runtime != RUNTIME:
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: runtime = {self.runtime!r}: there is only {RUNTIME!r}")
         self.thread_num = self.count(runtime, "aicpu_thread_num")
         self.block_dim = self.count(runtime, "block_dim")
+
+    def check_keys(self, table, where, known):
+        if not isinstance(table, dict):
+            raise ExampleError(f"{self.file}: {where} is not a dict")
+        for key in table:
+            if key not in known:
+                raise ExampleError(f"{self.file}: {where}: unknown key {key!r} (known: {', '.join(known)})")
 
     def entry(self, table, key, where, kind):
         if not isinstance(table, dict) or key not in table:
@@ -201,6 +238,7 @@ class Golden:
     def __init__(self, path):
         self.module = module = load_module(path, "golden")
         self.file = path
+        warn_of_unread_names(module, ("ALL_CASES", "DEFAULT_CASE", "RTOL", "ATOL", "__outputs__"))
         self.generate_inputs = attribute(module, "generate_inputs", None, "a function")
         self.compute_golden = attribute(module, "compute_golden", None, "a function")
         self.outputs = list(attribute(module, "__outputs__", (list, tuple), "a list of names"))
@@ -228,6 +266,42 @@ class Golden:
         except Exception as error:
             raise ExampleError(f"{self.file}: {function.__name__}() failed: "
                                f"{describe(error)}") from error
+
+
+class Params(dict):
+    """A case's parameters, which know what was read of them."""
+
+    def __init__(self, params):
+        super().__init__(params)
+        self.unread = set(params)
+
+    def __getitem__(self, key):
+        self.unread.discard(key)
+        return super().__getitem__(key)
+
+    def get(self, key, default=None):
+        self.unread.discard(key)
+        return super().get(key, default)
+
+    def pop(self, key, *default):
+        self.unread.discard(key)
+        return super().pop(key, *default)
+
+    def __iter__(self):
+        self.unread.clear()
+        return super().__iter__()
+
+    def keys(self):
+        self.unread.clear()
+        return super().keys()
+
+    def values(self):
+        self.unread.clear()
+        return super().values()
+
+    def items(self):
+        self.unread.clear()
+        return super().items()
 
 
 def is_tensor(value):
@@ -373,6 +447,8 @@ def compare(numpy, golden, name, value, actual, expected):
 def run_case(numpy, Pto, golden, case, worker, handle, config):
     """Runs one case and compares; gives whether every output is as expected."""
     params = golden.cases[case]
+    if isinstance(params, dict):
+        params = Params(params)
     arguments = Arguments(numpy, golden, golden.call(golden.generate_inputs, params))
     expected = {name: copy_of(value) if name in arguments.memory else value
                 for name, value in arguments.values.items()}
@@ -389,6 +465,8 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
     finally:
         arguments.free(worker)
     golden.call(golden.compute_golden, expected, params)
+    if isinstance(params, Params) and params.unread:
+        warn(f"{golden.file}: case {case}: nobody reads {', '.join(sorted(map(str, params.unread)))}")
 
     print("=== Comparing Results ===")
     passed = [compare(numpy, golden, name, arguments.values[name], actual[name], expected[name])
@@ -411,9 +489,10 @@ def run(options):
         worker.init(None)
         try:
             chip = Pto.Callable.new_chip(config.orchestration, config.function)
-            for func_id, name, source, core_type in config.kernels:
+            for func_id, name, source, core_type, args in config.kernels:
                 core = Pto.CoreType.AIC if core_type == "aic" else Pto.CoreType.AIV
                 kernel = Pto.Callable.new_kernel(core, source, "kernel_entry")
+                kernel.set_n_args(args)
                 chip.add_kernel(func_id, name, kernel)
             handle = worker.register(chip, None)
             for case in cases:
@@ -434,10 +513,17 @@ def run(options):
 def main():
     options = parse_arguments()
     try:
-        return run(options)
+        status = run(options)
+        sys.stdout.flush()
+        return status
     except ExampleError as error:
         sys.stdout.flush()
         print(f"run_example.py: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        # What print() could not write is written again at the end, and must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"run_example.py: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         return 1
 
 

@@ -27,6 +27,9 @@ typedef struct
   PtoCallable *kernel;
 } PtoChipKernel;
 
+/* In a signature: an argument of which only is known that it is there. */
+#define PTO_CALLABLE_ANY_DIRECTION ((PtoDirection) 0xff)
+
 struct _PtoCallable
 {
   GObject parent_instance;
@@ -55,7 +58,8 @@ struct _PtoCallable
   struct pto_cost cost; /* points are those of cost_points */
   GArray *cost_points;  /* struct pto_cost_point, or NULL */
 
-  GArray *signature; /* PtoDirection, or NULL */
+  GArray *signature; /* PtoDirection, PTO_CALLABLE_ANY_DIRECTION when only the number is known; or
+                        NULL */
   GArray *kernels;   /* of an orchestration: PtoChipKernel, ascending func_id */
 };
 

@@ -14,6 +14,7 @@
 #define DEFAULT_ENTRY "aicpu_orchestration_entry"
 #define DEFAULT_KERNEL "kernel_entry"
 #define DEFAULT_COST "linear:1000:0.05"
+#define MAX_ARGS 128 /* of one task on a chip */
 
 /**
  * PtoCallable:
@@ -450,7 +451,7 @@ pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name, Pto
  * @error: where to say why not
  *
  * Says which arguments the kernel takes; a submit from an orchestration function with others is
- * refused.
+ * refused. An orchestration in C is held to their number, see [method@Pto.Callable.set_n_args].
  *
  * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
  *
@@ -503,9 +504,74 @@ pto_callable_get_signature (PtoCallable *kernel, gsize *n_directions)
   g_return_val_if_fail (PTO_IS_CALLABLE (kernel), NULL);
   g_return_val_if_fail (n_directions != NULL, NULL);
 
-  *n_directions = kernel->signature != NULL ? kernel->signature->len : 0;
-  return kernel->signature != NULL ? (const PtoDirection *) (gpointer) kernel->signature->data
-                                   : NULL;
+  *n_directions = 0;
+  if (kernel->signature == NULL
+      || (kernel->signature->len > 0
+          && g_array_index (kernel->signature, PtoDirection, 0) == PTO_CALLABLE_ANY_DIRECTION))
+    return NULL;
+  *n_directions = kernel->signature->len;
+  return (const PtoDirection *) (gpointer) kernel->signature->data;
+}
+
+/**
+ * pto_callable_set_n_args:
+ * @kernel: a kernel
+ * @n_args: number of arguments, at most 128; -1: any
+ * @error: where to say why not
+ *
+ * Says how many arguments the kernel takes, tensors and scalars together.
+ *
+ * A kernel has no way to know how many it was given, and reads whatever lies behind them: with
+ * this, a submit with another number is refused, from a function and from an orchestration in C,
+ * whose run fails. It takes back what [method@Pto.Callable.set_signature] has said, which says more
+ * than this. Fails with %PTO_ERROR_INVALID_ARGS.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ */
+gboolean
+pto_callable_set_n_args (PtoCallable *kernel, int n_args, GError **error)
+{
+  const PtoDirection any = PTO_CALLABLE_ANY_DIRECTION;
+
+  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!pto_callable_check_kind (kernel, PTO_CALLABLE_KERNEL,
+                                "only a kernel has a number of arguments", error))
+    return FALSE;
+  if (n_args < -1 || n_args > MAX_ARGS)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\" can not take %d arguments: 0 to %d, or -1 for any number",
+                   kernel->name, n_args, MAX_ARGS);
+      return FALSE;
+    }
+  g_clear_pointer (&kernel->signature, g_array_unref);
+  if (n_args >= 0)
+    kernel->signature = g_array_sized_new (FALSE, FALSE, sizeof any, (guint) n_args);
+  for (int i = 0; i < n_args; i++)
+    g_array_append_val (kernel->signature, any);
+  return TRUE;
+}
+
+/**
+ * pto_callable_get_n_args:
+ * @kernel: a callable
+ *
+ * Gives how many arguments the kernel takes.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: number of arguments, tensors and scalars together; -1 when nothing was said
+ */
+int
+pto_callable_get_n_args (PtoCallable *kernel)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), -1);
+
+  return kernel->signature != NULL ? (int) kernel->signature->len : -1;
 }
 
 /**

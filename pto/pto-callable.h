@@ -60,6 +60,10 @@ gboolean pto_callable_set_signature (PtoCallable *kernel, const PtoDirection *di
 PTO_AVAILABLE_IN_ALL
 const PtoDirection *pto_callable_get_signature (PtoCallable *kernel, gsize *n_directions);
 PTO_AVAILABLE_IN_ALL
+gboolean pto_callable_set_n_args (PtoCallable *kernel, int n_args, GError **error);
+PTO_AVAILABLE_IN_ALL
+int pto_callable_get_n_args (PtoCallable *kernel);
+PTO_AVAILABLE_IN_ALL
 PtoCallableKind pto_callable_get_kind (PtoCallable *callable);
 PTO_AVAILABLE_IN_ALL
 PtoCoreType pto_callable_get_core_type (PtoCallable *kernel);

@@ -52,7 +52,8 @@ enum
   PTO_FIELD_CLOSURE = 7,  /* PTO_CLOSURE_SIZE random bytes, drawn when it was made */
   PTO_FIELD_KERNEL = 8    /* u32 function id, u32 core type (PtoCoreType), 32 content, then symbol,
                            * name and cost: u32 size and text each; then u32 n and n bytes
-                           * (PtoDirection), n = 2^32 - 1 and no bytes: anything goes */
+                           * (PtoDirection, or 255 in all when only n is known), n = 2^32 - 1 and
+                           * no bytes: anything goes */
 };
 
 /* A callable that a worker has. Counted by g_atomic_rc_box; immutable but for what says so. */

@@ -543,6 +543,8 @@ parse_signature (Reader *reader, PtoCallable *kernel, GError **error)
   directions = g_new0 (PtoDirection, MAX (n, 1));
   for (guint32 i = 0; i < n; i++)
     directions[i] = (PtoDirection) data[i];
+  if (n > 0 && n <= G_MAXINT && directions[0] == PTO_CALLABLE_ANY_DIRECTION)
+    return pto_callable_set_n_args (kernel, (int) n, error);
   return pto_callable_set_signature (kernel, directions, n, error);
 }
 

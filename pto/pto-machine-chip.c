@@ -119,6 +119,7 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
   g_ptr_array_add (loaded->memory, (gpointer) kernel->name);
   kernel->entry = (KernelFunc) entry;
   kernel->core_type = callable->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+  kernel->n_args_plus_1 = (uint32_t) (pto_callable_get_n_args (callable) + 1);
   kernel->cost = pto_callable_dup_cost (callable, &points);
   if (points != NULL)
     g_ptr_array_add (loaded->memory, points);

@@ -301,11 +301,10 @@ direction_name (PtoDirection direction)
 static gboolean
 check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
 {
-  const PtoDirection *expected = kernel->signature != NULL
-                                     ? (const PtoDirection *) (gpointer) kernel->signature->data
-                                     : NULL;
+  gsize n_expected;
+  const PtoDirection *expected = pto_callable_get_signature (kernel, &n_expected);
 
-  if (expected != NULL && kernel->signature->len != n_args)
+  if (kernel->signature != NULL && kernel->signature->len != n_args)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "kernel \"%s\" takes %u arguments, but %u are given", kernel->name,

@@ -51,6 +51,7 @@ struct pto_kernel
   void (*entry) (int64_t *args);
   enum pto_core_type core_type;
   struct pto_cost cost;
+  uint32_t n_args_plus_1; /* 0: it takes any number of arguments */
 };
 
 /* Kernels by function id. Must live for the run. */

@@ -67,6 +67,15 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
                        program->kernels[kernel_id].name, n_params, (void *) params);
       return;
     }
+  if (program->kernels[kernel_id].n_args_plus_1 != 0
+      && program->kernels[kernel_id].n_args_plus_1 != (uint32_t) n_params + 1)
+    {
+      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                       "task %" PRIu64 ": kernel %d (%s) takes %u arguments, but %d are given",
+                       chip->engine.submitted, kernel_id, program->kernels[kernel_id].name,
+                       program->kernels[kernel_id].n_args_plus_1 - 1, n_params);
+      return;
+    }
   if (n_params > PTO_CHIP_ARGS_MAX)
     {
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,

@@ -14,6 +14,8 @@
 #include <glib/gi18n.h>
 #include <string.h>
 
+#define MAX_ARGS 128 /* of one task */
+
 static void
 kernel_free (gpointer data)
 {
@@ -155,11 +157,12 @@ find_source (Manifest *manifest, const char *thing, const char *source, char **p
 static gboolean
 load_kernel (Manifest *manifest, const char *group, GError **error)
 {
-  static const char *const known[] = { "name", "source", "core", "cost", NULL };
+  static const char *const known[] = { "name", "source", "core", "cost", "args", NULL };
   ManifestKernel *kernel = g_new0 (ManifestKernel, 1);
   g_autofree char *core = NULL;
   g_autofree char *thing = NULL;
-  guint64 func_id = 0;
+  g_autofree char *args = NULL;
+  guint64 func_id = 0, n_args;
 
   g_ptr_array_add (manifest->kernels, kernel);
   if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, 65535, &func_id, NULL))
@@ -190,6 +193,14 @@ load_kernel (Manifest *manifest, const char *group, GError **error)
   if (!find_source (manifest, thing, kernel->source, &kernel->path, error))
     return FALSE;
   kernel->cost = g_key_file_get_string (manifest->keys, group, "cost", NULL);
+  kernel->n_args = -1;
+  args = g_key_file_get_value (manifest->keys, group, "args", NULL);
+  if (args == NULL)
+    return TRUE;
+  if (!g_ascii_string_to_unsigned (g_strstrip (args), 10, 0, MAX_ARGS, &n_args, NULL))
+    return fail (manifest, error, _ ("%s: args=%s: a number from 0 to %d wanted"), thing, args,
+                 MAX_ARGS);
+  kernel->n_args = (int) n_args;
   return TRUE;
 }
 

@@ -18,6 +18,7 @@ typedef struct
   char *path;   /* from here */
   PtoCoreType core_type;
   char *cost; /* or NULL */
+  int n_args; /* -1: any */
 } ManifestKernel;
 
 typedef struct

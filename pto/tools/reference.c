@@ -379,8 +379,8 @@ reference_list_unread_keys (Reference *reference)
   for (guint i = 0; keys != NULL && keys[i] != NULL; i++)
     {
       /* A title in another language is title[de]. */
-      if (g_str_has_prefix (keys[i], "title") || strcmp (keys[i], "rtol") == 0
-          || strcmp (keys[i], "atol") == 0
+      if (strcmp (keys[i], "title") == 0 || g_str_has_prefix (keys[i], "title[")
+          || strcmp (keys[i], "rtol") == 0 || strcmp (keys[i], "atol") == 0
           || g_strv_contains ((const char *const *) parameters, keys[i])
           || g_hash_table_contains (reference->read, keys[i]))
         continue;

@@ -160,6 +160,34 @@ was_set (const char *parameter)
   return FALSE;
 }
 
+/* What is typed and comes to nothing with the rest of what is typed. */
+static gboolean
+check_effect (PtoWorker *worker, const char *backend, GError **error)
+{
+  g_autofree char *trace = pto_worker_get_parameter (worker, "trace", NULL);
+  gboolean recorded = g_strcmp0 (trace, "1") == 0 || option_trace != NULL || option_svg != NULL
+                      || (option_json && strcmp (backend, "det") == 0);
+  const char *option = option_seed != NULL ? "seed" : "set seed";
+
+  if ((option_seed != NULL || was_set ("seed")) && strcmp (backend, "det") != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--%s has no effect on the back end %s: add --backend det"), option, backend);
+  else if (was_set ("carriers") && strcmp (backend, "par") != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--set carriers has no effect on the back end %s, only on par"), backend);
+  else if (was_set ("utilization") && strcmp (backend, "det") == 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--set utilization has no effect on the back end det, which always knows it"));
+  else if (was_set ("trace-records") && !recorded)
+    g_set_error (
+        error, TOOL_ERROR, TOOL_ERROR_USAGE,
+        _ ("--set trace-records has no effect on a run that is not recorded: add --trace or "
+           "--svg"));
+  else
+    return TRUE;
+  return FALSE;
+}
+
 static gboolean
 set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, GError **error)
 {
@@ -205,10 +233,11 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   if (option_seed != NULL && !set_option (worker, "seed", "seed", option_seed, error))
     return FALSE;
 
-  /* Two runs are compared by their traces: on det the digest is part of the result. */
   backend = pto_worker_get_parameter (worker, "backend", error);
-  if (backend == NULL)
+  if (backend == NULL || !check_effect (worker, backend, error))
     return FALSE;
+
+  /* Two runs are compared by their traces: on det the digest is part of the result. */
   deterministic = option_json && strcmp (backend, "det") == 0 && !was_set ("trace");
   if ((option_trace != NULL || option_svg != NULL || deterministic)
       && !pto_worker_set_parameter (worker, "trace", "1", error))
@@ -237,6 +266,7 @@ make_callable (Manifest *manifest, GError **error)
 
       if (kernel == NULL
           || (entry->cost != NULL && !pto_callable_set_cost (kernel, entry->cost, &local))
+          || !pto_callable_set_n_args (kernel, entry->n_args, &local)
           || !pto_callable_add_kernel (chip, entry->func_id, entry->name, kernel, &local))
         {
           g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: kernel \"%s\": %s"),
@@ -629,8 +659,13 @@ run_example (const char *directory, guint repeat, GError **error)
     return FALSE;
   unread = reference_list_unread_keys (reference);
   if (unread != NULL)
-    g_printerr (_ ("pto: %s: case \"%s\": warning: nobody reads %s\n"), manifest->file, item->name,
-                unread);
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+                   _ ("%s: case \"%s\": nobody reads %s: neither a parameter of the runtime nor a "
+                      "key of the reference"),
+                   manifest->file, item->name, unread);
+      return FALSE;
+    }
 
   outcome.run_ns = g_array_new (FALSE, FALSE, sizeof (guint64));
   for (guint i = 0; i < repeat; i++)

@@ -82,6 +82,56 @@ class SeedLayout(unittest.TestCase):
     def test_usage(self):
         self.assertEqual(call(os.path.join(EXAMPLES, "run_example.py")).returncode, 2)
 
+    def spoilt(self, file, old, new):
+        """The vector example with one text of one of its files replaced."""
+        with tempfile.TemporaryDirectory() as directory:
+            copy = os.path.join(directory, "vector")
+            shutil.copytree(os.path.join(LAYOUT, "vector"), copy)
+            with open(os.path.join(copy, file), encoding="utf-8") as stream:
+                text = stream.read()
+            self.assertIn(old, text)
+            with open(os.path.join(copy, file), "w", encoding="utf-8") as stream:
+                stream.write(text.replace(old, new, 1))
+            return runner(copy)
+
+    def test_unknown_words(self):
+        config = os.path.join("kernels", "kernel_config.py")
+        for old, new, word in (
+                ('"tensormap_and_ringbuffer"', '"nonsense"', "runtime = 'nonsense'"),
+                ('"runtime"', '"runtim"', "RUNTIME_CONFIG: unknown key 'runtim'"),
+                ('"block_dim"', '"blok_dim"', "RUNTIME_CONFIG: unknown key 'blok_dim'"),
+                ('"function_name"', '"entry": 1, "function_name"', "ORCHESTRATION: unknown key 'entry'"),
+                ('{"func_id"', '{"cost": 3, "func_id"', "KERNELS[0]: unknown key 'cost'"),
+                ('{"func_id"', '{"args": -1, "func_id"', "KERNELS[0]: args = -1"),
+                ('{"func_id"', '{"args": 2, "func_id"', "takes 2 arguments, but 3 are given")):
+            with self.subTest(word=word):
+                done = self.spoilt(config, old, new)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                self.assertIn(word, done.stderr)
+                self.assertNotIn("TEST PASSED", done.stdout)
+
+    def test_unread_words(self):
+        """They may be the file's own, so they are only told."""
+        for file, old, new, word in (
+                ("golden.py", "ATOL = ", "ATOLL = ", "nobody reads ATOLL"),
+                (os.path.join("kernels", "kernel_config.py"), "RUNTIME_CONFIG", "RUNTIME_CONFG",
+                 "nobody reads RUNTIME_CONFG"),
+                ("golden.py", '"tasks": 5}', '"tasks": 5, "elemnts": 3}', "case five: nobody reads elemnts")):
+            with self.subTest(word=word):
+                done = self.spoilt(file, old, new)
+                self.passes(done)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+                self.assertIn(word, done.stderr)
+
+    def test_no_room(self):
+        vector = os.path.join(LAYOUT, "vector")
+        command = [sys.executable, os.path.join(EXAMPLES, "run_example.py"), "-k", os.path.join(vector, "kernels"), "-g",
+                   os.path.join(vector, "golden.py")]
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=200, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "run_example.py: standard output: No space left on device\n"))
+
     def test_mismatch(self):
         with tempfile.TemporaryDirectory() as directory:
             copy = os.path.join(directory, "vector")

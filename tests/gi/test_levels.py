@@ -62,6 +62,14 @@ class Levels(unittest.TestCase):
         self.assertNotIn(board[1], (0, os.getpid()))
         w4.close()
 
+    def test_number_of_arguments(self):
+        path = os.path.join(examples, "vector", "kernels", "add_scalar.c")
+        add, free = Pto.Callable.kernel(path, args=3), Pto.Callable.kernel(path)
+        self.assertEqual((add.get_n_args(), free.get_n_args()), (3, -1))
+        with Pto.Worker(platform="a2a3sim") as chip:
+            with self.assertRaisesRegex(GLib.Error, '"add_scalar" takes 3 arguments, but 2 are given'):
+                chip.run(lambda orch, x: orch.submit(add, x.read(), x.write_existing()), Pto.Buffer.array(16))
+
     def test_two_chips(self):
         part_path = os.path.join(examples, "two-chips", "partial-sum")
         with Pto.Worker(level=3, devices=2, sub_workers=1) as host:

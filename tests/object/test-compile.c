@@ -605,8 +605,26 @@ test_signature (Fixture *fixture, gconstpointer data)
   g_assert_true (pto_callable_set_signature (kernel, directions, 2, &error));
   given = pto_callable_get_signature (kernel, &n);
   g_assert_cmpmem (given, n * sizeof *given, directions, sizeof directions);
+  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 2);
   g_assert_false (pto_callable_set_signature (kernel, (const PtoDirection[]){ 17 }, 1, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+
+  /* Their number alone. */
+  g_assert_true (pto_callable_set_n_args (kernel, 3, &error));
+  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 3);
+  g_assert_null (pto_callable_get_signature (kernel, &n));
+  g_assert_cmpuint (n, ==, 0);
+  g_assert_true (pto_callable_set_n_args (kernel, 0, &error));
+  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 0);
+  g_assert_true (pto_callable_set_n_args (kernel, -1, &error));
+  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, -1);
+  for (int i = 0; i < 2; i++)
+    {
+      g_assert_false (pto_callable_set_n_args (kernel, i == 0 ? -2 : 129, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      g_clear_error (&error);
+    }
 }
 
 #define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)

@@ -80,6 +80,8 @@ make_chip (Fixture *fixture)
   g_assert_no_error (error);
   pto_callable_set_cost (add, "table:1:2,3:4.5", &error);
   g_assert_no_error (error);
+  pto_callable_set_n_args (add, 3, &error);
+  g_assert_no_error (error);
   pto_callable_add_kernel (chip, 7, "sum", add, &error);
   g_assert_no_error (error);
   pto_callable_add_kernel (chip, 0, NULL, fill, &error);
@@ -203,7 +205,7 @@ test_golden_chip (Fixture *fixture, gconstpointer data)
   put_kernel (expected, 0, g_ptr_array_index (registration->objects, 1), "fill", "linear:1000:0.05",
               "\x03\x05");
   put_kernel (expected, 7, g_ptr_array_index (registration->objects, 2), "sum", "table:1:2,3:4.5",
-              NULL);
+              "\xff\xff\xff");
   g_assert_cmpmem (g_bytes_get_data (registration->descriptor, NULL),
                    g_bytes_get_size (registration->descriptor), expected->data, expected->len);
   put_u32 (sources, 3);
@@ -339,6 +341,7 @@ test_send_chip (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (n, ==, 2);
   g_assert_cmpint (signature[0], ==, PTO_DIRECTION_OUTPUT_EXISTING);
   g_assert_null (pto_callable_get_signature (pto_callable_get_kernel (callable, 7), &n));
+  g_assert_cmpint (pto_callable_get_n_args (pto_callable_get_kernel (callable, 7)), ==, 3);
 
   /* The objects stand where the callable's own kernels are. */
   jobs = pto_registration_make_jobs (received, &n_jobs);

@@ -582,6 +582,62 @@ test_signature (Fixture *fixture, gconstpointer data)
   object_test_assert_contains (error->message, "takes 2 arguments, but 3 are given");
 }
 
+/* A kernel that is given too few would read what lies behind them. */
+static void
+test_number_of_arguments (Fixture *fixture, gconstpointer data)
+{
+  static const char *const backends[] = { "par", "det", "threads" };
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = object_test_write (fixture->dir, "counted.c", object_test_orchestration);
+
+  g_assert_true (pto_callable_set_n_args (fixture->add, 3, &error));
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
+  g_assert_true (pto_callable_set_n_args (fixture->add, 4, &error));
+  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "\"add\" takes 4 arguments, but 3 are given");
+  g_clear_error (&error);
+
+  /* The same for what a C orchestration submits: fill (f, 7). */
+  for (guint i = 0; i < G_N_ELEMENTS (backends); i++)
+    for (int n = 1; n <= 3; n++)
+      {
+        g_autoptr (PtoWorker) worker = pto_worker_new_chip (NULL, &error);
+        g_autoptr (PtoCallable) fill
+            = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+        g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+        g_autoptr (PtoCallableHandle) handle = NULL;
+        g_autoptr (PtoBuffer) buffer = pto_buffer_new (64, &error);
+        g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+        gboolean ok;
+
+        g_assert_true (pto_worker_set_parameter (worker, "backend", backends[i], &error));
+        g_assert_true (pto_callable_set_n_args (fill, n, &error));
+        g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fill, &error));
+        g_assert_true (pto_worker_init (worker, NULL, &error));
+        handle = pto_worker_register (worker, chip, NULL, &error);
+        g_assert_no_error (error);
+        pto_task_args_add_scalar (args, pto_buffer_get_address (buffer));
+        pto_task_args_add_scalar (args, 4);
+        ok = pto_worker_run_callable (worker, handle, args, NULL, NULL, &error);
+        g_assert_cmpint (ok, ==, n == 2);
+        if (n == 2)
+          g_assert_cmpfloat (object_test_floats (buffer)[3], ==, 7);
+        else
+          {
+            g_autofree char *says
+                = g_strdup_printf ("kernel 0 (fill) takes %d arguments, but 2 are given", n);
+
+            g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+            object_test_assert_contains (error->message, says);
+            g_assert_cmpfloat (object_test_floats (buffer)[3], ==, 0);
+          }
+        g_clear_error (&error);
+      }
+}
+
 static void
 test_diagnostics_refused (Fixture *fixture, gconstpointer data)
 {
@@ -1074,6 +1130,7 @@ main (int argc, char **argv)
   ADD ("/pto/worker/unregistered-kernel", test_unregistered_kernel);
   ADD ("/pto/worker/function-fails", test_function_fails);
   ADD ("/pto/worker/signature", test_signature);
+  ADD ("/pto/worker/number-of-arguments", test_number_of_arguments);
   ADD ("/pto/worker/diagnostics-refused", test_diagnostics_refused);
   ADD ("/pto/worker/orchestrator-kept", test_orchestrator_kept);
   ADD ("/pto/worker/close-inside", test_close_inside);

@@ -232,6 +232,23 @@ class Words(PtoTest):
         self.fails(2, ["no-such-knob"], "run", "ex", "--set", "no-such-knob=3")
         self.fails(2, ["task-window", "17"], "run", "ex", "--set", "task-window=17")
 
+    def test_without_effect(self):
+        """What is typed is looked at, or refused by name."""
+        self.example()
+        for words, fragments in (
+                (["--seed", "7"], ["--seed", "par", "--backend det"]),
+                (["--set", "seed=7", "--backend", "threads"], ["--set seed", "threads"]),
+                (["--set", "carriers=1", "--backend", "det"], ["carriers", "det"]),
+                (["--set", "utilization=1", "--backend", "det"], ["utilization", "det"]),
+                (["--set", "trace-records=64"], ["trace-records", "--trace"]),
+                (["--set", "arena=1M"], ["arena", "no effect", "level 3"]),
+                (["--set", "task-timeout=5"], ["task-timeout", "no effect"]),
+                (["--set", "stop-timeout=5"], ["stop-timeout", "no effect"])):
+            with self.subTest(words=words):
+                self.fails(2, fragments, "run", "ex", *words)
+        self.passes("run", "ex", "--set", "seed=7", "--backend", "det", "--set", "trace=1", "--set", "trace-records=64")
+        self.passes("run", "ex", "--set", "carriers=1", environment={"PTO_SEED": "7", "PTO_ARENA": "1M"})
+
     def test_unknown_platform(self):
         self.example()
         self.fails(2, ["a9sim", "a2a3sim"], "run", "ex", "--platform", "a9sim")
@@ -275,10 +292,10 @@ class Manifest(PtoTest):
         self.assertEqual(result.stdout, "")
         self.assertEqual(sorted(os.listdir(self.directory)), before)
 
-    def spoil(self, old, new, fragments):
+    def spoil(self, old, new, fragments, names_file=True):
         self.example()
         self.edit("ex/pto.ini", old, new)
-        self.refuses(["ex/pto.ini", *fragments])
+        self.refuses([*["ex/pto.ini"] * names_file, *fragments])
         shutil.rmtree(os.path.join(self.directory, "ex"))
 
     def test_no_directory(self):
@@ -427,13 +444,16 @@ class Manifest(PtoTest):
         self.edit("ex/reference.c", '  c->ops->scalar (c, "elements", elements);\n', "")
         self.refuses(["vector", '"five"', "4", "5"])
 
-    def test_unread_key_is_told(self):
-        self.example()
-        self.edit("ex/pto.ini", "elements=16384", "elements=16384\nelemnts=3")
-        result = self.pto("run", "ex")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("elemnts", result.stderr)
-        self.assertIn("ex/pto.ini", result.stderr)
+    def test_unread_key(self):
+        for key in ("elemnts=3", "titel=five", "titles=x"):
+            self.spoil("elements=16384", "elements=16384\n" + key, ['"five"', key.split("=")[0]])
+        self.spoil("elements=16384", "elements=16384\ntask-timeout=5", ['"five"', "task-timeout", "no effect"])
+
+    def test_number_of_arguments(self):
+        for value in ("x", "-1", "129", ""):
+            self.spoil("args=3", "args=" + value, ['"add"', "args=" + value])
+        for value in (2, 4):
+            self.spoil("args=3", f"args={value}", [f"(add) takes {value} arguments, but 3 are given"], False)
 
 
 class Run(PtoTest):

@@ -240,8 +240,11 @@ def _import_path(function):
 @_export
 class Callable(Pto.Callable):
     @staticmethod
-    def kernel(path, core="aiv"):
-        return Pto.Callable.new_kernel(getattr(Pto.CoreType, core.upper()), path, None)
+    def kernel(path, core="aiv", args=-1):
+        """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
+        self = Pto.Callable.new_kernel(getattr(Pto.CoreType, core.upper()), path, None)
+        self.set_n_args(args)
+        return self
 
     @staticmethod
     def chip(directory):
@@ -256,7 +259,8 @@ class Callable(Pto.Callable):
         self = Pto.Callable.new_chip(source("orchestration"), manifest["orchestration"].get("function"))
         for group in manifest.sections():
             if group.startswith("kernel "):
-                kernel = Callable.kernel(source(group), manifest.get(group, "core"))
+                kernel = Callable.kernel(source(group), manifest.get(group, "core"),
+                                         manifest.getint(group, "args", fallback=-1))
                 if "cost" in manifest[group]:
                     kernel.set_cost(manifest[group]["cost"])
                 self.add_kernel(int(group[7:]), manifest.get(group, "name"), kernel)
