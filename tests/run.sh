@@ -36,7 +36,7 @@ run_suites () {
 }
 
 # What could be left out where a package is missing must not be left out here.
-build "$out/plain" -Dwerror=true -Dgir=enabled -Ddocs=enabled -Dtests=enabled
+build "$out/plain" -Dwerror=true -Dgir=enabled -Ddocs=enabled -Dtests=enabled -Dbench-peers=auto
 run_suites "plain: all suites" "$out/plain"
 
 build "$out/tsan" -Dwerror=true -Db_sanitize=thread -Db_lundef=false -Dgir=disabled -Ddocs=disabled

@@ -73,7 +73,7 @@ bench_programs_new (BenchResults *results, GError **error)
         programs->paths[i] = g_steal_pointer (&path);
       else
         bench_results_add_gap (results, program_name (i), NULL, NULL,
-                               g_strdup (_ ("was not found when this was built")));
+                               g_strdup (_ ("was not built (see the option bench-peers)")));
     }
   if (programs->paths[BENCH_PTO] != NULL)
     return g_steal_pointer (&programs);

@@ -38,9 +38,8 @@ tool_bench_get_options (void)
 
   g_option_context_set_summary (
       context,
-      _ ("Measures this runtime, and those other task runtimes that were found when it was built, "
-         "on the same "
-         "graphs with 2 workers each. A quiet machine needs about ten minutes, with --quick two."));
+      _ ("Measures this runtime, and those other task runtimes that were built with it, on the "
+         "same graphs with 2 workers each. A quiet machine needs about ten minutes, with --quick two."));
   for (guint i = 0; i < BENCH_N_WORKLOADS; i++)
     g_string_append_printf (names, "  %-18s%s\n", bench_workloads[i].name,
                             _ (bench_workloads[i].description));

@@ -30,7 +30,7 @@ class Install(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = tempfile.mkdtemp(prefix="pto-install-")
         destination = os.path.join(cls.directory, "destination")
-        run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination])
+        cls.said = run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", destination])
         # Moved elsewhere: nothing may depend on where it was installed.
         cls.root = os.path.join(cls.directory, "moved")
         os.rename(destination + prefix, cls.root)
@@ -78,6 +78,54 @@ class Install(unittest.TestCase):
             self.skipTest("no Python with gi, or no introspection data")
         script = os.path.join(here, "..", "gi", "ten_lines.py")
         self.assertEqual(run([gi_python, script, kernel], env=self.env, cwd="/"), "42.5 42.5 42.5 42.5\n")
+
+    def say_how(self, where, override=True):
+        packages = {"/usr": "/usr/lib/python3/dist-packages"}.get(where, where + "/lib/python3/dist-packages")
+        said = run([sys.executable, os.path.join(source, "pto", "gi", "say_how.py"), where, where + "/bin",
+                    os.path.join(where, libdir), packages + "/gi/overrides" if override else "", gi_python],
+                   env={**os.environ, "PATH": "/usr/bin:/bin:/sbin"})
+        return said, re.findall(r'^    export (\w+)="([^$]*)\$', said, re.M)
+
+    def test_last_words(self):
+        """What must be set is said, with the places that it will have: not more, and not those below DESTDIR."""
+        directory = os.path.join(prefix, libdir)
+        self.assertTrue(f"libpto is in {prefix}, where" in self.said, self.said[-1000:])
+        self.assertNotIn(self.directory, "".join(re.findall("export .*", self.said)))
+        if prefix == "/usr/local" and gi_python:
+            self.assertIn(f'export GI_TYPELIB_PATH="{directory}/girepository-1.0$', self.said)
+        nowhere = os.path.join(self.directory, "no where")
+        there = os.path.join(nowhere, libdir)
+        lines = [("LD_LIBRARY_PATH", there), ("PKG_CONFIG_PATH", there + "/pkgconfig"), ("PATH", nowhere + "/bin")]
+        self.assertEqual(self.say_how(nowhere, False)[1], lines)
+        if gi_python:
+            lines[2:2] = [("GI_TYPELIB_PATH", there + "/girepository-1.0"),
+                          ("PYTHONPATH", nowhere + "/lib/python3/dist-packages")]
+            self.assertEqual(self.say_how(nowhere)[1], lines)
+        if gi_python == "/usr/bin/python3" and os.path.isdir(os.path.join("/usr", libdir, "girepository-1.0")):
+            self.assertEqual(self.say_how("/usr"), ("libpto is in /usr, where programs find it by themselves.\n", []))
+
+    def test_last_words_are_enough(self):
+        """README.md's program in a shell that was told nothing else, after everything has moved."""
+        if not gi_python:
+            self.skipTest("no Python with gi, or no introspection data")
+        override = next(d for d, _, names in os.walk(self.root) if "Pto.py" in names)
+        here = os.path.join(self.directory, "six")
+        os.mkdir(here)
+        with open(os.path.join(source, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        for name, pattern in (("six.py", r"```python\n(.*?)```"), ("scale.c", r"```c\n(/\* scale\.c.*?)```")):
+            with open(os.path.join(here, name), "w", encoding="utf-8") as file:
+                file.write(re.search(pattern, text, re.DOTALL).group(1))
+        said = run([sys.executable, os.path.join(source, "pto", "gi", "say_how.py"), self.root,
+                    os.path.join(self.root, "bin"), self.libdir, override, gi_python])
+        lines = "\n".join(re.findall("export .*", said))
+        plain = {"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": os.path.join(self.directory, "cache")}
+        self.assertEqual(run(["sh", "-c", lines + f"\nexec {gi_python} six.py"], env=plain, cwd=here), "[6. 6. 6. 6.]\n")
+
+    def test_bench(self):
+        """Nothing that links what a compiler does not bring along."""
+        names = sorted(os.listdir(os.path.join(self.root, "libexec", "pto", "bench")))
+        self.assertLessEqual(set(names), {"bench-pto", "bench-level", "bench-gthreadpool", "bench-libgomp"})
 
     def test_nothing_of_the_build_machine(self):
         for directory, _, names in os.walk(self.root):
