@@ -138,6 +138,17 @@ class Install(unittest.TestCase):
                 for secret in (source, build):
                     self.assertFalse(secret.encode() in content, f"{secret} is in {path}")
 
+    def test_no_names(self):
+        """Memory, semaphores and queues have no names that outlive a process. What lies in /dev/shm is for the whole
+        machine, so this is seen in the library, not there."""
+        library = os.path.join(self.libdir, "libpto-1.so.0")
+        taken = {line.split()[-1].split("@")[0] for line in run(["nm", "-D", "--undefined-only", library]).splitlines()}
+        self.assertIn("memfd_create", taken)
+        self.assertEqual(taken & {"shm_open", "sem_open", "mq_open", "shmget", "semget", "msgget", "mkfifo", "mkfifoat",
+                                  "tmpfile", "tmpnam", "mktemp"}, set())
+        with open(library, "rb") as file:
+            self.assertFalse(b"/dev/shm" in file.read())
+
     def test_private_headers_stay(self):
         for directory, _, names in os.walk(os.path.join(self.root, "include")):
             for name in names:

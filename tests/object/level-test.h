@@ -13,7 +13,6 @@ typedef struct
 {
   guint descriptors;
   guint threads;
-  guint shared_names; /* in /dev/shm */
 } LevelTestState;
 
 void level_test_begin (LevelTestState *state);

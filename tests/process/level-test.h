@@ -141,7 +141,6 @@ struct holdings
   uint32_t mappings;
   uint32_t threads;
   uint32_t children;
-  uint32_t names; /* in /dev/shm */
 };
 
 struct holdings holdings_now (void);
