@@ -7,6 +7,7 @@
 #include "pto-buffer.h"
 
 #include "core/fence.h"
+#include "exec/memory_file.h"
 #include "process/arena.h"
 
 #include "pto-error.h"
@@ -45,27 +46,6 @@ struct _PtoBuffer
 
 G_DEFINE_BOXED_TYPE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref)
 
-/* Zeros from the system. */
-static gpointer
-map (gsize size, int *fd)
-{
-  void *data = MAP_FAILED;
-
-  *fd = memfd_create ("pto-buffer", MFD_CLOEXEC);
-  if (*fd >= 0 && ftruncate (*fd, (off_t) size) == 0)
-    data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
-  if (data == MAP_FAILED)
-    {
-      /* No descriptor to be had: the memory serves without one. */
-      if (*fd >= 0)
-        close (*fd);
-      *fd = -1;
-      data = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    }
-  return data != MAP_FAILED ? data : NULL;
-}
-
 /**
  * pto_buffer_new:
  * @size: bytes, at least 1
@@ -100,7 +80,8 @@ pto_buffer_new (guint64 size, GError **error)
     }
   /* 0 as long as this process has no children, and when the arena is full. */
   address = pto_arena_alloc (size + PTO_FENCE_BYTES);
-  data = address != 0 ? (gpointer) (guintptr) address : map (size + PTO_FENCE_BYTES, &fd);
+  data = address != 0 ? (gpointer) (guintptr) address
+                      : pto_memory_file_map ("pto-buffer", size + PTO_FENCE_BYTES, &fd);
   if (data == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,

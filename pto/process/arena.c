@@ -5,6 +5,7 @@
 #include "arena.h"
 
 #include "../core/fence.h"
+#include "../exec/memory_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -74,29 +74,6 @@ init_once (void)
   pthread_atfork (NULL, NULL, after_fork_in_child);
 }
 
-static void *
-map_file (uint64_t size, int *file)
-{
-  struct rlimit limit;
-  void *memory;
-
-  /* Beyond this limit a file that grows means a signal that ends the program. */
-  if (getrlimit (RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
-    return MAP_FAILED;
-  *file = memfd_create ("pto-arena", MFD_CLOEXEC);
-  if (*file < 0)
-    return MAP_FAILED;
-  memory = MAP_FAILED;
-  if (ftruncate (*file, (off_t) size) == 0)
-    memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *file, 0);
-  if (memory == MAP_FAILED)
-    {
-      close (*file);
-      *file = -1;
-    }
-  return memory;
-}
-
 static enum pto_status
 make_region (uint64_t size, struct pto_report *report)
 {
@@ -106,12 +83,8 @@ make_region (uint64_t size, struct pto_report *report)
 
   if (piece == NULL)
     return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the arena's list");
-  memory = map_file (size, &fd);
-  if (memory == MAP_FAILED)
-    /* No file to be had: the memory serves without one. */
-    memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-  if (memory == MAP_FAILED)
+  memory = pto_memory_file_map ("pto-arena", size, &fd);
+  if (memory == NULL)
     {
       free (piece);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY,

@@ -4,8 +4,11 @@
  */
 #include "object-test.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static void
 test_dtype_sizes (void)
@@ -65,6 +68,28 @@ test_buffer (void)
   /* The bytes keep the memory. */
   g_clear_pointer (&buffer, pto_buffer_unref);
   g_assert_cmpuint (((const guint8 *) g_bytes_get_data (bytes, NULL))[5], ==, 42);
+}
+
+/* Whoever has the descriptor can not cut the memory short; a limit of file sizes ends nothing. */
+static void
+test_buffer_file (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoBuffer) buffer = pto_buffer_new (10000, &error);
+  g_autoptr (PtoBuffer) without = NULL;
+  struct rlimit before, small;
+
+  g_assert_no_error (error);
+  g_assert_cmpint (ftruncate (pto_buffer_get_fd (buffer), 0), ==, -1);
+  g_assert_cmpint (errno, ==, EPERM);
+  getrlimit (RLIMIT_FSIZE, &before);
+  small = (struct rlimit){ .rlim_cur = 1024, .rlim_max = before.rlim_max };
+  setrlimit (RLIMIT_FSIZE, &small);
+  without = pto_buffer_new (10000, &error);
+  setrlimit (RLIMIT_FSIZE, &before);
+  g_assert_no_error (error);
+  g_assert_cmpint (pto_buffer_get_fd (without), ==, -1);
+  ((guint8 *) (guintptr) pto_buffer_get_address (without))[9999] = 3;
 }
 
 static void
@@ -297,6 +322,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/values/enums-registered", test_enums_registered);
   g_test_add_func ("/pto/values/version", test_version);
   g_test_add_func ("/pto/values/buffer", test_buffer);
+  g_test_add_func ("/pto/values/buffer-file", test_buffer_file);
   g_test_add_func ("/pto/values/buffer-refused", test_buffer_refused);
   g_test_add_func ("/pto/values/tensor-shape", test_tensor_shape);
   g_test_add_func ("/pto/values/tensor-views", test_tensor_views);
