@@ -38,11 +38,11 @@ struct pto_cost_point
 struct pto_cost
 {
   enum pto_cost_model model;
+  uint32_t n_points;
   double base_ns;
   double ns_per_byte;
   /* PTO_COST_TABLE: ascending bytes; memory of the owner of the kernel */
   const struct pto_cost_point *points;
-  uint32_t n_points;
 };
 
 struct pto_kernel

@@ -59,13 +59,16 @@ else:
 
 
 def outside():
-    """Meson keeps what a script prints to itself, unless it fails: this goes where Meson's own words go."""
-    if "MESON_INSTALL_PREFIX" not in os.environ:
-        return sys.stdout
-    try:
-        return open(f"/proc/{os.getppid()}/fd/1", "a", encoding="utf-8")
-    except OSError:
-        return sys.stdout
+    """Meson keeps what a script prints to itself, unless it fails: this goes where Meson's own words go. In a regular file
+    it would be overwritten by what Meson writes next; then standard error is the place."""
+    for fd in (1, 2) if "MESON_INSTALL_PREFIX" in os.environ else ():
+        path = f"/proc/{os.getppid()}/fd/{fd}"
+        if os.path.exists(path) and not os.path.isfile(path):
+            try:
+                return open(path, "a", encoding="utf-8")
+            except OSError:  # a socket, or somebody else's terminal
+                pass
+    return sys.stdout
 
 
 if not os.environ.get("MESON_INSTALL_QUIET"):

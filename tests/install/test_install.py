@@ -104,6 +104,19 @@ class Install(unittest.TestCase):
         if gi_python == "/usr/bin/python3" and os.path.isdir(os.path.join("/usr", libdir, "girepository-1.0")):
             self.assertEqual(self.say_how("/usr"), ("libpto is in /usr, where programs find it by themselves.\n", []))
 
+    def test_last_words_beside_a_file(self):
+        """What meson writes into a file is whole, and the last words are on standard error."""
+        log = os.path.join(self.directory, "log")
+        with open(log, "w", encoding="utf-8") as file:
+            said = subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--destdir",
+                                   os.path.join(self.directory, "again")], stdout=file, stderr=subprocess.PIPE, text=True,
+                                  check=True).stderr
+        self.assertIn(f"libpto is in {prefix}, where", said)
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn("libpto is in", text)
+        self.assertTrue(text.splitlines()[-1].startswith("Running custom install script"), text[-300:])
+
     def test_last_words_are_enough(self):
         """README.md's program in a shell that was told nothing else, after everything has moved."""
         if not gi_python:
