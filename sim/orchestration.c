@@ -31,6 +31,22 @@ list_kernels (const struct pto_program *program, char *text, size_t size)
     snprintf (text, size, "none");
 }
 
+/* ", in the scope opened at x.c:12": the innermost whose place is known. */
+static void
+describe_place (const struct pto_chip *chip, char *text, size_t size)
+{
+  text[0] = '\0';
+  for (uint32_t i = chip->engine.depth; i-- > 0 && text[0] == '\0';)
+    {
+      const struct pto_scope *scope = &chip->engine.scopes[i];
+      const char *slash = scope->file != NULL ? strrchr (scope->file, '/') : NULL;
+
+      if (scope->file != NULL)
+        snprintf (text, size, ", in the scope opened at %s:%d",
+                  slash != NULL ? slash + 1 : scope->file, scope->line);
+    }
+}
+
 static void
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
@@ -70,9 +86,12 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   if (program->kernels[kernel_id].n_args_plus_1 != 0
       && program->kernels[kernel_id].n_args_plus_1 != (uint32_t) n_params + 1)
     {
+      char place[512];
+
+      describe_place (chip, place, sizeof place);
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 ": kernel %d (%s) takes %u arguments, but %d are given",
-                       chip->engine.submitted, kernel_id, program->kernels[kernel_id].name,
+                       "task %" PRIu64 "%s: kernel %d (%s) takes %u arguments, but %d are given",
+                       chip->engine.submitted, place, kernel_id, program->kernels[kernel_id].name,
                        program->kernels[kernel_id].n_args_plus_1 - 1, n_params);
       return;
     }
