@@ -114,6 +114,10 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   uint32_t n_outputs = 0;
   uint32_t n_fences = 0;
   bool fenced = pto_fence_any () && engine->config.guard_bytes > 0;
+  /* Whoever writes to memory of the runtime comes after the task that made it, which has written
+   * its guard. */
+  bool ordered = engine->config.hazards == (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR)
+                 && engine->config.guard_bytes > 0;
   uint64_t heap = 0;
   bool ok = true;
 
@@ -167,8 +171,15 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           pto_access_init (&engine->accesses[i], space, tensor);
           ok = pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
         }
-      if (fenced && buffer == NULL && param->type != PTO_PARAM_INPUT)
-        n_fences += find_fence (engine, tensor->buffer.addr, n_fences);
+      if (param->type != PTO_PARAM_INPUT)
+        {
+          if (buffer == NULL)
+            n_fences += fenced ? find_fence (engine, tensor->buffer.addr, n_fences) : 0;
+          else if (ordered && param->type != PTO_PARAM_NO_DEP)
+            engine->fences[n_fences++] = (struct pto_fence){ .address = buffer->addr,
+                                                             .bytes = buffer->bytes,
+                                                             .guard = engine->config.guard_bytes };
+        }
       if (buffer != NULL)
         {
           if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->space.creator)

@@ -205,6 +205,27 @@ stray (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+/* Memory of the runtime that another task has made; NO_DEP is for those that look after it
+ * themselves. */
+static int
+later_stray (PTO2Runtime *rt, void *data)
+{
+  const struct stray *s = data;
+  Tensor t;
+
+  pto2_rt_init_tensor_pool (rt);
+  t = make_tensor (shape, 2, PTO_DTYPE_INT16);
+  {
+    PTOParam first[] = { make_output_param (t) };
+    PTOParam second[] = { make_inout_param (t), make_scalar_param (s->bytes) };
+
+    pto2_rt_submit_task (rt, COUNT, AIV, first, 1);
+    pto2_rt_submit_task (rt, s->kernel, AIV, second, 2);
+    pto2_rt_submit_task (rt, COUNT, AIV, second, 1);
+  }
+  return 0;
+}
+
 struct device_stray
 {
   struct stray stray;
@@ -429,6 +450,31 @@ test_write_past_output (enum pto_backend backend)
 }
 
 static void
+test_write_past_update (enum pto_backend backend)
+{
+  static const uint64_t bytes[] = { 1, 40, 64 };
+  struct stray none = { PAST, 0 };
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS (bytes); i++)
+    {
+      struct stray s = { FLIP, bytes[i] };
+      g_autofree char *says = g_strdup_printf (
+          "wrote %u bytes past the buffer of 30 bytes of argument 0 (declared int16 [3, 5])",
+          (guint) bytes[i]);
+
+      sim_run_fails (chip, &program, later_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
+                     "task 1 of ring 0 (flip) on core AIV", says, NULL);
+      sim_run (chip, &program, later_stray, &none, NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
+static void
 test_write_past_device_buffer (enum pto_backend backend)
 {
   struct device_stray s = { .n = 1 };
@@ -571,6 +617,7 @@ add_tests (void)
   sim_add ("faults/all-hang", test_all_hang);
   sim_add ("faults/same-core-works-on", test_same_core_works_on);
   sim_add ("faults/write-past-output", test_write_past_output);
+  sim_add ("faults/write-past-update", test_write_past_update);
   sim_add ("faults/write-past-device-buffer", test_write_past_device_buffer);
   sim_add ("faults/damage-does-not-outlive-run", test_damage_does_not_outlive_run);
   sim_add ("faults/slow-is-no-hang", test_slow_is_no_hang);
