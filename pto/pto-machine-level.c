@@ -161,7 +161,10 @@ level_prepare (PtoMachine *machine, GError **error)
       pto_error_set_from_report (error, status, &report);
       return FALSE;
     }
+  /* A registration that is given up meanwhile looks at it. */
+  g_mutex_lock (&self->lock);
   self->level = level;
+  g_mutex_unlock (&self->lock);
   return TRUE;
 }
 

@@ -57,7 +57,9 @@ struct _PtoWorker
   gpointer import_data;
   GDestroyNotify import_destroy;
 
-  pid_t process; /* that has brought it up: in a copy that a fork made it can not be used */
+  /* That has brought it up, a pid: in a copy that a fork made it can not be used. 0: none. Atomic.
+   */
+  int process;
 
   GMutex lock; /* guards all below unless it says otherwise */
   GCond idle;  /* the machine was given back, is up, or the worker is being closed */

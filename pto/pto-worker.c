@@ -165,7 +165,9 @@ wake_waiters (GCancellable *cancellable, gpointer data)
 gboolean
 pto_worker_is_foreign (PtoWorker *self)
 {
-  return self->process != 0 && self->process != getpid ();
+  int process = g_atomic_int_get (&self->process);
+
+  return process != 0 && process != getpid ();
 }
 
 gboolean
@@ -178,7 +180,7 @@ pto_worker_check_process (PtoWorker *self, GError **error)
   path = pto_worker_get_path (self);
   g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
                "worker %s belongs to process %d, and this one is a copy of it: use it there", path,
-               (int) self->process);
+               g_atomic_int_get (&self->process));
   return FALSE;
 }
 
@@ -805,7 +807,7 @@ bring_up (PtoWorker *worker, GCancellable *cancellable, GError **error)
     return is_ready;
 
   /* Without the lock: a machine may fork. Parameters are not set meanwhile. */
-  worker->process = getpid ();
+  g_atomic_int_set (&worker->process, getpid ());
   ok = machine->ops->prepare (machine, error) && machine->ops->start (machine, cancellable, error);
   g_mutex_lock (&worker->lock);
   worker->initializing = FALSE;
@@ -916,7 +918,7 @@ take_down (PtoWorker *worker, PtoWorkerState state)
   pto_worker_remove_retired (worker, retired);
   if (state == PTO_WORKER_STATE_NEW)
     {
-      worker->process = 0;
+      g_atomic_int_set (&worker->process, 0);
       worker->serves = FALSE;
       g_atomic_int_set (&worker->closing, FALSE);
     }
