@@ -38,6 +38,8 @@ struct _PtoChild
   /* The serving thread's. */
   GHashTable *targets; /* digest -> Target */
   PtoTaskArgs *args;   /* refilled for every task */
+  /* Which it is. W: it, before each task; R: whoever asks for cancellation during one. */
+  pthread_t thread;
 
   /* W: the serving thread, with its first request, which is no task; R: whoever has a task's
    * arguments, for as long as it likes. Only its mailbox, which is the same for all. */
@@ -259,15 +261,20 @@ remove_from_call (PtoChild *self, const struct pto_call *call)
 
 /* Any thread, also when the task is over: then the answer is nobody's. Whoever asks is alive; a
  * worker that only waits is so while something below it ends. A chip that makes no progress is
- * ended by itself. */
+ * ended by itself, and what watches it asks too, which says nothing of its orchestration. */
 static bool
 is_cancelled (void *data)
 {
   PtoChild *self = data;
   PtoMachine *machine = self->worker != NULL ? self->worker->machine : NULL;
 
-  if (machine == NULL || machine->ops->get_progress == NULL)
+  if (machine == NULL)
     pto_call_beat (&self->call);
+  else if (machine->ops->get_progress == NULL)
+    {
+      if (pthread_equal (self->thread, pthread_self ()))
+        pto_call_beat (&self->call);
+    }
   else
     {
       guint64 progress = machine->ops->get_progress (machine);
@@ -294,6 +301,7 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
                    "nothing with the digest %s is registered on %s", digest, self->path);
       return FALSE;
     }
+  self->thread = pthread_self ();
   pto_task_args_set_view (self->args, &call->args);
   pto_task_args_set_cancelled (self->args, is_cancelled, self);
   if (self->worker == NULL)

@@ -480,6 +480,13 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   return ok;
 }
 
+/* Who has taken the machine has started it. */
+static void
+chip_cancel (PtoMachine *machine)
+{
+  pto_chip_cancel (((ChipMachine *) machine)->chip);
+}
+
 static gboolean
 chip_has_failed (PTO2Runtime *rt)
 {
@@ -574,6 +581,7 @@ static const PtoMachineOps chip_ops = {
   .stop = chip_stop,
   .free = chip_free,
   .run = chip_run,
+  .cancel = chip_cancel,
   .enter = chip_enter,
   .has_failed = chip_has_failed,
   .fail = chip_fail,

@@ -35,7 +35,7 @@ typedef struct
   /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
    * the run. */
   int (*orchestrate) (PTO2Runtime *rt, void *data);
-  /* Asked at every wait of that thread. */
+  /* Asked at every wait of that thread and, of a machine that runs kernels, by another one. */
   bool (*is_cancelled) (void *data);
   gpointer data; /* for both */
   const char *title;
@@ -83,8 +83,8 @@ typedef struct
   void (*free) (PtoMachine *machine);
 
   gboolean (*run) (PtoMachine *machine, const PtoMachineRun *run, GError **error);
-  /* Any thread: is_cancelled() of the run under way says something else now. NULL: it is asked
-   * often enough. */
+  /* Any thread, while somebody has taken the machine: is_cancelled() of the run under way, if there
+   * is one by now, says something else now. It is asked now and then, too, for nobody may know. */
   void (*cancel) (PtoMachine *machine);
   /* Inside orchestrate: runs the entry of run->registration. NULL for a machine that runs none. */
   gboolean (*enter) (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt,

@@ -333,7 +333,7 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
     return FALSE;
-  if (run->cancellable != NULL && machine->ops->cancel != NULL)
+  if (run->cancellable != NULL)
     handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
   ok = handle == NULL ? run_function (run, error) : run_registration (run, handle, error);
   g_cancellable_disconnect (run->cancellable, handler);

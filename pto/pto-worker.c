@@ -894,7 +894,7 @@ take_down (PtoWorker *worker, PtoWorkerState state)
       g_mutex_unlock (&worker->lock);
       return;
     }
-  if (worker->in_use && worker->machine->ops->cancel != NULL)
+  if (worker->in_use)
     worker->machine->ops->cancel (worker->machine);
   while (worker->in_use || worker->initializing)
     g_cond_wait (&worker->idle, &worker->lock);

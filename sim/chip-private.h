@@ -69,6 +69,8 @@ struct pto_chip
   struct pto_watched_call *watched; /* a core each */
   uint64_t watched_completed;
   uint64_t progressed; /* when it last saw another number */
+  bool (*cancelled) (void *data); /* of the run under way; NULL: it does not ask */
+  void *cancelled_data;
 
   struct pto_trace *trace;
   bool traced;            /* the last run */

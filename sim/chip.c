@@ -18,6 +18,8 @@
  * kernels that run. */
 #define FAILED_PART 8u
 #define TICK_MIN_NS 1000000u
+/* It also asks whether the run is cancelled: who submitted it may be in a kernel for long. */
+#define TICK_MAX_NS 20000000u
 /* The watcher ends kernels that hang after one timeout. So many without any progress mean that it
  * could not: the run is given up with tasks still out. Generous, for machines that are overloaded.
  */
@@ -250,18 +252,25 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
 
 /* --- the watcher --- */
 
-/* Called by the ticker's thread: ends kernels that have not returned for as long as nothing else
- * has happened. */
+/* Called by the ticker's thread: ends a run that is not wanted any more, and kernels that have not
+ * returned for as long as nothing else has happened. */
 static void
 watch (void *data)
 {
   struct pto_chip *chip = data;
-  bool failed = pto_engine_has_failed (&chip->engine);
-  uint64_t timeout = chip->engine.config.timeout_ns / (failed ? FAILED_PART : 1);
   uint64_t now = pto_wall_clock ();
+  uint64_t timeout;
   uint64_t completed;
+  bool failed;
 
   pthread_mutex_lock (&chip->watch_lock);
+  if (chip->cancelled != NULL && chip->cancelled (chip->cancelled_data))
+    {
+      pto_engine_cancel (&chip->engine);
+      chip->cancelled = NULL;
+    }
+  failed = pto_engine_has_failed (&chip->engine);
+  timeout = chip->engine.config.timeout_ns / (failed ? FAILED_PART : 1);
   if (chip->exec != NULL && chip->watched != NULL)
     {
       completed = pto_engine_completed (&chip->engine);
@@ -346,8 +355,8 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
       free (chip);
       return NULL;
     }
-  chip->ticker = pto_ticker_new ("pto-watch", tick > TICK_MIN_NS ? tick : TICK_MIN_NS, watch, chip,
-                                 error, sizeof error);
+  tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
+  chip->ticker = pto_ticker_new ("pto-watch", tick, watch, chip, error, sizeof error);
   if (chip->ticker == NULL)
     {
       pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
@@ -510,6 +519,18 @@ gather (const struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall
     }
 }
 
+static void
+set_cancelled (struct pto_chip *chip, bool (*cancelled) (void *data), void *data)
+{
+  chip->engine.cancelled = cancelled;
+  chip->engine.cancelled_data = data;
+  /* The watcher may be in a tick of another run. */
+  pthread_mutex_lock (&chip->watch_lock);
+  chip->cancelled = cancelled;
+  chip->cancelled_data = data;
+  pthread_mutex_unlock (&chip->watch_lock);
+}
+
 enum pto_status
 pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
               const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
@@ -538,8 +559,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->program = program;
   chip->done = false;
   chip->used = true;
-  chip->engine.cancelled = config->cancelled;
-  chip->engine.cancelled_data = config->cancelled_data;
+  if (config->cancelled != NULL)
+    set_cancelled (chip, config->cancelled, config->cancelled_data);
   pto_exec_enter (chip->exec);
   pto_engine_begin (&chip->engine);
   pto_ticker_arm (chip->ticker);
@@ -550,6 +571,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     pto_engine_fail (&chip->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
   chip->done = true;
   status = pto_engine_end (&chip->engine, report);
+  if (config->cancelled != NULL)
+    set_cancelled (chip, NULL, NULL);
   pto_ticker_disarm (chip->ticker);
   wall = pto_wall_clock () - wall;
   start = pto_now (chip->exec) - start;
@@ -561,8 +584,13 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
-  chip->engine.cancelled = NULL;
   return status;
+}
+
+void
+pto_chip_cancel (struct pto_chip *chip)
+{
+  pto_engine_cancel (&chip->engine);
 }
 
 const struct pto_trace *

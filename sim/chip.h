@@ -95,7 +95,9 @@ struct pto_run_config
   uint32_t block_dim;     /* clusters to use; 0 = all */
   uint32_t aicpu_threads; /* schedulers + 1 to use; 0 = all */
   bool trace;             /* record this run, whatever the parameter says */
-  /* Asked at every wait of the caller: true ends the run with PTO_STATUS_CANCELLED. May be NULL. */
+  /* True ends the run with PTO_STATUS_CANCELLED, and a run that has ended well was asked once more
+   * after its last task. Asked by the caller wherever it waits, and every 20 ms by another thread,
+   * for the caller may be in a kernel. May be NULL. */
   bool (*cancelled) (void *data);
   void *cancelled_data;
 };
@@ -107,6 +109,12 @@ enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *p
                               const struct pto_run_config *config,
                               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                               struct pto_chip_stats *stats, struct pto_report *report);
+
+/* Any thread, also a kernel: the run under way fails with PTO_STATUS_CANCELLED. Kernels that run
+ * are waited for, at most an eighth of the time-out each; no other begins, except on cores that had
+ * their last look just before. Between runs, and before the orchestration is called, nothing:
+ * config->cancelled() is asked then. */
+void pto_chip_cancel (struct pto_chip *chip);
 
 /* From inside an orchestration: has the run failed already? Why? */
 bool pto_chip_has_failed (PTO2Runtime *rt);

@@ -63,6 +63,8 @@ struct pto_slot *pto_engine_make_room (struct pto_engine *engine, uint32_t ring_
  * that this will not happen, and the run has failed; or patience is at its end, which is the
  * caller's to report. */
 bool pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot);
+/* Asks whether the run is still wanted; true: it is not, and has failed. */
+bool pto_engine_ask_cancelled (struct pto_engine *engine);
 /* Completed, and its references given back. */
 bool pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken);
 /* Tasks of this run that did not run to their end. */

@@ -27,6 +27,7 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
   uint32_t capacity = power_of_two_at_least ((uint64_t) config->ring.window * PTO_RINGS);
 
   memset (engine, 0, sizeof *engine);
+  atomic_init (&engine->verdict, PTO_VERDICT_CLOSED);
   engine->exec = exec;
   engine->config = *config;
   pto_word_init (&engine->progress, 0, false);
@@ -86,17 +87,65 @@ pto_engine_destroy (struct pto_engine *engine)
 void
 pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
 {
-  uint32_t open = 0;
+  uint32_t open = PTO_VERDICT_OPEN;
   va_list args;
 
   /* One writer of the message, ever; readers look at it after they have seen fatal (release below,
    * acquire there). */
-  if (!pto_cas_acq_rel (&engine->report_lock, &open, 1))
+  if (!pto_cas_acq_rel (&engine->verdict, &open, PTO_VERDICT_FAILING))
     return;
   va_start (args, format);
   pto_report_setv (&engine->report, status, format, args);
   va_end (args);
   pto_store_release (&engine->fatal, (uint32_t) status);
+  pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
+}
+
+bool
+pto_engine_cancel (struct pto_engine *engine)
+{
+  struct pto_guard *guard = pto_guard_pause ();
+  uint32_t verdict = PTO_VERDICT_OPEN;
+
+  /* Between what makes engine->cancelled say true and the look for a run; pairs with the fence in
+   * pto_engine_begin(): either this sees the run, or the run sees that. */
+  pto_fence_seq_cst ();
+  if (pto_cas_acq_rel (&engine->verdict, &verdict, PTO_VERDICT_FAILING))
+    {
+      pto_report_set (&engine->report, PTO_STATUS_CANCELLED, "the run was cancelled");
+      pto_store_release (&engine->fatal, PTO_STATUS_CANCELLED);
+      pto_fetch_add_acq_rel (&engine->progress.value, 1);
+      pto_unpark (engine->exec, &engine->progress);
+      /* Last: the run does not end before, and with it perhaps the executor. */
+      pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
+      verdict = PTO_VERDICT_FAILED;
+    }
+  pto_guard_resume (guard);
+  return verdict != PTO_VERDICT_CLOSED;
+}
+
+bool
+pto_engine_ask_cancelled (struct pto_engine *engine)
+{
+  if (engine->cancelled == NULL || pto_engine_has_failed (engine)
+      || !engine->cancelled (engine->cancelled_data))
+    return false;
+  pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  return true;
+}
+
+/* The run ends: from here on nobody fails it. True if nobody has. */
+static bool
+close_verdict (struct pto_engine *engine)
+{
+  uint32_t verdict = PTO_VERDICT_OPEN;
+
+  if (pto_cas_acq_rel (&engine->verdict, &verdict, PTO_VERDICT_CLOSED))
+    return true;
+  /* Acquire: the report, and whoever wrote it is done with this engine. */
+  while (pto_load_acquire (&engine->verdict) == PTO_VERDICT_FAILING)
+    pto_yield (engine->exec);
+  return false;
 }
 
 uint64_t
@@ -310,13 +359,9 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
       pto_fence_seq_cst ();
       if (wait_is_over (engine))
         break;
-      if (engine->cancelled != NULL && !pto_engine_has_failed (engine))
-        {
-          if (engine->cancelled (engine->cancelled_data))
-            pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
-          else if (!virtual_clock)
-            deadline = pto_now (engine->exec) + CANCEL_POLL_NS;
-        }
+      if (!pto_engine_ask_cancelled (engine) && engine->cancelled != NULL && !virtual_clock
+          && !pto_engine_has_failed (engine))
+        deadline = pto_now (engine->exec) + CANCEL_POLL_NS;
       switch (pto_park (engine->exec, &engine->progress, seen, deadline))
         {
         case PTO_PARK_WOKEN:
@@ -595,7 +640,10 @@ pto_engine_begin (struct pto_engine *engine)
       pto_store_relaxed (&engine->schedulers[i]->failed, 0);
     }
   pto_store_relaxed (&engine->fatal, 0);
-  pto_store_release (&engine->report_lock, 0);
+  pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);
+  /* Before the look; pairs with the fence in pto_engine_cancel(). */
+  pto_fence_seq_cst ();
+  pto_engine_ask_cancelled (engine);
   pto_engine_scope_begin (engine, NULL, 0);
 }
 
@@ -611,7 +659,10 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
     pto_store_release (&engine->rings[ring].shared->orchestrator_done, 1);
   pto_engine_leave_direct (engine);
   if (pto_engine_wait_for (engine, NULL))
-    pto_engine_retire_all (engine);
+    {
+      pto_engine_retire_all (engine);
+      pto_engine_ask_cancelled (engine);
+    }
   else
     pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
                      "no task finished for %" PRIu64 " ms (timeout %" PRIu64 " ms): %" PRIu64
@@ -620,10 +671,12 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
                      pto_engine_completed (engine), engine->submitted);
   engine->run_ticks = pto_engine_stamp (engine);
   engine->run_ns = pto_now (engine->exec) - engine->time_base;
+  if (close_verdict (engine))
+    return PTO_OK;
   /* Another error may have come first: then its words stay. */
   if (engine->deadlock.what != PTO_OK && engine->report.status == engine->deadlock.what)
     pto_engine_report_deadlock (engine);
-  if (pto_engine_has_failed (engine) && report != NULL)
+  if (report != NULL)
     pto_report_set (report, engine->report.status, "%s", engine->report.message);
-  return pto_engine_has_failed (engine) ? engine->report.status : PTO_OK;
+  return engine->report.status;
 }

@@ -112,6 +112,16 @@ struct pto_deadlock
   struct pto_scope scope;
 };
 
+/* Who has the last word on a run: whoever takes it from OPEN. So a run that has ended well can not
+ * be failed or cancelled any more, and one that was can not end well. */
+enum pto_verdict
+{
+  PTO_VERDICT_OPEN,
+  PTO_VERDICT_FAILING, /* somebody writes the report */
+  PTO_VERDICT_FAILED,
+  PTO_VERDICT_CLOSED /* the run has ended well, or there was none yet */
+};
+
 struct pto_engine_stats
 {
   uint64_t edges;
@@ -164,15 +174,18 @@ struct pto_engine
   uint64_t run_ticks; /* of the whole run, and its ns: the scale */
   uint64_t run_ns;
   uint64_t stamp; /* of the current submit's records */
+  /* Says whether the run is wanted no more; NULL: always. Asked at its begin and its end, at every
+   * wait, and now and then while it submits. */
   bool (*cancelled) (void *data);
   void *cancelled_data;
   struct pto_deadlock deadlock;
 
   /* --- first fatal error ---
-   * fatal: 0, or an enum pto_status. W: who took report_lock by compare-exchange, after the message
-   * (release); R: everybody (acquire). */
+   * fatal: 0, or an enum pto_status. W: who took the verdict, after the message (release); R:
+   * everybody (acquire). */
   alignas (64) _Atomic uint32_t fatal;
-  _Atomic uint32_t report_lock;
+  /* An enum pto_verdict. W: who fails the run, and its end, by compare-exchange from OPEN. */
+  _Atomic uint32_t verdict;
   struct pto_report report;
 
   /* --- what schedulers tell the submitter --- */
@@ -251,6 +264,11 @@ pto_engine_stamp_own (const struct pto_engine *engine)
 /* Latches the first fatal error. */
 void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
+/* Fails the run under way as cancelled: no task begins any more on whoever has not looked yet.
+ * Wakes the submitter. A call that comes between two runs does nothing; begin and end of a run ask
+ * engine->cancelled for what came too early for that. Any thread, also a kernel. false: no run was
+ * under way. */
+bool pto_engine_cancel (struct pto_engine *engine);
 static inline bool
 pto_engine_has_failed (struct pto_engine *engine)
 {

@@ -594,10 +594,7 @@ sweep (struct pto_engine *engine)
       engine->resume = false;
       try_direct (engine);
     }
-  if (engine->cancelled == NULL || !engine->cancelled (engine->cancelled_data))
-    return true;
-  pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
-  return false;
+  return !pto_engine_ask_cancelled (engine);
 }
 
 void

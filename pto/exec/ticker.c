@@ -10,6 +10,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+/* So long after it was disarmed it still wakes up by itself: arming costs nothing till then. */
+#define REST_NS 1000000000u
+
 enum
 {
   AWAKE = 0,
@@ -34,11 +37,15 @@ static void
 main_loop (void *data)
 {
   struct pto_ticker *ticker = data;
+  uint64_t rest = 0;
 
   while (atomic_load_explicit (&ticker->state, memory_order_seq_cst) != STOP)
     {
       if (atomic_load_explicit (&ticker->armed, memory_order_seq_cst) != 0)
+        rest = REST_NS;
+      if (rest > 0)
         {
+          rest = rest > ticker->period_ns ? rest - ticker->period_ns : 0;
           pto_futex_wait (&ticker->state, AWAKE, pto_clock_ns () + ticker->period_ns);
           if (atomic_load_explicit (&ticker->armed, memory_order_seq_cst) != 0
               && atomic_load_explicit (&ticker->state, memory_order_seq_cst) != STOP)

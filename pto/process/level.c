@@ -1219,9 +1219,6 @@ pto_level_run (struct pto_level *level, bool (*cancelled) (void *data), void *ca
   if (pto_engine_has_failed (&level->engine))
     pto_pool_cancel (level->pool, level->engine.config.timeout_ns / FAILED_PART);
   status = pto_engine_end (&level->engine, report);
-  /* Its tasks may have been passed by before the engine was told why. */
-  if (status == PTO_OK && pto_pool_is_cancelled (level->pool))
-    status = pto_report_set (report, PTO_STATUS_CANCELLED, "the run was cancelled");
   wall = pto_wall_clock () - wall;
   pto_store_release (&level->guest, 0);
   level->engine.cancelled = NULL;
@@ -1239,12 +1236,8 @@ pto_level_run (struct pto_level *level, bool (*cancelled) (void *data), void *ca
 void
 pto_level_cancel (struct pto_level *level)
 {
-  if (pto_load_acquire (&level->guest) == 0)
-    return;
-  pto_engine_fail (&level->engine, PTO_STATUS_CANCELLED, "the run was cancelled");
-  pto_pool_cancel (level->pool, CANCEL_NS);
-  pto_fetch_add_acq_rel (&level->engine.progress.value, 1);
-  pto_unpark (level->exec, &level->engine.progress);
+  if (pto_engine_cancel (&level->engine))
+    pto_pool_cancel (level->pool, CANCEL_NS);
 }
 
 /* --- inside an orchestration --- */

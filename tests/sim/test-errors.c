@@ -614,7 +614,7 @@ test_failed_kernel_poisons (enum pto_backend backend)
 
 struct cancelling
 {
-  uint32_t asked;
+  _Atomic uint32_t asked;
   uint32_t limit;
 };
 
@@ -648,13 +648,17 @@ test_cancellation (enum pto_backend backend)
       struct cancelling c = { .limit = limit };
       struct pto_run_config config = { .cancelled = cancelled, .cancelled_data = &c };
       struct pto_report report = { 0 };
+      uint32_t asked;
 
       g_assert_cmpint (pto_chip_run (chip, &program, &config, submit_for_ever, NULL, NULL, &report),
                        ==, PTO_STATUS_CANCELLED);
       sim_assert_says (&report, PTO_STATUS_CANCELLED, "the run was cancelled", NULL);
-      g_assert_cmpuint (c.asked, ==, limit);
+      /* By the submitter and by the watcher: both may have heard the same. */
+      asked = c.asked;
+      g_assert_cmpuint (asked, >=, limit);
+      g_assert_cmpuint (asked, <=, limit + 1);
       sim_assert_well (chip); /* and is asked no more */
-      g_assert_cmpuint (c.asked, ==, limit);
+      g_assert_cmpuint (c.asked, ==, asked);
     }
   pto_chip_free (chip);
 }
