@@ -13,16 +13,21 @@
  */
 #include "engine-test.h"
 
+#include "../../pto/core/engine-private.h"
+
 #include <string.h>
 
 #define PATH_MAX_STEPS 4096u
 
 void explorer_point (void);
 
-/* The engine's pto_park() is explorer_park() in this build, which looks at what it gives. */
+/* The engine's pto_park() is explorer_park() in this build, which looks at what it gives, and its
+ * pto_yield() explorer_yield(). */
 #undef pto_park
+#undef pto_yield
 enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
                                uint64_t deadline);
+void pto_yield (struct pto_exec *exec);
 
 struct explorer
 {
@@ -61,6 +66,17 @@ explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, 
     g_error ("schedule %" G_GUINT64_FORMAT ": nobody can run and the submitter waits",
              explorer.schedules);
   return result;
+}
+
+/* Who yields in a loop waits for another to go on: here it is the one that has waited longest. */
+void
+explorer_yield (struct pto_exec *exec)
+{
+  bool on = explorer.on;
+
+  explorer.on = false;
+  pto_yield (exec);
+  explorer.on = on;
 }
 
 /* Who goes next; the one that yields is the last of the n. */
@@ -132,11 +148,14 @@ struct scenario
   struct machine_config config;
   uint32_t bound;
   uint64_t at_least;
+  bool may_be_cancelled;
   /* Calls start() where it gets interesting; the run is ended by the explorer. */
   void (*body) (struct machine *machine);
   /* After each run. */
   void (*check) (struct machine *machine);
 };
+
+static bool ended_well; /* the last run */
 
 static void
 explore (const struct scenario *scenario)
@@ -174,7 +193,8 @@ explore (const struct scenario *scenario)
       scenario->body (machine);
       status = machine_end (machine, &message);
       stop ();
-      if (status != PTO_OK)
+      ended_well = status == PTO_OK;
+      if (!ended_well && (status != PTO_STATUS_CANCELLED || !scenario->may_be_cancelled))
         g_error ("schedule %" G_GUINT64_FORMAT ": %s", explorer.schedules, message);
       /* Nothing of the path is left over, or the runs differ by something else than the choices. */
       g_assert_cmpuint (explorer.depth, ==, explorer.length);
@@ -606,9 +626,122 @@ test_signal_while_parking (void)
                                .check = check_two });
 }
 
+/* --- a cancel at any time between begin and end of a run --- */
+
+static bool was_told;
+static uint32_t n_noted_then;
+
+static void
+cancel (void *data)
+{
+  struct machine *machine = data;
+
+  was_told = pto_engine_cancel (machine->engine);
+  n_noted_then = n_order;
+}
+
+static void
+begin_to_cancel (struct machine *machine)
+{
+  char error[128];
+
+  n_order = 0;
+  was_told = false;
+  n_noted_then = UINT32_MAX;
+  g_assert_cmpint (
+      pto_exec_spawn (machine->exec, 0, "cancel", cancel, machine, error, sizeof error), ==, 0);
+  start ();
+}
+
+static void
+cancelled_chain (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  begin_to_cancel (machine);
+  for (uint32_t i = 0; i < 3; i++)
+    SUBMIT (machine, KERNEL_NOTE, inout (&tensor), make_scalar_param (i));
+}
+
+static void
+cancelled_full_ring (struct machine *machine)
+{
+  begin_to_cancel (machine);
+  for (uint32_t i = 0; i < 4; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_NOTE, make_scalar_param (i));
+      pto_engine_scope_end (machine->engine);
+    }
+}
+
+/* What the run says is what whoever cancelled was told. A success is a whole one; after the cancel
+ * each scheduler begins one more task at most. */
+static void
+check_cancelled (struct machine *machine, uint32_t n)
+{
+  g_assert_true (ended_well == !was_told);
+  if (ended_well)
+    {
+      assert_once (n);
+      early++;
+    }
+  else
+    late++;
+  if (n_noted_then != UINT32_MAX)
+    g_assert_cmpuint (n_order, <=, n_noted_then + machine->config.schedulers);
+  g_assert_cmpuint (n_order + pto_engine_failures (machine->engine), ==,
+                    machine->engine->submitted);
+}
+
+static void
+check_cancelled_chain (struct machine *machine)
+{
+  check_cancelled (machine, 3);
+}
+
+static void
+check_cancelled_full_ring (struct machine *machine)
+{
+  check_cancelled (machine, 4);
+}
+
+static void
+test_cancelled_chain (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){
+      .config
+      = { .immediate = true, .schedulers = 2, .queues = 1, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .may_be_cancelled = true,
+      .body = cancelled_chain,
+      .check = check_cancelled_chain });
+  g_assert_cmpuint (early, >, 100);
+  g_assert_cmpuint (late, >, 100);
+}
+
+static void
+test_cancelled_full_ring (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){
+      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 5000,
+      .may_be_cancelled = true,
+      .body = cancelled_full_ring,
+      .check = check_cancelled_full_ring });
+  g_assert_cmpuint (early, >, 100);
+  g_assert_cmpuint (late, >, 100);
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-explore/cancelled-chain", test_cancelled_chain);
+  g_test_add_func ("/pto/engine-explore/cancelled-full-ring", test_cancelled_full_ring);
   g_test_add_func ("/pto/engine-explore/three-tasks", test_three_tasks);
   g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
                    test_three_tasks_two_schedulers);
