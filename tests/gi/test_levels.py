@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -254,6 +255,53 @@ class Levels(unittest.TestCase):
             thread.join()
             host.run(lambda orch, x: orch.submit_sub(fine, [x.update()]), self.board)
         self.assertEqual(self.board[1], 1)
+
+    def test_interrupt_chip(self):
+        """Seconds of kernels are left: the main thread may be the one that runs them."""
+        source = """
+#include "tensor.h"
+#include <time.h>
+void kernel_entry (int64_t *args)
+{
+  const TensorData *board = (const TensorData *) args[0];
+  int64_t *words = (int64_t *) board->buffer.addr + board->start_offset;
+  struct timespec t = { 0, 5000000 };
+  __atomic_fetch_add (&words[0], 1, __ATOMIC_SEQ_CST);
+  nanosleep (&t, 0);
+}
+"""
+        for backend in "par", "det", "threads":
+            with self.subTest(backend), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "step.c")
+                with open(path, "w") as file:
+                    file.write(source)
+                kernel = Pto.Callable.new_kernel(Pto.CoreType.AIV, path, None)
+                submitted = threading.Event()
+                self.board[:] = 0
+
+                def graph(orch, x, n):
+                    for _ in range(n):
+                        orch.submit(kernel, [x.no_dep() if backend == "par" else x.update()])
+                    submitted.set()
+
+                def interrupt():
+                    submitted.wait()
+                    while self.board[0] < 5:
+                        time.sleep(0.001)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+                with Pto.Worker.new_chip("a2a3sim") as chip:
+                    chip.set_parameter("backend", backend)
+                    thread = threading.Thread(target=interrupt)
+                    thread.start()
+                    with self.assertRaises(KeyboardInterrupt):
+                        chip.run(graph, self.board, 400)
+                        time.sleep(10)  # where the interpreter gets round to raising it, at the latest
+                    thread.join()
+                    self.assertLess(self.board[0], 300)
+                    began = self.board[0]
+                    chip.run(graph, self.board, 7)
+                    self.assertEqual(self.board[0], began + 7)
 
     def test_cancellable(self):
         cancellable = Gio.Cancellable()
