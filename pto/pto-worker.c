@@ -60,7 +60,10 @@ static guint signals[N_SIGNALS];
  * ([method@Pto.Orchestrator.submit_sub]). Each child is a process, so that what crashes or hangs
  * there fails its task and nothing else. When this process ends, however it does, its children end.
  *
- * A run is cancelled with a #GCancellable; the error is then %PTO_ERROR_CANCELLED.
+ * A run is cancelled with a #GCancellable; the error is then %PTO_ERROR_CANCELLED. A run that was
+ * cancelled before the last of its tasks had ended never succeeds: no other task begins, and those
+ * that run are waited for. A kernel is given an eighth of the parameter `timeout` for that, counted
+ * from its begin; a child process 30 ms, or 60 ms if it has children of its own.
  *
  * `G_MESSAGES_DEBUG=Pto` shows what orchestrations log.
  *

@@ -19,7 +19,7 @@
 #define FAILED_PART 8u
 #define TICK_MIN_NS 1000000u
 /* It also asks whether the run is cancelled: who submitted it may be in a kernel for long. */
-#define TICK_MAX_NS 20000000u
+#define TICK_MAX_NS 10000000u
 /* The watcher ends kernels that hang after one timeout. So many without any progress mean that it
  * could not: the run is given up with tasks still out. Generous, for machines that are overloaded.
  */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define BUFFERS_PER_CHUNK 256u
-#define CANCEL_POLL_NS 20000000u
+#define CANCEL_POLL_NS 10000000u
 
 /* --- making and ending --- */
 

@@ -32,7 +32,7 @@
 
 #define MS UINT64_C (1000000)
 /* Where somebody waits who can be cancelled but not woken for that. */
-#define CANCEL_POLL_NS (20 * MS)
+#define CANCEL_POLL_NS (10 * MS)
 #define CLOSE_NS (2000 * MS)
 /* A child that has been asked to stop because its run was cancelled. */
 #define CANCEL_NS (30 * MS)

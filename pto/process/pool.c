@@ -33,7 +33,7 @@
 #define CONTROL_NS (30 * MS)
 /* What a worker is given more than others when it is asked to stop: it hears of it a little later,
  * and has children of its own to ask, and to end. */
-#define PASS_ON_NS (40 * MS)
+#define PASS_ON_NS (30 * MS)
 /* The most that one tick takes of the time to stop: it may have begun long before it was asked. */
 #define STEP_NS (20 * MS)
 #define US UINT64_C (1000)
