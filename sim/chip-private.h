@@ -68,7 +68,7 @@ struct pto_chip
   pthread_mutex_t watch_lock;
   struct pto_watched_call *watched; /* a core each */
   uint64_t watched_completed;
-  uint64_t progressed; /* when it last saw another number */
+  uint64_t progressed;            /* when it last saw another number */
   bool (*cancelled) (void *data); /* of the run under way; NULL: it does not ask */
   void *cancelled_data;
 

@@ -194,9 +194,9 @@ uint64_t pto_rand (struct pto_exec *exec);
 
 void pto_word_init (struct pto_word *word, uint32_t value, bool local);
 /* Futex semantics: returns at once if word's value is not expected. deadline in pto_now() time, or
- * PTO_NEVER; on host only the guest has one. On par the guest looks at the clock between two domains
- * that it carries, not while one has work: what must not wait for that is told by an unpark of what
- * the work looks at. */
+ * PTO_NEVER; on host only the guest has one. On par the guest looks at the clock between two
+ * domains that it carries, not while one has work: what must not wait for that is told by an unpark
+ * of what the work looks at. */
 enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
                                uint64_t deadline);
 /* Call after changing the value. Free when nobody is parked. May be called by any thread (also one
