@@ -369,7 +369,7 @@ test_level_3_chip (gconstpointer backend)
   level_test_begin (&state);
   test_init (&test);
   test.worker = level_test_host (3, 1, 0);
-  pto_worker_set_parameter (test.worker, "backend", backend, &error);
+  pto_worker_set_parameter (pto_worker_get_child (test.worker, 0), "backend", backend, &error);
   g_assert_no_error (error);
   test.handle = pto_worker_register (test.worker, test.chain, NULL, &error);
   g_assert_no_error (error);
