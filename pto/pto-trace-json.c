@@ -263,6 +263,23 @@ append_schedulers (Writer *writer)
     }
 }
 
+/* What the edge keeps apart; a question mark where an overlap was assumed, not proved. */
+static void
+append_hazards (Writer *writer, guint32 kinds)
+{
+  static const char *const names[] = { "RAW", "WAW", "WAR" };
+  const char *separator = "";
+
+  g_string_append (writer->text, ",\"name\":\"");
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if ((kinds & 1u << i) != 0)
+      {
+        g_string_append_printf (writer->text, "%s%s", separator, names[i]);
+        separator = "+";
+      }
+  g_string_append (writer->text, (kinds & PTO_HAZARD_UNSURE) != 0 ? "?\"" : "\"");
+}
+
 /* One arrow for an edge. It leaves the producer's slice one ns before its end: at the end itself
  * the slice is closed already and the arrow would hang on nothing. */
 static void
@@ -290,12 +307,15 @@ append_flows (Writer *writer)
           id++;
           begin (writer, 's', core_pid (writer, producer->core), TID_CORE + producer->core,
                  producer->end > producer->start ? producer->end - 1 : producer->start);
-          g_string_append_printf (
-              writer->text, ",\"id\":%" G_GUINT64_FORMAT ",\"name\":\"dep\",\"cat\":\"dep\"}", id);
+          g_string_append_printf (writer->text, ",\"id\":%" G_GUINT64_FORMAT ",\"cat\":\"dep\"",
+                                  id);
+          append_hazards (writer, dep->kinds);
+          g_string_append_c (writer->text, '}');
           begin (writer, 'f', core_pid (writer, task->core), TID_CORE + task->core, task->start);
-          g_string_append_printf (
-              writer->text,
-              ",\"id\":%" G_GUINT64_FORMAT ",\"bp\":\"e\",\"name\":\"dep\",\"cat\":\"dep\"}", id);
+          g_string_append_printf (writer->text,
+                                  ",\"id\":%" G_GUINT64_FORMAT ",\"bp\":\"e\",\"cat\":\"dep\"", id);
+          append_hazards (writer, dep->kinds);
+          g_string_append_c (writer->text, '}');
         }
     }
 }
@@ -321,9 +341,10 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
  *
  * There is a row for each control thread and each core. A run of a kernel is a slice whose
  * arguments name the task, its ring, the tasks it waited for and the times of its life; arrows are
- * dependencies; counters show ready tasks, live tasks of each ring and open scopes. Times are
- * microseconds with three decimals; ids of tasks are strings, because a JavaScript number does not
- * hold them. The text depends on nothing but the records.
+ * dependencies, named by what they order (RAW, WAW, WAR, with a question mark where an overlap was
+ * assumed, not proved); counters show ready tasks, live tasks of each ring and open scopes. Times
+ * are microseconds with three decimals; ids of tasks are strings, because a JavaScript number does
+ * not hold them. The text depends on nothing but the records.
  *
  * Thread safety: any thread.
  *

@@ -374,8 +374,10 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
       g_autoptr (GString) mean = g_string_new (NULL);
 
       pto_trace_append_fixed (mean, (double) total->busy / (double) total->runs / 1000.0, 3);
-      g_string_append_printf (text, "  %-16s %10" G_GUINT64_FORMAT " runs %12s us each %5.0f %%\n",
-                              name, total->runs, mean->str,
+      /* Padded by characters: a name may have more bytes. */
+      g_string_append_printf (text, "  %s%*s %10" G_GUINT64_FORMAT " runs %12s us each %5.0f %%\n",
+                              name, (int) MAX (16 - g_utf8_strlen (name, -1), 0), "", total->runs,
+                              mean->str,
                               busy > 0 ? 100.0 * (double) total->busy / (double) busy : 0.0);
     }
 }
