@@ -25,6 +25,13 @@ class TapResult(unittest.TestResult):
         for line in self.failures[-1][1].splitlines():
             print("#", line)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.tell("not ok", subtest)
+            for line in (self.failures + self.errors)[-1][1].splitlines():
+                print("#", line)
+
     def addError(self, test, err):
         super().addError(test, err)
         self.tell("not ok", test)
