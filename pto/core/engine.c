@@ -439,13 +439,7 @@ note_live (struct pto_engine *engine)
   uint64_t live = 0;
 
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    {
-      struct pto_ring *of = &engine->rings[ring];
-
-      live += of->head - engine->tails[ring];
-      if (of->edge_head - of->edge_tail > of->edge_peak)
-        of->edge_peak = of->edge_head - of->edge_tail;
-    }
+    live += engine->rings[ring].head - engine->tails[ring];
   if (live > engine->stats.peak_live)
     engine->stats.peak_live = live;
 }

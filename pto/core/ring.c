@@ -98,7 +98,7 @@ void
 pto_ring_reset (struct pto_ring *ring, uint32_t *tail)
 {
   ring->head = ring->floor = *tail = 0;
-  ring->edge_head = ring->edge_tail = ring->edge_peak = 0;
+  ring->edge_head = ring->edge_tail = 0;
   circle_reset (&ring->heap);
   circle_reset (&ring->storage);
   atomic_store_explicit (&ring->shared->last_task_alive, 0, memory_order_relaxed);

@@ -166,7 +166,6 @@ struct pto_ring
   uint32_t edge_pool;
   uint32_t edge_head; /* free running; edge_pool is a power of two */
   uint32_t edge_tail;
-  uint32_t edge_peak;
   uint32_t head;  /* next task; free running */
   uint32_t floor; /* tasks from here on are held by an open scope */
   struct pto_circle heap;
