@@ -247,6 +247,7 @@ keep_statistics (LevelMachine *self, const struct pto_level_stats *stats)
                                  .stalls = stats->stalls };
 
   memcpy (kept.ring_tasks, stats->ring_tasks, sizeof kept.ring_tasks);
+  memcpy (kept.last_task_alive, stats->last_task_alive, sizeof kept.last_task_alive);
   memcpy (kept.heap_peak, stats->heap_peak, sizeof kept.heap_peak);
   g_mutex_lock (&self->lock);
   self->statistics = kept;

@@ -1109,6 +1109,7 @@ gather (const struct pto_level *level, struct pto_level_stats *stats, uint64_t w
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     {
       stats->ring_tasks[ring] = engine->rings[ring].head;
+      stats->last_task_alive[ring] = engine->tails[ring];
       stats->heap_peak[ring] = engine->rings[ring].heap.peak;
     }
   stats->restarts = level->restarts;

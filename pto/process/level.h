@@ -74,6 +74,7 @@ struct pto_level_stats
   uint64_t recycled;
   uint64_t stalls;
   uint64_t ring_tasks[4];
+  uint64_t last_task_alive[4];
   uint64_t heap_peak[4];
   uint32_t restarts; /* since the start */
 };
