@@ -344,6 +344,17 @@ pto_machine_level_take_snapshot (LevelMachine *self)
   g_clear_pointer (&before, g_ptr_array_unref);
 }
 
+void
+pto_machine_level_drop_snapshot (LevelMachine *self)
+{
+  GPtrArray *list;
+
+  g_mutex_lock (&self->lock);
+  list = g_steal_pointer (&self->snapshot);
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&list, g_ptr_array_unref);
+}
+
 GPtrArray *
 pto_machine_level_list (gpointer data)
 {

@@ -55,6 +55,8 @@ const char *pto_machine_level_get_name (void *self, uint32_t index);
 void pto_machine_level_end_start (LevelMachine *self);
 /* The thread that forks, just before it. */
 void pto_machine_level_take_snapshot (LevelMachine *self);
+/* When no child will be forked any more: what was known then need not live on. */
+void pto_machine_level_drop_snapshot (LevelMachine *self);
 /* Of PtoRegistration: in a process child what the snapshot of its fork has. In a thread child there
  * may be none. */
 GPtrArray *pto_machine_level_list (gpointer self);

@@ -189,6 +189,8 @@ level_stop (PtoMachine *machine)
   g_mutex_unlock (&self->lock);
   pto_level_free (level);
   free_children (self);
+  /* Nobody is forked any more. */
+  pto_machine_level_drop_snapshot (self);
 }
 
 static bool

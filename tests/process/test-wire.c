@@ -8,6 +8,8 @@
 #include <glib.h>
 #include <stdalign.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* --- blob --- */
 
@@ -236,6 +238,34 @@ test_failure_of_a_wild_child (void)
   g_assert_cmpuint (copy.bytes, ==, 1);
 }
 
+/* The length that a child says is not believed: behind the failure is nothing to be read. */
+static void
+test_failure_ends_with_its_memory (void)
+{
+  gsize page = (gsize) sysconf (_SC_PAGESIZE);
+  gsize size = (sizeof (struct pto_failure) + page - 1) / page * page;
+  guint8 *memory
+      = mmap (NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const uint32_t lengths[]
+      = { PTO_FAILURE_TEXT - 1, PTO_FAILURE_TEXT, PTO_FAILURE_TEXT + 1, 1 << 20, UINT32_MAX };
+  struct pto_failure copy;
+
+  g_assert_true (memory != MAP_FAILED);
+  g_assert_cmpint (mprotect (memory + size, page, PROT_NONE), ==, 0);
+  for (gsize i = 0; i < G_N_ELEMENTS (lengths); i++)
+    {
+      struct pto_failure *wild
+          = (struct pto_failure *) (void *) (memory + size - sizeof (struct pto_failure));
+
+      memset (wild, 'w', sizeof *wild);
+      wild->bytes = lengths[i];
+      pto_failure_copy (&copy, wild);
+      g_assert_cmpuint (copy.bytes, ==, PTO_FAILURE_TEXT - 1);
+      g_assert_cmpuint (strspn (copy.text, "w"), ==, PTO_FAILURE_TEXT - 1);
+    }
+  munmap (memory, size + page);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -248,5 +278,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/wire/text-random", test_text_random);
   g_test_add_func ("/pto/wire/failure", test_failure);
   g_test_add_func ("/pto/wire/failure-of-a-wild-child", test_failure_of_a_wild_child);
+  g_test_add_func ("/pto/wire/failure-ends-with-its-memory", test_failure_ends_with_its_memory);
   return g_test_run ();
 }

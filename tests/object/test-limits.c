@@ -1,0 +1,536 @@
+/* test-limits.c: is everything given back, and is nothing reached that is not there?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the heap holds is asked of malloc, what is loaded of the system, who lives of GObject.
+ */
+#include "level-test.h"
+
+#include <malloc.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+/* --- what is there --- */
+
+/* Lines of the map of this process that hold the text. */
+static guint
+count_mappings (const char *text)
+{
+  g_autofree char *maps = NULL;
+  g_auto (GStrv) lines = NULL;
+  guint n = 0;
+
+  g_assert_true (g_file_get_contents ("/proc/self/maps", &maps, NULL, NULL));
+  lines = g_strsplit (maps, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    n += lines[i][0] != '\0' && strstr (lines[i], text) != NULL;
+  return n;
+}
+
+static guint
+count_descriptors (void)
+{
+  g_autoptr (GDir) dir = g_dir_open ("/proc/self/fd", 0, NULL);
+  guint n = 0;
+
+  while (g_dir_read_name (dir) != NULL)
+    n++;
+  return n;
+}
+
+/* A step that begins and ends with nothing leaves the heap as it was. The first ones may make what
+ * the program keeps; later ones may grow it by what a thread that has just ended held back, but not
+ * all of them. */
+typedef void (*Step) (gpointer data);
+
+static void
+assert_keeps_nothing (const char *what, Step step, gpointer data)
+{
+#ifdef SANITIZED
+  /* Its own allocator is not asked; it looks for leaks itself. */
+  step (data);
+#else
+  enum
+  {
+    WARM = 6,
+    BATCH = 8
+  };
+  gsize least[3] = { G_MAXSIZE, G_MAXSIZE, G_MAXSIZE };
+  guint mappings[3] = { G_MAXUINT, G_MAXUINT, G_MAXUINT };
+  guint descriptors[3] = { G_MAXUINT, G_MAXUINT, G_MAXUINT };
+
+  for (guint i = 0; i < WARM; i++)
+    step (data);
+  for (guint b = 0; b < 3; b++)
+    for (guint i = 0; i < BATCH; i++)
+      {
+        struct mallinfo2 info;
+
+        step (data);
+        info = mallinfo2 ();
+        least[b] = MIN (least[b], info.uordblks + info.hblkhd);
+        mappings[b] = MIN (mappings[b], count_mappings (""));
+        descriptors[b] = MIN (descriptors[b], count_descriptors ());
+      }
+  g_test_message ("%s: %zu, %zu, %zu bytes, %u, %u, %u mappings", what, least[0], least[1],
+                  least[2], mappings[0], mappings[1], mappings[2]);
+  /* Less than 16 bytes a step. */
+  if (least[2] >= least[1] + 16 * BATCH && least[1] >= least[0] + 16 * BATCH)
+    g_error ("%s: the heap grows by %zu bytes in %d steps", what, least[2] - least[1], BATCH);
+  /* Less than one a step. */
+  g_assert_cmpuint (mappings[2], <, mappings[0] + BATCH);
+  g_assert_cmpuint (descriptors[2], <=, descriptors[0]);
+#endif
+}
+
+/* --- registrations --- */
+
+typedef struct
+{
+  char *dir;
+  const char *backend;
+  PtoWorker *worker;
+  PtoCallable *kernel;
+} Fixture;
+
+static PtoWorker *
+new_worker (const char *backend)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = pto_worker_new_chip (NULL, &error);
+
+  g_assert_no_error (error);
+  pto_worker_set_parameter (worker, "backend", backend, &error);
+  pto_worker_set_parameter (worker, "clusters", "3", &error);
+  g_assert_no_error (error);
+  pto_worker_init (worker, NULL, &error);
+  g_assert_no_error (error);
+  return worker;
+}
+
+static void
+set_up (Fixture *fixture, gconstpointer backend)
+{
+  fixture->dir = object_test_make_dir ();
+  fixture->backend = backend;
+  fixture->worker = new_worker (backend);
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer backend)
+{
+  if (fixture->worker != NULL)
+    g_assert_finalize_object (fixture->worker);
+  g_clear_object (&fixture->kernel);
+  object_test_remove_dir (fixture->dir);
+}
+
+static gboolean
+submit_fill (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+             gpointer kernel, GError **error)
+{
+  guint64 shape = 64;
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, &shape);
+
+  return pto_orchestrator_submit_full (orchestrator, kernel, error, PTO_OUT (tensor),
+                                       PTO_SCALAR (0), NULL);
+}
+
+/* Objects that were compiled lie in the cache: a line of the map each segment. */
+static guint
+count_loaded (void)
+{
+  g_autofree char *cache = g_build_filename (g_get_user_cache_dir (), "libpto", NULL);
+
+  return count_mappings (cache);
+}
+
+static void
+test_unloaded (Fixture *fixture, gconstpointer backend)
+{
+  g_autoptr (GError) error = NULL;
+  PtoCallable *kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  guint before = count_loaded ();
+
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (PtoCallableHandle) one
+          = pto_worker_register (fixture->worker, kernel, NULL, &error);
+      g_autoptr (PtoCallableHandle) two
+          = pto_worker_register (fixture->worker, kernel, NULL, &error);
+
+      g_assert_no_error (error);
+      g_assert_cmpuint (count_loaded (), >, before);
+      g_assert_true (pto_worker_unregister (fixture->worker, one, &error));
+      g_assert_cmpuint (count_loaded (), >, before);
+      g_assert_true (pto_worker_unregister (fixture->worker, two, &error));
+      g_assert_cmpuint (count_loaded (), ==, before);
+      g_assert_false (pto_worker_unregister (fixture->worker, two, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+      g_clear_error (&error);
+    }
+  /* One that a run has registered itself is taken back by closing the worker. */
+  pto_worker_run (fixture->worker, submit_fill, kernel, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_loaded (), >, before);
+  pto_worker_close (fixture->worker);
+  g_assert_cmpuint (count_loaded (), ==, before);
+  /* Nobody keeps it who does not need it any more. */
+  g_assert_finalize_object (g_steal_pointer (&fixture->worker));
+  g_assert_finalize_object (kernel);
+}
+
+static void
+add_one (gpointer data)
+{
+  guint *destroyed = data;
+
+  (*destroyed)++;
+}
+
+static gboolean
+do_nothing (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+            GError **error)
+{
+  return TRUE;
+}
+
+/* A function of the program is let go of once, and not while it can be run. */
+static void
+test_destroyed (Fixture *fixture, gconstpointer backend)
+{
+  guint destroyed = 0;
+
+  for (guint closing = 0; closing <= 1; closing++)
+    {
+      g_autoptr (GError) error = NULL;
+      PtoWorker *host = level_test_host (3, 0, 1);
+      PtoCallable *callable
+          = pto_callable_new_orchestration ("nothing", do_nothing, &destroyed, add_one);
+      PtoCallableHandle *handle = pto_worker_register (host, callable, NULL, &error);
+
+      g_assert_no_error (error);
+      g_object_unref (callable);
+      g_assert_cmpuint (destroyed, ==, closing);
+      pto_worker_init (host, NULL, &error);
+      g_assert_no_error (error);
+      pto_worker_run_callable (host, handle, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpuint (destroyed, ==, closing);
+      if (!closing)
+        g_assert_true (pto_worker_unregister (host, handle, &error));
+      pto_callable_handle_unref (handle);
+      /* What was known at the last fork is known until the next one, or the end. */
+      pto_worker_close (host);
+      g_assert_cmpuint (destroyed, ==, closing + 1);
+      g_assert_finalize_object (host);
+    }
+}
+
+static void
+register_and_unregister (gpointer data)
+{
+  Fixture *fixture = data;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (fixture->dir, "fill.c", NULL);
+  g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+  g_autoptr (PtoCallableHandle) handle
+      = pto_worker_register (fixture->worker, kernel, NULL, &error);
+
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_unregister (fixture->worker, handle, &error));
+}
+
+static void
+test_registrations (Fixture *fixture, gconstpointer backend)
+{
+  g_object_unref (object_test_kernel (fixture->dir, "fill.c", object_test_fill));
+  assert_keeps_nothing ("registrations", register_and_unregister, fixture);
+}
+
+/* --- runs and workers --- */
+
+static void
+run_and_look (gpointer data)
+{
+  Fixture *fixture = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoRunStatistics) statistics = NULL;
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+  g_autofree char *prefix = g_build_filename (fixture->dir, "run-", NULL);
+  g_autofree char *record = g_strconcat (prefix, "swimlane.json", NULL);
+
+  pto_call_config_set_enable_l2_swimlane (config, 1);
+  pto_call_config_set_output_prefix (config, prefix);
+  pto_worker_run (fixture->worker, submit_fill, fixture->kernel, NULL, config, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (unlink (record), ==, 0);
+  trace = pto_worker_get_trace (fixture->worker);
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
+  statistics = pto_worker_get_statistics (fixture->worker);
+  g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
+}
+
+static void
+test_runs (Fixture *fixture, gconstpointer backend)
+{
+  fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  assert_keeps_nothing ("runs", run_and_look, fixture);
+}
+
+/* A whole life, in which everything that is closed by the worker alone is left to it. */
+static void
+live (gpointer data)
+{
+  Fixture *fixture = data;
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = new_worker (fixture->backend);
+  g_autofree char *path = g_build_filename (fixture->dir, "fill.c", NULL);
+  g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+  g_autoptr (PtoCallableHandle) handle = pto_worker_register (worker, kernel, NULL, &error);
+
+  g_assert_no_error (error);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_assert_cmpuint (pto_worker_malloc (worker, 5000, &error), !=, 0);
+      g_assert_cmpuint (pto_worker_malloc (worker, 1 << 20, &error), !=, 0);
+    }
+  pto_worker_run (worker, submit_fill, kernel, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_finalize_object (worker);
+}
+
+static void
+test_lives (Fixture *fixture, gconstpointer backend)
+{
+  g_object_unref (object_test_kernel (fixture->dir, "fill.c", object_test_fill));
+  assert_keeps_nothing ("lives", live, fixture);
+}
+
+static gboolean
+count (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  atomic_fetch_add (&level_test_words (args, 0)[0], 1);
+  return TRUE;
+}
+
+typedef struct
+{
+  LevelTestBoard *board;
+  PtoCallableHandle *handle;
+} Graph;
+
+static gboolean
+submit_count (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  Graph *graph = data;
+
+  return level_test_submit (orchestrator, graph->handle, graph->board->tensor, PTO_DIRECTION_INOUT,
+                            0, -1, error);
+}
+
+static void
+live_on_level_3 (gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *host = level_test_host (3, 0, 1);
+  Graph graph = { .board = data };
+  PtoBuffer *late;
+
+  graph.handle = level_test_register (host, "count", count);
+  pto_worker_init (host, NULL, &error);
+  g_assert_no_error (error);
+  late = pto_buffer_new (100000, &error);
+  g_assert_no_error (error);
+  pto_worker_run (host, submit_count, &graph, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  pto_callable_handle_unref (graph.handle);
+  g_assert_finalize_object (host);
+  pto_buffer_unref (late);
+}
+
+static void
+test_lives_on_level_3 (void)
+{
+  LevelTestState state;
+  LevelTestBoard board;
+
+  level_test_begin (&state);
+  level_test_board_init (&board);
+  assert_keeps_nothing ("lives on level 3", live_on_level_3, &board);
+  level_test_board_clear (&board);
+  level_test_end (&state);
+}
+
+/* --- memory --- */
+
+static void
+use_buffers (gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) bytes = NULL;
+  guint64 shape[2] = { 10, 20 };
+  PtoBuffer *buffer = pto_buffer_new (10000, &error);
+  g_autoptr (PtoTensor) tensor
+      = pto_tensor_new_for_buffer (buffer, 100, PTO_DTYPE_UINT16, 2, shape, &error);
+
+  g_assert_no_error (error);
+  bytes = pto_buffer_get_bytes (buffer);
+  g_assert_cmpuint (pto_buffer_get_size (buffer), ==, 10000);
+  g_assert_cmpuint (g_bytes_get_size (bytes), ==, 10000);
+  g_assert_true (g_bytes_get_data (bytes, NULL)
+                 == (gpointer) (guintptr) pto_buffer_get_address (buffer));
+  g_assert_cmpint (pto_buffer_get_fd (buffer), >=, 0);
+  g_assert_cmpuint (pto_buffer_get_fd_offset (buffer), ==, 0);
+  pto_buffer_unref (buffer);
+}
+
+static void
+test_buffers (void)
+{
+  assert_keeps_nothing ("buffers", use_buffers, NULL);
+}
+
+static void
+use_device (gpointer data)
+{
+  Fixture *fixture = data;
+  g_autoptr (GError) error = NULL;
+  guint64 address = pto_worker_malloc (fixture->worker, 100000, &error);
+  g_autoptr (GBytes) bytes = pto_worker_copy_from (fixture->worker, address, 100000, &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_bytes_get_size (bytes), ==, 100000);
+  g_assert_null (pto_worker_copy_from (fixture->worker, address, 100001, &error));
+  g_clear_error (&error);
+  g_assert_true (pto_worker_free (fixture->worker, address, &error));
+}
+
+static void
+test_device (Fixture *fixture, gconstpointer backend)
+{
+  assert_keeps_nothing ("device buffers", use_device, fixture);
+}
+
+/* A range whose end comes round to where memory is again is not believed. */
+static void
+test_ranges (Fixture *fixture, gconstpointer backend)
+{
+  g_autoptr (GError) error = NULL;
+  guint64 address = pto_worker_malloc (fixture->worker, 256, &error);
+  guint8 host[256] = { 0 };
+  guint64 at = (guint64) (guintptr) host;
+  const guint64 ranges[][2] = { { address, 257 },
+                                { address + 255, 2 },
+                                { address + 256, 1 },
+                                { address - 1, 2 },
+                                { address, G_MAXUINT64 },
+                                { address + 1, G_MAXUINT64 },
+                                { address + 128, -address },
+                                { address + 128, G_MAXUINT64 - address - 126 },
+                                { G_MAXUINT64, 1 },
+                                { G_MAXUINT64 - 8, address },
+                                { 0, address + 1 } };
+
+  g_assert_no_error (error);
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    for (guint from = 0; from <= 1; from++)
+      {
+        gboolean copied = from ? pto_worker_copy_from_address (fixture->worker, at, ranges[i][0],
+                                                               ranges[i][1], &error)
+                               : pto_worker_copy_to_address (fixture->worker, ranges[i][0], at,
+                                                             ranges[i][1], &error);
+
+        g_assert_false (copied);
+        g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+        g_clear_error (&error);
+      }
+  g_assert_true (pto_worker_copy_to_address (fixture->worker, address, at, 256, &error));
+  g_assert_true (pto_worker_copy_to_address (fixture->worker, address + 255, at, 1, &error));
+  g_assert_true (pto_worker_copy_from_address (fixture->worker, at, address, 256, &error));
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_free (fixture->worker, address, &error));
+}
+
+/* Tensors in a buffer of 100 elements of 8 bytes. */
+static void
+test_tensor_ranges (void)
+{
+  g_autoptr (PtoBuffer) buffer = pto_buffer_new (800, NULL);
+  const guint64 good[][2] = { { 0, 100 }, { 8, 99 }, { 792, 1 }, { 400, 50 } };
+  const guint64 bad[][2] = { { 0, 101 },
+                             { 8, 100 },
+                             { 800, 1 },
+                             { 793, 1 },
+                             { G_MAXUINT64, 1 },
+                             { G_MAXUINT64 - 7, 1 },
+                             { G_MAXUINT64 - 7, 2 },
+                             { G_MAXUINT64 - 799, 100 },
+                             { 0, G_MAXUINT64 / 8 },
+                             { 0, G_MAXUINT64 / 8 + 2 },
+                             { 8, G_MAXUINT64 / 8 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (good); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoTensor) tensor = pto_tensor_new_for_buffer (
+          buffer, good[i][0], PTO_DTYPE_UINT64, 1, &good[i][1], &error);
+
+      g_assert_no_error (error);
+      g_assert_cmpuint (pto_tensor_get_address (tensor), ==,
+                        pto_buffer_get_address (buffer) + good[i][0]);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_null (
+          pto_tensor_new_for_buffer (buffer, bad[i][0], PTO_DTYPE_UINT64, 1, &bad[i][1], &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+    }
+}
+
+int
+main (int argc, char **argv)
+{
+  static const char *const backends[] = { "par", "det", "threads" };
+  static const struct
+  {
+    const char *name;
+    void (*test) (Fixture *fixture, gconstpointer backend);
+  } tests[] = { { "unloaded", test_unloaded }, { "registrations", test_registrations },
+                { "runs", test_runs },         { "lives", test_lives },
+                { "device", test_device },     { "ranges", test_ranges } };
+
+#ifndef SANITIZED
+  /* Every piece is malloc's, and what is given back is back: no caches of threads. Both are looked
+   * at once, before main(). */
+  if (g_getenv ("PTO_TEST_PLAIN_MALLOC") == NULL)
+    {
+      g_setenv ("PTO_TEST_PLAIN_MALLOC", "1", TRUE);
+      g_setenv ("G_SLICE", "always-malloc", TRUE);
+      g_setenv ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1", TRUE);
+      execv ("/proc/self/exe", argv);
+    }
+#endif
+  g_test_init (&argc, &argv, NULL);
+  for (guint t = 0; t < G_N_ELEMENTS (tests); t++)
+    for (guint b = 0; b < G_N_ELEMENTS (backends); b++)
+      {
+        g_autofree char *path = g_strdup_printf ("/pto/limits/%s/%s", tests[t].name, backends[b]);
+
+        g_test_add (path, Fixture, backends[b], set_up, tests[t].test, tear_down);
+      }
+  g_test_add ("/pto/limits/destroyed", Fixture, "par", set_up, test_destroyed, tear_down);
+  g_test_add_func ("/pto/limits/lives-on-level-3", test_lives_on_level_3);
+  g_test_add_func ("/pto/limits/buffers", test_buffers);
+  g_test_add_func ("/pto/limits/tensor-ranges", test_tensor_ranges);
+  return g_test_run ();
+}
