@@ -92,6 +92,19 @@ distance (guint32 dtype, gconstpointer got, gconstpointer expected, guint64 i)
   return fabs (element (dtype, got, i) - element (dtype, expected, i));
 }
 
+/* An integer whole: of 64 bits a double does not know every one. */
+static void
+append_element (GString *text, guint32 dtype, gconstpointer data, guint64 i)
+{
+  if (dtype == PTO_DTYPE_INT64)
+    g_string_append_printf (text, "%" G_GINT64_FORMAT, ((const gint64 *) data)[i]);
+  else if (dtype == PTO_DTYPE_UINT64)
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT, ((const guint64 *) data)[i]);
+  else
+    g_string_append_printf (text, dtype <= PTO_DTYPE_BFLOAT16 ? "%.9g" : "%.0f",
+                            element (dtype, data, i));
+}
+
 static void
 describe (const ReferenceArgument *argument, gconstpointer got, guint64 i, GString *text)
 {
@@ -106,8 +119,10 @@ describe (const ReferenceArgument *argument, gconstpointer got, guint64 i, GStri
   g_string_append_printf (text, "%s[", argument->name);
   for (guint d = 0; d < argument->n_dims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "", position[d]);
-  g_string_append_printf (text, _ ("]: %.9g instead of %.9g"), element (argument->dtype, got, i),
-                          element (argument->dtype, argument->expected, i));
+  g_string_append (text, "]: ");
+  append_element (text, argument->dtype, got, i);
+  g_string_append (text, _ (" instead of "));
+  append_element (text, argument->dtype, argument->expected, i);
 }
 
 void

@@ -465,6 +465,7 @@ class Svg:
         if len(truth.ran) <= MAX_BARS:
             t.assertLess(widest, 1)
         else:
+            t.assertGreater(widest, 1)
             t.assertGreater(len(bars), MAX_BARS / 4)
         # What is narrow and close is one bar.
         limit = max(widest, 1) if len(truth.ran) > MAX_BARS else 1
