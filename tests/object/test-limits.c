@@ -265,6 +265,11 @@ run_and_look (gpointer data)
   g_autoptr (PtoCallConfig) config = pto_call_config_new ();
   g_autofree char *prefix = g_build_filename (fixture->dir, "run-", NULL);
   g_autofree char *record = g_strconcat (prefix, "swimlane.json", NULL);
+  g_autofree char *json = NULL;
+  g_autofree char *svg = NULL;
+  g_autofree char *summary = NULL;
+  g_autofree guint64 *path = NULL;
+  gsize n;
 
   pto_call_config_set_enable_l2_swimlane (config, 1);
   pto_call_config_set_output_prefix (config, prefix);
@@ -273,6 +278,12 @@ run_and_look (gpointer data)
   g_assert_cmpint (unlink (record), ==, 0);
   trace = pto_worker_get_trace (fixture->worker);
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
+  json = pto_trace_to_json (trace);
+  svg = pto_trace_to_svg (trace);
+  summary = pto_trace_summary (trace);
+  path = pto_trace_get_critical_path (trace, &n);
+  g_assert_cmpuint (n, ==, 1);
+  g_assert_cmpuint (strlen (pto_trace_get_sha256 (trace)), ==, 64);
   statistics = pto_worker_get_statistics (fixture->worker);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
 }
