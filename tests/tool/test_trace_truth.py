@@ -220,7 +220,8 @@ class TraceTruthTest(unittest.TestCase):
     def check(self, case, answer, counter_hz=50000000):
         truth = Truth(case)
         self.check_numbers(truth, answer, counter_hz)
-        self.check_json(truth, answer)
+        if len(truth.tasks) < 1000:
+            self.check_json(truth, answer)
         self.assertEqual(answer["summary"], summary(truth))
         Svg(self, truth, answer["svg"]).check()
         return truth
@@ -374,7 +375,7 @@ class TraceTruthTest(unittest.TestCase):
                 self.check(case, answer)
 
     def test_random(self):
-        self.check_all(random_case(seed) for seed in range(SEED, SEED + 60))
+        self.check_all(random_case(seed) for seed in range(SEED, SEED + 40))
 
     def test_kernels(self):
         self.check_all([kernels_case()])
