@@ -96,6 +96,7 @@ def random_case(seed):
         if r.random() < 0.8:
             put(orchestrator, max(now, end), task, RETIRE, 0, 0)
     if lossy:
+        orchestrator.append((epoch + 7, 4 << 32 | 1, SUBMIT, 0, 4 << 8 | 1))  # no such ring
         cores[0].append((epoch + 7, 5, RUN, n_cores, epoch + 9))  # no such core
         cores[0].append((epoch + 7, 5, RUN, 0, epoch + 6))        # backwards
         cores[0].append((epoch + 7, 5, 11, 0, epoch + 6))         # of a kind to come
@@ -142,8 +143,10 @@ def tiny_cases():
     for length in (0, 1, 7, 12, 13, 14, 99, 999, 1000, 1001, 9994, 9995, 9996, 9999, 10000, 99949, 99950,
                    99999, 100000, 999499, 999500, 999999, 1000000, 12345678, 10 ** 9, 10 ** 12 + 7):
         yield Case((1, 1, 1, 1, length % 2),
-                   [[(50, 0, SUBMIT, 0, 0)], [(50, 0, DISPATCH, 0, 1)], [(50, 0, RUN, 0, 50 + length)],
-                    []], ["k" * 28, "m" * 29], "")
+                   [[(50, 0, SUBMIT, 0, 0), (50, 1, SUBMIT, 1, 1)],
+                    [(50, 0, DISPATCH, 0, 1), (50, 1, DISPATCH, 1, 1)],
+                    [(50, 0, RUN, 0, 50 + length)], [(50, 1, RUN, 1, 50)]],
+                   ["k" * 28, "m" * 29], "")
 
 
 def pull_case():

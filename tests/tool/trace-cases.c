@@ -172,7 +172,8 @@ case_records (char **first)
   /* A trace is a copy. */
   for (guint b = 0; b < all.n_buffers; b++)
     {
-      memset (records[b]->data, 0xff, records[b]->len * sizeof (struct pto_trace_record));
+      if (records[b]->len > 0)
+        memset (records[b]->data, 0xff, records[b]->len * sizeof (struct pto_trace_record));
       g_array_unref (records[b]);
     }
   json_builder_begin_object (builder);
