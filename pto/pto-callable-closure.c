@@ -6,27 +6,13 @@
 
 #include "pto-callable-private.h"
 
+#include "pto-lock-private.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Closures by their bytes, not owned. A fork copies it with all the rest: the lock is held then, so
- * that the copy is whole and can be locked, whatever other threads are about. */
-static GMutex closures_lock; /* innermost */
-static GHashTable *closures; /* closures_lock */
-
-static void
-lock_closures (void)
-{
-  g_mutex_lock (&closures_lock);
-}
-
-static void
-unlock_closures (void)
-{
-  g_mutex_unlock (&closures_lock);
-}
+static GHashTable *closures; /* by their bytes, not owned; PTO_LOCK_CLOSURES */
 
 static guint
 closure_hash (gconstpointer key)
@@ -46,21 +32,14 @@ closure_equal (gconstpointer a, gconstpointer b)
 static void
 add_closure (PtoCallable *self)
 {
-  gboolean is_first = FALSE;
-
   /* The kernel's generator, which a fork does not copy. */
   while (getentropy (self->closure, PTO_CLOSURE_SIZE) != 0 && errno == EINTR)
     ;
-  g_mutex_lock (&closures_lock);
+  pto_lock (PTO_LOCK_CLOSURES);
   if (closures == NULL)
-    {
-      closures = g_hash_table_new (closure_hash, closure_equal);
-      is_first = TRUE;
-    }
+    closures = g_hash_table_new (closure_hash, closure_equal);
   g_hash_table_insert (closures, self->closure, self);
-  g_mutex_unlock (&closures_lock);
-  if (is_first)
-    pthread_atfork (lock_closures, unlock_closures, unlock_closures);
+  pto_unlock (PTO_LOCK_CLOSURES);
 }
 
 PtoCallable *
@@ -68,20 +47,20 @@ pto_callable_find_closure (const guint8 *closure)
 {
   PtoCallable *callable;
 
-  g_mutex_lock (&closures_lock);
+  pto_lock (PTO_LOCK_CLOSURES);
   callable = closures != NULL ? g_hash_table_lookup (closures, closure) : NULL;
   if (callable != NULL)
     g_object_ref (callable);
-  g_mutex_unlock (&closures_lock);
+  pto_unlock (PTO_LOCK_CLOSURES);
   return callable;
 }
 
 void
 pto_callable_hide_closure (PtoCallable *self)
 {
-  g_mutex_lock (&closures_lock);
+  pto_lock (PTO_LOCK_CLOSURES);
   g_hash_table_remove (closures, self->closure);
-  g_mutex_unlock (&closures_lock);
+  pto_unlock (PTO_LOCK_CLOSURES);
 }
 
 /* What destroys a closure's data in the context where it is at home. */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto-types.h"
+#include "pto-cache-private.h"
 
 G_BEGIN_DECLS
 
@@ -24,8 +24,8 @@ typedef struct
   PtoLanguage language;
   const char *entry; /* an orchestration's entry, to find out what it returns; NULL for a kernel */
 
-  char *object; /* where the shared object is */
-  char *digest; /* SHA-256 over everything it was made from */
+  char *object;                   /* where the shared object is */
+  guint8 digest[PTO_DIGEST_SIZE]; /* of its contents */
   gboolean was_cached;
 } PtoCompilerJob;
 
@@ -41,13 +41,6 @@ gboolean pto_compiler_find_language (const char *path, PtoLanguage *language, GE
  */
 gboolean pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress progress,
                              gpointer user_data, GCancellable *cancellable, GError **error);
-
-/* A loaded object. */
-gpointer pto_compiler_load (const PtoCompilerJob *job, GError **error);
-void pto_compiler_unload (gpointer module);
-/* Names file and symbol when it is not exported. */
-gpointer pto_compiler_find_symbol (gpointer module, const PtoCompilerJob *job, const char *symbol,
-                                   const char *signature, GError **error);
 
 #define PTO_COMPILER_RETURNS_INT "pto2_entry_returns_int"
 

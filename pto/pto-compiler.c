@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A source is preprocessed first. The digest of the preprocessor's output, of the compiler's
- * identity and of the flags names the result in the cache: a change in any included header, local
- * or not, is a different name. A result is written under a temporary name and renamed, so that two
- * processes can build the same source at the same time.
+ * identity and of the flags is the key of the result in the cache: a change in any included header,
+ * local or not, is a different key. What is compiled is that very output, so that a file that
+ * changes meanwhile does not come in under the key of what it was. What a source has the assembler
+ * read is not in there: such a source is compiled each time, and kept by what comes of it.
  *
  * An orchestration is compiled through a unit that includes its source and adds one constant:
  * whether the entry returns int or void, which the object code alone does not tell.
@@ -14,104 +15,63 @@
 
 #include "pto-compiler-private.h"
 
+#include "process/command.h"
+
 #include "pto-compile.h"
 #include "pto-error-private.h"
-#include "pto-save-private.h"
+#include "pto-lock-private.h"
+#include "pto-module-private.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Part of every digest: changes when the way of building changes. */
-#define RECIPE "libpto shared object 1"
+#define RECIPE "libpto shared object 2"
 /* The file name of the lines that are added to an orchestration, to recognize the compiler's
  * complaints about them. */
 #define MARKER_FILE "pto-marker"
 
-typedef struct _Build Build;
-
 /* One job under way. */
 typedef struct
 {
-  Build *build;
   PtoCompilerJob *job;
   GPtrArray *command; /* compiler and flags, without input and output */
   char *identity;     /* of the compiler */
-  GBytes *input;      /* for the compiler's standard input, or NULL */
-  char *scratch;      /* directory of the compiler's own files, or NULL */
-  char *temporary;    /* what the compiler writes to, in there, or NULL */
+  char *marker;       /* what follows an orchestration's source; NULL: nothing */
+  char *source;       /* preprocessed; NULL: not yet */
+  gsize source_size;
+  GString *complaints; /* of the preprocessor */
+  char *key;           /* in the cache; NULL: not kept for one */
+  char *scratch;       /* directory of the compiler's own files, or NULL */
+  char *temporary;     /* what the compiler writes to, in there */
+  struct pto_command process;
 } Step;
 
-struct _Build
+typedef struct
 {
   PtoCompilerJob *jobs;
   guint n_jobs;
   guint next;
-  guint running;
   guint done;
+  GPtrArray *running; /* Step */
   guint limit;
   char *api_dir;
   char *cache_dir;
   PtoCompilerProgress progress;
   gpointer user_data;
-  GCancellable *cancellable; /* of this build: ends all steps on the first error */
-  GError *error;
-};
-
-static void step_compiled (GObject *object, GAsyncResult *result, gpointer data);
+  GCancellable *cancellable;
+  int cancel_fd;
+} Build;
 
 void
 pto_compiler_job_clear (PtoCompilerJob *job)
 {
   g_clear_pointer (&job->object, g_free);
-  g_clear_pointer (&job->digest, g_free);
 }
 
 /* --- files --- */
-
-/* The machine and word size of this very process. */
-static gboolean
-read_elf_header (const char *path, Elf64_Ehdr *header)
-{
-  int fd = g_open (path, O_RDONLY | O_CLOEXEC, 0);
-  gssize n;
-
-  if (fd < 0)
-    return FALSE;
-  do
-    n = read (fd, header, sizeof *header);
-  while (n < 0 && errno == EINTR);
-  close (fd);
-  return n == sizeof *header && memcmp (header->e_ident, ELFMAG, SELFMAG) == 0;
-}
-
-/* e_type and e_machine lie at the same place in both word sizes. */
-static gboolean
-check_elf (const char *path, GError **error)
-{
-  Elf64_Ehdr own = { 0 };
-  Elf64_Ehdr header = { 0 };
-  const char *what = NULL;
-
-  if (!read_elf_header (path, &header))
-    what = "it is no ELF file";
-  else if (header.e_type != ET_DYN)
-    what = "it is an ELF file, but no shared object";
-  else if (read_elf_header ("/proc/self/exe", &own)
-           && (own.e_machine != header.e_machine
-               || own.e_ident[EI_CLASS] != header.e_ident[EI_CLASS]
-               || own.e_ident[EI_DATA] != header.e_ident[EI_DATA]))
-    what = "it was built for another machine";
-  if (what == NULL)
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-               "%s: not a shared object that can be loaded here: %s", path, what);
-  return FALSE;
-}
 
 gboolean
 pto_compiler_find_language (const char *path, PtoLanguage *language, GError **error)
@@ -139,7 +99,7 @@ pto_compiler_find_language (const char *path, PtoLanguage *language, GError **er
     if (g_str_has_suffix (path, suffixes[i].suffix))
       {
         *language = suffixes[i].language;
-        return *language != PTO_LANGUAGE_OBJECT || check_elf (path, error);
+        return *language != PTO_LANGUAGE_OBJECT || pto_module_check_file (path, error);
       }
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
@@ -255,17 +215,66 @@ find_compiler (PtoLanguage language, GError **error)
   return NULL;
 }
 
+/* Waits for one command. FALSE: it was cancelled. */
+static gboolean
+wait_for_command (struct pto_command *process, GCancellable *cancellable, int cancel_fd)
+{
+  while (!process->over && !g_cancellable_is_cancelled (cancellable))
+    pto_commands_wait (&process, 1, cancel_fd);
+  return process->over;
+}
+
+/* Of a shell's. */
+static gboolean
+could_be_run (const struct pto_command *process)
+{
+  return process->status != 126 && process->status != 127;
+}
+
+static char *
+ask_for_version (GPtrArray *command, GCancellable *cancellable, int cancel_fd, GError **error)
+{
+  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_auto (GStrv) environment = g_get_environ ();
+  struct pto_report report = { 0 };
+  struct pto_command process = { 0 };
+  char *version = NULL;
+
+  for (guint i = 0; i < command->len; i++)
+    g_ptr_array_add (argv, g_ptr_array_index (command, i));
+  g_ptr_array_add (argv, (gpointer) "--version");
+  g_ptr_array_add (argv, NULL);
+  if (pto_command_begin (
+          &process,
+          &(struct pto_command_config){ .argv = (const char *const *) argv->pdata,
+                                        .environment = (const char *const *) environment,
+                                        .wants_output = true },
+          &report)
+      != PTO_OK)
+    {
+      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
+      return NULL;
+    }
+  if (!wait_for_command (&process, cancellable, cancel_fd))
+    pto_error_set_if_cancelled (cancellable, error);
+  else if (!could_be_run (&process) || process.output.lost)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "the compiler %s can not be run: %.*s",
+                 (const char *) g_ptr_array_index (command, 0), (int) process.complaints.n,
+                 process.complaints.data);
+  else
+    version = g_strndup (process.output.data, process.output.n);
+  pto_command_end (&process);
+  return version;
+}
+
 /* What tells one compiler from another: the file itself, and what it says of itself. Asked once per
  * file. */
 static char *
-identify_compiler (GPtrArray *command, GError **error)
+identify_compiler (GPtrArray *command, GCancellable *cancellable, int cancel_fd, GError **error)
 {
-  static GMutex lock;
-  static GHashTable *known; /* key: program, size, time, words; lives as long as the process */
+  static GHashTable *known; /* key: program, size, time, words; lives as long as the process;
+                             * PTO_LOCK_COMPILERS */
   g_autoptr (GString) key = g_string_new (NULL);
-  g_autoptr (GSubprocess) process = NULL;
-  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
-  g_autoptr (GError) local = NULL;
   g_autofree char *version = NULL;
   char *identity;
   GStatBuf status;
@@ -274,38 +283,28 @@ identify_compiler (GPtrArray *command, GError **error)
     {
       g_string_append (key, g_ptr_array_index (command, i));
       g_string_append_c (key, '\n');
-      g_ptr_array_add (argv, g_ptr_array_index (command, i));
     }
   if (g_stat (g_ptr_array_index (command, 0), &status) == 0)
     g_string_append_printf (key, "%" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld\n",
                             (gint64) status.st_size, (gint64) status.st_mtim.tv_sec,
                             (long) status.st_mtim.tv_nsec);
 
-  g_mutex_lock (&lock);
+  pto_lock (PTO_LOCK_COMPILERS);
   if (known == NULL)
     known = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   identity = g_strdup (g_hash_table_lookup (known, key->str));
-  g_mutex_unlock (&lock);
+  pto_unlock (PTO_LOCK_COMPILERS);
   if (identity != NULL)
     return identity;
 
-  g_ptr_array_add (argv, (gpointer) "--version");
-  g_ptr_array_add (argv, NULL);
-  process = g_subprocess_newv ((const char *const *) argv->pdata,
-                               G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE,
-                               &local);
-  if (process == NULL
-      || !g_subprocess_communicate_utf8 (process, NULL, NULL, &version, NULL, &local))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "the compiler %s can not be run: %s",
-                   (const char *) g_ptr_array_index (command, 0), local->message);
-      return NULL;
-    }
+  version = ask_for_version (command, cancellable, cancel_fd, error);
+  if (version == NULL)
+    return NULL;
   identity = g_strconcat (key->str, version, NULL);
-  g_mutex_lock (&lock);
+  pto_lock (PTO_LOCK_COMPILERS);
   if (!g_hash_table_contains (known, key->str))
     g_hash_table_insert (known, g_strdup (key->str), g_strdup (identity));
-  g_mutex_unlock (&lock);
+  pto_unlock (PTO_LOCK_COMPILERS);
   return identity;
 }
 
@@ -346,34 +345,39 @@ pto_dup_compiler (const char *source, GError **error)
 }
 
 /* The lines that follow an orchestration's source. */
-static GBytes *
+static char *
 make_marker (const PtoCompilerJob *job)
 {
-  char *text;
-
   if (job->language == PTO_LANGUAGE_C)
-    text = g_strdup_printf ("#line 1 \"" MARKER_FILE "\"\n"
+    return g_strdup_printf ("#line 1 \"" MARKER_FILE "\"\n"
                             "extern const int " PTO_COMPILER_RETURNS_INT "; "
                             "const int " PTO_COMPILER_RETURNS_INT
                             " = __builtin_types_compatible_p (__typeof__ (%s (0, 0, 0)), int);\n",
                             job->entry);
-  else
-    text = g_strdup_printf ("#line 1 \"" MARKER_FILE "\"\n"
-                            "template <class T> struct pto2_is_int_ { enum { value = 0 }; }; "
-                            "template <> struct pto2_is_int_<int> { enum { value = 1 }; }; "
-                            "extern \"C\" { extern const int " PTO_COMPILER_RETURNS_INT "; "
-                            "const int " PTO_COMPILER_RETURNS_INT
-                            " = pto2_is_int_<decltype (%s (0, 0, 0))>::value; }\n",
-                            job->entry);
-  return g_bytes_new_take (text, strlen (text));
+  return g_strdup_printf ("#line 1 \"" MARKER_FILE "\"\n"
+                          "template <class T> struct pto2_is_int_ { enum { value = 0 }; }; "
+                          "template <> struct pto2_is_int_<int> { enum { value = 1 }; }; "
+                          "extern \"C\" { extern const int " PTO_COMPILER_RETURNS_INT "; "
+                          "const int " PTO_COMPILER_RETURNS_INT
+                          " = pto2_is_int_<decltype (%s (0, 0, 0))>::value; }\n",
+                          job->entry);
 }
 
+/* --- one job --- */
+
 static void
-step_free (Step *step)
+step_free (gpointer data)
 {
+  Step *step = data;
+
+  pto_command_end (&step->process);
   g_clear_pointer (&step->command, g_ptr_array_unref);
-  g_clear_pointer (&step->input, g_bytes_unref);
+  if (step->complaints != NULL)
+    g_string_free (step->complaints, TRUE);
   g_free (step->identity);
+  g_free (step->marker);
+  g_free (step->source);
+  g_free (step->key);
   /* A compiler that was ended has left behind what it was at. */
   if (step->scratch != NULL)
     {
@@ -392,34 +396,6 @@ step_free (Step *step)
   g_free (step->scratch);
   g_free (step->temporary);
   g_free (step);
-}
-
-/* The first error wins; the others are told to end. */
-static void
-build_fail (Build *build, GError *error)
-{
-  if (build->error == NULL)
-    build->error = error;
-  else
-    g_error_free (error);
-  g_cancellable_cancel (build->cancellable);
-}
-
-static void
-step_end (Step *step, GError *error)
-{
-  Build *build = step->build;
-
-  if (error != NULL)
-    build_fail (build, error);
-  else
-    {
-      build->done++;
-      if (build->progress != NULL && build->error == NULL)
-        build->progress (step->job, build->done, build->n_jobs, build->user_data);
-    }
-  build->running--;
-  step_free (step);
 }
 
 /* The line that says what is wrong, for the first line of a message: an error in English, otherwise
@@ -445,123 +421,134 @@ find_first_error (const char *text)
   return g_strdup (first != NULL ? first : "the compiler failed without a message");
 }
 
-static GError *
-make_compile_error (const PtoCompilerJob *job, GBytes *output)
+/* How the compiler ended, for one that says nothing itself. */
+static char *
+describe_end (const struct pto_command *process)
 {
-  gsize size = 0;
-  const char *data = output != NULL ? g_bytes_get_data (output, &size) : NULL;
-  g_autofree char *text = g_utf8_make_valid (data != NULL ? data : "", (gssize) size);
+  if (process->status > 128)
+    return g_strdup_printf ("the compiler was ended by signal %d (%s)", process->status - 128,
+                            g_strsignal (process->status - 128));
+  if (process->status < 0)
+    return g_strdup ("the compiler was ended");
+  return g_strdup_printf ("the compiler failed with status %d and without a message",
+                          process->status);
+}
+
+static void
+set_compile_error (Step *step, GError **error)
+{
+  const PtoCompilerJob *job = step->job;
+  const struct pto_output *complaints = &step->process.complaints;
+  g_autofree char *text
+      = g_utf8_make_valid (complaints->n > 0 ? complaints->data : "", (gssize) complaints->n);
   g_autofree char *first = NULL;
 
   g_strchomp (text);
-  first = find_first_error (text);
-  if (job->entry != NULL && g_str_has_prefix (first, MARKER_FILE ":"))
+  first = text[0] != '\0' && step->process.status >= 0 && step->process.status <= 128
+              ? find_first_error (text)
+              : describe_end (&step->process);
+  if (!could_be_run (&step->process))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: the compiler %s can not be run: %s",
+                 job->label, (const char *) g_ptr_array_index (step->command, 0), first);
+  else if (job->entry != NULL && g_str_has_prefix (first, MARKER_FILE ":"))
     {
       const char *why = strstr (first, " error: ");
 
-      return g_error_new (PTO_ERROR, PTO_ERROR_LOAD,
-                          "%s: %s: no function %s (PTO2Runtime *, uint64_t *, int)%s%s", job->label,
-                          job->path, job->entry, why != NULL ? ": " : "",
-                          why != NULL ? why + strlen (" error: ") : "");
+      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
+                   "%s: %s: no function %s (PTO2Runtime *, uint64_t *, int)%s%s", job->label,
+                   job->path, job->entry, why != NULL ? ": " : "",
+                   why != NULL ? why + strlen (" error: ") : "");
     }
-  if (strcmp (first, text) == 0 || text[0] == '\0')
-    return g_error_new (PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s", job->label, first);
-  return g_error_new (PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s\n%s", job->label, first, text);
+  else if (strcmp (first, text) == 0 || text[0] == '\0')
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s", job->label, first);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s\n%s", job->label, first, text);
 }
 
-/* Runs the step's command with more words; continues in callback. */
-static void
-step_run (Step *step, const char *const *more, GSubprocessFlags flags, GAsyncReadyCallback callback)
+/* Begins the step's command with more words. */
+static gboolean
+step_run (Step *step, const char *const *more, const char *input, gsize input_size,
+          gboolean wants_output, GError **error)
 {
   g_autoptr (GPtrArray) argv = g_ptr_array_new ();
-  g_autoptr (GSubprocessLauncher) launcher = NULL;
-  g_autoptr (GSubprocess) process = NULL;
-  GError *error = NULL;
+  g_auto (GStrv) environment = g_get_environ ();
+  struct pto_report report = { 0 };
 
   for (guint i = 0; i < step->command->len; i++)
     g_ptr_array_add (argv, g_ptr_array_index (step->command, i));
   for (; *more != NULL; more++)
     g_ptr_array_add (argv, (gpointer) *more);
-  if (step->input != NULL)
-    {
-      g_ptr_array_add (argv, (gpointer) "-include");
-      g_ptr_array_add (argv, (gpointer) step->job->path);
-      g_ptr_array_add (argv, (gpointer) (step->job->language == PTO_LANGUAGE_C ? "-xc" : "-xc++"));
-      g_ptr_array_add (argv, (gpointer) "-");
-      flags |= G_SUBPROCESS_FLAGS_STDIN_PIPE;
-    }
-  else
-    g_ptr_array_add (argv, (gpointer) step->job->path);
-  if (step->temporary != NULL)
-    {
-      /* Libraries stand behind what needs them. */
-      if (step->input != NULL)
-        g_ptr_array_add (argv, (gpointer) "-xnone");
-      g_ptr_array_add (argv, (gpointer) "-lm");
-    }
   g_ptr_array_add (argv, NULL);
-
-  launcher = g_subprocess_launcher_new (flags | G_SUBPROCESS_FLAGS_STDERR_PIPE);
   if (step->scratch != NULL)
-    g_subprocess_launcher_setenv (launcher, "TMPDIR", step->scratch, TRUE);
-  process = g_subprocess_launcher_spawnv (launcher, (const char *const *) argv->pdata, &error);
-  if (process == NULL)
-    {
-      step_end (step,
-                g_error_new (PTO_ERROR, PTO_ERROR_COMPILE, "%s: the compiler %s can not be run: %s",
-                             step->job->label, (const char *) g_ptr_array_index (step->command, 0),
-                             error->message));
-      g_error_free (error);
-      return;
-    }
-  g_subprocess_communicate_async (process, step->input, step->build->cancellable, callback, step);
+    environment = g_environ_setenv (environment, "TMPDIR", step->scratch, TRUE);
+  if (pto_command_begin (
+          &step->process,
+          &(struct pto_command_config){ .argv = (const char *const *) argv->pdata,
+                                        .environment = (const char *const *) environment,
+                                        .input = input,
+                                        .input_size = input_size,
+                                        .wants_output = wants_output },
+          &report)
+      == PTO_OK)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: the compiler %s", step->job->label,
+               report.message);
+  return FALSE;
 }
 
-/* The end of a command: its output, or NULL with the step ended. */
 static gboolean
-step_finish (Step *step, GObject *object, GAsyncResult *result, GBytes **output,
-             GBytes **complaints)
+step_preprocess (Step *step, GError **error)
 {
-  GSubprocess *process = G_SUBPROCESS (object);
-  g_autoptr (GError) error = NULL;
+  const PtoCompilerJob *job = step->job;
 
-  *output = NULL;
-  *complaints = NULL;
-  if (!g_subprocess_communicate_finish (process, result, output, complaints, &error))
-    {
-      g_subprocess_force_exit (process);
-      if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        step_end (step, g_error_new_literal (PTO_ERROR, PTO_ERROR_CANCELLED, "cancelled"));
-      else
-        step_end (step, g_error_new (PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s", step->job->label,
-                                     error->message));
-      return FALSE;
-    }
-  if (!g_subprocess_get_successful (process))
-    {
-      step_end (step, make_compile_error (step->job, *complaints));
-      g_clear_pointer (output, g_bytes_unref);
-      g_clear_pointer (complaints, g_bytes_unref);
-      return FALSE;
-    }
-  return TRUE;
+  if (job->entry == NULL)
+    return step_run (step, (const char *const[]){ "-E", job->path, NULL }, NULL, 0, TRUE, error);
+  step->marker = make_marker (job);
+  return step_run (step,
+                   (const char *const[]){ "-E", "-include", job->path,
+                                          job->language == PTO_LANGUAGE_C ? "-xc" : "-xc++", "-",
+                                          NULL },
+                   step->marker, strlen (step->marker), TRUE, error);
 }
 
-static void
-step_preprocessed (GObject *object, GAsyncResult *result, gpointer data)
+static gboolean
+contains (const Step *step, const char *part)
 {
-  Step *step = data;
-  Build *build = step->build;
-  PtoCompilerJob *job = step->job;
-  g_autoptr (GBytes) output = NULL;
-  g_autoptr (GBytes) complaints = NULL;
+  return memmem (step->source, step->source_size, part, strlen (part)) != NULL;
+}
+
+/* Does the object depend on files that the preprocessor has not read? */
+static gboolean
+reads_more_files (const Step *step)
+{
+  return contains (step, "incbin") || contains (step, ".include") || contains (step, "#embed");
+}
+
+/* Where a file is does not matter: what it says does. Lines that say where the next ones are from
+ * are left out, and empty ones, unless they could be part of a text. */
+static void
+add_source (GChecksum *checksum, const Step *step)
+{
+  gboolean is_exact = contains (step, "R\"");
+  const char *end = step->source + step->source_size;
+  const char *line = step->source;
+
+  while (line < end)
+    {
+      const char *next = memchr (line, '\n', (gsize) (end - line));
+
+      next = next != NULL ? next + 1 : end;
+      if (is_exact || !(*line == '\n' || g_str_has_prefix (line, "# ")))
+        g_checksum_update (checksum, (const guchar *) line, next - line);
+      line = next;
+    }
+}
+
+static char *
+make_key (const Step *step)
+{
   g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
-  g_autofree char *name = NULL;
 
-  if (!step_finish (step, object, result, &output, &complaints))
-    return;
-
-  /* Where the headers are does not matter: what they say is in the preprocessor's output. */
   g_checksum_update (checksum, (const guchar *) RECIPE, sizeof RECIPE);
   g_checksum_update (checksum, (const guchar *) step->identity,
                      (gssize) strlen (step->identity) + 1);
@@ -572,125 +559,117 @@ step_preprocessed (GObject *object, GAsyncResult *result, gpointer data)
       if (!g_str_has_prefix (word, "-I"))
         g_checksum_update (checksum, (const guchar *) word, (gssize) strlen (word) + 1);
     }
-  g_checksum_update (checksum, g_bytes_get_data (output, NULL), (gssize) g_bytes_get_size (output));
-  job->digest = g_strdup (g_checksum_get_string (checksum));
-  name = g_strconcat (job->digest, ".so", NULL);
-  job->object = g_build_filename (build->cache_dir, name, NULL);
-  if (check_elf (job->object, NULL))
-    {
-      job->was_cached = TRUE;
-      step_end (step, NULL);
-      return;
-    }
+  add_source (checksum, step);
+  return g_strdup (g_checksum_get_string (checksum));
+}
 
+static gboolean
+step_compile (Build *build, Step *step, GError **error)
+{
   step->scratch = g_build_filename (build->cache_dir, "building-XXXXXX", NULL);
   if (g_mkdtemp_full (step->scratch, 0700) == NULL)
     {
-      int saved = errno;
-
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
+                   build->cache_dir, g_strerror (errno));
       g_clear_pointer (&step->scratch, g_free);
-      step_end (step, g_error_new (PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
-                                   build->cache_dir, g_strerror (saved)));
-      return;
+      return FALSE;
     }
   step->temporary = g_build_filename (step->scratch, "object.so", NULL);
-  step_run (step, (const char *const[]){ "-shared", "-Wl,-Bsymbolic", "-o", step->temporary, NULL },
-            G_SUBPROCESS_FLAGS_STDOUT_SILENCE, step_compiled);
+  return step_run (step,
+                   (const char *const[]){
+                       "-shared", "-Wl,-Bsymbolic", "-o", step->temporary,
+                       step->job->language == PTO_LANGUAGE_C ? "-xcpp-output" : "-xc++-cpp-output",
+                       /* Libraries stand behind what needs them. */
+                       "-", "-xnone", "-lm", NULL },
+                   step->source, step->source_size, FALSE, error);
 }
 
-static void
-step_compiled (GObject *object, GAsyncResult *result, gpointer data)
+/* What was preprocessed is in the cache, or is compiled: then is_over becomes FALSE. */
+static gboolean
+step_preprocessed (Build *build, Step *step, gboolean *is_over, GError **error)
 {
-  Step *step = data;
-  g_autoptr (GBytes) output = NULL;
-  g_autoptr (GBytes) complaints = NULL;
-  gsize size = 0;
-  const char *text;
+  PtoCompilerJob *job = step->job;
+  struct pto_output *output = &step->process.output;
 
-  if (!step_finish (step, object, result, &output, &complaints))
-    return;
-  text = complaints != NULL ? g_bytes_get_data (complaints, &size) : NULL;
-  if (size > 0)
+  if (output->n == 0 || output->lost)
     {
-      g_autofree char *warnings = g_utf8_make_valid (text, (gssize) size);
-
-      g_message ("%s: %s", step->job->label, g_strchomp (warnings));
+      g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
+                   output->lost ? "%s: no memory for its preprocessed source"
+                                : "%s: the compiler gave no preprocessed source",
+                   job->label);
+      return FALSE;
     }
-  if (g_rename (step->temporary, step->job->object) != 0)
+  step->source = g_strndup (output->data, output->n);
+  step->source_size = output->n;
+  step->complaints
+      = g_string_new_len (step->process.complaints.data, (gssize) step->process.complaints.n);
+  pto_command_end (&step->process);
+  if (!reads_more_files (step))
     {
-      int saved = errno;
-
-      step_end (step, g_error_new (PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
-                                   step->job->object, g_strerror (saved)));
-      return;
+      step->key = make_key (step);
+      job->was_cached = pto_cache_find (build->cache_dir, step->key, &job->object, job->digest);
     }
-  g_clear_pointer (&step->temporary, g_free);
-  step_end (step, NULL);
+  *is_over = job->was_cached;
+  return *is_over || step_compile (build, step, error);
 }
 
-/* A shared object that is given built is loaded from a copy named by its content: the loader knows
- * objects by name, and would take a file that was replaced for the one it has. */
+static gboolean
+step_compiled (Build *build, Step *step, GError **error)
+{
+  PtoCompilerJob *job = step->job;
+  g_autofree char *warnings = NULL;
+  g_autofree char *data = NULL;
+  gsize size;
+
+  g_string_append_len (step->complaints, step->process.complaints.data,
+                       (gssize) step->process.complaints.n);
+  warnings = g_utf8_make_valid (step->complaints->str, (gssize) step->complaints->len);
+  if (g_strchomp (warnings)[0] != '\0')
+    g_message ("%s: %s", job->label, warnings);
+  if (!pto_module_check_file (step->temporary, NULL)
+      || !g_file_get_contents (step->temporary, &data, &size, NULL))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
+                   "%s: the compiler %s wrote no shared object to %s", job->label,
+                   (const char *) g_ptr_array_index (step->command, 0), build->cache_dir);
+      return FALSE;
+    }
+  return pto_cache_add (build->cache_dir, step->key, data, size, &job->object, job->digest, error);
+}
+
+/* A shared object that is given built is kept by its contents. */
 static gboolean
 copy_object (Build *build, PtoCompilerJob *job, GError **error)
 {
-  g_autoptr (GMappedFile) file = NULL;
   g_autoptr (GError) local = NULL;
-  g_autofree char *name = NULL;
-  const char *data;
+  g_autofree char *data = NULL;
   gsize size;
 
-  if (!check_elf (job->path, error))
+  if (!pto_module_check_file (job->path, error))
     return FALSE;
-  file = g_mapped_file_new (job->path, FALSE, &local);
-  if (file == NULL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: %s", job->label, job->path,
-                   local->message);
-      return FALSE;
-    }
-  data = g_mapped_file_get_contents (file);
-  size = g_mapped_file_get_length (file);
-  job->digest = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) data, size);
-  name = g_strconcat (job->digest, ".so", NULL);
-  job->object = g_build_filename (build->cache_dir, name, NULL);
-  if (check_elf (job->object, NULL))
-    {
-      job->was_cached = TRUE;
-      return TRUE;
-    }
-  if (!pto_save (job->object, data, size, 0700, &local))
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_SYSTEM, local->message);
-      return FALSE;
-    }
-  return TRUE;
+  if (g_file_get_contents (job->path, &data, &size, &local))
+    return pto_cache_add (build->cache_dir, NULL, data, size, &job->object, job->digest, error);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: %s", job->label, job->path,
+               local->message);
+  return FALSE;
 }
 
-static void
-step_start (Build *build, PtoCompilerJob *job)
+static gboolean
+step_begin (Build *build, Step *step, gboolean *is_over, GError **error)
 {
+  PtoCompilerJob *job = step->job;
   gboolean is_c = job->language == PTO_LANGUAGE_C;
-  GError *error = NULL;
-  Step *step = g_new0 (Step, 1);
-
-  step->build = build;
-  step->job = job;
-  build->running++;
 
   if (job->language == PTO_LANGUAGE_OBJECT)
     {
-      copy_object (build, job, &error);
-      step_end (step, error);
-      return;
+      *is_over = TRUE;
+      return copy_object (build, job, error);
     }
-  step->command = find_compiler (job->language, &error);
+  step->command = find_compiler (job->language, error);
   if (step->command != NULL)
-    step->identity = identify_compiler (step->command, &error);
+    step->identity = identify_compiler (step->command, build->cancellable, build->cancel_fd, error);
   if (step->identity == NULL)
-    {
-      step_end (step, error);
-      return;
-    }
+    return FALSE;
   g_ptr_array_add (step->command, g_strdup (is_c ? "-std=gnu17" : "-std=gnu++17"));
   for (const char *const *flag
        = (const char *const[]){ "-O2", "-fPIC", "-Wall", "-D__gm__=", "-D__aicore__=", NULL };
@@ -699,75 +678,118 @@ step_start (Build *build, PtoCompilerJob *job)
   if (is_c)
     g_ptr_array_add (step->command, g_strdup ("-Werror=implicit-function-declaration"));
   g_ptr_array_add (step->command, g_strconcat ("-I", build->api_dir, NULL));
-  if (job->entry != NULL)
-    step->input = make_marker (job);
-  step_run (step, (const char *const[]){ "-E", "-P", NULL }, G_SUBPROCESS_FLAGS_STDOUT_PIPE,
-            step_preprocessed);
+  return step_preprocess (step, error);
 }
 
-static void
-forward_cancel (GCancellable *cancellable, gpointer data)
+/* The command of a step is over. */
+static gboolean
+step_continue (Build *build, Step *step, gboolean *is_over, GError **error)
 {
-  g_cancellable_cancel (data);
+  if (step->process.status != 0)
+    {
+      set_compile_error (step, error);
+      return FALSE;
+    }
+  if (step->source == NULL)
+    return step_preprocessed (build, step, is_over, error);
+  *is_over = TRUE;
+  return step_compiled (build, step, error);
+}
+
+/* --- all jobs --- */
+
+static void
+report_done (Build *build, const PtoCompilerJob *job)
+{
+  build->done++;
+  if (build->progress != NULL)
+    build->progress (job, build->done, build->n_jobs, build->user_data);
+}
+
+static gboolean
+begin_steps (Build *build, GError **error)
+{
+  while (build->next < build->n_jobs && build->running->len < build->limit)
+    {
+      Step *step = g_new0 (Step, 1);
+      gboolean is_over = FALSE;
+
+      step->job = &build->jobs[build->next++];
+      g_ptr_array_add (build->running, step);
+      if (!step_begin (build, step, &is_over, error))
+        return FALSE;
+      if (is_over)
+        {
+          report_done (build, step->job);
+          g_ptr_array_remove (build->running, step);
+        }
+    }
+  return TRUE;
+}
+
+/* Waits until something is to be done, and does it. */
+static gboolean
+continue_steps (Build *build, GError **error)
+{
+  struct pto_command *processes[PTO_COMMANDS_MAX];
+
+  for (guint i = 0; i < build->running->len; i++)
+    processes[i] = &((Step *) g_ptr_array_index (build->running, i))->process;
+  pto_commands_wait (processes, build->running->len, build->cancel_fd);
+  if (pto_error_set_if_cancelled (build->cancellable, error))
+    return FALSE;
+  for (guint i = build->running->len; i-- > 0;)
+    {
+      Step *step = g_ptr_array_index (build->running, i);
+      gboolean is_over = FALSE;
+
+      if (step->process.over && !step_continue (build, step, &is_over, error))
+        return FALSE;
+      if (is_over)
+        {
+          report_done (build, step->job);
+          g_ptr_array_remove_index (build->running, i);
+        }
+    }
+  return TRUE;
 }
 
 gboolean
 pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress progress,
                     gpointer user_data, GCancellable *cancellable, GError **error)
 {
-  g_autofree char *cache_dir = g_build_filename (g_get_user_cache_dir (), "libpto", NULL);
+  g_autofree char *cache_dir = NULL;
   g_autofree char *api_dir = NULL;
-  g_autoptr (GCancellable) own = g_cancellable_new ();
-  g_autoptr (GMainContext) context = NULL;
-  gulong handler = 0;
   Build build = { 0 };
+  gboolean ok;
 
   if (pto_error_set_if_cancelled (cancellable, error))
     return FALSE;
   api_dir = pto_dup_api_dir (error);
   if (api_dir == NULL)
     return FALSE;
-  if (g_mkdir_with_parents (cache_dir, 0700) != 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be made: %s", cache_dir,
-                   g_strerror (errno));
-      return FALSE;
-    }
+  cache_dir = pto_cache_dup_dir (error);
+  if (cache_dir == NULL)
+    return FALSE;
 
   build.jobs = jobs;
   build.n_jobs = n_jobs;
-  build.limit = MAX (g_get_num_processors (), 1);
+  build.limit = CLAMP (g_get_num_processors (), 1, PTO_COMMANDS_MAX);
   build.api_dir = api_dir;
   build.cache_dir = cache_dir;
   build.progress = progress;
   build.user_data = user_data;
-  build.cancellable = own;
-
-  /* A context of its own: nothing else of the caller's is dispatched while it waits. */
-  context = g_main_context_new ();
-  g_main_context_push_thread_default (context);
-  if (cancellable != NULL)
-    handler = g_cancellable_connect (cancellable, G_CALLBACK (forward_cancel), own, NULL);
-  for (;;)
-    {
-      while (build.error == NULL && build.next < n_jobs && build.running < build.limit)
-        step_start (&build, &jobs[build.next++]);
-      if (build.running == 0 && (build.error != NULL || build.next == n_jobs))
-        break;
-      g_main_context_iteration (context, TRUE);
-    }
-  g_cancellable_disconnect (cancellable, handler);
-  /* What ended commands left to do: their children are waited for in this context. */
-  while (g_main_context_iteration (context, FALSE))
-    ;
-  g_main_context_pop_thread_default (context);
-
-  if (build.error != NULL)
-    {
-      g_propagate_error (error, build.error);
-      return FALSE;
-    }
-  return TRUE;
+  build.cancellable = cancellable;
+  build.cancel_fd = g_cancellable_get_fd (cancellable);
+  build.running = g_ptr_array_new_with_free_func (step_free);
+  do
+    ok = begin_steps (&build, error) && (build.running->len == 0 || continue_steps (&build, error));
+  while (ok && (build.running->len > 0 || build.next < n_jobs));
+  /* The first error ends the others. */
+  g_ptr_array_unref (build.running);
+  if (build.cancel_fd >= 0)
+    g_cancellable_release_fd (cancellable);
+  return ok;
 }
 
 /**
@@ -805,44 +827,4 @@ pto_compile_shared_object (const char *source, GCancellable *cancellable, GError
     object = g_steal_pointer (&job.object);
   pto_compiler_job_clear (&job);
   return object;
-}
-
-/* --- what is in a shared object --- */
-
-gpointer
-pto_compiler_load (const PtoCompilerJob *job, GError **error)
-{
-  gpointer module = dlopen (job->object, RTLD_NOW | RTLD_LOCAL);
-
-  if (module == NULL)
-    {
-      const char *why = dlerror ();
-      g_autofree char *prefix = g_strconcat (job->object, ": ", NULL);
-
-      /* The loader names the file in the cache, which says nothing to the user. */
-      if (why != NULL && g_str_has_prefix (why, prefix))
-        why += strlen (prefix);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: can not be loaded: %s", job->label,
-                   job->path, why != NULL ? why : "no reason given");
-    }
-  return module;
-}
-
-void
-pto_compiler_unload (gpointer module)
-{
-  dlclose (module);
-}
-
-gpointer
-pto_compiler_find_symbol (gpointer module, const PtoCompilerJob *job, const char *symbol,
-                          const char *signature, GError **error)
-{
-  gpointer address = dlsym (module, symbol);
-
-  if (address == NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: exports no function %s %s%s",
-                 job->label, job->path, symbol, signature,
-                 job->language == PTO_LANGUAGE_CXX ? " (is extern \"C\" missing?)" : "");
-  return address;
 }

@@ -35,7 +35,9 @@ resolve_symbol (PtoRegistration *registration, GError **error)
       dlclose (module);
       return FALSE;
     }
-  if (callable->path != NULL && !pto_registration_check_module (registration, 0, module, error))
+  if (callable->path != NULL
+      && !pto_module_check_library (library, registration->contents->data, registration->name,
+                                    module, error))
     {
       dlclose (module);
       return FALSE;

@@ -35,11 +35,10 @@
 #include "pto-callable-handle.h"
 #include "pto-callable-private.h"
 #include "pto-compiler-private.h"
+#include "pto-module-private.h"
 #include "pto-worker.h"
 
 G_BEGIN_DECLS
-
-#define PTO_DIGEST_SIZE 32
 
 enum
 {
@@ -107,12 +106,6 @@ void pto_registration_unref (PtoRegistration *registration);
 PtoCompilerJob *pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs);
 void pto_registration_free_jobs (PtoCompilerJob *jobs, guint n_jobs);
 
-/* After dlopen() of one of its objects: is what was loaded what was hashed? The file may have been
- * another one between the two; and the loader gives what it has under that name already.
- * PTO_ERROR_TAMPERED, PTO_ERROR_LOAD. */
-gboolean pto_registration_check_module (PtoRegistration *registration, guint object,
-                                        gpointer module, GError **error);
-
 /* Of kind SUB or ORCHESTRATION: finds the function in this process, where it is to run. importer
  * may be NULL. By one thread at a time; does nothing when it was found already. PTO_ERROR_LOAD,
  * PTO_ERROR_NOT_SUPPORTED (an import path without importer), or the importer's error. */
@@ -122,11 +115,8 @@ gboolean pto_registration_resolve (PtoRegistration *registration, PtoImportFunc 
 gboolean pto_registration_call_sub (PtoRegistration *registration, PtoTaskArgs *args,
                                     GError **error);
 
-void pto_digest_data (gconstpointer data, gsize size, guint8 *digest);
 /* For hash tables whose keys are digests. */
 guint pto_digest_hash (gconstpointer key);
 gboolean pto_digest_equal (gconstpointer a, gconstpointer b);
-/* 64 hexadecimal digits and a 0. */
-void pto_digest_to_string (const guint8 *digest, char *text);
 
 G_END_DECLS

@@ -18,19 +18,6 @@
 
 /* --- digests --- */
 
-void
-pto_digest_to_string (const guint8 *digest, char *text)
-{
-  static const char digits[] = "0123456789abcdef";
-
-  for (guint i = 0; i < PTO_DIGEST_SIZE; i++)
-    {
-      text[2 * i] = digits[digest[i] >> 4];
-      text[2 * i + 1] = digits[digest[i] & 15];
-    }
-  text[2 * PTO_DIGEST_SIZE] = '\0';
-}
-
 guint
 pto_digest_hash (gconstpointer key)
 {
@@ -46,30 +33,22 @@ pto_digest_equal (gconstpointer a, gconstpointer b)
   return memcmp (a, b, PTO_DIGEST_SIZE) == 0;
 }
 
-void
-pto_digest_data (gconstpointer data, gsize size, guint8 *digest)
-{
-  g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
-  gsize n = PTO_DIGEST_SIZE;
-
-  g_checksum_update (checksum, data, (gssize) size);
-  g_checksum_get_digest (checksum, digest, &n);
-}
-
 /* label begins a message: kernel "add". */
 static gboolean
 digest_file (const char *path, const char *label, guint8 *digest, GError **error)
 {
   g_autoptr (GError) local = NULL;
-  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, &local);
+  g_autofree char *data = NULL;
+  gsize size;
 
-  if (file == NULL)
+  /* Not mapped: what somebody cuts off meanwhile would be a fault. */
+  if (!g_file_get_contents (path, &data, &size, &local))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: %s: can not be read: %s", label,
                    path, local->message);
       return FALSE;
     }
-  pto_digest_data (g_mapped_file_get_contents (file), g_mapped_file_get_length (file), digest);
+  pto_digest_data (data, size, digest);
   return TRUE;
 }
 
@@ -291,7 +270,10 @@ pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs)
   PtoCompilerJob *jobs = make_jobs (registration->callable, n_jobs);
 
   for (guint i = 0; i < *n_jobs; i++)
-    jobs[i].object = g_strdup (g_ptr_array_index (registration->objects, i));
+    {
+      jobs[i].object = g_strdup (g_ptr_array_index (registration->objects, i));
+      memcpy (jobs[i].digest, registration->contents->data + i * PTO_DIGEST_SIZE, PTO_DIGEST_SIZE);
+    }
   return jobs;
 }
 
@@ -306,17 +288,11 @@ pto_registration_free_jobs (PtoCompilerJob *jobs, guint n_jobs)
   g_free (jobs);
 }
 
-static gboolean
-add_object (const char *path, const char *label, GPtrArray *objects, GByteArray *contents,
-            GError **error)
+static void
+add_object (const char *path, const guint8 *digest, GPtrArray *objects, GByteArray *contents)
 {
-  guint8 digest[PTO_DIGEST_SIZE];
-
-  if (!digest_file (path, label, digest, error))
-    return FALSE;
   g_ptr_array_add (objects, g_strdup (path));
   g_byte_array_append (contents, digest, PTO_DIGEST_SIZE);
-  return TRUE;
 }
 
 /* The shared objects that a callable is made of, each with its digest. */
@@ -330,13 +306,20 @@ find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
   gboolean ok;
 
   if (callable->source == PTO_CALLABLE_SOURCE_SYMBOL && callable->path != NULL)
-    return add_object (callable->path, callable->name, objects, contents, error);
+    {
+      guint8 digest[PTO_DIGEST_SIZE];
+
+      if (!digest_file (callable->path, callable->name, digest, error))
+        return FALSE;
+      add_object (callable->path, digest, objects, contents);
+      return TRUE;
+    }
   if (callable->source != PTO_CALLABLE_SOURCE_OBJECT)
     return TRUE;
   jobs = make_jobs (callable, &n_jobs);
   ok = pto_compiler_build (jobs, n_jobs, progress, user_data, cancellable, error);
   for (guint i = 0; ok && i < n_jobs; i++)
-    ok = add_object (jobs[i].object, jobs[i].label, objects, contents, error);
+    add_object (jobs[i].object, jobs[i].digest, objects, contents);
   pto_registration_free_jobs (jobs, n_jobs);
   return ok;
 }

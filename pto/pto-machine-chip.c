@@ -20,7 +20,6 @@
 #include "pto-tensor-private.h"
 #include "pto-trace-private.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 /* What a shared object is asked for. */
@@ -87,7 +86,7 @@ chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error)
 static void
 unload (gpointer module)
 {
-  pto_compiler_unload (module);
+  pto_module_unload (module);
 }
 
 static void
@@ -106,13 +105,13 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
              struct pto_kernel *kernel, GError **error)
 {
   struct pto_cost_point *points;
-  gpointer module = pto_compiler_load (job, error);
+  PtoModule *module = pto_module_load (job, error);
   gpointer entry;
 
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  entry = pto_compiler_find_symbol (module, job, callable->symbol, "(int64_t *)", error);
+  entry = pto_module_find_symbol (module, job, callable->symbol, "(int64_t *)", error);
   if (entry == NULL)
     return FALSE;
   kernel->name = g_strdup (name);
@@ -130,25 +129,25 @@ static gboolean
 load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *jobs,
                     GError **error)
 {
-  gpointer module = pto_compiler_load (&jobs[0], error);
+  PtoModule *module = pto_module_load (&jobs[0], error);
   const int *marker;
   gpointer symbol;
 
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  symbol = pto_compiler_find_symbol (module, &jobs[0], callable->symbol,
-                                     "(PTO2Runtime *, uint64_t *, int)", error);
+  symbol = pto_module_find_symbol (module, &jobs[0], callable->symbol,
+                                   "(PTO2Runtime *, uint64_t *, int)", error);
   if (symbol == NULL)
     return FALSE;
   loaded->entry = (EntryFunc) symbol;
-  symbol = pto_compiler_find_symbol (module, &jobs[0], "aicpu_orchestration_config",
-                                     "(uint64_t *, int)", error);
+  symbol = pto_module_find_symbol (module, &jobs[0], "aicpu_orchestration_config",
+                                   "(uint64_t *, int)", error);
   if (symbol == NULL)
     return FALSE;
   loaded->config = (ConfigFunc) symbol;
   /* An object that somebody built does not say what its entry returns: nothing is made of it. */
-  marker = dlsym (module, PTO_COMPILER_RETURNS_INT);
+  marker = pto_module_look_up (module, PTO_COMPILER_RETURNS_INT);
   loaded->returns_int = marker != NULL && *marker != 0;
 
   loaded->n_kernels = pto_callable_get_n_kernels (callable);
@@ -191,9 +190,6 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], &loaded->kernel, error)
                  : load_orchestration (loaded, callable, jobs, error);
   pto_registration_free_jobs (jobs, n_jobs);
-  for (guint i = 0; i < loaded->modules->len && ok; i++)
-    ok = pto_registration_check_module (registration, i, g_ptr_array_index (loaded->modules, i),
-                                        error);
   if (!ok)
     {
       loaded_free (loaded);
@@ -402,7 +398,8 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
   const Loaded *loaded = run->registration->loaded;
   PtoCallable *callable = run->registration->callable;
   /* One for each thread: the entry may run on another one the next time. */
-  PTO2Runtime **current = dlsym (g_ptr_array_index (loaded->modules, 0), "pto2_current_runtime");
+  PTO2Runtime **current
+      = pto_module_look_up (g_ptr_array_index (loaded->modules, 0), "pto2_current_runtime");
   int result = 0;
 
   if (current != NULL)

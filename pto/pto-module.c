@@ -1,21 +1,363 @@
-/* pto-module.c: is a shared object that was loaded the one that was hashed?
+/* pto-module.c: how does a shared object get into this process, and is it the right one?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The loader takes a path, and knows what it has loaded by that path. (A descriptor's path would be
- * no better: its number comes again, and the object would not find what lies beside it.) So the
- * file is hashed once more when it is loaded, and what of the image can not have changed is
- * compared with it: notes, symbols and constants.
+ * The loader takes a path, and knows what it has loaded by that path. The path of a private copy is
+ * that of a descriptor, which stays open as long as the object is loaded: so the path is nobody
+ * else's meanwhile, and a debugger finds the object by it.
  */
 #include "config.h"
 
-#include "pto-identity-private.h"
+#include "pto-module-private.h"
 
-#include "pto-error-private.h"
+#include "pto-error.h"
+#include "pto-lock-private.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
 #include <link.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct _PtoModule
+{
+  guint8 digest[PTO_DIGEST_SIZE];
+  guint users; /* PTO_LOCK_MODULES */
+  gpointer handle;
+  char *path; /* of fd */
+  int fd;
+  /* The file behind fd: somebody may have closed what is not theirs, and opened another. */
+  dev_t device;
+  ino_t inode;
+};
+
+static GPtrArray *modules; /* PtoModule, not owned; PTO_LOCK_MODULES */
+
+/* --- what a file is --- */
+
+static gboolean
+read_at (int fd, gpointer data, gsize size, guint64 offset)
+{
+  gssize n;
+
+  do
+    n = pread (fd, data, size, (off_t) offset);
+  while (n < 0 && errno == EINTR);
+  return n >= 0 && (gsize) n == size;
+}
+
+static gboolean
+read_elf_header (int fd, ElfW (Ehdr) * header)
+{
+  return read_at (fd, header, sizeof *header, 0) && memcmp (header->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+/* All that is to be mapped lies within the file: behind its end there is a fault. */
+static gboolean
+is_whole (int fd, const ElfW (Ehdr) * header)
+{
+  struct stat status;
+  guint64 size;
+
+  if (fstat (fd, &status) != 0 || header->e_phentsize != sizeof (ElfW (Phdr)))
+    return FALSE;
+  size = (guint64) status.st_size;
+  for (guint i = 0; i < header->e_phnum; i++)
+    {
+      ElfW (Phdr) part;
+
+      if (!read_at (fd, &part, sizeof part, header->e_phoff + i * sizeof part))
+        return FALSE;
+      if (part.p_type == PT_LOAD && (part.p_filesz > size || part.p_offset > size - part.p_filesz))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* e_type and e_machine lie at the same place in both word sizes. */
+static const char *
+find_flaw (int fd)
+{
+  ElfW (Ehdr) own = { 0 };
+  ElfW (Ehdr) header = { 0 };
+  int own_fd;
+  gboolean has_own;
+
+  if (!read_elf_header (fd, &header))
+    return "it is no ELF file";
+  if (header.e_type != ET_DYN)
+    return "it is an ELF file, but no shared object";
+  own_fd = g_open ("/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
+  has_own = own_fd >= 0 && read_elf_header (own_fd, &own);
+  if (own_fd >= 0)
+    close (own_fd);
+  if (has_own
+      && (own.e_machine != header.e_machine || own.e_ident[EI_CLASS] != header.e_ident[EI_CLASS]
+          || own.e_ident[EI_DATA] != header.e_ident[EI_DATA]))
+    return "it was built for another machine";
+  return is_whole (fd, &header) ? NULL : "it is cut off";
+}
+
+gboolean
+pto_module_check_file (const char *path, GError **error)
+{
+  int fd = g_open (path, O_RDONLY | O_CLOEXEC, 0);
+  const char *flaw = fd >= 0 ? find_flaw (fd) : g_strerror (errno);
+
+  if (fd >= 0)
+    close (fd);
+  if (flaw == NULL)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
+               "%s: not a shared object that can be loaded here: %s", path, flaw);
+  return FALSE;
+}
+
+/* --- what was built --- */
+
+static gboolean
+write_all (int fd, const char *data, gsize size)
+{
+  while (size > 0)
+    {
+      gssize n = write (fd, data, size);
+
+      if (n < 0 && errno != EINTR)
+        return FALSE;
+      if (n > 0)
+        {
+          data += n;
+          size -= (gsize) n;
+        }
+    }
+  return TRUE;
+}
+
+/* A descriptor of a file without a name that nobody can change; -1: errno. */
+static int
+make_copy (gconstpointer data, gsize size)
+{
+  struct rlimit limit;
+  int fd = -1;
+  int saved;
+
+  /* Otherwise it would be told by a signal. */
+  if (getrlimit (RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
+    errno = EFBIG;
+  else
+    fd = memfd_create ("libpto-object", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0)
+    return -1;
+  if (write_all (fd, data, size)
+      && fcntl (fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+    return fd;
+  saved = errno;
+  close (fd);
+  errno = saved;
+  return -1;
+}
+
+/* As debuggers have to write it, too. This process may have another number where /proc is. */
+static char *
+dup_path_of (int fd)
+{
+  g_autofree char *self = g_file_read_link ("/proc/self", NULL);
+
+  return g_strdup_printf ("/proc/%s/fd/%d", self != NULL ? self : "self", fd);
+}
+
+/* With the lock. */
+static PtoModule *
+find_loaded (const guint8 *digest)
+{
+  for (guint i = 0; modules != NULL && i < modules->len; i++)
+    {
+      PtoModule *module = g_ptr_array_index (modules, i);
+
+      if (memcmp (module->digest, digest, PTO_DIGEST_SIZE) == 0)
+        return module;
+    }
+  return NULL;
+}
+
+/* What was loaded has a user; another thread may have loaded the same: then that is used. */
+static PtoModule *
+use_loaded (const guint8 *digest, PtoModule *loaded)
+{
+  PtoModule *module;
+
+  pto_lock (PTO_LOCK_MODULES);
+  module = find_loaded (digest);
+  if (module == NULL && loaded != NULL)
+    {
+      if (modules == NULL)
+        modules = g_ptr_array_new ();
+      g_ptr_array_add (modules, loaded);
+      module = loaded;
+    }
+  if (module != NULL)
+    module->users++;
+  pto_unlock (PTO_LOCK_MODULES);
+  return module;
+}
+
+/* Is this handle a module's already? Then the loader took the path for another's, of which somebody
+ * has closed the descriptor. */
+static gboolean
+is_known (gpointer handle)
+{
+  gboolean known = FALSE;
+
+  pto_lock (PTO_LOCK_MODULES);
+  for (guint i = 0; modules != NULL && i < modules->len; i++)
+    known = known || ((PtoModule *) g_ptr_array_index (modules, i))->handle == handle;
+  pto_unlock (PTO_LOCK_MODULES);
+  return known;
+}
+
+static void
+module_free (PtoModule *module)
+{
+  struct stat status;
+
+  if (module->fd >= 0 && fstat (module->fd, &status) == 0 && status.st_dev == module->device
+      && status.st_ino == module->inode)
+    close (module->fd);
+  g_free (module->path);
+  g_free (module);
+}
+
+static gboolean
+open_copy (PtoModule *module, const PtoCompilerJob *job, GError **error)
+{
+  g_autofree char *prefix = NULL;
+  const char *why;
+
+  module->path = dup_path_of (module->fd);
+  module->handle = dlopen (module->path, RTLD_NOW | RTLD_LOCAL);
+  if (module->handle != NULL)
+    return TRUE;
+  why = dlerror ();
+  /* The loader names the copy, which says nothing to the user. */
+  prefix = g_strconcat (module->path, ": ", NULL);
+  if (why != NULL && g_str_has_prefix (why, prefix))
+    why += strlen (prefix);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: can not be loaded: %s", job->label,
+               job->path, why != NULL ? why : "no reason given");
+  return FALSE;
+}
+
+static PtoModule *
+load_bytes (const PtoCompilerJob *job, gconstpointer data, gsize size, GError **error)
+{
+  PtoModule *module = g_new0 (PtoModule, 1);
+  PtoModule *used = NULL;
+  struct stat status;
+
+  memcpy (module->digest, job->digest, PTO_DIGEST_SIZE);
+  module->fd = make_copy (data, size);
+  if (module->fd < 0 || fstat (module->fd, &status) != 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM,
+                 "%s: %s: no copy of it can be made in memory: %s", job->label, job->path,
+                 g_strerror (errno));
+  else
+    {
+      module->device = status.st_dev;
+      module->inode = status.st_ino;
+      if (open_copy (module, job, error))
+        {
+          /* While this descriptor is open the next copy has another path. */
+          used = is_known (module->handle) ? load_bytes (job, data, size, error)
+                                           : use_loaded (job->digest, module);
+          if (used != module)
+            dlclose (module->handle);
+        }
+    }
+  if (used != module)
+    module_free (module);
+  return used;
+}
+
+PtoModule *
+pto_module_load (const PtoCompilerJob *job, GError **error)
+{
+  PtoModule *module = use_loaded (job->digest, NULL);
+  g_autoptr (GError) local = NULL;
+  g_autofree char *data = NULL;
+  guint8 digest[PTO_DIGEST_SIZE];
+  gsize size;
+
+  if (module != NULL)
+    return module;
+  if (!g_file_get_contents (job->object, &data, &size, &local))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: %s: can not be read: %s", job->label,
+                   job->object, local->message);
+      return NULL;
+    }
+  pto_digest_data (data, size, digest);
+  if (memcmp (digest, job->digest, PTO_DIGEST_SIZE) != 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+                   "%s: %s has changed since it was built: register it again", job->label,
+                   job->object);
+      return NULL;
+    }
+  return load_bytes (job, data, size, error);
+}
+
+void
+pto_module_unload (PtoModule *module)
+{
+  gboolean is_last;
+
+  pto_lock (PTO_LOCK_MODULES);
+  is_last = --module->users == 0;
+  if (is_last)
+    g_ptr_array_remove_fast (modules, module);
+  pto_unlock (PTO_LOCK_MODULES);
+  if (!is_last)
+    return;
+  dlclose (module->handle);
+  /* Some objects stay (C++ has symbols that are to be one in the process): then the path is taken,
+   * and who asks for these contents again gets what is there. */
+  module->handle = dlopen (module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (module->handle == NULL)
+    {
+      module_free (module);
+      return;
+    }
+  pto_lock (PTO_LOCK_MODULES);
+  g_ptr_array_add (modules, module);
+  pto_unlock (PTO_LOCK_MODULES);
+}
+
+gpointer
+pto_module_look_up (PtoModule *module, const char *symbol)
+{
+  return dlsym (module->handle, symbol);
+}
+
+gpointer
+pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,
+                        const char *signature, GError **error)
+{
+  gpointer address = pto_module_look_up (module, symbol);
+
+  if (address == NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: exports no function %s %s%s",
+                 job->label, job->path, symbol, signature,
+                 job->language == PTO_LANGUAGE_CXX ? " (is extern \"C\" missing?)" : "");
+  return address;
+}
+
+/* --- libraries of the program --- */
 
 typedef struct
 {
@@ -37,6 +379,7 @@ is_equal (const char *a, const char *b, gsize size)
   return i == size;
 }
 
+/* Notes, symbols and constants, which can not have changed. */
 static int
 compare_image (struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -61,35 +404,29 @@ compare_image (struct dl_phdr_info *info, size_t size, void *data)
 }
 
 gboolean
-pto_registration_check_module (PtoRegistration *registration, guint object, gpointer module,
-                               GError **error)
+pto_module_check_library (const char *path, const guint8 *digest, const char *name,
+                          gpointer library, GError **error)
 {
-  const char *path = g_ptr_array_index (registration->objects, object);
-  const guint8 *expected = registration->contents->data + object * PTO_DIGEST_SIZE;
-  g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, NULL);
+  g_autofree char *data = NULL;
   Comparison comparison = { 0 };
-  guint8 digest[PTO_DIGEST_SIZE];
+  guint8 found[PTO_DIGEST_SIZE];
 
-  if (file != NULL)
-    {
-      comparison.data = g_mapped_file_get_contents (file);
-      comparison.size = g_mapped_file_get_length (file);
-      pto_digest_data (comparison.data, comparison.size, digest);
-    }
-  if (file == NULL || memcmp (digest, expected, PTO_DIGEST_SIZE) != 0)
+  if (g_file_get_contents (path, &data, &comparison.size, NULL))
+    pto_digest_data (data, comparison.size, found);
+  if (data == NULL || memcmp (found, digest, PTO_DIGEST_SIZE) != 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                   "\"%s\": %s has changed while it was loaded: register it again",
-                   registration->name, path);
+                   "\"%s\": %s has changed while it was loaded: register it again", name, path);
       return FALSE;
     }
-  if (dlinfo (module, RTLD_DI_LINKMAP, &comparison.map) == 0)
+  comparison.data = data;
+  if (dlinfo (library, RTLD_DI_LINKMAP, &comparison.map) == 0)
     dl_iterate_phdr (compare_image, &comparison);
   if (!comparison.differs)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
                "\"%s\": this process has loaded %s as it was before it was changed, and still uses "
                "that: unregister what uses it, or give the new one another name",
-               registration->name, path);
+               name, path);
   return FALSE;
 }

@@ -1,0 +1,34 @@
+/* pto-cache-private.h: where are shared objects kept, and how is what was kept trusted again?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Objects lie in the user's cache directory, each named by the SHA-256 of its contents. A key, the
+ * digest of all that an object is made from, is a file beside them that says the name of the
+ * object. Files are written under another name and renamed: half of one is never seen, and several
+ * processes can write the same. What is found is believed only when nobody but its owner could have
+ * written it and its contents hash to its name; otherwise it is as if it was not there.
+ *
+ * Thread safety: any thread.
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_DIGEST_SIZE 32
+
+void pto_digest_data (gconstpointer data, gsize size, guint8 *digest);
+/* 64 hexadecimal digits and a 0. */
+void pto_digest_to_string (const guint8 *digest, char *text);
+
+/* The directory, made if it is not there. Refuses one that others may write to, or put another in
+ * the place of: PTO_ERROR_SYSTEM. */
+char *pto_cache_dup_dir (GError **error);
+/* The object that was kept for a key (of hexadecimal digits). FALSE: there is none. */
+gboolean pto_cache_find (const char *dir, const char *key, char **object, guint8 *digest);
+/* Keeps an object for a key; NULL: it will be looked for by its contents. */
+gboolean pto_cache_add (const char *dir, const char *key, gconstpointer data, gsize size,
+                        char **object, guint8 *digest, GError **error);
+
+G_END_DECLS

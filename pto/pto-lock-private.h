@@ -1,0 +1,26 @@
+/* pto-lock-private.h: what guards what belongs to the whole process?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A fork waits for all of them, whatever other threads are about, so that in its copy what they
+ * guard is whole and they can be taken. So each is held for a moment, never across a call of
+ * foreign code, of the loader or of another program, and nothing is locked under one.
+ */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef enum
+{
+  PTO_LOCK_CLOSURES,  /* closures by their bytes */
+  PTO_LOCK_COMPILERS, /* what compilers say of themselves */
+  PTO_LOCK_MODULES,   /* loaded shared objects */
+  PTO_N_LOCKS
+} PtoLock;
+
+void pto_lock (PtoLock lock);
+void pto_unlock (PtoLock lock);
+
+G_END_DECLS

@@ -1,0 +1,39 @@
+/* pto-module-private.h: how does a shared object get into this process, and is it the right one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of what was built the bytes are read once, compared with their digest, and loaded from a copy
+ * that nobody else has and that can not change: whatever becomes of the file, now or later, what
+ * runs is what was named. The same contents are loaded once in a process, and share what is static.
+ *
+ * A library of the program is loaded from where it lies, and so is found by what else uses it, and
+ * finds what lies beside it; it is compared with its digest afterwards.
+ *
+ * Thread safety: any thread.
+ */
+#pragma once
+
+#include "pto-compiler-private.h"
+
+G_BEGIN_DECLS
+
+typedef struct _PtoModule PtoModule;
+
+/* The object of a job that is done. PTO_ERROR_TAMPERED, PTO_ERROR_LOAD, PTO_ERROR_SYSTEM. */
+PtoModule *pto_module_load (const PtoCompilerJob *job, GError **error);
+void pto_module_unload (PtoModule *module);
+/* NULL: it exports no such thing. */
+gpointer pto_module_look_up (PtoModule *module, const char *symbol);
+/* Names file and symbol when it is not exported. */
+gpointer pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,
+                                 const char *signature, GError **error);
+
+/* Is it a whole shared object for this machine? Only what its head says is looked at. */
+gboolean pto_module_check_file (const char *path, GError **error);
+/* After dlopen() of a library by its path: is what was loaded what had that digest? The file may
+ * have been another one between the two; and the loader gives what it has under that name already.
+ * PTO_ERROR_TAMPERED, PTO_ERROR_LOAD. */
+gboolean pto_module_check_library (const char *path, const guint8 *digest, const char *name,
+                                   gpointer library, GError **error);
+
+G_END_DECLS

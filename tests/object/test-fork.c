@@ -1,0 +1,429 @@
+/* test-fork.c: may a program fork, and do with its children what it likes, and use workers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A forked child has one thread, whatever the parent had. Children end by alarm() when they hang.
+ */
+#include "level-test.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEADLINE_S 60
+
+typedef struct
+{
+  char *dir;
+} Fixture;
+
+static void
+set_up (Fixture *fixture, gconstpointer data)
+{
+  fixture->dir = object_test_make_dir ();
+  alarm (2 * DEADLINE_S);
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer data)
+{
+  alarm (0);
+  object_test_remove_dir (fixture->dir);
+}
+
+typedef struct
+{
+  PtoCallable *kernel;
+  PtoTensor *f;
+  guint64 value;
+} Graph;
+
+static gboolean
+submit_fill (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+             gpointer user_data, GError **error)
+{
+  Graph *graph = user_data;
+  g_autoptr (PtoTaskArgs) own = pto_task_args_new ();
+
+  pto_task_args_add_tensor (own, graph->f, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar (own, graph->value);
+  return pto_orchestrator_submit (orchestrator, graph->kernel, own, error);
+}
+
+/* A kernel that nobody has compiled yet. */
+static PtoCallable *
+fresh_kernel (const char *dir)
+{
+  g_autofree char *text = g_strdup_printf ("const unsigned long long unique_%08x%08x = 1;\n%s",
+                                           g_random_int (), g_random_int (), object_test_fill);
+
+  return object_test_kernel (dir, "fill.c", text);
+}
+
+/* Registers, runs, and looks at what comes of it. */
+static gboolean
+runs (PtoWorker *worker, PtoCallable *kernel)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoBuffer) buffer = pto_buffer_new (1000 * sizeof (float), NULL);
+  g_autoptr (PtoTensor) f = object_test_vector (buffer);
+  union
+  {
+    float number;
+    guint32 bits;
+  } value = { .number = 42 };
+  Graph graph = { kernel, f, value.bits };
+
+  if (!pto_worker_run (worker, submit_fill, &graph, NULL, NULL, NULL, &error))
+    g_printerr ("%s\n", error->message);
+  return error == NULL && object_test_floats (buffer)[0] == 42
+         && object_test_floats (buffer)[999] == 42;
+}
+
+static PtoWorker *
+new_chip (const char *backend)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = pto_worker_new_chip (NULL, &error);
+
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_set_parameter (worker, "backend", backend, &error));
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  return worker;
+}
+
+/* A worker of its own, from beginning to end. */
+static gboolean
+works (const char *dir, const char *backend)
+{
+  g_autoptr (PtoWorker) worker = new_chip (backend);
+  g_autoptr (PtoCallable) kernel = fresh_kernel (dir);
+
+  return runs (worker, kernel) && runs (worker, kernel);
+}
+
+static void
+expect_exit (pid_t pid, int expected)
+{
+  int status;
+
+  g_assert_cmpint (pid, >, 0);
+  while (waitpid (pid, &status, 0) < 0)
+    g_assert_cmpint (errno, ==, EINTR);
+  g_assert_cmpint (status, ==, expected << 8);
+}
+
+static void
+test_after_first_worker (Fixture *fixture, gconstpointer data)
+{
+  const char *backend = data;
+  g_autoptr (PtoWorker) first = new_chip (backend);
+  g_autoptr (PtoCallable) kernel = fresh_kernel (fixture->dir);
+  pid_t pid;
+
+  g_assert_true (runs (first, kernel));
+  for (guint i = 0; i < 3; i++)
+    {
+      pid = fork ();
+      if (pid == 0)
+        {
+          g_autoptr (GError) error = NULL;
+
+          alarm (DEADLINE_S);
+          /* What was built before, and what is not built yet. */
+          {
+            g_autoptr (PtoWorker) own = new_chip (backend);
+
+            if (!runs (own, kernel) || !works (fixture->dir, backend))
+              _exit (1);
+          }
+          pid = fork ();
+          if (pid == 0)
+            {
+              alarm (DEADLINE_S);
+              _exit (works (fixture->dir, backend) ? 7 : 2);
+            }
+          expect_exit (pid, 7);
+          /* The parent's is refused, in words. */
+          if (pto_worker_init (first, NULL, &error)
+              || !g_error_matches (error, PTO_ERROR, PTO_ERROR_BUSY))
+            _exit (3);
+          _exit (works (fixture->dir, backend) ? 7 : 4);
+        }
+      expect_exit (pid, 7);
+      g_assert_true (runs (first, kernel));
+    }
+}
+
+static gboolean
+fork_and_submit (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                 gpointer user_data, GError **error)
+{
+  Fixture *fixture = user_data;
+  pid_t pid = fork ();
+
+  if (pid == 0)
+    {
+      alarm (DEADLINE_S);
+      _exit (works (fixture->dir, "par") ? 7 : 1);
+    }
+  expect_exit (pid, 7);
+  return TRUE;
+}
+
+static void
+test_in_orchestration (Fixture *fixture, gconstpointer data)
+{
+  static const char *const backends[] = { "par", "det", "threads" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (backends); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoWorker) worker = new_chip (backends[i]);
+
+      g_assert_true (pto_worker_run (worker, fork_and_submit, fixture, NULL, NULL, NULL, &error));
+      g_assert_no_error (error);
+    }
+}
+
+/* --- SUB functions --- */
+
+static gboolean
+use_chip (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  const char *const *backend = (const char *const[]){ "par", "det", "threads", NULL };
+
+  for (; *backend != NULL; backend++)
+    if (!works (data, *backend))
+      return FALSE;
+  level_test_words (args, 0)[0]++;
+  return TRUE;
+}
+
+static gboolean
+count (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  level_test_words (args, 0)[0]++;
+  return TRUE;
+}
+
+typedef struct
+{
+  PtoCallableHandle *handle;
+  PtoTensor *tensor;
+} SubGraph;
+
+static gboolean
+submit_sub (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+            gpointer user_data, GError **error)
+{
+  SubGraph *graph = user_data;
+
+  return level_test_submit (orchestrator, graph->handle, graph->tensor, PTO_DIRECTION_INOUT, 0, -1,
+                            error);
+}
+
+/* func, in a SUB worker of a worker of level 3. */
+static gboolean
+run_sub (PtoSubFunc func, gpointer data, GError **error)
+{
+  g_autoptr (PtoWorker) host = level_test_host (3, 0, 1);
+  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("test", func, data, NULL);
+  g_autoptr (PtoCallableHandle) handle = pto_worker_register (host, callable, NULL, error);
+  LevelTestBoard board;
+  SubGraph graph = { handle, NULL };
+  gboolean ok;
+
+  level_test_board_init (&board);
+  graph.tensor = board.tensor;
+  ok = handle != NULL && pto_worker_run (host, submit_sub, &graph, NULL, NULL, NULL, error)
+       && board.words[0] == 1;
+  level_test_board_clear (&board);
+  pto_worker_close (host);
+  return ok;
+}
+
+static gboolean
+use_host (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  /* Children of a child, and those have chips. */
+  if (!run_sub (count, data, error) || !run_sub (use_chip, data, error))
+    return FALSE;
+  level_test_words (args, 0)[0]++;
+  return TRUE;
+}
+
+static void
+test_in_sub (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (works (fixture->dir, "par"));
+  g_assert_true (run_sub (use_chip, fixture->dir, &error));
+  g_assert_no_error (error);
+  g_assert_true (run_sub (use_host, fixture->dir, &error));
+  g_assert_no_error (error);
+}
+
+/* --- what the program does with its children --- */
+
+static void
+reap (int signo)
+{
+  int saved = errno;
+
+  while (waitpid (-1, NULL, WNOHANG) > 0)
+    ;
+  errno = saved;
+}
+
+static void
+test_children_not_waited_for (Fixture *fixture, gconstpointer data)
+{
+  struct sigaction action = { .sa_handler = SIG_IGN }, before;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) bad = object_test_kernel (fixture->dir, "bad.c", "no C at all\n");
+  g_autoptr (PtoWorker) worker = new_chip ("par");
+
+  for (guint i = 0; i < 2; i++)
+    {
+      sigaction (SIGCHLD, &action, &before);
+      g_assert_true (works (fixture->dir, "par"));
+      /* Good is told from bad. */
+      g_assert_null (pto_worker_register (worker, bad, NULL, &error));
+      sigaction (SIGCHLD, &before, NULL);
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+      object_test_assert_contains (error->message, "bad.c:1");
+      g_clear_error (&error);
+      action.sa_handler = reap;
+    }
+}
+
+/* --- compilers that do not end --- */
+
+typedef struct
+{
+  char *flag;
+  GCancellable *cancellable;
+} Cancel;
+
+static gpointer
+cancel_when_there (gpointer data)
+{
+  Cancel *cancel = data;
+
+  while (!g_file_test (cancel->flag, G_FILE_TEST_EXISTS))
+    g_usleep (1000);
+  g_cancellable_cancel (cancel->cancellable);
+  return NULL;
+}
+
+/* Asked for its version, preprocessing, compiling: it ends with all that it has begun. */
+static void
+test_cancel (Fixture *fixture, gconstpointer data)
+{
+  static const char *const phases[] = { "*--version*", "*-E*", "*-shared*" };
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+
+  for (guint i = 0; i < G_N_ELEMENTS (phases); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+      g_autofree char *name = g_strdup_printf ("flag%u", i);
+      g_autofree char *flag = g_build_filename (fixture->dir, name, NULL);
+      g_autofree char *script = g_strdup_printf ("#!/bin/sh\n"
+                                                 "case \"$*\" in\n"
+                                                 "%s) sleep 1000 & echo $! > '%s.new'\n"
+                                                 "  mv '%s.new' '%s'; wait ;;\n"
+                                                 "*) exec cc \"$@\" ;;\n"
+                                                 "esac\n",
+                                                 phases[i], flag, flag, flag);
+      g_autofree char *compiler_name = g_strdup_printf ("slow-cc%u", i);
+      g_autofree char *compiler = object_test_write (fixture->dir, compiler_name, script);
+      g_autoptr (PtoCallable) kernel = fresh_kernel (fixture->dir);
+      g_autoptr (PtoWorker) worker = new_chip ("par");
+      g_autofree char *text = NULL;
+      Cancel cancel = { flag, cancellable };
+      GThread *thread;
+      pid_t pid;
+
+      g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+      g_setenv ("CC", compiler, TRUE);
+      thread = g_thread_new ("cancel", cancel_when_there, &cancel);
+      g_assert_null (pto_worker_register (worker, kernel, cancellable, &error));
+      g_thread_join (thread);
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_true (g_file_get_contents (flag, &text, NULL, NULL));
+      pid = (pid_t) g_ascii_strtoll (text, NULL, 10);
+      g_assert_cmpint (pid, >, 0);
+      for (;;)
+        {
+          g_autofree char *path = g_strdup_printf ("/proc/%d/stat", (int) pid);
+          g_autofree char *stat = NULL;
+
+          if (!g_file_get_contents (path, &stat, NULL, NULL) || strstr (stat, ") Z ") != NULL)
+            break;
+          g_usleep (1000);
+        }
+    }
+  if (before != NULL)
+    g_setenv ("CC", before, TRUE);
+  else
+    g_unsetenv ("CC");
+}
+
+/* One that says nothing when it ends. */
+static void
+test_silent_compiler (Fixture *fixture, gconstpointer data)
+{
+  static const struct
+  {
+    const char *script;
+    const char *says;
+  } cases[]
+      = { { "#!/bin/sh\nexit 5\n", "failed with status 5" },
+          { "#!/bin/sh\nkill -KILL $$\n", "signal 9" },
+          { "#!/no/such/interpreter\n", "can not be run" },
+          { "#!/bin/sh\nexit 0\n", "no preprocessed source" },
+          { "#!/bin/sh\ncase \"$*\" in *-E*) exec cc \"$@\" ;; esac\n", "no shared object" } };
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autofree char *name = g_strdup_printf ("odd-cc%u", i);
+      g_autofree char *compiler = object_test_write (fixture->dir, name, cases[i].script);
+      g_autoptr (PtoCallable) kernel = fresh_kernel (fixture->dir);
+      g_autoptr (PtoWorker) worker = new_chip ("par");
+
+      g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+      g_setenv ("CC", compiler, TRUE);
+      g_assert_null (pto_worker_register (worker, kernel, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+      object_test_assert_contains (error->message, cases[i].says);
+    }
+  if (before != NULL)
+    g_setenv ("CC", before, TRUE);
+  else
+    g_unsetenv ("CC");
+}
+
+#define ADD(name, data, function) g_test_add (name, Fixture, data, set_up, function, tear_down)
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  ADD ("/pto/fork/after-first-worker/par", "par", test_after_first_worker);
+  ADD ("/pto/fork/after-first-worker/det", "det", test_after_first_worker);
+  ADD ("/pto/fork/after-first-worker/threads", "threads", test_after_first_worker);
+  ADD ("/pto/fork/in-orchestration", NULL, test_in_orchestration);
+  ADD ("/pto/fork/in-sub", NULL, test_in_sub);
+  ADD ("/pto/fork/children-not-waited-for", NULL, test_children_not_waited_for);
+  ADD ("/pto/fork/cancel", NULL, test_cancel);
+  ADD ("/pto/fork/silent-compiler", NULL, test_silent_compiler);
+  return g_test_run ();
+}
