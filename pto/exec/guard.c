@@ -333,12 +333,34 @@ handler (int signo, siginfo_t *info, void *data)
 
 /* --- interface --- */
 
+/* A fork waits for the lock, so that what it guards is whole in the copy, and the copy can take it:
+ * a child of the program's own makes chips, too. */
+static void
+before_fork (void)
+{
+  pthread_mutex_lock (&guard_lock);
+}
+
+static void
+after_fork (void)
+{
+  pthread_mutex_unlock (&guard_lock);
+}
+
+static void
+watch_forks (void)
+{
+  pthread_atfork (before_fork, after_fork, after_fork);
+}
+
 int
 pto_guard_init (void)
 {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   struct sigaction action;
   size_t i;
 
+  pthread_once (&once, watch_forks);
   pthread_mutex_lock (&guard_lock);
   if (guard_users > 0)
     {
@@ -425,11 +447,10 @@ pto_guard_after_fork (void)
 
   assert ((thread->current == NULL || thread->current == &thread->current->exec->guest)
           && "children are begun on a native stack");
-  /* Another thread of the parent may have held it, and may have been half way through what it
-   * guards: what counts is whether a handler is ours. */
-  pthread_mutex_init (&guard_lock, NULL);
+  pthread_mutex_lock (&guard_lock);
   put_back ();
   guard_users = 0;
+  pthread_mutex_unlock (&guard_lock);
   /* The executor that the thread is a guest of runs in the parent; here it is never touched again.
    * The alternate signal stack is a copy, in its place. */
   thread->current = NULL;

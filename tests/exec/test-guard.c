@@ -554,12 +554,53 @@ test_default_action (void)
 #endif
 }
 
+static _Atomic bool stop_taking;
+
+static void *
+take_and_give_back (void *data)
+{
+  while (!atomic_load_explicit (&stop_taking, memory_order_relaxed))
+    {
+      g_assert_cmpint (pto_guard_init (), ==, 0);
+      pto_guard_shutdown ();
+    }
+  return data;
+}
+
+/* Whatever another thread was at: a child of the program's own has guards. */
+static void
+test_fork_while_taken (void)
+{
+  pthread_t thread;
+
+  g_assert_cmpint (pthread_create (&thread, NULL, take_and_give_back, NULL), ==, 0);
+  for (int i = 0; i < 200; i++)
+    {
+      pid_t pid = fork ();
+      int status;
+
+      if (pid == 0)
+        {
+          alarm (10);
+          if (pto_guard_init () != 0)
+            _exit (1);
+          pto_guard_shutdown ();
+          _exit (0);
+        }
+      g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+      g_assert_cmpint (status, ==, 0);
+    }
+  atomic_store_explicit (&stop_taking, true, memory_order_relaxed);
+  pthread_join (thread, NULL);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   alarm (WATCHDOG_S);
   g_test_add_func ("/pto/guard/default-action", test_default_action);
+  g_test_add_func ("/pto/guard/fork-while-taken", test_fork_while_taken);
   g_test_add_func ("/pto/guard/chain", test_chain);
   g_test_add_func ("/pto/guard/plain-thread", test_plain_thread);
   g_test_add_func ("/pto/guard/nested", test_nested);
