@@ -1,0 +1,95 @@
+# test_fork.py: do workers work in processes that Python made, in whatever way?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import struct
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+elements = 16
+fill = Pto.Callable.kernel(os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill.c"))
+
+
+def chip(backend="par", value=3.0):
+    """What a chip of this process's own makes of it."""
+    signal.alarm(60)  # instead of hanging
+    buffer = Pto.Buffer.new(4 * elements)
+    out = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements])
+    with Pto.Worker(platform="a2a3sim") as worker:
+        worker.set_parameter("backend", backend)
+        number = struct.unpack("=i", struct.pack("=f", value))[0]
+        worker.run(lambda orch, x: orch.submit(fill, x.write_existing(), number), out)
+    return set(struct.unpack(f"{elements}f", buffer.get_bytes().get_data()))
+
+
+def chip_below(backend):
+    """The same in a child of this child."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return chip(backend) | pool.apply(chip, [backend, 4.0])
+
+
+def host(depth):
+    """A SUB function that uses a chip, or a worker of level 3 whose SUB function does."""
+    signal.alarm(60)
+    board = Pto.Buffer.new(8)
+    number = Pto.Tensor.new_for_buffer(board, 0, Pto.Dtype.INT64, [1])
+
+    def sub(args):
+        found = chip() if depth == 0 else host(depth - 1)
+        args[0][0] = int(sum(found))
+
+    with Pto.Worker(level=3, sub_workers=1) as worker:
+        handle = worker.register(sub)
+        worker.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), number)
+    return {float(struct.unpack("=q", board.get_bytes().get_data())[0])}
+
+
+class Fork(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.worker = Pto.Worker(platform="a2a3sim")
+        cls.worker.init()
+        assert chip() == {3.0}
+
+    def tearDown(self):
+        signal.alarm(0)
+
+    def test_multiprocessing(self):
+        for method in ("fork", "spawn", "forkserver"):
+            with self.subTest(method), multiprocessing.get_context(method).Pool(2) as pool:
+                self.assertEqual(pool.map(chip, ("par", "det", "threads")), [{3.0}] * 3)
+
+    def test_child_of_a_child(self):
+        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            self.assertEqual(list(pool.map(chip_below, ("par", "det"))), [{3.0, 4.0}] * 2)
+
+    @unittest.skipIf(numpy is None, "no numpy")
+    def test_levels(self):
+        self.assertEqual(host(0), {3.0})
+        self.assertEqual(host(1), {3.0})
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            self.assertEqual(pool.apply(host, [1]), {3.0})
+
+    def test_children_ignored(self):
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            self.assertEqual(chip(), {3.0})
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+
+
+if __name__ == "__main__":
+    tap.main()
