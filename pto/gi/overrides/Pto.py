@@ -4,8 +4,11 @@
 #
 # Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
 # here, too.
+import collections.abc
+import concurrent.futures
 import configparser
 import contextlib
+import contextvars
 import inspect
 import numbers
 import os
@@ -17,6 +20,7 @@ import sys
 import threading
 import traceback
 import types
+import weakref
 
 from gi.overrides import override
 from gi.repository import Gio, GLib
@@ -192,6 +196,18 @@ def _exception(error):
         return type_(found.group(2)) if issubclass(type_, Exception) else None
 
 
+def _original(error, state):
+    """What a run raises for its error: the exception that its callback has kept in its state, or what is known of it."""
+    raised, state.raised = state.raised, None
+    if raised is not None and error.message == _error(raised).message:
+        return raised
+    exception = _exception(error)
+    if exception is None:
+        return error
+    exception.__cause__ = error
+    return exception
+
+
 def _error_text(error, plain=GLib.Error.__str__):
     """Uncaught, an error tells its name, not a domain and a number."""
     if error.domain == ERROR:
@@ -203,15 +219,41 @@ def _error_text(error, plain=GLib.Error.__str__):
 GLib.Error.__str__ = _error_text
 
 
+_LATER = (collections.abc.Awaitable, collections.abc.Generator, collections.abc.AsyncIterator, map, filter, zip)
+
+
+def _refuse_later(function, what):
+    name = getattr(function, "__name__", type(function).__name__)
+    raise TypeError(f'"{name}" {what}, which does nothing by itself: an orchestration or SUB function is a plain function '
+                    "that does its work before it returns, without async def, await and yield")
+
+
+def _check_function(function):
+    for plain in (function, getattr(type(function), "__call__", None)):
+        if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+            _refuse_later(function, "is an async function: calling it gives a coroutine")
+        if inspect.isgeneratorfunction(plain):
+            _refuse_later(function, "is a generator function: calling it gives a generator")
+
+
+def _check_result(function, result):
+    if isinstance(result, _LATER):
+        if inspect.iscoroutine(result):
+            result.close()  # or it would be said that nobody has awaited it
+        _refuse_later(function, f"has returned a {type(result).__name__}")
+    return result is not False
+
+
 def _as_callback(function, choose, state=None):
     """Gives it as many of the chosen arguments as it takes; only False means that it has failed."""
+    _check_function(function)
     count = _count(function)
 
     def call(*args):
         try:
             if state is not None:
                 state.in_function = True
-            return function(*choose(args)[:count]) is not False
+            return _check_result(function, function(*choose(args)[:count]))
         except BaseException as exception:
             if state is not None:
                 state.raised = exception
@@ -329,7 +371,7 @@ class Orchestrator(Pto.Orchestrator):
 
 class _Interrupts:
     """Ctrl-C while the main thread is in C: Python's handler runs later, its wake-up descriptor is written at once."""
-    cancellable, raised, in_function, noted = None, None, False, False
+    cancellable, state, noted = None, None, False
 
     def __init__(self):
         self.reader, self.writer = socket.socketpair()
@@ -345,16 +387,16 @@ class _Interrupts:
     def note(self, *_):
         """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C."""
         self.noted = True
-        if self.in_function:
+        if self.state.in_function:
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
-    def watched(self, cancellable):
-        self.cancellable, self.raised, self.noted = cancellable, None, False
+    def watched(self, cancellable, state):
+        self.cancellable, self.state, self.noted = cancellable, state, False
         signal.signal(signal.SIGINT, self.note)
         before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
         try:
-            yield self
+            yield
         except GLib.Error as error:
             if not self.noted:
                 raise
@@ -362,7 +404,7 @@ class _Interrupts:
         finally:
             signal.set_wakeup_fd(before)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            self.cancellable = None
+            self.cancellable = self.state = None
         if self.noted:
             raise KeyboardInterrupt
 
@@ -380,14 +422,49 @@ def _forget_interrupts():
 os.register_at_fork(after_in_child=_forget_interrupts)
 
 
-def _interruptible(cancellable):
-    """For a run: gives the state that its callback keeps."""
+def _interruptible(cancellable, state):
+    """For a run whose callback keeps the state."""
     if (threading.current_thread() is not threading.main_thread()
             or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
-        return contextlib.nullcontext(types.SimpleNamespace(raised=None))
+        return contextlib.nullcontext()
     if not _interrupts:
         _interrupts.append(_Interrupts())
-    return _interrupts[0].watched(cancellable)
+    return _interrupts[0].watched(cancellable, state)
+
+
+# --- awaited runs ---
+
+_runners = weakref.WeakKeyDictionary()  # worker -> the process that made it, an executor with one thread
+
+
+def _runner(worker):
+    """Runs of one worker are one after the other, those of several at once. Threads are not forked."""
+    if _runners.get(worker, (0,))[0] != os.getpid():
+        _runners[worker] = os.getpid(), concurrent.futures.ThreadPoolExecutor(1, "pto-runs")
+    return _runners[worker][1]
+
+
+async def _await_run(worker, what, rest, config, cancellable):
+    import asyncio
+    if worker.get_state() == Pto.WorkerState.NEW:
+        worker.init(cancellable)  # here, not on the thread: forks are best made before there are more
+
+    def run():
+        return worker.run(what, *rest, config=config, cancellable=cancellable)
+
+    job = _runner(worker).submit(contextvars.copy_context().run, run)
+    future = asyncio.wrap_future(job)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancellable.cancel()
+        job.cancel()  # if it has not begun
+        while not future.done():  # whoever is told that it has ended may use the arrays again
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        if not future.cancelled():
+            future.exception()
+        raise
 
 
 @_export
@@ -433,9 +510,8 @@ class Worker(Pto.Worker):
     def set_parameter(self, name, value):
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
-    def run(self, what, *rest, config=None, cancellable=None):
-        """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
-        calls graph(orch, task_args, config); run(handle, ...) runs what is registered. Exceptions come as they are."""
+    def _plan(self, what, rest, config, cancellable, state):
+        """What is to be run, as a function of a callback or None, its arguments, configuration and cancellable."""
         args, data, tail = None, (), ()
         if len(rest) == 4 and all(r is None or isinstance(r, t) for r, t in zip(
                 rest[1:], (Pto.TaskArgs, Pto.CallConfig, Gio.Cancellable))):
@@ -447,17 +523,61 @@ class Worker(Pto.Worker):
         if self.get_state() == Pto.WorkerState.NEW:
             self.init(cancellable)
         cancellable = cancellable or Gio.Cancellable()
+        if isinstance(what, Pto.CallableHandle):
+            return None, _args(data) if data else args, config, cancellable
+        return (_as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state),
+                args, config, cancellable)
+
+    def run(self, what, *rest, config=None, cancellable=None):
+        """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
+        calls graph(orch, task_args, config); run(handle, ...) runs what is registered. Exceptions come as they are."""
+        state = types.SimpleNamespace(raised=None, in_function=False)
+        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
         try:
-            with _interruptible(cancellable) as state:
-                if isinstance(what, Pto.CallableHandle):
-                    return Pto.Worker.run_callable(self, what, _args(data) if data else args, config, cancellable)
-                call = _as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state)
+            with _interruptible(cancellable, state):
+                if call is None:
+                    return Pto.Worker.run_callable(self, what, args, config, cancellable)
                 return Pto.Worker.run(self, call, None, args, config, cancellable)
-        except GLib.Error as error:
-            raised, state.raised = state.raised, None
-            if raised is None or error.message != _error(raised).message:
-                exception = _exception(error)
-                if exception is None:
-                    raise
-                raise exception from error
-        raise raised  # out here, so that its own cause stays what it was
+        except GLib.Error as caught:
+            error = _original(caught, state)
+        raise error  # out here, so that its own cause stays what it was
+
+    def run_async(self, what=None, *rest, config=None, cancellable=None, callback=None, func=None, args=None):
+        """Like run(), in asyncio: await worker.run_async(graph, x, y). The graph's function is called on a thread of the
+        worker's own. With a callback, in GLib's main loop, like pto_worker_run_async(): both are called there."""
+        what = func if what is None else what
+        rest = rest or ((args, config) if args is not None else ())
+        if callback is None:
+            return _await_run(self, what, rest, config, cancellable or Gio.Cancellable())
+        state = types.SimpleNamespace(raised=None, in_function=False)
+        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
+
+        def done(worker, result, *_):
+            result.pto_state = state
+            callback(worker, result)
+
+        common = {"args": args, "config": config, "cancellable": cancellable, "callback": done}
+        if call is None:
+            return Pto.Worker.run_callable_async(self, handle=what, **common)
+        return Pto.Worker.run_async(self, func=call, **common)
+
+    def run_callable_async(self, handle, *rest, **choices):
+        return self.run_async(handle, *rest, **choices)
+
+    def _finish(self, finish, result):
+        try:
+            return finish(self, result)
+        except GLib.Error as caught:
+            error = _original(caught, getattr(result, "pto_state", types.SimpleNamespace(raised=None)))
+        raise error
+
+    def run_finish(self, result):
+        return self._finish(Pto.Worker.run_finish, result)
+
+    def run_callable_finish(self, result):
+        return self._finish(Pto.Worker.run_callable_finish, result)
+
+    def close(self):
+        Pto.Worker.close(self)
+        if (runner := _runners.pop(self, None)) is not None:
+            runner[1].shutdown(wait=False)
