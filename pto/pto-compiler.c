@@ -26,6 +26,8 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* Part of every digest: changes when the way of building changes. */
 #define RECIPE "libpto shared object 2"
@@ -556,8 +558,14 @@ make_key (const Step *step)
     {
       const char *word = g_ptr_array_index (step->command, i);
 
+      g_autofree char *more = NULL;
+      gsize size;
+
       if (!g_str_has_prefix (word, "-I"))
         g_checksum_update (checksum, (const guchar *) word, (gssize) strlen (word) + 1);
+      /* A file with more words. */
+      if (word[0] == '@' && g_file_get_contents (word + 1, &more, &size, NULL))
+        g_checksum_update (checksum, (const guchar *) more, (gssize) size);
     }
   add_source (checksum, step);
   return g_strdup (g_checksum_get_string (checksum));
@@ -754,6 +762,37 @@ continue_steps (Build *build, GError **error)
   return TRUE;
 }
 
+/* Any thread. */
+static void
+tell_of_cancel (GCancellable *cancellable, gpointer data)
+{
+  const guint64 one = 1;
+
+  while (write (*(int *) data, &one, sizeof one) < 0 && errno == EINTR)
+    ;
+}
+
+/* Something to be read when it is cancelled. (That of GCancellable ends the program when there is
+ * no descriptor left.) */
+static gboolean
+watch_cancellable (Build *build, gulong *handler, GError **error)
+{
+  *handler = 0;
+  build->cancel_fd = -1;
+  if (build->cancellable == NULL)
+    return TRUE;
+  build->cancel_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (build->cancel_fd < 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "the compiler can not be run: %s",
+                   g_strerror (errno));
+      return FALSE;
+    }
+  *handler = g_cancellable_connect (build->cancellable, G_CALLBACK (tell_of_cancel),
+                                    &build->cancel_fd, NULL);
+  return TRUE;
+}
+
 gboolean
 pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress progress,
                     gpointer user_data, GCancellable *cancellable, GError **error)
@@ -761,6 +800,7 @@ pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress prog
   g_autofree char *cache_dir = NULL;
   g_autofree char *api_dir = NULL;
   Build build = { 0 };
+  gulong handler;
   gboolean ok;
 
   if (pto_error_set_if_cancelled (cancellable, error))
@@ -780,15 +820,17 @@ pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress prog
   build.progress = progress;
   build.user_data = user_data;
   build.cancellable = cancellable;
-  build.cancel_fd = g_cancellable_get_fd (cancellable);
+  if (!watch_cancellable (&build, &handler, error))
+    return FALSE;
   build.running = g_ptr_array_new_with_free_func (step_free);
   do
     ok = begin_steps (&build, error) && (build.running->len == 0 || continue_steps (&build, error));
   while (ok && (build.running->len > 0 || build.next < n_jobs));
   /* The first error ends the others. */
   g_ptr_array_unref (build.running);
+  g_cancellable_disconnect (cancellable, handler);
   if (build.cancel_fd >= 0)
-    g_cancellable_release_fd (cancellable);
+    close (build.cancel_fd);
   return ok;
 }
 

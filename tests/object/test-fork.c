@@ -10,6 +10,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -256,6 +257,37 @@ use_host (PtoTaskArgs *args, gpointer data, GError **error)
   return TRUE;
 }
 
+/* The parent has children of its own, and goes on with them. */
+static void
+test_after_first_host (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) host = level_test_host (3, 1, 1);
+  g_autoptr (PtoCallableHandle) handle = level_test_register (host, "count", count);
+  LevelTestBoard board;
+  SubGraph graph = { handle, NULL };
+
+  level_test_board_init (&board);
+  graph.tensor = board.tensor;
+  for (guint i = 0; i < 3; i++)
+    {
+      pid_t pid;
+
+      g_assert_true (pto_worker_run (host, submit_sub, &graph, NULL, NULL, NULL, &error));
+      g_assert_no_error (error);
+      pid = fork ();
+      if (pid == 0)
+        {
+          alarm (DEADLINE_S);
+          _exit (works (fixture->dir, "par") && run_sub (use_chip, fixture->dir, NULL) ? 7 : 1);
+        }
+      expect_exit (pid, 7);
+      g_assert_cmpuint (board.words[0], ==, i + 1);
+    }
+  pto_worker_close (host);
+  level_test_board_clear (&board);
+}
+
 static void
 test_in_sub (Fixture *fixture, gconstpointer data)
 {
@@ -375,6 +407,39 @@ test_cancel (Fixture *fixture, gconstpointer data)
     g_unsetenv ("CC");
 }
 
+/* However few are left, it works or says why not. */
+static void
+test_no_descriptors (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) worker = new_chip ("par");
+  struct rlimit before;
+  gboolean has_worked = FALSE;
+  gboolean has_failed = FALSE;
+
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  for (rlim_t n = 4; n < 40; n++)
+    {
+      struct rlimit limit = { n, before.rlim_max };
+      g_autoptr (GError) error = NULL;
+      g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+      g_autoptr (PtoCallable) kernel = fresh_kernel (fixture->dir);
+      g_autoptr (PtoCallableHandle) handle = NULL;
+
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+      handle = pto_worker_register (worker, kernel, cancellable, &error);
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+      has_worked = has_worked || handle != NULL;
+      has_failed = has_failed || handle == NULL;
+      g_assert_true ((handle == NULL) == (error != NULL));
+      if (error != NULL)
+        g_assert_true (error->domain == PTO_ERROR
+                       && (error->code == PTO_ERROR_COMPILE || error->code == PTO_ERROR_SYSTEM
+                           || error->code == PTO_ERROR_LOAD || error->code == PTO_ERROR_NOT_FOUND));
+    }
+  g_assert_true (has_worked);
+  g_assert_true (has_failed);
+}
+
 /* One that says nothing when it ends. */
 static void
 test_silent_compiler (Fixture *fixture, gconstpointer data)
@@ -421,9 +486,11 @@ main (int argc, char **argv)
   ADD ("/pto/fork/after-first-worker/det", "det", test_after_first_worker);
   ADD ("/pto/fork/after-first-worker/threads", "threads", test_after_first_worker);
   ADD ("/pto/fork/in-orchestration", NULL, test_in_orchestration);
+  ADD ("/pto/fork/after-first-host", NULL, test_after_first_host);
   ADD ("/pto/fork/in-sub", NULL, test_in_sub);
   ADD ("/pto/fork/children-not-waited-for", NULL, test_children_not_waited_for);
   ADD ("/pto/fork/cancel", NULL, test_cancel);
+  ADD ("/pto/fork/no-descriptors", NULL, test_no_descriptors);
   ADD ("/pto/fork/silent-compiler", NULL, test_silent_compiler);
   return g_test_run ();
 }
