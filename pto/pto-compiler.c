@@ -226,6 +226,16 @@ wait_for_command (struct pto_command *process, GCancellable *cancellable, int ca
   return process->over;
 }
 
+/* What it wrote to standard error, as it can stand in a message. */
+static char *
+dup_complaints (const struct pto_command *process)
+{
+  const struct pto_output *complaints = &process->complaints;
+
+  return g_strchomp (
+      g_utf8_make_valid (complaints->n > 0 ? complaints->data : "", (gssize) complaints->n));
+}
+
 /* Of a shell's. */
 static gboolean
 could_be_run (const struct pto_command *process)
@@ -259,10 +269,13 @@ ask_for_version (GPtrArray *command, GCancellable *cancellable, int cancel_fd, G
     }
   if (!wait_for_command (&process, cancellable, cancel_fd))
     pto_error_set_if_cancelled (cancellable, error);
-  else if (!could_be_run (&process) || process.output.lost)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "the compiler %s can not be run: %.*s",
-                 (const char *) g_ptr_array_index (command, 0), (int) process.complaints.n,
-                 process.complaints.data);
+  else if (!could_be_run (&process))
+    {
+      g_autofree char *why = dup_complaints (&process);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "the compiler %s can not be run: %s",
+                   (const char *) g_ptr_array_index (command, 0), why);
+    }
   else
     version = g_strndup (process.output.data, process.output.n);
   pto_command_end (&process);
@@ -440,12 +453,9 @@ static void
 set_compile_error (Step *step, GError **error)
 {
   const PtoCompilerJob *job = step->job;
-  const struct pto_output *complaints = &step->process.complaints;
-  g_autofree char *text
-      = g_utf8_make_valid (complaints->n > 0 ? complaints->data : "", (gssize) complaints->n);
+  g_autofree char *text = dup_complaints (&step->process);
   g_autofree char *first = NULL;
 
-  g_strchomp (text);
   first = text[0] != '\0' && step->process.status >= 0 && step->process.status <= 128
               ? find_first_error (text)
               : describe_end (&step->process);

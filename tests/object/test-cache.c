@@ -257,7 +257,7 @@ test_damaged_while_registered (Fixture *fixture, gconstpointer data)
   g_assert_true (g_file_get_contents (object, &good, &vandal.size, NULL));
   vandal.data = good;
   thread = g_thread_new ("vandal", damage_and_mend, &vandal);
-  for (guint i = 0; i < 30; i++)
+  for (guint i = 0; i < 15; i++)
     {
       g_autoptr (GError) error = NULL;
       g_autoptr (PtoCallableHandle) handle
@@ -434,7 +434,7 @@ expect_exit (pid_t pid)
 static void
 test_built_at_once (Fixture *fixture, gconstpointer data)
 {
-  for (guint round = 0; round < 3; round++)
+  for (guint round = 0; round < 2; round++)
     {
       g_autofree char *text = make_text ("46");
       g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "one.c", text);
