@@ -22,8 +22,9 @@
 #endif
 
 #define SHELL "/bin/sh"
-/* The command has all descriptors of the shell but the one that the status is told by. */
-#define SCRIPT "\"$@\" 3>&-; echo $? >&3"
+/* The command has the standard descriptors of the shell, not those by which the status is told and
+ * by which the shell hangs on us. */
+#define SCRIPT "\"$@\" 3>&- 4<&-; echo $? >&3"
 /* Descriptors below this one are where the command's own are put. */
 #define FIRST_FD 10
 /* Of what a command complains of so much is kept: nobody reads more. */
@@ -37,6 +38,7 @@ enum
   OUTPUT,
   COMPLAINTS,
   STATUS,
+  LINE, /* nothing is said by it; its end, when this process ends, is that of the group */
   PIPES
 };
 
@@ -52,12 +54,13 @@ close_fd (int *fd)
 
 /* Two ends of a way to or from the command; ours does not wait. */
 static bool
-make_way (int *ours, int *theirs, bool is_input)
+make_way (int *ours, int *theirs, int which)
 {
   int fds[2], moved[2];
 
   /* A socket for its input: to write where nobody reads is then no signal. */
-  if ((is_input ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) : pipe2 (fds, O_CLOEXEC))
+  if ((which == INPUT ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)
+                      : pipe2 (fds, O_CLOEXEC))
       != 0)
     return false;
   for (int i = 0; i < 2; i++)
@@ -65,8 +68,8 @@ make_way (int *ours, int *theirs, bool is_input)
       moved[i] = fcntl (fds[i], F_DUPFD_CLOEXEC, FIRST_FD);
       close (fds[i]);
     }
-  *ours = moved[0];
-  *theirs = moved[1];
+  *ours = moved[which == LINE];
+  *theirs = moved[which != LINE];
   return *ours >= 0 && *theirs >= 0 && fcntl (*ours, F_SETFL, O_NONBLOCK) == 0;
 }
 
@@ -108,6 +111,15 @@ set_attributes (posix_spawnattr_t *attributes)
     error = posix_spawnattr_setflags (attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
                                                       | POSIX_SPAWN_SETPGROUP);
   return error;
+}
+
+/* The kernel ends the group when nobody holds our end any more while the shell has its. */
+static void
+tie (pid_t group, int line)
+{
+  fcntl (line, F_SETOWN, -group);
+  fcntl (line, F_SETSIG, SIGKILL);
+  fcntl (line, F_SETFL, O_ASYNC);
 }
 
 /* No handler of the program for forks runs, and nothing of its memory is copied. */
@@ -168,10 +180,12 @@ pto_command_begin (struct pto_command *command, const struct pto_command_config 
   command->input_size = config->input_size;
   for (int i = 0; i < PIPES && error == 0; i++)
     if ((i != INPUT || config->input != NULL) && (i != OUTPUT || config->wants_output)
-        && !make_way (&command->pipes[i], &theirs[i], i == INPUT))
+        && !make_way (&command->pipes[i], &theirs[i], i))
       error = errno;
   if (error == 0)
     error = spawn (command, config, theirs);
+  if (error == 0)
+    tie (command->pid, theirs[LINE]);
   for (int i = 0; i < PIPES; i++)
     close_fd (&theirs[i]);
   if (error != 0)
@@ -303,7 +317,7 @@ pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_f
           struct pollfd *of = &watched[i * WATCHED];
 
           for (int j = 0; j < PIPES; j++)
-            of[j] = (struct pollfd){ .fd = commands[i]->pipes[j],
+            of[j] = (struct pollfd){ .fd = j == LINE ? -1 : commands[i]->pipes[j],
                                      .events = j == INPUT ? POLLOUT : POLLIN };
           of[PIPES] = (struct pollfd){ .fd = commands[i]->pidfd, .events = POLLIN };
         }

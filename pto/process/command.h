@@ -4,7 +4,8 @@
  *
  * Nothing here depends on how the program around it treats its children: it may ignore SIGCHLD, or
  * reap whatever ends, and other threads may fork. The exit status comes through a pipe, from a
- * shell that waits for the command, and the end of that shell from a pidfd.
+ * shell that waits for the command, and the end of that shell from a pidfd. When this process ends,
+ * however it does, so does the command.
  *
  * Thread safety: one thread at a time for one struct pto_command.
  */
@@ -35,7 +36,7 @@ struct pto_command
   bool begun; /* there is something to end */
   pid_t pid;  /* of the shell, and of the process group that all of it is in; 0: none */
   int pidfd;  /* -1: none, also when the kernel has none to give */
-  int pipes[4];
+  int pipes[5];
   const char *input; /* what is left of it */
   size_t input_size;
   bool over;                    /* it has ended, and all that it wrote is here */

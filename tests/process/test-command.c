@@ -314,6 +314,37 @@ test_cancel (void)
     }
 }
 
+/* Nothing of it is left when the process that began it is killed. */
+static void
+test_orphan (void)
+{
+  g_autofree char *dir = g_dir_make_tmp ("pto-command-XXXXXX", NULL);
+  g_autofree char *file = g_build_filename (dir, "pid", NULL);
+  g_autofree char *script = g_strdup_printf (
+      "sh -c 'echo $$ > %s.new; mv %s.new %s; sleep 1000' & wait", file, file, file);
+  g_autofree char *text = NULL;
+  pid_t parent = fork (), pid;
+
+  if (parent == 0)
+    {
+      struct pto_command command;
+
+      begin (&command, script, NULL, 0);
+      finish (&command);
+      _exit (1);
+    }
+  while (!g_file_get_contents (file, &text, NULL, NULL))
+    g_usleep (1000);
+  pid = atoi (text);
+  g_assert_true (is_alive (pid));
+  g_assert_cmpint (kill (parent, SIGKILL), ==, 0);
+  g_assert_cmpint (waitpid (parent, NULL, 0), ==, parent);
+  while (is_alive (pid))
+    g_usleep (1000);
+  g_assert_cmpint (unlink (file), ==, 0);
+  g_assert_cmpint (rmdir (dir), ==, 0);
+}
+
 static void
 test_several (void)
 {
@@ -396,6 +427,7 @@ main (int argc, char **argv)
   ADD ("/pto/command/begins-clean", test_begins_clean);
   ADD ("/pto/command/background", test_background);
   ADD ("/pto/command/cancel", test_cancel);
+  ADD ("/pto/command/orphan", test_orphan);
   ADD ("/pto/command/several", test_several);
   ADD ("/pto/command/no-standard-descriptors", test_no_standard_descriptors);
 #undef ADD
