@@ -68,13 +68,14 @@ struct _PtoWorker
   int closing;           /* atomic; also read by the machine at every wait */
   gboolean close_when_idle;
   gboolean in_use;
-  GThread *user;            /* who has taken the machine */
-  PtoOrchestrator *current; /* of the orchestration function under way */
-  PtoGate *gate;            /* of the asynchronous orchestration function under way */
-  guint waiting_functions;  /* asynchronous orchestration functions that are queued or under way */
-  struct pto_params params; /* W: before init only */
-  GError *params_error;     /* of the environment, told by init */
-  GPtrArray *retired;       /* PtoRegistration: removed when the machine is idle */
+  GThread *user;             /* who has taken the machine */
+  GCancellable *cancellable; /* of the run under way; NULL: none */
+  PtoOrchestrator *current;  /* of the orchestration function under way */
+  PtoGate *gate;             /* of the asynchronous orchestration function under way */
+  guint waiting_functions;   /* asynchronous orchestration functions that are queued or under way */
+  struct pto_params params;  /* W: before init only */
+  GError *params_error;      /* of the environment, told by init */
+  GPtrArray *retired;        /* PtoRegistration: removed when the machine is idle */
 
   GThread *thread; /* of asynchronous runs; made by the first */
   GAsyncQueue *queue;

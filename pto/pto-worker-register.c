@@ -203,6 +203,7 @@ pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError
   for (gboolean retry = FALSE;; retry = TRUE)
     {
       g_autoptr (PtoCallableHandle) handle = NULL;
+      g_autoptr (GCancellable) cancellable = NULL;
       guint index;
 
       if (pto_registry_find_callable (self->registry, kernel, &index))
@@ -218,7 +219,10 @@ pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError
           return FALSE;
         }
       /* This registration is taken back by closing the worker. */
-      handle = register_callable (self, kernel, NULL, error);
+      g_mutex_lock (&self->lock);
+      g_set_object (&cancellable, self->cancellable);
+      g_mutex_unlock (&self->lock);
+      handle = register_callable (self, kernel, cancellable, error);
       if (handle == NULL)
         return FALSE;
     }

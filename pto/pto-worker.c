@@ -255,6 +255,7 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
     }
   self->in_use = TRUE;
   self->user = g_thread_self ();
+  self->cancellable = cancellable;
   return TRUE;
 }
 
@@ -286,6 +287,7 @@ pto_worker_give_back (PtoWorker *self)
   retired = pto_worker_steal_retired (self);
   self->in_use = FALSE;
   self->user = NULL;
+  self->cancellable = NULL;
   close_now = self->close_when_idle;
   g_cond_broadcast (&self->idle);
   g_mutex_unlock (&self->lock);

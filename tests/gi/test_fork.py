@@ -5,7 +5,11 @@ import multiprocessing
 import os
 import signal
 import struct
+import tempfile
+import threading
+import time
 import unittest
+import unittest.mock
 
 import gi
 
@@ -82,6 +86,32 @@ class Fork(unittest.TestCase):
         self.assertEqual(host(1), {3.0})
         with multiprocessing.get_context("fork").Pool(1) as pool:
             self.assertEqual(pool.apply(host, [1]), {3.0})
+
+    def test_interrupt(self):
+        """Ctrl-C ends a compiler, which is in a process group of its own."""
+        with tempfile.TemporaryDirectory() as dir:
+            flag, compiler = os.path.join(dir, "flag"), os.path.join(dir, "slow-cc")
+            with open(compiler, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho $$ > {flag}.new\nmv {flag}.new {flag}\nexec sleep 1000\n")
+            os.chmod(compiler, 0o700)
+
+            def interrupt():
+                while not os.path.exists(flag):
+                    time.sleep(0.001)
+                os.kill(os.getpid(), signal.SIGINT)
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with unittest.mock.patch.dict(os.environ, CC=compiler), self.assertRaises(KeyboardInterrupt):
+                self.worker.register(fill)
+                time.sleep(10)  # where the interpreter gets round to raising it, at the latest
+            thread.join()
+            with open(flag, encoding="utf-8") as file:
+                pid = int(file.read())
+            with self.assertRaises(ProcessLookupError):
+                while True:
+                    os.kill(pid, 0)
+                    time.sleep(0.001)
 
     def test_children_ignored(self):
         before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)

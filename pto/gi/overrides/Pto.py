@@ -505,7 +505,9 @@ class Worker(Pto.Worker):
             path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
             made = Callable.function(what)
             what = Pto.Callable.new_import(made.get_kind(), path) if path else made
-        return Pto.Worker.register(self, what, cancellable)
+        cancellable = cancellable or Gio.Cancellable()
+        with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
+            return Pto.Worker.register(self, what, cancellable)
 
     def set_parameter(self, name, value):
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
