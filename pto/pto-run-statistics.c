@@ -259,14 +259,15 @@ pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
  * Measured when the parameter `utilization` is 1 or the back end is `det`. Thread safety: any
  * thread.
  *
- * Returns: nanoseconds
+ * Returns: nanoseconds; 0 for another type of core
  */
 guint64
 pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
 {
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
 
+  if ((guint) core_type >= PTO_N_CORE_TYPES)
+    return 0;
   return statistics->stats.busy_ns[core_type];
 }
 
@@ -279,14 +280,15 @@ pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType 
  *
  * Thread safety: any thread.
  *
- * Returns: cores
+ * Returns: cores; 0 for another type of core
  */
 guint
 pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType core_type)
 {
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
 
+  if ((guint) core_type >= PTO_N_CORE_TYPES)
+    return 0;
   return statistics->stats.cores[core_type];
 }
 
@@ -299,7 +301,7 @@ pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType 
  *
  * Thread safety: any thread.
  *
- * Returns: 0 to 1; 0 when busy times were not measured
+ * Returns: 0 to 1; 0 when busy times were not measured, and for another type of core
  */
 double
 pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreType core_type)
@@ -307,7 +309,9 @@ pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreT
   double available;
 
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail ((guint) core_type < PTO_N_CORE_TYPES, 0);
+
+  if ((guint) core_type >= PTO_N_CORE_TYPES)
+    return 0;
 
   available = (double) statistics->stats.elapsed_ns * statistics->stats.cores[core_type];
   return available > 0 ? (double) statistics->stats.busy_ns[core_type] / available : 0;
@@ -322,14 +326,15 @@ pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreT
  *
  * Thread safety: any thread.
  *
- * Returns: tasks
+ * Returns: tasks; 0 when there is no such ring
  */
 guint64
 pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guint ring)
 {
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
 
+  if (ring >= PTO_N_RINGS)
+    return 0;
   return statistics->stats.last_task_alive[ring];
 }
 
@@ -342,14 +347,15 @@ pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guin
  *
  * Thread safety: any thread.
  *
- * Returns: tasks
+ * Returns: tasks; 0 when there is no such ring
  */
 guint64
 pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring)
 {
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
 
+  if (ring >= PTO_N_RINGS)
+    return 0;
   return statistics->stats.ring_tasks[ring];
 }
 
@@ -362,13 +368,14 @@ pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint rin
  *
  * Thread safety: any thread.
  *
- * Returns: bytes
+ * Returns: bytes; 0 when there is no such ring
  */
 guint64
 pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring)
 {
   g_return_val_if_fail (statistics != NULL, 0);
-  g_return_val_if_fail (ring < PTO_N_RINGS, 0);
 
+  if (ring >= PTO_N_RINGS)
+    return 0;
   return statistics->stats.heap_peak[ring];
 }

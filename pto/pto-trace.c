@@ -684,7 +684,7 @@ pto_trace_get_n_cores (PtoTrace *self)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer full): the name
+ * Returns: (transfer full) (nullable): the name; %NULL when there is no such core
  */
 char *
 pto_trace_get_core_name (PtoTrace *self, guint core)
@@ -692,8 +692,8 @@ pto_trace_get_core_name (PtoTrace *self, guint core)
   guint cluster, type, number;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
-  g_return_val_if_fail (core < self->topology.n_cores, NULL);
-
+  if (core >= self->topology.n_cores)
+    return NULL;
   pto_trace_locate_core (self, core, &cluster, &type, &number);
   if (type == PTO_CORE_TYPE_AIC)
     return g_strdup_printf ("AIC%u", cluster * self->topology.aic_per_cluster + number);
@@ -709,7 +709,7 @@ pto_trace_get_core_name (PtoTrace *self, guint core)
  *
  * Thread safety: any thread.
  *
- * Returns: 0 (idle) to 1 (always busy)
+ * Returns: 0 (idle) to 1 (always busy); 0 when there is no such core
  */
 double
 pto_trace_get_core_utilization (PtoTrace *self, guint core)
@@ -717,8 +717,8 @@ pto_trace_get_core_utilization (PtoTrace *self, guint core)
   const PtoTraceAnalysis *analysis;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), 0);
-  g_return_val_if_fail (core < self->topology.n_cores, 0);
-
+  if (core >= self->topology.n_cores)
+    return 0;
   analysis = pto_trace_get_analysis (self);
   return analysis->elapsed > 0 ? (double) analysis->core_busy[core] / (double) analysis->elapsed
                                : 0;

@@ -110,6 +110,13 @@ test_function (Fixture *fixture, gconstpointer data)
   for (guint ring = 0; ring < PTO_N_RINGS; ring++)
     ring_tasks += pto_run_statistics_get_ring_tasks (statistics, ring);
   g_assert_cmpuint (ring_tasks, <=, 2);
+  /* What there is not has none: an answer, not a mistake of the program. */
+  g_assert_cmpuint (pto_run_statistics_get_ring_tasks (statistics, PTO_N_RINGS), ==, 0);
+  g_assert_cmpuint (pto_run_statistics_get_last_task_alive (statistics, PTO_N_RINGS), ==, 0);
+  g_assert_cmpuint (pto_run_statistics_get_heap_peak (statistics, G_MAXUINT), ==, 0);
+  g_assert_cmpuint (pto_run_statistics_get_n_cores (statistics, (PtoCoreType) 2), ==, 0);
+  g_assert_cmpuint (pto_run_statistics_get_busy_ns (statistics, (PtoCoreType) 2), ==, 0);
+  g_assert_cmpfloat (pto_run_statistics_get_utilization (statistics, (PtoCoreType) -1), ==, 0);
   g_assert_null (pto_worker_get_trace (fixture->worker));
 }
 

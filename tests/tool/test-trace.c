@@ -202,6 +202,8 @@ test_utilization (void)
   last = pto_trace_get_core_name (trace, 2);
 
   g_assert_cmpuint (pto_trace_get_n_cores (trace), ==, 3);
+  g_assert_null (pto_trace_get_core_name (trace, 3));
+  g_assert_cmpfloat (pto_trace_get_core_utilization (trace, 3), ==, 0);
   g_assert_cmpstr (first, ==, "AIC0");
   g_assert_cmpstr (last, ==, "AIV1");
   g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIC0), 100.0 / 310, 1e-9);
