@@ -20,10 +20,20 @@
 void
 pto_worker_make_devices (PtoWorker *self)
 {
+  gsize n_devices = self->device_ids != NULL ? g_variant_n_children (self->device_ids) : 0;
   GVariantIter iter;
   guint32 device;
 
-  if (self->device_ids == NULL || g_variant_n_children (self->device_ids) == 0)
+  if (n_devices > MAX_CHILDREN || self->n_sub_workers > MAX_CHILDREN - n_devices)
+    {
+      if (self->params_error == NULL)
+        g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "%" G_GSIZE_FORMAT
+                     " devices and %u SUB workers are too many: a worker has at most %d below it",
+                     n_devices, self->n_sub_workers, MAX_CHILDREN);
+      return;
+    }
+  if (n_devices == 0)
     return;
   if (self->level != 3)
     {

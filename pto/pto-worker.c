@@ -494,12 +494,12 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
   /**
    * PtoWorker:n-sub-workers: (getter get_n_sub_workers)
    *
-   * How many SUB workers a worker of level 3 or up has.
+   * How many SUB workers a worker of level 3 or up has: at most 256, with the others below it.
    *
    * Thread safety: any thread.
    */
   properties[PROP_N_SUB_WORKERS]
-      = g_param_spec_uint ("n-sub-workers", NULL, NULL, 0, 256, 0,
+      = g_param_spec_uint ("n-sub-workers", NULL, NULL, 0, G_MAXUINT, 0,
                            G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
   /**
    * PtoWorker:device-ids:
