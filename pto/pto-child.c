@@ -303,6 +303,7 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
     }
   self->thread = pthread_self ();
   pto_task_args_set_view (self->args, &call->args);
+  pto_task_args_set_kinds (self->args, call->kinds);
   pto_task_args_set_cancelled (self->args, is_cancelled, self);
   if (self->worker == NULL)
     ok = pto_registration_call_sub (target->registration, self->args, error);

@@ -58,6 +58,8 @@ typedef struct
   char *log_context;
   uint64_t *values; /* arguments of the orchestration under way */
   int n_values;
+  struct pto_read_only *read_only; /* those of them that it may not write; n_values at most */
+  guint n_read_only;
 
   GMutex lock;     /* guards all below; innermost */
   guint n_kernels; /* used at some time */
@@ -353,13 +355,21 @@ make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **er
 
   if (args != NULL)
     list = pto_task_args_peek (args, &n);
+  if (!pto_args_admit (list, n, TRUE, 0, NULL, error))
+    {
+      g_prefix_error (error, "orchestration \"%s\": ", name);
+      return FALSE;
+    }
   g_free (self->values);
   self->values = g_new0 (uint64_t, MAX (n, 1));
+  g_free (self->read_only);
+  self->read_only = g_new (struct pto_read_only, MAX (n, 1));
+  self->n_read_only = 0;
   self->n_values = (int) n;
   for (guint i = 0; i < n; i++)
     {
-      self->values[i]
-          = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor) : list[i].scalar;
+      self->values[i] = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor)
+                                               : pto_arg_get_word (&list[i]);
       if (list[i].tensor != NULL && self->values[i] == 0)
         {
           g_set_error (
@@ -369,6 +379,17 @@ make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **er
               name, i);
           return FALSE;
         }
+      if (pto_direction_writes (list[i].direction) && !pto_tensor_can_be_written (list[i].tensor))
+        {
+          pto_args_set_not_writable (i, list[i].direction, error);
+          g_prefix_error (error, "orchestration \"%s\": ", name);
+          return FALSE;
+        }
+      /* The orchestration knows addresses only; what it makes of them is seen when it submits. */
+      if (list[i].tensor != NULL && pto_tensor_is_read_only (list[i].tensor))
+        self->read_only[self->n_read_only++]
+            = (struct pto_read_only){ .address = self->values[i],
+                                      .bytes = pto_tensor_get_extent (list[i].tensor) };
     }
   return TRUE;
 }
@@ -471,9 +492,15 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 
   if (!make_run_config (self, run->config, &run_config, error))
     return FALSE;
-  ok = (run->registration == NULL || check_arguments (self, run, error))
-       && run_program (self, run, &run_config, error);
+  ok = run->registration == NULL || check_arguments (self, run, error);
+  if (ok && run->registration != NULL)
+    {
+      run_config.read_only = self->read_only;
+      run_config.n_read_only = self->n_read_only;
+    }
+  ok = ok && run_program (self, run, &run_config, error);
   g_clear_pointer (&self->values, g_free);
+  g_clear_pointer (&self->read_only, g_free);
   return ok;
 }
 

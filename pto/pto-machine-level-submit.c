@@ -13,6 +13,8 @@
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
 
+#include <string.h>
+
 /* Arguments and members of a submit that need no memory from the heap. */
 #define USUAL_ARGS 16
 #define USUAL_MEMBERS 8
@@ -83,6 +85,9 @@ typedef struct
   struct pto_member *members;
   struct pto_member usual_members[USUAL_MEMBERS];
   guint n_params;
+  /* PtoScalarKind of each scalar; NULL as long as all are unsigned. */
+  guint8 *kinds;
+  guint8 usual_kinds[USUAL_ARGS];
 } Packing;
 
 /* Can these arguments go to another worker? */
@@ -145,6 +150,19 @@ count_args (const PtoMachineTask *submit, Packing *packing, guint *n_tensors, GE
   return TRUE;
 }
 
+static void
+set_kind (Packing *packing, guint scalar, guint n_scalars, PtoScalarKind kind)
+{
+  if (packing->kinds == NULL)
+    {
+      if (kind == PTO_SCALAR_KIND_UNSIGNED)
+        return;
+      packing->kinds = n_scalars <= USUAL_ARGS ? packing->usual_kinds : g_new (guint8, n_scalars);
+      memset (packing->kinds, PTO_SCALAR_KIND_UNSIGNED, n_scalars);
+    }
+  packing->kinds[scalar] = (guint8) kind;
+}
+
 /* FALSE: the run has failed. */
 static gboolean
 fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt)
@@ -161,7 +179,10 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
         args = pto_task_args_peek (submit->args[i], &n_args);
       for (guint k = 0; k < n_args; k++)
         if (args[k].tensor == NULL)
-          packing->params[scalar++] = make_scalar_param (args[k].scalar);
+          {
+            set_kind (packing, scalar - n_tensors, packing->n_params - n_tensors, args[k].kind);
+            packing->params[scalar++] = make_scalar_param (args[k].scalar);
+          }
         else
           {
             PTOParam *param = &packing->params[tensor++];
@@ -235,9 +256,11 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
       if (packing.n_params > USUAL_ARGS)
         packing.params = g_new (PTOParam, packing.n_params);
       task.members = packing.members;
+      packing.kinds = NULL;
       ok = fill_args (submit, &packing, n_tensors, rt);
       if (ok)
         {
+          task.kinds = packing.kinds;
           status = pto_level_submit (self->level, submit->registration->index, &task,
                                      packing.params, packing.n_params, &report);
           ok = status == PTO_OK && !pto_level_has_failed (rt);
@@ -245,6 +268,8 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
           if (status != PTO_OK && !pto_level_has_failed (rt))
             pto_error_set_from_report (error, status, &report);
         }
+      if (packing.kinds != packing.usual_kinds)
+        g_free (packing.kinds);
     }
   if (packing.params != packing.usual_params)
     g_free (packing.params);

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The most that all forks of a start wait for other threads to sleep, and one that comes later. */
@@ -164,8 +165,34 @@ level_prepare (PtoMachine *machine, GError **error)
   /* A registration that is given up meanwhile looks at it. */
   g_mutex_lock (&self->lock);
   self->level = level;
+  self->memory = g_new0 (LevelMemory, 1);
+  g_atomic_ref_count_init (&self->memory->ref_count);
   g_mutex_unlock (&self->lock);
   return TRUE;
+}
+
+/* Any thread. In a copy that a fork made, the machine's own reference stays. */
+static void
+release_memory (gpointer data)
+{
+  LevelMemory *memory = data;
+
+  if (!g_atomic_ref_count_dec (&memory->ref_count))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (memory->heaps.rings); i++)
+    if (memory->heaps.rings[i].base != NULL)
+      munmap (memory->heaps.rings[i].base, memory->heaps.rings[i].size);
+  g_free (memory);
+}
+
+gpointer
+pto_machine_level_hold_memory (PtoMachine *machine, GDestroyNotify *release)
+{
+  LevelMemory *memory = ((LevelMachine *) machine)->memory;
+
+  g_atomic_ref_count_inc (&memory->ref_count);
+  *release = release_memory;
+  return memory;
 }
 
 static void
@@ -187,7 +214,9 @@ level_stop (PtoMachine *machine)
   while (self->users > 0)
     g_cond_wait (&self->changed, &self->lock);
   g_mutex_unlock (&self->lock);
+  pto_level_take_heaps (level, &self->memory->heaps);
   pto_level_free (level);
+  g_clear_pointer (&self->memory, release_memory);
   free_children (self);
   /* Nobody is forked any more. */
   pto_machine_level_drop_snapshot (self);
@@ -356,6 +385,7 @@ static const PtoMachineOps level_ops = {
   .submit = pto_machine_level_submit,
   .get_progress = level_get_progress,
   .alloc = pto_machine_level_alloc,
+  .hold_memory = pto_machine_level_hold_memory,
   .add = pto_machine_level_add,
   .remove = pto_machine_level_remove,
   .get_statistics = level_get_statistics,

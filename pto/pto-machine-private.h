@@ -95,10 +95,11 @@ typedef struct
 
   /* Inside orchestrate, of a machine that has children; NULL otherwise: it runs kernels. FALSE with
    * an error: refused, and the run goes on; FALSE without one: the run has failed. alloc gives the
-   * tensor an address. */
+   * tensor an address; hold_memory keeps that mapped, also when the worker has been closed. */
   gboolean (*submit) (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *task,
                       GError **error);
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
+  gpointer (*hold_memory) (PtoMachine *machine, GDestroyNotify *release);
   /* Any thread, during a run: grows while it gets on. NULL: it watches itself. */
   guint64 (*get_progress) (PtoMachine *machine);
 

@@ -20,6 +20,9 @@ PtoOrchestrator *pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64
 void pto_orchestrator_begin (PtoOrchestrator *orchestrator, PTO2Runtime *rt);
 /* Gives the number of scopes that were left open. */
 guint pto_orchestrator_end (PtoOrchestrator *orchestrator);
+/* What the run has been given and still needs, once the function has returned; NULL: nothing. To be
+ * let go of when all tasks are done, where the function is at home. */
+GHashTable *pto_orchestrator_steal_kept (PtoOrchestrator *orchestrator);
 /* Any thread: is this the thread that the function runs on? */
 gboolean pto_orchestrator_is_own_thread (PtoOrchestrator *orchestrator);
 /* Thread that runs the machine, while the function is under way. */

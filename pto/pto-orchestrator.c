@@ -45,6 +45,9 @@ struct _PtoOrchestrator
   bool (*is_cancelled) (void *data);
   gpointer data;
   guint scopes; /* opened here and still open */
+  /* Tensors whose memory belongs to somebody: a task may come to its turn when the program has let
+   * go of what it was given. NULL: none was submitted. */
+  GHashTable *kept;
   /* A number stays good for the run, also when the kernel is unregistered meanwhile. */
   struct
   {
@@ -64,6 +67,7 @@ pto_orchestrator_finalize (GObject *object)
   PtoOrchestrator *self = PTO_ORCHESTRATOR (object);
 
   g_clear_pointer (&self->gate, pto_gate_unref);
+  g_clear_pointer (&self->kept, g_hash_table_unref);
   G_OBJECT_CLASS (pto_orchestrator_parent_class)->finalize (object);
 }
 
@@ -109,6 +113,12 @@ pto_orchestrator_end (PtoOrchestrator *self)
   for (guint i = 0; i < RECENT_KERNELS; i++)
     g_clear_object (&self->recent[i].kernel);
   return self->scopes;
+}
+
+GHashTable *
+pto_orchestrator_steal_kept (PtoOrchestrator *self)
+{
+  return g_steal_pointer (&self->kept);
 }
 
 gboolean
@@ -210,7 +220,7 @@ call_submit (gpointer data)
       const PtoArg *arg = &call->args[i];
 
       if (arg->direction == PTO_DIRECTION_SCALAR)
-        params[i] = make_scalar_param (arg->scalar);
+        params[i] = make_scalar_param (pto_arg_get_word (arg));
       else
         {
           params[i].type = (PTOParamType) arg->direction;
@@ -287,19 +297,9 @@ call_scope (gpointer data)
   call->failed = has_failed (call->self);
 }
 
-static const char *
-direction_name (PtoDirection direction)
-{
-  static const char *const names[] = {
-    "an input", "an output", "an inout", "an existing output", "a tensor without dependencies",
-    "a scalar"
-  };
-
-  return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
-}
-
 static gboolean
-check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
+check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
+            GError **error)
 {
   gsize n_expected;
   const PtoDirection *expected = pto_callable_get_signature (kernel, &n_expected);
@@ -311,23 +311,19 @@ check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **erro
                    kernel->signature->len, n_args);
       return FALSE;
     }
-  for (guint i = 0; i < n_args; i++)
-    {
-      if (expected != NULL && expected[i] != args[i].direction)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel \"%s\": argument %u is %s, but %s is given", kernel->name, i,
-                       direction_name (expected[i]), direction_name (args[i].direction));
-          return FALSE;
-        }
-      if (args[i].tensor != NULL && pto_tensor_get_refusal (args[i].tensor) != NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "kernel \"%s\": argument %u: %s",
-                       kernel->name, i, pto_tensor_get_refusal (args[i].tensor));
-          return FALSE;
-        }
-    }
-  return TRUE;
+  for (guint i = 0; expected != NULL && i < n_args; i++)
+    if (expected[i] != args[i].direction)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "kernel \"%s\": argument %u is %s, but %s is given", kernel->name, i,
+                     pto_direction_describe (expected[i]),
+                     pto_direction_describe (args[i].direction));
+        return FALSE;
+      }
+  if (pto_args_admit (args, n_args, TRUE, self->run, &self->kept, error))
+    return TRUE;
+  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
+  return FALSE;
 }
 
 static gboolean
@@ -365,7 +361,7 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
 
   if (!check_usable (self, error) || !check_runs_kernels (self, error)
       || !find_kernel (self, kernel, &call.kernel, error)
-      || !check_args (kernel, args, n_args, error))
+      || !check_args (self, kernel, args, n_args, error))
     return FALSE;
   call.core_type = (gint32) kernel->core_type;
   return make_call (self, call_submit, &call, error);
@@ -407,15 +403,24 @@ pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel, Pto
   return submit (orchestrator, kernel, list, n_args, error);
 }
 
+/* What a word of submit_full() says of the value behind it. */
 static gboolean
-find_direction (const char *word, PtoDirection *direction)
+find_word (const char *word, PtoArg *arg)
 {
-  static const char *const words[] = { "in", "out", "inout", "out-existing", "no-dep", "scalar" };
+  static const char *const words[] = { "in", "out", "inout", "out-existing", "no-dep" };
+  static const char *const scalars[] = { "scalar", "signed", "float", "double" };
 
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
     if (strcmp (word, words[i]) == 0)
       {
-        *direction = (PtoDirection) i;
+        arg->direction = (PtoDirection) i;
+        return TRUE;
+      }
+  arg->direction = PTO_DIRECTION_SCALAR;
+  for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
+    if (strcmp (word, scalars[i]) == 0)
+      {
+        arg->kind = (PtoScalarKind) i;
         return TRUE;
       }
   return FALSE;
@@ -427,7 +432,9 @@ find_direction (const char *word, PtoDirection *direction)
  * @kernel: a kernel
  * @error: where to say why not
  * @...: the arguments in order: `PTO_IN (tensor)`, `PTO_OUT (tensor)`, `PTO_INOUT (tensor)`,
- *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_SCALAR (value)`, then %NULL
+ *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_SCALAR (integer)`,
+ *   `PTO_SCALAR_SIGNED (integer)`, `PTO_SCALAR_FLOAT (number)`, `PTO_SCALAR_DOUBLE (number)`, then
+ *   %NULL
  *
  * Submits a task with its arguments written in the call; otherwise like
  * [method@Pto.Orchestrator.submit].
@@ -455,12 +462,18 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
     {
       PtoArg arg = { 0 };
 
-      if (!find_direction (word, &arg.direction))
+      if (!find_word (word, &arg))
         {
           va_end (list);
           g_return_val_if_reached (FALSE);
         }
-      if (arg.direction == PTO_DIRECTION_SCALAR)
+      if (arg.direction == PTO_DIRECTION_SCALAR && arg.kind >= PTO_SCALAR_KIND_FLOAT)
+        {
+          double value = va_arg (list, double);
+
+          memcpy (&arg.scalar, &value, sizeof value);
+        }
+      else if (arg.direction == PTO_DIRECTION_SCALAR)
         arg.scalar = va_arg (list, guint64);
       else
         arg.tensor = va_arg (list, PtoTensor *);
@@ -527,6 +540,30 @@ check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GErro
 }
 
 static gboolean
+check_members (PtoOrchestrator *self, PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args,
+               GError **error)
+{
+  for (gsize i = 0; i < n_args; i++)
+    {
+      const PtoArg *list = NULL;
+      guint n = 0;
+
+      if (args[i] != NULL)
+        list = pto_task_args_peek (args[i], &n);
+      if (pto_args_admit (list, n, callable->kind == PTO_CALLABLE_CHIP, self->run, &self->kept,
+                          error))
+        continue;
+      if (n_args > 1)
+        g_prefix_error (error, "member %" G_GSIZE_FORMAT " of group of \"%s\": ", i,
+                        callable->name);
+      else
+        g_prefix_error (error, "task of \"%s\": ", callable->name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
 submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *const *args,
              gsize n_args, const PtoCallConfig *config, const int *workers, gsize n_workers,
              gboolean is_sub, GError **error)
@@ -548,6 +585,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
       return FALSE;
     }
   if (!check_workers (callable, workers, n_workers, error))
+    return FALSE;
+  if (!check_members (self, callable, args, n_args, error))
     return FALSE;
   registration = pto_registry_lookup (self->worker->registry, handle, error);
   if (registration == NULL)
@@ -782,7 +821,12 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
   if (!make_call (self, func, &call, error))
     return NULL;
   if (func == call_alloc)
-    pto_tensor_set_allocated (tensor, call.handle.buffer.addr);
+    {
+      GDestroyNotify release;
+      gpointer owner = self->machine->ops->hold_memory (self->machine, &release);
+
+      pto_tensor_set_allocated (tensor, call.handle.buffer.addr, owner, release);
+    }
   return g_steal_pointer (&tensor);
 }
 

@@ -69,11 +69,32 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
 #define PTO_NO_DEP(tensor) ((const char *) "no-dep"), ((PtoTensor *) (tensor))
 /**
  * PTO_SCALAR: (skip)
- * @value: a number, passed to the kernel in 64 bits
+ * @value: an integer, passed to the kernel in 64 bits; a `float` or `double` does not compile here
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
  */
-#define PTO_SCALAR(value) ((const char *) "scalar"), ((guint64) (value))
+#define PTO_SCALAR(value) ((const char *) "scalar"), ((guint64) ((value) | 0))
+/**
+ * PTO_SCALAR_SIGNED: (skip)
+ * @value: an integer with a sign, passed to the kernel in 64 bits
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_SCALAR_SIGNED(value) ((const char *) "signed"), ((gint64) ((value) | 0))
+/**
+ * PTO_SCALAR_FLOAT: (skip)
+ * @value: a number, passed to the kernel as the bits of a `float`
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_SCALAR_FLOAT(value) ((const char *) "float"), ((double) (value))
+/**
+ * PTO_SCALAR_DOUBLE: (skip)
+ * @value: a number, passed to the kernel as the bits of a `double`
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ */
+#define PTO_SCALAR_DOUBLE(value) ((const char *) "double"), ((double) (value))
 
 PTO_AVAILABLE_IN_ALL
 gboolean pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel,

@@ -13,12 +13,32 @@ G_BEGIN_DECLS
 typedef struct
 {
   PtoDirection direction;
-  PtoTensor *tensor; /* NULL for a scalar */
+  PtoScalarKind kind; /* of a scalar */
+  PtoTensor *tensor;  /* NULL for a scalar */
+  /* An integer, or the bits of a double: also for FLOAT, which is made one where it becomes a word.
+   */
   guint64 scalar;
 } PtoArg;
 
 struct pto_args_view;         /* process/wire.h */
 struct pto_continuous_tensor; /* process/wire.h */
+
+/* The 64 bits that a kernel gets of a scalar. */
+guint64 pto_arg_get_word (const PtoArg *arg);
+/* Can a task be given these? as_words: of code that gets 64 bits of a number. run, kept: of
+ * pto_tensor_admit(). PTO_ERROR_INVALID_ARGS, naming the argument. */
+gboolean pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run,
+                         GHashTable **kept, GError **error);
+/* Their memory can not be written: the sentence. */
+void pto_args_set_not_writable (guint index, PtoDirection direction, GError **error);
+static inline gboolean
+pto_direction_writes (PtoDirection direction)
+{
+  return direction == PTO_DIRECTION_OUTPUT || direction == PTO_DIRECTION_INOUT
+         || direction == PTO_DIRECTION_OUTPUT_EXISTING;
+}
+/* The tag in words. */
+const char *pto_direction_describe (PtoDirection direction);
 
 const PtoArg *pto_task_args_peek (const PtoTaskArgs *args, guint *n_args);
 PtoTaskArgs *pto_task_args_copy (const PtoTaskArgs *args);
@@ -29,8 +49,11 @@ gboolean pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
                                     struct pto_continuous_tensor *packed, GError **error);
 /* A worker's call has tensors first, then scalars. PTO_ERROR_INVALID_ARGS, naming the argument. */
 gboolean pto_task_args_check_order (const PtoTaskArgs *args, GError **error);
-/* The child's side: what the view says, instead of what was there; no directions. */
+/* The child's side: what the view says, instead of what was there; no directions, and all scalars
+ * unsigned. */
 void pto_task_args_set_view (PtoTaskArgs *args, const struct pto_args_view *view);
+/* Then: a PtoScalarKind for each scalar, which is as it was in its PtoArg. NULL: nothing to say. */
+void pto_task_args_set_kinds (PtoTaskArgs *args, const guint8 *kinds);
 /* What pto_task_args_is_cancelled() asks; NULL: nothing. Not while another thread may ask. */
 void pto_task_args_set_cancelled (PtoTaskArgs *args, bool (*is_cancelled) (void *data),
                                   gpointer data);

@@ -11,6 +11,7 @@
 #include "pto-error.h"
 #include "pto-tensor-private.h"
 
+#include <math.h>
 #include <string.h>
 
 /**
@@ -20,11 +21,12 @@
  *
  * A kernel receives a tensor as a pointer to its description and a scalar by value in 64 bits; an
  * orchestration that is a shared object receives a tensor as the address of its first element.
+ * A scalar is what it was added as ([enum@Pto.ScalarKind]), also at functions of other workers.
  * Reuse one builder with [method@Pto.TaskArgs.reset]: it keeps its memory.
  *
  * On the way to another worker the arguments are a blob ([method@Pto.TaskArgs.to_blob]): tensors
- * first, then scalars, and no directions, which have served their purpose when the task is
- * submitted.
+ * first, then scalars in 64 bits each, and no directions, which have served their purpose when the
+ * task is submitted. What kind the scalars are is not in a blob; a task brings it along.
  *
  * Source: seed 001 section 3. Thread safety: one thread at a time. A fork copies the value.
  */
@@ -38,6 +40,32 @@ struct _PtoTaskArgs
 };
 
 G_DEFINE_BOXED_TYPE (PtoTaskArgs, pto_task_args, pto_task_args_ref, pto_task_args_unref)
+
+guint64
+pto_arg_get_word (const PtoArg *arg)
+{
+  double value;
+  float narrow;
+  guint32 bits;
+
+  if (arg->kind != PTO_SCALAR_KIND_FLOAT)
+    return arg->scalar;
+  memcpy (&value, &arg->scalar, sizeof value);
+  narrow = (float) value;
+  memcpy (&bits, &narrow, sizeof bits);
+  return bits;
+}
+
+const char *
+pto_direction_describe (PtoDirection direction)
+{
+  static const char *const names[] = {
+    "an input", "an output", "an inout", "an existing output", "a tensor without dependencies",
+    "a scalar"
+  };
+
+  return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
+}
 
 static void
 clear_arg (gpointer data)
@@ -153,19 +181,10 @@ pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection dir
   args->n_tensors++;
 }
 
-/**
- * pto_task_args_add_scalar:
- * @args: a builder
- * @value: a number, or the bits of one
- *
- * Appends a number.
- *
- * Thread safety: one thread at a time.
- */
-void
-pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value)
+static void
+add_scalar (PtoTaskArgs *args, PtoScalarKind kind, guint64 value)
 {
-  PtoArg arg = { .direction = PTO_DIRECTION_SCALAR, .scalar = value };
+  PtoArg arg = { .direction = PTO_DIRECTION_SCALAR, .kind = kind, .scalar = value };
 
   g_return_if_fail (args != NULL);
 
@@ -173,11 +192,41 @@ pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value)
 }
 
 /**
+ * pto_task_args_add_scalar:
+ * @args: a builder
+ * @value: a number, or the bits of one
+ *
+ * Appends an unsigned integer.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value)
+{
+  add_scalar (args, PTO_SCALAR_KIND_UNSIGNED, value);
+}
+
+/**
+ * pto_task_args_add_scalar_signed:
+ * @args: a builder
+ * @value: a number
+ *
+ * Appends a signed integer.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value)
+{
+  add_scalar (args, PTO_SCALAR_KIND_SIGNED, (guint64) value);
+}
+
+/**
  * pto_task_args_add_scalar_double:
  * @args: a builder
  * @value: a number
  *
- * Appends the 64 bits of a `double`.
+ * Appends a `double`: a kernel gets its 64 bits.
  *
  * Thread safety: one thread at a time.
  */
@@ -187,7 +236,7 @@ pto_task_args_add_scalar_double (PtoTaskArgs *args, double value)
   guint64 bits;
 
   memcpy (&bits, &value, sizeof bits);
-  pto_task_args_add_scalar (args, bits);
+  add_scalar (args, PTO_SCALAR_KIND_DOUBLE, bits);
 }
 
 /**
@@ -195,17 +244,19 @@ pto_task_args_add_scalar_double (PtoTaskArgs *args, double value)
  * @args: a builder
  * @value: a number
  *
- * Appends the 32 bits of a `float`, in the low half of the 64.
+ * Appends a number that a kernel, or an orchestration in a shared object, gets as the 32 bits of
+ * the nearest `float`, in the low half of the 64. Functions get it as it is here.
  *
- * Thread safety: one thread at a time.
+ * One that is too large for a `float` is refused where it would become one. Thread safety: one
+ * thread at a time.
  */
 void
-pto_task_args_add_scalar_float (PtoTaskArgs *args, float value)
+pto_task_args_add_scalar_float (PtoTaskArgs *args, double value)
 {
-  guint32 bits;
+  guint64 bits;
 
   memcpy (&bits, &value, sizeof bits);
-  pto_task_args_add_scalar (args, bits);
+  add_scalar (args, PTO_SCALAR_KIND_FLOAT, bits);
 }
 
 /**
@@ -279,6 +330,13 @@ pto_task_args_get_n_scalars (PtoTaskArgs *args)
   return args->args->len - args->n_tensors;
 }
 
+/* NULL: there is none of that number. */
+static const PtoArg *
+find_arg (const PtoTaskArgs *args, guint index)
+{
+  return index < args->args->len ? &g_array_index (args->args, PtoArg, index) : NULL;
+}
+
 /**
  * pto_task_args_get_direction:
  * @args: a builder
@@ -288,15 +346,17 @@ pto_task_args_get_n_scalars (PtoTaskArgs *args)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: %PTO_DIRECTION_SCALAR for a number
+ * Returns: %PTO_DIRECTION_SCALAR for a number, and when there is no such argument
  */
 PtoDirection
 pto_task_args_get_direction (PtoTaskArgs *args, guint index)
 {
-  g_return_val_if_fail (args != NULL, PTO_DIRECTION_SCALAR);
-  g_return_val_if_fail (index < args->args->len, PTO_DIRECTION_SCALAR);
+  const PtoArg *arg;
 
-  return g_array_index (args->args, PtoArg, index).direction;
+  g_return_val_if_fail (args != NULL, PTO_DIRECTION_SCALAR);
+
+  arg = find_arg (args, index);
+  return arg != NULL ? arg->direction : PTO_DIRECTION_SCALAR;
 }
 
 /**
@@ -308,15 +368,18 @@ pto_task_args_get_direction (PtoTaskArgs *args, guint index)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: (transfer none) (nullable): a tensor; %NULL for a scalar
+ * Returns: (transfer none) (nullable): a tensor; %NULL for a scalar, and when there is no such
+ *   argument
  */
 PtoTensor *
 pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
 {
-  g_return_val_if_fail (args != NULL, NULL);
-  g_return_val_if_fail (index < args->args->len, NULL);
+  const PtoArg *arg;
 
-  return g_array_index (args->args, PtoArg, index).tensor;
+  g_return_val_if_fail (args != NULL, NULL);
+
+  arg = find_arg (args, index);
+  return arg != NULL ? arg->tensor : NULL;
 }
 
 /**
@@ -324,19 +387,105 @@ pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
  * @args: a builder
  * @index: an argument, from 0
  *
- * Gives an argument that is a scalar.
+ * Gives the 64 bits that a kernel gets of an argument that is a scalar: an integer itself, or the
+ * bits of a `float` or `double`.
  *
  * Thread safety: one thread at a time.
  *
- * Returns: its 64 bits; 0 for a tensor
+ * Returns: bits; 0 for a tensor, and when there is no such argument
  */
 guint64
 pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
 {
-  g_return_val_if_fail (args != NULL, 0);
-  g_return_val_if_fail (index < args->args->len, 0);
+  const PtoArg *arg;
 
-  return g_array_index (args->args, PtoArg, index).scalar;
+  g_return_val_if_fail (args != NULL, 0);
+
+  arg = find_arg (args, index);
+  return arg != NULL ? pto_arg_get_word (arg) : 0;
+}
+
+/**
+ * pto_task_args_get_scalar_kind:
+ * @args: a builder
+ * @index: an argument, from 0
+ *
+ * Gives what an argument that is a scalar was added as.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: a kind; %PTO_SCALAR_KIND_UNSIGNED for a tensor, and when there is no such argument
+ */
+PtoScalarKind
+pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index)
+{
+  const PtoArg *arg;
+
+  g_return_val_if_fail (args != NULL, PTO_SCALAR_KIND_UNSIGNED);
+
+  arg = find_arg (args, index);
+  return arg != NULL ? arg->kind : PTO_SCALAR_KIND_UNSIGNED;
+}
+
+/**
+ * pto_task_args_get_scalar_double:
+ * @args: a builder
+ * @index: an argument, from 0
+ *
+ * Gives the value of an argument that is a scalar of any kind.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: a number, of an integer beyond 2⁵³ the nearest; 0 for a tensor, and when there is no
+ *   such argument
+ */
+double
+pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index)
+{
+  const PtoArg *arg;
+  double value;
+
+  g_return_val_if_fail (args != NULL, 0);
+
+  arg = find_arg (args, index);
+  if (arg == NULL)
+    return 0;
+  if (arg->kind == PTO_SCALAR_KIND_UNSIGNED)
+    return (double) arg->scalar;
+  if (arg->kind == PTO_SCALAR_KIND_SIGNED)
+    return (double) (gint64) arg->scalar;
+  memcpy (&value, &arg->scalar, sizeof value);
+  return value;
+}
+
+/**
+ * pto_task_args_get_scalar_value:
+ * @args: a builder
+ * @index: an argument, from 0
+ * @value: (out caller-allocates): where to put a `guint64`, a `gint64` or a `double`; a `guint64`
+ *   of 0 for a tensor, and when there is no such argument
+ *
+ * Gives an argument that is a scalar as what it was added as: in Python and JavaScript the number
+ * itself.
+ *
+ * Thread safety: one thread at a time.
+ */
+void
+pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value)
+{
+  const PtoArg *arg;
+
+  g_return_if_fail (args != NULL);
+  g_return_if_fail (value != NULL);
+
+  arg = find_arg (args, index);
+  if (arg != NULL && arg->kind == PTO_SCALAR_KIND_SIGNED)
+    g_value_set_int64 (g_value_init (value, G_TYPE_INT64), (gint64) arg->scalar);
+  else if (arg != NULL && arg->kind != PTO_SCALAR_KIND_UNSIGNED)
+    g_value_set_double (g_value_init (value, G_TYPE_DOUBLE),
+                        pto_task_args_get_scalar_double (args, index));
+  else
+    g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64), arg != NULL ? arg->scalar : 0);
 }
 
 /**
@@ -369,6 +518,58 @@ gboolean
 pto_task_args_is_shared (PtoTaskArgs *args)
 {
   return !g_atomic_ref_count_compare (&args->ref_count, 1);
+}
+
+/* A number that is no float, for a kernel that gets one. */
+static gboolean
+check_number (const PtoArg *arg, guint index, GError **error)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  double value;
+
+  memcpy (&value, &arg->scalar, sizeof value);
+  if (!isfinite (value) || isfinite ((float) value))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "argument %u: %s is too large for a float: give a double", index,
+               g_ascii_formatd (text, sizeof text, "%g", value));
+  return FALSE;
+}
+
+gboolean
+pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run, GHashTable **kept,
+                GError **error)
+{
+  for (guint i = 0; i < n_args; i++)
+    {
+      const PtoArg *arg = &args[i];
+      const char *refusal;
+
+      if (arg->tensor == NULL)
+        {
+          if (arg->kind == PTO_SCALAR_KIND_FLOAT && as_words && !check_number (arg, i, error))
+            return FALSE;
+          continue;
+        }
+      if (pto_tensor_admit (arg->tensor, pto_direction_writes (arg->direction), run, kept))
+        continue;
+      refusal = pto_tensor_get_refusal (arg->tensor);
+      if (refusal != NULL)
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "argument %u: %s", i, refusal);
+      else
+        pto_args_set_not_writable (i, arg->direction, error);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+void
+pto_args_set_not_writable (guint index, PtoDirection direction, GError **error)
+{
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
+               "that is not writable, or the copy of a list",
+               index, pto_direction_describe (direction));
 }
 
 /* --- on the way to another worker --- */
@@ -472,7 +673,7 @@ pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
         }
     }
   for (guint i = 0; i < n_scalars; i++)
-    scalars[i] = g_array_index (args->args, PtoArg, args->n_tensors + i).scalar;
+    scalars[i] = pto_arg_get_word (&g_array_index (args->args, PtoArg, args->n_tensors + i));
   return g_bytes_new_take (g_steal_pointer (&blob), size);
 }
 
@@ -494,6 +695,14 @@ pto_task_args_set_view (PtoTaskArgs *args, const struct pto_args_view *view)
   args->n_tensors = (guint) view->tensor_count;
   for (int32_t i = 0; i < view->scalar_count; i++)
     pto_task_args_add_scalar (args, view->scalars[i]);
+}
+
+void
+pto_task_args_set_kinds (PtoTaskArgs *args, const guint8 *kinds)
+{
+  for (guint i = args->n_tensors; kinds != NULL && i < args->args->len; i++, kinds++)
+    if (*kinds <= PTO_SCALAR_KIND_DOUBLE)
+      g_array_index (args->args, PtoArg, i).kind = (PtoScalarKind) *kinds;
 }
 
 /* Is it what pto_task_args_to_blob() writes, and nothing else? */

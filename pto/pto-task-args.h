@@ -23,9 +23,11 @@ void pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirectio
 PTO_AVAILABLE_IN_ALL
 void pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value);
 PTO_AVAILABLE_IN_ALL
+void pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value);
+PTO_AVAILABLE_IN_ALL
 void pto_task_args_add_scalar_double (PtoTaskArgs *args, double value);
 PTO_AVAILABLE_IN_ALL
-void pto_task_args_add_scalar_float (PtoTaskArgs *args, float value);
+void pto_task_args_add_scalar_float (PtoTaskArgs *args, double value);
 PTO_AVAILABLE_IN_ALL
 void pto_task_args_reset (PtoTaskArgs *args);
 PTO_AVAILABLE_IN_ALL
@@ -40,6 +42,12 @@ PTO_AVAILABLE_IN_ALL
 PtoTensor *pto_task_args_get_tensor (PtoTaskArgs *args, guint index);
 PTO_AVAILABLE_IN_ALL
 guint64 pto_task_args_get_scalar (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+PtoScalarKind pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+double pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index);
+PTO_AVAILABLE_IN_ALL
+void pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value);
 PTO_AVAILABLE_IN_ALL
 gboolean pto_task_args_is_cancelled (PtoTaskArgs *args);
 PTO_AVAILABLE_IN_ALL

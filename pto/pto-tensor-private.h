@@ -16,9 +16,19 @@ const char *pto_tensor_get_refusal (const PtoTensor *tensor);
  * a tensor without memory on its first use in the run. FALSE when the run has failed. Orchestrator
  * thread. */
 gboolean pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *handle);
-/* It has memory of the run already: where. */
-void pto_tensor_set_allocated (PtoTensor *tensor, guint64 address);
+/* It has memory of the run already: where, and what keeps it mapped. */
+void pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
+                               GDestroyNotify release);
 /* Address of the first element; 0 when the runtime allocates. */
 guint64 pto_tensor_get_first_address (const PtoTensor *tensor);
+/* FALSE: a task can not be given it, as an output if it writes. TRUE: from now to the end of the
+ * run somebody holds what its memory belongs to, in a set that is made when there is something to
+ * hold; kept NULL: somebody else sees to that. Thread that submits. */
+gboolean pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **kept);
+/* From the first element to the last one, what a view leaves out included. */
+guint64 pto_tensor_get_extent (const PtoTensor *tensor);
+/* FALSE: it is for reading only, or its memory is certainly mapped so. Asks the system: once for a
+ * run, not once for a task. */
+gboolean pto_tensor_can_be_written (const PtoTensor *tensor);
 
 G_END_DECLS

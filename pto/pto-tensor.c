@@ -9,6 +9,13 @@
 #include "pto-buffer.h"
 #include "pto-error.h"
 
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of Linux 5.14; headers may be older than the system. */
+#define PTO_MADV_POPULATE_WRITE 23
+
 /**
  * PtoTensor:
  *
@@ -19,6 +26,10 @@
  * that outputs it, in every run anew, and takes it back when the scope has ended and the last
  * consumer is done. Views share the memory of the tensor they were made from. Strides count
  * elements.
+ *
+ * Memory that belongs to a buffer, to bytes or to an object is kept as long as anything can reach
+ * it: the tensor, its views, arguments, and every run that one of them was submitted in, to its
+ * end.
  *
  * A tensor with a shape that can not be (no dimension or more than 5, an extent of 0, an overflow)
  * can be made; the call that uses it fails with the reason.
@@ -43,9 +54,14 @@ struct _PtoTensor
 {
   gatomicrefcount ref_count;
   gboolean external;
+  gboolean read_only; /* this handle; another one of the same memory may write */
   Tensor raw; /* storage and generation are those of the root, filled in by pto_tensor_prepare() */
-  PtoTensor *root;   /* what this is a view of, or NULL */
-  PtoBuffer *buffer; /* kept alive, or NULL */
+  PtoTensor *root; /* what this is a view of, or NULL */
+
+  /* Of a root with memory of somebody's, or of a level's. */
+  gpointer owner;
+  GDestroyNotify release; /* of owner; NULL: nobody's, the program keeps it alive */
+  gsize kept;             /* atomic, a hint: the last run that has put it into its set */
 
   /* Of a root without memory. */
   Record first;      /* of the machine that has used it first: of all, mostly */
@@ -89,8 +105,19 @@ tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
       return NULL;
     }
   view = tensor_new (raw, tensor->external);
+  view->read_only = tensor->read_only;
   view->root = pto_tensor_ref (tensor->root != NULL ? tensor->root : tensor);
   return view;
+}
+
+static PtoTensor *
+tensor_new_owned (const Tensor *raw, gpointer owner, GDestroyNotify release)
+{
+  PtoTensor *tensor = tensor_new (raw, TRUE);
+
+  tensor->owner = owner;
+  tensor->release = release;
+  return tensor;
 }
 
 /* A number of dimensions that the engine's 32 bits can not hold is as wrong as any other above 5.
@@ -106,6 +133,36 @@ make_external (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *sha
 {
   return make_tensor_external ((void *) (guintptr) address, (const uint64_t *) shape,
                                clamp_dims (n_dims), (DataType) dtype);
+}
+
+/* A tensor that begins at offset in size bytes. what: of what they are, for the message. */
+static gboolean
+make_inside (const char *what, guint64 address, guint64 size, guint64 offset, PtoDtype dtype,
+             gsize n_dims, const guint64 *shape, Tensor *raw, GError **error)
+{
+  *raw = make_external (address + offset, dtype, n_dims, shape);
+  if (raw->status != PTO2_TENSOR_OK)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow");
+      return FALSE;
+    }
+  if (offset > size || raw->buffer.size > size - offset)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a tensor of %" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
+                   " does not fit in %s of %" G_GUINT64_FORMAT " bytes",
+                   (guint64) raw->buffer.size, offset, what, size);
+      return FALSE;
+    }
+  if (offset % pto_dtype_get_size (dtype) != 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "offset %" G_GUINT64_FORMAT " is no multiple of the element size %u", offset,
+                   pto_dtype_get_size (dtype));
+      return FALSE;
+    }
+  return TRUE;
 }
 
 /**
@@ -137,6 +194,9 @@ pto_tensor_new (PtoDtype dtype, gsize n_dims, const guint64 *shape)
  *
  * Makes a tensor over memory that the caller keeps alive while it is in use.
  *
+ * For memory that belongs to something, [ctor@Pto.Tensor.new_for_object],
+ * [ctor@Pto.Tensor.new_for_bytes] and [ctor@Pto.Tensor.new_for_buffer] do that.
+ *
  * Source: seed 000 section 11, `make_tensor_external()`. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
@@ -147,6 +207,63 @@ pto_tensor_new_external (guint64 address, PtoDtype dtype, gsize n_dims, const gu
   Tensor raw = make_external (address, dtype, n_dims, shape);
 
   return tensor_new (&raw, TRUE);
+}
+
+/**
+ * pto_tensor_new_external_full: (skip)
+ * @address: address of the first element
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @owner: (nullable): what the memory belongs to
+ * @release: called with @owner when nothing can reach the memory any more
+ *
+ * Makes a tensor over memory that belongs to something.
+ *
+ * The tensor, its views, arguments that name one of them, a run that one was submitted in, and an
+ * asynchronous run that was given one keep @owner. @release is called once, on the thread that lets
+ * go last.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new_external_full (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                              gpointer owner, GDestroyNotify release)
+{
+  Tensor raw = make_external (address, dtype, n_dims, shape);
+
+  g_return_val_if_fail (release != NULL, NULL);
+
+  return tensor_new_owned (&raw, owner, release);
+}
+
+/**
+ * pto_tensor_new_for_object: (constructor)
+ * @address: address of the first element
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @owner: what the memory belongs to
+ *
+ * Makes a tensor over memory that belongs to an object, and keeps the object as long as anything
+ * can reach the memory: the tensor, its views, arguments that name one of them, a run that one was
+ * submitted in, and an asynchronous run that was given one.
+ *
+ * Thread safety: any thread; the last reference may be dropped on any other.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new_for_object (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                           GObject *owner)
+{
+  Tensor raw = make_external (address, dtype, n_dims, shape);
+
+  g_return_val_if_fail (G_IS_OBJECT (owner), NULL);
+
+  return tensor_new_owned (&raw, g_object_ref (owner), g_object_unref);
 }
 
 /**
@@ -169,38 +286,53 @@ PtoTensor *
 pto_tensor_new_for_buffer (PtoBuffer *buffer, guint64 offset, PtoDtype dtype, gsize n_dims,
                            const guint64 *shape, GError **error)
 {
-  PtoTensor *tensor;
-  guint64 size;
   Tensor raw;
 
   g_return_val_if_fail (buffer != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  size = pto_buffer_get_size (buffer);
-  raw = make_external (pto_buffer_get_address (buffer) + offset, dtype, n_dims, shape);
-  if (raw.status != PTO2_TENSOR_OK)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow");
-      return NULL;
-    }
-  if (offset > size || raw.buffer.size > size - offset)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a tensor of %" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
-                   " does not fit in a buffer of %" G_GUINT64_FORMAT " bytes",
-                   (guint64) raw.buffer.size, offset, size);
-      return NULL;
-    }
-  if (offset % pto_dtype_get_size (dtype) != 0)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "offset %" G_GUINT64_FORMAT " is no multiple of the element size %u", offset,
-                   pto_dtype_get_size (dtype));
-      return NULL;
-    }
-  tensor = tensor_new (&raw, TRUE);
-  tensor->buffer = pto_buffer_ref (buffer);
+  if (!make_inside ("a buffer", pto_buffer_get_address (buffer), pto_buffer_get_size (buffer),
+                    offset, dtype, n_dims, shape, &raw, error))
+    return NULL;
+  return tensor_new_owned (&raw, pto_buffer_ref (buffer), (GDestroyNotify) pto_buffer_unref);
+}
+
+/**
+ * pto_tensor_new_for_bytes: (constructor)
+ * @bytes: where the elements lie
+ * @offset: bytes before the first element
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why there is none
+ *
+ * Makes a tensor of bytes that tasks only read, and keeps the bytes as long as anything can reach
+ * them.
+ *
+ * As an output it is refused: see [method@Pto.Tensor.as_read_only].
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or reaches beyond the bytes. Thread
+ * safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_new_for_bytes (GBytes *bytes, guint64 offset, PtoDtype dtype, gsize n_dims,
+                          const guint64 *shape, GError **error)
+{
+  PtoTensor *tensor;
+  gconstpointer data;
+  gsize size;
+  Tensor raw;
+
+  g_return_val_if_fail (bytes != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  data = g_bytes_get_data (bytes, &size);
+  if (!make_inside ("bytes", (guint64) (guintptr) data, size, offset, dtype, n_dims, shape, &raw,
+                    error))
+    return NULL;
+  tensor = tensor_new_owned (&raw, g_bytes_ref (bytes), (GDestroyNotify) g_bytes_unref);
+  tensor->read_only = TRUE;
   return tensor;
 }
 
@@ -227,7 +359,8 @@ pto_tensor_ref (PtoTensor *tensor)
  * pto_tensor_unref:
  * @tensor: (transfer full): a tensor
  *
- * Releases a reference. Tasks that use the memory are not affected.
+ * Releases a reference. Tasks that use the memory are not affected: their run keeps what it belongs
+ * to.
  *
  * Thread safety: any thread.
  */
@@ -239,7 +372,8 @@ pto_tensor_unref (PtoTensor *tensor)
   if (!g_atomic_ref_count_dec (&tensor->ref_count))
     return;
   g_clear_pointer (&tensor->root, pto_tensor_unref);
-  g_clear_pointer (&tensor->buffer, pto_buffer_unref);
+  if (tensor->release != NULL)
+    tensor->release (tensor->owner);
   for (Record *record = tensor->others, *next; record != NULL; record = next)
     {
       next = record->next;
@@ -336,10 +470,56 @@ pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
   return tensor_new_view (tensor, &raw, error);
 }
 
+/**
+ * pto_tensor_as_read_only:
+ * @tensor: a tensor
+ *
+ * Gives the same elements to tasks that only read them; it shares the tensor's memory.
+ *
+ * Where it, or a view of it, is tagged %PTO_DIRECTION_OUTPUT, %PTO_DIRECTION_INOUT or
+ * %PTO_DIRECTION_OUTPUT_EXISTING, the submit is refused with %PTO_ERROR_INVALID_ARGS.
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ */
+PtoTensor *
+pto_tensor_as_read_only (PtoTensor *tensor)
+{
+  PtoTensor *view;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  view = tensor_new (&tensor->raw, tensor->external);
+  view->root = pto_tensor_ref (tensor->root != NULL ? tensor->root : tensor);
+  view->read_only = TRUE;
+  return view;
+}
+
+/**
+ * pto_tensor_is_read_only:
+ * @tensor: a tensor
+ *
+ * Asks whether tasks may only read it.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is refused as an output
+ */
+gboolean
+pto_tensor_is_read_only (PtoTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, FALSE);
+
+  return tensor->read_only;
+}
+
 void
-pto_tensor_set_allocated (PtoTensor *tensor, guint64 address)
+pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
+                          GDestroyNotify release)
 {
   tensor->allocated = address;
+  tensor->owner = owner;
+  tensor->release = release;
 }
 
 guint64
@@ -356,8 +536,8 @@ pto_tensor_get_first_address (const PtoTensor *tensor)
  *
  * Gives the address of the first element.
  *
- * That of a tensor made by [method@Pto.Orchestrator.alloc], or of a view of one, is good until the
- * scope has ended that it was made in.
+ * That of a tensor made by [method@Pto.Orchestrator.alloc], or of a view of one, is the tensor's
+ * until the scope has ended that it was made in; it stays mapped as long as the tensor.
  *
  * Thread safety: any thread.
  *
@@ -563,6 +743,79 @@ pto_tensor_get_refusal (const PtoTensor *tensor)
   if (tensor->raw.status == PTO2_TENSOR_OK)
     return NULL;
   return "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow";
+}
+
+/* Several runs at once may take the hint from each other; none holds a tensor twice. */
+static G_GNUC_NO_INLINE void
+keep (PtoTensor *root, guint64 run, GHashTable **kept)
+{
+  if (*kept == NULL)
+    *kept = g_hash_table_new_full (NULL, NULL, (GDestroyNotify) pto_tensor_unref, NULL);
+  g_hash_table_add (*kept, pto_tensor_ref (root));
+  g_atomic_pointer_set (&root->kept, (gsize) run);
+}
+
+gboolean
+pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **kept)
+{
+  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+
+  if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK) || (tensor->read_only && writes))
+    return FALSE;
+  /* The engine itself keeps what the runtime has allocated, as long as a task needs it. */
+  if (kept != NULL && root->release != NULL && root->external
+      && (gsize) g_atomic_pointer_get (&root->kept) != (gsize) run)
+    keep (root, run, kept);
+  return TRUE;
+}
+
+guint64
+pto_tensor_get_extent (const PtoTensor *tensor)
+{
+  guint64 elements = 1;
+
+  for (guint i = 0; i < tensor->raw.ndims; i++)
+    elements += (tensor->raw.shapes[i] - 1) * tensor->raw.strides[i];
+  return elements * pto_dtype_size (tensor->raw.dtype);
+}
+
+/* Can the system say so? Asked of memory that certainly can be written. */
+static gboolean
+can_ask_for_writing (gsize page_size)
+{
+  static gsize answer; /* g_once: 1: no, 2: yes */
+
+  if (g_once_init_enter (&answer))
+    {
+      guintptr here = (guintptr) &page_size & ~(guintptr) (page_size - 1);
+
+      g_once_init_leave (&answer,
+                         madvise ((void *) here, page_size, PTO_MADV_POPULATE_WRITE) == 0 ? 2 : 1);
+    }
+  return answer == 2;
+}
+
+gboolean
+pto_tensor_can_be_written (const PtoTensor *tensor)
+{
+  const PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+  guint64 address = pto_tensor_get_first_address (tensor);
+  gsize page_size = (gsize) sysconf (_SC_PAGESIZE);
+  int saved = errno;
+  gboolean refused;
+
+  if (tensor->read_only)
+    return FALSE;
+  if (root->release != NULL || address == 0 || !can_ask_for_writing (page_size))
+    return TRUE;
+  /* Makes the page present, as the task's first write would; changes nothing in it. Of memory that
+   * is not mapped at all the task's own fault tells more. */
+  refused = madvise ((void *) (guintptr) (address & ~(guint64) (page_size - 1)), page_size,
+                     PTO_MADV_POPULATE_WRITE)
+                != 0
+            && errno == EINVAL;
+  errno = saved;
+  return !refused;
 }
 
 /* The record of a machine, which has one run at a time. */

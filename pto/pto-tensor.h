@@ -18,6 +18,16 @@ PTO_AVAILABLE_IN_ALL
 PtoTensor *pto_tensor_new_external (guint64 address, PtoDtype dtype, gsize n_dims,
                                     const guint64 *shape);
 PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_tensor_new_external_full (guint64 address, PtoDtype dtype, gsize n_dims,
+                                         const guint64 *shape, gpointer owner,
+                                         GDestroyNotify release);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_tensor_new_for_object (guint64 address, PtoDtype dtype, gsize n_dims,
+                                      const guint64 *shape, GObject *owner);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_tensor_new_for_bytes (GBytes *bytes, guint64 offset, PtoDtype dtype, gsize n_dims,
+                                     const guint64 *shape, GError **error);
+PTO_AVAILABLE_IN_ALL
 PtoTensor *pto_tensor_new_for_buffer (PtoBuffer *buffer, guint64 offset, PtoDtype dtype,
                                       gsize n_dims, const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_ALL
@@ -32,6 +42,10 @@ PtoTensor *pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *s
                                GError **error);
 PTO_AVAILABLE_IN_ALL
 PtoTensor *pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error);
+PTO_AVAILABLE_IN_ALL
+PtoTensor *pto_tensor_as_read_only (PtoTensor *tensor);
+PTO_AVAILABLE_IN_ALL
+gboolean pto_tensor_is_read_only (PtoTensor *tensor);
 PTO_AVAILABLE_IN_ALL
 guint64 pto_tensor_get_address (PtoTensor *tensor);
 PTO_AVAILABLE_IN_ALL

@@ -80,6 +80,24 @@ typedef enum
 } PtoDirection;
 
 /**
+ * PtoScalarKind:
+ * @PTO_SCALAR_KIND_UNSIGNED: an integer of 64 bits without a sign
+ * @PTO_SCALAR_KIND_SIGNED: an integer of 64 bits with a sign
+ * @PTO_SCALAR_KIND_FLOAT: a number that kernels, and orchestrations in shared objects, get as the
+ * bits of a `float`; functions get the number as it was given
+ * @PTO_SCALAR_KIND_DOUBLE: a number that all get as a `double`
+ *
+ * What a scalar argument is.
+ */
+typedef enum
+{
+  PTO_SCALAR_KIND_UNSIGNED = 0,
+  PTO_SCALAR_KIND_SIGNED = 1,
+  PTO_SCALAR_KIND_FLOAT = 2,
+  PTO_SCALAR_KIND_DOUBLE = 3
+} PtoScalarKind;
+
+/**
  * PtoCallableKind:
  * @PTO_CALLABLE_KERNEL: a kernel: a function that runs on a core
  * @PTO_CALLABLE_CHIP: an orchestration with the kernels that it submits, for a chip

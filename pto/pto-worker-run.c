@@ -33,7 +33,8 @@ typedef struct
   PtoTaskArgs *args;
   PtoCallConfig *config;
   PtoOrchestrator *orchestrator;
-  PtoGate *gate; /* NULL: call it here */
+  GHashTable *kept; /* what its tasks were given, until it is over */
+  PtoGate *gate;    /* NULL: call it here */
   GMainContext *context;
   int priority;
   PTO2Runtime *rt;
@@ -243,6 +244,7 @@ run_function (Run *run, GError **error)
   run->machine_run.title = "orchestration function";
   run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
   ok = run_on_machine (run, error);
+  run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);
   return ok && write_outputs (self, run->config, error);
 }
@@ -338,6 +340,9 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
   ok = handle == NULL ? run_function (run, error) : run_registration (run, handle, error);
   g_cancellable_disconnect (run->cancellable, handler);
   pto_worker_give_back (run->self);
+  /* Of an asynchronous run it is let go of where its function is at home. */
+  if (!is_asynchronous)
+    g_clear_pointer (&run->kept, g_hash_table_unref);
   return ok;
 }
 
@@ -447,7 +452,8 @@ typedef struct
   PtoCallableHandle *handle;
   PtoTaskArgs *args;
   PtoCallConfig *config;
-  GError *error; /* of the run */
+  GHashTable *kept; /* what the run's tasks were given */
+  GError *error;    /* of the run */
 } Job;
 
 /* Tells the thread of asynchronous runs to end. */
@@ -462,6 +468,7 @@ job_free (gpointer data)
   if (job->destroy != NULL)
     job->destroy (job->data);
   g_clear_pointer (&job->gate, pto_gate_unref);
+  g_clear_pointer (&job->kept, g_hash_table_unref);
   g_clear_pointer (&job->handle, pto_callable_handle_unref);
   g_clear_pointer (&job->args, pto_task_args_unref);
   g_clear_pointer (&job->config, pto_call_config_free);
@@ -505,6 +512,7 @@ job_run (Job *job)
               .priority = g_task_get_priority (job->task) };
 
   run_any (&run, TRUE, job->handle, &job->error);
+  job->kept = run.kept;
   if (job->func != NULL)
     {
       g_mutex_lock (&self->lock);

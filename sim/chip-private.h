@@ -78,6 +78,8 @@ struct pto_chip
 
   /* --- of the current run --- */
   const struct pto_program *program;
+  const struct pto_read_only *read_only;
+  uint32_t n_read_only;
   struct PTO2Runtime runtime; /* first member is the table of calls */
   bool done;                  /* orchestration_done was called */
   void (*log) (void *data, int32_t level, const char *message);

@@ -557,6 +557,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (status != PTO_OK)
     return status;
   chip->program = program;
+  chip->read_only = config->read_only;
+  chip->n_read_only = config->n_read_only;
   chip->done = false;
   chip->used = true;
   if (config->cancelled != NULL)

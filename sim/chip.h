@@ -90,6 +90,13 @@ void pto_chip_free (struct pto_chip *chip);
 const struct pto_platform *pto_chip_platform (const struct pto_chip *chip);
 
 /* Per-run choices; zero is the default of each. */
+/* Memory that no task of a run may write. */
+struct pto_read_only
+{
+  uint64_t address;
+  uint64_t bytes;
+};
+
 struct pto_run_config
 {
   uint32_t block_dim;     /* clusters to use; 0 = all */
@@ -100,6 +107,9 @@ struct pto_run_config
    * for the caller may be in a kernel. May be NULL. */
   bool (*cancelled) (void *data);
   void *cancelled_data;
+  /* Refused where they are tagged as an output; good until the run has ended. */
+  const struct pto_read_only *read_only;
+  uint32_t n_read_only;
 };
 
 /* Runs an orchestration on the calling thread and the kernels that it submits on the chip; returns

@@ -47,6 +47,41 @@ describe_place (const struct pto_chip *chip, char *text, size_t size)
     }
 }
 
+/* Does an output of the task lie in memory that may not be written? */
+static __attribute__ ((noinline)) bool
+check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params, int32_t n_params)
+{
+  for (int32_t i = 0; i < n_params; i++)
+    {
+      const Tensor *tensor = &params[i].tensor;
+      uint64_t size = 1;
+      uint64_t first;
+
+      if ((params[i].type != PTO_PARAM_OUTPUT && params[i].type != PTO_PARAM_INOUT
+           && params[i].type != PTO_PARAM_OUTPUT_EXISTING)
+          || tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL
+          || tensor->buffer.addr == 0)
+        continue;
+      first
+          = tensor->buffer.addr + tensor->start_offset * (uint64_t) pto_dtype_size (tensor->dtype);
+      for (uint32_t d = 0; d < tensor->ndims; d++)
+        size += (tensor->shapes[d] - 1) * tensor->strides[d];
+      size *= pto_dtype_size (tensor->dtype);
+      for (uint32_t r = 0; r < chip->n_read_only; r++)
+        if (first < chip->read_only[r].address + chip->read_only[r].bytes
+            && chip->read_only[r].address < first + size)
+          {
+            pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                             "task %" PRIu64
+                             " (%s): argument %d is an output, but its memory can only be read: it "
+                             "was given to the run so",
+                             chip->engine.submitted, chip->program->kernels[kernel_id].name, i);
+            return false;
+          }
+    }
+  return true;
+}
+
 static void
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
@@ -110,6 +145,8 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
                        program->kernels[kernel_id].name);
       return;
     }
+  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))
+    return;
   submit.kernel = (uint32_t) kernel_id;
   submit.queue = (uint32_t) worker_type;
   submit.params = params;

@@ -16,8 +16,6 @@
 
 #include "tensor.h"
 
-#include <string.h>
-
 #ifdef __cplusplus
 extern "C"
 {
@@ -359,6 +357,31 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     param.type = PTO_PARAM_SCALAR;
     param.scalar = value;
     return param;
+  }
+
+  /* Of numbers that are no unsigned integers: what a kernel reads of each is said in tensor.h. */
+  static inline PTOParam
+  make_signed_param (int64_t value)
+  {
+    return make_scalar_param ((uint64_t) value);
+  }
+
+  static inline PTOParam
+  make_float_param (float value)
+  {
+    uint32_t bits;
+
+    memcpy (&bits, &value, sizeof bits);
+    return make_scalar_param (bits);
+  }
+
+  static inline PTOParam
+  make_double_param (double value)
+  {
+    uint64_t bits;
+
+    memcpy (&bits, &value, sizeof bits);
+    return make_scalar_param (bits);
   }
 
   /* The C form of the scope: leaves the scope however its block is left. */

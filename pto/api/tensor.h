@@ -3,14 +3,23 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A kernel is `extern "C" void kernel_entry(int64_t *args)`. A tensor argument arrives as a pointer
- * to TensorData, a scalar argument arrives by value in its 64 bits. Valid C17 and C++17; depends on
- * nothing else. Source: seed 000 section 11.
+ * to TensorData, a scalar argument arrives by value in its 64 bits:
+ *
+ *   given as           args[i] is                                 a kernel reads it by
+ *   signed integer     the integer                                args[i]
+ *   unsigned integer   the integer, modulo 2^64                   (uint64_t) args[i]
+ *   float              the bits of a float, in the lower half     pto_scalar_float (args[i])
+ *   double             the bits of a double                       pto_scalar_double (args[i])
+ *
+ * Nothing converts between them: (float) args[i] is right for an integer only. Valid C17 and C++17;
+ * depends on the C library only. Source: seed 000 section 11.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Address-space and function qualifiers of the device compiler mean nothing on a host. */
 #ifndef __gm__
@@ -66,6 +75,27 @@ pto_dtype_size (DataType dtype)
 {
   static const uint8_t sizes[PTO_DTYPE_COUNT] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1 };
   return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
+}
+
+/* A scalar argument that was given as a float. A Python float is one. */
+static inline float
+pto_scalar_float (int64_t arg)
+{
+  uint32_t bits = (uint32_t) arg;
+  float value;
+
+  memcpy (&value, &bits, sizeof value);
+  return value;
+}
+
+/* A scalar argument that was given as a double. */
+static inline double
+pto_scalar_double (int64_t arg)
+{
+  double value;
+
+  memcpy (&value, &arg, sizeof value);
+  return value;
 }
 
 /* A piece of device memory: address and size, both in bytes. */

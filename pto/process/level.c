@@ -1046,6 +1046,21 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
 }
 
 void
+pto_level_take_heaps (struct pto_level *level, struct pto_level_heaps *heaps)
+{
+  _Static_assert(sizeof heaps->rings / sizeof heaps->rings[0] == PTO_RINGS, "one of each ring");
+
+  for (uint32_t i = 0; i < PTO_RINGS; i++)
+    {
+      struct pto_circle *heap = &level->engine.rings[i].heap;
+
+      heaps->rings[i].base = heap->base;
+      heaps->rings[i].size = heap->size;
+      heap->base = NULL;
+    }
+}
+
+void
 pto_level_free (struct pto_level *level)
 {
   /* In a child: its mailbox, and the memory that it works on, are part of this. */
@@ -1413,9 +1428,12 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
                   PTOParam *params, uint32_t n_params, struct pto_report *report)
 {
   uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
-                + PTO_CHILDREN_MAX * sizeof (struct pto_member)] __attribute__ ((aligned (8)));
+                + PTO_CHILDREN_MAX * sizeof (struct pto_member) + PTO_ARGS_MAX]
+      __attribute__ ((aligned (8)));
   struct pto_level_task *copy = (struct pto_level_task *) extra;
   uint64_t largest = 0;
+  uint32_t n_scalars = 0;
+  uint32_t bytes;
   enum pto_status status;
 
   if (pto_engine_has_failed (&level->engine))
@@ -1432,9 +1450,11 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
                            task->n_members, PTO_CHILDREN_MAX);
   for (uint32_t m = 0; m < task->n_members; m++)
     {
-      uint64_t bytes = pto_blob_size (task->members[m].n_tensors, task->members[m].n_scalars);
+      const struct pto_member *member = &task->members[m];
+      uint64_t own = pto_blob_size (member->n_tensors, member->n_scalars)
+                     + (task->kinds != NULL ? member->n_scalars : 0);
 
-      largest = bytes > largest ? bytes : largest;
+      largest = own > largest ? own : largest;
     }
   status = pto_pool_check (level->pool, task, task->members, largest, report);
   if (status == PTO_OK && n_params > PTO_ARGS_MAX)
@@ -1445,6 +1465,8 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   for (uint32_t i = 0; i < n_params && status == PTO_OK; i++)
     if (params[i].type != PTO_PARAM_SCALAR)
       status = check_tensor (level, task, i, &params[i], report);
+    else
+      n_scalars++;
   if (status != PTO_OK)
     return status;
   memcpy (copy, task, offsetof (struct pto_level_task, config));
@@ -1453,16 +1475,19 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->members = NULL;
   copy->behind = NULL;
   copy->called = false;
-  memcpy (extra + PTO_LEVEL_TASK_BYTES (copy->config_bytes), task->members,
-          task->n_members * sizeof *task->members);
-  pto_engine_submit (&level->engine,
-                     &(struct pto_submit){
-                         .kernel = callable,
-                         .params = params,
-                         .n_params = n_params,
-                         .extra = extra,
-                         .extra_bytes = (uint32_t) (PTO_LEVEL_TASK_BYTES (copy->config_bytes)
-                                                    + task->n_members * sizeof *task->members) });
+  bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
+  memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
+  bytes += (uint32_t) (task->n_members * sizeof *task->members);
+  if (task->kinds != NULL)
+    {
+      memcpy (extra + bytes, task->kinds, n_scalars);
+      bytes += n_scalars;
+    }
+  pto_engine_submit (&level->engine, &(struct pto_submit){ .kernel = callable,
+                                                           .params = params,
+                                                           .n_params = n_params,
+                                                           .extra = extra,
+                                                           .extra_bytes = bytes });
   return after_submit (level, report);
 }
 

@@ -196,6 +196,8 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
     }
   if (call.request == PTO_REQUEST_TASK)
     {
+      uint64_t blob;
+
       call.config = &mailbox->config;
       if (!pto_args_view_init (&call.args, call.body, call.bytes))
         {
@@ -204,6 +206,10 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
                            mailbox->bytes);
           return PTO_STATUS_INVALID_ARGS;
         }
+      /* What the scalars were lies behind the blob, a byte each, if it was sent. */
+      blob = pto_blob_size (call.args.tensor_count, call.args.scalar_count);
+      if (call.bytes - blob >= (uint64_t) call.args.scalar_count)
+        call.kinds = call.body + blob;
     }
   return server->serve (server->data, &call, &mailbox->failure);
 }

@@ -484,6 +484,12 @@ encode (struct pto_mailbox *mailbox, const struct pto_seat *seat, const struct p
   memcpy (mailbox->digest, task->digest, PTO_DIGEST_BYTES);
   mailbox->request = PTO_REQUEST_TASK;
   mailbox->bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
+  if (task->kinds != NULL)
+    {
+      memcpy (mailbox->body + mailbox->bytes, pto_level_task_kinds (task) + member->first_scalar,
+              member->n_scalars);
+      mailbox->bytes += member->n_scalars;
+    }
   mailbox->far_body = 0;
 }
 
@@ -1483,7 +1489,7 @@ pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
   if (bytes > PTO_MAILBOX_BODY)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "the arguments of \"%s\" take %" PRIu64
-                           " bytes (8, 40 a tensor, 8 a scalar); a task can take %u",
+                           " bytes (8, 40 a tensor, 9 a scalar); a task can take %u",
                            task->name, bytes, PTO_MAILBOX_BODY);
   return PTO_OK;
 }

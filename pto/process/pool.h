@@ -251,3 +251,10 @@ pto_level_task_members (const struct pto_level_task *task)
   return (const struct pto_member *) ((const char *) task
                                       + PTO_LEVEL_TASK_BYTES (task->config_bytes));
 }
+
+/* Of a task that has kinds. */
+static inline const uint8_t *
+pto_level_task_kinds (const struct pto_level_task *task)
+{
+  return (const uint8_t *) (pto_level_task_members (task) + task->n_members);
+}

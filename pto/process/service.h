@@ -35,6 +35,7 @@ struct pto_call
   const struct pto_call_config *config; /* TASK */
   const uint8_t *digest;                /* PTO_DIGEST_BYTES */
   struct pto_args_view args;            /* TASK; zero-copy */
+  const uint8_t *kinds;                 /* TASK; of each scalar, the object layer's; or NULL */
   const uint8_t *body;                  /* REGISTER */
   uint64_t bytes;
   struct pto_mailbox *mailbox; /* for the two functions below */
@@ -82,6 +83,9 @@ struct pto_level_task
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
   const struct pto_member *members; /* in: the caller's; in storage: behind config */
+  /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
+   * behind the members, if not NULL. */
+  const uint8_t *kinds;
   uint32_t n_members;
   uint32_t kind;   /* enum pto_child_kind */
   uint32_t serves; /* NEXT: the level a child must have; SUB: 0 */

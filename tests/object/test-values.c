@@ -255,6 +255,52 @@ test_task_args (void)
 }
 
 static void
+assert_scalar (PtoTaskArgs *args, guint index, PtoScalarKind kind, double value, GType type)
+{
+  GValue boxed = G_VALUE_INIT;
+
+  g_assert_cmpint (pto_task_args_get_scalar_kind (args, index), ==, kind);
+  g_assert_cmpfloat (pto_task_args_get_scalar_double (args, index), ==, value);
+  pto_task_args_get_scalar_value (args, index, &boxed);
+  g_assert_true (G_VALUE_HOLDS (&boxed, type));
+  if (type == G_TYPE_INT64)
+    g_assert_cmpint (g_value_get_int64 (&boxed), ==, (gint64) value);
+  else if (type == G_TYPE_UINT64)
+    g_assert_cmpuint (g_value_get_uint64 (&boxed), ==, (guint64) value);
+  else
+    g_assert_cmpfloat (g_value_get_double (&boxed), ==, value);
+  g_value_unset (&boxed);
+}
+
+static void
+test_scalar_kinds (void)
+{
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_UINT8, 1, (const guint64[]){ 8 });
+  float narrow = 0.1F;
+  guint32 bits;
+
+  memcpy (&bits, &narrow, sizeof bits);
+  pto_task_args_add_scalar (args, G_GUINT64_CONSTANT (1) << 63);
+  pto_task_args_add_scalar_signed (args, G_MININT64);
+  pto_task_args_add_scalar_float (args, 0.1);
+  pto_task_args_add_scalar_double (args, 0.1);
+  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_NO_DEP);
+  assert_scalar (args, 0, PTO_SCALAR_KIND_UNSIGNED, 0x1p63, G_TYPE_UINT64);
+  assert_scalar (args, 1, PTO_SCALAR_KIND_SIGNED, -0x1p63, G_TYPE_INT64);
+  assert_scalar (args, 2, PTO_SCALAR_KIND_FLOAT, 0.1, G_TYPE_DOUBLE);
+  assert_scalar (args, 3, PTO_SCALAR_KIND_DOUBLE, 0.1, G_TYPE_DOUBLE);
+  assert_scalar (args, 4, PTO_SCALAR_KIND_UNSIGNED, 0, G_TYPE_UINT64);
+  g_assert_cmpuint (pto_task_args_get_scalar (args, 2), ==, bits);
+
+  /* There is no such argument, which is an answer, not a mistake of the program. */
+  assert_scalar (args, 5, PTO_SCALAR_KIND_UNSIGNED, 0, G_TYPE_UINT64);
+  g_assert_cmpint (pto_task_args_get_direction (args, 5), ==, PTO_DIRECTION_SCALAR);
+  g_assert_null (pto_task_args_get_tensor (args, G_MAXUINT));
+  g_assert_cmpuint (pto_task_args_get_scalar (args, G_MAXUINT), ==, 0);
+}
+
+static void
 test_call_config (void)
 {
   g_autoptr (PtoCallConfig) config = pto_call_config_new ();
@@ -329,6 +375,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/values/tensor-refused", test_tensor_refused);
   g_test_add_func ("/pto/values/tensor-keeps-buffer", test_tensor_keeps_buffer);
   g_test_add_func ("/pto/values/task-args", test_task_args);
+  g_test_add_func ("/pto/values/scalar-kinds", test_scalar_kinds);
   g_test_add_func ("/pto/values/call-config", test_call_config);
   g_test_add_func ("/pto/values/platforms", test_platforms);
   return g_test_run ();
