@@ -9,3 +9,9 @@ def add_seven(args):
 def fan_out(orch, args, config):
     """An orchestration that is imported: every SUB function of its worker's program is there, too."""
     raise LookupError("nothing to fan out to")
+
+
+class Refused(Exception):
+    """Its constructor wants something else than its text."""
+    def __init__(self, count):
+        super().__init__(f"refused {count} times")

@@ -4,11 +4,14 @@
 #
 # Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
 # here, too.
+import ast
 import collections.abc
 import concurrent.futures
 import configparser
 import contextlib
 import contextvars
+import ctypes
+import functools
 import inspect
 import numbers
 import os
@@ -22,8 +25,9 @@ import traceback
 import types
 import weakref
 
+from gi._gi import Boxed, Direction
 from gi.overrides import override
-from gi.repository import Gio, GLib
+from gi.repository import Gio, GLib, GObject
 
 from ..module import get_introspection_module
 
@@ -52,8 +56,37 @@ def _dtype(what):
     return found
 
 
-def _array_interface(shape, typestr, address, strides=None):
-    return {"version": 3, "shape": shape, "typestr": typestr, "data": (address, False), "strides": strides}
+class _Owner(GObject.Object):
+    """What a tensor keeps of Python's: its attribute lives as long as the memory can be reached."""
+
+
+def _array_of_list(what):
+    """Numbers without a type are float32, as everywhere here; None for what is no list."""
+    import numpy
+    if not isinstance(what, (list, tuple)):
+        return None
+    given = numpy.asarray(what)
+    if given.dtype.kind not in "iuf":
+        return given
+    array = given.astype(numpy.float32)
+    if given.dtype.kind != "f" and not (array.astype(object) == given.astype(object)).all():
+        raise ValueError("a list becomes float32, which can not hold these integers: give an array of the type you mean")
+    return array
+
+
+def _array(what):
+    """A NumPy array of what is given, and whether writing there reaches it: not a list, nor what can only be read."""
+    import numpy
+    array = _array_of_list(what)
+    if array is not None:
+        return array, False
+    array = numpy.asarray(what)
+    reaches = isinstance(what, numpy.ndarray) or numpy.asarray(what).ctypes.data == array.ctypes.data
+    return array, reaches and array.flags.writeable
+
+
+def _array_interface(shape, typestr, address, strides=None, read_only=False):
+    return {"version": 3, "shape": shape, "typestr": typestr, "data": (address, read_only), "strides": strides}
 
 
 @_export
@@ -85,14 +118,17 @@ class Tensor(Pto.Tensor):
 
     @staticmethod
     def of(what):
-        """A tensor of a tensor, a buffer or anything like a NumPy array; the caller keeps that alive."""
+        """A tensor of a tensor, a buffer or anything like a NumPy array, which it keeps. A list, and what can only be
+        read, is an input only."""
         if isinstance(what, Pto.Tensor):
             return what
-        import numpy
-        array = numpy.asarray(what)
+        array, writable = _array(what)
         if not array.flags.c_contiguous:
             raise ValueError("an array must be contiguous: numpy.ascontiguousarray() makes a copy that is")
-        return Tensor.new_external(array.ctypes.data, _dtype(array.dtype), list(array.shape))
+        owner = _Owner()
+        owner.memory = array
+        tensor = Tensor.new_for_object(array.ctypes.data, _dtype(array.dtype), list(array.shape), owner)
+        return tensor if writable else tensor.as_read_only()
 
     @property
     def __array_interface__(self):
@@ -102,25 +138,33 @@ class Tensor(Pto.Tensor):
         nick = self.dtype.value_nick
         dtype = numpy.dtype("uint16" if nick == "bfloat16" else nick)
         strides = tuple(stride * dtype.itemsize for stride in self.get_strides())
-        return _array_interface(self.shape, dtype.str, self.get_address(), strides)
+        return _array_interface(self.shape, dtype.str, self.get_address(), strides, self.is_read_only())
+
+
+_UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
+_SIGNED = (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
 
 
 @_export
 class TaskArgs(Pto.TaskArgs):
-    """Tensors, then numbers. As a sequence: NumPy arrays (tensors without NumPy), then integers."""
+    """Tensors, then numbers. As a sequence: NumPy arrays (tensors without NumPy), then numbers as they were given.
+
+    An integer is signed, or unsigned above 2**63 - 1; a float is a number that kernels get as a C float, and functions
+    as it is. ctypes.c_double(x), c_float, c_int64, c_uint64 say which of the four is meant."""
 
     def __new__(cls, *args):
         self = Pto.TaskArgs.new()
         for i, arg in enumerate(args):
-            if isinstance(arg, numbers.Integral):
-                self.add_scalar(int(arg))
-            elif isinstance(arg, numbers.Real):
-                self.add_scalar_float(arg)
-            elif isinstance(arg, tuple):
+            if isinstance(arg, tuple):
                 self.add_tensor(*arg)
-            else:
+            elif isinstance(arg, Pto.Tensor):
                 raise TypeError(f"argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
                                 "x.write_existing() or x.no_dep()")
+            else:
+                try:
+                    self.add_scalar(arg)
+                except (TypeError, OverflowError) as error:
+                    raise type(error)(f"argument {i}: {error}") from None
         return self
 
     def __init__(self, *args):
@@ -128,6 +172,28 @@ class TaskArgs(Pto.TaskArgs):
 
     def add_tensor(self, tensor, direction=Pto.Direction.INPUT):
         Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
+
+    def add_scalar(self, value):
+        if isinstance(value, ctypes.c_double):
+            self.add_scalar_double(value.value)
+        elif isinstance(value, ctypes.c_float):
+            self.add_scalar_float(value.value)
+        elif isinstance(value, _UNSIGNED):
+            Pto.TaskArgs.add_scalar(self, value.value)
+        elif isinstance(value, _SIGNED):
+            self.add_scalar_signed(value.value)
+        elif isinstance(value, numbers.Integral) or type(value).__name__ == "bool_":  # NumPy's is no number
+            value, unsigned = int(value), getattr(getattr(value, "dtype", None), "kind", "") == "u"
+            if not -2**63 <= value < 2**64:
+                raise OverflowError(f"{value} does not fit in 64 bits")
+            if unsigned or value >= 2**63:
+                Pto.TaskArgs.add_scalar(self, value)
+            else:
+                self.add_scalar_signed(value)
+        elif isinstance(value, numbers.Real):
+            self.add_scalar_float(float(value))
+        else:
+            raise TypeError(f"{type(value).__name__} is neither a number nor a tensor with what is done with it, x.read()")
 
     def __len__(self):
         return self.get_n_args()
@@ -137,7 +203,7 @@ class TaskArgs(Pto.TaskArgs):
             raise IndexError(f"argument {index} of {len(self)}")
         index %= len(self)
         if self.get_direction(index) == Pto.Direction.SCALAR:
-            return self.get_scalar(index)
+            return self.get_scalar_value(index)
         tensor = self.get_tensor(index)
         with contextlib.suppress(ImportError, ValueError):  # no NumPy, no memory
             import numpy
@@ -149,6 +215,13 @@ class TaskArgs(Pto.TaskArgs):
     tensors = property(lambda self: [self.get_tensor(i) for i in range(self.tensor_count)])
 
 
+def _untagged(what):
+    """An argument of a whole orchestration, which may do with it whatever can be done."""
+    if not isinstance(what, Pto.Tensor):
+        return what
+    return what, Pto.Direction.INPUT if what.is_read_only() else Pto.Direction.INOUT
+
+
 def _args(what):
     return what if what is None or isinstance(what, Pto.TaskArgs) else TaskArgs(*what)
 
@@ -158,7 +231,7 @@ class CallConfig(Pto.CallConfig):
     def __new__(cls, **choices):
         self = Pto.CallConfig.new()
         for name, value in choices.items():
-            getattr(self, "set_" + name)(value)
+            setattr(self, name, value)
         return self
 
     def __init__(self, **choices):
@@ -175,25 +248,57 @@ def _count(function):
     return sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in kinds)
 
 
+def _text(what):
+    """As it can stand in an error: UTF-8 without a 0, also when it can not even be printed."""
+    try:
+        text = str(what)
+    except Exception:
+        text = f"<{type(what).__name__} that can not be printed>"
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _full_name(type_):
+    return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
+
+
 def _error(exception):
     """What stands for an exception on its way: "ValueError: why", then where, a line each."""
     if isinstance(exception, GLib.Error):
         return exception
-    type_ = type(exception)
-    name = type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
     where = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
-    return GLib.Error(f"{name}: {exception}\nTraceback (most recent call last):\n{where}", EXCEPTION, 0)
+    text = f"{_full_name(type(exception))}: {_text(exception)}\nTraceback (most recent call last):\n{where}"
+    return GLib.Error(_text(text), EXCEPTION, 0)
+
+
+def _subclasses(type_):
+    for subclass in type_.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
+def _make_exception(type_, text):
+    """One that says the text: by its constructor, or, if that wants something else, without it."""
+    for make in (lambda: type_(text), lambda: type_(ast.literal_eval(text))):  # the second: KeyError
+        with contextlib.suppress(Exception):
+            exception = make()
+            if type(exception) is type_ and str(exception) == text:
+                return exception
+    namespace = {"__str__": lambda self: text, "__module__": type_.__module__, "__qualname__": type_.__qualname__}
+    with contextlib.suppress(Exception):
+        same = type(type_.__name__, (type_,), namespace)
+        exception = same.__new__(same)
+        exception.args = (text,)
+        return exception
+    return None
 
 
 def _exception(error):
     """The exception that an error was in another process; None if it was none, or its type is not known here."""
-    found = re.search(r"(?:^|failed: )([A-Za-z_][\w.]*): (.*)\nTraceback ", error.message)
+    found = re.search(r"(?:^|failed: )([A-Za-z_][\w.<>]*): (.*?)\nTraceback ", error.message, re.S)
     if error.domain != EXCEPTION or found is None:
         return None
-    module, _, name = found.group(1).rpartition(".")
-    type_ = getattr(sys.modules.get(module or "builtins"), name, None)
-    with contextlib.suppress(Exception):  # its constructor wants something else
-        return type_(found.group(2)) if issubclass(type_, Exception) else None
+    types_ = [type_ for type_ in _subclasses(Exception) if _full_name(type_) == found.group(1)]
+    return _make_exception(types_[-1], found.group(2)) if types_ else None
 
 
 def _original(error, state):
@@ -314,7 +419,7 @@ class Callable(Pto.Callable):
         kinds, count = Pto.CallableKind, _count(function)
         if kind is None and count is None:
             raise TypeError("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)")
-        name = getattr(function, "__name__", type(function).__name__)
+        name = _text(getattr(function, "__name__", type(function).__name__))
         if kind == kinds.SUB or (kind is None and count <= 1):
             return Pto.Callable.new_sub(name, _as_callback(function, lambda given: given[:1]))
         return Pto.Callable.new_orchestration(name, _as_callback(function, lambda given: given[:3]))
@@ -522,11 +627,13 @@ class Worker(Pto.Worker):
             args, config = rest[0], rest[1] if len(rest) > 1 else config
         else:
             data = tuple(r if isinstance(r, (numbers.Number, str)) or r is None else Tensor.of(r) for r in rest)
+            if data and isinstance(what, Pto.CallableHandle):
+                args, data = TaskArgs(*map(_untagged, data)), ()
         if self.get_state() == Pto.WorkerState.NEW:
             self.init(cancellable)
         cancellable = cancellable or Gio.Cancellable()
         if isinstance(what, Pto.CallableHandle):
-            return None, _args(data) if data else args, config, cancellable
+            return None, args, config, cancellable
         return (_as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state),
                 args, config, cancellable)
 
@@ -583,3 +690,57 @@ class Worker(Pto.Worker):
         Pto.Worker.close(self)
         if (runner := _runners.pop(self, None)) is not None:
             runner[1].shutdown(wait=False)
+
+
+# --- attributes ---
+
+def _getters(type_):
+    """Methods without arguments that give something, by what they give."""
+    for name, method in list(vars(type_).items()):
+        if name.startswith("get_") and hasattr(method, "get_arguments") and method.is_method():
+            if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
+                yield name[4:], method
+
+
+def _checked(type_, set_attribute):
+    def __setattr__(self, name, value):
+        """Only what there is: a name that is misspelt would be accepted and have no effect."""
+        if not hasattr(getattr(type(self), name, None), "__set__"):
+            have = "is no attribute that can be set" if hasattr(type(self), name) else "does not exist"
+            raise AttributeError(f"{type(self).__name__}.{name} {have}", name=name, obj=self)
+        set_attribute(self, name, value)
+    type_.__setattr__ = __setattr__
+
+
+def _bounded(type_, name, bound):
+    plain = getattr(type_, name)
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(self, index):
+        if not 0 <= index < bound(self):
+            raise IndexError(f"{name}: {int(index)} of {bound(self)}")
+        return plain(self, index)
+    setattr(type_, name, method)
+
+
+def _complete():
+    """Gives every type of the library attributes for its getters and setters, and refuses all others."""
+    for name in dir(Pto):
+        type_ = getattr(Pto, name, None)
+        if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
+            continue
+        for field, get in _getters(type_):
+            if not hasattr(type_, field):
+                setattr(type_, field, property(get, getattr(type_, "set_" + field, None)))
+        _checked(type_, type_.__setattr__)
+    for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
+        _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
+    for name in ("last_task_alive", "ring_tasks", "heap_peak"):
+        _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
+    for name in ("busy_ns", "n_cores", "utilization"):
+        _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
+    for name in ("name", "utilization"):
+        _bounded(Pto.Trace, "get_core_" + name, Pto.Trace.get_n_cores)
+
+
+_complete()

@@ -1,0 +1,135 @@
+// test_values.js: do memory and numbers work from JavaScript, where there is no override?
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import GLib from 'gi://GLib';
+import GObject from 'gi://GObject';
+import System from 'system';
+import Pto from 'gi://Pto?version=1';
+
+const [here] = System.programArgs;
+const {OUTPUT_EXISTING} = Pto.Direction;
+const fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+const elements = 16;
+let count = 0;
+
+function equal(found, expected, what) {
+    if (!Object.is(found, expected))
+        throw new Error(`${what}: ${found} is not ${expected}`);
+}
+
+function refused(call, part) {
+    try {
+        call();
+    } catch (error) {
+        if (!(error instanceof Pto.Error) || !error.matches(Pto.Error, Pto.Error.INVALID_ARGS) ||
+            !error.message.includes(part))
+            throw error;
+        return;
+    }
+    throw new Error(`not refused: ${part}`);
+}
+
+function chip(backend) {
+    const worker = Pto.Worker.new_chip('a2a3sim');
+    worker.set_parameter('backend', backend);
+    worker.init(null);
+    return worker;
+}
+
+const floats = buffer => new Float32Array(buffer.get_bytes().toArray().buffer);
+
+function fill_args(tensor, value) {
+    const args = Pto.TaskArgs.new();
+    args.add_tensor(tensor, OUTPUT_EXISTING);
+    args.add_scalar_float(value);
+    return args;
+}
+
+// An object of the program, with a buffer that nobody else has.
+const Owner = GObject.registerClass(class Owner extends GObject.Object {});
+
+const tests = {
+    // Tensors that JavaScript forgets at once, while their tasks wait.
+    run_keeps() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            const buffer = Pto.Buffer.new(4 * elements);
+            worker.run((orch) => {
+                for (let i = 0; i < 50; i++) {
+                    const owner = new Owner();
+                    owner.buffer = Pto.Buffer.new(4 * elements);
+                    const tensor = Pto.Tensor.new_for_object(owner.buffer.get_address(), Pto.Dtype.FLOAT32,
+                        [elements], owner);
+                    orch.submit(fill, fill_args(tensor, i));
+                }
+                System.gc();
+                orch.submit(fill, fill_args(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), 2.5));
+                System.gc();
+                return true;
+            }, null, null, null);
+            System.gc();
+            equal(floats(buffer)[elements - 1], 2.5, backend);
+            worker.close();
+        }
+    },
+
+    read_only() {
+        const bytes = new Uint8Array(4 * elements);
+        const worker = chip('par');
+        const tensor = Pto.Tensor.new_for_bytes(bytes, 0, Pto.Dtype.FLOAT32, [elements]);
+        equal(tensor.is_read_only(), true, 'bytes');
+        refused(() => worker.run((orch) => orch.submit(fill, fill_args(tensor, 1)), null, null, null),
+            'argument 0 is an existing output, but its memory can only be read');
+        equal(bytes[3], 0, 'bytes');
+        refused(() => Pto.Tensor.new_for_bytes(bytes, 8, Pto.Dtype.FLOAT32, [elements]), 'does not fit in bytes of 64');
+        worker.close();
+    },
+
+    numbers() {
+        const args = Pto.TaskArgs.new();
+        args.add_scalar(7);
+        args.add_scalar_signed(-2);
+        args.add_scalar_float(0.1);
+        args.add_scalar_double(0.1);
+        const {UNSIGNED, SIGNED, FLOAT, DOUBLE} = Pto.ScalarKind;
+        [[7, UNSIGNED], [-2, SIGNED], [0.1, FLOAT], [0.1, DOUBLE]].forEach(([value, kind], i) => {
+            equal(args.get_scalar_value(i), value, `value ${i}`);
+            equal(args.get_scalar_double(i), value, `value ${i}`);
+            equal(args.get_scalar_kind(i), kind, `kind ${i}`);
+        });
+        equal(args.get_tensor(4), null, 'no argument');
+        equal(args.get_scalar_value(4), 0, 'no argument');
+    },
+
+    // A function of this program, in a thread's place: the run's own.
+    numbers_at_a_function() {
+        const host = Pto.Worker.new_host(4, 0, 0, 'a2a3sim');
+        const seen = [];
+        const args = Pto.TaskArgs.new();
+        args.add_scalar_signed(-2);
+        args.add_scalar_float(2.5);
+        const orchestration = Pto.Callable.new_orchestration('look', (orch, given) => {
+            for (let i = 0; i < given.get_n_args(); i++)
+                seen.push(given.get_scalar_value(i));
+            return true;
+        });
+        const handle = host.register(orchestration, null);
+        host.add_worker(Pto.Worker.new_host(3, 0, 1, 'a2a3sim'));
+        host.run_callable(handle, args, null, null);
+        equal(seen.join(), '-2,2.5', 'numbers');
+        host.close();
+    },
+};
+
+print(`1..${Object.keys(tests).length}`);
+let failed = false;
+for (const [name, test] of Object.entries(tests)) {
+    try {
+        test();
+        print(`ok ${++count} ${name}`);
+    } catch (error) {
+        failed = true;
+        print(`not ok ${++count} ${name}`);
+        print(`# ${error}\n# ${error.stack.replaceAll('\n', '\n# ')}`);
+    }
+}
+System.exit(failed ? 1 : 0);

@@ -1,0 +1,344 @@
+# test_values.py: do arrays live long enough in Python, and do numbers, attributes and exceptions stay what they are?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import ctypes
+import gc
+import os
+import sys
+import tempfile
+import unittest
+import weakref
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto  # noqa: E402
+
+import levels_helper  # noqa: E402
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+directory = tempfile.TemporaryDirectory()
+
+
+def kernel(name, body):
+    path = os.path.join(directory.name, name + ".c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('#include "tensor.h"\nvoid kernel_entry (int64_t *args)\n{\n' + body + "}\n")
+    return Pto.Callable.kernel(path)
+
+
+ADDRESSES = """
+  const TensorData *in = (const TensorData *) args[0];
+  const TensorData *out = (const TensorData *) args[1];
+  const float *x = (const float *) in->buffer.addr + in->start_offset;
+  float *y = (float *) out->buffer.addr + out->start_offset;
+"""
+scale = kernel("scale", ADDRESSES + """
+  for (uint64_t i = 0; i < in->shapes[0]; i++)
+    y[i] = pto_scalar_float (args[2]) * x[i];
+""")
+words = kernel("words", """
+  int64_t *y = (int64_t *) ((const TensorData *) args[0])->buffer.addr;
+  y[0] = args[1];
+  y[1] = args[2];
+  y[2] = (int64_t) (pto_scalar_float (args[3]) * 1000);
+  y[3] = (int64_t) (pto_scalar_double (args[4]) * 1000);
+""")
+backends = ("par", "det", "threads")
+
+
+def chip(backend="par"):
+    worker = Pto.Worker(platform="a2a3sim")
+    worker.set_parameter("backend", backend)
+    return worker
+
+
+class Gone:
+    """Something with memory that NumPy can look at, and that tells when it goes."""
+    def __init__(self, values):
+        self.memory = np.array(values, "f4")
+        self.__array_interface__ = self.memory.__array_interface__
+
+
+class TwoWords(Exception):
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class Base(Exception):
+    def __init__(self, code):
+        super().__init__(f"code {code}")
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Memory(unittest.TestCase):
+    def test_tensor_keeps_array(self):
+        given = Gone([1, 2, 3, 4])
+        gone = weakref.ref(given)
+        tensor = Pto.Tensor.of(given)
+        del given
+        view = tensor.view([2], [2])
+        del tensor
+        args = Pto.TaskArgs(view.read())
+        del view
+        gc.collect()
+        array = args[0]
+        self.assertEqual(list(array), [3, 4])
+        del args
+        gc.collect()
+        self.assertIsNotNone(gone())
+        self.assertEqual(list(array), [3, 4])
+        del array
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_run_keeps_array(self):
+        for backend in backends:
+            with chip(backend) as worker:
+                y, gone = np.zeros((50, 1000), "f4"), []
+
+                def graph(orch):
+                    for i in range(len(y)):
+                        given = Gone(np.full(1000, i))
+                        gone.append(weakref.ref(given))
+                        orch.submit(scale, Pto.Tensor.of(given).read(), Pto.Tensor.of(y[i]).write_existing(), 2.5)
+                    del given
+                    gc.collect()
+                    self.assertTrue(all(g() is not None for g in gone))
+
+                worker.run(graph)
+                gc.collect()
+                self.assertTrue(all(g() is None for g in gone))
+                self.assertTrue((y == 2.5 * np.arange(len(y))[:, None]).all())
+
+    def test_lists(self):
+        with chip() as worker:
+            for n in (1000, 40000):
+                y = np.zeros(n, "f4")
+                worker.run(lambda orch, x, y: orch.submit(scale, x.read(), y.write_existing(), 2.0), list(range(n)), y)
+                self.assertTrue((y == 2 * np.arange(n)).all())
+            worker.run(lambda orch, x, y: orch.submit(scale, x.read(), y.write_existing(), 2.0), (0.5, 0.25), y)
+            self.assertEqual(list(y[:2]), [1, 0.5])
+            with self.assertRaises(ValueError):
+                Pto.Tensor.of([2**24 + 1])
+
+    def test_read_only(self):
+        closed = np.zeros(4, "f4")
+        closed.flags.writeable = False
+        source = b"0123456789abcdef"
+        for backend in backends:
+            with chip(backend) as worker:
+                for out in (closed, np.frombuffer(source, "f4"), [0.0] * 4, (0.0,) * 4):
+                    for tag in ("write", "update", "write_existing"):
+                        with self.assertRaises(GLib.Error) as caught:
+                            worker.run(lambda orch, x, y: orch.submit(scale, x.read(), getattr(y, tag)(), 2.0),
+                                       np.ones(4, "f4"), out)
+                        self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
+                        self.assertIn('kernel "scale": argument 1 is ', caught.exception.message)
+                        self.assertIn("its memory can only be read", caught.exception.message)
+                y = np.zeros(4, "f4")
+                worker.run(lambda orch, x, y: orch.submit(scale, x.read(), y.write_existing(), 2.0),
+                           np.frombuffer(np.ones(4, "f4").tobytes(), "f4"), y)
+                self.assertEqual(list(y), [2] * 4)
+        self.assertEqual(source, b"0123456789abcdef")
+        self.assertFalse(np.asarray(Pto.Tensor.of(closed)).flags.writeable)
+
+    def test_registered_run(self):
+        """With arrays, with a list as an input, and with what can only be read as an output."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        orchestration = Pto.Callable.new_chip(os.path.join(here, "fill_orch.c"), None)
+        orchestration.add_kernel(0, "FILL", Pto.Callable.kernel(os.path.join(here, "fill.c")))
+        with chip() as worker:
+            worker.init()
+            handle = worker.register(orchestration)
+            y = np.zeros(16, "f4")
+            worker.run(handle, y, 16, 3.5)
+            self.assertEqual(list(y), [3.5] * 16)
+            args = Pto.TaskArgs(Pto.Tensor.of(y).write_existing(), 16, 4.5)
+            worker.run(handle, args)
+            self.assertEqual(list(y), [4.5] * 16)
+            closed = np.zeros(16, "f4")
+            closed.flags.writeable = False
+            for out in (closed, [0.0] * 16):
+                with self.assertRaises(GLib.Error) as caught:
+                    worker.run(handle, out, 16, 3.5)
+                self.assertIn("can only be read", caught.exception.message)
+            self.assertEqual(list(closed), [0] * 16)
+
+    def test_after_close(self):
+        kept = []
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(lambda args: args[0].fill(7))
+
+            def graph(orch):
+                tensor = orch.alloc(4)
+                kept.extend((np.asarray(tensor), tensor))
+                orch.submit_sub(handle, [tensor.write_existing()])
+            host.run(graph)
+            shared = Pto.Buffer.array(4)
+        del host
+        gc.collect()
+        self.assertEqual(list(kept[0]), [7] * 4)
+        self.assertEqual(list(np.asarray(kept[1])), [7] * 4)
+        shared[:] = 1
+        self.assertEqual(list(shared), [1] * 4)
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Numbers(unittest.TestCase):
+    def test_at_a_kernel(self):
+        for backend in backends:
+            with chip(backend) as worker:
+                y = np.zeros(4, "i8")
+                worker.run(lambda orch, y: orch.submit(words, y.write_existing(), -2, 2**64 - 2, 2.5,
+                                                       ctypes.c_double(-0.125)), y)
+                self.assertEqual(list(y), [-2, -2, 2500, -125])
+                with self.assertRaises(GLib.Error) as caught:
+                    worker.run(lambda orch, y: orch.submit(words, y.write_existing(), 0, 0, 1e39, 0.0), y)
+                self.assertIn('kernel "words": argument 3: 1e+39 is too large for a float', caught.exception.message)
+
+    def test_at_a_function(self):
+        given = [2.5, 0.1, -2, 2**63 - 1, 2**63, 2**64 - 1, -2**63, 1e300, float("inf"), np.float64(0.1), np.int8(-3),
+                 np.uint64(5), True, np.bool_(True), ctypes.c_double(0.1), ctypes.c_int64(-5), ctypes.c_uint64(2**64 - 5)]
+        expected = [g.value if hasattr(g, "value") else g for g in given]
+        seen = Pto.Buffer.array(1, "i8")
+
+        def look(args):
+            got = [args[i] for i in range(len(args) - 1)]
+            args[-1]
+            if got != expected or any(isinstance(a, float) != isinstance(b, (float, np.floating))
+                                      for a, b in zip(got, expected)):
+                raise AssertionError(repr(got))
+            seen[0] = 1
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(look)
+            host.run(lambda orch: orch.submit_sub(handle, given + [0]))
+        self.assertEqual(seen[0], 1)
+
+    def test_kinds(self):
+        kinds = Pto.ScalarKind
+        args = Pto.TaskArgs(5, 2**63, 2.5, np.uint8(5), ctypes.c_double(1), ctypes.c_float(1), ctypes.c_uint32(1))
+        self.assertEqual([args.get_scalar_kind(i) for i in range(len(args))],
+                         [kinds.SIGNED, kinds.UNSIGNED, kinds.FLOAT, kinds.UNSIGNED, kinds.DOUBLE, kinds.FLOAT,
+                          kinds.UNSIGNED])
+        self.assertEqual(args.get_scalar(2), int(np.float32(2.5).view("u4")))
+        for wrong in (2**64, -2**63 - 1):
+            with self.assertRaisesRegex(OverflowError, "argument 1: "):
+                Pto.TaskArgs(1, wrong)
+        for wrong in ("text", 1j, None):
+            with self.assertRaisesRegex(TypeError, "argument 0: "):
+                Pto.TaskArgs(wrong)
+
+
+class Attributes(unittest.TestCase):
+    def test_fields(self):
+        config = Pto.CallConfig(block_dim=3)
+        config.enable_pmu = 4
+        config.output_prefix = "here/"
+        self.assertEqual((config.block_dim, config.get_enable_pmu(), config.get_output_prefix()), (3, 4, "here/"))
+        with chip() as worker:
+            worker.init()
+            with self.assertRaises(GLib.Error) as caught:
+                worker.run(lambda orch: None, config=config)
+            self.assertIn("enable_pmu = 4", caught.exception.message)
+            self.assertEqual(worker.level, 2)
+
+    def test_unknown(self):
+        with chip() as worker:
+            worker.init()
+            worker.run(lambda orch: None)
+            for thing in (worker, worker.get_statistics(), Pto.CallConfig(), Pto.TaskArgs(), Pto.Buffer.new(8), scale,
+                          Pto.Tensor.new(Pto.Dtype.INT8, [1]), Pto.Platform.lookup("a2a3sim")):
+                for name in ("nonsense", "enable_pmm", "get_type", "_private"):
+                    with self.assertRaises(AttributeError, msg=(thing, name)) as caught:
+                        setattr(thing, name, 1)
+                    self.assertIn(name, str(caught.exception))
+        with self.assertRaises(AttributeError):
+            Pto.CallConfig(nonsense=1)
+        with self.assertRaises(AttributeError):
+            Pto.CallConfig().set_block_dim = 3
+        with self.assertRaises(AttributeError):
+            worker.level = 4
+        with self.assertRaises(TypeError):
+            Pto.Worker(nonsense=1)
+
+    def test_index(self):
+        with chip() as worker:
+            worker.set_parameter("trace", 1)
+            worker.init()
+            worker.run(lambda orch: None)
+            statistics, trace, args = worker.get_statistics(), worker.get_trace(), Pto.TaskArgs(1, 2)
+            calls = [(getattr(args, "get_" + name), 1) for name in ("direction", "tensor", "scalar", "scalar_kind",
+                                                                    "scalar_double", "scalar_value")]
+            calls += [(getattr(statistics, "get_" + name), 3) for name in ("last_task_alive", "ring_tasks", "heap_peak")]
+            calls += [(getattr(statistics, "get_" + name), 1) for name in ("busy_ns", "n_cores", "utilization")]
+            calls += [(getattr(trace, "get_core_" + name), trace.get_n_cores() - 1) for name in ("name", "utilization")]
+            for call, last in calls:
+                call(last)
+                for index in (last + 1, -1, 2**40):
+                    with self.assertRaises(IndexError):
+                        call(index)
+
+
+class Exceptions(unittest.TestCase):
+    def test_constructors(self):
+        class Local(Exception):
+            def __init__(self, *, key):
+                super().__init__(key)
+
+        def unprintable(args):
+            class Unprintable(Exception):
+                def __str__(self):
+                    raise RuntimeError
+            raise Unprintable
+
+        def raiser(make):
+            def raise_it(args):
+                raise make()
+            return raise_it
+
+        made = (lambda: UnicodeDecodeError("utf-8", b"x", 0, 1, "why not"), lambda: TwoWords(1, 2), lambda: Base(3),
+                lambda: KeyError("x"), lambda: OSError(2, "No such file"), lambda: Local(key="of here"),
+                lambda: ValueError("two\nlines"), lambda: ValueError(), lambda: levels_helper.Refused(3))
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            for make in made:
+                handle = host.register(raiser(make))
+                with self.assertRaises(type(make())) as caught:
+                    host.run(lambda orch: orch.submit_sub(handle))
+                self.assertEqual(str(caught.exception), str(make()))
+            handle = host.register(unprintable)
+            with self.assertRaises(GLib.Error) as caught:
+                host.run(lambda orch: orch.submit_sub(handle))
+            self.assertIn("Unprintable", caught.exception.message)
+
+    def test_text_that_is_not_utf8(self):
+        def bad(args):
+            raise ValueError("bad \udc80 and \0 text")
+
+        bad.__name__ = "bad\udc80"
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(bad)
+            with self.assertRaises(ValueError) as caught:
+                host.run(lambda orch: orch.submit_sub(handle))
+            self.assertIn("bad \\udc80 and \\0 text", str(caught.exception))
+        with chip() as worker:
+            with self.assertRaises(ValueError) as caught:
+                worker.run(bad)
+            self.assertIn("bad \udc80", str(caught.exception))
+
+    def test_too_many(self):
+        for how in ({"sub_workers": 257}, {"sub_workers": 1, "devices": 256}):
+            with self.assertRaises(GLib.Error) as caught:
+                Pto.Worker(level=3, **how).init()
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
+            self.assertIn("are too many: a worker has at most 256 below it", caught.exception.message)
+            self.assertNotIn("\n", caught.exception.message)
+
+
+sys.modules.setdefault("test_values", sys.modules["__main__"])
+tap.main()
