@@ -10,7 +10,7 @@
 #include "exec/memory_file.h"
 #include "process/arena.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 #include <errno.h>
 #include <sys/mman.h>

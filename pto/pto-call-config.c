@@ -8,7 +8,7 @@
 
 #include "process/wire.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 #include <string.h>
 
@@ -337,7 +337,8 @@ pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: (transfer none): a path and the beginning of a name; empty when the run writes no file
+ * Returns: (transfer none) (type filename): a path and the beginning of a name; empty when the run
+ *   writes no file
  */
 const char *
 pto_call_config_get_output_prefix (const PtoCallConfig *config)
@@ -350,7 +351,7 @@ pto_call_config_get_output_prefix (const PtoCallConfig *config)
 /**
  * pto_call_config_set_output_prefix:
  * @config: a configuration
- * @prefix: (nullable): a path and the beginning of a name, at most 1023 bytes
+ * @prefix: (nullable) (type filename): a path and the beginning of a name, at most 1023 bytes
  *
  * Sets what the names of the files that the run writes begin with.
  *

@@ -6,7 +6,7 @@
 
 #include "pto-callable-private.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "pto-callable-private.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 #include <string.h>
 

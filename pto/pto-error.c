@@ -21,6 +21,58 @@ pto_error_quark (void)
   return g_quark_from_static_string ("pto-error-quark");
 }
 
+void
+pto_error_make_valid (GError *error)
+{
+  char *message;
+
+  if (error == NULL || g_utf8_validate (error->message, -1, NULL))
+    return;
+  message = g_utf8_make_valid (error->message, -1);
+  g_free (error->message);
+  error->message = message;
+}
+
+void
+pto_error_set_literal (GError **error, GQuark domain, gint code, const char *message)
+{
+  GError *made = g_error_new_literal (domain, code, message);
+
+  pto_error_make_valid (made);
+  g_propagate_error (error, made);
+}
+
+void
+pto_error_set (GError **error, GQuark domain, gint code, const char *format, ...)
+{
+  GError *made;
+  va_list args;
+
+  va_start (args, format);
+  made = g_error_new_valist (domain, code, format, args);
+  va_end (args);
+  pto_error_make_valid (made);
+  g_propagate_error (error, made);
+}
+
+void
+pto_error_prefix (GError **error, const char *format, ...)
+{
+  g_autofree char *prefix = NULL;
+  char *message;
+  va_list args;
+
+  if (error == NULL || *error == NULL)
+    return;
+  va_start (args, format);
+  prefix = g_strdup_vprintf (format, args);
+  va_end (args);
+  message = g_strconcat (prefix, (*error)->message, NULL);
+  g_free ((*error)->message);
+  (*error)->message = message;
+  pto_error_make_valid (*error);
+}
+
 /* The one table between the engine's codes and ours. */
 static const struct
 {

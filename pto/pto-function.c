@@ -77,6 +77,7 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
                  callable->import_path);
   if (local != NULL)
     {
+      pto_error_make_valid (local);
       g_propagate_error (error, local);
       return FALSE;
     }

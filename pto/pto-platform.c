@@ -6,7 +6,7 @@
 
 #include "../sim/platform.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-platform.h"
 
 /**

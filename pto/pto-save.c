@@ -28,7 +28,9 @@ resolve (const char *path)
 static gboolean
 fail (const char *path, int code, GError **error)
 {
-  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s", path,
+  g_autofree char *name = g_filename_display_name (path);
+
+  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s", name,
                g_strerror (code));
   return FALSE;
 }
@@ -37,18 +39,20 @@ static gboolean
 check (const char *path, const char *target, const GStatBuf *status, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (target);
+  g_autofree char *name = g_filename_display_name (path);
+  g_autofree char *place = g_filename_display_name (directory);
 
   if (status != NULL && S_ISDIR (status->st_mode))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY,
-                 "%s: can not be written: it is a directory", path);
+                 "%s: can not be written: it is a directory", name);
   else if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-                 "%s: can not be written: there is no directory %s", path, directory);
+                 "%s: can not be written: there is no directory %s", name, place);
   else if (status != NULL && !S_ISREG (status->st_mode))
     return g_access (target, W_OK) == 0 || fail (path, errno, error);
   else if (g_access (directory, W_OK | X_OK) != 0)
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
-                 "%s: can not be written: no permission to make files in %s", path, directory);
+                 "%s: can not be written: no permission to make files in %s", name, place);
   else
     return TRUE;
   return FALSE;

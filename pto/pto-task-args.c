@@ -8,7 +8,7 @@
 
 #include "process/wire.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-tensor-private.h"
 
 #include <math.h>

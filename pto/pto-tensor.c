@@ -7,7 +7,7 @@
 #include "pto-tensor-private.h"
 
 #include "pto-buffer.h"
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 #include <errno.h>
 #include <sys/mman.h>

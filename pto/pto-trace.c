@@ -254,6 +254,7 @@ gboolean
 pto_trace_save (PtoTrace *self, const char *path, GError **error)
 {
   g_autofree char *lower = NULL;
+  g_autofree char *name = NULL;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
@@ -264,8 +265,9 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
     return pto_trace_save_json (self, path, error);
   if (g_str_has_suffix (lower, ".svg"))
     return pto_trace_save_svg (self, path, error);
+  name = g_filename_display_name (path);
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "%s: a trace is saved as .json (for ui.perfetto.dev) or as .svg (a picture)", path);
+               "%s: a trace is saved as .json (for ui.perfetto.dev) or as .svg (a picture)", name);
   return FALSE;
 }
 

@@ -6,7 +6,7 @@
 
 #include "pto-worker-private.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-orchestrator-private.h"
 
 /* One use, on its way to the thread that may make it. */

@@ -7,7 +7,7 @@
 #include "pto-worker-private.h"
 
 #include "pto-callable-private.h"
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 GPtrArray *
 pto_worker_steal_retired (PtoWorker *self)

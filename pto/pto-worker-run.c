@@ -58,6 +58,7 @@ call_function (Run *run)
 
   pto_orchestrator_begin (run->orchestrator, run->rt);
   ok = run->func (run->orchestrator, run->args, run->config, run->data, &run->error);
+  pto_error_make_valid (run->error);
   open = pto_orchestrator_end (run->orchestrator);
   if (ok && run->error == NULL && open > 0)
     g_set_error (&run->error, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW,

@@ -331,6 +331,48 @@ class Exceptions(unittest.TestCase):
                 worker.run(bad)
             self.assertIn("bad \udc80", str(caught.exception))
 
+    def test_names_that_are_not_utf8(self):
+        """Of files, what a compiler says of them, and what a child writes."""
+        place = os.fsdecode(os.fsencode(directory.name) + b"/bad\xff")
+        os.makedirs(place, exist_ok=True)
+
+        def written(name, data):
+            path = os.fsencode(place) + b"/" + name
+            with open(path, "wb") as file:
+                file.write(data)
+            return os.fsdecode(path)
+
+        broken = written(b"broken\xfe.c", b"void kernel_entry (long *args) { \xff n; }\n")
+        crash = written(b"crash\xfe.c", b"void kernel_entry (long *args) { __builtin_trap (); }\n")
+        no_object = written(b"none\xfe.so", b"no object")
+        missing = os.path.join(place, "missing.c")
+
+        def last_words(args):
+            os.write(2, b"bad\xff words\n")
+            os._exit(3)
+
+        with chip() as worker, Pto.Worker(level=3, sub_workers=1) as host:
+            worker.init()
+            handle = host.register(last_words)
+            stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            try:
+                for call in (lambda: Pto.Callable.kernel(missing),
+                             lambda: worker.register(Pto.Callable.kernel(broken)),
+                             lambda: worker.register(Pto.Callable.kernel(no_object)),
+                             lambda: worker.run(lambda orch: orch.submit(Pto.Callable.kernel(crash))),
+                             lambda: worker.run(lambda orch: None, config=Pto.CallConfig(
+                                 enable_l2_swimlane=1, output_prefix=os.path.join(place, "no", "where"))),
+                             lambda: worker.get_trace().save(os.path.join(place, "trace.what")),
+                             lambda: host.run(lambda orch: orch.submit_sub(handle))):
+                    with self.assertRaises(GLib.Error) as caught:
+                        call()
+                    self.assertRegex(caught.exception.message, "bad[\ufffd?]|crash\ufffd")
+            finally:
+                os.dup2(stderr, 2)
+                os.close(stderr)
+                os.close(null)
+
     def test_too_many(self):
         for how in ({"sub_workers": 257}, {"sub_workers": 1, "devices": 256}):
             with self.assertRaises(GLib.Error) as caught:

@@ -309,6 +309,24 @@ test_view_damaged (void)
     }
 }
 
+/* Whatever a name holds, an error can be shown. */
+static void
+test_errors_are_text (void)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_set_error (&error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s", "name\xff", "caf\xc3\xa9 \xc3");
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
+  g_assert_cmpstr (error->message, ==, "name\xef\xbf\xbd: caf\xc3\xa9 \xef\xbf\xbd");
+  g_prefix_error (&error, "%s: ", "\x80");
+  g_assert_cmpstr (error->message, ==, "\xef\xbf\xbd: name\xef\xbf\xbd: caf\xc3\xa9 \xef\xbf\xbd");
+  g_clear_error (&error);
+  g_set_error_literal (&error, PTO_ERROR, PTO_ERROR_LOAD, "100 %s \xff");
+  g_assert_cmpstr (error->message, ==, "100 %s \xef\xbf\xbd");
+  g_set_error (NULL, PTO_ERROR, PTO_ERROR_LOAD, "nobody wants it");
+  g_prefix_error (NULL, "nobody wants it");
+}
+
 static bool
 read_flag (void *data)
 {
@@ -490,6 +508,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/error/is-text", test_errors_are_text);
   g_test_add_func ("/pto/blob/golden", test_golden);
   g_test_add_func ("/pto/blob/no-directions", test_no_directions);
   g_test_add_func ("/pto/blob/empty", test_empty);
