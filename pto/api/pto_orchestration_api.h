@@ -349,6 +349,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return param;
   }
 
+  /* An unsigned integer, or the bits of something else. A number with a fraction loses it here:
+   * make_float_param(). */
   static inline PTOParam
   make_scalar_param (uint64_t value)
   {
