@@ -6,7 +6,7 @@
 
 #include "pto-cache-private.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-save-private.h"
 
 #include <errno.h>

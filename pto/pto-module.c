@@ -10,7 +10,7 @@
 
 #include "pto-module-private.h"
 
-#include "pto-error.h"
+#include "pto-error-private.h"
 #include "pto-lock-private.h"
 
 #include <dlfcn.h>
