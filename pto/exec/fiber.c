@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__has_include)
@@ -20,11 +21,23 @@
 #endif
 #endif
 
+static size_t
+room_below_a_stack (void)
+{
+  struct rlimit limit;
+  size_t room = PTO_STACK_ROOM;
+
+  if (getrlimit (RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+      && limit.rlim_cur / PTO_STACK_ROOM_PART < room)
+    room = (size_t) limit.rlim_cur / PTO_STACK_ROOM_PART;
+  return room > PTO_STACK_ROOM_MIN ? room : PTO_STACK_ROOM_MIN;
+}
+
 int
 pto_stack_map (struct pto_stack *stack, size_t size)
 {
   size_t page = (size_t) sysconf (_SC_PAGESIZE);
-  size_t guard = (PTO_STACK_GUARD + page - 1) & ~(page - 1);
+  size_t guard = (room_below_a_stack () + page - 1) & ~(page - 1);
   char *base;
 
   size = (size + page - 1) & ~(page - 1);

@@ -42,14 +42,18 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* A kernel with a large frame steps over one page without touching it, so the guard is wider. */
-#define PTO_STACK_GUARD ((size_t) 64 << 10)
+/* Room without access below a stack. A function that was built without stack probes steps over as
+ * many bytes as its frame has without touching them; what it then touches is to be no neighbour's.
+ * It costs address space only. Where that is limited (RLIMIT_AS) the room is a part of the limit,
+ * so that many stacks take no more than a fraction of it. */
+#define PTO_STACK_ROOM ((size_t) 64 << 20)
+#define PTO_STACK_ROOM_MIN ((size_t) 64 << 10)
+#define PTO_STACK_ROOM_PART 2048u
 
-/* An anonymous mapping: a guard without access at the bottom, then the stack, committed on touch.
- */
+/* An anonymous mapping: room without access at the bottom, then the stack, committed on touch. */
 struct pto_stack
 {
-  char *base;   /* lowest address of the guard, NULL when there is no mapping */
+  char *base;   /* lowest address of the room, NULL when there is no mapping */
   size_t guard; /* bytes without access */
   size_t size;  /* bytes above the guard */
   unsigned int valgrind_id;

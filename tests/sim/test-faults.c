@@ -65,6 +65,27 @@ kernel_overflow (int64_t *args)
   atomic_store (&runs, (uint64_t) recurse (here));
 }
 
+/* Frames as large as kernels of tiles have them, not probed, as of a kernel that somebody built:
+ * what is written lies at the far end, behind whatever lies below the stack. */
+#define WIDE(name, bytes)                                   \
+  static NOT_SANITIZED NOT_PROBED void name (int64_t *args) \
+  {                                                         \
+    volatile char tile[bytes];                              \
+                                                            \
+    for (uint64_t i = 0; i < (1u << 16); i++)               \
+      tile[i] = (char) i;                                   \
+    atomic_fetch_add (&runs, (uint64_t) (tile[0] != 0));    \
+  }
+#if defined(__GNUC__) && !defined(__clang__)
+#define NOT_PROBED __attribute__ ((optimize ("no-stack-clash-protection")))
+#else
+#define NOT_PROBED
+#endif
+WIDE (kernel_wide_tile, 560 * 600 * sizeof (float))
+WIDE (kernel_wide_2, (2u << 20) - 4096)
+WIDE (kernel_wide_8, 8u << 20)
+WIDE (kernel_wide_60, 60u << 20)
+
 static NOT_SANITIZED void
 kernel_hang (int64_t *args)
 {
@@ -122,6 +143,10 @@ enum
   ABORT,
   ILL,
   OVERFLOW,
+  WIDE_TILE,
+  WIDE_2,
+  WIDE_8,
+  WIDE_60,
   HANG,
   PAST,
   FLIP,
@@ -136,6 +161,10 @@ static const struct pto_kernel kernels[] = {
   [ABORT] = { "abort", kernel_abort, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [ILL] = { "ill", kernel_ill, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [OVERFLOW] = { "overflow", kernel_overflow, PTO_CORE_TYPE_AIC, { .base_ns = 100 } },
+  [WIDE_TILE] = { "tile", kernel_wide_tile, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [WIDE_2] = { "wide2", kernel_wide_2, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [WIDE_8] = { "wide8", kernel_wide_8, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [WIDE_60] = { "wide60", kernel_wide_60, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [HANG] = { "hang", kernel_hang, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [PAST] = { "past", kernel_past, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [FLIP] = { "flip", kernel_flip, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
@@ -356,6 +385,26 @@ test_stack_overflow (enum pto_backend backend)
                       : "stack of 1048576 bytes");
       pto_chip_free (chip);
     }
+}
+
+static void
+test_wide_frames (enum pto_backend backend)
+{
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  for (int32_t kernel = WIDE_TILE; kernel <= WIDE_60; kernel++)
+    for (int n = 0; n < 3; n++)
+      fails (chip, kernel, PTO_STATUS_KERNEL_FAULT,
+             "needs more than the core's stack of 1048576 bytes: set stack to more");
+  pto_chip_free (chip);
+  /* With which it passes. */
+  chip = sim_chip (backend, "stack=3M");
+  for (int32_t kernel = WIDE_TILE; kernel <= WIDE_2; kernel++)
+    sim_run (chip, &program, third_task, &kernel, NULL);
+  pto_chip_free (chip);
 }
 
 static void
@@ -613,6 +662,7 @@ add_tests (void)
 {
   sim_add ("faults/crashes", test_crashes);
   sim_add ("faults/stack-overflow", test_stack_overflow);
+  sim_add ("faults/wide-frames", test_wide_frames);
   sim_add ("faults/hang", test_hang);
   sim_add ("faults/all-hang", test_all_hang);
   sim_add ("faults/same-core-works-on", test_same_core_works_on);
