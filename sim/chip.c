@@ -78,9 +78,11 @@ free_machine_memory (struct pto_chip *chip)
   free (chip->aicpus);
   free (chip->cores);
   free (chip->watched);
+  free (chip->arguments);
   chip->aicpus = NULL;
   chip->cores = NULL;
   chip->watched = NULL;
+  chip->arguments = NULL;
   chip->n_cores = chip->n_schedulers = chip->clusters = 0;
 }
 
@@ -124,7 +126,10 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
   chip->cores = allocate_lines (chip->n_cores, sizeof *chip->cores);
   chip->aicpus = allocate_lines (n_schedulers, sizeof *chip->aicpus);
   chip->watched = calloc (chip->n_cores, sizeof *chip->watched);
-  if (chip->cores == NULL || chip->aicpus == NULL || chip->watched == NULL)
+  if (chip->virtual_clock)
+    chip->arguments = malloc (chip->n_cores * PTO_CHIP_ARGS_BYTES);
+  if (chip->cores == NULL || chip->aicpus == NULL || chip->watched == NULL
+      || (chip->virtual_clock && chip->arguments == NULL))
     return false;
   for (uint32_t s = 0; s < n_schedulers; s++)
     {
@@ -159,6 +164,8 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
 
             pto_core_init (core, chip, &chip->engine,
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
+            if (chip->arguments != NULL)
+              core->arguments = chip->arguments + number * PTO_CHIP_ARGS_BYTES;
             aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
           }
       config.endpoints = aicpu->endpoints;
@@ -563,6 +570,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->used = true;
   if (config->cancelled != NULL)
     set_cancelled (chip, config->cancelled, config->cancelled_data);
+  pto_guard_refresh ();
   pto_exec_enter (chip->exec);
   pto_engine_begin (&chip->engine);
   pto_ticker_arm (chip->ticker);
@@ -581,6 +589,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->lost = pto_engine_is_lost (&chip->engine);
   chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
   pto_exec_leave (chip->exec);
+  pto_guard_end_run ();
   if (stats != NULL)
     gather (chip, stats, wall, start);
   damage = pto_device_memory_check (&chip->memory, report);

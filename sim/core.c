@@ -8,7 +8,6 @@
 #include "chip-private.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,8 +104,10 @@ describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, c
   const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
 
   for (; n_tensors > 0; n_tensors--, tensor++)
-    if (tensor->buffer.addr + tensor->buffer.size == end
-        || (tensor->buffer.addr >= begin && tensor->buffer.addr < end))
+    /* The kernel may have written here as well. */
+    if ((tensor->buffer.addr + tensor->buffer.size == end
+         || (tensor->buffer.addr >= begin && tensor->buffer.addr < end))
+        && (uint32_t) tensor->dtype < PTO_DTYPE_COUNT && tensor->ndims <= PTO2_TENSOR_MAX_DIMS)
       {
         uint32_t argument = 0;
         int n;
@@ -137,16 +138,18 @@ static void
 report_fault (struct pto_core *core, const struct pto_fault *fault)
 {
   char task[128];
+  char what[256];
 
   describe_task (core, task, sizeof task);
+  pto_guard_explain (&core->guard, fault, what, sizeof what);
   switch (fault->kind)
     {
     case PTO_FAULT_NONE:
       break;
     case PTO_FAULT_SIGNAL:
-      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT,
-                       "%s: the kernel crashed: %s (signal %d) at address 0x%" PRIx64, task,
-                       strsignal (fault->signo), fault->signo, fault->address);
+    case PTO_FAULT_EXCEPTION:
+    case PTO_FAULT_ENDED:
+      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT, "%s: the kernel %s", task, what);
       break;
     case PTO_FAULT_STACK_OVERFLOW:
       pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT,
@@ -191,13 +194,21 @@ guard_is_whole (const uint8_t *guard, const uint8_t *pattern, uint32_t bytes)
   return difference == 0;
 }
 
+/* Remembers where they are: what lies beside the arguments is the kernel's to spoil. */
 static void
-fill_guards (const struct pto_core *core, uint32_t bytes)
+fill_guards (struct pto_core *core, uint32_t bytes)
 {
   const struct pto_payload *task = core->payload.task;
 
+  core->n_guards = task->n_guards;
+  core->n_fences = task->n_fences;
+  if (task->n_fences > 0)
+    memcpy (core->fences, pto_payload_fences (task), task->n_fences * sizeof *core->fences);
   for (uint32_t g = 0; g < task->n_guards; g++)
-    fill_guard ((uint8_t *) (uintptr_t) task->guards[g], core->chip->guard_pattern, bytes);
+    {
+      core->guards[g] = task->guards[g];
+      fill_guard ((uint8_t *) (uintptr_t) task->guards[g], core->chip->guard_pattern, bytes);
+    }
 }
 
 /* Gives the number of bytes from the output's end to the last one written, 0 for none. */
@@ -231,11 +242,11 @@ static __attribute__ ((noinline)) bool
 check_fences (struct pto_core *core)
 {
   const struct pto_payload *task = core->payload.task;
-  const struct pto_fence *fences = pto_payload_fences (task);
+  const struct pto_fence *fences = core->fences;
   char where[128];
   char what[128];
 
-  for (uint32_t f = 0; f < task->n_fences; f++)
+  for (uint32_t f = 0; f < core->n_fences; f++)
     {
       uint64_t n = pto_fence_damage (&fences[f]);
 
@@ -257,19 +268,17 @@ check_fences (struct pto_core *core)
 static bool
 check_guards (struct pto_core *core, uint32_t bytes)
 {
-  const struct pto_payload *task = core->payload.task;
-
-  for (uint32_t g = 0; g < task->n_guards; g++)
+  for (uint32_t g = 0; g < core->n_guards; g++)
     {
-      uint32_t n = written_behind (core, task->guards[g], bytes);
+      uint32_t n = written_behind (core, core->guards[g], bytes);
 
       if (n > 0)
         {
-          report_damage (core, task->guards[g], n);
+          report_damage (core, core->guards[g], n);
           return false;
         }
     }
-  return task->n_fences == 0 || check_fences (core);
+  return core->n_fences == 0 || check_fences (core);
 }
 
 static uint64_t
@@ -335,6 +344,28 @@ now (const struct pto_core *core)
                                                         : pto_engine_stamp (core->engine);
 }
 
+/* On det, where the engine reads the arguments again after the kernel, that gets a copy. */
+static void
+copy_arguments (struct pto_core *core)
+{
+  const struct pto_payload *task = core->payload.task;
+  uint32_t n_tensors;
+  const TensorData *tensors = pto_payload_tensors (task, &n_tensors);
+  int64_t *args = (int64_t *) core->arguments;
+  TensorData *copies = (TensorData *) (args + task->n_args);
+  uint64_t address = (uint64_t) (uintptr_t) tensors;
+
+  memcpy (copies, tensors, n_tensors * sizeof *tensors);
+  for (uint32_t i = 0; i < task->n_args; i++)
+    {
+      uint64_t offset = (uint64_t) task->args[i] - address;
+      bool is_tensor = offset < n_tensors * sizeof *tensors && offset % sizeof *tensors == 0;
+
+      args[i] = is_tensor ? (int64_t) (uintptr_t) ((char *) copies + offset) : task->args[i];
+    }
+  core->payload.args = args;
+}
+
 /* Runs the kernel; false when it is to count as failed. */
 static bool
 run_kernel (struct pto_core *core)
@@ -353,6 +384,7 @@ run_kernel (struct pto_core *core)
       bool measure = payload->kernel->cost.model == PTO_COST_MEASURE;
       uint64_t wall = measure ? pto_wall_clock () : 0;
 
+      copy_arguments (core);
       pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
       pto_charge (exec, virtual_cost (&payload->kernel->cost, argument_bytes (payload->task),
                                       measure ? pto_wall_clock () - wall : 0));

@@ -9,6 +9,10 @@
 #include "../pto/core/scheduler.h"
 #include "chip.h"
 
+/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors. */
+#define PTO_CHIP_ARGS_MAX 128u
+#define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)))
+
 /* Values of DATA_MAIN_BASE beside sequence numbers. */
 #define PTO_REG_IDLE 0u
 #define PTO_REG_EXIT UINT32_MAX
@@ -64,6 +68,12 @@ struct pto_core
   uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
   uint64_t busy;       /* as pto_engine_stamp() counts */
   struct pto_guard guard;
+  /* What is looked at behind the task that runs: ends of its outputs, other memory. */
+  uint32_t n_guards;
+  uint32_t n_fences;
+  uint64_t guards[PTO_CHIP_ARGS_MAX];
+  struct pto_fence fences[PTO_CHIP_ARGS_MAX];
+  void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them; the chip's */
 };
 
 void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,

@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Arguments of one kernel (seed 000 section 9). */
-#define PTO_CHIP_ARGS_MAX 128
-
 static const char *const core_type_names[PTO_N_CORE_TYPES] = { "AIC (cube)", "AIV (vector)" };
 
 /* "0 (QK), 1 (SF)" */
@@ -130,10 +127,10 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
                        program->kernels[kernel_id].n_args_plus_1 - 1, n_params);
       return;
     }
-  if (n_params > PTO_CHIP_ARGS_MAX)
+  if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
     {
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): %d arguments; a task takes at most %d",
+                       "task %" PRIu64 " (%s): %d arguments; a task takes at most %u",
                        chip->engine.submitted, program->kernels[kernel_id].name, n_params,
                        PTO_CHIP_ARGS_MAX);
       return;

@@ -9,6 +9,7 @@
 #include "fiber.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #define PTO_LIKELY(x) __builtin_expect (!!(x), 1)
@@ -51,8 +52,10 @@ struct pto_thread
   struct pto_actor *current; /* NULL outside of any executor, and while a carrier looks for work */
   struct pto_guard *guard;   /* the guarded call of a thread that is no actor */
   pid_t tid;
-  bool prepared;         /* the alternate signal stack is there */
-  void *alternate_stack; /* ours, NULL when somebody else had installed one */
+  uint32_t epoch; /* pto_guard_epoch when its mask and alternate stack were looked at */
+  /* The signals that somebody else's handler is called for, and was called for last. R: handlers */
+  int chaining, chained;
+  void *alternate_stack; /* ours, NULL when there was no need of one */
 };
 
 struct pto_backend_ops
@@ -93,6 +96,7 @@ struct pto_exec
   struct pto_thread *thread;
   /* what the guest's thread was before it entered: the guest of another executor or NULL */
   struct pto_actor *outer;
+  sigset_t mask;        /* the guest's, from before it entered */
   struct pto_word live; /* actors that have not returned; the last one unparks */
   /* the lists of actors below; innermost: nothing is locked under it */
   pthread_mutex_t lock;
@@ -111,8 +115,6 @@ extern const struct pto_backend_ops pto_host_ops;
 /* The calling thread's. Never inlined and never merged: a fiber may be on another thread after each
  * switch, and the compiler believes that a thread-local has one address per function. */
 struct pto_thread *pto_thread_self (void);
-/* Learns the thread id and, once, installs what a guarded call needs. */
-void pto_thread_prepare (struct pto_thread *thread);
 
 /* The actor's function has returned and its stack is no longer in use (fibers: called from
  * another stack). */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "exec-private.h"
+#include "guard-private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -403,6 +404,7 @@ pto_exec_enter (struct pto_exec *exec)
   assert (exec->thread == NULL && "one guest at a time");
   assert ((thread->current == NULL || thread->current == &thread->current->exec->guest)
           && "a fiber is nobody's guest");
+  pthread_sigmask (SIG_SETMASK, NULL, &exec->mask);
   pto_thread_prepare (thread);
   exec->thread = thread;
   exec->outer = thread->current;
@@ -420,6 +422,7 @@ pto_exec_leave (struct pto_exec *exec)
   thread->current = exec->outer;
   exec->outer = NULL;
   exec->thread = NULL;
+  pthread_sigmask (SIG_SETMASK, &exec->mask, NULL);
 }
 
 /* --- calls of actors --- */

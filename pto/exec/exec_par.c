@@ -576,6 +576,8 @@ sleep_until (struct par *par, struct carrier *carrier, uint64_t deadline)
    */
   atomic_fetch_add_explicit (&par->idle, bit - SPIN_ONE, memory_order_seq_cst);
   carrier->announce = false;
+  /* What foreign code left of the thread's signal state is looked at while there is time. */
+  carrier->thread->epoch = 0;
   /* A timer published since: whoever did it may have counted on this carrier as a spinning one. */
   while (!has_work (par, carrier)
          && atomic_load_explicit (&par->earliest, memory_order_seq_cst) >= deadline)

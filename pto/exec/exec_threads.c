@@ -124,6 +124,8 @@ threads_park (struct pto_actor *self, struct pto_word *word, uint32_t expected, 
   /* Sequentially consistent: pairs with the fence in threads_unpark(). Either the waker sees this,
    * or the kernel, which looks at the value after it, sees the waker's. */
   atomic_exchange_explicit (&word->parked, 1, memory_order_seq_cst);
+  /* What foreign code left of the thread's signal state is looked at while there is time. */
+  pto_thread_self ()->epoch = 0;
   error = pto_futex_wait (&word->value, expected, deadline);
   /* Relaxed: a waker that still sees it set wakes nobody, which is harmless. */
   atomic_store_explicit (&word->parked, 0, memory_order_relaxed);

@@ -15,7 +15,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +36,11 @@
 #endif
 
 #define ALTERNATE_STACK ((size_t) 64 << 10)
-/* place in pto_guard.registers of the pointer to the call's frame; 0 .. 22 are the assembly's */
+/* What a frame without probes may reach beyond the pointer to a stack that is not ours. */
+#define NEAR_STACK ((uintptr_t) 64 << 10)
+/* Places in pto_guard.registers: an exception that unwound to the call, the pointer to the call's
+ * frame. Those before them are the assembly's. */
+#define EXCEPTION 22
 #define FRAME 23
 
 /* On the stack of pto_guard_call(), above everything that is dropped. */
@@ -53,15 +59,27 @@ int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t 
 _Noreturn void pto_guard_registers_continue (void **registers);
 #endif
 
-static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+static const int fault_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
 #define FAULT_SIGNALS (sizeof fault_signals / sizeof *fault_signals)
 
-/* The only process-wide state of the engine. Under the mutex, except that handlers read previous
- * and the number of the interrupt, which do not change while handlers are installed. */
+/* Whom a signal is for when it has nothing to do with a guarded call. */
+struct chain
+{
+  struct sigaction first; /* there before ours; does not change while ours is installed */
+  /* Found in the place of ours later, and put under it. Two, so that a handler that reads one does
+   * not meet the next. */
+  struct sigaction later[2];
+  /* W: under the mutex, release; R: handlers, acquire */
+  _Atomic (struct sigaction *) now;
+};
+
+/* The only process-wide state of the engine. Under the mutex, except for what handlers read: now of
+ * the chains and the number of the interrupt. */
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int guard_users;
-static struct sigaction previous[FAULT_SIGNALS + 1]; /* the last is the interrupt's */
+static struct chain chains[FAULT_SIGNALS + 1]; /* the last is the interrupt's */
 static _Atomic int interrupt_signal;
+_Atomic uint32_t pto_guard_epoch = 1;
 
 static int
 interrupt_number (void)
@@ -69,12 +87,25 @@ interrupt_number (void)
   return SIGRTMIN + 5;
 }
 
+static int
+signal_of (size_t index)
+{
+  return index < FAULT_SIGNALS ? fault_signals[index] : interrupt_number ();
+}
+
+void
+pto_guard_signals (sigset_t *set)
+{
+  sigemptyset (set);
+  for (size_t i = 0; i <= FAULT_SIGNALS; i++)
+    sigaddset (set, signal_of (i));
+}
+
 void
 pto_guard_unblock (sigset_t *set)
 {
-  for (size_t i = 0; i < FAULT_SIGNALS; i++)
-    sigdelset (set, fault_signals[i]);
-  sigdelset (set, interrupt_number ());
+  for (size_t i = 0; i <= FAULT_SIGNALS; i++)
+    sigdelset (set, signal_of (i));
 }
 
 /* --- threads --- */
@@ -92,7 +123,7 @@ give_back_alternate (void *mapping)
     sigaltstack (&off, NULL);
   munmap (mapping, ALTERNATE_STACK);
   pto_thread_self ()->alternate_stack = NULL;
-  pto_thread_self ()->prepared = false;
+  pto_thread_self ()->epoch = 0;
 }
 
 static void
@@ -101,38 +132,42 @@ make_alternate_key (void)
   pthread_key_create (&alternate_key, give_back_alternate);
 }
 
+static void
+make_alternate (struct pto_thread *thread)
+{
+  stack_t stack = { .ss_sp = thread->alternate_stack, .ss_size = ALTERNATE_STACK };
+
+  if (stack.ss_sp == NULL)
+    {
+      stack.ss_sp = mmap (NULL, ALTERNATE_STACK, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (stack.ss_sp == MAP_FAILED)
+        return; /* everything works but the report of a stack overflow */
+      pthread_once (&alternate_once, make_alternate_key);
+      if (pthread_setspecific (alternate_key, stack.ss_sp) != 0)
+        {
+          munmap (stack.ss_sp, ALTERNATE_STACK);
+          return;
+        }
+      thread->alternate_stack = stack.ss_sp;
+    }
+  sigaltstack (&stack, NULL);
+}
+
 void
 pto_thread_prepare (struct pto_thread *thread)
 {
   stack_t stack;
   sigset_t set;
 
+  thread->epoch = atomic_load_explicit (&pto_guard_epoch, memory_order_relaxed);
   /* Each time: a child of a fork has another one. */
   thread->tid = (pid_t) syscall (SYS_gettid);
-  if (thread->prepared)
-    return;
-  thread->prepared = true;
-  sigemptyset (&set);
-  for (size_t i = 0; i < FAULT_SIGNALS; i++)
-    sigaddset (&set, fault_signals[i]);
-  sigaddset (&set, interrupt_number ());
+  thread->chaining = thread->chained = 0;
+  pto_guard_signals (&set);
   pthread_sigmask (SIG_UNBLOCK, &set, NULL);
-
-  if (sigaltstack (NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
-    return;
-  stack.ss_sp = mmap (NULL, ALTERNATE_STACK, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack.ss_sp == MAP_FAILED)
-    return; /* everything works but the report of a stack overflow */
-  stack.ss_size = ALTERNATE_STACK;
-  stack.ss_flags = 0;
-  pthread_once (&alternate_once, make_alternate_key);
-  if (sigaltstack (&stack, NULL) != 0 || pthread_setspecific (alternate_key, stack.ss_sp) != 0)
-    {
-      munmap (stack.ss_sp, ALTERNATE_STACK);
-      return;
-    }
-  thread->alternate_stack = stack.ss_sp;
+  if (sigaltstack (NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0)
+    make_alternate (thread);
 }
 
 /* --- the handler --- */
@@ -241,18 +276,25 @@ give_up (struct pto_guard *guard, ucontext_t *context)
 static NOT_SANITIZED void
 chain (size_t index, int signo, siginfo_t *info, void *context)
 {
-  struct sigaction *action = &previous[index];
+  struct sigaction *action = atomic_load_explicit (&chains[index].now, memory_order_acquire);
   bool synchronous = info->si_code > 0 && signo != SIGABRT;
+  struct pto_thread *thread = pto_thread_self ();
 
+  /* A handler that was put on top of ours calls ours, or puts ours back and raises the signal
+   * again: that is for those who were there before. */
+  if (thread->chaining == signo || (thread->chained == signo && !synchronous))
+    action = &chains[index].first;
   if ((action->sa_flags & SA_SIGINFO) != 0
       || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN))
     {
       /* undone by the return from this handler */
       pthread_sigmask (SIG_BLOCK, &action->sa_mask, NULL);
+      thread->chaining = thread->chained = signo;
       if ((action->sa_flags & SA_SIGINFO) != 0)
         action->sa_sigaction (signo, info, context);
       else
         action->sa_handler (signo);
+      thread->chaining = 0;
       return;
     }
   if (index == FAULT_SIGNALS || (action->sa_handler == SIG_IGN && !synchronous))
@@ -277,6 +319,17 @@ is_interrupted (struct pto_guard *guard)
    * pto_guard_interrupt(). */
   return atomic_load_explicit (&guard->interrupt, memory_order_seq_cst)
          == atomic_load_explicit (&guard->call, memory_order_relaxed);
+}
+
+/* Where the stack is not ours, what lies about its pointer is there, unless it was used up. */
+static NOT_SANITIZED bool
+is_below_stack (const struct pto_thread *thread, uintptr_t address, uintptr_t sp)
+{
+  const struct pto_stack *stack = thread->current != NULL ? &thread->current->stack : NULL;
+
+  if (stack != NULL && stack->base != NULL)
+    return address - (uintptr_t) stack->base < stack->guard;
+  return address + NEAR_STACK >= sp && address < sp + NEAR_STACK;
 }
 
 static NOT_SANITIZED void
@@ -318,14 +371,9 @@ handler (int signo, siginfo_t *info, void *data)
   frame->fault = (struct pto_fault){ .kind = PTO_FAULT_SIGNAL, .signo = signo };
   if (info->si_code > 0)
     frame->fault.address = (uint64_t) (uintptr_t) info->si_addr;
-  if (signo == SIGSEGV && thread->current != NULL && thread->current->stack.base != NULL)
-    {
-      uintptr_t base = (uintptr_t) thread->current->stack.base;
-
-      if ((uintptr_t) info->si_addr >= base
-          && (uintptr_t) info->si_addr < base + thread->current->stack.guard)
-        frame->fault.kind = PTO_FAULT_STACK_OVERFLOW;
-    }
+  if (signo == SIGSEGV && info->si_code > 0
+      && is_below_stack (thread, (uintptr_t) info->si_addr, context_sp (data)))
+    frame->fault.kind = PTO_FAULT_STACK_OVERFLOW;
   *guard_slot (thread) = NULL;
   give_up (guard, data);
   errno = saved;
@@ -353,11 +401,31 @@ watch_forks (void)
   pthread_atfork (before_fork, after_fork, after_fork);
 }
 
+static bool
+is_ours (const struct sigaction *action)
+{
+  return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handler;
+}
+
+static int
+install (size_t index)
+{
+  struct sigaction action;
+
+  memset (&action, 0, sizeof action);
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset (&action.sa_mask);
+  /* A handler of ours is not cut by the interrupt; a fault in a handler that we chain to is that
+   * handler's affair. */
+  sigaddset (&action.sa_mask, interrupt_number ());
+  return set_action (signal_of (index), &action, NULL);
+}
+
 int
 pto_guard_init (void)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  struct sigaction action;
   size_t i;
 
   pthread_once (&once, watch_forks);
@@ -368,35 +436,29 @@ pto_guard_init (void)
       pthread_mutex_unlock (&guard_lock);
       return 0;
     }
-  memset (&action, 0, sizeof action);
-  action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset (&action.sa_mask);
-  /* A handler of ours is not cut by the interrupt; a fault in a handler that we chain to is that
-   * handler's affair. */
-  sigaddset (&action.sa_mask, interrupt_number ());
   atomic_store_explicit (&interrupt_signal, interrupt_number (), memory_order_relaxed);
   for (i = 0; i <= FAULT_SIGNALS; i++)
     {
-      int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
+      struct sigaction *first = &chains[i].first;
 
       /* Before ours is there: it may be called at once. */
-      if (set_action (signo, NULL, &previous[i]) != 0)
+      if (set_action (signal_of (i), NULL, first) != 0)
         break;
       /* Ours from an earlier use, left under somebody else's handler that was put on top and is
        * gone now. */
-      if ((previous[i].sa_flags & SA_SIGINFO) != 0 && previous[i].sa_sigaction == handler)
+      if (is_ours (first))
         {
-          memset (&previous[i], 0, sizeof previous[i]);
-          previous[i].sa_handler = SIG_DFL;
+          memset (first, 0, sizeof *first);
+          first->sa_handler = SIG_DFL;
         }
-      if (set_action (signo, &action, NULL) != 0)
+      atomic_store_explicit (&chains[i].now, first, memory_order_release);
+      if (install (i) != 0)
         break;
     }
   if (i <= FAULT_SIGNALS)
     {
       while (i-- > 0)
-        set_action (i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number (), &previous[i], NULL);
+        set_action (signal_of (i), &chains[i].first, NULL);
       pthread_mutex_unlock (&guard_lock);
       return -1;
     }
@@ -405,7 +467,31 @@ pto_guard_init (void)
   return 0;
 }
 
-/* The handlers that were there before ours. Under the lock. */
+void
+pto_guard_refresh (void)
+{
+  struct sigaction found;
+
+  pthread_mutex_lock (&guard_lock);
+  for (size_t i = 0; i <= FAULT_SIGNALS && guard_users > 0; i++)
+    {
+      struct chain *chain = &chains[i];
+      struct sigaction *next = &chain->later[0];
+
+      if (set_action (signal_of (i), NULL, &found) != 0 || is_ours (&found))
+        continue;
+      if (atomic_load_explicit (&chain->now, memory_order_relaxed) == next)
+        next = &chain->later[1];
+      *next = found;
+      /* Release: pairs with chain(). */
+      atomic_store_explicit (&chain->now, next, memory_order_release);
+      install (i);
+    }
+  pthread_mutex_unlock (&guard_lock);
+  atomic_fetch_add_explicit (&pto_guard_epoch, 1, memory_order_relaxed);
+}
+
+/* The handlers that are there without ours. Under the lock. */
 static void
 put_back (void)
 {
@@ -413,20 +499,17 @@ put_back (void)
 
   for (size_t i = 0; i <= FAULT_SIGNALS; i++)
     {
-      int signo = i < FAULT_SIGNALS ? fault_signals[i] : interrupt_number ();
-
       /* Somebody else's on top of ours calls ours: leave it, with what it chains to. */
-      if (set_action (signo, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) == 0
-          || now.sa_sigaction != handler)
+      if (set_action (signal_of (i), NULL, &now) != 0 || !is_ours (&now))
         continue;
       if (i == FAULT_SIGNALS)
         {
           /* An interrupt under way must not meet the default action, which ends the process. */
           memset (&ignore, 0, sizeof ignore);
           ignore.sa_handler = SIG_IGN;
-          set_action (signo, &ignore, NULL);
+          set_action (signal_of (i), &ignore, NULL);
         }
-      set_action (signo, &previous[i], NULL);
+      set_action (signal_of (i), atomic_load_explicit (&chains[i].now, memory_order_relaxed), NULL);
     }
 }
 
@@ -516,6 +599,51 @@ call_foreign (int64_t *data)
   foreign->fn (foreign->args);
 }
 
+/* The call was given up, or unwound to here. */
+static __attribute__ ((noinline, cold)) NOT_SANITIZED void
+end_badly (struct foreign *foreign, struct frame *frame, int end)
+{
+  struct pto_guard *guard = foreign->guard;
+  struct pto_unwound unwound;
+  pto_guard_describer describe;
+
+#ifdef PTO_ASAN
+  /* The dropped frames have not cleaned up behind them. */
+  if (frame->sp != 0 && frame->sp < (uintptr_t) frame)
+    {
+      struct pto_thread *thread = pto_thread_self ();
+      uintptr_t low = frame->sp > 4096 ? frame->sp - 4096 : 0;
+
+      if (thread->current != NULL && thread->current->stack.base != NULL
+          && low < (uintptr_t) thread->current->stack.base + thread->current->stack.guard)
+        low = (uintptr_t) thread->current->stack.base + thread->current->stack.guard;
+      __asan_unpoison_memory_region ((void *) low, (uintptr_t) frame - low);
+    }
+  __asan_handle_no_return ();
+#endif
+  if (end == PTO_UNWOUND_BY_FORCE)
+    {
+      frame->fault = (struct pto_fault){ .kind = PTO_FAULT_ENDED };
+      snprintf (guard->text, sizeof guard->text, "pthread_exit()");
+    }
+  else if (end == PTO_UNWOUND_BY_EXCEPTION)
+    {
+      pto_guard_pause ();
+      describe = pto_guard_describe (guard->registers[EXCEPTION], &unwound, guard->text,
+                                     sizeof guard->text);
+      foreign->fn = describe;
+      foreign->args = (int64_t *) &unwound;
+      foreign->slot = guard_slot (pto_thread_self ());
+      /* Within the same call, so that it can be interrupted. Whatever becomes of it counts less
+       * than that something was thrown. */
+      if (describe != NULL)
+        registers_call (frame, guard->registers, call_foreign, (int64_t *) foreign);
+      frame->fault = (struct pto_fault){ .kind = PTO_FAULT_EXCEPTION };
+    }
+  /* What was done to signal mask and alternate stack is looked at before the next call. */
+  pto_thread_self ()->epoch = 0;
+}
+
 void
 pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
                 struct pto_fault *fault)
@@ -526,8 +654,10 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   struct foreign foreign = { slot, guard, fn, args };
   struct frame frame;
 
+  int end;
+
   assert ((call & 1) != 0 && "a guard makes one call at a time");
-  if (PTO_UNLIKELY (!thread->prepared))
+  if (PTO_UNLIKELY (thread->epoch != atomic_load_explicit (&pto_guard_epoch, memory_order_relaxed)))
     pto_thread_prepare (thread);
   frame.outer = *slot;
   *slot = NULL;
@@ -540,25 +670,9 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
    */
   atomic_store_explicit (&guard->call, call, memory_order_release);
 
-  if (registers_call (&frame, guard->registers, call_foreign, (int64_t *) &foreign) != 0)
-    {
-#ifdef PTO_ASAN
-      /* The dropped frames have not cleaned up behind them. */
-      uintptr_t here = (uintptr_t) __builtin_frame_address (0);
-
-      if (frame.sp != 0 && frame.sp < here)
-        {
-          uintptr_t low = frame.sp > 4096 ? frame.sp - 4096 : 0;
-
-          thread = pto_thread_self ();
-          if (thread->current != NULL && thread->current->stack.base != NULL
-              && low < (uintptr_t) thread->current->stack.base + thread->current->stack.guard)
-            low = (uintptr_t) thread->current->stack.base + thread->current->stack.guard;
-          __asan_unpoison_memory_region ((void *) low, (uintptr_t) &frame - low);
-        }
-      __asan_handle_no_return ();
-#endif
-    }
+  end = registers_call (&frame, guard->registers, call_foreign, (int64_t *) &foreign);
+  if (PTO_UNLIKELY (end != 0))
+    end_badly (&foreign, &frame, end);
 
   /* The call may have parked and come back on another thread: the slot is looked up again. */
   pto_guard_pause ();
@@ -567,6 +681,34 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   *fault = frame.fault;
   if (PTO_UNLIKELY (frame.outer != NULL))
     pto_guard_resume (frame.outer);
+}
+
+void
+pto_guard_explain (const struct pto_guard *guard, const struct pto_fault *fault, char *text,
+                   size_t size)
+{
+  switch (fault->kind)
+    {
+    case PTO_FAULT_NONE:
+      snprintf (text, size, "returned");
+      break;
+    case PTO_FAULT_SIGNAL:
+      snprintf (text, size, "crashed: %s (signal %d) at address 0x%" PRIx64,
+                strsignal (fault->signo), fault->signo, fault->address);
+      break;
+    case PTO_FAULT_STACK_OVERFLOW:
+      snprintf (text, size, "used up its stack");
+      break;
+    case PTO_FAULT_INTERRUPTED:
+      snprintf (text, size, "did not return");
+      break;
+    case PTO_FAULT_EXCEPTION:
+      snprintf (text, size, "threw %s", guard->text);
+      break;
+    case PTO_FAULT_ENDED:
+      snprintf (text, size, "called %s", guard->text);
+      break;
+    }
 }
 
 void
@@ -600,6 +742,19 @@ pto_guard_pause (void)
   return guard;
 }
 
+/* Drops the frames of the call that the caller is in. */
+static _Noreturn void
+give_up_here (struct pto_guard *guard, struct pto_fault fault)
+{
+  struct frame *frame = guard->registers[FRAME];
+
+  *guard_slot (pto_thread_self ()) = NULL;
+  atomic_signal_fence (memory_order_seq_cst);
+  frame->fault = fault;
+  frame->sp = (uintptr_t) __builtin_frame_address (0) - 256;
+  registers_continue (guard);
+}
+
 void
 pto_guard_resume (struct pto_guard *guard)
 {
@@ -615,14 +770,23 @@ pto_guard_resume (struct pto_guard *guard)
   *guard_slot (thread) = guard;
   atomic_signal_fence (memory_order_seq_cst);
   if (is_interrupted (guard))
-    {
-      struct frame *frame = guard->registers[FRAME];
+    give_up_here (
+        guard, (struct pto_fault){ .kind = PTO_FAULT_INTERRUPTED, .signo = interrupt_number () });
+}
 
-      *guard_slot (thread) = NULL;
-      atomic_signal_fence (memory_order_seq_cst);
-      frame->fault
-          = (struct pto_fault){ .kind = PTO_FAULT_INTERRUPTED, .signo = interrupt_number () };
-      frame->sp = (uintptr_t) __builtin_frame_address (0) - 256;
-      registers_continue (guard);
-    }
+bool
+pto_guard_is_inside (void)
+{
+  return *guard_slot (pto_thread_self ()) != NULL;
+}
+
+void
+pto_guard_leave (const char *what)
+{
+  struct pto_guard *guard = pto_guard_pause ();
+
+  if (guard == NULL)
+    return;
+  snprintf (guard->text, sizeof guard->text, "%s", what);
+  give_up_here (guard, (struct pto_fault){ .kind = PTO_FAULT_ENDED });
 }

@@ -235,10 +235,13 @@ const char *pto_actor_name (void);
 enum pto_fault_kind
 {
   PTO_FAULT_NONE,
-  /* SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (code in signo, address in address) */
+  /* SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS (code in signo, address in address)
+   */
   PTO_FAULT_SIGNAL,
-  PTO_FAULT_STACK_OVERFLOW, /* SIGSEGV on the guard page of its fiber's stack */
-  PTO_FAULT_INTERRUPTED     /* pto_guard_interrupt() */
+  PTO_FAULT_STACK_OVERFLOW, /* SIGSEGV in the room below its stack */
+  PTO_FAULT_INTERRUPTED,    /* pto_guard_interrupt() */
+  PTO_FAULT_EXCEPTION,      /* it threw: what, says the guard's text */
+  PTO_FAULT_ENDED           /* it ended its thread or the process: how, says the guard's text */
 };
 
 struct pto_fault
@@ -256,16 +259,31 @@ struct pto_guard
   _Atomic uint64_t interrupt;
   _Atomic int tid;     /* thread that runs the call */
   void *registers[24]; /* saved context to continue at */
+  char text[160];      /* of the last fault that has one; until the next call */
 };
 
 /* Installs the process-wide signal handlers on first use (counted; handlers that were there are
  * chained to for signals that do not come from a guarded call). */
 int pto_guard_init (void);
 void pto_guard_shutdown (void);
+/* Before a run, and now and then while it goes on: handlers that somebody has put in the place of
+ * ours are chained to from now on, and every thread looks at its signal mask and alternate stack
+ * before its next call. Any thread. */
+void pto_guard_refresh (void);
+/* After it: signal dispositions that foreign code has changed are put back. */
+void pto_guard_end_run (void);
+/* Of an object that dlopen() gave: what its code calls to end its thread or the process, or to
+ * change how signals are handled, comes to the engine, which makes a fault of it or leaves out what
+ * guarded calls rest on. Outside of guarded calls these do what they always do. */
+void pto_guard_adopt (void *module);
 /* Calls fn(args). On a fault the call is given up: the kernel's frames are dropped and *fault says
  * why. */
 void pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
                      struct pto_fault *fault);
+/* What the code that was called did, to go on "the kernel ...": "crashed: Floating point exception
+ * (signal 8) at address 0x40", "threw std::range_error: no such row", "called exit(3)". */
+void pto_guard_explain (const struct pto_guard *guard, const struct pto_fault *fault, char *text,
+                        size_t size);
 /* Any thread: ends the given call if it is still running (call as read from guard->call, odd). A
  * call that is parked ends when its pto_park() returns: unpark what it waits for as well. */
 void pto_guard_interrupt (struct pto_guard *guard, uint64_t call);
