@@ -29,8 +29,9 @@ G_BEGIN_DECLS
  * @PTO_ERROR_MAP_OVERFLOW: the TensorMap is used up
  * @PTO_ERROR_SCHEDULER_TIMEOUT: nothing has made progress for the time set by the parameter
  * `timeout`
- * @PTO_ERROR_KERNEL_FAULT: a kernel crashed
- * @PTO_ERROR_KERNEL_HANG: a kernel did not return in time
+ * @PTO_ERROR_KERNEL_FAULT: a kernel or an orchestration crashed, threw an exception or ended its
+ * thread or the process
+ * @PTO_ERROR_KERNEL_HANG: a kernel or an orchestration did not return in time
  * @PTO_ERROR_OUT_OF_BOUNDS: a kernel wrote past one of its outputs
  * @PTO_ERROR_READY_QUEUE: a ready queue failed
  * @PTO_ERROR_NO_MEMORY: memory is not to be had

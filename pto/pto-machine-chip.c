@@ -394,21 +394,74 @@ make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **er
   return TRUE;
 }
 
+G_GNUC_PRINTF (3, 4)
+static void
+set_call_error (GError **error, enum pto_status status, const char *format, ...)
+{
+  struct pto_report report = { .status = status };
+  g_autofree char *message = NULL;
+  va_list args;
+
+  va_start (args, format);
+  message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_strlcpy (report.message, message, sizeof report.message);
+  pto_error_set_from_report (error, status, &report);
+}
+
+/* A call of an orchestration's code. */
+typedef struct
+{
+  const Loaded *loaded;
+  PTO2Runtime *rt;
+  uint64_t *values;
+  int n_values;
+  int result; /* of the entry; of the configuration the expected number of arguments */
+} Call;
+
+static void
+call_config (int64_t *data)
+{
+  Call *call = (Call *) data;
+
+  call->result = call->loaded->config (call->values, call->n_values).expected_arg_count;
+}
+
+static void
+call_entry (int64_t *data)
+{
+  Call *call = (Call *) data;
+
+  if (call->loaded->returns_int)
+    call->result = call->loaded->entry (call->rt, call->values, call->n_values);
+  else
+    ((VoidEntryFunc) (gpointer) call->loaded->entry) (call->rt, call->values, call->n_values);
+}
+
 static gboolean
 check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
 {
-  const Loaded *loaded = run->registration->loaded;
   const char *name = run->registration->name;
-  PTO2OrchestrationConfig expected;
+  Call call = { run->registration->loaded, NULL, NULL, 0, 0 };
+  enum pto_status status;
+  char why[256];
 
   if (!make_values (self, run->args, name, error))
     return FALSE;
-  expected = loaded->config (self->values, self->n_values);
-  if (expected.expected_arg_count == self->n_values)
+  call.values = self->values;
+  call.n_values = self->n_values;
+  status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
+  if (status != PTO_OK)
+    {
+      set_call_error (error, status, "orchestration \"%s\" (%s): aicpu_orchestration_config() %s",
+                      name, run->registration->callable->path, why);
+      return FALSE;
+    }
+  if (call.result == self->n_values)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "orchestration \"%s\" expects %d arguments, but %d are given", name,
-               expected.expected_arg_count, self->n_values);
+               "orchestration \"%s\" expects %d arguments, but %d are given", name, call.result,
+               self->n_values);
   return FALSE;
 }
 
@@ -421,21 +474,29 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
   /* One for each thread: the entry may run on another one the next time. */
   PTO2Runtime **current
       = pto_module_look_up (g_ptr_array_index (loaded->modules, 0), "pto2_current_runtime");
-  int result = 0;
+  Call call = { loaded, rt, self->values, self->n_values, 0 };
+  enum pto_status status;
+  char why[256];
+  int line;
 
   if (current != NULL)
     *current = rt;
-  if (loaded->returns_int)
-    result = loaded->entry (rt, self->values, self->n_values);
-  else
-    ((VoidEntryFunc) (gpointer) loaded->entry) (rt, self->values, self->n_values);
+  status = pto_chip_call (self->chip, call_entry, (int64_t *) &call, why, sizeof why);
   if (current != NULL)
     *current = NULL;
-  if (result == 0)
+  line = pto_chip_last_line (self->chip);
+  if (status == PTO_OK && call.result == 0)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
-               "orchestration \"%s\" failed: %s() returned %d", run->registration->name,
-               callable->symbol, result);
+  if (status == PTO_OK)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
+                 "orchestration \"%s\" failed: %s() returned %d", run->registration->name,
+                 callable->symbol, call.result);
+  else if (line > 0)
+    set_call_error (error, status, "orchestration \"%s\": after the submit at %s:%d it %s",
+                    run->registration->name, callable->path, line, why);
+  else
+    set_call_error (error, status, "orchestration \"%s\" (%s): before its first submit it %s",
+                    run->registration->name, callable->path, why);
   return FALSE;
 }
 

@@ -10,6 +10,8 @@
 
 #include "pto-module-private.h"
 
+#include "exec/foreign.h"
+
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 
@@ -242,7 +244,10 @@ open_copy (PtoModule *module, const PtoCompilerJob *job, GError **error)
   module->path = dup_path_of (module->fd);
   module->handle = dlopen (module->path, RTLD_NOW | RTLD_LOCAL);
   if (module->handle != NULL)
-    return TRUE;
+    {
+      pto_foreign_adopt (module->handle);
+      return TRUE;
+    }
   why = dlerror ();
   /* The loader names the copy, which says nothing to the user. */
   prefix = g_strconcat (module->path, ": ", NULL);

@@ -16,6 +16,7 @@ struct pto_aicpu
   struct pto_chip *chip;
   struct pto_endpoint **endpoints;
   uint32_t n_endpoints;
+  struct pto_word go; /* its cores have been spawned */
   char name[24];
 };
 
@@ -68,10 +69,13 @@ struct pto_chip
   struct pto_ticker *ticker;
   pthread_mutex_t watch_lock;
   struct pto_watched_call *watched; /* a core each */
+  struct pto_watched_call watched_orchestration;
+  uint64_t watched_steps;
   uint64_t watched_completed;
   uint64_t progressed;            /* when it last saw another number */
   bool (*cancelled) (void *data); /* of the run under way; NULL: it does not ask */
   void *cancelled_data;
+  uint64_t failed; /* when it first saw that the run has; 0: it has not */
 
   struct pto_trace *trace;
   bool traced;            /* the last run */
@@ -82,7 +86,11 @@ struct pto_chip
   const struct pto_read_only *read_only;
   uint32_t n_read_only;
   struct PTO2Runtime runtime; /* first member is the table of calls */
-  bool done;                  /* orchestration_done was called */
+  struct pto_guard guard;     /* the orchestration's code */
+  /* Grows by 1 when the orchestration calls the engine and when that returns: odd in between. W:
+   * orchestrator; R: ticker; a progress mark, relaxed. */
+  _Atomic uint64_t steps;
+  bool done; /* orchestration_done was called */
   void (*log) (void *data, int32_t level, const char *message);
   void *log_data;
 };

@@ -4,6 +4,7 @@
  */
 #include "chip-private.h"
 
+#include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
 
 #include <inttypes.h>
@@ -46,13 +47,15 @@ kernel_name (void *data, uint32_t kernel)
 
 /* --- the machine: schedulers and cores --- */
 
-/* The scheduler thread: greets its cores, then schedules. */
+/* The scheduler thread: waits until its cores are there, greets them, then schedules. */
 static void
 aicpu_main (void *data)
 {
   struct pto_aicpu *aicpu = data;
   struct pto_chip *chip = aicpu->chip;
 
+  while (pto_word_get (&aicpu->go) == 0)
+    pto_park (chip->exec, &aicpu->go, 0, PTO_NEVER);
   for (uint32_t i = 0; i < aicpu->n_endpoints; i++)
     {
       struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
@@ -147,6 +150,7 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
       };
 
       aicpu->chip = chip;
+      pto_word_init (&aicpu->go, 0, false);
       aicpu->n_endpoints = (end - first) * per_cluster;
       aicpu->endpoints = calloc (aicpu->n_endpoints, sizeof *aicpu->endpoints);
       snprintf (aicpu->name, sizeof aicpu->name, "scheduler%u", s);
@@ -218,6 +222,10 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
     {
       struct pto_aicpu *aicpu = &chip->aicpus[s];
 
+      /* Before its cores, for nobody else may send them home: their words are its domain's. */
+      ok = pto_exec_spawn (chip->exec, s, aicpu->name, aicpu_main, aicpu, error, sizeof error) == 0;
+      if (!ok)
+        break;
       for (uint32_t i = 0; i < aicpu->n_endpoints && ok; i++)
         {
           struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
@@ -228,23 +236,9 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
             /* Its scheduler must not wait for it, nor for those after it. */
             aicpu->n_endpoints = aicpu->scheduler.config.n_endpoints = i;
         }
-      if (pto_exec_spawn (chip->exec, s, aicpu->name, aicpu_main, aicpu, error, sizeof error) != 0)
-        {
-          ok = false;
-          /* Without a scheduler its cores are sent home from here. */
-          for (uint32_t i = 0; i < aicpu->n_endpoints; i++)
-            {
-              struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
-
-              core->endpoint.ops->close (&core->endpoint);
-              pto_word_set (chip->exec, &core->handshake.aicpu_ready, 1);
-            }
-        }
-      else
-        while (pto_word_get (&chip->started) == s)
-          pto_park (chip->exec, &chip->started, s, PTO_NEVER);
-      if (!ok)
-        chip->n_schedulers = s + 1;
+      pto_word_set (chip->exec, &aicpu->go, 1);
+      while (pto_word_get (&chip->started) == s)
+        pto_park (chip->exec, &chip->started, s, PTO_NEVER);
     }
   pto_exec_leave (chip->exec);
   if (!ok)
@@ -259,6 +253,35 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
 
 /* --- the watcher --- */
 
+/* An orchestration has not called the engine for as long as nothing else has happened, or goes on
+ * after its run has failed, or was cancelled a tick ago. */
+static void
+watch_orchestration (struct pto_chip *chip, uint64_t timeout, uint64_t now)
+{
+  uint64_t call = pto_load_acquire (&chip->guard.call);
+  uint64_t steps = pto_load_relaxed (&chip->steps);
+  struct pto_watched_call *seen = &chip->watched_orchestration;
+  uint32_t fatal = pto_load_acquire (&chip->engine.fatal);
+  bool is_over;
+
+  /* Of another run: it has failed anew. */
+  if (fatal == 0 || call != seen->call)
+    chip->failed = 0;
+  is_over = chip->failed != 0 && (fatal == PTO_STATUS_CANCELLED || now - chip->failed >= timeout);
+  if (call != seen->call || steps != chip->watched_steps)
+    {
+      *seen = (struct pto_watched_call){ .call = call, .since = now };
+      chip->watched_steps = steps;
+    }
+  if (fatal != 0 && chip->failed == 0)
+    chip->failed = now;
+  if ((call & 1) != 0
+      && (is_over
+          || ((steps & 1) == 0 && now - seen->since >= timeout
+              && now - chip->progressed >= timeout)))
+    pto_guard_interrupt (&chip->guard, call);
+}
+
 /* Called by the ticker's thread: ends a run that is not wanted any more, and kernels that have not
  * returned for as long as nothing else has happened. */
 static void
@@ -270,6 +293,8 @@ watch (void *data)
   uint64_t completed;
   bool failed;
 
+  /* Somebody may have taken the signals away. */
+  pto_guard_refresh ();
   pthread_mutex_lock (&chip->watch_lock);
   if (chip->cancelled != NULL && chip->cancelled (chip->cancelled_data))
     {
@@ -297,6 +322,7 @@ watch (void *data)
                    && (failed || now - chip->progressed >= timeout))
             pto_guard_interrupt (&chip->cores[c].guard, call);
         }
+      watch_orchestration (chip, chip->engine.config.timeout_ns, now);
     }
   pthread_mutex_unlock (&chip->watch_lock);
 }
@@ -566,6 +592,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->program = program;
   chip->read_only = config->read_only;
   chip->n_read_only = config->n_read_only;
+  chip->runtime.line = 0;
   chip->done = false;
   chip->used = true;
   if (config->cancelled != NULL)
@@ -589,7 +616,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->lost = pto_engine_is_lost (&chip->engine);
   chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
   pto_exec_leave (chip->exec);
-  pto_guard_end_run ();
+  pto_foreign_put_back ();
   if (stats != NULL)
     gather (chip, stats, wall, start);
   damage = pto_device_memory_check (&chip->memory, report);

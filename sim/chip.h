@@ -126,6 +126,15 @@ enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *p
  * config->cancelled() is asked then. */
 void pto_chip_cancel (struct pto_chip *chip);
 
+/* Calls code of an orchestration, in a run or beside one. PTO_OK when it returned; otherwise why
+ * says what it did, to go on "the orchestration ...": what it called of the engine is complete, its
+ * frames are gone. In a run it is also ended when it neither returns nor submits anything for the
+ * timeout. */
+enum pto_status pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args,
+                               char *why, size_t size);
+/* The line of the last submit in this run, as the orchestration has noted it; 0: none. */
+int32_t pto_chip_last_line (const struct pto_chip *chip);
+
 /* From inside an orchestration: has the run failed already? Why? */
 bool pto_chip_has_failed (PTO2Runtime *rt);
 /* From inside an orchestration: fails the run, first error wins. */

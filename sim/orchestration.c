@@ -4,9 +4,12 @@
  *
  * The table behind pto_orchestration_api.h. Orchestrator thread only.
  */
+#include "../pto/exec/foreign.h"
+#include "../pto/exec/pto_atomic.h"
 #include "chip-private.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,13 +82,46 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
   return true;
 }
 
-static void
-submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-             int32_t n_params)
+/* Between these two the engine works on the orchestration's behalf: it is not cut, and what goes
+ * wrong is its own. */
+static inline struct pto_guard *
+come_in (struct pto_chip *chip)
 {
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_guest_pause (chip->exec);
+
+  if (guard == NULL)
+    return NULL;
+#ifdef __x86_64__
+  /* What copies upwards here would copy downwards. */
+  __asm__ volatile("cld" ::: "cc");
+#endif
+  pto_store_relaxed (&chip->steps, pto_load_relaxed (&chip->steps) + 1);
+  return guard;
+}
+
+static inline void
+go_out (struct pto_chip *chip, struct pto_guard *guard)
+{
+  if (guard == NULL)
+    return;
+  pto_store_relaxed (&chip->steps, pto_load_relaxed (&chip->steps) + 1);
+  pto_guest_resume (chip->exec, guard);
+}
+
+/* What an orchestration says is there is looked at while a fault is still its own. */
+static inline void
+touch (const PTOParam *params, int32_t n_params)
+{
+  for (int32_t i = 0; i < n_params && i < (int32_t) PTO_CHIP_ARGS_MAX; i++)
+    (void) *(const volatile PTOParamType *) &params[i].type;
+}
+
+static void
+submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+        int32_t n_params)
+{
   const struct pto_program *program = chip->program;
-  struct pto_submit submit;
+  struct pto_submit task;
 
   if (kernel_id < 0 || (uint32_t) kernel_id >= program->n_kernels
       || program->kernels[kernel_id].name == NULL)
@@ -144,24 +180,46 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
     }
   if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))
     return;
-  submit.kernel = (uint32_t) kernel_id;
-  submit.queue = (uint32_t) worker_type;
-  submit.params = params;
-  submit.n_params = (uint32_t) n_params;
-  submit.extra_bytes = 0;
-  pto_engine_submit (&chip->engine, &submit);
+  task.kernel = (uint32_t) kernel_id;
+  task.queue = (uint32_t) worker_type;
+  task.params = params;
+  task.n_params = (uint32_t) n_params;
+  task.extra_bytes = 0;
+  pto_engine_submit (&chip->engine, &task);
+}
+
+static void
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard;
+
+  if (params != NULL)
+    touch (params, n_params);
+  guard = come_in (chip);
+  submit (chip, kernel_id, worker_type, params, n_params);
+  go_out (chip, guard);
 }
 
 static void
 scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
 {
-  pto_engine_scope_begin (&pto_chip_of_runtime (rt)->engine, file, line);
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = come_in (chip);
+
+  pto_engine_scope_begin (&chip->engine, file, line);
+  go_out (chip, guard);
 }
 
 static void
 scope_end (PTO2Runtime *rt)
 {
-  pto_engine_scope_end (&pto_chip_of_runtime (rt)->engine);
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = come_in (chip);
+
+  pto_engine_scope_end (&chip->engine);
+  go_out (chip, guard);
 }
 
 static void
@@ -180,23 +238,34 @@ init_tensor_pool (PTO2Runtime *rt)
 static PTO2Buffer *
 new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
 {
-  return pto_engine_new_buffer (&pto_chip_of_runtime (rt)->engine, bytes, generation);
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard;
+  PTO2Buffer *buffer;
+
+  *generation = 0;
+  guard = come_in (chip);
+  buffer = pto_engine_new_buffer (&chip->engine, bytes, generation);
+  go_out (chip, guard);
+  return buffer;
 }
 
 static void
 log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard;
   char message[1024];
   va_list args;
 
   va_start (args, format);
   vsnprintf (message, sizeof message, format, args);
   va_end (args);
+  guard = come_in (chip);
   if (chip->log != NULL)
     chip->log (chip->log_data, level, message);
   else if (level <= PTO2_LOG_WARN)
     fprintf (stderr, "pto: %s: %s\n", level == PTO2_LOG_ERROR ? "error" : "warning", message);
+  go_out (chip, guard);
 }
 
 const PTO2RuntimeOps pto_chip_runtime_ops = {
@@ -226,4 +295,52 @@ pto_chip_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
   vsnprintf (message, sizeof message, format, args);
   va_end (args);
   pto_engine_fail (&pto_chip_of_runtime (rt)->engine, status, "%s", message);
+}
+
+enum pto_status
+pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, char *why, size_t size)
+{
+  uint64_t timeout = chip->params.values[PTO_PARAMETER_TIMEOUT];
+  bool is_running = pto_actor_name () != NULL;
+  struct pto_fault fault;
+  sigset_t mask;
+
+  /* A run keeps the caller's mask for it. */
+  if (!is_running)
+    {
+      pto_guard_refresh ();
+      pthread_sigmask (SIG_SETMASK, NULL, &mask);
+    }
+  pto_guard_call (&chip->guard, fn, args, &fault);
+  if (!is_running)
+    {
+      pthread_sigmask (SIG_SETMASK, &mask, NULL);
+      pto_foreign_put_back ();
+    }
+  switch (fault.kind)
+    {
+    case PTO_FAULT_NONE:
+      return PTO_OK;
+    case PTO_FAULT_INTERRUPTED:
+      snprintf (why, size,
+                "did not return, and nothing was submitted or finished for %" PRIu64
+                " ms: set timeout to more if it needs longer",
+                timeout);
+      return PTO_STATUS_KERNEL_HANG;
+    case PTO_FAULT_STACK_OVERFLOW:
+      snprintf (why, size, "needs more than the stack of its thread");
+      return PTO_STATUS_KERNEL_FAULT;
+    case PTO_FAULT_SIGNAL:
+    case PTO_FAULT_EXCEPTION:
+    case PTO_FAULT_ENDED:
+      break;
+    }
+  pto_guard_explain (&chip->guard, &fault, why, size);
+  return PTO_STATUS_KERNEL_FAULT;
+}
+
+int32_t
+pto_chip_last_line (const struct pto_chip *chip)
+{
+  return chip->runtime.line;
 }

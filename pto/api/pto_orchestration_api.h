@@ -126,6 +126,7 @@ extern "C"
   struct PTO2Runtime
   {
     const PTO2RuntimeOps *ops;
+    int32_t line; /* of the last submit, for messages; 0: there was none */
   };
 
 /* make_tensor() has no runtime parameter: the runtime of the orchestration that runs on this
@@ -146,6 +147,17 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   {
     rt->ops->submit_task (rt, kernel_id, worker_type, params, n_params);
   }
+
+  static inline PTO2Runtime *
+  pto2_rt_at (PTO2Runtime *rt, int32_t line)
+  {
+    rt->line = line;
+    return rt;
+  }
+
+/* Notes its line. The name without parentheses behind it is the function above. */
+#define pto2_rt_submit_task(rt, ...) \
+  (pto2_rt_submit_task) (pto2_rt_at ((rt), __LINE__), __VA_ARGS__)
 
   /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
   static inline void

@@ -241,6 +241,7 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
   pthread_mutex_init (&exec->lock, NULL);
   pto_word_init (&exec->live, 0, false);
   exec->guest.exec = exec;
+  exec->head.guest = &exec->guest.guard;
   exec->guest.name = "guest";
   exec->guest.heap_index = PTO_NO_TIMER;
   exec->guest.domain = UINT32_MAX;

@@ -6,6 +6,8 @@
  * functions below, it calls ours. Outside of guarded calls they are the same. What the object calls
  * through another library is not touched, nor are system calls of its own.
  */
+#include "foreign.h"
+
 #include "exec-private.h"
 #include "guard-private.h"
 
@@ -183,7 +185,7 @@ static void (*foreign_signal (int signo, void (*handler) (int))) (int)
 }
 
 void
-pto_guard_end_run (void)
+pto_foreign_put_back (void)
 {
   if (atomic_load_explicit (&changed, memory_order_relaxed) == 0)
     return;
@@ -307,7 +309,7 @@ address_of (const struct object *object, uintptr_t pointer)
 }
 
 void
-pto_guard_adopt (void *module)
+pto_foreign_adopt (void *module)
 {
   struct object object = { 0 };
   const ElfW (Rela) *relocations = NULL, *jumps = NULL;

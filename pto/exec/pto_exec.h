@@ -39,12 +39,15 @@ enum pto_backend
 struct pto_exec;
 struct pto_actor;
 struct pto_bell;
+struct pto_guard;
 
 /* What an executor begins with. */
 struct pto_exec_head
 {
   bool virtual_clock;
   uint32_t carriers; /* par: threads beside the guest's; 0 elsewhere */
+  /* where the guest's guarded call is while foreign code runs in it; W: guest; R: its handlers */
+  struct pto_guard **guest;
 };
 
 struct pto_exec_config
@@ -270,12 +273,6 @@ void pto_guard_shutdown (void);
  * ours are chained to from now on, and every thread looks at its signal mask and alternate stack
  * before its next call. Any thread. */
 void pto_guard_refresh (void);
-/* After it: signal dispositions that foreign code has changed are put back. */
-void pto_guard_end_run (void);
-/* Of an object that dlopen() gave: what its code calls to end its thread or the process, or to
- * change how signals are handled, comes to the engine, which makes a fault of it or leaves out what
- * guarded calls rest on. Outside of guarded calls these do what they always do. */
-void pto_guard_adopt (void *module);
 /* Calls fn(args). On a fault the call is given up: the kernel's frames are dropped and *fault says
  * why. */
 void pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
@@ -295,3 +292,29 @@ void pto_guard_interrupt (struct pto_guard *guard, uint64_t call);
  * interrupted meanwhile. */
 struct pto_guard *pto_guard_pause (void);
 void pto_guard_resume (struct pto_guard *guard);
+
+/* The same for the guest, which stays on its thread. */
+static inline struct pto_guard *
+pto_guest_pause (struct pto_exec *exec)
+{
+  struct pto_guard **slot = ((const struct pto_exec_head *) exec)->guest;
+  struct pto_guard *guard = *slot;
+
+  *slot = NULL;
+  atomic_signal_fence (memory_order_seq_cst);
+  return guard;
+}
+
+static inline void
+pto_guest_resume (struct pto_exec *exec, struct pto_guard *guard)
+{
+  struct pto_guard **slot = ((const struct pto_exec_head *) exec)->guest;
+
+  *slot = guard;
+  atomic_signal_fence (memory_order_seq_cst);
+  /* seq_cst: pairs with pto_guard_interrupt(), as in pto_guard_resume(). */
+  if (guard != NULL
+      && atomic_load_explicit (&guard->interrupt, memory_order_seq_cst)
+             == atomic_load_explicit (&guard->call, memory_order_relaxed))
+    pto_guard_resume (guard);
+}

@@ -1,0 +1,13 @@
+/* foreign.h: what is done to shared objects that hold foreign code?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+/* Of an object that dlopen() gave: what its code calls to end its thread or the process, or to
+ * change how signals are handled, comes to the engine, which makes a fault of it or leaves out what
+ * guarded calls rest on. Outside of guarded calls these do what they always do. Any thread, before
+ * the code runs. */
+void pto_foreign_adopt (void *module);
+/* After a run: signal dispositions that foreign code has changed are put back. Any thread. */
+void pto_foreign_put_back (void);
