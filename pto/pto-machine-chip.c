@@ -543,6 +543,29 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   return status == PTO_OK;
 }
 
+/* A kernel of an earlier run has kept its thread, and with it the chip. */
+static gboolean
+renew_lost_chip (ChipMachine *self, GError **error)
+{
+  struct pto_report report = { 0 };
+  struct pto_chip *chip;
+
+  if (!pto_chip_is_lost (self->chip))
+    return TRUE;
+  chip = pto_chip_renew (self->chip, &report);
+  if (chip == NULL)
+    {
+      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
+      return FALSE;
+    }
+  g_mutex_lock (&self->lock);
+  g_clear_object (&self->trace);
+  self->recorded = FALSE;
+  self->chip = chip;
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
 static gboolean
 chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
@@ -551,7 +574,7 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
       = { .cancelled = run->is_cancelled, .cancelled_data = run->data };
   gboolean ok;
 
-  if (!make_run_config (self, run->config, &run_config, error))
+  if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error))
     return FALSE;
   ok = run->registration == NULL || check_arguments (self, run, error);
   if (ok && run->registration != NULL)

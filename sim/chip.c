@@ -564,6 +564,49 @@ set_cancelled (struct pto_chip *chip, bool (*cancelled) (void *data), void *data
   pthread_mutex_unlock (&chip->watch_lock);
 }
 
+/* A kernel does not let go of its thread. The chip stays for it as it is, for ever, with a program
+ * of its own, for the one that it runs may be gone soon. */
+static void
+lose (struct pto_chip *chip)
+{
+  struct pto_program *program = malloc (sizeof *program);
+  struct pto_kernel *kernels = calloc (chip->program->n_kernels, sizeof *kernels);
+
+  chip->lost = true;
+  if (program == NULL || kernels == NULL)
+    {
+      free (program);
+      free (kernels);
+      return;
+    }
+  for (uint32_t k = 0; k < chip->program->n_kernels; k++)
+    kernels[k].name = "?";
+  *program = (struct pto_program){ kernels, chip->program->n_kernels };
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    chip->cores[c].payload.kernel = &kernels[chip->cores[c].payload.kernel_id];
+  chip->program = program;
+}
+
+bool
+pto_chip_is_lost (const struct pto_chip *chip)
+{
+  return chip->lost;
+}
+
+struct pto_chip *
+pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
+{
+  struct pto_chip *fresh = pto_chip_new (chip->platform, &chip->params, report);
+
+  if (fresh == NULL)
+    return NULL;
+  fresh->memory = chip->memory;
+  memset (&chip->memory, 0, sizeof chip->memory);
+  fresh->log = chip->log;
+  fresh->log_data = chip->log_data;
+  return fresh;
+}
+
 enum pto_status
 pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
               const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
@@ -579,9 +622,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (config == NULL)
     config = &defaults;
   if (chip->lost)
-    return pto_report_set (
-        report, PTO_STATUS_SYSTEM,
-        "a task of an earlier run could not be ended: this chip can not run any more");
+    return pto_report_set (report, PTO_STATUS_SYSTEM,
+                           "a task of an earlier run could not be ended: this chip is lost");
   status = fit_machine (chip, config, report);
   if (status == PTO_OK)
     status = set_recording (chip, config->trace || param (chip, PTO_PARAMETER_TRACE) != 0,
@@ -613,7 +655,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   pto_ticker_disarm (chip->ticker);
   wall = pto_wall_clock () - wall;
   start = pto_now (chip->exec) - start;
-  chip->lost = pto_engine_is_lost (&chip->engine);
+  if (pto_engine_is_lost (&chip->engine))
+    lose (chip);
   chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
   pto_exec_leave (chip->exec);
   pto_foreign_put_back ();

@@ -126,6 +126,12 @@ enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *p
  * config->cancelled() is asked then. */
 void pto_chip_cancel (struct pto_chip *chip);
 
+/* The last run ended with a kernel that could not be ended: no other is possible on this chip. */
+bool pto_chip_is_lost (const struct pto_chip *chip);
+/* A new chip in the place of a lost one, with its device memory and log; NULL with a report. The
+ * lost one is given up: the thread of that kernel may still run in it. */
+struct pto_chip *pto_chip_renew (struct pto_chip *chip, struct pto_report *report);
+
 /* Calls code of an orchestration, in a run or beside one. PTO_OK when it returned; otherwise why
  * says what it did, to go on "the orchestration ...": what it called of the engine is complete, its
  * frames are gone. In a run it is also ended when it neither returns nor submits anything for the

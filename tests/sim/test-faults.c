@@ -7,6 +7,7 @@
 #include "sim-test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -95,6 +96,20 @@ kernel_hang (int64_t *args)
     ;
 }
 
+/* Does not hear the signal that is to end it; gone when the test lets it go. */
+static _Atomic bool let_go;
+static NOT_SANITIZED void
+kernel_deaf (int64_t *args)
+{
+  sigset_t all;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, NULL);
+  while (!atomic_load (&let_go))
+    ;
+  atomic_fetch_add (&runs, 1);
+}
+
 /* args: tensor, bytes behind its end */
 static NOT_SANITIZED void
 kernel_past (int64_t *args)
@@ -148,6 +163,7 @@ enum
   WIDE_8,
   WIDE_60,
   HANG,
+  DEAF,
   PAST,
   FLIP,
   WILD,
@@ -166,6 +182,7 @@ static const struct pto_kernel kernels[] = {
   [WIDE_8] = { "wide8", kernel_wide_8, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [WIDE_60] = { "wide60", kernel_wide_60, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [HANG] = { "hang", kernel_hang, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [DEAF] = { "deaf", kernel_deaf, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [PAST] = { "past", kernel_past, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [FLIP] = { "flip", kernel_flip, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [WILD] = { "wild", kernel_wild, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
@@ -657,6 +674,52 @@ test_chips_crash_apart (enum pto_backend backend)
     }
 }
 
+/* What a chip can not end it loses, and goes on as a new one with the same device memory. */
+static void
+test_lost_chip (enum pto_backend unused)
+{
+  struct pto_report report = { 0 };
+  struct pto_chip *chip, *fresh;
+  int32_t kernel = DEAF;
+  uint64_t address;
+  int value = 17;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (PTO_BACKEND_THREADS, "timeout=50 clusters=2 aicpu-threads=2");
+  for (int i = 0; i < 2; i++)
+    {
+      atomic_store (&let_go, false);
+      atomic_store (&runs, 0);
+      address = pto_chip_malloc (chip, sizeof value, &report);
+      g_assert_cmpint (pto_chip_copy_to (chip, address, &value, sizeof value, &report), ==, PTO_OK);
+      g_assert_false (pto_chip_is_lost (chip));
+      g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), !=,
+                       PTO_OK);
+      g_assert_true (pto_chip_is_lost (chip));
+      report.status = PTO_OK;
+      g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), ==,
+                       PTO_STATUS_SYSTEM);
+      memset (&report, 0, sizeof report);
+      fresh = pto_chip_renew (chip, &report);
+      g_assert_nonnull (fresh);
+      pto_chip_free (chip);
+      chip = fresh;
+      sim_assert_well (chip);
+      /* The other goes on in what is left of the old one, and harms nobody. */
+      atomic_store (&let_go, true);
+      while (atomic_load (&runs) < 3)
+        sched_yield ();
+      value = 0;
+      g_assert_cmpint (pto_chip_copy_from (chip, &value, address, sizeof value, &report), ==,
+                       PTO_OK);
+      g_assert_cmpint (value, ==, 17);
+      g_assert_cmpint (pto_chip_mfree (chip, address, &report), ==, PTO_OK);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
@@ -672,6 +735,7 @@ add_tests (void)
   sim_add ("faults/damage-does-not-outlive-run", test_damage_does_not_outlive_run);
   sim_add ("faults/slow-is-no-hang", test_slow_is_no_hang);
   sim_add_once ("faults/long-beside-others", test_long_beside_others);
+  sim_add_once ("faults/lost-chip", test_lost_chip);
   sim_add ("faults/chips-crash-apart", test_chips_crash_apart);
 }
 
