@@ -195,6 +195,11 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   struct pto_chip *chip = pto_chip_of_runtime (rt);
   struct pto_guard *guard;
 
+  if (!pto_guest_is_foreign (chip->exec))
+    {
+      submit (chip, kernel_id, worker_type, params, n_params);
+      return;
+    }
   if (params != NULL)
     touch (params, n_params);
   guard = come_in (chip);

@@ -293,7 +293,14 @@ void pto_guard_interrupt (struct pto_guard *guard, uint64_t call);
 struct pto_guard *pto_guard_pause (void);
 void pto_guard_resume (struct pto_guard *guard);
 
-/* The same for the guest, which stays on its thread. */
+/* Does the guest run foreign code, in a guarded call? */
+static inline bool
+pto_guest_is_foreign (const struct pto_exec *exec)
+{
+  return *((const struct pto_exec_head *) exec)->guest != NULL;
+}
+
+/* The same as the two above for the guest, which stays on its thread. */
 static inline struct pto_guard *
 pto_guest_pause (struct pto_exec *exec)
 {

@@ -1,0 +1,111 @@
+/* test-scarce.c: what if there is no address space left while a chip begins?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Each test is a process of its own, with a little more address space from one try to the next, so
+ * that every mapping of a chip's start is once the one that is refused.
+ */
+#include "sim-test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define STEP ((rlim_t) 384 << 10)
+#define STEPS 1200
+
+static uint64_t
+address_space (void)
+{
+  char text[64] = "";
+  FILE *file = fopen ("/proc/self/statm", "r");
+  size_t n = fread (text, 1, sizeof text - 1, file);
+
+  fclose (file);
+  g_assert_cmpuint (n, >, 0);
+  return strtoull (text, NULL, 10) * (uint64_t) sysconf (_SC_PAGESIZE);
+}
+
+static void
+sweep (enum pto_backend backend)
+{
+  struct pto_params params;
+  struct rlimit limit, small;
+  uint64_t begin = address_space ();
+  unsigned int threads = sim_count_threads ();
+  unsigned int refused = 0;
+  unsigned int in_a_row = 0;
+  unsigned int without_stack = 0;
+  struct pto_report refusal = { 0 };
+  static const char *const settings[][2]
+      = { { "heap", "65536" },      { "task-window", "16" }, { "dep-pool", "64" },
+          { "map-pool", "64" },     { "clusters", "2" },     { "aicpu-threads", "3" },
+          { "trace-records", "64" } };
+
+  pto_params_init (&params);
+  for (gsize i = 0; i < G_N_ELEMENTS (settings); i++)
+    g_assert_cmpint (pto_params_set (&params, settings[i][0], settings[i][1], &refusal), ==,
+                     PTO_OK);
+  params.values[PTO_PARAMETER_BACKEND] = (uint64_t) backend;
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
+  small = limit;
+  for (rlim_t step = 0; step < STEPS && in_a_row < 4; step++)
+    {
+      struct pto_report report = { 0 };
+      struct pto_chip *chip;
+
+      small.rlim_cur = begin + step * STEP;
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+      chip = pto_chip_new (pto_platform_find ("a2a3sim"), &params, &report);
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+      if (chip == NULL)
+        {
+          g_assert_cmpint (report.status, !=, PTO_OK);
+          g_assert_cmpuint (strlen (report.message), >, 0);
+          without_stack += strstr (report.message, "No stack of") != NULL;
+          refused++;
+          in_a_row = 0;
+        }
+      else
+        {
+          in_a_row++;
+          pto_chip_free (chip);
+        }
+      g_assert_cmpuint (sim_count_threads (), ==, threads);
+    }
+  g_test_message ("refused %u times, %u times for a stack", refused, without_stack);
+  g_assert_cmpuint (refused, >, 0);
+  g_assert_cmpuint (in_a_row, ==, 4);
+  /* 8 actors, each with a stack larger than a step. */
+  g_assert_cmpuint (without_stack, >=, 8);
+}
+
+static void
+test_address_space (enum pto_backend backend)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("sanitizers need all the address space that there is");
+#else
+  if (g_test_subprocess ())
+    {
+      sweep (backend);
+      return;
+    }
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+#endif
+}
+
+static void
+add_tests (void)
+{
+  sim_add ("scarce/address-space", test_address_space);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add_tests);
+}
