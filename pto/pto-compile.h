@@ -1,4 +1,4 @@
-/* pto-compile.h: how does a program build a shared object the way the library builds kernels?
+/* pto-compile.h: how does a program build and call foreign code the way the library does?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -14,5 +14,11 @@ PTO_AVAILABLE_IN_ALL
 char *pto_dup_api_dir (GError **error);
 PTO_AVAILABLE_IN_ALL
 char *pto_dup_compiler (const char *source, GError **error);
+
+typedef void (*PtoForeignFunc) (gpointer user_data);
+
+PTO_AVAILABLE_IN_ALL
+gboolean pto_call_foreign (gpointer module, PtoForeignFunc func, gpointer user_data,
+                           GError **error);
 
 G_END_DECLS

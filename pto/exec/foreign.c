@@ -351,3 +351,45 @@ pto_foreign_adopt (void *module)
   if (jumps != NULL)
     patch_all (&object, jumps, jump_bytes);
 }
+
+/* --- calls outside of runs --- */
+
+struct call
+{
+  void (*fn) (void *data);
+  void *data;
+};
+
+static void
+call_it (int64_t *args)
+{
+  struct call *call = (struct call *) args;
+
+  call->fn (call->data);
+}
+
+bool
+pto_foreign_call (void (*fn) (void *data), void *data, char *why, size_t size)
+{
+  struct call call = { fn, data };
+  struct pto_guard guard;
+  struct pto_fault fault;
+  sigset_t mask;
+
+  if (pto_guard_init () != 0)
+    {
+      snprintf (why, size, "can not be called: %s", strerror (errno));
+      return false;
+    }
+  pto_guard_refresh ();
+  memset (&guard, 0, sizeof guard);
+  pthread_sigmask (SIG_SETMASK, NULL, &mask);
+  pto_guard_call (&guard, call_it, (int64_t *) &call, &fault);
+  pthread_sigmask (SIG_SETMASK, &mask, NULL);
+  pto_foreign_put_back ();
+  pto_guard_shutdown ();
+  if (fault.kind == PTO_FAULT_NONE)
+    return true;
+  pto_guard_explain (&guard, &fault, why, size);
+  return false;
+}

@@ -4,6 +4,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* Of an object that dlopen() gave: what its code calls to end its thread or the process, or to
  * change how signals are handled, comes to the engine, which makes a fault of it or leaves out what
  * guarded calls rest on. Outside of guarded calls these do what they always do. Any thread, before
@@ -11,3 +14,7 @@
 void pto_foreign_adopt (void *module);
 /* After a run: signal dispositions that foreign code has changed are put back. Any thread. */
 void pto_foreign_put_back (void);
+/* Calls foreign code of this thread outside of any run: signal mask and dispositions are as before
+ * when it is over. false: it did not return; why says what it did, to go on "it ...". Any thread.
+ */
+bool pto_foreign_call (void (*fn) (void *data), void *data, char *why, size_t size);

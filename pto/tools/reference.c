@@ -269,12 +269,28 @@ reference_free (Reference *reference)
   g_free (reference);
 }
 
+typedef struct
+{
+  ReferenceFunc function;
+  PTO2Case *c;
+  int status;
+} Call;
+
+static void
+call_function (gpointer data)
+{
+  Call *call = data;
+
+  call->status = call->function (call->c);
+}
+
 /* Calls one of the two functions of the reference. */
 static gboolean
 call (Reference *reference, const char *symbol, GError **error)
 {
+  g_autoptr (GError) local = NULL;
   ReferenceFunc function;
-  int status;
+  Call data;
 
   *(void **) &function = dlsym (reference->module, symbol);
   if (function == NULL)
@@ -284,9 +300,16 @@ call (Reference *reference, const char *symbol, GError **error)
                    reference->manifest->reference, symbol);
       return FALSE;
     }
-  status = function (&reference->base);
-  if (status != 0)
-    set_error (reference, _ ("%s() gave %d and no reason"), symbol, status);
+  data = (Call){ function, &reference->base, 0 };
+  if (!pto_call_foreign (reference->module, call_function, &data, &local))
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s: %s() %s"),
+                   reference->manifest->file, reference->item->name, reference->manifest->reference,
+                   symbol, local->message);
+      return FALSE;
+    }
+  if (data.status != 0)
+    set_error (reference, _ ("%s() gave %d and no reason"), symbol, data.status);
   if (reference->error == NULL)
     return TRUE;
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: case \"%s\": %s",

@@ -422,6 +422,25 @@ class Manifest(PtoTest):
                   "return pto_case_fail (c, \"the moon is full\");")
         self.refuses(["ex/pto.ini", '"five"', "the moon is full"])
 
+    def test_foreign_code_that_does_not_return(self):
+        """A reference, an orchestration, a kernel: one line that says which, and status 1."""
+        for what, says in (("abort ();", "crashed: Aborted (signal 6)"),
+                           ("exit (3);", "called exit(3)")):
+            for name, function, where in (
+                    ("reference.c", "pto_reference_compute", "reference.c: pto_reference_compute()"),
+                    ("orchestration/vector_orch.c", "aicpu_orchestration_entry",
+                     "before its first submit it"),
+                    ("kernels/add.c", "kernel_entry", "(add) on core AIV")):
+                with self.subTest(what=what, name=name):
+                    shutil.rmtree(os.path.join(self.directory, "ex"), ignore_errors=True)
+                    self.example()
+                    path = os.path.join(self.directory, "ex", name)
+                    with open(path, encoding="utf-8") as file:
+                        head, tail = file.read().split(function, 1)
+                    self.write("ex/" + name, "#include <stdlib.h>\n" + head + function
+                               + tail.replace("{", "{ " + what, 1))
+                    self.refuses(['"five"', where, says])
+
     def test_reference_leaves_output_out(self):
         self.example()
         self.edit("ex/reference.c", 'float *f = (float *) c->ops->expected (c, "f");',
