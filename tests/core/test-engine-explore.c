@@ -3,23 +3,25 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The engine is built with PTO_EXPLORE and its switch point is explorer_point() below: every atomic
- * operation is a point where another actor may go on. The explorer runs a small program again and
- * again on the det back end, each time along another path, depth first, until there is none left.
- * The full trees are too large: no path has more than a given number of preemptions (an actor that
- * could go on is made to wait), 3 with one scheduler, 2 with two; who goes next when an actor parks
- * is always tried in every way. The interleavings are sequentially consistent ones: what a missing
- * fence allows on top of them is not seen here.
+ * explorer.h says how they are tried, in a build with sequentially consistent interleavings and in
+ * one where every load may give what the orders in the source allow it to.
  */
 #include "engine-test.h"
 
 #include "../../pto/core/engine-private.h"
+#include "../../pto/exec/exec-private.h"
+#include "../weak/explorer.h"
 
 #include <string.h>
 
-#define PATH_MAX_STEPS 4096u
-
-void explorer_point (void);
+#ifdef PTO_WEAK
+/* An old value stands for a preemption, and more happens where there is a switch point. */
+#define BOUND(n) ((n) -1)
+#define AT_LEAST(n) ((n) / 10)
+#else
+#define BOUND(n) (n)
+#define AT_LEAST(n) (n)
+#endif
 
 /* The engine's pto_park() is explorer_park() in this build, which looks at what it gives, and its
  * pto_yield() explorer_yield(). */
@@ -28,32 +30,6 @@ void explorer_point (void);
 enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
                                uint64_t deadline);
 void pto_yield (struct pto_exec *exec);
-
-struct explorer
-{
-  struct pto_exec *exec;
-  bool on;
-  bool yielding;
-  uint32_t bound;
-  uint32_t preemptions;
-  uint32_t depth;
-  uint32_t length;
-  uint16_t path[PATH_MAX_STEPS];
-  uint16_t width[PATH_MAX_STEPS];
-  uint64_t schedules;
-};
-
-static struct explorer explorer;
-
-void
-explorer_point (void)
-{
-  if (!explorer.on)
-    return;
-  explorer.yielding = true;
-  pto_yield (explorer.exec);
-  explorer.yielding = false;
-}
 
 /* The submitter gets over a wake-up that was lost, since det proves that nobody can run: here it is
  * an error. */
@@ -72,68 +48,26 @@ explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, 
 void
 explorer_yield (struct pto_exec *exec)
 {
-  bool on = explorer.on;
-
-  explorer.on = false;
-  pto_yield (exec);
-  explorer.on = on;
+  explorer_pause ();
 }
 
-/* Who goes next; the one that yields is the last of the n. */
-static uint32_t
-choose (void *data, uint32_t n)
-{
-  bool yielding = explorer.yielding;
-  uint32_t width = yielding && explorer.preemptions >= explorer.bound ? 1 : n;
-  uint32_t option;
+static void cancel (void *data);
 
-  explorer.yielding = false;
-  if (!explorer.on)
+/* The guest, one thread for each scheduler and its endpoints, as on par, and who cancels. */
+static uint32_t
+self (void)
+{
+  const struct pto_actor *actor = pto_thread_self ()->current;
+
+  if (actor == NULL || actor == &explorer.exec->guest)
     return 0;
-  if (width == 1)
-    option = 0;
-  else
-    {
-      g_assert_cmpuint (explorer.depth, <, PATH_MAX_STEPS);
-      if (explorer.depth == explorer.length)
-        {
-          explorer.path[explorer.length] = 0;
-          explorer.width[explorer.length++] = (uint16_t) width;
-        }
-      /* The same choices lead to the same place. */
-      g_assert_cmpuint (explorer.width[explorer.depth], ==, width);
-      option = explorer.path[explorer.depth++];
-    }
-  if (!yielding)
-    return option;
-  explorer.preemptions += option > 0;
-  return option == 0 ? n - 1 : option - 1;
+  return actor->fn == cancel ? 1 + MACHINE_SCHEDULERS_MAX : 1 + actor->domain;
 }
 
 static void
 start (void)
 {
-  explorer.on = true;
-}
-
-static void
-stop (void)
-{
-  explorer.on = false;
-}
-
-/* The next path; false: that was the last. */
-static bool
-advance (void)
-{
-  explorer.schedules++;
-  while (explorer.length > 0
-         && explorer.path[explorer.length - 1] + 1 == explorer.width[explorer.length - 1])
-    explorer.length--;
-  if (explorer.length == 0)
-    return false;
-  explorer.path[explorer.length - 1]++;
-  return true;
+  explorer_start (self);
 }
 
 static void
@@ -164,14 +98,13 @@ explore (const struct scenario *scenario)
   struct machine *machine;
   uint64_t total;
 
-  memset (&explorer, 0, sizeof explorer);
+  explorer_init (BOUND (scenario->bound), 1);
   config.backend = PTO_BACKEND_DET;
   config.seed = 1;
   config.shards = 1;
-  config.choose = choose;
+  config.choose = explorer_choose;
   machine = machine_new (&config);
   explorer.exec = machine->exec;
-  explorer.bound = scenario->bound;
   machine_record (machine);
   pto_exec_enter (machine->exec);
   settle (machine);
@@ -188,11 +121,10 @@ explore (const struct scenario *scenario)
       for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
         atomic_store (&machine->engine->ready[queue][0].head,
                       atomic_load (&machine->engine->ready[queue][0].tail));
-      explorer.depth = explorer.preemptions = 0;
       machine_begin (machine);
       scenario->body (machine);
       status = machine_end (machine, &message);
-      stop ();
+      explorer_stop ();
       ended_well = status == PTO_OK;
       if (!ended_well && (status != PTO_STATUS_CANCELLED || !scenario->may_be_cancelled))
         g_error ("schedule %" G_GUINT64_FORMAT ": %s", explorer.schedules, message);
@@ -206,10 +138,10 @@ explore (const struct scenario *scenario)
       settle (machine);
       pto_exec_leave (machine->exec);
     }
-  while (advance ());
+  while (explorer_advance ());
   total = explorer.schedules;
   g_test_message ("%" G_GUINT64_FORMAT " schedules", total);
-  g_assert_cmpuint (total, >=, scenario->at_least);
+  g_assert_cmpuint (total, >=, AT_LEAST (scenario->at_least));
   machine_free (machine);
 }
 
@@ -218,12 +150,30 @@ explore (const struct scenario *scenario)
 static uint32_t order[16];
 static uint32_t n_order;
 
-/* Writes its number down. */
+/* With the task's number: it writes its nth tensor; it leaves the first alone. It reads the others.
+ */
+#define WRITES(n) (256u << (n))
+#define LEAVES 128u
+
+/* Writes its number down, and does to its tensors what it says. */
 static void
 kernel_note (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
+  uint32_t number = (uint32_t) args[slot->payload->n_args - 1];
+  uint32_t n;
+  const TensorData *tensors = pto_payload_tensors (slot->payload, &n);
+
+  weak_read (&slot->id, offsetof (struct pto_slot, mark) - offsetof (struct pto_slot, id));
+  weak_read (slot->payload, sizeof *slot->payload);
+  weak_read (args, slot->payload->n_args * sizeof *args);
+  weak_read (tensors, n * sizeof *tensors);
+  for (uint32_t i = 0; i < n; i++)
+    if ((number & WRITES (i)) != 0)
+      weak_write ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
+    else if (i > 0 || (number & LEAVES) == 0)
+      weak_read ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
   g_assert_cmpuint (n_order, <, G_N_ELEMENTS (order));
-  order[n_order++] = (uint32_t) args[slot->payload->n_args - 1];
+  order[n_order++] = number % LEAVES;
 }
 
 static void
@@ -287,7 +237,7 @@ three_tasks (struct machine *machine)
 
   n_order = 0;
   start ();
-  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
   SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (1));
   SUBMIT_TO (machine, KERNEL_NOTE, 1, input (&tensor), make_scalar_param (2));
 }
@@ -339,8 +289,9 @@ failing_producer (struct machine *machine)
 
   n_order = 0;
   start ();
-  SUBMIT (machine, KERNEL_NOTE_AND_FAIL, output (&tensor), make_scalar_param (0));
-  SUBMIT (machine, KERNEL_NOTE, input (&tensor), output (&other), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE_AND_FAIL, output (&tensor), make_scalar_param (WRITES (0)));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), output (&other),
+          make_scalar_param (1 | WRITES (1)));
   SUBMIT (machine, KERNEL_NOTE, input (&other), make_scalar_param (2));
 }
 
@@ -409,8 +360,8 @@ full_ring_of_references (struct machine *machine)
   n_order = 0;
   pto_engine_scope_begin (machine->engine, NULL, 0);
   tensor = machine_tensor (machine, 8);
-  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (0));
-  SUBMIT (machine, KERNEL_NOTE, no_dep (&tensor), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  SUBMIT (machine, KERNEL_NOTE, no_dep (&tensor), make_scalar_param (1 | LEAVES));
   SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (2));
   pto_engine_scope_end (machine->engine);
   pto_engine_scope_begin (machine->engine, NULL, 0);
@@ -482,8 +433,8 @@ two_producers (struct machine *machine)
   Tensor b = machine_external (memory + 8, 8);
 
   n_order = 0;
-  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
-  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (WRITES (0)));
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (1 | WRITES (0)));
   SUBMIT (machine, KERNEL_NOTE, input (&a), input (&b), make_scalar_param (2));
   start ();
 }
@@ -525,14 +476,14 @@ edge_reuse (struct machine *machine)
   n_order = 0;
   /* Producer and first consumer in the outer ring, the newest consumer, at the head of the list, in
    * the inner one. */
-  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (WRITES (0)));
   SUBMIT (machine, KERNEL_NOTE, input (&a), make_scalar_param (1));
   pto_engine_scope_begin (machine->engine, NULL, 0);
   SUBMIT_TO (machine, KERNEL_NOTE, 1, input (&a), make_scalar_param (2));
   pto_engine_scope_end (machine->engine);
   start ();
   /* Behind the newest consumer in its queue: not done when the next one is wired to it. */
-  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (3));
+  SUBMIT_TO (machine, KERNEL_NOTE, 1, output (&b), make_scalar_param (3 | WRITES (0)));
   pto_engine_scope_begin (machine->engine, NULL, 0);
   /* Takes the one edge of the inner ring. */
   SUBMIT (machine, KERNEL_NOTE, input (&b), make_scalar_param (4));
@@ -575,8 +526,8 @@ reference_reuse (struct machine *machine)
   n_order = 0;
   a = machine_tensor (machine, 8);
   b = machine_tensor (machine, 8);
-  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (0));
-  SUBMIT (machine, KERNEL_NOTE, output (&b), make_scalar_param (1));
+  SUBMIT (machine, KERNEL_NOTE, output (&a), make_scalar_param (WRITES (0)));
+  SUBMIT (machine, KERNEL_NOTE, output (&b), make_scalar_param (1 | WRITES (0)));
   pto_engine_scope_begin (machine->engine, NULL, 0);
   SUBMIT (machine, KERNEL_NOTE, input (&a), make_scalar_param (2));
   pto_engine_scope_end (machine->engine);
