@@ -213,8 +213,8 @@ pto_engine_ring (struct pto_engine *engine, uint32_t queue)
 {
   uint64_t hungry;
 
-  /* The push and these looks are seq_cst, and so are the announcement of hunger and the fence
-   * between that and the last look at the queues: one of the two sees the other. */
+  /* The push and these looks are seq_cst, and so are the announcement of hunger and the last look
+   * at the queues behind it: one of the two sees the other. */
   if (pto_load_seq_cst (&engine->lingering) != 0)
     return;
   hungry = pto_load_seq_cst (&engine->hungry[queue]);

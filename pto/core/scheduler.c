@@ -545,7 +545,8 @@ dispatch (struct pto_scheduler *scheduler)
   return n;
 }
 
-/* Says for which queues this scheduler has an idle endpoint. */
+/* Says for which queues this scheduler has an idle endpoint. seq_cst, as the looks that follow; see
+ * pto_engine_ring(). */
 static void
 announce_hunger (struct pto_scheduler *scheduler)
 {
@@ -557,8 +558,6 @@ announce_hunger (struct pto_scheduler *scheduler)
         /* Only this scheduler sets it; others that clear it ring afterwards. */
         && (pto_load_relaxed (&engine->hungry[queue]) & bit) == 0)
       pto_fetch_or_seq_cst (&engine->hungry[queue], bit);
-  /* Between the announcement and the looks that follow; see pto_engine_ring(). */
-  pto_fence_seq_cst ();
 }
 
 /* A bit stands only as long as its scheduler waits for the bell: one that is at work, or whose

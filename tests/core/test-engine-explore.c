@@ -356,6 +356,7 @@ static void
 full_ring_of_references (struct machine *machine)
 {
   Tensor tensor;
+  Tensor other;
 
   n_order = 0;
   pto_engine_scope_begin (machine->engine, NULL, 0);
@@ -365,8 +366,10 @@ full_ring_of_references (struct machine *machine)
   SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (2));
   pto_engine_scope_end (machine->engine);
   pto_engine_scope_begin (machine->engine, NULL, 0);
+  other = machine_tensor (machine, 8);
   start ();
-  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (3));
+  /* Has nowhere to write but where the consumer reads. */
+  SUBMIT (machine, KERNEL_NOTE, output (&other), make_scalar_param (3 | WRITES (0)));
   pto_engine_scope_end (machine->engine);
 }
 
@@ -374,13 +377,16 @@ static void
 test_full_ring_of_references (void)
 {
   late = 0;
-  explore (&(struct scenario){
-      .config
-      = { .immediate = true, .window = 4, .endpoints = 1, .schedulers = 2, .kernels = kernels },
-      .bound = 2,
-      .at_least = 2000,
-      .body = full_ring_of_references,
-      .check = check_full_ring });
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .window = 4,
+                                           .heap = PTO_HEAP_ALIGN,
+                                           .endpoints = 1,
+                                           .schedulers = 2,
+                                           .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = full_ring_of_references,
+                               .check = check_full_ring });
   g_assert_cmpuint (late, >, 100);
 }
 

@@ -19,6 +19,7 @@
 #undef pto_host_ops
 
 #include "../weak/explorer.h"
+#include "../weak/sides.h"
 
 #include <glib.h>
 
@@ -30,9 +31,7 @@
 #include <unistd.h>
 
 #define WATCHDOG_S 120
-#define SIDES_MAX 5u
 #define EVENT 77 /* looks like a descriptor */
-#define STEP_NS 1000000u
 
 /* The address sanitizer takes ten times as long: some paths of each scenario are enough for it. */
 #ifdef PTO_ASAN
@@ -47,22 +46,7 @@
 #define AT_LEAST(n) (n)
 #endif
 
-/* What the included code calls by these names is below; here the real ones are meant. */
-#undef pto_thread_self
-struct pto_thread *pto_thread_self (void);
-
 /* --- the world --- */
-
-/* A thread or a child process, played by an actor of det. */
-struct side
-{
-  struct pto_thread place;
-  void (*fn) (void);
-  struct pto_word alarm; /* det: sleeps on it in the kernel */
-  _Atomic uint32_t *futex;
-  uint64_t deadline;
-  bool expired;
-};
 
 /* What the actors say to each other. Atomic where it is not handed over under the token or by a
  * word that is tested. Executor, bell and fibers last for all schedules of a scenario. */
@@ -73,11 +57,8 @@ struct world
   uint32_t mails; /* before this schedule */
   uint32_t ordered;
 
-  struct side sides[SIDES_MAX];
-  uint32_t n_sides;
   uint32_t others; /* all but the keeper */
   uint32_t ended;  /* of them */
-  uint64_t clock;
 
   uint64_t event; /* of the eventfd */
   struct pto_word poll;
@@ -97,68 +78,7 @@ struct world
 };
 
 static struct world world;
-static struct side outside; /* the program itself, between schedules */
-
-static struct side *
-current_side (void)
-{
-  struct pto_actor *self = pto_thread_self ()->current;
-
-  return self != NULL && self != &explorer.exec->guest ? self->arg : &outside;
-}
-
 /* --- the kernel --- */
-
-struct pto_thread *explorer_thread_self (void);
-int explorer_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
-void explorer_futex_wake (_Atomic uint32_t *word);
-uint64_t explorer_clock_ns (void);
-
-struct pto_thread *
-explorer_thread_self (void)
-{
-  return &current_side ()->place;
-}
-
-/* Far too fast for anybody to spin: every look is the last. */
-uint64_t
-explorer_clock_ns (void)
-{
-  return world.clock += STEP_NS;
-}
-
-int
-explorer_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
-{
-  struct side *side = current_side ();
-
-  explorer_point ();
-  if (atomic_load (word) != expected)
-    return EAGAIN;
-  side->futex = word;
-  side->deadline = deadline;
-  side->expired = false;
-  pto_word_init (&side->alarm, 0, false);
-  while (pto_word_get (&side->alarm) == 0)
-    pto_park (explorer.exec, &side->alarm, 0, PTO_NEVER);
-  return side->expired ? ETIMEDOUT : 0;
-}
-
-static void
-stir (struct side *side)
-{
-  side->futex = NULL;
-  pto_word_set (explorer.exec, &side->alarm, 1);
-}
-
-void
-explorer_futex_wake (_Atomic uint32_t *word)
-{
-  explorer_point ();
-  for (uint32_t i = 0; i < world.n_sides; i++)
-    if (world.sides[i].futex == word)
-      stir (&world.sides[i]);
-}
 
 long
 syscall (long number, ...)
@@ -214,13 +134,6 @@ eventfd_read (int fd, eventfd_t *value)
   return *value != 0 ? 0 : -1;
 }
 
-int
-sched_yield (void)
-{
-  explorer_point ();
-  return 0;
-}
-
 /* The keeper's poll(): true when the event is readable, false when the others have ended and it is
  * not. So the end of a schedule wakes nobody who ought to have been woken by a ring. */
 static bool
@@ -254,7 +167,7 @@ wait_for (struct pto_word *word, uint32_t value)
 {
   uint32_t seen;
 
-  while ((seen = pto_word_get (word)) < value)
+  while ((seen = weak_word_get (word)) < value)
     park (word, seen, PTO_NEVER);
 }
 
@@ -294,8 +207,8 @@ pump_main (void *arg)
   (void) arg;
   for (;;)
     {
-      uint32_t seen = pto_word_get (&world.bell.word);
-      uint32_t mail = pto_load_acquire (&world.mail);
+      uint32_t seen = weak_word_get (&world.bell.word);
+      uint32_t mail = weak_load (&world.mail);
 
       if (world.served == mail)
         {
@@ -307,7 +220,7 @@ pump_main (void *arg)
       pto_word_run (world.exec, &world.clerk, mail);
       /* It ran at once. */
       g_assert_cmpuint (world.filed, ==, mail);
-      pto_word_set (world.exec, &world.done, mail);
+      weak_word_set (world.exec, &world.done, mail);
     }
 }
 
@@ -318,7 +231,7 @@ clerk_main (void *arg)
   for (;;)
     {
       wait_for (&world.clerk, world.filed + 1);
-      world.filed = pto_word_get (&world.clerk);
+      world.filed = weak_word_get (&world.clerk);
     }
 }
 
@@ -331,7 +244,7 @@ scheduler_main (void *arg)
       wait_for (&world.orders, world.handled + 1);
       work ();
       yield ();
-      world.handled = pto_word_get (&world.orders);
+      world.handled = weak_word_get (&world.orders);
     }
 }
 
@@ -374,7 +287,7 @@ keeper (void)
 static void
 child (void)
 {
-  pto_fetch_add_acq_rel (&world.mail, 1);
+  weak_add (&world.mail, 1);
   pto_bell_ring (NULL, &world.bell);
 }
 
@@ -389,34 +302,27 @@ child_twice (void)
 static void
 orderer (void)
 {
-  pto_word_set (world.exec, &world.orders, world.ordered + 1);
+  weak_word_set (world.exec, &world.orders, world.ordered + 1);
 }
 
 static void
 orderer_twice (void)
 {
-  pto_word_set (world.exec, &world.orders, world.ordered + 1);
-  pto_word_set (world.exec, &world.orders, world.ordered + 2);
+  weak_word_set (world.exec, &world.orders, world.ordered + 1);
+  weak_word_set (world.exec, &world.orders, world.ordered + 2);
 }
 
 static void
 messenger (void)
 {
-  pto_word_set (world.exec, &world.message, 1);
+  weak_word_set (world.exec, &world.message, 1);
 }
 
-/* The kernel's timer for whoever sleeps with a deadline. */
 static void
 timer (void)
 {
   explorer_point ();
-  world.clock += (uint64_t) 2000 * STEP_NS;
-  for (uint32_t i = 0; i < world.n_sides; i++)
-    if (world.sides[i].futex != NULL && world.sides[i].deadline <= world.clock)
-      {
-        world.sides[i].expired = true;
-        stir (&world.sides[i]);
-      }
+  sides_pass ((uint64_t) 2000 * SIDES_STEP_NS);
 }
 
 static void
@@ -455,7 +361,7 @@ static void
 guest_orders_and_helps (void)
 {
   enter ();
-  pto_word_set (world.exec, &world.orders, world.ordered + 1);
+  weak_word_set (world.exec, &world.orders, world.ordered + 1);
   world.exec->ops->help (world.exec);
   stay ();
 }
@@ -464,7 +370,7 @@ static void
 guest_orders_and_leaves (void)
 {
   enter ();
-  pto_word_set (world.exec, &world.orders, world.ordered + 1);
+  weak_word_set (world.exec, &world.orders, world.ordered + 1);
   leave_exec ();
 }
 
@@ -473,7 +379,7 @@ static void
 guest_orders_and_waits (void)
 {
   enter ();
-  pto_word_set (world.exec, &world.orders, world.ordered + 1);
+  weak_word_set (world.exec, &world.orders, world.ordered + 1);
   wait_for (&world.done, world.mails + 1);
   leave_exec ();
 }
@@ -491,16 +397,16 @@ static uint64_t in_time, too_late;
 static void
 guest_waits_with_deadline (void)
 {
-  uint64_t deadline = world.clock + (uint64_t) 1000 * STEP_NS;
+  uint64_t deadline = sides_clock + (uint64_t) 1000 * SIDES_STEP_NS;
   enum pto_park_result result;
 
   enter ();
   do
     result = park (&world.message, 0, deadline);
-  while (result == PTO_PARK_WOKEN && pto_word_get (&world.message) == 0);
+  while (result == PTO_PARK_WOKEN && weak_word_get (&world.message) == 0);
   if (result == PTO_PARK_TIMEOUT)
     {
-      g_assert_cmpuint (world.clock, >=, deadline);
+      g_assert_cmpuint (sides_clock, >=, deadline);
       too_late++;
     }
   else
@@ -527,12 +433,12 @@ guest_holds (void)
 }
 
 static void
-side_main (void *arg)
+begin_side (void *arg)
 {
-  struct side *side = arg;
+  void (*fn) (void) = *(void (*const *) (void)) arg;
 
-  side->fn ();
-  if (side->fn == keeper)
+  fn ();
+  if (fn == keeper)
     return;
   world.ended++;
   atomic_fetch_add (&world.poll.value, 1);
@@ -551,11 +457,11 @@ struct scenario
 };
 
 static void
-spawn_in (struct pto_exec *exec, const char *name, void (*fn) (void *), void *arg)
+spawn (const char *name, void (*fn) (void *))
 {
   char error[256] = "";
 
-  if (pto_exec_spawn (exec, 0, name, fn, arg, error, sizeof error) != 0)
+  if (pto_exec_spawn (world.exec, 0, name, fn, NULL, error, sizeof error) != 0)
     g_error ("%s", error);
 }
 
@@ -565,24 +471,25 @@ world_init (const struct scenario *scenario)
   struct pto_exec_config config
       = { .backend = PTO_BACKEND_HOST, .domains = 1, .stack_size = 32768, .bell = &world.bell };
   bool kept = false;
+  uint32_t n = 0;
   char error[256];
 
   memset (&world, 0, sizeof world);
   for (uint32_t i = 0; i < SIDES_MAX && scenario->sides[i] != NULL; i++)
     {
-      world.n_sides++;
+      n++;
       kept |= scenario->sides[i] == keeper;
     }
-  world.others = world.n_sides - kept;
+  world.others = n - kept;
   pto_bell_init (&world.bell, kept ? EVENT : -1);
   pto_word_init (&world.clerk, 0, true);
   pto_word_init (&world.done, 0, false);
   pto_word_init (&world.orders, 0, false);
   world.exec = pto_exec_new (&config, error, sizeof error);
   g_assert_nonnull (world.exec);
-  spawn_in (world.exec, "clerk", clerk_main, NULL);
-  spawn_in (world.exec, "scheduler", scheduler_main, NULL);
-  spawn_in (world.exec, "pump", pump_main, NULL);
+  spawn ("clerk", clerk_main);
+  spawn ("scheduler", scheduler_main);
+  spawn ("pump", pump_main);
 }
 
 /* As after world_init(), but for numbers that grow. */
@@ -600,12 +507,9 @@ world_begin (const struct scenario *scenario)
   atomic_store (&world.bell.asleep, 0);
   pto_word_init (&world.poll, 0, false);
   pto_word_init (&world.message, 0, false);
-  memset (world.sides, 0, sizeof world.sides);
-  for (uint32_t i = 0; i < world.n_sides; i++)
-    {
-      world.sides[i].fn = scenario->sides[i];
-      spawn_in (explorer.exec, "side", side_main, &world.sides[i]);
-    }
+  n_sides = 0;
+  for (uint32_t i = 0; i < SIDES_MAX && scenario->sides[i] != NULL; i++)
+    sides_start (begin_side, (void *) &scenario->sides[i]);
 }
 
 static void
@@ -632,15 +536,6 @@ check_world (const struct scenario *scenario)
   g_assert_cmpuint (world.bell.asleep, ==, world.bell.event >= 0 ? PTO_BELL_KEEPER : 0);
 }
 
-/* The sides are the threads; fibers are whose that carries them. */
-static uint32_t
-self (void)
-{
-  const struct side *side = current_side ();
-
-  return side == &outside ? 0 : 1 + (uint32_t) (side - world.sides);
-}
-
 static void
 explore (const struct scenario *scenario)
 {
@@ -660,7 +555,7 @@ explore (const struct scenario *scenario)
   do
     {
       world_begin (scenario);
-      explorer_start (self);
+      explorer_start (sides_self);
       pto_exec_join (explorer.exec);
       explorer_stop ();
       check_world (scenario);
@@ -795,7 +690,7 @@ asker (void)
   for (uint32_t i = 1; i <= 2; i++)
     {
       pto_shared_set (NULL, &question, i);
-      while (pto_word_get (&answer) != i)
+      while (weak_word_get (&answer) != i)
         pto_shared_park (NULL, &answer, i - 1, i, PTO_NEVER);
     }
 }
@@ -805,7 +700,7 @@ answerer (void)
 {
   for (uint32_t i = 1; i <= 2; i++)
     {
-      while (pto_word_get (&question) != i)
+      while (weak_word_get (&question) != i)
         pto_shared_park (NULL, &question, i - 1, 0, PTO_NEVER);
       pto_shared_set (NULL, &answer, i);
     }

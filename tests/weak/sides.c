@@ -1,0 +1,127 @@
+/* sides.c: what stands for the threads of a program whose back end is explored, and for their
+ * kernel?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "sides.h"
+
+#include "explorer.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+/* What is explored calls explorer_thread_self() by this name; here the real one is meant. */
+#undef pto_thread_self
+struct pto_thread *pto_thread_self (void);
+
+struct side sides[SIDES_MAX];
+uint32_t n_sides;
+uint64_t sides_clock;
+
+static struct side outside;
+
+static void
+side_main (void *arg)
+{
+  struct side *side = arg;
+
+  side->fn (side->arg);
+  side->ended = true;
+}
+
+struct side *
+sides_start (void (*fn) (void *arg), void *arg)
+{
+  struct side *side = &sides[n_sides++];
+  char error[256] = "";
+
+  g_assert_cmpuint (n_sides, <=, SIDES_MAX);
+  memset (side, 0, sizeof *side);
+  side->fn = fn;
+  side->arg = arg;
+  if (pto_exec_spawn (explorer.exec, 0, "side", side_main, side, error, sizeof error) != 0)
+    g_error ("%s", error);
+  return side;
+}
+
+struct side *
+sides_current (void)
+{
+  struct pto_actor *self = pto_thread_self ()->current;
+
+  return self != NULL && self != &explorer.exec->guest ? self->arg : &outside;
+}
+
+uint32_t
+sides_self (void)
+{
+  const struct side *side = sides_current ();
+
+  return side == &outside ? 0 : 1 + (uint32_t) (side - sides);
+}
+
+struct pto_thread *
+explorer_thread_self (void)
+{
+  return &sides_current ()->place;
+}
+
+/* Far too fast for anybody to spin: every look is the last. */
+uint64_t
+explorer_clock_ns (void)
+{
+  return sides_clock += SIDES_STEP_NS;
+}
+
+int
+explorer_sched_yield (void)
+{
+  explorer_point ();
+  return 0;
+}
+
+int
+explorer_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+  struct side *side = sides_current ();
+
+  explorer_point ();
+  if (atomic_load (word) != expected)
+    return EAGAIN;
+  side->futex = word;
+  side->deadline = deadline;
+  side->expired = false;
+  pto_word_init (&side->alarm, 0, false);
+  while (pto_word_get (&side->alarm) == 0)
+    pto_park (explorer.exec, &side->alarm, 0, PTO_NEVER);
+  return side->expired ? ETIMEDOUT : 0;
+}
+
+static void
+stir (struct side *side)
+{
+  side->futex = NULL;
+  pto_word_set (explorer.exec, &side->alarm, 1);
+}
+
+void
+explorer_futex_wake (_Atomic uint32_t *word)
+{
+  explorer_point ();
+  for (uint32_t i = 0; i < n_sides; i++)
+    if (sides[i].futex == word)
+      stir (&sides[i]);
+}
+
+void
+sides_pass (uint64_t ns)
+{
+  sides_clock += ns;
+  for (uint32_t i = 0; i < n_sides; i++)
+    if (sides[i].futex != NULL && sides[i].deadline <= sides_clock)
+      {
+        sides[i].expired = true;
+        stir (&sides[i]);
+      }
+}
