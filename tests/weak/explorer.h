@@ -53,5 +53,6 @@ bool explorer_advance (void);
 uint32_t explorer_choose (void *data, uint32_t n);
 /* The switch point. */
 void explorer_point (void);
-/* Whoever has waited longest goes next: for one who would look for the same thing again and again. */
+/* Whoever has waited longest goes next: for one who would look for the same thing again and again.
+ */
 void explorer_pause (void);

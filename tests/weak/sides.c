@@ -89,6 +89,11 @@ explorer_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadlin
   explorer_point ();
   if (atomic_load (word) != expected)
     return EAGAIN;
+  if (deadline <= sides_clock)
+    {
+      explorer_pause ();
+      return ETIMEDOUT;
+    }
   side->futex = word;
   side->deadline = deadline;
   side->expired = false;
