@@ -42,6 +42,7 @@ struct thread
   struct clocks read_hb, read_view;
   /* at the last release fence: what relaxed stores release */
   struct clocks fence_hb, fence_view;
+  bool switching;
 };
 
 struct message
@@ -144,12 +145,25 @@ weak_end (void)
   machine = NULL;
 }
 
+/* The thread's own switch is none of its steps, if that is instrumented, too. */
+static bool
+is_off (void)
+{
+  return machine == NULL || threads[self ()].switching;
+}
+
 /* The switch point; the machine may be gone behind it. */
 static bool
 is_on (void)
 {
-  if (machine != NULL)
-    machine->point ();
+  struct thread *thread;
+
+  if (is_off ())
+    return false;
+  thread = &threads[self ()];
+  thread->switching = true;
+  machine->point ();
+  thread->switching = false;
   return machine != NULL;
 }
 
@@ -249,6 +263,9 @@ location_at (uint64_t address, bool make)
 static void
 plain (uint64_t address, uint64_t size, bool writes, const void *pc)
 {
+  for (uint32_t i = 0; i < sizeof machine->own / sizeof machine->own[0]; i++)
+    if (address - (uint64_t) (uintptr_t) machine->own[i].memory < machine->own[i].size)
+      return;
   note (address, size, writes, false, pc);
   if (writes)
     /* Ordered behind every use of the location, or it was a race: what it was is forgotten. */
@@ -568,14 +585,14 @@ __tsan_func_exit (void)
 void
 __tsan_read_range (void *memory, uint64_t size)
 {
-  if (machine != NULL)
+  if (!is_off ())
     plain (ADDRESS, size, false, PC);
 }
 
 void
 __tsan_write_range (void *memory, uint64_t size)
 {
-  if (machine != NULL)
+  if (!is_off ())
     plain (ADDRESS, size, true, PC);
 }
 
@@ -583,7 +600,7 @@ __tsan_write_range (void *memory, uint64_t size)
   HOOK (void) name (void *memory);       \
   void name (void *memory)               \
   {                                      \
-    if (machine != NULL)                 \
+    if (!is_off ())                      \
       plain (ADDRESS, size, writes, PC); \
   }
 

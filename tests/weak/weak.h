@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEAK_THREADS 8u
+#define WEAK_THREADS 10u
 
 struct weak_machine
 {
@@ -32,6 +32,12 @@ struct weak_machine
   void (*point) (void);
   /* how old a value a load gives: 0, the last, to n - 1; n >= 2 */
   uint32_t (*choose) (uint32_t n);
+  /* plain memory that belongs to whoever runs, and is not looked at */
+  struct
+  {
+    const void *memory;
+    uint64_t size;
+  } own[2];
 };
 
 /* From here on there is a machine. What was written before is known to every thread. */

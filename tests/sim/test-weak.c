@@ -1,0 +1,179 @@
+/* test-weak.c: does a chip ask for every order that it needs, between orchestrator, schedulers and
+ * cores?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Chip and engine run on the machine of weak.h, each core and each scheduler a thread of its own as
+ * on the back end threads, and at every atomic operation somebody else may go on. Each seed is a
+ * graph, an interleaving, and a choice of old values.
+ */
+#include "sim-test.h"
+
+#include "../../pto/exec/exec-private.h"
+#include "../../sim/chip-private.h"
+#include "../weak/weak.h"
+
+#define SEEDS 600u
+#define TASKS 40u
+#define WORDS 6u
+
+static uint64_t random_state;
+static const struct pto_actor *actors[WEAK_THREADS];
+static uint32_t n_actors;
+static struct pto_exec *exec;
+static uint64_t words[WORDS];
+
+static uint32_t
+below (uint32_t n)
+{
+  random_state = random_state * UINT64_C (6364136223846793005) + UINT64_C (1442695040888963407);
+  return (uint32_t) ((random_state >> 33) % n);
+}
+
+static uint32_t
+self (void)
+{
+  const struct pto_actor *actor = pto_thread_self ()->current;
+
+  if (actor == NULL || actor == &exec->guest)
+    return 0;
+  for (uint32_t i = 0; i < n_actors; i++)
+    if (actors[i] == actor)
+      return i + 1;
+  actors[n_actors++] = actor;
+  return n_actors;
+}
+
+static void
+point (void)
+{
+  if (below (3) == 0)
+    pto_yield (exec);
+}
+
+static uint32_t
+choose (uint32_t n)
+{
+  return below (3) == 0 ? below (n) : 0;
+}
+
+/* Writes its first n tensors and reads the others; (how many to write, how many there are, number).
+ */
+static void
+kernel_use (int64_t *args)
+{
+  int n = (int) args[1];
+
+  weak_read (args, (uint64_t) (n + 3) * sizeof *args);
+  for (int i = 0; i < n; i++)
+    {
+      const TensorData *tensor = sim_tensor (args, 3 + i);
+
+      weak_read (tensor, sizeof *tensor);
+      if (i < args[0])
+        {
+          weak_write (sim_data (args, 3 + i), sizeof (uint64_t));
+          *(uint64_t *) sim_data (args, 3 + i) += (uint64_t) args[2];
+        }
+      else
+        weak_read (sim_data (args, 3 + i), sizeof (uint64_t));
+    }
+}
+
+static const struct pto_kernel kernels[] = {
+  { "vector", kernel_use, PTO_CORE_TYPE_AIV, { .base_ns = 700 } },
+  { "cube", kernel_use, PTO_CORE_TYPE_AIC, { .base_ns = 900 } },
+};
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
+
+static void
+submit (PTO2Runtime *rt, int64_t number, int n_written, const PTOParam *tensors, int n)
+{
+  PTOParam params[8] = { make_scalar_param ((uint64_t) n_written), make_scalar_param ((uint64_t) n),
+                         make_scalar_param ((uint64_t) number) };
+  uint32_t core = below (2);
+
+  memcpy (params + 3, tensors, (size_t) n * sizeof *tensors);
+  pto2_rt_submit_task (rt, (int32_t) core, core == 0 ? AIV : AIC, params, 3 + n);
+}
+
+/* Words of the caller, and buffers of a heap ring that is always full. */
+static int
+orchestrate (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t one[] = { 1 };
+  uint64_t *expected = data;
+  int64_t number = 0;
+
+  pto2_rt_init_tensor_pool (rt);
+  for (uint32_t i = 0; i < TASKS / 2; i++)
+    {
+      uint32_t a = below (WORDS), b = (a + 1 + below (WORDS - 1)) % WORDS;
+      Tensor first = make_tensor_external (&words[a], one, 1, PTO_DTYPE_UINT64);
+      Tensor second = make_tensor_external (&words[b], one, 1, PTO_DTYPE_UINT64);
+      Tensor buffer = make_tensor (one, 1, PTO_DTYPE_UINT64);
+      PTOParam produce[] = { make_output_param (buffer), make_input_param (second) };
+      PTOParam consume[] = { make_inout_param (first), make_input_param (buffer) };
+
+      pto2_rt_scope_begin (rt);
+      submit (rt, ++number, 1, produce, 2);
+      submit (rt, ++number, 1, consume, 2);
+      expected[a] += (uint64_t) number;
+      pto2_rt_scope_end (rt);
+    }
+  return 0;
+}
+
+static void
+test_seeds (enum pto_backend backend)
+{
+  for (uint32_t seed = 1; seed <= SEEDS; seed++)
+    {
+      char *settings = g_strdup_printf ("clusters=%u aicpu-threads=%u task-window=16 heap=4K "
+                                        "seed=%u trace=%u",
+                                        1 + seed % 2, 2 + seed % 2, seed, seed / 2 % 2);
+      struct pto_chip *chip = sim_chip (backend, settings);
+      uint64_t expected[WORDS] = { 0 };
+      struct pto_report report = { 0 };
+      struct weak_machine machine;
+
+      memset (words, 0, sizeof words);
+      random_state = seed;
+      n_actors = 0;
+      exec = chip->exec;
+      /* Cores run beside their schedulers here. */
+      for (uint32_t s = 0; s < chip->n_schedulers; s++)
+        chip->aicpus[s].scheduler.config.concurrent = true;
+      /* det has one thread for all, and what it keeps for itself. */
+      machine = (struct weak_machine){ .self = self,
+                                       .point = point,
+                                       .choose = choose,
+                                       .own = { { pto_thread_self (), sizeof (struct pto_thread) },
+                                                { exec, exec->ops->size } } };
+      weak_begin (&machine);
+      pto_chip_run (chip, &program, NULL, orchestrate, expected, NULL, &report);
+      for (uint32_t w = 0; w < WORDS; w++)
+        weak_read (&words[w], sizeof words[w]);
+      weak_end ();
+      g_assert_cmpstr (report.message, ==, "");
+      for (uint32_t w = 0; w < WORDS; w++)
+        g_assert_cmpuint (words[w], ==, expected[w]);
+      pto_chip_free (chip);
+      g_free (settings);
+    }
+  g_test_message ("%" G_GUINT64_FORMAT " old values, %" G_GUINT64_FORMAT " accesses", weak_n_stale,
+                  weak_n_checked);
+  g_assert_cmpuint (weak_n_stale, >, 1000);
+}
+
+static void
+add (void)
+{
+  sim_add_once ("weak/seeds", test_seeds);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add);
+}
