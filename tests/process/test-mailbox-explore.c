@@ -10,11 +10,25 @@
  * time in a process (scheduler and pump, which have one carrier) is kept so here: the other one
  * does not go on before the first one parks.
  *
+ * A second build has PTO_WEAK instead, and runs on the machine of weak.h: loads may also give old
+ * values, by the seed, and plain accesses that nothing orders end the program.
+ *
  * Each seed is a graph, a choice of deaths and an interleaving: 10000 of them, or as many as
  * PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
  */
 #include "../../pto/core/scheduler.h"
 #include "../../pto/process/pool.h"
+
+#ifdef PTO_WEAK
+#include "../weak/weak.h"
+#include "../../pto/exec/exec-private.h"
+#else
+#define weak_read(memory, size) ((void) (memory))
+#define weak_write(memory, size) ((void) (memory))
+#define weak_release(thing) ((void) (thing))
+#define weak_acquire(thing) ((void) (thing))
+#define weak_store atomic_store
+#endif
 
 #include <glib.h>
 
@@ -24,7 +38,11 @@
 #include <unistd.h>
 
 #define WATCHDOG_S 900
+#ifdef PTO_WEAK
+#define SEEDS 1500u
+#else
 #define SEEDS 10000u
+#endif
 #define CHILDREN 4u
 #define LIVES 6u
 #define TASKS 8u
@@ -68,7 +86,8 @@ struct task
   uint32_t deps; /* bits of earlier tasks */
   uint32_t n_members;
   uint32_t workers[CHILDREN];
-  bool fails; /* member 0 says so */
+  bool fails;                 /* member 0 says so */
+  uint64_t written[CHILDREN]; /* by member, once */
   /* By member. */
   uint32_t begun[CHILDREN];
   bool answered[CHILDREN]; /* its child died after that */
@@ -114,6 +133,7 @@ static const char *carrier;
 
 static const char scheduler_name[] = "scheduler";
 static const char pump_name[] = "pump";
+static const char keeper_name[] = "keeper";
 
 static uint32_t
 below (uint32_t n)
@@ -169,6 +189,7 @@ end_life (struct life *life)
   world->deaths++;
   n_deaths++;
   life->over = true;
+  weak_release (&life->over);
   world->busy[life->child] = false;
   if (life->ending == DEATH)
     {
@@ -197,6 +218,40 @@ explorer_point (void)
     end_life (life);
   if (life->over)
     rest_in_peace (life);
+}
+
+#ifdef PTO_WEAK
+/* Guest, carrier of scheduler and pump, keeper, and a process for each child: who is begun again
+ * goes on where the one before ended. */
+static uint32_t
+self (void)
+{
+  const char *name = pto_actor_name ();
+  const struct life *life = life_of (name);
+
+  return life != NULL ? 3 + life->child : is_carried (name) ? 1 : name == keeper_name ? 2 : 0;
+}
+
+static uint32_t
+choose_age (uint32_t n)
+{
+  return below (4) == 0 ? below (n) : 0;
+}
+#endif
+
+static void
+explore_on (bool on)
+{
+#ifdef PTO_WEAK
+  static const struct weak_machine machine
+      = { .self = self, .point = explorer_point, .choose = choose_age };
+
+  if (on)
+    weak_begin (&machine);
+  else
+    weak_end ();
+#endif
+  exploring = on;
 }
 
 static void
@@ -259,6 +314,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     {
     case PTO_REQUEST_TASK:
       {
+        weak_read (call->args.scalars, 2 * sizeof call->args.scalars[0]);
         uint32_t task = (uint32_t) call->args.scalars[0];
         uint32_t member = (uint32_t) call->args.scalars[1];
         struct task *t = &world->tasks[task];
@@ -269,9 +325,14 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
           g_assert_cmpuint (t->workers[member], ==, life->child);
         for (uint32_t d = 0; d < task; d++)
           if ((t->deps >> d & 1) != 0)
-            g_assert_cmpuint (world->words[d], ==, world->tasks[d].n_members);
+            {
+              g_assert_cmpuint (world->words[d], ==, world->tasks[d].n_members);
+              weak_read (world->tasks[d].written,
+                         world->tasks[d].n_members * sizeof world->tasks[d].written[0]);
+            }
         explorer_point ();
         world->words[task]++;
+        weak_write (&t->written[member], sizeof t->written[member]);
         if (t->fails && member == 0)
           {
             pto_failure_set (failure, PTO_STATUS_TASK_FAILED, NULL, "as told");
@@ -299,9 +360,11 @@ child_main (void *data)
   struct life *life = data;
   struct pto_server server = { .serve = serve, .data = life };
 
+  weak_acquire (life);
   pto_mailbox_serve (world->exec, world->children[life->child].sender.mailbox, world->hub,
                      life->child, false, &server);
   life->closed = life->over = true;
+  weak_release (&life->over);
   /* A process ends then. */
   world->to_bury[life->child] = true;
   tell_keeper ();
@@ -332,6 +395,7 @@ begin_child (uint32_t index, enum ending ending, uint32_t points)
   mailbox->bytes = 0;
   mailbox->far_body = 0;
   pto_sender_post (world->exec, &world->children[index].sender);
+  weak_release (life);
   spawn (child_main, life, life->name);
 }
 
@@ -352,7 +416,9 @@ keeper_main (void *data)
           {
             world->to_bury[c] = false;
             explorer_point ();
-            atomic_store (&world->children[c].dead, 1);
+            /* The kernel has told it. */
+            weak_acquire (&world->lives[c][world->n_lives[c] - 1].over);
+            weak_store (&world->children[c].dead, 1);
             pto_hub_mark (world->exec, world->hub, c);
           }
       if (pto_park (world->exec, &world->keeper, seen, world->pace ? now + TICK_NS : PTO_NEVER)
@@ -362,7 +428,7 @@ keeper_main (void *data)
             {
               const struct life *life = &world->lives[c][world->n_lives[c] - 1];
 
-              atomic_store (&world->children[c].stopped, life->over && life->ending == STOP);
+              weak_store (&world->children[c].stopped, life->over && life->ending == STOP);
             }
           pto_pool_tick (world->pool, TICK_NS);
         }
@@ -409,6 +475,8 @@ lost (void *data, struct pto_child *child)
   bool again = world->restart && !world->closing;
 
   world->lost[child->index] = again;
+  /* As the phase of a child of a level, which the guest looks at. */
+  weak_release (world->lost);
   n_lost++;
   atomic_fetch_add (&world->engine->progress.value, 1);
   pto_unpark (world->exec, &world->engine->progress);
@@ -432,10 +500,11 @@ begin_lost (void *data)
     if (world->lost[c])
       {
         world->lost[c] = false;
+        weak_acquire (world->lost);
         pto_pool_begin_child (&world->children[c]);
         pto_sender_reset (&world->children[c].sender);
-        atomic_store (&world->children[c].dead, 0);
-        atomic_store (&world->children[c].stopped, 0);
+        weak_store (&world->children[c].dead, 0);
+        weak_store (&world->children[c].stopped, 0);
         begin_child (c, NO_END, 0);
         pto_pool_revive (world->pool, &world->children[c]);
       }
@@ -661,7 +730,10 @@ check_run (uint32_t deaths)
             g_assert_true (task->fails);
         }
       if (state == PTO_TASK_COMPLETED)
-        g_assert_false (task->fails);
+        {
+          g_assert_false (task->fails);
+          weak_read (task->written, task->n_members * sizeof task->written[0]);
+        }
     }
   g_assert_cmpuint (first->roots, ==, roots);
   g_assert_cmpint (first->task != PTO_TASK_NONE, ==, roots > 0);
@@ -712,8 +784,8 @@ explore (uint64_t seed)
   pto_exec_enter (world->exec);
   spawn (scheduler_main, world->scheduler, scheduler_name);
   spawn (pump_main, world->pool, pump_name);
-  spawn (keeper_main, NULL, "keeper");
-  exploring = true;
+  spawn (keeper_main, NULL, keeper_name);
+  explore_on (true);
   for (uint32_t c = 0; c < world->n_children; c++)
     {
       /* Nobody, one, all, or as it comes. */
@@ -776,7 +848,7 @@ explore (uint64_t seed)
   tell_keeper ();
   while (pto_exec_help (world->exec))
     ;
-  exploring = false;
+  explore_on (false);
   pto_exec_join (world->exec);
   g_assert_null (carrier);
   pto_exec_leave (world->exec);

@@ -349,6 +349,8 @@ weak_acquire (const void *address)
   if (machine == NULL)
     return;
   thread = &threads[self ()];
+  /* Another actor may have been this thread, and ended at a switch point. */
+  thread->switching = false;
   thing = thing_at (address);
   join (&thread->hb, &thing->hb);
   join (&thread->view, &thing->view);
@@ -711,6 +713,12 @@ ATOMIC (8)
 ATOMIC (16)
 ATOMIC (32)
 ATOMIC (64)
+
+void
+weak_store (_Atomic uint32_t *memory, uint32_t value)
+{
+  __tsan_atomic32_store (memory, value, RELEASE);
+}
 
 /* Sources are compiled with the names of these instead of the C library's, which is not
  * instrumented. */

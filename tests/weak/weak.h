@@ -48,6 +48,8 @@ void weak_end (void);
 /* An access by code that is not instrumented, on behalf of the thread that runs. */
 void weak_read (const void *memory, uint64_t size);
 void weak_write (const void *memory, uint64_t size);
+/* A store with release, by code that is not instrumented. */
+void weak_store (_Atomic uint32_t *memory, uint32_t value);
 /* What the thread did so far happens before what others do after they have acquired the same thing:
  * locks, the start and the end of a thread. */
 void weak_release (const void *thing);
