@@ -627,9 +627,13 @@ check (struct pto_shared_map *map, uint64_t begin, uint64_t end)
 enum pto_visibility
 pto_shared_map_check (struct pto_shared_map *map, uint64_t address, uint64_t bytes, bool write)
 {
-  uint64_t end = bytes > UINT64_MAX - address ? UINT64_MAX : address + (bytes > 0 ? bytes : 1);
+  uint64_t room = UINT64_MAX - address;
+  uint64_t end = bytes > room ? UINT64_MAX : address + (bytes > 0 ? bytes : 1);
   enum pto_visibility visibility = PTO_VISIBLE;
 
+  /* Nothing of it would be looked at. */
+  if (room == 0)
+    return PTO_VISIBLE_UNMAPPED;
   if (!is_checked (map, address, end))
     visibility = check (map, address, end);
   if (visibility == PTO_VISIBLE && write && !is_writable (map, address, end))

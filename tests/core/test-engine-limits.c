@@ -629,6 +629,38 @@ test_map_deadlock (void)
   expect_ok (&program);
 }
 
+/* What is to come needs twice as much as what was. */
+static void
+growing_regions (struct machine *machine)
+{
+  static uint8_t memory[400 * 16];
+
+  pto_engine_scope_begin (machine->engine, "growing.c", 12);
+  for (uint32_t i = 0; i < 200; i++)
+    {
+      Tensor one = machine_external (memory + 2 * i * 16, 8);
+      Tensor two = machine_external (memory + (2 * i + 1) * 16, 8);
+
+      if (i < 16)
+        SUBMIT (machine, KERNEL_NOTHING, output (&one));
+      else
+        SUBMIT (machine, KERNEL_NOTHING, output (&one), output (&two));
+    }
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_map_deadlock_growing (void)
+{
+  struct program program = { growing_regions, limits (PTO_BACKEND_DET) };
+  const char *message;
+
+  program.config.map_pool = 16;
+  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
+  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
+  expect_ok (&program);
+}
+
 /* The tasks that hold the nodes are of an outer scope; the inner one, which wants more, has none
  * yet. */
 static void
@@ -734,6 +766,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-limits/dependency-pool-growing", test_dependency_pool_growing);
   g_test_add_func ("/pto/engine-limits/more-edges-than-the-pool", test_more_edges_than_the_pool);
   g_test_add_func ("/pto/engine-limits/map-deadlock", test_map_deadlock);
+  g_test_add_func ("/pto/engine-limits/map-deadlock-growing", test_map_deadlock_growing);
   g_test_add_func ("/pto/engine-limits/map-deadlock-names-the-holder",
                    test_map_deadlock_names_the_holder);
   g_test_add_func ("/pto/engine-limits/argument-storage-deadlock", test_argument_storage_deadlock);

@@ -513,6 +513,10 @@ test_visibility (void)
   assert_visibility (shared, base + 2 * page, 0, PTO_VISIBLE);
   assert_visibility (shared, base, 0, PTO_VISIBLE_PRIVATE);
   assert_visibility (shared, base + 6 * page - 1, UINT64_MAX, PTO_VISIBLE_PRIVATE);
+  assert_visibility (shared, base + 2 * page, -(base + 2 * page), PTO_VISIBLE_PRIVATE);
+  assert_visibility (shared, base + 2 * page, -base, PTO_VISIBLE_PRIVATE);
+  assert_visibility (shared, UINT64_MAX, 1, PTO_VISIBLE_UNMAPPED);
+  assert_visibility (shared, UINT64_MAX - 7, 16, PTO_VISIBLE_UNMAPPED);
 
   late = map (0, page, MAP_SHARED);
   assert_visibility (shared, late, page, PTO_VISIBLE_TOO_LATE);

@@ -404,6 +404,45 @@ test_private_memory (gconstpointer threads)
   rig_free (rig);
 }
 
+/* What begins in a heap ring and goes on behind it. */
+static void
+too_long (struct rig *rig, void *data)
+{
+  const uint64_t *heap = data;
+  PTOParam first[2] = { make_output_param (rig_tensor (rig, 1)), scalar (0) };
+  uint64_t base;
+
+  rig_submit (rig, COUNT, PTO_CHILD_SUB, ANY, first, 2);
+  base = first[0].tensor.buffer.addr;
+  g_assert_cmphex (base, !=, 0);
+  for (uint64_t offset = 0; offset < *heap; offset = 2 * offset + 8)
+    {
+      void *address = (void *) (uintptr_t) (base + offset);
+      Tensor longer
+          = make_tensor_external (address, (uint64_t[]){ 1u << 20, 1u << 20 }, 2, PTO_DTYPE_UINT8);
+      Tensor fits
+          = make_tensor_external (address, (uint64_t[]){ *heap - offset }, 1, PTO_DTYPE_UINT8);
+      PTOParam params[2] = { make_no_dep_param (longer), scalar (0) };
+
+      g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,
+                       PTO_STATUS_NOT_SHARED);
+      params[0] = make_no_dep_param (fits);
+      g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==, PTO_OK);
+    }
+}
+
+static void
+test_too_long_tensors (void)
+{
+  static const char *const parameters[] = { "heap", "65536", NULL };
+  uint64_t heap = 65536;
+  struct rig *rig = rig_new (
+      &(struct rig_config){ .subs = 1, .parameters = parameters, .functions = functions });
+
+  rig_run_ok (rig, too_long, &heap);
+  rig_free (rig);
+}
+
 /* Shared, but not to be written: by nobody who would. */
 static void
 read_only_memory (struct rig *rig, void *data)
@@ -601,6 +640,7 @@ add_tests (void)
   add_both ("crowd", test_crowd);
   add_both ("life", test_life);
   g_test_add_func ("/pto/level/read-only-memory", test_read_only_memory);
+  g_test_add_func ("/pto/level/too-long-tensors", test_too_long_tensors);
   g_test_add_func ("/pto/level/recycle", test_recycle);
   g_test_add_func ("/pto/level/back-pressure", test_back_pressure);
   g_test_add_func ("/pto/level/idle", test_idle);

@@ -215,12 +215,27 @@ test_failure (void)
   g_free (text);
 }
 
-/* From a process that wrote wild: no end, wrong length. */
+/* From a process that wrote wild: no end, wrong length. Behind it there is nothing to be read. */
 static void
 test_failure_of_a_wild_child (void)
 {
+  size_t size = (sizeof (struct pto_failure) + 4095) / 4096 * 4096;
+  uint8_t *pages
+      = mmap (NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct pto_failure *last = (struct pto_failure *) (pages + size - sizeof *last);
   struct pto_failure wild, copy;
 
+  g_assert_cmpint (mprotect (pages + size, 4096, PROT_NONE), ==, 0);
+  memset (last, 'w', sizeof *last);
+  for (uint32_t bytes = PTO_FAILURE_TEXT - 1; bytes != 0; bytes = 2 * bytes + 1)
+    {
+      last->bytes = bytes;
+      pto_failure_copy (&copy, last);
+      g_assert_cmpuint (copy.bytes, ==, PTO_FAILURE_TEXT - 1);
+      if (bytes == UINT32_MAX)
+        break;
+    }
+  munmap (pages, size + 4096);
   memset (&wild, 'w', sizeof wild);
   wild.bytes = UINT32_MAX;
   pto_failure_copy (&copy, &wild);

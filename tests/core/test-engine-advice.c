@@ -1,0 +1,278 @@
+/* test-engine-advice.c: is the setting that a message recommends enough, and not more than it
+ * takes?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Random programs of nested scopes, whose tasks have outputs of any size, arguments and
+ * dependencies. With plenty of everything each of them passes. Then one setting at a time is made
+ * too small, and the program is run again with what the message says. Each seed is a program: 150
+ * of them, or as many as PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
+ */
+#include "engine-test.h"
+
+#include <string.h>
+
+#define SEEDS 150u
+#define KIB 1024u
+#define ALIVE 24u
+
+struct program
+{
+  uint64_t seed;
+  uint64_t random;
+  uint32_t left;      /* tasks to come */
+  uint32_t largest;   /* of an output, in KiB */
+  uint32_t many_args; /* one in so many tasks has a lot of arguments; 0: none */
+};
+
+static uint32_t
+below (struct program *program, uint32_t n)
+{
+  return machine_below (&program->random, n);
+}
+
+/* Tensors that this scope may read are those of the scopes around it, too. */
+static void
+scope (struct machine *machine, struct program *program, Tensor *alive, uint32_t n_alive,
+       uint32_t depth)
+{
+  static uint8_t memory[64 * 8];
+  uint32_t n = 1 + below (program, 12);
+
+  pto_engine_scope_begin (machine->engine, "random.c", (int32_t) depth + 1);
+  while (n-- > 0 && program->left > 0)
+    {
+      PTOParam params[PTO_ARGS_MAX];
+      uint32_t n_params = 0;
+      Tensor output_tensor;
+
+      if (depth < 5 && below (program, 4) == 0)
+        {
+          scope (machine, program, alive, n_alive, depth + 1);
+          continue;
+        }
+      program->left--;
+      for (uint32_t i = below (program, 4); i > 0 && n_alive > 0; i--)
+        params[n_params++] = input (&alive[below (program, n_alive)]);
+      if (below (program, 3) == 0)
+        {
+          Tensor external = machine_external (memory + 8 * below (program, 64), 8);
+
+          params[n_params++] = below (program, 2) == 0 ? inout (&external) : existing (&external);
+        }
+      if (below (program, 3) > 0)
+        {
+          output_tensor = machine_tensor (machine, 1 + below (program, program->largest * KIB));
+          params[n_params++] = output (&output_tensor);
+        }
+      if (program->many_args > 0 && below (program, program->many_args) == 0)
+        {
+          Tensor external = machine_external (memory, 8);
+
+          while (n_params < PTO_ARGS_MAX)
+            params[n_params++] = no_dep (&external);
+        }
+      if (n_params == 0)
+        params[n_params++] = make_scalar_param (0);
+      machine_submit (machine, KERNEL_NOTHING, 0, params, n_params);
+      for (uint32_t p = 0; p < n_params; p++)
+        if (params[p].type == PTO_PARAM_OUTPUT && n_alive < ALIVE)
+          alive[n_alive++] = output_tensor;
+    }
+  pto_engine_scope_end (machine->engine);
+}
+
+static struct machine_config
+plenty (void)
+{
+  return (struct machine_config){ .backend = PTO_BACKEND_DET,
+                                  .seed = 1,
+                                  .window = 4096,
+                                  .heap = 256u << 20,
+                                  .edge_pool = 16384,
+                                  .map_pool = 16384 };
+}
+
+static enum pto_status
+run (uint64_t seed, const struct machine_config *config, const char **message)
+{
+  static char text[sizeof ((struct pto_report *) NULL)->message];
+  struct machine *machine = machine_new (config);
+  struct program program = { .seed = seed, .random = seed * 7919 + 1 };
+  Tensor alive[ALIVE];
+  enum pto_status status;
+
+  program.left = 20 + below (&program, 100);
+  program.largest = 1u << below (&program, 9);
+  program.many_args = below (&program, 2) == 0 ? 0 : 1 + below (&program, 4);
+  machine_begin (machine);
+  while (program.left > 0)
+    scope (machine, &program, alive, 0, 0);
+  status = machine_end (machine, message);
+  g_strlcpy (text, *message, sizeof text);
+  *message = text;
+  machine_free (machine);
+  return status;
+}
+
+static void
+expect_ok (uint64_t seed, const struct machine_config *config)
+{
+  const char *message;
+
+  if (run (seed, config, &message) != PTO_OK)
+    g_error ("seed %" G_GUINT64_FORMAT ": %s", seed, message);
+}
+
+/* The number in front of some words of a message. */
+static uint64_t
+number_before (const char *message, const char *words)
+{
+  const char *end = strstr (message, words);
+
+  g_assert_nonnull (end);
+  while (end > message && g_ascii_isdigit (end[-1]))
+    end--;
+  return g_ascii_strtoull (end, NULL, 10);
+}
+
+static uint32_t n_windows, n_storages, n_heaps, n_pools, n_maps;
+
+static void
+try_windows (uint64_t seed)
+{
+  struct machine_config config = plenty ();
+  uint32_t advice = 0;
+  const char *message;
+
+  for (config.window = 4; run (seed, &config, &message) != PTO_OK; config.window *= 2)
+    {
+      /* All too small ones are told the same: it is the program's, not the ring's. */
+      if (advice != 0)
+        g_assert_cmpuint (machine_advice (message, "task-window"), ==, advice);
+      advice = (uint32_t) machine_advice (message, "task-window");
+      g_assert_cmpuint (advice, >, config.window);
+      if (strstr (message, "usable slots") != NULL)
+        {
+          /* What it holds at most is what it needs at least: a power of two, one slot is lost. */
+          g_assert_cmpuint (advice, >, number_before (message, " tasks in that ring"));
+          n_windows++;
+        }
+      else
+        n_storages++;
+    }
+  if (advice == 0)
+    return;
+  config.window = advice;
+  expect_ok (seed, &config);
+}
+
+static void
+try_heaps (uint64_t seed)
+{
+  struct machine_config config = plenty ();
+  const char *message;
+  uint64_t advice, most;
+
+  config.heap = 4 * KIB;
+  if (run (seed, &config, &message) == PTO_OK)
+    return;
+  n_heaps++;
+  advice = machine_advice (message, "heap");
+  most = number_before (message, " bytes in that ring");
+  g_assert_cmpuint (advice, >=, most);
+  config.heap = advice;
+  expect_ok (seed, &config);
+  /* A little less than what one ring holds at one time, and it is told the same. The largest
+   * advice is for the ring that needs most: that one is looked for. */
+  for (config.heap = advice; config.heap > 2 * KIB;)
+    {
+      config.heap -= config.heap > 64 * KIB ? 16 * KIB : KIB;
+      if (run (seed, &config, &message) == PTO_OK)
+        {
+          g_assert_cmpuint (config.heap, >=, most);
+          continue;
+        }
+      g_assert_cmpuint (machine_advice (message, "heap"), ==, advice);
+      break;
+    }
+}
+
+/* Edges and nodes of what is to come are not known: it may take another round, but each asks for
+ * more, and it comes to an end. */
+static void
+try_pool (uint64_t seed, uint32_t *pool, struct machine_config *config, const char *knob,
+          uint32_t *count)
+{
+  const char *message;
+  uint32_t rounds = 0;
+
+  while (run (seed, config, &message) != PTO_OK)
+    {
+      uint64_t advice = machine_advice (message, knob);
+
+      (*count)++;
+      if (advice <= *pool)
+        g_error ("seed %" G_GUINT64_FORMAT ": %s", seed, message);
+      *pool = (uint32_t) advice;
+      g_assert_cmpuint (++rounds, <=, 4);
+    }
+}
+
+static void
+try_pools (uint64_t seed)
+{
+  struct machine_config config = plenty ();
+
+  config.edge_pool = 4;
+  try_pool (seed, &config.edge_pool, &config, "dep-pool", &n_pools);
+  config = plenty ();
+  config.map_pool = 16;
+  try_pool (seed, &config.map_pool, &config, "map-pool", &n_maps);
+}
+
+static uint64_t
+number (const char *variable, uint64_t fallback)
+{
+  const char *text = g_getenv (variable);
+
+  return text != NULL ? g_ascii_strtoull (text, NULL, 10) : fallback;
+}
+
+static void
+test_random (void)
+{
+  uint64_t first = number ("PTO_TEST_SEED", 1);
+  uint64_t n = number ("PTO_TEST_SEEDS", MAX (SCALE (SEEDS), 5));
+  struct machine_config config = plenty ();
+
+  for (uint64_t seed = first; seed < first + n; seed++)
+    {
+      expect_ok (seed, &config);
+      try_windows (seed);
+      try_heaps (seed);
+      try_pools (seed);
+    }
+  g_test_message ("windows %u, storage %u, heaps %u, edges %u, nodes %u", n_windows, n_storages,
+                  n_heaps, n_pools, n_maps);
+  if (n >= SEEDS)
+    {
+      g_assert_cmpuint (n_windows, >=, SEEDS);
+      g_assert_cmpuint (n_storages, >, 0);
+      g_assert_cmpuint (n_heaps, >=, SEEDS / 2);
+      g_assert_cmpuint (n_pools, >=, SEEDS / 4);
+      g_assert_cmpuint (n_maps, >, 0);
+    }
+}
+
+static void
+add_tests (void)
+{
+  g_test_add_func ("/pto/engine-advice/random", test_random);
+}
+
+int
+main (int argc, char **argv)
+{
+  return machine_main (argc, argv, add_tests);
+}
