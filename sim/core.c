@@ -424,7 +424,8 @@ serve (void *data, uint32_t value)
   if (core->trace != NULL)
     pto_trace_add (core->trace, PTO_TRACE_ACK, now (core), core->payload.task_id,
                    core->endpoint.number, value);
-  pto_store_release (&core->registers.cond, value);
+  /* Relaxed: ACK says nothing of what the core does. */
+  pto_store_relaxed (&core->registers.cond, value);
   /* After a fatal error what was dispatched already does not run any more. */
   core->outcome.time = 0;
   core->outcome.failed = pto_engine_has_failed (core->engine) || !run_kernel (core);

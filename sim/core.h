@@ -25,7 +25,8 @@ struct pto_core_registers
   /* Scheduler -> core: a sequence number of this core (task ids of different rings would collide),
    * or EXIT. Release pairs with the core's acquire: the payload is written before. */
   alignas (64) struct pto_word data_main_base;
-  /* Core -> scheduler: ACK, then FIN. Release pairs with the acquire in the endpoint's poll. */
+  /* Core -> scheduler: ACK, then FIN. FIN's release pairs with the acquire in the endpoint's poll.
+   */
   alignas (64) _Atomic uint32_t cond;
 };
 

@@ -230,8 +230,8 @@ pto_mailbox_serve (struct pto_exec *exec, struct pto_mailbox *mailbox, struct pt
       if (!wait_for_request (exec, mailbox, ++number, spin, server))
         return false;
       request = mailbox->request;
-      /* Release: none of what the request makes us do comes before it. For messages only. */
-      pto_store_release (&mailbox->reply, 2 * number - 1);
+      /* Relaxed: for messages only. */
+      pto_store_relaxed (&mailbox->reply, 2 * number - 1);
       /* Straight into the mailbox: nobody reads it before the store below. */
       mailbox->status = serve (mailbox, server);
       /* Release: pairs with the acquire in pto_sender_is_idle(). The one step from "not answered"

@@ -13,7 +13,7 @@
 #include "../../sim/chip-private.h"
 #include "../weak/weak.h"
 
-#define SEEDS 600u
+#define SEEDS 300u
 #define TASKS 40u
 #define WORDS 6u
 
@@ -125,6 +125,26 @@ orchestrate (PTO2Runtime *rt, void *data)
 }
 
 static void
+begin (struct pto_chip *chip, uint32_t seed)
+{
+  static struct weak_machine machine;
+
+  random_state = seed;
+  n_actors = 0;
+  exec = chip->exec;
+  /* Cores run beside their schedulers here. */
+  for (uint32_t s = 0; s < chip->n_schedulers; s++)
+    chip->aicpus[s].scheduler.config.concurrent = true;
+  /* det has one thread for all, and what it keeps for itself. */
+  machine = (struct weak_machine){ .self = self,
+                                   .point = point,
+                                   .choose = choose,
+                                   .own = { { pto_thread_self (), sizeof (struct pto_thread) },
+                                            { exec, exec->ops->size } } };
+  weak_begin (&machine);
+}
+
+static void
 test_seeds (enum pto_backend backend)
 {
   for (uint32_t seed = 1; seed <= SEEDS; seed++)
@@ -135,22 +155,9 @@ test_seeds (enum pto_backend backend)
       struct pto_chip *chip = sim_chip (backend, settings);
       uint64_t expected[WORDS] = { 0 };
       struct pto_report report = { 0 };
-      struct weak_machine machine;
 
       memset (words, 0, sizeof words);
-      random_state = seed;
-      n_actors = 0;
-      exec = chip->exec;
-      /* Cores run beside their schedulers here. */
-      for (uint32_t s = 0; s < chip->n_schedulers; s++)
-        chip->aicpus[s].scheduler.config.concurrent = true;
-      /* det has one thread for all, and what it keeps for itself. */
-      machine = (struct weak_machine){ .self = self,
-                                       .point = point,
-                                       .choose = choose,
-                                       .own = { { pto_thread_self (), sizeof (struct pto_thread) },
-                                                { exec, exec->ops->size } } };
-      weak_begin (&machine);
+      begin (chip, seed);
       pto_chip_run (chip, &program, NULL, orchestrate, expected, NULL, &report);
       for (uint32_t w = 0; w < WORDS; w++)
         weak_read (&words[w], sizeof words[w]);
@@ -166,9 +173,56 @@ test_seeds (enum pto_backend backend)
   g_assert_cmpuint (weak_n_stale, >, 1000);
 }
 
+/* The registers alone, as a scheduler would use them that looks at them all the time: what a core
+ * did is known with FIN, before its signal. */
+static void
+test_registers (enum pto_backend backend)
+{
+  for (uint32_t seed = 1; seed <= SEEDS; seed++)
+    {
+      struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2");
+      struct pto_endpoint *endpoint = &chip->cores[0].endpoint;
+      uint64_t word = 0;
+      /* As a submit lays it out. */
+      struct
+      {
+        int64_t args[4];
+        TensorData tensor;
+        uint64_t guards[1];
+      } storage = { .args = { 1, 1, 7, (int64_t) (uintptr_t) &storage.tensor },
+                    .tensor = { .buffer = { (uint64_t) (uintptr_t) &word, sizeof word },
+                                .shapes = { 1 },
+                                .ndims = 1,
+                                .dtype = PTO_DTYPE_UINT64 } };
+      struct pto_payload payload = { .n_args = 4, .args = storage.args, .guards = storage.guards };
+      struct pto_slot slot = { .payload = &payload };
+
+      chip->program = &program;
+      pto_exec_enter (chip->exec);
+      begin (chip, seed);
+      for (uint32_t i = 1; i <= 5; i++)
+        {
+          struct pto_outcome outcome = { .failed = true };
+
+          weak_write (&payload, sizeof payload);
+          weak_write (&storage, sizeof storage);
+          endpoint->ops->dispatch (endpoint, &slot);
+          while (!endpoint->ops->poll (endpoint, &outcome))
+            pto_charge (chip->exec, 1);
+          g_assert_false (outcome.failed);
+          weak_read (&word, sizeof word);
+          g_assert_cmpuint (word, ==, 7 * i);
+        }
+      weak_end ();
+      pto_exec_leave (chip->exec);
+      pto_chip_free (chip);
+    }
+}
+
 static void
 add (void)
 {
+  sim_add_once ("weak/registers", test_registers);
   sim_add_once ("weak/seeds", test_seeds);
 }
 
