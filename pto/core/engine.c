@@ -313,9 +313,10 @@ pto_engine_tell_submitter (struct pto_engine *engine)
 {
   /* Between the completion and the look at waiting; pairs with the fence in wait_for(). */
   pto_fence_seq_cst ();
-  if (pto_load_acquire (&engine->waiting) == 0 || !wait_is_over (engine))
+  if (pto_load_relaxed (&engine->waiting) == 0 || !wait_is_over (engine))
     return;
-  pto_fetch_add_acq_rel (&engine->progress.value, 1);
+  /* Relaxed: what is over is read from the slots and counts. */
+  pto_fetch_add_relaxed (&engine->progress.value, 1);
   pto_unpark (engine->exec, &engine->progress);
 }
 
@@ -348,14 +349,15 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
         return true;
       pto_engine_leave_direct (engine);
     }
-  pto_store_release (&engine->waiting, 1);
+  pto_store_relaxed (&engine->waiting, 1);
   for (;;)
     {
       uint32_t seen = pto_word_get (&engine->progress);
       uint64_t deadline = limit;
       uint64_t now;
 
-      /* Pairs with the fence in pto_engine_tell_submitter(). */
+      /* Pairs with the fence in pto_engine_tell_submitter(): waiting and what is waited for come
+       * before it, and the look after. */
       pto_fence_seq_cst ();
       if (wait_is_over (engine))
         break;

@@ -23,8 +23,10 @@
  * ring across CPUs costs the submitter as much as a submit. All together some 15 us. Looks are 2 us
  * apart: tasks are then taken in batches, and the submitter's cache lines stay with it meanwhile.
  */
+#ifndef LINGER_YIELDS /* fewer where every step is explored */
 #define LINGER_YIELDS 2048u
 #define LINGER_LOOK 64u
+#endif
 
 bool
 pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,

@@ -307,12 +307,13 @@ machine_new (const struct machine_config *given)
       machine->schedulers[s] = allocate_lines (sizeof **machine->schedulers);
       g_assert_true (pto_scheduler_init (
           machine->schedulers[s], machine->engine,
-          &(struct pto_scheduler_config){ .index = s,
-                                          .n_endpoints = machine->n_endpoints,
-                                          .endpoints = machine->pointers[s],
-                                          .concurrent = config->backend == PTO_BACKEND_THREADS,
-                                          .attends = config->backend == PTO_BACKEND_PAR
-                                                     && !config->immediate }));
+          &(struct pto_scheduler_config){
+              .index = s,
+              .n_endpoints = machine->n_endpoints,
+              .endpoints = machine->pointers[s],
+              .concurrent = config->backend == PTO_BACKEND_THREADS,
+              .attends
+              = config->attends || (config->backend == PTO_BACKEND_PAR && !config->immediate) }));
     }
   pto_exec_enter (machine->exec);
   for (uint32_t s = 0; s < config->schedulers; s++)

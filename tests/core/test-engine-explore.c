@@ -118,6 +118,7 @@ explore (const struct scenario *scenario)
       for (uint32_t s = 0; s < machine->config.schedulers; s++)
         machine->schedulers[s]->run_through = 0;
       atomic_store (&machine->engine->turn, 0);
+      atomic_store (&machine->engine->task_ns, 0);
       for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
         atomic_store (&machine->engine->ready[queue][0].head,
                       atomic_load (&machine->engine->ready[queue][0].tail));
@@ -279,6 +280,36 @@ test_three_tasks_two_schedulers (void)
       .check = check_three_tasks });
 }
 
+/* The producer may end while its consumer is wired, and another scheduler run that. */
+static void
+two_tasks (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (1));
+}
+
+static void
+check_two_in_order (struct machine *machine)
+{
+  assert_once (2);
+  g_assert_cmpuint (place (0), ==, 0);
+}
+
+static void
+test_two_tasks_two_schedulers (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 3,
+      .at_least = 10000,
+      .body = two_tasks,
+      .check = check_two_in_order });
+}
+
 /* --- a producer that fails before, while and after its consumer is wired --- */
 
 static void
@@ -424,6 +455,25 @@ test_push_while_two_park (void)
 {
   explore (&(struct scenario){
       .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = push_while_parking,
+      .check = check_two });
+}
+
+/* Schedulers that linger before they announce hunger: who pushes meanwhile rings nobody. */
+static void
+test_push_while_lingering (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .attends = true, .endpoints = 1, .kernels = kernels },
+      .bound = 3,
+      .at_least = 5000,
+      .body = push_while_parking,
+      .check = check_two });
+  explore (&(struct scenario){
+      .config
+      = { .immediate = true, .attends = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
       .bound = 2,
       .at_least = 2000,
       .body = push_while_parking,
@@ -702,11 +752,13 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/three-tasks", test_three_tasks);
   g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
                    test_three_tasks_two_schedulers);
+  g_test_add_func ("/pto/engine-explore/two-tasks-two-schedulers", test_two_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
   g_test_add_func ("/pto/engine-explore/full-ring", test_full_ring);
   g_test_add_func ("/pto/engine-explore/full-ring-of-references", test_full_ring_of_references);
   g_test_add_func ("/pto/engine-explore/push-while-parking", test_push_while_parking);
   g_test_add_func ("/pto/engine-explore/push-while-two-park", test_push_while_two_park);
+  g_test_add_func ("/pto/engine-explore/push-while-lingering", test_push_while_lingering);
   g_test_add_func ("/pto/engine-explore/two-producers", test_two_producers);
   g_test_add_func ("/pto/engine-explore/edge-reuse", test_edge_reuse);
   g_test_add_func ("/pto/engine-explore/reference-reuse", test_reference_reuse);
