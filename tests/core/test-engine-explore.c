@@ -421,6 +421,47 @@ test_full_ring_of_references (void)
   g_assert_cmpuint (late, >, 100);
 }
 
+/* A reference that is given back by a consumer that is not complete yet. */
+static void
+heap_of_references (struct machine *machine)
+{
+  Tensor tensor;
+  Tensor other;
+
+  n_order = 0;
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  tensor = machine_tensor (machine, 8);
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  machine_wait_completed (machine, 1);
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (1));
+  pto_engine_scope_end (machine->engine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  other = machine_tensor (machine, 8);
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, output (&other), make_scalar_param (2 | WRITES (0)));
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+check_three (struct machine *machine)
+{
+  assert_once (3);
+}
+
+static void
+test_heap_of_references (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .heap = PTO_HEAP_ALIGN,
+                                           .endpoints = 1,
+                                           .schedulers = 2,
+                                           .kernels = kernels },
+                               .bound = 3,
+                               .at_least = 5000,
+                               .body = heap_of_references,
+                               .check = check_three });
+}
+
 /* --- a scheduler that goes to rest while tasks are pushed --- */
 
 static void
@@ -756,6 +797,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
   g_test_add_func ("/pto/engine-explore/full-ring", test_full_ring);
   g_test_add_func ("/pto/engine-explore/full-ring-of-references", test_full_ring_of_references);
+  g_test_add_func ("/pto/engine-explore/heap-of-references", test_heap_of_references);
   g_test_add_func ("/pto/engine-explore/push-while-parking", test_push_while_parking);
   g_test_add_func ("/pto/engine-explore/push-while-two-park", test_push_while_two_park);
   g_test_add_func ("/pto/engine-explore/push-while-lingering", test_push_while_lingering);
