@@ -30,7 +30,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WATCHDOG_S 120
+#define WATCHDOG_S 290
 #define EVENT 77 /* looks like a descriptor */
 
 /* The address sanitizer takes ten times as long: some paths of each scenario are enough for it. */

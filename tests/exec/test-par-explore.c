@@ -19,7 +19,7 @@
 
 #include <glib.h>
 
-#define WATCHDOG_S 170
+#define WATCHDOG_S 290
 #define OTHERS_MAX 4u
 #define DOMAINS 2u
 

@@ -69,11 +69,14 @@ struct granule
 {
   uint64_t address;
   uint32_t generation;
+  uint32_t known; /* bytes that were accessed; the others are rubbish */
   struct
   {
     uint32_t read[WEAK_THREADS], write[WEAK_THREADS];
     uint32_t atomic_read[WEAK_THREADS], atomic_write[WEAK_THREADS];
     const void *pc;
+    uint32_t by;    /* who came last ... */
+    uint32_t kinds; /* ... and how, since then */
   } bytes[GRANULE];
 };
 
@@ -180,7 +183,7 @@ granule_at (uint64_t address)
         continue;
       if (granule->generation != generation)
         {
-          memset (granule, 0, sizeof *granule);
+          granule->known = 0;
           granule->generation = generation;
           granule->address = address;
         }
@@ -213,7 +216,7 @@ note (uint64_t address, uint64_t size, bool writes, bool atomic, const void *pc)
 {
   uint32_t by = self ();
   const struct clocks *hb = &threads[by].hb;
-
+  uint32_t kind = 1u << (2 * writes + atomic);
   /* A word is not used as bytes, except where many words are. */
   uint64_t step = address % 4 == 0 && (size == 4 || size == 8 || size == 16) ? 4 : 1;
 
@@ -223,7 +226,12 @@ note (uint64_t address, uint64_t size, bool writes, bool atomic, const void *pc)
       struct granule *granule = granule_at (address & ~(uint64_t) (GRANULE - 1));
       __typeof__ (&granule->bytes[0]) cell = &granule->bytes[address % GRANULE];
 
-      for (uint32_t t = 0; t < WEAK_THREADS; t++)
+      if ((granule->known >> address % GRANULE & 1) == 0)
+        memset (cell, 0, sizeof *cell);
+      granule->known |= 1u << address % GRANULE;
+      /* Nobody has been there since the thread did the same. */
+      for (uint32_t t = cell->by == by && (cell->kinds & kind) != 0 ? WEAK_THREADS : 0;
+           t < WEAK_THREADS; t++)
         if (t != by
             && (cell->write[t] > hb->at[t] || (!atomic && cell->atomic_write[t] > hb->at[t])
                 || (writes
@@ -231,6 +239,8 @@ note (uint64_t address, uint64_t size, bool writes, bool atomic, const void *pc)
                         || (!atomic && cell->atomic_read[t] > hb->at[t])))))
           race (writes ? "writes" : "reads", address, pc, cell->pc, by, t);
       cell->pc = pc;
+      cell->kinds = kind | (cell->by == by ? cell->kinds : 0);
+      cell->by = by;
       if (atomic)
         (writes ? cell->atomic_write : cell->atomic_read)[by] = hb->at[by];
       else
@@ -304,7 +314,7 @@ weak_forget (const void *memory, uint64_t size)
       struct granule *granule = granule_at (at & ~(uint64_t) (GRANULE - 1));
       struct location *location = location_at (at, false);
 
-      memset (&granule->bytes[at % GRANULE], 0, sizeof granule->bytes[0]);
+      granule->known &= ~(1u << at % GRANULE);
       if (location != NULL)
         location->n = 0;
     }
