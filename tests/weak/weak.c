@@ -87,6 +87,8 @@ struct thing
 };
 
 static const struct weak_machine *machine;
+/* Other threads of the program, a ticker's for one, are none of the machine's. */
+static _Thread_local bool inside;
 static struct thread threads[WEAK_THREADS];
 static struct clocks fences; /* the view of all sequentially consistent fences */
 static uint32_t sc_stores;
@@ -139,6 +141,7 @@ weak_begin (const struct weak_machine *given)
   sc_stores = 0;
   n_things = 0;
   generation++;
+  inside = true;
   machine = given;
 }
 
@@ -146,13 +149,14 @@ void
 weak_end (void)
 {
   machine = NULL;
+  inside = false;
 }
 
 /* The thread's own switch is none of its steps, if that is instrumented, too. */
 static bool
 is_off (void)
 {
-  return machine == NULL || threads[self ()].switching;
+  return !inside || machine == NULL || threads[self ()].switching;
 }
 
 /* The switch point; the machine may be gone behind it. */
