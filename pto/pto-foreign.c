@@ -7,7 +7,7 @@
 #include "pto-compile.h"
 
 #include "exec/foreign.h"
-#include "pto-error.h"
+#include "pto-error-private.h"
 
 /**
  * PtoForeignFunc:
