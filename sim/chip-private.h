@@ -6,6 +6,7 @@
 
 #include "../pto/exec/ticker.h"
 #include "core.h"
+#include "memory.h"
 
 #include <pthread.h>
 
@@ -25,21 +26,6 @@ struct pto_watched_call
 {
   uint64_t call;
   uint64_t since;
-};
-
-/* One piece of device memory. */
-struct pto_device_block
-{
-  uint64_t address;
-  uint64_t bytes;
-};
-
-struct pto_device_memory
-{
-  struct pto_device_block *blocks; /* ascending addresses */
-  uint32_t n_blocks;
-  uint32_t capacity;
-  uint32_t guard_bytes;
 };
 
 struct pto_chip
@@ -62,7 +48,9 @@ struct pto_chip
   struct pto_word started; /* schedulers whose cores have answered */
   /* det: has run; the next run gets a fresh machine, so that history does not matter */
   bool used;
-  bool lost; /* a task could not be ended: threads may hang in it */
+  bool lost;                   /* a task could not be ended: threads may hang in it */
+  struct pto_core_note *notes; /* the caller's; NULL: none are kept */
+  uint32_t n_notes;
 
   /* The ticker's: what it saw last. Under watch_lock, which is also held while the machine is made
    * or ended. */
@@ -102,9 +90,3 @@ pto_chip_of_runtime (PTO2Runtime *rt)
 {
   return (struct pto_chip *) ((char *) rt - offsetof (struct pto_chip, runtime));
 }
-
-/* memory.c */
-void pto_device_memory_clear (struct pto_device_memory *memory);
-/* Has anybody written behind a block? */
-enum pto_status pto_device_memory_check (struct pto_device_memory *memory,
-                                         struct pto_report *report);

@@ -170,6 +170,7 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
             if (chip->arguments != NULL)
               core->arguments = chip->arguments + number * PTO_CHIP_ARGS_BYTES;
+            pto_core_set_note (core, number < chip->n_notes ? &chip->notes[number] : NULL);
             aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
           }
       config.endpoints = aicpu->endpoints;
@@ -376,7 +377,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->platform = platform;
   chip->params = *params;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
-  chip->memory.guard_bytes = config.guard_bytes;
+  pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
   chip->runtime.ops = &pto_chip_runtime_ops;
   chip->guard_pattern = pto_fence_pattern ();
   pthread_mutex_init (&chip->watch_lock, NULL);
@@ -446,6 +447,15 @@ pto_chip_set_log (struct pto_chip *chip,
 {
   chip->log = log;
   chip->log_data = data;
+}
+
+void
+pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t n)
+{
+  chip->notes = notes;
+  chip->n_notes = notes != NULL ? n : 0;
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    pto_core_set_note (&chip->cores[c], c < chip->n_notes ? &notes[c] : NULL);
 }
 
 /* --- a run --- */

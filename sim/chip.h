@@ -14,6 +14,8 @@
 #include "../pto/core/trace.h"
 #include "platform.h"
 
+#include <stdatomic.h>
+
 enum pto_core_type
 {
   PTO_CORE_TYPE_AIC = 0,
@@ -111,6 +113,25 @@ struct pto_run_config
   const struct pto_read_only *read_only;
   uint32_t n_read_only;
 };
+
+/* What a core is doing, for who looks from outside: another thread, or another process that maps
+ * the notes, also when this one is dead. W: the core; R: anybody. Relaxed, but for calls, which is
+ * stored with release behind the others; who reads it first, with acquire, reads a task that has
+ * begun. */
+struct pto_core_note
+{
+  _Atomic uint64_t task;  /* pto_task_id of the last kernel that it began */
+  _Atomic uint64_t since; /* pto_wall_clock() of its begin */
+  _Atomic uint32_t kernel;
+  _Atomic uint32_t thread; /* gettid() of who runs it */
+  _Atomic uint32_t calls;  /* +1 at every begin and every end: odd while it runs */
+  char name[36];           /* of the core: AIV17; written before it runs anything */
+};
+_Static_assert(sizeof (struct pto_core_note) == 64, "a line each");
+
+/* From now on every core keeps a note, in memory of the caller for as long as the chip; NULL: none
+ * does. n: as many as there is room for; cores beyond keep none. Not while running. */
+void pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t n);
 
 /* Runs an orchestration on the calling thread and the kernels that it submits on the chip; returns
  * when all are done. After an error the chip is ready for the next run. orchestrate gives 0, or

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* --- the scheduler's side --- */
 
@@ -366,6 +368,39 @@ copy_arguments (struct pto_core *core)
   core->payload.args = args;
 }
 
+void
+pto_core_set_note (struct pto_core *core, struct pto_core_note *note)
+{
+  core->note = note;
+  if (note == NULL)
+    return;
+  pto_store_relaxed (&note->calls, 0);
+  memcpy (note->name, core->name, sizeof core->name);
+}
+
+/* Not inlined: a fiber may go on on another thread, and the thread is asked for here. */
+static __attribute__ ((noinline)) void
+note_begin (const struct pto_core *core)
+{
+  static _Thread_local uint32_t thread;
+  struct pto_core_note *note = core->note;
+
+  if (thread == 0)
+    thread = (uint32_t) syscall (SYS_gettid);
+  pto_store_relaxed (&note->task, core->payload.task_id);
+  pto_store_relaxed (&note->since, pto_wall_clock ());
+  pto_store_relaxed (&note->kernel, core->payload.kernel_id);
+  pto_store_relaxed (&note->thread, thread);
+  /* Release: pairs with the acquire of who reads it. The core is its only writer. */
+  pto_store_release (&note->calls, pto_load_relaxed (&note->calls) + 1);
+}
+
+static void
+note_end (const struct pto_core *core)
+{
+  pto_store_release (&core->note->calls, pto_load_relaxed (&core->note->calls) + 1);
+}
+
 /* Runs the kernel; false when it is to count as failed. */
 static bool
 run_kernel (struct pto_core *core)
@@ -428,7 +463,11 @@ serve (void *data, uint32_t value)
   pto_store_relaxed (&core->registers.cond, value);
   /* After a fatal error what was dispatched already does not run any more. */
   core->outcome.time = 0;
+  if (core->note != NULL)
+    note_begin (core);
   core->outcome.failed = pto_engine_has_failed (core->engine) || !run_kernel (core);
+  if (core->note != NULL)
+    note_end (core);
   pto_charge (exec, costs->finish);
   pto_store_release (&core->registers.cond, PTO_COND_FIN | value);
   if (!core->endpoint.attended)

@@ -68,6 +68,7 @@ struct pto_core
   bool timed;
   uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
   uint64_t busy;       /* as pto_engine_stamp() counts */
+  struct pto_core_note *note; /* NULL: nobody asks. W: not while running */
   struct pto_guard guard;
   /* What is looked at behind the task that runs: ends of its outputs, other memory. */
   uint32_t n_guards;
@@ -80,5 +81,7 @@ struct pto_core
 void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,
                     enum pto_core_type type, uint32_t cluster, uint32_t number,
                     uint32_t number_of_type);
+/* Keeps a note there from now on; NULL: none. */
+void pto_core_set_note (struct pto_core *core, struct pto_core_note *note);
 /* The actor. */
 void pto_core_main (void *core);

@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "memory.h"
+
 #include "chip-private.h"
 
 #include <inttypes.h>
@@ -37,12 +39,38 @@ fence_of (const struct pto_device_memory *memory, const struct pto_device_block 
                              .guard = memory->guard_bytes };
 }
 
-uint64_t
-pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report)
+static uint64_t
+take_aligned (uint64_t bytes)
 {
-  struct pto_device_memory *memory = &chip->memory;
-  struct pto_device_block block = { .bytes = bytes };
   void *pointer;
+
+  return bytes <= SIZE_MAX / 2 && posix_memalign (&pointer, DEVICE_ALIGN, bytes) == 0
+             ? (uint64_t) (uintptr_t) pointer
+             : 0;
+}
+
+static void
+give_back (uint64_t address, uint64_t bytes)
+{
+  (void) bytes;
+  free ((void *) (uintptr_t) address);
+}
+
+void
+pto_device_memory_init (struct pto_device_memory *memory, uint32_t guard_bytes,
+                        uint64_t (*take) (uint64_t bytes),
+                        void (*give) (uint64_t address, uint64_t bytes))
+{
+  *memory = (struct pto_device_memory){ .guard_bytes = guard_bytes,
+                                        .take = take != NULL ? take : take_aligned,
+                                        .give = give != NULL ? give : give_back };
+}
+
+uint64_t
+pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
+                          struct pto_report *report)
+{
+  struct pto_device_block block = { .bytes = bytes };
   struct pto_fence fence;
   uint32_t at;
 
@@ -65,18 +93,18 @@ pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *repor
       memory->blocks = blocks;
       memory->capacity = capacity;
     }
-  if (bytes > SIZE_MAX / 2
-      || posix_memalign (&pointer, DEVICE_ALIGN, bytes + memory->guard_bytes) != 0)
+  if (bytes <= UINT64_MAX - memory->guard_bytes)
+    block.address = memory->take (bytes + memory->guard_bytes);
+  if (block.address == 0)
     {
       pto_report_set (report, PTO_STATUS_NO_MEMORY, "no device memory for %" PRIu64 " bytes",
                       bytes);
       return 0;
     }
-  block.address = (uint64_t) (uintptr_t) pointer;
   fence = fence_of (memory, &block);
   if (fence.guard > 0 && !pto_fence_add (&fence))
     {
-      free (pointer);
+      memory->give (block.address, bytes + memory->guard_bytes);
       pto_report_set (report, PTO_STATUS_NO_MEMORY,
                       "no memory to watch %u device buffers: set guard to 0", memory->n_blocks + 1);
       return 0;
@@ -89,16 +117,16 @@ pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *repor
 }
 
 enum pto_status
-pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report)
+pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
+                        struct pto_report *report)
 {
-  struct pto_device_memory *memory = &chip->memory;
   uint32_t at = find (memory, address);
 
   if (at == memory->n_blocks || memory->blocks[at].address != address)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "0x%" PRIx64 " is not the address of a device buffer", address);
   pto_fence_remove (address);
-  free ((void *) (uintptr_t) address);
+  memory->give (address, memory->blocks[at].bytes + memory->guard_bytes);
   memory->n_blocks--;
   memmove (&memory->blocks[at], &memory->blocks[at + 1],
            (memory->n_blocks - at) * sizeof memory->blocks[0]);
@@ -123,10 +151,10 @@ check_range (const struct pto_device_memory *memory, uint64_t address, uint64_t 
 }
 
 enum pto_status
-pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host, uint64_t bytes,
-                  struct pto_report *report)
+pto_device_memory_copy_to (const struct pto_device_memory *memory, uint64_t device,
+                           const void *host, uint64_t bytes, struct pto_report *report)
 {
-  enum pto_status status = check_range (&chip->memory, device, bytes, report);
+  enum pto_status status = check_range (memory, device, bytes, report);
 
   if (status == PTO_OK)
     memcpy ((void *) (uintptr_t) device, host, bytes);
@@ -134,10 +162,10 @@ pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host, uint
 }
 
 enum pto_status
-pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device, uint64_t bytes,
-                    struct pto_report *report)
+pto_device_memory_copy_from (const struct pto_device_memory *memory, void *host, uint64_t device,
+                             uint64_t bytes, struct pto_report *report)
 {
-  enum pto_status status = check_range (&chip->memory, device, bytes, report);
+  enum pto_status status = check_range (memory, device, bytes, report);
 
   if (status == PTO_OK)
     memcpy (host, (const void *) (uintptr_t) device, bytes);
@@ -173,9 +201,37 @@ pto_device_memory_clear (struct pto_device_memory *memory)
   for (uint32_t b = 0; b < memory->n_blocks; b++)
     {
       pto_fence_remove (memory->blocks[b].address);
-      free ((void *) (uintptr_t) memory->blocks[b].address);
+      memory->give (memory->blocks[b].address, memory->blocks[b].bytes + memory->guard_bytes);
     }
   free (memory->blocks);
   memory->blocks = NULL;
   memory->n_blocks = memory->capacity = 0;
+}
+
+/* --- that of a chip --- */
+
+uint64_t
+pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report)
+{
+  return pto_device_memory_malloc (&chip->memory, bytes, report);
+}
+
+enum pto_status
+pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report)
+{
+  return pto_device_memory_free (&chip->memory, address, report);
+}
+
+enum pto_status
+pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host, uint64_t bytes,
+                  struct pto_report *report)
+{
+  return pto_device_memory_copy_to (&chip->memory, device, host, bytes, report);
+}
+
+enum pto_status
+pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device, uint64_t bytes,
+                    struct pto_report *report)
+{
+  return pto_device_memory_copy_from (&chip->memory, host, device, bytes, report);
 }
