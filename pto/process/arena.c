@@ -285,7 +285,7 @@ struct range
   uint64_t begin, end;
   uint64_t offset, inode; /* of begin in what is mapped, and that: also of memory without a name */
   dev_t device;
-  bool shared, writable;
+  bool shared, readable, writable;
   bool forks;   /* children get it (maps does not say: true) */
   bool checked; /* in the fork's list: it has been found to be as it was */
 };
@@ -361,6 +361,7 @@ parse_mapping (const char *line, struct range *range)
   range->end = strtoull (end + 1, &end, 16);
   if (strnlen (end, 6) < 6)
     return false;
+  range->readable = end[1] == 'r';
   range->writable = end[2] == 'w';
   range->shared = end[4] == 's';
   range->offset = strtoull (end + 6, &end, 16);
@@ -488,6 +489,8 @@ struct question
   uint64_t name, build_id;
 };
 #define ASK _IOWR ('f', 17, struct question)
+#define ANSWER_READABLE 1u
+#define ANSWER_WRITABLE 2u
 #define ANSWER_SHARED 8u
 
 struct now
@@ -540,8 +543,34 @@ now_at (const struct now *now, uint64_t address, struct range *range)
                            .offset = q.offset,
                            .inode = q.inode,
                            .device = makedev (q.major, q.minor),
-                           .shared = (q.vma_flags & ANSWER_SHARED) != 0 };
+                           .shared = (q.vma_flags & ANSWER_SHARED) != 0,
+                           .readable = (q.vma_flags & ANSWER_READABLE) != 0,
+                           .writable = (q.vma_flags & ANSWER_WRITABLE) != 0 };
   return true;
+}
+
+bool
+pto_mapping_around (uint64_t address, uint64_t bytes, struct pto_mapping *mapping)
+{
+  uint64_t at = address, end = address + bytes;
+  struct range range;
+  struct now now;
+
+  *mapping = (struct pto_mapping){ .writable = true };
+  if (end < address || !now_open (&now))
+    return false;
+  do
+    {
+      if (!now_at (&now, at, &range) || !range.readable)
+        break;
+      if (at == address)
+        mapping->begin = range.begin;
+      mapping->writable = mapping->writable && range.writable;
+      mapping->end = at = range.end;
+    }
+  while (at < end);
+  now_close (&now);
+  return at >= end && mapping->end > address;
 }
 
 /* Both show the same bytes of the same thing at an address that lies in both. */

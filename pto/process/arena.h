@@ -33,6 +33,15 @@ int pto_arena_fd (uint64_t address, uint64_t *offset);
 /* Of the region of this process; false: it has none. */
 bool pto_arena_range (uint64_t *address, uint64_t *size);
 
+/* The parts of the address space that a range lies in, taken together. */
+struct pto_mapping
+{
+  uint64_t begin, end;
+  bool writable; /* all of it */
+};
+/* false: a part of the range can not be read. */
+bool pto_mapping_around (uint64_t address, uint64_t bytes, struct pto_mapping *mapping);
+
 enum pto_visibility
 {
   PTO_VISIBLE, /* in the region, a heap ring, or shared when the children began, and now */

@@ -900,6 +900,10 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       answer_control (pool, child, true, false);
       child->control = NULL;
       break;
+    case PTO_REQUEST_UP:
+    case PTO_REQUEST_RUN:
+    case PTO_REQUEST_TRACE:
+      break; /* of a solo child only */
     }
   /* It ends now, by itself or because it has to. A thread's end is somebody else's to await. */
   if (child->thread)

@@ -15,7 +15,11 @@ enum pto_request
   PTO_REQUEST_TASK,       /* config, digest, blob */
   PTO_REQUEST_REGISTER,   /* digest; body: descriptor and sources, bytes of the object layer */
   PTO_REQUEST_UNREGISTER, /* digest */
-  PTO_REQUEST_CLOSE       /* answered before the child ends */
+  PTO_REQUEST_CLOSE,      /* answered before the child ends */
+  /* of a chip in a process of its own (pto-machine-isolated.c) */
+  PTO_REQUEST_UP,   /* make the chip, as its parameters say by now */
+  PTO_REQUEST_RUN,  /* digest of a registration, or zeros: what comes through the stream */
+  PTO_REQUEST_TRACE /* of the last run: how large, or into the memory that is named */
 };
 
 enum pto_child_kind

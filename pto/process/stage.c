@@ -1,0 +1,367 @@
+/* stage.c: where does memory go that a child does not see?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "stage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is compared, and copied back as a whole when it differs. */
+#define CHUNK 4096u
+/* Stand-ins that hold less keep their pages for the next run. */
+#define KEPT_BYTES (UINT64_C (8) << 20)
+
+/* What stands in for a part of the address space; no two for the same byte. */
+struct stand_in
+{
+  uint64_t begin, end;
+  uint64_t base;                       /* in the arena: of begin */
+  uint64_t piece, piece_bytes;         /* of the arena */
+  uint64_t checked_begin, checked_end; /* found readable in this run */
+  bool writable;                       /* all of that */
+};
+
+/* Ranges, ascending; none touches another. */
+struct spans
+{
+  struct span
+  {
+    uint64_t begin, end;
+  } * list;
+  uint32_t n, size;
+};
+
+struct pto_stage
+{
+  struct pto_shared_map *map;
+  uint64_t arena, arena_size;
+  struct stand_in *stand_ins;
+  uint32_t n, size;
+  struct spans copied;  /* into stand-ins */
+  struct spans written; /* to be copied back */
+};
+
+struct pto_stage *
+pto_stage_new (void)
+{
+  return calloc (1, sizeof (struct pto_stage));
+}
+
+static void
+drop (struct stand_in *stand_in)
+{
+  pto_arena_free (stand_in->piece, stand_in->piece_bytes);
+}
+
+void
+pto_stage_free (struct pto_stage *stage)
+{
+  if (stage == NULL)
+    return;
+  for (uint32_t i = 0; i < stage->n; i++)
+    drop (&stage->stand_ins[i]);
+  free (stage->stand_ins);
+  free (stage->copied.list);
+  free (stage->written.list);
+  free (stage);
+}
+
+void
+pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map)
+{
+  stage->map = map;
+  pto_shared_map_look_again (map);
+  pto_arena_range (&stage->arena, &stage->arena_size);
+  stage->copied.n = stage->written.n = 0;
+  for (uint32_t i = 0; i < stage->n; i++)
+    stage->stand_ins[i].checked_begin = stage->stand_ins[i].checked_end = 0;
+}
+
+/* --- spans --- */
+
+/* Of the first that ends at the address or behind it. */
+static uint32_t
+find_span (const struct spans *spans, uint64_t address)
+{
+  uint32_t low = 0, high = spans->n;
+
+  while (low < high)
+    {
+      uint32_t middle = low + (high - low) / 2;
+
+      if (spans->list[middle].end < address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static bool
+add_span (struct spans *spans, uint64_t begin, uint64_t end)
+{
+  uint32_t first = find_span (spans, begin), last = first;
+
+  while (last < spans->n && spans->list[last].begin <= end)
+    {
+      begin = spans->list[last].begin < begin ? spans->list[last].begin : begin;
+      end = spans->list[last].end > end ? spans->list[last].end : end;
+      last++;
+    }
+  if (last == first && spans->n == spans->size)
+    {
+      uint32_t size = 2 * spans->size + 16;
+      struct span *list = realloc (spans->list, size * sizeof *list);
+
+      if (list == NULL)
+        return false;
+      spans->list = list;
+      spans->size = size;
+    }
+  memmove (&spans->list[first + 1], &spans->list[last], (spans->n - last) * sizeof *spans->list);
+  spans->list[first] = (struct span){ begin, end };
+  spans->n = spans->n - (last - first) + 1;
+  return true;
+}
+
+/* --- stand-ins --- */
+
+static bool
+contains (const struct stand_in *stand_in, uint64_t begin, uint64_t end)
+{
+  return stand_in->begin <= begin && end <= stand_in->end;
+}
+
+static struct stand_in *
+find_stand_in (const struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  for (uint32_t i = 0; i < stage->n; i++)
+    if (contains (&stage->stand_ins[i], begin, end))
+      return &stage->stand_ins[i];
+  return NULL;
+}
+
+/* Begins as far behind the begin of a page as the range does. */
+static struct stand_in *
+add_stand_in (struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  uint64_t offset = begin % CHUNK, bytes = offset + (end - begin);
+  uint64_t piece = pto_arena_alloc (bytes);
+
+  if (piece == 0)
+    return NULL;
+  if (stage->n == stage->size)
+    {
+      uint32_t size = 2 * stage->size + 8;
+      struct stand_in *list = realloc (stage->stand_ins, size * sizeof *list);
+
+      if (list == NULL)
+        {
+          pto_arena_free (piece, bytes);
+          return NULL;
+        }
+      stage->stand_ins = list;
+      stage->size = size;
+    }
+  stage->stand_ins[stage->n] = (struct stand_in){
+    .begin = begin, .end = end, .base = piece + offset, .piece = piece, .piece_bytes = bytes
+  };
+  return &stage->stand_ins[stage->n++];
+}
+
+/* Has a part of the range been copied? */
+static bool
+is_copied (const struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  uint32_t i = find_span (&stage->copied, begin + 1);
+
+  return i < stage->copied.n && stage->copied.list[i].begin < end;
+}
+
+/* Nothing of the range has been copied: those that lie across one of its ends, or inside, shrink.
+ */
+static void
+make_way (struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  for (uint32_t i = 0; i < stage->n; i++)
+    {
+      struct stand_in *other = &stage->stand_ins[i];
+
+      if (other->end <= begin || end <= other->begin)
+        continue;
+      if (other->begin < begin)
+        other->end = begin;
+      else
+        {
+          uint64_t cut = end < other->end ? end : other->end;
+
+          other->base += cut - other->begin;
+          other->begin = cut;
+        }
+    }
+}
+
+/* For as much of the mapping as has none, around the range; where there is no room for that, and
+ * where a mapping has grown and the range lies across its former end, for the range alone. NULL: no
+ * room; torn: a part of the range has been copied to another one. */
+static struct stand_in *
+make_stand_in (struct pto_stage *stage, uint64_t begin, uint64_t end,
+               const struct pto_mapping *mapping, bool *torn)
+{
+  uint64_t lower = mapping->begin, upper = mapping->end;
+  struct stand_in *made = NULL;
+  bool across = false;
+
+  for (uint32_t i = 0; i < stage->n; i++)
+    {
+      const struct stand_in *other = &stage->stand_ins[i];
+
+      if (other->end <= begin)
+        lower = other->end > lower ? other->end : lower;
+      else if (other->begin >= end)
+        upper = other->begin < upper ? other->begin : upper;
+      else
+        across = true;
+    }
+  *torn = across && is_copied (stage, begin, end);
+  if (*torn)
+    return NULL;
+  if (across)
+    make_way (stage, begin, end);
+  else
+    made = add_stand_in (stage, lower, upper);
+  return made != NULL ? made : add_stand_in (stage, begin, end);
+}
+
+/* Copies what has not been copied yet. */
+static void
+copy_in (struct pto_stage *stage, const struct stand_in *stand_in, uint64_t begin, uint64_t end)
+{
+  uint32_t i = find_span (&stage->copied, begin + 1);
+
+  while (begin < end)
+    {
+      bool more = i < stage->copied.n;
+      uint64_t until
+          = more && stage->copied.list[i].begin < end ? stage->copied.list[i].begin : end;
+
+      if (until > begin)
+        memcpy ((void *) (uintptr_t) (stand_in->base + (begin - stand_in->begin)),
+                (const void *) (uintptr_t) begin, until - begin);
+      begin = more && stage->copied.list[i].end > until ? stage->copied.list[i].end : until;
+      i++;
+    }
+}
+
+uint64_t
+pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool written,
+                 struct pto_report *report)
+{
+  uint64_t end = address + bytes;
+  struct pto_mapping mapping;
+  struct stand_in *stand_in;
+  bool torn = false;
+
+  if (bytes == 0
+      || (address - stage->arena < stage->arena_size
+          && bytes <= stage->arena_size - (address - stage->arena)))
+    return address;
+  if (end < address || pto_shared_map_check (stage->map, address, bytes, false) == PTO_VISIBLE)
+    return address;
+  stand_in = find_stand_in (stage, address, end);
+  if (stand_in == NULL || stand_in->checked_begin > address || stand_in->checked_end < end)
+    {
+      if (!pto_mapping_around (address, bytes, &mapping))
+        return address;
+      if (stand_in == NULL)
+        stand_in = make_stand_in (stage, address, end, &mapping, &torn);
+      if (torn)
+        {
+          pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                          "%" PRIu64 " bytes at 0x%" PRIx64
+                          " overlap others of this run, and their memory was mapped anew in "
+                          "between: keep it as it is until the run has ended",
+                          bytes, address);
+          return 0;
+        }
+      if (stand_in == NULL)
+        {
+          pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                          "no room for a copy of %" PRIu64 " bytes at 0x%" PRIx64
+                          ", which the chip's process does not see: set arena to more, or use a "
+                          "buffer",
+                          bytes, address);
+          return 0;
+        }
+      stand_in->checked_begin = mapping.begin;
+      stand_in->checked_end = mapping.end;
+      stand_in->writable = mapping.writable;
+    }
+  copy_in (stage, stand_in, address, end);
+  if (!add_span (&stage->copied, address, end)
+      || (written && !add_span (&stage->written, address, end)))
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to note what is copied");
+      return 0;
+    }
+  return stand_in->base + (address - stand_in->begin);
+}
+
+/* false: it can not be written. */
+static bool
+copy_back (const struct stand_in *stand_in, uint64_t begin, uint64_t end)
+{
+  while (begin < end)
+    {
+      uint64_t bytes = end - begin < CHUNK ? end - begin : CHUNK;
+      const void *from = (const void *) (uintptr_t) (stand_in->base + (begin - stand_in->begin));
+      void *to = (void *) (uintptr_t) begin;
+
+      if (memcmp (to, from, bytes) != 0)
+        {
+          if (!stand_in->writable)
+            return false;
+          memcpy (to, from, bytes);
+        }
+      begin += bytes;
+    }
+  return true;
+}
+
+enum pto_status
+pto_stage_end (struct pto_stage *stage, struct pto_report *report)
+{
+  enum pto_status status = PTO_OK;
+  uint64_t held = 0;
+
+  for (uint32_t i = 0; i < stage->written.n; i++)
+    {
+      uint64_t begin = stage->written.list[i].begin, end = stage->written.list[i].end;
+
+      /* Tensors side by side may have melted together though they lie in two. */
+      while (begin < end)
+        {
+          const struct stand_in *stand_in = find_stand_in (stage, begin, begin + 1);
+          uint64_t until = stand_in->end < end ? stand_in->end : end;
+
+          if (!copy_back (stand_in, begin, until) && status == PTO_OK)
+            status = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                     "a kernel wrote into memory that can only be read (0x%" PRIx64
+                                     " to 0x%" PRIx64 ")",
+                                     begin, until);
+          begin = until;
+        }
+    }
+  for (uint32_t i = 0; i < stage->copied.n; i++)
+    held += stage->copied.list[i].end - stage->copied.list[i].begin;
+  stage->copied.n = stage->written.n = 0;
+  if (held > KEPT_BYTES)
+    {
+      for (uint32_t i = 0; i < stage->n; i++)
+        drop (&stage->stand_ins[i]);
+      stage->n = 0;
+    }
+  return status;
+}

@@ -1,0 +1,29 @@
+/* stage.h: where does memory go that a child does not see?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * For a run, private memory of this process is copied into the arena at its first mention, and what
+ * the run may have written there is copied back at its end. Every byte has one place: a stand-in
+ * keeps the distances of the mapping that the memory lies in, so that tensors which overlap overlap
+ * there, too, whatever comes first. Address space is all that the rest of the mapping costs.
+ *
+ * Thread safety: one thread at a time; the memory itself is the caller's to keep still meanwhile.
+ */
+#pragma once
+
+#include "arena.h"
+
+struct pto_stage;
+
+/* NULL: no memory. */
+struct pto_stage *pto_stage_new (void);
+void pto_stage_free (struct pto_stage *stage);
+/* map: what the child sees besides the arena. */
+void pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map);
+/* The address at which the child finds these bytes: the same when it sees them, and when nobody
+ * could read them. written: they are to be copied back. 0 with a report: there is no room, or they
+ * lie half in one and half in another stand-in. */
+uint64_t pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool written,
+                          struct pto_report *report);
+/* Copies back what has changed. Fails when that was memory which can not be written. */
+enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_report *report);

@@ -1,0 +1,83 @@
+/* stream.h: how does an orchestration that runs here submit to a chip in another process?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Its calls go as commands through a ring of bytes in shared memory, and are made there in the same
+ * order. Nothing is waited for but room: what a submit meets is found by later calls. Two numbers
+ * say everything, and each has one writer: head, the bytes written, and tail, those done with.
+ *
+ * The reader may die at any instruction, or write anything anywhere in here; the writer keeps its
+ * own number and believes of tail only what can be. Thread safety: one writer, one reader.
+ */
+#pragma once
+
+#include "../api/pto_orchestration_api.h"
+#include "../core/status.h"
+
+#include <stddef.h>
+
+/* A text in a command is cut to fit. */
+#define PTO_STREAM_TEXT 2048u
+/* More parameters than any task has are counted and not sent. */
+#define PTO_STREAM_PARAMS 128
+
+enum pto_command_kind
+{
+  PTO_COMMAND_PAD = 1, /* to the end of the ring */
+  PTO_COMMAND_SUBMIT,
+  PTO_COMMAND_SCOPE_BEGIN,
+  PTO_COMMAND_SCOPE_END,
+  PTO_COMMAND_BUFFER, /* a record for a buffer of the current scope */
+  PTO_COMMAND_DONE,
+  PTO_COMMAND_FAIL,
+  PTO_COMMAND_END /* the last */
+};
+
+/* In shared memory, of zeros at first: so many bytes, at the begin of a line. */
+struct pto_stream;
+size_t pto_stream_size (void);
+
+/* --- writer --- */
+
+struct pto_stream_writer
+{
+  struct pto_stream *stream;
+  uint32_t head;
+};
+
+/* Empties the stream, for the next run. Nobody reads it. */
+void pto_stream_begin (struct pto_stream_writer *writer, struct pto_stream *stream);
+/* Has the reader begun? What it has seen of the run by now: has that failed? */
+bool pto_stream_has_begun (const struct pto_stream_writer *writer);
+bool pto_stream_has_failed (const struct pto_stream_writer *writer);
+/* Can the next command be written, whatever it is? wait: then it will be told. */
+bool pto_stream_has_room (struct pto_stream_writer *writer, bool wait);
+/* Has everything been read that was written? wait as above. */
+bool pto_stream_is_read (struct pto_stream_writer *writer, bool wait);
+/* Can what the reader says be true? */
+bool pto_stream_is_sound (const struct pto_stream_writer *writer);
+/* Each needs room. params: storage is the number of a buffer; NULL: none. */
+void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
+                        const PTOParam *params, int32_t n_params);
+void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
+/* SCOPE_END and DONE */
+void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind);
+void pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t generation,
+                        uint64_t bytes);
+void pto_stream_fail (struct pto_stream_writer *writer, int32_t status, const char *message);
+void pto_stream_end (struct pto_stream_writer *writer, int32_t result);
+
+/* --- reader --- */
+
+struct pto_stream_target
+{
+  PTO2Runtime *rt;                      /* where the calls are made */
+  bool (*has_failed) (PTO2Runtime *rt); /* asked after each command */
+  void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message); /* FAIL */
+  const char *(*keep) (const char *text); /* a copy that stays: a scope's file */
+  void (*ring) (void *data);              /* the writer waits */
+  void *data;
+};
+
+/* Makes the calls that come until END; gives its result. */
+int pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *target);
