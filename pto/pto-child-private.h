@@ -38,6 +38,9 @@ void pto_child_free (PtoChild *child);
 /* serve() and its data; is_orphan is left to the level. */
 void pto_child_get_server (PtoChild *child, struct pto_server *server);
 
+/* As the probe of a server: uses GLib's locks that code without an object of its own comes to. */
+void pto_child_probe (void *data);
+
 /* The body of REGISTER, and back: descriptor and sources, each behind its length. */
 GBytes *pto_child_pack_registration (const PtoRegistration *registration);
 gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,

@@ -187,12 +187,10 @@ add_target (PtoChild *self, const guint8 *digest, GBytes *descriptor, GBytes *so
 
 /* --- requests --- */
 
-/* GLib's locks that code without an object of its own comes to. */
-static void
-probe (void *data)
+void
+pto_child_probe (void *data)
 {
-  PtoChild *self = data;
-  g_autofree char *name = g_strdup_printf ("pto-%p", (gpointer) self);
+  g_autofree char *name = g_strdup_printf ("pto-%p", data);
   g_autoptr (GCancellable) object = g_cancellable_new ();
   gpointer blocks[STOCK];
   gsize once = 0;
@@ -406,5 +404,5 @@ pto_child_get_server (PtoChild *self, struct pto_server *server)
 {
   server->serve = serve;
   server->data = self;
-  server->probe = probe;
+  server->probe = pto_child_probe;
 }

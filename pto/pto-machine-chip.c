@@ -49,6 +49,11 @@ typedef struct
   PtoMachine parent;
 
   struct pto_chip *chip; /* W: start, stop; used by who has taken the machine */
+  /* W: before start. */
+  struct pto_core_note *notes; /* the caller's, or NULL */
+  guint n_notes;
+  PtoMachineLog log; /* NULL: g_log() */
+  gpointer log_data;
   /* PTO_MAX_KERNELS, those of orchestration functions, by the registry's index. A run reads entries
    * without a lock, so that an entry changes only while it is not in use: add() writes one that no
    * task can name yet, remove() one that none can name any more. */
@@ -74,8 +79,8 @@ typedef struct
 
 /* --- what is registered --- */
 
-static gboolean
-chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error)
+gboolean
+pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error)
 {
   if (callable->kind == PTO_CALLABLE_KERNEL || callable->kind == PTO_CALLABLE_CHIP)
     return TRUE;
@@ -230,9 +235,12 @@ log_message (void *data, int32_t level, const char *message)
   GLogLevelFlags flags = level <= PTO2_LOG_WARN   ? G_LOG_LEVEL_WARNING
                          : level == PTO2_LOG_INFO ? G_LOG_LEVEL_INFO
                                                   : G_LOG_LEVEL_DEBUG;
+  const char *context = self->log_context != NULL ? self->log_context : "orchestration";
 
-  g_log (G_LOG_DOMAIN, flags, "%s: %s",
-         self->log_context != NULL ? self->log_context : "orchestration", message);
+  if (self->log != NULL)
+    self->log (flags, context, message, self->log_data);
+  else
+    g_log (G_LOG_DOMAIN, flags, "%s: %s", context, message);
 }
 
 static gboolean
@@ -255,6 +263,7 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       return FALSE;
     }
   pto_chip_set_log (self->chip, log_message, self);
+  pto_chip_set_notes (self->chip, self->notes, self->n_notes);
   return TRUE;
 }
 
@@ -346,10 +355,12 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   return TRUE;
 }
 
-/* An orchestration in a shared object gets addresses and numbers. */
-static gboolean
-make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **error)
+guint64 *
+pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values, guint64 **read_only,
+                         GError **error)
 {
+  g_autofree guint64 *values = NULL;
+  g_autofree guint64 *extents = NULL;
   const PtoArg *list = NULL;
   guint n = 0;
 
@@ -358,40 +369,35 @@ make_values (ChipMachine *self, PtoTaskArgs *args, const char *name, GError **er
   if (!pto_args_admit (list, n, TRUE, 0, NULL, error))
     {
       g_prefix_error (error, "orchestration \"%s\": ", name);
-      return FALSE;
+      return NULL;
     }
-  g_free (self->values);
-  self->values = g_new0 (uint64_t, MAX (n, 1));
-  g_free (self->read_only);
-  self->read_only = g_new (struct pto_read_only, MAX (n, 1));
-  self->n_read_only = 0;
-  self->n_values = (int) n;
+  values = g_new0 (guint64, MAX (n, 1));
+  extents = g_new0 (guint64, MAX (n, 1));
   for (guint i = 0; i < n; i++)
     {
-      self->values[i] = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor)
-                                               : pto_arg_get_word (&list[i]);
-      if (list[i].tensor != NULL && self->values[i] == 0)
+      values[i] = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor)
+                                         : pto_arg_get_word (&list[i]);
+      if (list[i].tensor != NULL && values[i] == 0)
         {
           g_set_error (
               error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
               "orchestration \"%s\": argument %u is a tensor without memory: give it an address or "
               "a buffer",
               name, i);
-          return FALSE;
+          return NULL;
         }
       if (pto_direction_writes (list[i].direction) && !pto_tensor_can_be_written (list[i].tensor))
         {
           pto_args_set_not_writable (i, list[i].direction, error);
           g_prefix_error (error, "orchestration \"%s\": ", name);
-          return FALSE;
+          return NULL;
         }
-      /* The orchestration knows addresses only; what it makes of them is seen when it submits. */
       if (list[i].tensor != NULL && pto_tensor_is_read_only (list[i].tensor))
-        self->read_only[self->n_read_only++]
-            = (struct pto_read_only){ .address = self->values[i],
-                                      .bytes = pto_tensor_get_extent (list[i].tensor) };
+        extents[i] = pto_tensor_get_extent (list[i].tensor);
     }
-  return TRUE;
+  *n_values = n;
+  *read_only = g_steal_pointer (&extents);
+  return g_steal_pointer (&values);
 }
 
 G_GNUC_PRINTF (3, 4)
@@ -438,6 +444,19 @@ call_entry (int64_t *data)
     ((VoidEntryFunc) (gpointer) call->loaded->entry) (call->rt, call->values, call->n_values);
 }
 
+/* The orchestration knows addresses only; what it makes of them is seen when it submits. */
+static void
+note_read_only (ChipMachine *self, const guint64 *extents, guint n)
+{
+  g_free (self->read_only);
+  self->read_only = g_new (struct pto_read_only, MAX (n, 1));
+  self->n_read_only = 0;
+  for (guint i = 0; i < n; i++)
+    if (extents[i] > 0)
+      self->read_only[self->n_read_only++]
+          = (struct pto_read_only){ .address = self->values[i], .bytes = extents[i] };
+}
+
 static gboolean
 check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
 {
@@ -445,9 +464,15 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
   Call call = { run->registration->loaded, NULL, NULL, 0, 0 };
   enum pto_status status;
   char why[256];
+  g_autofree guint64 *extents = NULL;
+  guint n;
 
-  if (!make_values (self, run->args, name, error))
+  g_free (self->values);
+  self->values = pto_machine_make_values (run->args, name, &n, &extents, error);
+  if (self->values == NULL)
     return FALSE;
+  note_read_only (self, run->read_only != NULL ? run->read_only : extents, n);
+  self->n_values = (int) n;
   call.values = self->values;
   call.n_values = self->n_values;
   status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
@@ -683,7 +708,7 @@ chip_get_trace (PtoMachine *machine)
 }
 
 static const PtoMachineOps chip_ops = {
-  .accepts = chip_accepts,
+  .accepts = pto_machine_chip_accepts,
   .prepare = chip_prepare,
   .start = chip_start,
   .stop = chip_stop,
@@ -699,6 +724,24 @@ static const PtoMachineOps chip_ops = {
   .get_statistics = chip_get_statistics,
   .get_trace = chip_get_trace,
 };
+
+void
+pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  self->notes = notes;
+  self->n_notes = n;
+}
+
+void
+pto_machine_chip_set_log (PtoMachine *machine, PtoMachineLog log, gpointer data)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  self->log = log;
+  self->log_data = data;
+}
 
 PtoMachine *
 pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params)

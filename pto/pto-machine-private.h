@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * PtoWorker (pto-worker.c and its sisters) is life, locking, runs and their threads; it never asks
- * for its level. A machine is a chip (pto-machine-chip.c: sim/) or a level (pto-machine-level.c:
- * pto/process/). It is made and freed with its worker; prepare and start bring it up, stop ends it.
+ * for its level. A machine is a chip (pto-machine-chip.c: sim/), a chip in a process of its own
+ * (pto-machine-isolated.c) or a level (pto-machine-level.c: pto/process/). It is made and freed
+ * with its worker; prepare and start bring it up, stop ends it.
  *
  * Calls are serialized by the worker, which has taken the machine, except those that say any
  * thread. No lock of the worker is held.
@@ -24,6 +25,8 @@
 
 G_BEGIN_DECLS
 
+struct pto_core_note; /* sim/chip.h */
+
 typedef struct _PtoMachine PtoMachine;
 
 /* One run, as the machine sees it. */
@@ -31,6 +34,7 @@ typedef struct
 {
   PtoRegistration *registration; /* of kind CHIP; NULL: a function submits the tasks */
   PtoTaskArgs *args;             /* of registration; NULL for none */
+  const guint64 *read_only;      /* of each of them, as make_values gives it; NULL: args tell */
   const PtoCallConfig *config;   /* NULL: the default of everything */
   /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
    * the run. */
@@ -89,6 +93,8 @@ typedef struct
   /* Inside orchestrate: runs the entry of run->registration. NULL for a machine that runs none. */
   gboolean (*enter) (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt,
                      GError **error);
+  /* Inside orchestrate: waits until the machine has seen all that was submitted. NULL: it has. */
+  void (*catch_up) (PTO2Runtime *rt);
   /* Inside orchestrate: has the run failed already? Fail it; the first error wins. */
   gboolean (*has_failed) (PTO2Runtime *rt);
   void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message);
@@ -125,6 +131,21 @@ struct _PtoMachine
 };
 
 PtoMachine *pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params);
+PtoMachine *pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params);
 PtoMachine *pto_machine_new_level (PtoWorker *worker, const struct pto_params *params);
+
+/* As a chip's accepts(), wherever it is. */
+gboolean pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
+/* Of a chip: who is given what orchestrations log, on their thread; NULL: g_log(). Before start. */
+typedef void (*PtoMachineLog) (GLogLevelFlags flags, const char *context, const char *message,
+                               gpointer data);
+void pto_machine_chip_set_log (PtoMachine *machine, PtoMachineLog log, gpointer data);
+/* Of a chip: its cores keep notes there (sim/chip.h). Before start. */
+void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
+/* Arguments as an orchestration in a shared object gets them: addresses and numbers; read_only: of
+ * each the bytes from there on that may only be read, mostly 0. NULL: one has no memory, or is an
+ * output that can not be written. */
+guint64 *pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values,
+                                  guint64 **read_only, GError **error);
 
 G_END_DECLS

@@ -260,3 +260,14 @@ pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint 
   g_mutex_unlock (&registry->lock);
   return registration != NULL;
 }
+
+gboolean
+pto_registry_is_empty (PtoRegistry *registry)
+{
+  gboolean is_empty;
+
+  g_mutex_lock (&registry->lock);
+  is_empty = g_hash_table_size (registry->by_digest) == 0;
+  g_mutex_unlock (&registry->lock);
+  return is_empty;
+}

@@ -34,6 +34,12 @@ pto_run_statistics_new (const struct pto_chip_stats *stats)
   return statistics;
 }
 
+const struct pto_chip_stats *
+pto_run_statistics_peek (const PtoRunStatistics *statistics)
+{
+  return &statistics->stats;
+}
+
 /**
  * pto_run_statistics_copy:
  * @statistics: statistics

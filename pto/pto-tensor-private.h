@@ -30,5 +30,7 @@ guint64 pto_tensor_get_extent (const PtoTensor *tensor);
 /* FALSE: it is for reading only, or its memory is certainly mapped so. Asks the system: once for a
  * run, not once for a task. */
 gboolean pto_tensor_can_be_written (const PtoTensor *tensor);
+/* The memory that it is a view of: address and bytes; 0 and 0 when the runtime allocates. */
+void pto_tensor_get_memory (const PtoTensor *tensor, guint64 *address, guint64 *size);
 
 G_END_DECLS

@@ -838,6 +838,13 @@ find_record (PtoTensor *root, PTO2Runtime *rt)
   return record;
 }
 
+void
+pto_tensor_get_memory (const PtoTensor *tensor, guint64 *address, guint64 *size)
+{
+  *address = tensor->raw.buffer.addr;
+  *size = tensor->raw.buffer.addr != 0 ? tensor->raw.buffer.size : 0;
+}
+
 gboolean
 pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *handle)
 {

@@ -25,6 +25,12 @@ PtoTrace *pto_trace_new_from_chip (const struct pto_trace *records,
                                    const char *const *kernel_names, guint n_kernel_names,
                                    const char *title);
 
+/* A trace as bytes, for another process: how many, those, and back. NULL: they are none of a trace.
+ */
+gsize pto_trace_get_packed_size (PtoTrace *trace);
+void pto_trace_pack (PtoTrace *trace, guint8 *bytes);
+PtoTrace *pto_trace_new_from_packed (const guint8 *bytes, gsize size);
+
 /* What is known of one task. Times are ns since the first record of the trace. */
 typedef struct
 {

@@ -40,6 +40,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
 {
   struct pto_report report = { 0 };
   enum pto_status status = PTO_OK;
+  struct pto_params before;
   PtoWorkerState state;
   const char *why;
   int i;
@@ -65,8 +66,20 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   state = worker->state;
   if (state == PTO_WORKER_STATE_NEW && worker->initializing)
     state = PTO_WORKER_STATE_READY;
+  before = worker->params;
   if (state == PTO_WORKER_STATE_NEW)
     status = pto_params_set (&worker->params, name, value, &report);
+  if (status == PTO_OK && worker->level > 2
+      && worker->params.values[PTO_PARAMETER_ISOLATE] > before.values[PTO_PARAMETER_ISOLATE])
+    status = pto_report_set (&report, PTO_STATUS_INVALID_ARGS,
+                             "isolate is for one chip: what is below a worker of level %u is "
+                             "processes already",
+                             worker->level);
+  else if (status == PTO_OK && !pto_worker_choose_machine (worker))
+    status = pto_report_set (&report, PTO_STATUS_INVALID_ARGS,
+                             "isolate is chosen before anything is registered on the worker");
+  if (status != PTO_OK)
+    worker->params = before;
   g_mutex_unlock (&worker->lock);
   if (state != PTO_WORKER_STATE_NEW)
     {

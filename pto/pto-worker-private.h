@@ -37,7 +37,9 @@ struct _PtoWorker
   guint64 serial;
   GMainContext *context; /* where signals belong */
   GThread *owner;        /* whose default context that was */
-  PtoMachine *machine;   /* NULL: there is no such level */
+  /* NULL: there is no such level. W: construction, and while the worker is new and nothing was
+   * registered (pto_worker_choose_machine()). */
+  PtoMachine *machine;
   PtoRegistry *registry; /* has a lock of its own */
 
   /* --- the tree; under lock while the worker is new, immutable afterwards --- */
@@ -49,6 +51,8 @@ struct _PtoWorker
   PtoChildMode child_mode;
   PtoRestart restart;
   guint64 heap_ring_size; /* as it was given; 0: the parameter */
+  gboolean isolate;       /* as it was given; FALSE: the parameter */
+  gboolean is_isolated;   /* what machine is. W: as machine */
   gboolean serves;        /* in a child: its parent has brought it up */
   PtoForkFunc fork;
   gpointer fork_data;
@@ -96,6 +100,13 @@ gboolean pto_worker_check_open (PtoWorker *worker, GError **error);
 /* Ends the thread of asynchronous runs, which may be the caller's. */
 void pto_worker_end_jobs (PtoWorker *worker, GThread *thread);
 
+/* Is the chip to be a process of its own? */
+gboolean pto_worker_wants_isolation (PtoWorker *worker);
+/* Gives a worker the machine that its level and parameters ask for; FALSE: it needs another one
+ * than it has, and something was registered already. With the lock, or while nobody else has the
+ * worker.
+ */
+gboolean pto_worker_choose_machine (PtoWorker *worker);
 /* In a copy that a fork made of a worker that was up? Then nothing of it is touched. */
 gboolean pto_worker_is_foreign (PtoWorker *worker);
 /* pto_worker_init() of a worker that has a parent: by that, in the child. */

@@ -148,6 +148,9 @@ check_end (Run *run, PTO2Runtime *rt)
 {
   const PtoMachineOps *ops = run->self->machine->ops;
 
+  /* Which was first, its own error or the run's? */
+  if (run->error != NULL && ops->catch_up != NULL)
+    ops->catch_up (rt);
   run->has_failed = ops->has_failed (rt);
   if (!run->has_failed && run->error == NULL && is_cancelled (run))
     ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");

@@ -51,6 +51,8 @@ pto_worker_make_devices (PtoWorker *self)
 
       chip->parent = self;
       chip->id = self->children->len;
+      /* It is below another one, whatever the environment says of chips. */
+      pto_worker_choose_machine (chip);
       g_ptr_array_add (self->children, chip);
     }
 }
@@ -196,6 +198,16 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     return refuse (error, PTO_ERROR_BUSY, "it is initialized already", child);
   if (child->parent != NULL)
     return refuse (error, PTO_ERROR_INVALID_ARGS, "it is below a worker already", child);
+  if (child->isolate && worker->child_mode == PTO_CHILD_MODE_THREAD)
+    return refuse (error, PTO_ERROR_INVALID_ARGS,
+                   "it is to be a process of its own, and those below that worker are threads",
+                   child);
+  if (child->is_isolated && !pto_registry_is_empty (child->registry))
+    return refuse (
+        error, PTO_ERROR_BUSY,
+        "it has a process of its own since something was registered on it: add it before "
+        "that, or without isolate",
+        child);
 
   g_mutex_lock (&worker->lock);
   is_new = worker->state == PTO_WORKER_STATE_NEW && !worker->initializing;
@@ -203,6 +215,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     {
       child->parent = worker;
       child->id = worker->children->len;
+      pto_worker_choose_machine (child);
       g_ptr_array_add (worker->children, g_object_ref (child));
     }
   g_mutex_unlock (&worker->lock);
@@ -290,6 +303,29 @@ pto_worker_get_heap_ring_size (PtoWorker *worker)
   size = worker->params.values[PTO_PARAMETER_HEAP];
   g_mutex_unlock (&worker->lock);
   return size;
+}
+
+/**
+ * pto_worker_get_isolate: (get-property isolate)
+ * @worker: a worker
+ *
+ * Asks whether its chip is a process of its own.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is, or will be
+ */
+gboolean
+pto_worker_get_isolate (PtoWorker *worker)
+{
+  gboolean isolate;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+
+  g_mutex_lock (&worker->lock);
+  isolate = pto_worker_wants_isolation (worker);
+  g_mutex_unlock (&worker->lock);
+  return isolate;
 }
 
 /**

@@ -54,6 +54,8 @@ guint pto_worker_get_n_sub_workers (PtoWorker *worker);
 PTO_AVAILABLE_IN_ALL
 guint64 pto_worker_get_heap_ring_size (PtoWorker *worker);
 PTO_AVAILABLE_IN_ALL
+gboolean pto_worker_get_isolate (PtoWorker *worker);
+PTO_AVAILABLE_IN_ALL
 PtoChildMode pto_worker_get_child_mode (PtoWorker *worker);
 PTO_AVAILABLE_IN_ALL
 PtoRestart pto_worker_get_restart (PtoWorker *worker);

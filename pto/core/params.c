@@ -88,9 +88,12 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_STOP_TIMEOUT]
   = { "stop-timeout", "PTO_STOP_TIMEOUT", KIND_COUNT, 2000, 0, 86400000,
       "level 3 and up: milliseconds that a child may stand stopped; 0 = no limit" },
+  [PTO_PARAMETER_ISOLATE]
+  = { "isolate", "PTO_ISOLATE", KIND_BOOLEAN, 0, 0, 1,
+      "level 2: the chip is a process of its own; one below another worker is so already" },
   [PTO_PARAMETER_ARENA]
   = { "arena", "PTO_ARENA", KIND_SIZE, GIB * 16, 1u << 20, GIB * 1024,
-      "level 3 and up: address space for buffers that are made after the start" },
+      "level 3 and up, isolate: address space for what is shared after the start" },
 };
 
 const char *

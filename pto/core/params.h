@@ -34,6 +34,7 @@ enum pto_param
   PTO_PARAMETER_UTILIZATION,   /* time every kernel, for the busy times of the statistics */
   PTO_PARAMETER_TASK_TIMEOUT,  /* levels: ms of one task without a sign of life; 0 = no limit */
   PTO_PARAMETER_STOP_TIMEOUT,  /* levels: ms that a child may stand stopped; 0 = no limit */
+  PTO_PARAMETER_ISOLATE,       /* the chip is a process of its own */
   PTO_PARAMETER_ARENA,         /* levels: bytes of address space for memory made after the start */
   PTO_N_PARAMETERS
 };

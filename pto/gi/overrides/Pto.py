@@ -583,7 +583,7 @@ class Worker(Pto.Worker):
             if name in properties:
                 properties["n_sub_workers"] = properties.pop(name)
         for name, value in properties.items():
-            if (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
+            if name != "isolate" and (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
                 raise TypeError(f'{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")')
         super().__init__(**properties)
 
@@ -595,7 +595,7 @@ class Worker(Pto.Worker):
 
     def _prepare(self):
         """Before its children are made: an interpreter forks itself and imports by itself."""
-        if self.get_level() > 2 and self.get_state() == Pto.WorkerState.NEW:
+        if (self.get_level() > 2 or self.get_isolate()) and self.get_state() == Pto.WorkerState.NEW:
             self.set_fork_func(lambda *_: os.fork())
             self.set_import_func(_import)
             for child in filter(None, map(self.get_child, range(self.get_n_workers()))):
@@ -606,6 +606,7 @@ class Worker(Pto.Worker):
         return Pto.Worker.init(self, cancellable)
 
     def register(self, what, cancellable=None):
+        self._prepare()  # an isolated chip's process begins with the first
         if not isinstance(what, Pto.Callable):
             path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
             made = Callable.function(what)

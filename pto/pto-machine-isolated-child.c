@@ -1,0 +1,379 @@
+/* pto-machine-isolated-child.c: what does the process of an isolated chip do with its requests?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the worker of a chip does in its own process, pto-worker-run.c and -register.c. Its table of
+ * registrations is filled by requests, and made of bytes, so that all of it is checked.
+ */
+#include "config.h"
+
+#include "pto-machine-isolated-private.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-child-private.h"
+#include "pto-error-private.h"
+#include "pto-run-statistics-private.h"
+#include "pto-task-args.h"
+#include "pto-trace-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *
+keep_text (const char *text)
+{
+  return g_intern_string (text);
+}
+
+static IsolatedShared *
+shared_of (IsolatedChild *self)
+{
+  return pto_solo_memory (self->solo);
+}
+
+/* --- what it can run --- */
+
+static void
+unref_registration (gpointer data)
+{
+  pto_registration_unref (data);
+}
+
+/* For messages about what an object does not export. */
+static void
+set_languages (PtoCallable *callable, const guint8 *languages, guint n)
+{
+  if (n > 0)
+    callable->language = (PtoLanguage) languages[0];
+  for (guint i = 1; i < n && callable->kernels != NULL && i <= callable->kernels->len; i++)
+    g_array_index (callable->kernels, PtoChipKernel, i - 1).kernel->language
+        = (PtoLanguage) languages[i];
+}
+
+static gboolean
+add (IsolatedChild *self, const struct pto_call *call, GError **error)
+{
+  g_autoptr (GBytes) descriptor = NULL;
+  g_autoptr (GBytes) sources = NULL;
+  const guint8 *languages = call->body + sizeof (IsolatedRegister);
+  PtoRegistration *registration;
+  IsolatedRegister head = { 0 };
+
+  if (call->bytes >= sizeof head)
+    memcpy (&head, call->body, sizeof head);
+  if (call->bytes < sizeof head || call->bytes - sizeof head < head.n_objects
+      || !pto_child_unpack_registration (languages + head.n_objects,
+                                         call->bytes - sizeof head - head.n_objects, &descriptor,
+                                         &sources))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+                           "a registration of which only a part has arrived");
+      return FALSE;
+    }
+  registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
+  if (registration == NULL)
+    return FALSE;
+  registration->index = head.index;
+  set_languages (registration->callable, languages, head.n_objects);
+  if (!self->chip->ops->add (self->chip, registration, NULL, error))
+    {
+      pto_registration_unref (registration);
+      return FALSE;
+    }
+  g_mutex_lock (&self->lock);
+  g_hash_table_replace (self->targets, registration->digest, registration);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+static PtoRegistration *
+find (IsolatedChild *self, const guint8 *digest)
+{
+  PtoRegistration *registration;
+
+  g_mutex_lock (&self->lock);
+  registration = g_hash_table_lookup (self->targets, digest);
+  if (registration != NULL)
+    pto_registration_ref (registration);
+  g_mutex_unlock (&self->lock);
+  return registration;
+}
+
+static void
+remove_target (IsolatedChild *self, const guint8 *digest)
+{
+  PtoRegistration *registration = find (self, digest);
+
+  if (registration == NULL)
+    return;
+  self->chip->ops->remove (self->chip, registration);
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->targets, digest);
+  g_mutex_unlock (&self->lock);
+  pto_registration_unref (registration);
+}
+
+/* --- runs --- */
+
+typedef struct
+{
+  IsolatedChild *self;
+  const struct pto_call *call;
+  PtoMachineRun run;
+  GError *error; /* of the orchestration */
+  gboolean has_failed;
+} ChildRun;
+
+static bool
+is_cancelled (void *data)
+{
+  const ChildRun *run = data;
+
+  return pto_call_is_cancelled (run->call);
+}
+
+static bool
+has_failed (PTO2Runtime *rt)
+{
+  return pto_chip_has_failed (rt);
+}
+
+static void
+fail (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  pto_chip_fail (rt, status, "%s", message);
+}
+
+static void
+ring (void *data)
+{
+  const ChildRun *run = data;
+
+  pto_solo_ring (run->self->solo, PTO_ISOLATED_LANE_RUN);
+}
+
+/* As in pto-worker-run.c; of a function the rest is the parent's. */
+static int
+orchestrate (PTO2Runtime *rt, void *data)
+{
+  ChildRun *run = data;
+  PtoMachine *chip = run->self->chip;
+  int result = 0;
+
+  if (run->run.registration != NULL)
+    {
+      chip->ops->enter (chip, &run->run, rt, &run->error);
+      run->has_failed = chip->ops->has_failed (rt);
+      if (!run->has_failed && run->error == NULL && is_cancelled (run))
+        chip->ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
+      result = run->error == NULL ? 0 : 1;
+    }
+  else
+    {
+      const struct pto_stream_target target = { .rt = rt,
+                                                .has_failed = has_failed,
+                                                .fail = fail,
+                                                .keep = keep_text,
+                                                .ring = ring,
+                                                .data = run };
+
+      result = pto_stream_replay (pto_isolated_get_stream (shared_of (run->self)), &target);
+    }
+  return result;
+}
+
+static void
+tell_statistics (IsolatedChild *self)
+{
+  IsolatedShared *shared = shared_of (self);
+  PtoRunStatistics *statistics = self->chip->ops->get_statistics (self->chip);
+
+  shared->has_statistics = statistics != NULL;
+  if (statistics != NULL)
+    shared->statistics = *pto_run_statistics_peek (statistics);
+  g_clear_pointer (&statistics, pto_run_statistics_free);
+}
+
+static gboolean
+run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
+{
+  IsolatedShared *shared = shared_of (self);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoCallConfig) config
+      = shared->has_config ? pto_call_config_new_from_wire (&shared->config) : NULL;
+  g_autofree char *title = g_strndup (shared->title, sizeof shared->title);
+  ChildRun run = { .self = self, .call = call };
+  GError *failure = NULL;
+  gboolean ok;
+
+  if (config != NULL)
+    config->aicpu_thread_num_is_set = shared->has_aicpu_thread_num != 0;
+  run.run.args = args;
+  run.run.config = config;
+  run.run.orchestrate = orchestrate;
+  run.run.is_cancelled = is_cancelled;
+  run.run.data = &run;
+  run.run.title = title;
+  for (guint32 i = 0; i < shared->n_values; i++)
+    pto_task_args_add_scalar (args, ((const guint64 *) (gconstpointer) call->body)[i]);
+  run.run.read_only = (const guint64 *) (gconstpointer) call->body + shared->n_values;
+  if (!shared->is_stream)
+    {
+      run.run.registration = find (self, call->digest);
+      if (run.run.registration == NULL)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                       "\"%s\" is not known to the chip's process", title);
+          return FALSE;
+        }
+    }
+  ok = self->chip->ops->run (self->chip, &run.run, &failure);
+  tell_statistics (self);
+  g_clear_pointer (&run.run.registration, pto_registration_unref);
+  /* What kernels have printed stands before what the program prints next. */
+  fflush (stdout);
+  if (run.error != NULL && (!run.has_failed || ok))
+    {
+      g_clear_error (&failure);
+      g_propagate_error (error, run.error);
+      return FALSE;
+    }
+  g_clear_error (&run.error);
+  if (!ok)
+    g_propagate_error (error, failure);
+  return ok;
+}
+
+/* Handlers are the program's, in the parent. Waits for room, which the parent makes while it waits
+ * for the run. */
+static void
+log_message (GLogLevelFlags flags, const char *context, const char *message, gpointer data)
+{
+  IsolatedChild *self = data;
+  IsolatedShared *shared = shared_of (self);
+  guint32 n = (guint32) g_atomic_int_get ((int *) &shared->n_written);
+  IsolatedMessage *slot = &shared->messages[n % PTO_ISOLATED_MESSAGES];
+
+  while (n - (guint32) g_atomic_int_get ((int *) &shared->n_read) >= PTO_ISOLATED_MESSAGES)
+    {
+      pto_solo_ring (self->solo, PTO_ISOLATED_LANE_RUN);
+      g_usleep (100);
+    }
+  slot->flags = (guint32) flags;
+  g_snprintf (slot->text, sizeof slot->text, "%s: %s", context, message);
+  g_atomic_int_set ((int *) &shared->n_written, (int) (n + 1));
+  pto_solo_ring (self->solo, PTO_ISOLATED_LANE_RUN);
+}
+
+/* --- the other requests --- */
+
+static void
+start (IsolatedChild *self)
+{
+  g_mutex_init (&self->lock);
+  self->targets
+      = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
+  self->chip = pto_machine_new_chip (self->worker, &self->params);
+  pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
+  pto_machine_chip_set_log (self->chip, log_message, self);
+}
+
+static gboolean
+bring_up (IsolatedChild *self, GError **error)
+{
+  self->params = shared_of (self)->params;
+  return self->chip->ops->prepare (self->chip, error)
+         && self->chip->ops->start (self->chip, NULL, error);
+}
+
+static void
+tell_trace (IsolatedChild *self)
+{
+  IsolatedShared *shared = shared_of (self);
+  guint64 size;
+
+  if (self->trace == NULL)
+    self->trace = self->chip->ops->get_trace (self->chip);
+  size = self->trace != NULL ? pto_trace_get_packed_size (self->trace) : 0;
+  shared->trace_size = size;
+  if (shared->trace_address == 0 || size > shared->trace_room)
+    return;
+  pto_trace_pack (self->trace, (guint8 *) (guintptr) shared->trace_address);
+  g_clear_object (&self->trace);
+}
+
+static uint32_t
+answer (GError *error, struct pto_failure *failure)
+{
+  uint32_t status = 0;
+
+  if (error == NULL)
+    return 0;
+  if (error->domain == PTO_ERROR && error->code <= 0)
+    error->code = PTO_ERROR_INTERNAL;
+  status = error->domain == PTO_ERROR ? (uint32_t) error->code : PTO_ERROR_TASK_FAILED;
+  pto_failure_set_from_error (failure, error);
+  g_error_free (error);
+  return status;
+}
+
+static uint32_t
+serve_runs (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  IsolatedChild *self = data;
+  GError *error = NULL;
+
+  switch (call->request)
+    {
+    case PTO_REQUEST_START:
+      start (self);
+      break;
+    case PTO_REQUEST_UP:
+      bring_up (self, &error);
+      break;
+    case PTO_REQUEST_RUN:
+      g_clear_object (&self->trace);
+      run_call (self, call, &error);
+      break;
+    case PTO_REQUEST_CLOSE:
+      self->chip->ops->stop (self->chip);
+      break;
+    default:
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown",
+                   (int) call->request);
+    }
+  return answer (error, failure);
+}
+
+static uint32_t
+serve_control (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  IsolatedChild *self = data;
+  GError *error = NULL;
+
+  switch (call->request)
+    {
+    case PTO_REQUEST_REGISTER:
+      add (self, call, &error);
+      break;
+    case PTO_REQUEST_UNREGISTER:
+      remove_target (self, call->digest);
+      break;
+    case PTO_REQUEST_TRACE:
+      tell_trace (self);
+      break;
+    default:
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown",
+                   (int) call->request);
+    }
+  return answer (error, failure);
+}
+
+void
+pto_isolated_child_get_server (IsolatedChild *self, guint lane, struct pto_server *server)
+{
+  server->serve = lane == PTO_ISOLATED_LANE_RUN ? serve_runs : serve_control;
+  server->data = self;
+  server->probe = pto_child_probe;
+}

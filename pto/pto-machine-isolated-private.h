@@ -1,0 +1,169 @@
+/* pto-machine-isolated-private.h: what do the halves of a chip in another process know of each
+ * other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The parent's half (pto-machine-isolated.c; -record.c: orchestration functions) is the machine
+ * behind a worker. The child's half (-child.c) has the chip, a machine like that of any worker
+ * (pto-machine-chip.c), and does with it what its parent's worker would. Between them is a solo
+ * child (process/solo.h): runs on its first lane, registrations and traces on the second.
+ */
+#pragma once
+
+#include "process/solo.h"
+#include "process/stage.h"
+#include "process/stream.h"
+
+#include "../sim/chip.h"
+#include "../sim/memory.h"
+
+#include "pto-machine-private.h"
+
+G_BEGIN_DECLS
+
+#define PTO_ISOLATED_LANE_RUN 0
+#define PTO_ISOLATED_LANE_CONTROL 1
+
+/* Cores that keep notes: the most clusters there can be, three cores each. */
+#define PTO_ISOLATED_NOTES 3072u
+
+/* The body of REGISTER: this, the language of each object's source, then the registration. */
+typedef struct
+{
+  guint32 index;     /* the registry's */
+  guint32 n_objects; /* a byte each */
+} IsolatedRegister;
+
+/* What orchestrations log, on its way to the handlers of the parent's program. */
+#define PTO_ISOLATED_MESSAGES 16u
+typedef struct
+{
+  guint32 flags; /* GLogLevelFlags */
+  char text[1276];
+} IsolatedMessage;
+
+/* In shared memory. What the child writes is believed only where it can do no harm. */
+typedef struct
+{
+  /* W: parent, before the request. */
+  struct pto_params params;      /* UP */
+  struct pto_call_config config; /* RUN */
+  guint32 has_config;            /* RUN: else the default of everything */
+  guint32 has_aicpu_thread_num;  /* RUN: it was set, be it to the default */
+  char title[512];               /* RUN */
+  guint32 n_values; /* RUN: of the body; a registration's arguments, and as many bytes of each */
+                    /* that may only be read */
+  guint32 is_stream;             /* RUN: the stream submits */
+  guint64 trace_address;         /* TRACE; 0: how large is it? */
+  guint64 trace_room;
+
+  /* W: child, before the answer. */
+  struct pto_chip_stats statistics; /* RUN */
+  guint32 has_statistics;
+  guint64 trace_size; /* TRACE; 0: there is none */
+
+  /* W: child, while it runs. */
+  struct pto_core_note notes[PTO_ISOLATED_NOTES];
+  IsolatedMessage messages[PTO_ISOLATED_MESSAGES];
+  guint32 n_written; /* atomic; W: child, behind the message */
+  guint32 n_read;    /* atomic; W: parent, behind its copy */
+} IsolatedShared;
+
+/* The stream lies behind it. */
+static inline struct pto_stream *
+pto_isolated_get_stream (IsolatedShared *shared)
+{
+  return (struct pto_stream *) (gpointer) ((guint8 *) shared + (sizeof *shared + 63) / 64 * 64);
+}
+
+/* --- pto-machine-isolated-child.c --- */
+
+typedef struct
+{
+  PtoWorker *worker; /* its platform is all that is asked for */
+  struct pto_solo *solo;
+
+  /* --- in the child --- */
+  struct pto_params params;
+  PtoMachine *chip;
+  GMutex lock;         /* guards the table: both lanes use it */
+  GHashTable *targets; /* digest -> PtoRegistration, owned */
+  PtoTrace *trace;     /* between the two requests for it */
+} IsolatedChild;
+
+/* What serves the lanes; child stays where it is. */
+void pto_isolated_child_get_server (IsolatedChild *child, guint lane, struct pto_server *server);
+
+/* --- the parent's half --- */
+
+/* An orchestration function's calls, on their way to the child. The first member is the table. */
+typedef struct
+{
+  struct PTO2Runtime runtime;
+  struct pto_stream_writer writer;
+  gboolean over;   /* the child does not read on */
+  gboolean failed; /* as far as is known here */
+  /* Numbers of buffers: those of a scope are given again when it has ended. */
+  guint32 n_buffers;
+  guint32 generation;
+  GArray *scopes; /* guint32: n_buffers at their begin */
+} IsolatedRecorder;
+
+typedef struct
+{
+  PtoMachine parent;
+  IsolatedChild child;
+  IsolatedRecorder recorder;
+  struct pto_stage *stage; /* W: start, stop */
+  struct pto_device_memory memory;
+
+  /* Who wants the second lane, or a child begun: held while that lasts. Outside of lock. */
+  GMutex control;
+  struct pto_solo *solo; /* W: under control; NULL: nothing was begun */
+  IsolatedShared *shared;
+  gboolean wants_up; /* between start and stop: the child is to have a chip */
+  gboolean is_up;    /* and it has one */
+  gboolean is_dirty; /* a kernel has crashed in it: another one for the next run */
+  gboolean is_running;
+  gboolean recorded; /* the child holds a record of the last run */
+  PtoTrace *trace;   /* made on the first request */
+  GHashTable *known; /* digest -> PtoRegistration, owned */
+
+  /* --- of the run under way; whoever has taken the machine --- */
+  const PtoMachineRun *run;
+  guint32 n_read; /* messages */
+  gboolean died;
+  gboolean is_cancelled;
+  guint64 cancelled_at; /* pto_solo_clock(), as all below */
+  guint64 looked;       /* at the notes */
+  guint64 progressed;
+  struct
+  {
+    guint32 calls;
+    guint64 since;
+  } * seen; /* a core each */
+  guint64 began;
+
+  GMutex lock; /* guards all below; innermost */
+  gboolean has_statistics;
+  struct pto_chip_stats statistics;
+  GPtrArray *names; /* of kernels, by the registry's index: interned */
+} IsolatedMachine;
+
+void pto_isolated_recorder_init (IsolatedMachine *self);
+void pto_isolated_recorder_clear (IsolatedMachine *self);
+/* A run is about to begin. */
+void pto_isolated_recorder_begin (IsolatedMachine *self);
+/* The orchestration has ended with that result. */
+void pto_isolated_recorder_end (IsolatedMachine *self, int result);
+/* As the machine's functions of these names. */
+gboolean pto_isolated_has_failed (PTO2Runtime *rt);
+void pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message);
+void pto_isolated_catch_up (PTO2Runtime *rt);
+
+/* Waits for something of the run that is under way, once, and looks after the child: cancels, ends
+ * what hangs. heard: as for pto_solo_wait(). FALSE: the request is answered, or the child has died
+ * (died). */
+gboolean pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns);
+
+G_END_DECLS

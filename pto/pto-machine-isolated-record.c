@@ -1,0 +1,225 @@
+/* pto-machine-isolated-record.c: how does an orchestration function submit to a chip in another
+ * process?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The table of calls that it has here writes them into the stream (process/stream.h). What the chip
+ * makes of them is known later: has_failed() says what is known by now.
+ */
+#include "config.h"
+
+#include "pto-machine-isolated-private.h"
+
+#include <stdarg.h>
+
+/* How long to look for room before sleeping. */
+#define SPIN_NS 20000u
+
+static IsolatedMachine *
+machine_of (PTO2Runtime *rt)
+{
+  IsolatedRecorder *recorder = (IsolatedRecorder *) rt;
+
+  return (IsolatedMachine *) ((char *) recorder - offsetof (IsolatedMachine, recorder));
+}
+
+/* FALSE: what is written now is read by nobody. */
+static gboolean
+await_stream (IsolatedMachine *self, bool (*is_ready) (struct pto_stream_writer *, bool))
+{
+  IsolatedRecorder *recorder = &self->recorder;
+
+  while (!recorder->over && !is_ready (&recorder->writer, false))
+    {
+      guint32 heard = pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN);
+
+      if (!pto_stream_is_sound (&recorder->writer))
+        pto_solo_kill (self->solo, "it wrote into its commands");
+      if (is_ready (&recorder->writer, true))
+        break;
+      recorder->over = !pto_isolated_wait (self, heard, SPIN_NS);
+    }
+  return !recorder->over;
+}
+
+static gboolean
+may_write (IsolatedMachine *self)
+{
+  return await_stream (self, pto_stream_has_room);
+}
+
+gboolean
+pto_isolated_has_failed (PTO2Runtime *rt)
+{
+  IsolatedMachine *self = machine_of (rt);
+  IsolatedRecorder *recorder = &self->recorder;
+
+  if (!recorder->failed)
+    recorder->failed = recorder->over || pto_stream_has_failed (&recorder->writer);
+  return recorder->failed;
+}
+
+void
+pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  if (pto_isolated_has_failed (rt))
+    return;
+  if (may_write (self))
+    pto_stream_fail (&self->recorder.writer, (int32_t) status, message);
+  self->recorder.failed = TRUE;
+}
+
+void
+pto_isolated_catch_up (PTO2Runtime *rt)
+{
+  await_stream (machine_of (rt), pto_stream_is_read);
+}
+
+/* Where the child finds it. */
+static gboolean
+place (IsolatedMachine *self, PTOParam *param)
+{
+  struct pto_report report = { 0 };
+  Tensor *tensor = &param->tensor;
+  guint64 address;
+
+  if (param->type == PTO_PARAM_SCALAR || tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL
+      || tensor->buffer.addr == 0)
+    return TRUE;
+  address = pto_stage_place (self->stage, tensor->buffer.addr, tensor->buffer.size,
+                             param->type != PTO_PARAM_INPUT, &report);
+  if (address == 0)
+    {
+      pto_isolated_fail (&self->recorder.runtime, report.status, report.message);
+      return FALSE;
+    }
+  tensor->buffer.addr = address;
+  return TRUE;
+}
+
+static void
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  if (pto_isolated_has_failed (rt))
+    return;
+  for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
+    if (!place (self, &params[i]))
+      return;
+  if (may_write (self))
+    pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
+}
+
+static void
+scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  g_array_append_val (self->recorder.scopes, self->recorder.n_buffers);
+  if (!pto_isolated_has_failed (rt) && may_write (self))
+    pto_stream_scope_begin (&self->recorder.writer, file, line);
+}
+
+static void
+scope_end (PTO2Runtime *rt)
+{
+  IsolatedMachine *self = machine_of (rt);
+  GArray *scopes = self->recorder.scopes;
+
+  if (scopes->len > 0)
+    {
+      self->recorder.n_buffers = g_array_index (scopes, guint32, scopes->len - 1);
+      g_array_set_size (scopes, scopes->len - 1);
+    }
+  if (!pto_isolated_has_failed (rt) && may_write (self))
+    pto_stream_put (&self->recorder.writer, PTO_COMMAND_SCOPE_END);
+}
+
+static void
+orchestration_done (PTO2Runtime *rt)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  if (!pto_isolated_has_failed (rt) && may_write (self))
+    pto_stream_put (&self->recorder.writer, PTO_COMMAND_DONE);
+}
+
+static void
+init_tensor_pool (PTO2Runtime *rt)
+{
+}
+
+/* The number of the buffer + 1 stands for its record, which is the child's. */
+static PTO2Buffer *
+new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
+{
+  IsolatedMachine *self = machine_of (rt);
+  IsolatedRecorder *recorder = &self->recorder;
+
+  if (pto_isolated_has_failed (rt) || !may_write (self))
+    return NULL;
+  *generation = ++recorder->generation;
+  pto_stream_buffer (&recorder->writer, recorder->n_buffers, *generation, bytes);
+  return (PTO2Buffer *) (guintptr) ++recorder->n_buffers;
+}
+
+static void
+log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
+{
+  GLogLevelFlags flags = level <= PTO2_LOG_WARN   ? G_LOG_LEVEL_WARNING
+                         : level == PTO2_LOG_INFO ? G_LOG_LEVEL_INFO
+                                                  : G_LOG_LEVEL_DEBUG;
+  g_autofree char *message = NULL;
+  va_list args;
+
+  va_start (args, format);
+  message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_log (G_LOG_DOMAIN, flags, "%s: %s", machine_of (rt)->run->title, message);
+}
+
+static const PTO2RuntimeOps recorder_ops = {
+  .size = sizeof (PTO2RuntimeOps),
+  .submit_task = submit_task,
+  .scope_begin = scope_begin,
+  .scope_end = scope_end,
+  .orchestration_done = orchestration_done,
+  .init_tensor_pool = init_tensor_pool,
+  .new_buffer = new_buffer,
+  .log = log_message,
+};
+
+void
+pto_isolated_recorder_init (IsolatedMachine *self)
+{
+  self->recorder.runtime.ops = &recorder_ops;
+  self->recorder.scopes = g_array_new (FALSE, FALSE, sizeof (guint32));
+}
+
+void
+pto_isolated_recorder_clear (IsolatedMachine *self)
+{
+  g_array_unref (self->recorder.scopes);
+}
+
+void
+pto_isolated_recorder_begin (IsolatedMachine *self)
+{
+  IsolatedRecorder *recorder = &self->recorder;
+
+  pto_stream_begin (&recorder->writer, pto_isolated_get_stream (self->shared));
+  recorder->over = recorder->failed = FALSE;
+  recorder->n_buffers = 0;
+  g_array_set_size (recorder->scopes, 0);
+}
+
+void
+pto_isolated_recorder_end (IsolatedMachine *self, int result)
+{
+  if (may_write (self))
+    pto_stream_end (&self->recorder.writer, result);
+}

@@ -1,0 +1,898 @@
+/* pto-machine-isolated.c: how is a chip in a process of its own the machine behind a worker?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Its child is begun when it is first needed, by a registration or by init(), and again by the run
+ * after one in which it has died. What a kernel does there ends the child and nothing else; the
+ * notes that cores keep in shared memory say whose kernel it was.
+ *
+ * Buffers and device memory lie in the arena, which both map. Device memory is the parent's, so
+ * that it outlives the child. Other memory is copied for a run (process/stage.h).
+ */
+#include "config.h"
+
+#include "pto-machine-isolated-private.h"
+
+#include "pto-call-config-private.h"
+#include "pto-callable-private.h"
+#include "pto-child-private.h"
+#include "pto-error-private.h"
+#include "pto-run-statistics-private.h"
+#include "pto-task-args-private.h"
+#include "pto-tensor-private.h"
+#include "pto-trace-private.h"
+#include "pto-worker-private.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define MS G_GUINT64_CONSTANT (1000000)
+/* How long an answer is looked for before the thread sleeps: about what a wake-up costs. */
+#define SPIN_NS 50000u
+/* Between two looks around of a thread that waits, also for a cancellable. */
+#define LOOK_NS (10 * MS)
+/* Between two looks at the cores' notes. */
+#define NOTES_NS (100 * MS)
+/* A run that was cancelled has so long to end by itself. */
+#define GRACE_NS (50 * MS)
+/* What the chip's own watcher could not end by then, the end of the process does. */
+#define MARGIN_NS (1000 * MS)
+/* Running kernels that a message names. */
+#define NAMED_MAX 8u
+
+/* --- the child's life; under control --- */
+
+static pid_t
+fork_child (void *data)
+{
+  IsolatedMachine *self = data;
+
+  return pto_worker_fork (self->parent.worker);
+}
+
+static void
+set_report (GError **error, const struct pto_report *report)
+{
+  pto_error_set_from_report (error, report->status != PTO_OK ? report->status : PTO_STATUS_SYSTEM,
+                             report);
+}
+
+static gboolean
+make_solo (IsolatedMachine *self, GError **error)
+{
+  g_autofree char *path = pto_worker_get_path (self->parent.worker);
+  struct pto_solo_config config = { .path = path,
+                                    .fork = fork_child,
+                                    .fork_data = self,
+                                    .bytes = sizeof (IsolatedShared) + 64 + pto_stream_size (),
+                                    .arena = self->parent.params->values[PTO_PARAMETER_ARENA] };
+  struct pto_report report = { 0 };
+
+  for (guint lane = 0; lane < PTO_SOLO_LANES; lane++)
+    pto_isolated_child_get_server (&self->child, lane, &config.servers[lane]);
+  self->solo = pto_solo_new (&config, &report);
+  if (self->solo == NULL)
+    {
+      set_report (error, &report);
+      return FALSE;
+    }
+  self->child.worker = self->parent.worker;
+  self->child.solo = self->solo;
+  self->shared = pto_solo_memory (self->solo);
+  return TRUE;
+}
+
+/* "its process died (signal 11, Segmentation fault): what it wrote last" */
+static char *
+describe_death (IsolatedMachine *self)
+{
+  char how[256];
+  char words[512];
+
+  pto_solo_describe (self->solo, how, sizeof how, words, sizeof words);
+  return words[0] != '\0' ? g_strdup_printf ("%s; it wrote last: %s", how, words) : g_strdup (how);
+}
+
+/* One request on a lane while nobody else uses it. cancellable: ends the child, too. */
+static gboolean
+ask (IsolatedMachine *self, guint lane, enum pto_request request, guint64 body, guint bytes,
+     const char *what, GCancellable *cancellable, GError **error)
+{
+  struct pto_failure failure = { 0 };
+  enum pto_solo_event event;
+  gboolean cancelled = FALSE;
+
+  pto_solo_post (self->solo, lane, request, body, bytes);
+  do
+    {
+      if (!cancelled && g_cancellable_is_cancelled (cancellable))
+        {
+          cancelled = TRUE;
+          pto_solo_kill (self->solo, "what it was doing was cancelled");
+        }
+      event = pto_solo_wait (self->solo, lane, pto_solo_listen (self->solo, lane), 0,
+                             pto_solo_clock () + LOOK_NS);
+    }
+  while (event == PTO_SOLO_LOOK);
+  if (cancelled)
+    {
+      pto_error_set_if_cancelled (cancellable, error);
+      return FALSE;
+    }
+  if (event == PTO_SOLO_DIED)
+    {
+      g_autofree char *how = describe_death (self);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, "%s: the chip's process %s", what, how);
+      return FALSE;
+    }
+  if (pto_solo_answer (self->solo, lane, &failure) == 0)
+    return TRUE;
+  pto_failure_propagate (&failure, error);
+  return FALSE;
+}
+
+/* Of the callable's own object, or of one of its kernels. */
+static PtoCallable *
+get_part (PtoRegistration *registration, guint object)
+{
+  return object == 0
+             ? registration->callable
+             : g_array_index (registration->callable->kernels, PtoChipKernel, object - 1).kernel;
+}
+
+/* The child has objects only: a message is to name the files that they were made of. */
+static void
+name_sources (PtoRegistration *registration, GError *error)
+{
+  GString *text = g_string_new (error->message);
+
+  for (guint i = 0; i < registration->objects->len; i++)
+    if (get_part (registration, i)->path != NULL)
+      g_string_replace (text, g_ptr_array_index (registration->objects, i),
+                        get_part (registration, i)->path, 0);
+  g_free (error->message);
+  error->message = g_string_free (text, FALSE);
+}
+
+static GByteArray *
+pack (PtoRegistration *registration)
+{
+  g_autoptr (GBytes) packed = pto_child_pack_registration (registration);
+  IsolatedRegister head = { registration->index, registration->objects->len };
+  GByteArray *body = g_byte_array_new ();
+
+  g_byte_array_append (body, (const guint8 *) &head, sizeof head);
+  for (guint i = 0; i < head.n_objects; i++)
+    {
+      guint8 language = (guint8) get_part (registration, i)->language;
+
+      g_byte_array_append (body, &language, 1);
+    }
+  g_byte_array_append (body, g_bytes_get_data (packed, NULL), (guint) g_bytes_get_size (packed));
+  return body;
+}
+
+static gboolean
+tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancellable,
+      GError **error)
+{
+  g_autoptr (GByteArray) body = pack (registration);
+  g_autofree char *what = g_strdup_printf ("loading \"%s\"", registration->name);
+  GError *failure = NULL;
+  guint64 far_body = 0;
+  gboolean ok;
+
+  if (body->len > PTO_SOLO_BODY)
+    {
+      far_body = pto_arena_alloc (body->len);
+      if (far_body == 0)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                       "no room to register \"%s\": set arena to more", registration->name);
+          return FALSE;
+        }
+    }
+  memcpy (far_body != 0 ? (gpointer) (guintptr) far_body
+                        : pto_solo_body (self->solo, PTO_ISOLATED_LANE_CONTROL),
+          body->data, body->len);
+  memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
+          PTO_DIGEST_SIZE);
+  ok = ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, far_body, body->len, what,
+            cancellable, &failure);
+  if (far_body != 0)
+    pto_arena_free (far_body, body->len);
+  if (!ok)
+    {
+      name_sources (registration, failure);
+      g_propagate_error (error, failure);
+    }
+  return ok;
+}
+
+static gboolean
+tell_all (IsolatedMachine *self, GError **error)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, self->known);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (!tell (self, value, NULL, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Nothing runs. A child that has what is registered, and a chip if it is to have one. */
+static gboolean
+ensure_child (IsolatedMachine *self, GError **error)
+{
+  struct pto_report report = { 0 };
+  gboolean was_there = FALSE;
+
+  if (self->solo != NULL && !pto_solo_is_own (self->solo))
+    /* A copy that a fork made: the child is the parent's. */
+    g_clear_pointer (&self->solo, pto_solo_free);
+  if (self->solo == NULL && !make_solo (self, error))
+    return FALSE;
+  if (self->is_dirty)
+    pto_solo_end (self->solo, TRUE);
+  else
+    was_there = pto_solo_process_id (self->solo) != 0;
+  self->is_dirty = FALSE;
+  if (!pto_solo_look (self->solo))
+    {
+      self->is_up = self->recorded = FALSE;
+      if (was_there)
+        {
+          g_autofree char *how = describe_death (self);
+
+          g_warning ("the chip's process %s after its last run; there is another one now", how);
+        }
+      self->shared->n_written = self->shared->n_read = self->n_read = 0;
+      if (pto_solo_begin (self->solo, &report) != PTO_OK)
+        {
+          set_report (error, &report);
+          return FALSE;
+        }
+      if (!tell_all (self, error))
+        {
+          pto_solo_end (self->solo, TRUE);
+          return FALSE;
+        }
+    }
+  if (!self->wants_up || self->is_up)
+    return TRUE;
+  self->shared->params = *self->parent.params;
+  self->is_up = ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, 0, 0, "bringing up the chip",
+                     NULL, error);
+  return self->is_up;
+}
+
+static gboolean
+isolated_prepare (PtoMachine *machine, GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  ok = ensure_child (self, error);
+  if (ok)
+    pto_device_memory_init (&self->memory, (guint32) machine->params->values[PTO_PARAMETER_GUARD],
+                            pto_arena_alloc, pto_arena_free);
+  g_mutex_unlock (&self->control);
+  return ok;
+}
+
+static void
+isolated_stop (PtoMachine *machine)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+
+  g_mutex_lock (&self->control);
+  self->wants_up = self->is_up = self->recorded = self->is_dirty = FALSE;
+  g_clear_object (&self->trace);
+  if (self->memory.take != NULL)
+    pto_device_memory_clear (&self->memory);
+  g_clear_pointer (&self->stage, pto_stage_free);
+  g_clear_pointer (&self->solo, pto_solo_free);
+  g_mutex_unlock (&self->control);
+}
+
+static gboolean
+isolated_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  self->wants_up = TRUE;
+  self->stage = pto_stage_new ();
+  ok = self->stage != NULL && ensure_child (self, error);
+  g_mutex_unlock (&self->control);
+  if (!ok)
+    isolated_stop (machine);
+  return ok;
+}
+
+static void
+isolated_free (PtoMachine *machine)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+
+  isolated_stop (machine);
+  pto_isolated_recorder_clear (self);
+  g_hash_table_unref (self->known);
+  g_ptr_array_unref (self->names);
+  g_free (self->seen);
+  g_mutex_clear (&self->control);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* --- registrations --- */
+
+static void
+note_name (IsolatedMachine *self, const PtoRegistration *registration)
+{
+  if (registration->callable->kind != PTO_CALLABLE_KERNEL)
+    return;
+  g_mutex_lock (&self->lock);
+  if (self->names->len <= registration->index)
+    g_ptr_array_set_size (self->names, (int) registration->index + 1);
+  g_ptr_array_index (self->names, registration->index)
+      = (gpointer) g_intern_string (registration->name);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
+              GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  /* Of a child that has died during a run the next one is begun by the next run. */
+  ok = (self->is_running && !pto_solo_look (self->solo))
+       || ((self->is_running || ensure_child (self, error))
+           && tell (self, registration, cancellable, error));
+  if (ok)
+    g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
+  g_mutex_unlock (&self->control);
+  if (ok)
+    note_name (self, registration);
+  return ok;
+}
+
+static void
+isolated_remove (PtoMachine *machine, PtoRegistration *registration)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+
+  g_mutex_lock (&self->control);
+  if (g_hash_table_lookup (self->known, registration->digest) == registration)
+    {
+      g_hash_table_remove (self->known, registration->digest);
+      if (self->solo != NULL && pto_solo_look (self->solo))
+        {
+          memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
+                  PTO_DIGEST_SIZE);
+          ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_UNREGISTER, 0, 0, "", NULL, NULL);
+        }
+    }
+  g_mutex_unlock (&self->control);
+}
+
+/* --- the run that is under way --- */
+
+static gboolean
+thread_is_gone (IsolatedMachine *self, guint32 thread)
+{
+  g_autofree char *path
+      = g_strdup_printf ("/proc/%d/task/%u/stat", pto_solo_process_id (self->solo), thread);
+  g_autofree char *stat = NULL;
+  const char *state;
+
+  if (!g_file_get_contents (path, &stat, NULL, NULL))
+    return pto_solo_look (self->solo);
+  state = strrchr (stat, ')');
+  return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
+}
+
+/* What the chip's own watcher can not end: kernels that block signals, threads that are gone. */
+static void
+look_at_kernels (IsolatedMachine *self, guint64 now)
+{
+  guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
+  guint64 limit = timeout + timeout / 4 + MARGIN_NS;
+
+  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+    {
+      struct pto_core_note *note = &self->shared->notes[i];
+      guint32 calls = atomic_load_explicit (&note->calls, memory_order_acquire);
+
+      if (calls != self->seen[i].calls)
+        {
+          self->seen[i].calls = calls;
+          self->seen[i].since = self->progressed = now;
+        }
+      else if ((calls & 1) == 0)
+        continue;
+      else if (now - self->seen[i].since >= limit && now - self->progressed >= limit)
+        pto_solo_kill (self->solo, "the kernel did not return, and blocks the signal that ends it");
+      else if (thread_is_gone (self, atomic_load_explicit (&note->thread, memory_order_relaxed)))
+        pto_solo_kill (self->solo, "the kernel has ended the thread that ran it");
+    }
+}
+
+/* What the child's orchestration logs. */
+static void
+take_messages (IsolatedMachine *self)
+{
+  IsolatedShared *shared = self->shared;
+
+  /* From 1 to as many as there are: another number is none of a child's that goes on well. */
+  while ((guint32) g_atomic_int_get ((int *) &shared->n_written) - self->n_read - 1
+         < PTO_ISOLATED_MESSAGES)
+    {
+      const IsolatedMessage *message = &shared->messages[self->n_read % PTO_ISOLATED_MESSAGES];
+      GLogLevelFlags flags = (GLogLevelFlags) message->flags
+                             & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_INFO | G_LOG_LEVEL_DEBUG);
+      char text[sizeof message->text];
+
+      pto_text_copy (text, sizeof text, message->text,
+                     strnlen (message->text, sizeof message->text));
+      g_atomic_int_set ((int *) &shared->n_read, (int) ++self->n_read);
+      g_log (G_LOG_DOMAIN, flags != 0 ? flags : G_LOG_LEVEL_DEBUG, "%s", text);
+    }
+}
+
+gboolean
+pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns)
+{
+  enum pto_solo_event event = pto_solo_wait (self->solo, PTO_ISOLATED_LANE_RUN, heard, spin_ns,
+                                             pto_solo_clock () + LOOK_NS);
+  guint64 now;
+
+  take_messages (self);
+  self->died = event == PTO_SOLO_DIED;
+  if (event != PTO_SOLO_LOOK)
+    return FALSE;
+  now = pto_solo_clock ();
+  if (!self->is_cancelled && self->run->is_cancelled (self->run->data))
+    {
+      self->is_cancelled = TRUE;
+      self->cancelled_at = now;
+      pto_solo_cancel (self->solo, PTO_ISOLATED_LANE_RUN);
+    }
+  if (self->is_cancelled && now - self->cancelled_at >= GRACE_NS)
+    pto_solo_kill (self->solo, "its run was cancelled");
+  if (now - self->looked >= NOTES_NS)
+    {
+      self->looked = now;
+      look_at_kernels (self, now);
+    }
+  return TRUE;
+}
+
+static const char *
+find_kernel_name (IsolatedMachine *self, guint32 kernel)
+{
+  const char *name = NULL;
+
+  if (self->run->registration != NULL)
+    {
+      GArray *kernels = self->run->registration->callable->kernels;
+
+      for (guint i = 0; i < kernels->len; i++)
+        if (g_array_index (kernels, PtoChipKernel, i).func_id == kernel)
+          name = g_array_index (kernels, PtoChipKernel, i).name;
+    }
+  else
+    {
+      g_mutex_lock (&self->lock);
+      if (kernel < self->names->len)
+        name = g_ptr_array_index (self->names, kernel);
+      g_mutex_unlock (&self->lock);
+    }
+  return name != NULL ? name : "?";
+}
+
+static void
+append_note (IsolatedMachine *self, GString *text, struct pto_core_note *note)
+{
+  guint64 task = atomic_load_explicit (&note->task, memory_order_relaxed);
+  guint32 kernel = atomic_load_explicit (&note->kernel, memory_order_relaxed);
+  char core[sizeof note->name];
+
+  pto_text_copy (core, sizeof core, note->name, strnlen (note->name, sizeof note->name));
+  g_string_append_printf (text, "task %u of ring %u (%s) on core %s", PTO_TASK_LOCAL (task),
+                          PTO_TASK_RING (task), find_kernel_name (self, kernel), core);
+}
+
+/* Which tasks ran when the child died? Gives how many; none: text says which one was the last. */
+static guint
+list_tasks (IsolatedMachine *self, GString *text)
+{
+  struct pto_core_note *last = NULL;
+  guint n = 0;
+
+  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+    {
+      struct pto_core_note *note = &self->shared->notes[i];
+      guint64 since = atomic_load_explicit (&note->since, memory_order_relaxed);
+
+      if (since < self->began)
+        continue;
+      if (last == NULL || since > atomic_load_explicit (&last->since, memory_order_relaxed))
+        last = note;
+      if ((atomic_load_explicit (&note->calls, memory_order_relaxed) & 1) == 0)
+        continue;
+      if (n < NAMED_MAX)
+        {
+          g_string_append (text, n > 0 ? " or " : "");
+          append_note (self, text, note);
+        }
+      n++;
+    }
+  if (n > NAMED_MAX)
+    g_string_append_printf (text, " or %u others", n - NAMED_MAX);
+  if (n == 0 && last != NULL)
+    {
+      g_string_append (text, "after ");
+      append_note (self, text, last);
+    }
+  return n;
+}
+
+static void
+set_died (IsolatedMachine *self, GError **error)
+{
+  g_autoptr (GString) tasks = g_string_new (NULL);
+  g_autofree char *how = describe_death (self);
+  guint n = list_tasks (self, tasks);
+
+  if (self->is_cancelled)
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
+  else if (n > 0)
+    g_set_error (error, PTO_ERROR,
+                 strstr (how, "did not return") != NULL ? PTO_ERROR_KERNEL_HANG
+                                                        : PTO_ERROR_KERNEL_FAULT,
+                 "%s: the kernel's process %s", tasks->str, how);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, "%s: the chip's process %s%s%s",
+                 self->run->title, how, tasks->len > 0 ? ", " : "", tasks->str);
+}
+
+/* --- runs --- */
+
+/* A registered orchestration's arguments, as the child is to see them. */
+static gboolean
+place_values (IsolatedMachine *self, const PtoMachineRun *run, guint64 *values, guint n,
+              GError **error)
+{
+  const PtoArg *list;
+  guint n_args;
+
+  if (n == 0)
+    return TRUE;
+  list = pto_task_args_peek (run->args, &n_args);
+  for (guint i = 0; i < n; i++)
+    {
+      struct pto_report report = { 0 };
+      guint64 begin, size, placed;
+
+      if (list[i].tensor == NULL)
+        continue;
+      /* All of it: what of it is read or written is the orchestration's to say, not here. */
+      pto_tensor_get_memory (list[i].tensor, &begin, &size);
+      placed = pto_stage_place (self->stage, begin, size,
+                                !pto_tensor_is_read_only (list[i].tensor), &report);
+      if (placed == 0)
+        {
+          g_set_error (error, PTO_ERROR, pto_error_code_from_status (report.status),
+                       "orchestration \"%s\": argument %u: %s", run->title, i, report.message);
+          return FALSE;
+        }
+      values[i] = placed + (values[i] - begin);
+    }
+  return TRUE;
+}
+
+static gboolean
+post_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
+{
+  IsolatedShared *shared = self->shared;
+  g_autofree guint64 *values = NULL;
+  g_autofree guint64 *read_only = NULL;
+  guint64 *body;
+  guint n = 0;
+
+  if (run->registration != NULL)
+    {
+      values = pto_machine_make_values (run->args, run->registration->name, &n, &read_only, error);
+      if (values == NULL || !place_values (self, run, values, n, error))
+        return FALSE;
+      memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
+              PTO_DIGEST_SIZE);
+      if (2 * n * sizeof *values > PTO_SOLO_BODY)
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              "orchestration \"%s\": %u arguments are too many: a chip in a process of its "
+              "own takes at most %u",
+              run->title, n, (guint) (PTO_SOLO_BODY / sizeof *values / 2));
+          return FALSE;
+        }
+      body = pto_solo_body (self->solo, PTO_ISOLATED_LANE_RUN);
+      memcpy (body, values, n * sizeof *values);
+      memcpy (body + n, read_only, n * sizeof *read_only);
+    }
+  shared->has_config = run->config != NULL;
+  if (run->config != NULL)
+    {
+      pto_call_config_to_wire (run->config, &shared->config);
+      shared->has_aicpu_thread_num = (guint32) run->config->aicpu_thread_num_is_set;
+    }
+  g_strlcpy (shared->title, run->title, sizeof shared->title);
+  shared->n_values = n;
+  shared->is_stream = run->registration == NULL;
+  shared->has_statistics = FALSE;
+  pto_isolated_recorder_begin (self);
+  pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, 0,
+                 (guint) (2 * n * sizeof (guint64)));
+  return TRUE;
+}
+
+/* A run that the child may refuse has no orchestration before it has not. FALSE: it was refused, or
+ * the child has died. */
+static gboolean
+await_begin (IsolatedMachine *self)
+{
+  for (;;)
+    {
+      guint32 heard = pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN);
+
+      if (pto_stream_has_begun (&self->recorder.writer))
+        return TRUE;
+      if (!pto_isolated_wait (self, heard, SPIN_NS))
+        return FALSE;
+    }
+}
+
+static gboolean
+await_answer (IsolatedMachine *self, GError **error)
+{
+  struct pto_failure failure = { 0 };
+  guint64 spin = SPIN_NS;
+
+  while (!self->died
+         && pto_isolated_wait (self, pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN), spin))
+    spin = 0;
+  if (self->died)
+    {
+      set_died (self, error);
+      return FALSE;
+    }
+  if (pto_solo_answer (self->solo, PTO_ISOLATED_LANE_RUN, &failure) == 0)
+    return TRUE;
+  /* A kernel that has crashed may have left anything behind. */
+  self->is_dirty
+      = failure.domain[0] == '\0'
+        && (failure.code == PTO_ERROR_KERNEL_FAULT || failure.code == PTO_ERROR_KERNEL_HANG
+            || failure.code == PTO_ERROR_SYSTEM);
+  pto_failure_propagate (&failure, error);
+  return FALSE;
+}
+
+static gboolean
+begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
+{
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  ok = ensure_child (self, error);
+  self->is_running = ok;
+  self->recorded = FALSE;
+  g_clear_object (&self->trace);
+  g_mutex_unlock (&self->control);
+  if (!ok)
+    return FALSE;
+  self->run = run;
+  self->died = self->is_cancelled = FALSE;
+  self->began = self->looked = self->progressed = pto_solo_clock ();
+  pto_stage_begin (self->stage, pto_solo_map (self->solo));
+  return TRUE;
+}
+
+static void
+end_run (IsolatedMachine *self)
+{
+  struct pto_chip_stats statistics = { .run_ns = pto_solo_clock () - self->began,
+                                       .elapsed_ns = pto_solo_clock () - self->began };
+
+  take_messages (self);
+  pto_solo_take_words (self->solo);
+  g_mutex_lock (&self->control);
+  self->is_running = FALSE;
+  self->recorded = !self->died;
+  self->is_up = self->is_up && !self->died;
+  g_mutex_unlock (&self->control);
+  if (!self->died && self->shared->has_statistics)
+    statistics = self->shared->statistics;
+  g_mutex_lock (&self->lock);
+  self->statistics = statistics;
+  self->has_statistics = TRUE;
+  g_mutex_unlock (&self->lock);
+  self->run = NULL;
+}
+
+static gboolean
+isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  struct pto_report report = { 0 };
+  GError *failure = NULL;
+  gboolean ok;
+
+  if (!begin_run (self, run, error))
+    return FALSE;
+  ok = post_run (self, run, &failure);
+  if (ok)
+    {
+      if (run->registration == NULL && (run->config == NULL || await_begin (self)))
+        pto_isolated_recorder_end (self, run->orchestrate (&self->recorder.runtime, run->data));
+      ok = await_answer (self, &failure);
+    }
+  end_run (self);
+  /* Also of a run that has failed: memory holds what was written until then. */
+  if (pto_stage_end (self->stage, &report) != PTO_OK && ok)
+    pto_error_set_from_report (&failure, report.status, &report);
+  memset (&report, 0, sizeof report);
+  if (pto_device_memory_check (&self->memory, &report) != PTO_OK && ok && failure == NULL)
+    pto_error_set_from_report (&failure, report.status, &report);
+  if (failure == NULL)
+    return TRUE;
+  g_propagate_error (error, failure);
+  return FALSE;
+}
+
+static void
+isolated_cancel (PtoMachine *machine)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+
+  pto_solo_ring (self->solo, PTO_ISOLATED_LANE_RUN);
+}
+
+/* --- memory, and what is left of a run --- */
+
+static gboolean
+isolated_use_memory (PtoMachine *machine, PtoMachineMemory *call, GError **error)
+{
+  struct pto_device_memory *memory = &((IsolatedMachine *) machine)->memory;
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+
+  switch (call->what)
+    {
+    case PTO_MEMORY_MALLOC:
+      call->device = pto_device_memory_malloc (memory, call->size, &report);
+      status = call->device != 0 ? PTO_OK : report.status;
+      break;
+    case PTO_MEMORY_FREE:
+      status = pto_device_memory_free (memory, call->device, &report);
+      break;
+    case PTO_MEMORY_COPY_TO:
+      status = pto_device_memory_copy_to (memory, call->device, call->host, call->size, &report);
+      break;
+    case PTO_MEMORY_COPY_FROM:
+      status = pto_device_memory_copy_from (memory, call->host, call->device, call->size, &report);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
+
+static PtoRunStatistics *
+isolated_get_statistics (PtoMachine *machine)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  PtoRunStatistics *statistics = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->has_statistics)
+    statistics = pto_run_statistics_new (&self->statistics);
+  g_mutex_unlock (&self->lock);
+  return statistics;
+}
+
+/* Under control, while nothing runs: the child is asked how large it is, and puts it there. */
+static PtoTrace *
+fetch_trace (IsolatedMachine *self)
+{
+  IsolatedShared *shared = self->shared;
+  PtoTrace *trace = NULL;
+  guint64 size, address;
+
+  shared->trace_address = 0;
+  if (!pto_solo_look (self->solo)
+      || !ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_TRACE, 0, 0, "", NULL, NULL)
+      || shared->trace_size == 0)
+    return NULL;
+  size = shared->trace_size;
+  address = pto_arena_alloc (size);
+  if (address == 0)
+    {
+      g_warning ("no room for a trace of %" G_GUINT64_FORMAT " bytes: set arena to more", size);
+      return NULL;
+    }
+  shared->trace_address = address;
+  shared->trace_room = size;
+  if (ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_TRACE, 0, 0, "", NULL, NULL))
+    trace = pto_trace_new_from_packed ((const guint8 *) (guintptr) address, size);
+  pto_arena_free (address, size);
+  return trace;
+}
+
+static PtoTrace *
+isolated_get_trace (PtoMachine *machine)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  PtoTrace *trace;
+
+  g_mutex_lock (&self->control);
+  if (self->trace == NULL && self->recorded && !self->is_running)
+    {
+      self->trace = fetch_trace (self);
+      self->recorded = FALSE;
+    }
+  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
+  g_mutex_unlock (&self->control);
+  return trace;
+}
+
+static const PtoMachineOps isolated_ops = {
+  .accepts = pto_machine_chip_accepts,
+  .prepare = isolated_prepare,
+  .start = isolated_start,
+  .stop = isolated_stop,
+  .free = isolated_free,
+  .run = isolated_run,
+  .cancel = isolated_cancel,
+  .catch_up = pto_isolated_catch_up,
+  .has_failed = pto_isolated_has_failed,
+  .fail = pto_isolated_fail,
+  .add = isolated_add,
+  .remove = isolated_remove,
+  .use_memory = isolated_use_memory,
+  .get_statistics = isolated_get_statistics,
+  .get_trace = isolated_get_trace,
+};
+
+static void
+unref_registration (gpointer data)
+{
+  pto_registration_unref (data);
+}
+
+PtoMachine *
+pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params)
+{
+  IsolatedMachine *self = g_new0 (IsolatedMachine, 1);
+
+  self->parent.ops = &isolated_ops;
+  self->parent.worker = worker;
+  self->parent.params = params;
+  self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
+  self->names = g_ptr_array_new ();
+  self->seen = g_malloc0 (PTO_ISOLATED_NOTES * sizeof *self->seen);
+  g_mutex_init (&self->control);
+  g_mutex_init (&self->lock);
+  pto_isolated_recorder_init (self);
+  return &self->parent;
+}

@@ -1,0 +1,571 @@
+/* test-isolate.c: does a chip in a process of its own do what one here does, and hold what that can
+ * not?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The tests of workers run once more with the environment's PTO_ISOLATE; here is what they do not
+ * ask.
+ */
+#include "object-test.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N 1000
+#define DEADLINE_US (60 * G_USEC_PER_SEC)
+
+typedef struct
+{
+  char *dir;
+  PtoWorker *worker;
+  PtoCallable *add;
+  PtoCallable *fill;
+  PtoCallable *evil; /* or NULL */
+  PtoBuffer *buffer;
+  float *array; /* private memory */
+} Fixture;
+
+static PtoWorker *
+make_worker (gboolean isolate)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = g_object_new (PTO_TYPE_WORKER, "isolate", isolate, NULL);
+
+  g_assert_cmpint (pto_worker_get_isolate (worker), ==, isolate);
+  pto_worker_set_parameter (worker, "timeout", "400", &error);
+  g_assert_no_error (error);
+  return worker;
+}
+
+static void
+set_up (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  fixture->dir = object_test_make_dir ();
+  fixture->add = object_test_kernel (fixture->dir, "add.c", object_test_add);
+  fixture->fill = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  fixture->worker = make_worker (TRUE);
+  pto_worker_init (fixture->worker, NULL, &error);
+  g_assert_no_error (error);
+  fixture->buffer = pto_buffer_new (N * sizeof (float), NULL);
+  fixture->array = g_new0 (float, N);
+}
+
+/* Processes that this one has, without those that are about to go. */
+static guint
+count_children (void)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%d/children", (int) getpid ());
+  g_autofree char *text = NULL;
+  guint n = 0;
+
+  if (!g_file_get_contents (path, &text, NULL, NULL))
+    return 0;
+  for (const char *at = text; *at != '\0'; at++)
+    n += *at == ' ';
+  return n;
+}
+
+static guint
+count_descriptors (void)
+{
+  DIR *dir = opendir ("/proc/self/fd");
+  guint n = 0;
+
+  while (readdir (dir) != NULL)
+    n++;
+  closedir (dir);
+  return n;
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer data)
+{
+  g_object_unref (fixture->worker);
+  g_object_unref (fixture->add);
+  g_object_unref (fixture->fill);
+  g_clear_object (&fixture->evil);
+  pto_buffer_unref (fixture->buffer);
+  g_free (fixture->array);
+  object_test_remove_dir (fixture->dir);
+  g_assert_cmpuint (count_children (), ==, 0);
+}
+
+static guint32
+bits_of (float value)
+{
+  guint32 bits;
+
+  memcpy (&bits, &value, sizeof bits);
+  return bits;
+}
+
+static PtoTensor *
+array_tensor (float *array, guint64 n)
+{
+  return pto_tensor_new_external ((guint64) (guintptr) array, PTO_DTYPE_FLOAT32, 1, &n);
+}
+
+/* buffer = 3 */
+static gboolean
+fill_buffer (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) x = object_test_vector (fixture->buffer);
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT_EXISTING (x),
+                                       PTO_SCALAR (bits_of (3)), NULL);
+}
+
+static void
+check_works (Fixture *fixture)
+{
+  g_autoptr (GError) error = NULL;
+
+  memset (object_test_floats (fixture->buffer), 0, N * sizeof (float));
+  pto_worker_run (fixture->worker, fill_buffer, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < N; i++)
+    g_assert_cmpfloat (object_test_floats (fixture->buffer)[i], ==, 3);
+}
+
+/* --- what kernels do to a process --- */
+
+typedef struct
+{
+  const char *name;
+  const char *text; /* what kernel_entry does with p, the address of its output */
+  gboolean may_pass;
+} Evil;
+
+static const Evil evils[] = {
+  { "segmentation-fault", "*bad = 1;" },
+  { "division", "volatile int zero = 0; p[0] = (float) (7 / zero);" },
+  { "trap", "__builtin_trap ();" },
+  { "abort", "abort ();" },
+  { "exit", "exit (3);" },
+  { "raw-exit", "syscall (SYS_exit_group, 3);" },
+  { "raw-thread-exit", "syscall (SYS_exit, 3);" },
+  { "pthread-exit", "pthread_exit (0);" },
+  { "pthread-cancel", "pthread_cancel (pthread_self ()); for (;;) pthread_testcancel ();" },
+  { "kill", "kill (getpid (), SIGKILL); pause ();" },
+  { "fault-in-a-thread", "pthread_t t; pthread_create (&t, 0, crash, 0); pthread_join (t, 0);" },
+  { "default-handler", "signal (SIGSEGV, SIG_DFL); *bad = 1;" },
+  { "no-alternate-stack",
+    "stack_t off = { .ss_flags = SS_DISABLE }; sigaltstack (&off, 0); deep (p);" },
+  { "stack-overflow", "deep (p);" },
+  { "huge-frame", "volatile char frame[8 << 20]; frame[0] = 1; p[0] = frame[0];", TRUE },
+  { "blocked-signals",
+    "sigset_t all; sigfillset (&all); sigprocmask (SIG_SETMASK, &all, 0); for (;;) pause ();" },
+  { "endless-loop", "for (;;) __asm__ volatile (\"\");" },
+  { "scribbled-stack", "memset ((char *) __builtin_frame_address (0) - 64, 0x5a, 100000);", TRUE },
+  { "output-unmapped", "munmap ((void *) ((uintptr_t) p & ~4095ul), 4096); p[0] = 1;" },
+  { "output-protected",
+    "mprotect ((void *) ((uintptr_t) p & ~4095ul), 4096, PROT_READ); p[0] = 1;" },
+#ifdef __x86_64__
+  { "breakpoint", "__asm__ volatile (\"int3\");" },
+  { "direction-flag", "__asm__ volatile (\"std\");", TRUE },
+  { "thread-register", "syscall (SYS_arch_prctl, 0x1002, 0); errno = 1;" },
+#endif
+  { "arguments-overwritten", "memset (args, 0xff, 16);", TRUE },
+  { "signal-mask", "sigset_t all; sigfillset (&all); pthread_sigmask (SIG_SETMASK, &all, 0);",
+    TRUE },
+};
+
+static const char evil_head[]
+    = "#define _GNU_SOURCE\n"
+      "#include \"tensor.h\"\n"
+      "#include <errno.h>\n"
+      "#include <pthread.h>\n"
+      "#include <signal.h>\n"
+      "#include <stdlib.h>\n"
+      "#include <string.h>\n"
+      "#include <sys/mman.h>\n"
+      "#include <sys/syscall.h>\n"
+      "#include <unistd.h>\n"
+      "static volatile int *volatile bad = (volatile int *) 8;\n"
+      "static void *crash (void *p) { *bad = 1; return p; }\n"
+      "static __attribute__ ((noinline)) float deep (volatile float *p)\n"
+      "{ volatile float a[256]; a[0] = p[0]; return bad == 0 ? 0 : a[0] + deep (a); }\n"
+      "void kernel_entry (int64_t *args)\n"
+      "{\n"
+      "  const TensorData *x = (const TensorData *) args[0];\n"
+      "  float *p = (float *) x->buffer.addr;\n"
+      "  (void) crash; (void) deep; (void) p;\n  ";
+
+static gboolean
+submit_evil (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) x = object_test_vector (fixture->buffer);
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT_EXISTING (x),
+                                       PTO_SCALAR (bits_of (1)), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->evil, error, PTO_INOUT (x), NULL);
+}
+
+static void
+test_evil (Fixture *fixture, gconstpointer data)
+{
+  const Evil *evil = data;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (evil_head, evil->text, "\n}\n", NULL);
+  gboolean ok;
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  pto_callable_set_name (fixture->evil, "evil");
+  for (guint i = 0; i < 2; i++)
+    {
+      ok = pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, NULL, &error);
+      if (!ok)
+        {
+          g_test_message ("%s", error->message);
+          object_test_assert_contains (error->message, "task 1 ");
+          object_test_assert_contains (error->message, "(evil)");
+          object_test_assert_contains (error->message, " on core AIV");
+          g_assert_null (strchr (error->message, '\n'));
+        }
+      else
+        g_assert_true (evil->may_pass);
+      g_clear_error (&error);
+      check_works (fixture);
+    }
+}
+
+/* --- memory --- */
+
+/* y = x + x, of two parts that overlap by half, and into a third that overlaps them. */
+static gboolean
+add_parts (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+           GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) first = array_tensor (fixture->array, 400);
+  g_autoptr (PtoTensor) second = array_tensor (fixture->array + 200, 400);
+  g_autoptr (PtoTensor) third = array_tensor (fixture->array + 500, 400);
+  g_autoptr (PtoTensor) all = array_tensor (fixture->array, N);
+  g_autoptr (PtoTensor) last
+      = pto_tensor_view (all, 1, (const guint64[]){ 100 }, (const guint64[]){ 900 }, error);
+
+  return last != NULL
+         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (first),
+                                          PTO_IN (second), PTO_OUT_EXISTING (third), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (third),
+                                          PTO_IN (second), PTO_OUT_EXISTING (second), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->fill, error,
+                                          PTO_OUT_EXISTING (last), PTO_SCALAR (bits_of (9)), NULL);
+}
+
+static void
+test_private_memory (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) here = make_worker (FALSE);
+  g_autoptr (GError) error = NULL;
+  float results[2][N];
+
+  for (guint w = 0; w < 2; w++)
+    for (guint round = 0; round < 3; round++)
+      {
+        for (guint i = 0; i < N; i++)
+          fixture->array[i] = (float) (i + round);
+        pto_worker_init (here, NULL, &error);
+        g_assert_no_error (error);
+        pto_worker_run (w == 0 ? here : fixture->worker, add_parts, fixture, NULL, NULL, NULL,
+                        &error);
+        g_assert_no_error (error);
+        memcpy (results[w], fixture->array, sizeof results[w]);
+      }
+  for (guint i = 0; i < N; i++)
+    g_assert_cmpfloat (results[0][i], ==, results[1][i]);
+  g_assert_cmpfloat (results[1][999], ==, 9);
+  g_assert_cmpfloat (results[1][500], !=, 502);
+}
+
+/* Of a registered orchestration what it writes is not known: what has changed is copied back. */
+static void
+test_private_memory_of_callable (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = object_test_write (fixture->dir, "graph.c", object_test_orchestration);
+  g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) x = array_tensor (fixture->array + 10, 100);
+
+  g_assert_no_error (error);
+  g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fixture->fill, &error));
+  handle = pto_worker_register (fixture->worker, chip, NULL, &error);
+  g_assert_no_error (error);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_scalar (args, 100);
+  pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < N; i++)
+    g_assert_cmpfloat (fixture->array[i], ==, i >= 10 && i < 110 ? 7 : 0);
+}
+
+static void
+test_device_memory (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  guint64 address = pto_worker_malloc (fixture->worker, 100, &error);
+  g_autofree char *text = g_strconcat (evil_head, "syscall (SYS_exit_group, 0);\n}\n", NULL);
+  char bytes[100] = "kept";
+
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_copy_to_address (fixture->worker, address, (guint64) (guintptr) bytes,
+                                             sizeof bytes, &error));
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  g_assert_false (pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, NULL, &error));
+  g_clear_error (&error);
+  memset (bytes, 0, sizeof bytes);
+  g_assert_true (pto_worker_copy_from_address (fixture->worker, (guint64) (guintptr) bytes, address,
+                                               sizeof bytes, &error));
+  g_assert_cmpstr (bytes, ==, "kept");
+  g_assert_true (pto_worker_free (fixture->worker, address, &error));
+  g_assert_false (pto_worker_free (fixture->worker, address, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+}
+
+/* --- records --- */
+
+static gboolean
+many (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+      GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) x = object_test_vector (fixture->buffer);
+
+  for (guint i = 0; i < 300; i++)
+    {
+      g_autoptr (PtoTensor) y = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                         (const guint64[]){ N }, error);
+
+      if (y == NULL || !pto_orchestrator_begin_scope (orchestrator, error)
+          || !pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (x),
+                                            PTO_IN (x), PTO_OUT (y), NULL)
+          || !pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (y),
+                                            PTO_IN (x), PTO_OUT_EXISTING (x), NULL)
+          || !pto_orchestrator_end_scope (orchestrator, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* On the virtual clock a trace is the same, byte by byte. */
+static void
+test_trace (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *sha[2] = { NULL, NULL };
+  guint64 virtual_ns[2];
+  PtoTrace *trace = NULL;
+
+  for (guint isolate = 0; isolate < 2; isolate++)
+    {
+      g_autoptr (PtoWorker) worker = make_worker (isolate);
+      g_autoptr (PtoRunStatistics) statistics = NULL;
+      g_autoptr (GError) error = NULL;
+
+      g_assert_true (pto_worker_set_parameter (worker, "backend", "det", &error));
+      g_assert_true (pto_worker_set_parameter (worker, "trace", "1", &error));
+      g_assert_true (pto_worker_init (worker, NULL, &error));
+      memset (object_test_floats (fixture->buffer), 0, N * sizeof (float));
+      pto_worker_run (worker, many, fixture, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      statistics = pto_worker_get_statistics (worker);
+      g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 600);
+      virtual_ns[isolate] = pto_run_statistics_get_virtual_ns (statistics);
+      g_clear_object (&trace);
+      trace = pto_worker_get_trace (worker);
+      g_assert_nonnull (trace);
+      g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 600);
+      sha[isolate] = g_strdup (pto_trace_get_sha256 (trace));
+      pto_worker_close (worker);
+      g_assert_null (pto_worker_get_trace (worker));
+    }
+  g_assert_cmpuint (virtual_ns[0], ==, virtual_ns[1]);
+  g_assert_cmpuint (virtual_ns[0], >, 0);
+  g_assert_cmpstr (sha[0], ==, sha[1]);
+  /* It outlives its worker and the process that made it. */
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 600);
+  g_object_unref (trace);
+}
+
+/* --- ends of all kinds --- */
+
+static gpointer
+cancel_later (gpointer data)
+{
+  g_usleep (50000);
+  g_cancellable_cancel (data);
+  return NULL;
+}
+
+/* A kernel that blocks every signal and never returns: the process is ended with its run. */
+static void
+test_cancel (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) worker = g_object_new (PTO_TYPE_WORKER, "isolate", TRUE, NULL);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text
+      = g_strconcat (evil_head,
+                     "sigset_t all; sigfillset (&all); sigprocmask (SIG_SETMASK, &all, 0);\n"
+                     "for (;;) pause ();\n}\n",
+                     NULL);
+  GThread *thread;
+  gint64 begin = g_get_monotonic_time ();
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  thread = g_thread_new ("cancel", cancel_later, cancellable);
+  g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, cancellable, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_thread_join (thread);
+  /* Far below the time-out of 10 s. */
+  g_assert_cmpint (g_get_monotonic_time () - begin, <, 5 * G_USEC_PER_SEC);
+}
+
+static void
+kill_children (void)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%d/children", (int) getpid ());
+  g_autofree char *text = NULL;
+  char *end;
+
+  if (!g_file_get_contents (path, &text, NULL, NULL))
+    return;
+  for (long pid = strtol (text, &end, 10); pid > 0; pid = strtol (end, &end, 10))
+    kill ((pid_t) pid, SIGKILL);
+}
+
+static gpointer
+kill_at_random (gpointer data)
+{
+  GRand *random = g_rand_new_with_seed (7);
+  gint *stop = data;
+
+  while (!g_atomic_int_get (stop))
+    {
+      g_usleep ((gulong) g_rand_int_range (random, 0, 30000));
+      kill_children ();
+    }
+  g_rand_free (random);
+  return NULL;
+}
+
+/* Killed at any moment of a run or between two: each run ends, well or with a death; then all is
+ * well again, and nothing is left. */
+static void
+test_kills (Fixture *fixture, gconstpointer data)
+{
+  gint64 end = g_get_monotonic_time () + DEADLINE_US;
+  guint descriptors, good = 0, bad = 0;
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  gint stop = FALSE;
+  GThread *thread;
+
+  check_works (fixture);
+  /* A compiler would be killed as well. */
+  handle = pto_worker_register (fixture->worker, fixture->add, NULL, NULL);
+  g_assert_nonnull (handle);
+  descriptors = count_descriptors ();
+  g_test_log_set_fatal_handler (NULL, NULL);
+  g_log_set_always_fatal (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL);
+  thread = g_thread_new ("killer", kill_at_random, &stop);
+  while ((good < 20 || bad < 20) && g_get_monotonic_time () < end)
+    {
+      g_autoptr (GError) error = NULL;
+
+      if (pto_worker_run (fixture->worker, many, fixture, NULL, NULL, NULL, &error))
+        good++;
+      else
+        {
+          g_test_message ("%s", error->message);
+          g_assert_true (g_error_matches (error, PTO_ERROR, PTO_ERROR_WORKER_LOST)
+                         || g_error_matches (error, PTO_ERROR, PTO_ERROR_KERNEL_FAULT));
+          bad++;
+        }
+    }
+  g_atomic_int_set (&stop, TRUE);
+  g_thread_join (thread);
+  g_assert_cmpuint (good, >=, 20);
+  g_assert_cmpuint (bad, >=, 20);
+  check_works (fixture);
+  g_assert_cmpuint (count_descriptors (), ==, descriptors);
+  g_assert_cmpuint (count_children (), ==, 1);
+}
+
+/* --- the property --- */
+
+static void
+test_refused (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) chip = pto_worker_new_chip (NULL, NULL);
+  g_autoptr (PtoWorker) host = pto_worker_new_host (3, 0, 1, NULL, NULL);
+  g_autoptr (PtoWorker) other = g_object_new (PTO_TYPE_WORKER, "level", 3, "isolate", TRUE, NULL);
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (pto_worker_set_parameter (chip, "isolate", "1", &error));
+  g_assert_true (pto_worker_get_isolate (chip));
+  g_assert_true (pto_worker_set_parameter (chip, "isolate", "0", &error));
+  g_assert_false (pto_worker_get_isolate (chip));
+  handle = pto_worker_register (chip, fixture->fill, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_false (pto_worker_set_parameter (chip, "isolate", "1", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "before anything is registered");
+  g_clear_error (&error);
+  g_assert_false (pto_worker_set_parameter (host, "isolate", "1", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_init (other, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "processes already");
+}
+
+/* A message of an orchestration reaches the handlers of this program, and one about a death says
+ * what was written last. */
+static void
+test_last_words (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (
+      evil_head, "write (2, \"good bye\\n\", 9); syscall (SYS_exit_group, 5);\n}\n", NULL);
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  g_assert_false (pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, NULL, &error));
+  object_test_assert_contains (error->message, "exited with status 5");
+  object_test_assert_contains (error->message, "good bye");
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (evils); i++)
+    {
+      g_autofree char *path = g_strconcat ("/pto/isolate/evil/", evils[i].name, NULL);
+
+      g_test_add (path, Fixture, &evils[i], set_up, test_evil, tear_down);
+    }
+#define ADD(path, function) \
+  g_test_add ("/pto/isolate/" path, Fixture, NULL, set_up, function, tear_down)
+  ADD ("private-memory", test_private_memory);
+  ADD ("private-memory-of-callable", test_private_memory_of_callable);
+  ADD ("device-memory", test_device_memory);
+  ADD ("trace", test_trace);
+  ADD ("cancel", test_cancel);
+  ADD ("kills", test_kills);
+  ADD ("refused", test_refused);
+  ADD ("last-words", test_last_words);
+#undef ADD
+  return g_test_run ();
+}
