@@ -28,6 +28,7 @@ static char *option_repeat;
 static char *option_trace;
 static char *option_svg;
 static gboolean option_json;
+static gboolean option_no_isolate;
 
 static const GOptionEntry entries[]
     = { { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
@@ -48,6 +49,8 @@ static const GOptionEntry entries[]
           N_ ("Save the trace, for ui.perfetto.dev"), N_ ("FILE.json") },
         { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
           N_ ("FILE.svg") },
+        { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
+          N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
           NULL },
         G_OPTION_ENTRY_NULL };
@@ -194,6 +197,10 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   g_autofree char *backend = NULL;
   gboolean deterministic;
 
+  /* Unless somebody says otherwise: whatever a kernel does ends in a message. */
+  if ((option_no_isolate || !is_in_environment ("isolate"))
+      && !pto_worker_set_parameter (worker, "isolate", option_no_isolate ? "0" : "1", error))
+    return FALSE;
   for (guint i = 0; i < item->parameters->len; i += 2)
     {
       const char *name = g_ptr_array_index (item->parameters, i);

@@ -584,6 +584,30 @@ class Run(PtoTest):
         result = self.gives(self.vector, "--platform", "a5sim")
         self.assertEqual((result["platform"], result["passed"]), ("a5sim", True))
 
+    def test_kernel_that_ends_its_process(self):
+        """Whatever it does: kernel, task and core are named, status 1, and the next run works."""
+        for code, why in (("_exit (3);", "exited with status 3"),
+                          ("signal (SIGSEGV, SIG_DFL); *bad = 1;", "died (signal 11, Segmentation fault)"),
+                          ("pthread_exit (0);", "")):
+            self.copy_example(dtype=FLOAT32)
+            self.write("copy/copy.c", "#define _GNU_SOURCE\n#include \"tensor.h\"\n#include <pthread.h>\n"
+                       "#include <signal.h>\n#include <unistd.h>\nvolatile int *volatile bad = (volatile int *) 8;\n"
+                       "void kernel_entry (int64_t *args) { (void) args; (void) bad; " + code + " }\n")
+            result = self.pto("run", "copy")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            line = result.stderr.splitlines()[-1]
+            self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel's process ")
+            self.assertIn(why, line)
+        self.copy_example(dtype=FLOAT32)
+        self.passes("run", "copy")
+
+    def test_no_isolate(self):
+        self.copy_example(dtype=FLOAT32)
+        for how in ((), ("--no-isolate",), ("--set", "isolate=0"), ("--backend", "det")):
+            self.assertEqual(self.gives("copy", *how)["tasks"], 1)
+        traces = {self.gives("copy", "--backend", "det", *how)["trace_sha256"] for how in ((), ("--no-isolate",))}
+        self.assertEqual(len(traces), 1)
+
     def test_environment_is_stronger_than_the_case(self):
         self.example()
         self.edit("ex/pto.ini", "elements=16384", "elements=16384\ntask-window=17")
