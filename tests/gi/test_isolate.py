@@ -1,0 +1,166 @@
+# test_isolate.py: is a chip in a process of its own the same to a Python programmer?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import os
+import shutil
+import tempfile
+import threading
+import time
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Gio, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+HEAD = """\
+#define _GNU_SOURCE
+#include "tensor.h"
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+volatile int *volatile bad = (volatile int *) 8;
+void kernel_entry (int64_t *args)
+{
+  const TensorData *x = (const TensorData *) args[0], *y = (const TensorData *) args[1];
+  const float *from = (const float *) x->buffer.addr + x->start_offset;
+  float *to = (float *) y->buffer.addr + y->start_offset;
+  (void) bad;
+"""
+DOUBLE = "  for (uint64_t i = 0; i < y->shapes[0]; i++)\n    to[i] = 2 * from[i];\n}\n"
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Isolate(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="pto-isolate-")
+        self.addCleanup(shutil.rmtree, self.directory)
+        self.double = self.kernel("double", DOUBLE)
+        self.worker = Pto.Worker(platform="a2a3sim", isolate=True)
+        self.addCleanup(self.worker.close)
+
+    def kernel(self, name, body):
+        path = os.path.join(self.directory, name + ".c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(HEAD + body)
+        return Pto.Callable.kernel(path)
+
+    def graph(self, orch, x, y):
+        middle = orch.tensor(x.shape[0])
+        orch.submit(self.double, x.read(), middle.write())
+        orch.submit(self.double, middle.read(), y.write_existing())
+
+    def test_arrays(self):
+        """NumPy arrays, buffers, and both at once; views of one array are one array."""
+        whole = np.arange(1000, dtype="f4")
+        shared = Pto.Buffer.array(100)
+        for _ in range(3):
+            x, y = np.full(100, 3, "f4"), np.zeros(100, "f4")
+            self.worker.run(self.graph, x, y)
+            self.assertTrue((y == 12).all() and (x == 3).all())
+            self.worker.run(self.graph, y, shared)
+            self.assertTrue((shared == 48).all())
+            self.worker.run(self.graph, shared, x)
+            self.assertTrue((x == 192).all())
+        self.worker.run(self.graph, whole[100:300], whole[300:500])
+        self.worker.run(self.graph, whole[200:400], whole[600:800])
+        expected = np.arange(1000, dtype="f4")
+        expected[300:500] = 4 * expected[100:300]
+        expected[600:800] = 4 * expected[200:400]
+        self.assertTrue((whole == expected).all())
+
+    def test_property(self):
+        self.assertTrue(self.worker.props.isolate)
+        self.assertEqual(self.worker.get_parameter("isolate"), "1")
+        other = Pto.Worker(platform="a2a3sim")
+        other.set_parameter("isolate", True)
+        self.assertTrue(other.get_isolate())
+        with self.assertRaisesRegex(GLib.Error, "processes already"):
+            Pto.Worker(level=3, sub_workers=1, isolate=True).init()
+
+    def test_crashes(self):
+        """The program lives, the kernel is named, the next run works."""
+        x, y = np.ones(10, "f4"), np.zeros(10, "f4")
+        for i, body in enumerate(("_exit (4);", "signal (SIGSEGV, SIG_DFL); *bad = 1;", "pthread_exit (0);",
+                                  "pthread_t t; pthread_create (&t, 0, (void *(*) (void *)) 8, 0); pause ();")):
+            kernel = self.kernel(f"evil{i}", "  (void) from; (void) to; " + body + "\n}\n")
+            with self.assertRaisesRegex(GLib.Error, rf"task 0 of ring 0 \(evil{i}.*\) on core AIV"):
+                self.worker.run(lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing()), x, y)
+            self.worker.run(self.graph, x, y)
+            self.assertTrue((y == 4).all())
+
+    def test_exception(self):
+        """Of the function itself; the run before and after it works."""
+        x, y = np.ones(10, "f4"), np.zeros(10, "f4")
+
+        def graph(orch, a, b):
+            self.graph(orch, a, b)
+            raise KeyError("lost")
+
+        with self.assertRaises(KeyError):
+            self.worker.run(graph, x, y)
+        self.worker.run(self.graph, x, y)
+        self.assertTrue((y == 4).all())
+
+    def test_busy_threads(self):
+        """The process is begun by Python's own fork, whatever its other threads do."""
+        stop = threading.Event()
+        threads = [threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(stop.is_set, True)]) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(3):
+                with Pto.Worker(isolate=True) as worker:
+                    x, y = np.ones(10, "f4"), np.zeros(10, "f4")
+                    worker.run(self.graph, x, y)
+                    self.assertTrue((y == 4).all())
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def test_cancel(self):
+        kernel = self.kernel("wait", "  (void) from; (void) to; sigset_t all; sigfillset (&all);\n"
+                             "  sigprocmask (SIG_SETMASK, &all, 0); for (;;) pause ();\n}\n")
+        x, y = np.ones(10, "f4"), np.zeros(10, "f4")
+        self.worker.run(self.graph, x, y)
+        cancellable = Gio.Cancellable()
+        timer = threading.Timer(0.1, cancellable.cancel)
+        timer.start()
+        begin = time.monotonic()
+        with self.assertRaises(GLib.Error) as raised:
+            self.worker.run(lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing()), x, y,
+                            cancellable=cancellable)
+        self.assertTrue(raised.exception.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+        self.assertLess(time.monotonic() - begin, 5)
+        self.worker.run(self.graph, x, y)
+
+    def test_same_numbers(self):
+        """On the virtual clock everything is the same, the trace byte by byte."""
+        results = []
+        for isolate in (False, True):
+            with Pto.Worker(isolate=isolate) as worker:
+                worker.set_parameter("backend", "det")
+                worker.set_parameter("trace", 1)
+                x, y = np.arange(1000, dtype="f4"), np.zeros(1000, "f4")
+
+                def graph(orch, a, b):
+                    for _ in range(50):
+                        with orch.scope():
+                            self.graph(orch, a, b)
+
+                worker.run(graph, x, y)
+                path = os.path.join(self.directory, f"{isolate}.json")
+                worker.get_trace().save_json(path)
+                with open(path, "rb") as file:
+                    results.append((file.read(), worker.get_statistics().get_virtual_ns(), y.tobytes()))
+        self.assertEqual(results[0], results[1])
+
+
+tap.main()

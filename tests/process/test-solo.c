@@ -1,0 +1,557 @@
+/* test-solo.c: a child that is alone, the memory that stands in for others, and the stream.
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "../../pto/process/solo.h"
+#include "../../pto/process/stage.h"
+#include "../../pto/process/stream.h"
+
+#include <dirent.h>
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ARENA (64u << 20)
+#define PAGE 4096u
+
+static guint
+count_descriptors (void)
+{
+  DIR *dir = opendir ("/proc/self/fd");
+  guint n = 0;
+
+  while (readdir (dir) != NULL)
+    n++;
+  closedir (dir);
+  return n;
+}
+
+/* --- solo --- */
+
+/* What the requests of these tests mean. */
+enum
+{
+  ECHO = PTO_REQUEST_REGISTER, /* answers with the first byte of the body as its status */
+  DIE = PTO_REQUEST_RUN,
+  HANG = PTO_REQUEST_TRACE
+};
+
+static uint32_t
+serve (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  switch ((int) call->request)
+    {
+    case ECHO:
+      pto_failure_set (failure, call->body[0], NULL, "said %u", call->body[0]);
+      return call->body[0];
+    case DIE:
+      g_assert_cmpint (write (2, "so long\n", 8), ==, 8);
+      raise (SIGKILL);
+      return 0;
+    case HANG:
+      for (;;)
+        pause ();
+    default:
+      return 0;
+    }
+}
+
+static struct pto_solo *
+make_solo (void)
+{
+  struct pto_solo_config config = { .path = "L2/0", .bytes = PAGE, .arena = ARENA };
+  struct pto_report report = { 0 };
+  struct pto_solo *solo;
+
+  config.servers[0].serve = config.servers[1].serve = serve;
+  solo = pto_solo_new (&config, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_nonnull (solo);
+  return solo;
+}
+
+static void
+begin (struct pto_solo *solo)
+{
+  struct pto_report report = { 0 };
+
+  pto_solo_begin (solo, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_true (pto_solo_is_alive (solo));
+}
+
+static enum pto_solo_event
+await (struct pto_solo *solo, uint32_t lane)
+{
+  uint64_t deadline = pto_solo_clock () + UINT64_C (20000000000);
+  enum pto_solo_event event;
+
+  do
+    event = pto_solo_wait (solo, lane, pto_solo_listen (solo, lane), 1000, deadline);
+  while (event == PTO_SOLO_LOOK && pto_solo_clock () < deadline);
+  return event;
+}
+
+static void
+check_echo (struct pto_solo *solo, uint32_t lane, uint8_t status)
+{
+  struct pto_failure failure = { 0 };
+  g_autofree char *text = g_strdup_printf ("said %u", status);
+
+  ((uint8_t *) pto_solo_body (solo, lane))[0] = status;
+  pto_solo_post (solo, lane, (enum pto_request) ECHO, 0, 1);
+  g_assert_cmpint (await (solo, lane), ==, PTO_SOLO_ANSWERED);
+  g_assert_cmpuint (pto_solo_answer (solo, lane, &failure), ==, status);
+  if (status != 0)
+    g_assert_cmpstr (failure.text, ==, text);
+}
+
+/* The second lane answers while the first is busy; who dies is begun again; nothing is left. */
+static void
+test_solo (void)
+{
+  guint descriptors = count_descriptors ();
+  struct pto_solo *solo = make_solo ();
+  char how[128], words[128];
+
+  for (guint round = 0; round < 3; round++)
+    {
+      begin (solo);
+      for (guint i = 0; i < 200; i++)
+        check_echo (solo, i % 2, (uint8_t) i);
+      pto_solo_post (solo, 0, (enum pto_request) (round == 1 ? HANG : DIE), 0, 0);
+      if (round == 1)
+        {
+          check_echo (solo, 1, 7);
+          pto_solo_kill (solo, "it hangs");
+        }
+      g_assert_cmpint (await (solo, 0), ==, PTO_SOLO_DIED);
+      g_assert_false (pto_solo_is_alive (solo));
+      pto_solo_describe (solo, how, sizeof how, words, sizeof words);
+      g_assert_cmpstr (how, ==, round == 1 ? "was ended: it hangs" : "died (signal 9, Killed)");
+      g_assert_cmpstr (words, ==, round == 1 ? "" : "so long");
+    }
+  begin (solo);
+  check_echo (solo, 0, 0);
+  pto_solo_free (solo);
+  g_assert_cmpuint (count_descriptors (), ==, descriptors);
+}
+
+/* A ring is never lost: neither before nor during the wait. */
+static gpointer
+ring (gpointer data)
+{
+  g_usleep (2000);
+  pto_solo_ring (data, 0);
+  return NULL;
+}
+
+static void
+test_ring (void)
+{
+  struct pto_solo *solo = make_solo ();
+
+  begin (solo);
+  pto_solo_post (solo, 0, (enum pto_request) HANG, 0, 0);
+  for (guint i = 0; i < 20; i++)
+    {
+      uint32_t heard = pto_solo_listen (solo, 0);
+      GThread *thread = i % 2 == 0 ? g_thread_new ("ring", ring, solo) : NULL;
+
+      if (thread == NULL)
+        pto_solo_ring (solo, 0);
+      g_assert_cmpint (pto_solo_wait (solo, 0, heard, 0, PTO_SOLO_NEVER), ==, PTO_SOLO_LOOK);
+      if (thread != NULL)
+        g_thread_join (thread);
+    }
+  pto_solo_free (solo);
+}
+
+/* --- stage --- */
+
+typedef struct
+{
+  struct pto_stage *stage;
+  struct pto_shared_map *map;
+  uint8_t *memory; /* private, PAGES of them */
+} Stage;
+
+#define PAGES 16u
+
+static void
+set_up (Stage *fixture, gconstpointer data)
+{
+  struct pto_report report = { 0 };
+
+  g_assert_cmpint (pto_arena_acquire (ARENA, &report), ==, PTO_OK);
+  fixture->map = pto_shared_map_new (&report);
+  fixture->stage = pto_stage_new ();
+  /* With holes on both sides, so that nothing melts into it. */
+  fixture->memory = mmap (NULL, (PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  fixture->memory += PAGE;
+  mprotect (fixture->memory, PAGES * PAGE, PROT_READ | PROT_WRITE);
+  for (guint i = 0; i < PAGES * PAGE; i++)
+    fixture->memory[i] = (uint8_t) (i * 7);
+}
+
+static void
+tear_down (Stage *fixture, gconstpointer data)
+{
+  pto_stage_free (fixture->stage);
+  pto_shared_map_free (fixture->map);
+  munmap (fixture->memory - PAGE, (PAGES + 2) * PAGE);
+  pto_arena_release ();
+}
+
+static uint8_t *
+place (Stage *fixture, guint offset, guint bytes, bool written)
+{
+  struct pto_report report = { 0 };
+  uint64_t address = (uint64_t) (uintptr_t) fixture->memory + offset;
+  uint64_t placed = pto_stage_place (fixture->stage, address, bytes, written, &report);
+  uint64_t arena, size;
+
+  g_assert_cmpstr (report.message, ==, "");
+  pto_arena_range (&arena, &size);
+  g_assert_cmpuint (placed - arena, <, size);
+  return (uint8_t *) (uintptr_t) placed;
+}
+
+static enum pto_status
+end (Stage *fixture)
+{
+  struct pto_report report = { 0 };
+
+  return pto_stage_end (fixture->stage, &report);
+}
+
+/* Whatever is mentioned in whatever order, every byte has one place; what is written, and only
+ * that, comes back. */
+static void
+test_stage_random (Stage *fixture, gconstpointer data)
+{
+  for (guint run = 0; run < 50; run++)
+    {
+      g_autofree uint8_t *expected = g_memdup2 (fixture->memory, PAGES * PAGE);
+      gssize distance = 0;
+
+      pto_stage_begin (fixture->stage, fixture->map);
+      for (guint i = 0; i < 20; i++)
+        {
+          guint offset = (guint) g_test_rand_int_range (0, PAGES * PAGE - 1);
+          guint bytes = (guint) g_test_rand_int_range (1, (gint32) (PAGES * PAGE - offset) + 1);
+          bool written = g_test_rand_int_range (0, 2) == 0;
+          uint8_t *placed = place (fixture, offset, bytes, written);
+
+          if (i == 0)
+            distance = placed - (fixture->memory + offset);
+          g_assert_cmpint (placed - (fixture->memory + offset), ==, distance);
+          g_assert_cmpmem (placed, bytes, expected + offset, bytes);
+          if (written)
+            {
+              guint8 value = (guint8) g_test_rand_int_range (0, 256);
+
+              memset (placed, value, bytes);
+              memset (expected + offset, value, bytes);
+            }
+        }
+      g_assert_cmpint (end (fixture), ==, PTO_OK);
+      g_assert_cmpmem (fixture->memory, PAGES * PAGE, expected, PAGES * PAGE);
+    }
+}
+
+/* What was only read is left alone, whatever became of the copy. */
+static void
+test_stage_inputs (Stage *fixture, gconstpointer data)
+{
+  uint8_t *placed;
+
+  mprotect (fixture->memory, PAGES * PAGE, PROT_READ);
+  pto_stage_begin (fixture->stage, fixture->map);
+  placed = place (fixture, 100, 1000, false);
+  placed[5] ^= 1;
+  g_assert_cmpint (end (fixture), ==, PTO_OK);
+  /* Written, but as it was. */
+  pto_stage_begin (fixture->stage, fixture->map);
+  place (fixture, 100, 1000, true);
+  g_assert_cmpint (end (fixture), ==, PTO_OK);
+  /* A change that can not be made. */
+  pto_stage_begin (fixture->stage, fixture->map);
+  placed = place (fixture, 100, 1000, true);
+  placed[5] ^= 1;
+  g_assert_cmpint (end (fixture), ==, PTO_STATUS_INVALID_ARGS);
+}
+
+/* A mapping that has grown: what lies across its former end goes to a place of its own, unless a
+ * part of it has one already. Memory that nobody can read stays where it is. */
+static void
+test_stage_growth (Stage *fixture, gconstpointer data)
+{
+  struct pto_report report = { 0 };
+  uint64_t address = (uint64_t) (uintptr_t) fixture->memory;
+  uint8_t *placed;
+
+  mprotect (fixture->memory + 8 * PAGE, 8 * PAGE, PROT_NONE);
+  pto_stage_begin (fixture->stage, fixture->map);
+  g_assert_cmpuint (pto_stage_place (fixture->stage, address + 8 * PAGE, 10, true, &report), ==,
+                    address + 8 * PAGE);
+  place (fixture, 10, 100, true);
+  mprotect (fixture->memory + 8 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE);
+  placed = place (fixture, 7 * PAGE, 2 * PAGE, true);
+  memset (placed, 0x77, 2 * PAGE);
+  g_assert_cmpuint (pto_stage_place (fixture->stage, address, 8 * PAGE, false, &report), ==, 0);
+  g_assert_nonnull (strstr (report.message, "mapped anew"));
+  g_assert_cmpint (end (fixture), ==, PTO_OK);
+  for (guint i = 0; i < 2 * PAGE; i++)
+    g_assert_cmpuint (fixture->memory[7 * PAGE + i], ==, 0x77);
+  g_assert_cmpuint (fixture->memory[7 * PAGE - 1], !=, 0x77);
+}
+
+/* Memory of the arena, and what was shared before the fork, is itself. */
+static void
+test_stage_shared (Stage *fixture, gconstpointer data)
+{
+  struct pto_report report = { 0 };
+  uint64_t piece = pto_arena_alloc (100);
+
+  pto_stage_begin (fixture->stage, fixture->map);
+  g_assert_cmpuint (pto_stage_place (fixture->stage, piece, 100, true, &report), ==, piece);
+  g_assert_cmpuint (pto_stage_place (fixture->stage, piece + 20, 10, true, &report), ==,
+                    piece + 20);
+  g_assert_cmpint (end (fixture), ==, PTO_OK);
+  pto_arena_free (piece, 100);
+}
+
+/* --- stream --- */
+
+#define COMMANDS 20000
+
+typedef struct
+{
+  struct PTO2Runtime runtime;
+  struct pto_stream *stream;
+  guint n;        /* calls */
+  guint n_failed; /* of fail() */
+  guint depth;
+  guint rings; /* atomic */
+} Replay;
+
+static PTO2Buffer *
+replay_new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
+{
+  Replay *self = (Replay *) rt;
+
+  *generation = 1000 + (uint32_t) bytes;
+  self->n++;
+  return (PTO2Buffer *) (uintptr_t) (64 * bytes);
+}
+
+static void
+replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, int32_t n)
+{
+  Replay *self = (Replay *) rt;
+  guint i = self->n++;
+
+  g_assert_cmpint (kernel, ==, (int) i);
+  g_assert_cmpint (type, ==, (int) (i % 2));
+  g_assert_cmpint (n, ==, i % 7 == 3 ? 1000 : (int) (i % 5));
+  for (int32_t p = 0; p < n && n < 1000; p++)
+    if (p % 2 == 0)
+      {
+        g_assert_cmpint (params[p].type, ==, PTO_PARAM_SCALAR);
+        g_assert_cmpuint (params[p].scalar, ==, i * 10 + (guint) p);
+      }
+    else
+      {
+        const Tensor *tensor = &params[p].tensor;
+
+        g_assert_cmpint (params[p].type, ==, PTO_PARAM_INOUT);
+        g_assert_cmpuint (tensor->buffer.addr, ==, 4096 + i);
+        g_assert_cmpuint (tensor->buffer.size, ==, 6 * 4);
+        g_assert_cmpuint (tensor->ndims, ==, 2);
+        g_assert_cmpuint (tensor->shapes[1], ==, 3);
+        g_assert_cmpuint (tensor->strides[0], ==, 3);
+        g_assert_null (tensor->storage);
+      }
+}
+
+static void
+replay_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  Replay *self = (Replay *) rt;
+
+  g_assert_cmpstr (file, ==, line == 7 ? "here.c" : NULL);
+  self->depth++;
+}
+
+static void
+replay_scope_end (PTO2Runtime *rt)
+{
+  ((Replay *) rt)->depth--;
+}
+
+static void
+replay_nothing (PTO2Runtime *rt)
+{
+}
+
+static const PTO2RuntimeOps replay_ops = { .size = sizeof (PTO2RuntimeOps),
+                                           .submit_task = replay_submit,
+                                           .scope_begin = replay_scope_begin,
+                                           .scope_end = replay_scope_end,
+                                           .orchestration_done = replay_nothing,
+                                           .init_tensor_pool = replay_nothing,
+                                           .new_buffer = replay_new_buffer };
+
+static bool
+has_failed (PTO2Runtime *rt)
+{
+  return ((Replay *) rt)->n_failed > 0;
+}
+
+static void
+fail (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  g_assert_cmpint (status, ==, PTO_STATUS_EXPLICIT);
+  g_assert_cmpstr (message, ==, "enough");
+  ((Replay *) rt)->n_failed++;
+}
+
+static const char *
+keep (const char *text)
+{
+  return g_intern_string (text);
+}
+
+static void
+count_ring (void *data)
+{
+  g_atomic_int_inc (&((Replay *) data)->rings);
+}
+
+static gpointer
+replay (gpointer data)
+{
+  Replay *self = data;
+  struct pto_stream_target target = { .rt = &self->runtime,
+                                      .has_failed = has_failed,
+                                      .fail = fail,
+                                      .keep = keep,
+                                      .ring = count_ring,
+                                      .data = self };
+
+  return GINT_TO_POINTER (pto_stream_replay (self->stream, &target));
+}
+
+/* What is written comes out, in order and whole, though the ring is full most of the time. */
+static void
+test_stream (void)
+{
+  gint64 end_time = g_get_monotonic_time () + 60 * G_USEC_PER_SEC;
+  Replay self = { .runtime.ops = &replay_ops };
+  struct pto_stream_writer writer;
+  uint64_t shape[2] = { 2, 3 };
+  PTOParam params[5];
+  GThread *thread;
+
+  self.stream
+      = mmap (NULL, pto_stream_size (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pto_stream_begin (&writer, self.stream);
+  g_assert_false (pto_stream_has_begun (&writer));
+  thread = g_thread_new ("replay", replay, &self);
+  pto_stream_scope_begin (&writer, "here.c", 7);
+  pto_stream_scope_begin (&writer, NULL, 0);
+  for (int i = 0; i < COMMANDS; i++)
+    {
+      for (int p = 0; p < 5; p++)
+        if (p % 2 == 0)
+          params[p] = make_scalar_param ((uint64_t) (i * 10 + p));
+        else
+          params[p] = make_inout_param (
+              make_tensor_external ((void *) (uintptr_t) (4096 + i), shape, 2, PTO_DTYPE_FLOAT32));
+      while (!pto_stream_has_room (&writer, true))
+        {
+          g_assert_true (pto_stream_is_sound (&writer));
+          g_assert_cmpint (g_get_monotonic_time (), <, end_time);
+          g_usleep (10);
+        }
+      pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5);
+    }
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
+  while (!pto_stream_is_read (&writer, true))
+    g_usleep (10);
+  g_assert_true (pto_stream_has_begun (&writer));
+  g_assert_false (pto_stream_has_failed (&writer));
+  pto_stream_fail (&writer, PTO_STATUS_EXPLICIT, "enough");
+  while (!pto_stream_is_read (&writer, true))
+    g_usleep (10);
+  g_assert_true (pto_stream_has_failed (&writer));
+  pto_stream_end (&writer, 42);
+  g_assert_cmpint (GPOINTER_TO_INT (g_thread_join (thread)), ==, 42);
+  g_assert_cmpuint (self.n, ==, COMMANDS);
+  g_assert_cmpuint (self.n_failed, ==, 1);
+  g_assert_cmpuint (self.depth, ==, 0);
+  munmap (self.stream, pto_stream_size ());
+}
+
+static void
+check_buffer (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, int32_t n)
+{
+  Replay *self = (Replay *) rt;
+
+  g_assert_cmpint (n, ==, 1);
+  g_assert_true (params[0].tensor.storage == (PTO2Buffer *) (uintptr_t) (64 * 5));
+  /* 0: of the buffer; 1: of one that its number stood for before. */
+  g_assert_cmpint (params[0].tensor.generation == 1005, ==, kernel == 0);
+  self->depth++;
+}
+
+/* A number that stands for another buffer by now does not give that. */
+static void
+test_stream_buffers (void)
+{
+  PTO2RuntimeOps ops = replay_ops;
+  Replay self = { .runtime.ops = &ops };
+  struct pto_stream_writer writer;
+  uint64_t shape[1] = { 5 };
+  PTOParam param = make_inout_param (make_tensor_external (NULL, shape, 1, PTO_DTYPE_INT8));
+  GThread *thread;
+
+  ops.submit_task = check_buffer;
+  self.stream
+      = mmap (NULL, pto_stream_size (), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pto_stream_begin (&writer, self.stream);
+  thread = g_thread_new ("replay", replay, &self);
+  pto_stream_buffer (&writer, 99, 1, 4);
+  pto_stream_buffer (&writer, 99, 2, 5);
+  param.tensor.storage = (PTO2Buffer *) (uintptr_t) 100;
+  param.tensor.generation = 2;
+  pto_stream_submit (&writer, 0, 0, &param, 1);
+  param.tensor.generation = 1;
+  pto_stream_submit (&writer, 1, 0, &param, 1);
+  pto_stream_end (&writer, 0);
+  g_thread_join (thread);
+  g_assert_cmpuint (self.depth, ==, 2);
+  munmap (self.stream, pto_stream_size ());
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/solo/life", test_solo);
+  g_test_add_func ("/pto/solo/ring", test_ring);
+#define ADD(path, function) \
+  g_test_add ("/pto/stage/" path, Stage, NULL, set_up, function, tear_down)
+  ADD ("random", test_stage_random);
+  ADD ("inputs", test_stage_inputs);
+  ADD ("growth", test_stage_growth);
+  ADD ("shared", test_stage_shared);
+#undef ADD
+  g_test_add_func ("/pto/stream/order", test_stream);
+  g_test_add_func ("/pto/stream/buffers", test_stream_buffers);
+  return g_test_run ();
+}
