@@ -665,11 +665,14 @@ static gboolean
 await_answer (IsolatedMachine *self, GError **error)
 {
   struct pto_failure failure = { 0 };
-  guint64 spin = SPIN_NS;
+  guint64 until = pto_solo_clock () + SPIN_NS;
+  guint64 now = until - SPIN_NS;
 
+  /* A ring that is about something else does not end the spinning. */
   while (!self->died
-         && pto_isolated_wait (self, pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN), spin))
-    spin = 0;
+         && pto_isolated_wait (self, pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN),
+                               now < until ? until - now : 0))
+    now = pto_solo_clock ();
   if (self->died)
     {
       set_died (self, error);

@@ -581,7 +581,7 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * begins another process. Results, times on the virtual clock, traces and statistics are the
    * same. Tensors in a [struct@Pto.Buffer] and device memory are shared; the memory of others is
    * copied at its first mention in a run, and copied back at its end, of an orchestration function
-   * where a task was to write. A run costs some 20 microseconds more.
+   * where a task was to write. A run costs some microseconds more.
    *
    * What is below a worker of level 3 or up is processes already: there it is refused.
    *
