@@ -137,11 +137,7 @@ typedef struct
   guint64 cancelled_at; /* pto_solo_clock(), as all below */
   guint64 looked;       /* at the notes */
   guint64 progressed;
-  struct
-  {
-    guint32 calls;
-    guint64 since;
-  } * seen; /* a core each */
+  guint32 *calls; /* of each core, when they were looked at */
   guint64 began;
 
   GMutex lock; /* guards all below; innermost */

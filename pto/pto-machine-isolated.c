@@ -324,7 +324,7 @@ isolated_free (PtoMachine *machine)
   pto_isolated_recorder_clear (self);
   g_hash_table_unref (self->known);
   g_ptr_array_unref (self->names);
-  g_free (self->seen);
+  g_free (self->calls);
   g_mutex_clear (&self->control);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -411,15 +411,16 @@ look_at_kernels (IsolatedMachine *self, guint64 now)
     {
       struct pto_core_note *note = &self->shared->notes[i];
       guint32 calls = atomic_load_explicit (&note->calls, memory_order_acquire);
+      guint64 since = atomic_load_explicit (&note->since, memory_order_relaxed);
 
-      if (calls != self->seen[i].calls)
+      if (calls != self->calls[i])
         {
-          self->seen[i].calls = calls;
-          self->seen[i].since = self->progressed = now;
+          self->calls[i] = calls;
+          self->progressed = now;
         }
       else if ((calls & 1) == 0)
         continue;
-      else if (now - self->seen[i].since >= limit && now - self->progressed >= limit)
+      else if (now - since >= limit && now - self->progressed >= limit)
         pto_solo_kill (self->solo, "the kernel did not return, and blocks the signal that ends it");
       else if (thread_is_gone (self, atomic_load_explicit (&note->thread, memory_order_relaxed)))
         pto_solo_kill (self->solo, "the kernel has ended the thread that ran it");
@@ -893,7 +894,7 @@ pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params)
   self->parent.params = params;
   self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
   self->names = g_ptr_array_new ();
-  self->seen = g_malloc0 (PTO_ISOLATED_NOTES * sizeof *self->seen);
+  self->calls = g_new0 (guint32, PTO_ISOLATED_NOTES);
   g_mutex_init (&self->control);
   g_mutex_init (&self->lock);
   pto_isolated_recorder_init (self);

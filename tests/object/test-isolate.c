@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define N 1000
@@ -533,8 +534,40 @@ test_refused (Fixture *fixture, gconstpointer data)
   object_test_assert_contains (error->message, "processes already");
 }
 
-/* A message of an orchestration reaches the handlers of this program, and one about a death says
- * what was written last. */
+/* A copy of this process has none of its children, and makes its own. */
+static void
+test_fork (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) worker = make_worker (TRUE);
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+  int status = -1;
+  pid_t pid;
+
+  handle = pto_worker_register (worker, fixture->fill, NULL, &error);
+  g_assert_no_error (error);
+  pid = fork ();
+  if (pid == 0)
+    {
+      gboolean ok = pto_worker_init (worker, NULL, &error)
+                    && pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error)
+                    && object_test_floats (fixture->buffer)[N - 1] == 3
+                    && !pto_worker_run (fixture->worker, fill_buffer, fixture, NULL, NULL, NULL,
+                                        &error);
+
+      pto_worker_close (worker);
+      _exit (ok ? 0 : 1);
+    }
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+  check_works (fixture);
+  pto_worker_init (worker, NULL, &error);
+  g_assert_no_error (error);
+  pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+}
+
+/* A message about a death says what was written last. */
 static void
 test_last_words (Fixture *fixture, gconstpointer data)
 {
@@ -567,6 +600,7 @@ main (int argc, char **argv)
   ADD ("cancel", test_cancel);
   ADD ("kills", test_kills);
   ADD ("refused", test_refused);
+  ADD ("fork", test_fork);
   ADD ("last-words", test_last_words);
 #undef ADD
   return g_test_run ();
