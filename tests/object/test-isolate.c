@@ -446,15 +446,21 @@ kill_children (void)
     kill ((pid_t) pid, SIGKILL);
 }
 
+typedef struct
+{
+  gint stop; /* atomic */
+  gint us;   /* what a process and its first run take here: some are killed before, some behind */
+} Killer;
+
 static gpointer
 kill_at_random (gpointer data)
 {
   GRand *random = g_rand_new_with_seed (7);
-  gint *stop = data;
+  Killer *killer = data;
 
-  while (!g_atomic_int_get (stop))
+  while (!g_atomic_int_get (&killer->stop))
     {
-      g_usleep ((gulong) g_rand_int_range (random, 0, 30000));
+      g_usleep ((gulong) g_rand_int_range (random, 0, 4 * killer->us));
       kill_children ();
     }
   g_rand_free (random);
@@ -469,8 +475,9 @@ test_kills (Fixture *fixture, gconstpointer data)
   gint64 end = g_get_monotonic_time () + DEADLINE_US;
   guint descriptors, good = 0, bad = 0;
   g_autoptr (PtoCallableHandle) handle = NULL;
-  gint stop = FALSE;
+  Killer killer = { 0 };
   GThread *thread;
+  gint64 begin;
 
   check_works (fixture);
   /* A compiler would be killed as well. */
@@ -479,7 +486,13 @@ test_kills (Fixture *fixture, gconstpointer data)
   descriptors = count_descriptors ();
   g_test_log_set_fatal_handler (NULL, NULL);
   g_log_set_always_fatal (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL);
-  thread = g_thread_new ("killer", kill_at_random, &stop);
+  begin = g_get_monotonic_time ();
+  kill_children ();
+  while (!pto_worker_run (fixture->worker, many, fixture, NULL, NULL, NULL, NULL)
+         && g_get_monotonic_time () < end)
+    ;
+  killer.us = (gint) (g_get_monotonic_time () - begin);
+  thread = g_thread_new ("killer", kill_at_random, &killer);
   while ((good < 20 || bad < 20) && g_get_monotonic_time () < end)
     {
       g_autoptr (GError) error = NULL;
@@ -494,7 +507,7 @@ test_kills (Fixture *fixture, gconstpointer data)
           bad++;
         }
     }
-  g_atomic_int_set (&stop, TRUE);
+  g_atomic_int_set (&killer.stop, TRUE);
   g_thread_join (thread);
   /* The last signal may not have been delivered yet. */
   pto_worker_run (fixture->worker, many, fixture, NULL, NULL, NULL, NULL);
@@ -549,11 +562,11 @@ test_fork (Fixture *fixture, gconstpointer data)
   pid = fork ();
   if (pid == 0)
     {
-      gboolean ok = pto_worker_init (worker, NULL, &error)
-                    && pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error)
-                    && object_test_floats (fixture->buffer)[N - 1] == 3
-                    && !pto_worker_run (fixture->worker, fill_buffer, fixture, NULL, NULL, NULL,
-                                        &error);
+      gboolean ok
+          = pto_worker_init (worker, NULL, &error)
+            && pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error)
+            && object_test_floats (fixture->buffer)[N - 1] == 3
+            && !pto_worker_run (fixture->worker, fill_buffer, fixture, NULL, NULL, NULL, &error);
 
       pto_worker_close (worker);
       _exit (ok ? 0 : 1);
