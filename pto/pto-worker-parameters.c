@@ -52,14 +52,18 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
 
   i = find_parameter (name);
   why = i >= 0 ? pto_param_no_effect ((enum pto_param) i, worker->level) : NULL;
+  /* What an isolated chip shares with its program lies there. */
+  if (i == PTO_PARAMETER_ARENA && pto_worker_get_isolate (worker))
+    why = NULL;
   if (why != NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "parameter %s has no effect on a worker of level %u: %s%s", name, worker->level,
                    why,
-                   worker->level > 2 ? "; set it on those below, see pto_worker_get_child(), or in "
-                                       "the environment"
-                                     : "");
+                   worker->level > 2 && i != PTO_PARAMETER_ISOLATE
+                       ? "; set it on those below, see pto_worker_get_child(), or in "
+                         "the environment"
+                       : "");
       return FALSE;
     }
   g_mutex_lock (&worker->lock);
@@ -69,13 +73,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   before = worker->params;
   if (state == PTO_WORKER_STATE_NEW)
     status = pto_params_set (&worker->params, name, value, &report);
-  if (status == PTO_OK && worker->level > 2
-      && worker->params.values[PTO_PARAMETER_ISOLATE] > before.values[PTO_PARAMETER_ISOLATE])
-    status = pto_report_set (&report, PTO_STATUS_INVALID_ARGS,
-                             "isolate is for one chip: what is below a worker of level %u is "
-                             "processes already",
-                             worker->level);
-  else if (status == PTO_OK && !pto_worker_choose_machine (worker))
+  if (status == PTO_OK && !pto_worker_choose_machine (worker))
     status = pto_report_set (&report, PTO_STATUS_INVALID_ARGS,
                              "isolate is chosen before anything is registered on the worker");
   if (status != PTO_OK)

@@ -131,6 +131,8 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_TRACE_RECORDS:
     case PTO_PARAMETER_UTILIZATION:
       return level > 2 ? "it is one of chips" : NULL;
+    case PTO_PARAMETER_ISOLATE:
+      return level > 2 ? "what is below it is processes already" : NULL;
     case PTO_PARAMETER_TASK_TIMEOUT:
     case PTO_PARAMETER_STOP_TIMEOUT:
     case PTO_PARAMETER_ARENA:

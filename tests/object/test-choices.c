@@ -32,6 +32,8 @@ static const char *const of_chips[] = { "backend",
                                         "64",
                                         "utilization",
                                         "1",
+                                        "isolate",
+                                        "1",
                                         NULL };
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };
@@ -76,12 +78,14 @@ test_parameters (void)
       g_autoptr (GError) error = NULL;
       g_autoptr (PtoWorker) worker = level == 2 ? pto_worker_new (2, NULL, &error)
                                                 : pto_worker_new_host (level, 0, 1, NULL, &error);
+      guint n;
 
       g_assert_no_error (error);
-      g_assert_cmpuint (count_known (worker, of_chips, level == 2)
-                            + count_known (worker, of_hosts, level > 2)
-                            + count_known (worker, of_all, TRUE),
-                        ==, g_strv_length (all));
+      n = count_known (worker, of_hosts, level > 2);
+      n += count_known (worker, of_chips, level == 2) + count_known (worker, of_all, TRUE);
+      g_assert_cmpuint (n, ==, g_strv_length (all));
+      /* An isolated chip has an arena, too. */
+      g_assert_true (pto_worker_set_parameter (worker, "arena", "1M", &error));
       g_assert_false (pto_worker_set_parameter (worker, "no-such", "1", &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, "no-such");

@@ -363,7 +363,7 @@ many (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, g
 static void
 test_trace (Fixture *fixture, gconstpointer data)
 {
-  g_autofree char *sha[2] = { NULL, NULL };
+  char *sha[2] = { NULL, NULL };
   guint64 virtual_ns[2];
   PtoTrace *trace = NULL;
 
@@ -393,6 +393,8 @@ test_trace (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (virtual_ns[0], ==, virtual_ns[1]);
   g_assert_cmpuint (virtual_ns[0], >, 0);
   g_assert_cmpstr (sha[0], ==, sha[1]);
+  g_free (sha[0]);
+  g_free (sha[1]);
   /* It outlives its worker and the process that made it. */
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 600);
   g_object_unref (trace);

@@ -241,7 +241,7 @@ class Words(PtoTest):
                 (["--set", "carriers=1", "--backend", "det"], ["carriers", "det"]),
                 (["--set", "utilization=1", "--backend", "det"], ["utilization", "det"]),
                 (["--set", "trace-records=64"], ["trace-records", "--trace"]),
-                (["--set", "arena=1M"], ["arena", "no effect", "level 3"]),
+                (["--no-isolate", "--set", "arena=1M"], ["arena", "no effect", "level 3"]),
                 (["--set", "task-timeout=5"], ["task-timeout", "no effect"]),
                 (["--set", "stop-timeout=5"], ["stop-timeout", "no effect"])):
             with self.subTest(words=words):
