@@ -680,7 +680,13 @@ await_answer (IsolatedMachine *self, GError **error)
       return FALSE;
     }
   if (pto_solo_answer (self->solo, PTO_ISOLATED_LANE_RUN, &failure) == 0)
-    return TRUE;
+    {
+      /* The child may have been told too late, and this thread before it looked. */
+      if (!self->is_cancelled && !self->run->is_cancelled (self->run->data))
+        return TRUE;
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
+      return FALSE;
+    }
   /* A kernel that has crashed may have left anything behind. */
   self->is_dirty
       = failure.domain[0] == '\0'
