@@ -44,7 +44,7 @@ try {
     run(evil, 1);
     check('a kernel that exits', false);
 } catch (error) {
-    check('a kernel that exits', /task 0 of ring 0 \(.*\) on core AIV\d+: the kernel's process exited with status 3/.test(error.message));
+    check('a kernel that exits', /task 0 of ring 0 \(.*\) on core AIV\d+: the kernel called _exit\(3\)/.test(error.message));
 }
 run(fill, 6);
 check('the next run', values().every(value => value === 6));

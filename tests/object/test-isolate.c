@@ -150,8 +150,8 @@ static const Evil evils[] = {
   { "trap", "__builtin_trap ();" },
   { "abort", "abort ();" },
   { "exit", "exit (3);" },
-  { "raw-exit", "syscall (SYS_exit_group, 3);" },
-  { "raw-thread-exit", "syscall (SYS_exit, 3);" },
+  { "raw-exit", "raw (SYS_exit_group, 3);" },
+  { "raw-thread-exit", "raw (SYS_exit, 3);" },
   { "pthread-exit", "pthread_exit (0);" },
   { "pthread-cancel", "pthread_cancel (pthread_self ()); for (;;) pthread_testcancel ();" },
   { "kill", "kill (getpid (), SIGKILL); pause ();" },
@@ -160,7 +160,7 @@ static const Evil evils[] = {
   { "no-alternate-stack",
     "stack_t off = { .ss_flags = SS_DISABLE }; sigaltstack (&off, 0); deep (p);" },
   { "stack-overflow", "deep (p);" },
-  { "huge-frame", "volatile char frame[8 << 20]; frame[0] = 1; p[0] = frame[0];", TRUE },
+  { "huge-frame", "volatile char frame[8 << 20]; frame[0] = 1; p[0] = frame[0];" },
   { "blocked-signals",
     "sigset_t all; sigfillset (&all); sigprocmask (SIG_SETMASK, &all, 0); for (;;) pause ();" },
   { "endless-loop", "for (;;) __asm__ volatile (\"\");" },
@@ -191,13 +191,27 @@ static const char evil_head[]
       "#include <unistd.h>\n"
       "static volatile int *volatile bad = (volatile int *) 8;\n"
       "static void *crash (void *p) { *bad = 1; return p; }\n"
+      /* Not through the C library, whose exit a chip knows. */
+      "static inline long raw (long number, long a)\n"
+      "{\n"
+      "#if defined(__x86_64__)\n"
+      "  __asm__ volatile (\"syscall\" : \"+a\"(number) : \"D\"(a) : \"rcx\", \"r11\", \"memory\");\n"
+      "  return number;\n"
+      "#elif defined(__aarch64__)\n"
+      "  register long x8 __asm__ (\"x8\") = number, x0 __asm__ (\"x0\") = a;\n"
+      "  __asm__ volatile (\"svc 0\" : \"+r\"(x0) : \"r\"(x8) : \"memory\");\n"
+      "  return x0;\n"
+      "#else\n"
+      "  return syscall (number, a);\n"
+      "#endif\n"
+      "}\n"
       "static __attribute__ ((noinline)) float deep (volatile float *p)\n"
       "{ volatile float a[256]; a[0] = p[0]; return bad == 0 ? 0 : a[0] + deep (a); }\n"
       "void kernel_entry (int64_t *args)\n"
       "{\n"
       "  const TensorData *x = (const TensorData *) args[0];\n"
       "  float *p = (float *) x->buffer.addr;\n"
-      "  (void) crash; (void) deep; (void) p;\n  ";
+      "  (void) crash; (void) deep; (void) raw; (void) p;\n  ";
 
 static gboolean
 submit_evil (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
@@ -316,7 +330,7 @@ test_device_memory (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   guint64 address = pto_worker_malloc (fixture->worker, 100, &error);
-  g_autofree char *text = g_strconcat (evil_head, "syscall (SYS_exit_group, 0);\n}\n", NULL);
+  g_autofree char *text = g_strconcat (evil_head, "raw (SYS_exit_group, 0);\n}\n", NULL);
   char bytes[100] = "kept";
 
   g_assert_no_error (error);
@@ -588,7 +602,7 @@ test_last_words (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *text = g_strconcat (
-      evil_head, "write (2, \"good bye\\n\", 9); syscall (SYS_exit_group, 5);\n}\n", NULL);
+      evil_head, "write (2, \"good bye\\n\", 9); raw (SYS_exit_group, 5);\n}\n", NULL);
 
   fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
   g_assert_false (pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, NULL, &error));
