@@ -307,7 +307,7 @@ isolated_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
 
   g_mutex_lock (&self->control);
   self->wants_up = TRUE;
-  self->stage = pto_stage_new ();
+  self->stage = pto_stage_new ((guint32) machine->params->values[PTO_PARAMETER_GUARD]);
   ok = self->stage != NULL && ensure_child (self, error);
   g_mutex_unlock (&self->control);
   if (!ok)
@@ -588,8 +588,8 @@ place_values (IsolatedMachine *self, const PtoMachineRun *run, guint64 *values, 
         continue;
       /* All of it: what of it is read or written is the orchestration's to say, not here. */
       pto_tensor_get_memory (list[i].tensor, &begin, &size);
-      placed = pto_stage_place (self->stage, begin, size,
-                                !pto_tensor_is_read_only (list[i].tensor), &report);
+      placed = pto_stage_place (self->stage, begin, size, !pto_tensor_is_read_only (list[i].tensor),
+                                &report);
       if (placed == 0)
         {
           g_set_error (error, PTO_ERROR, pto_error_code_from_status (report.status),

@@ -4,6 +4,8 @@
  */
 #include "stage.h"
 
+#include "../core/fence.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,7 @@ struct pto_stage
 {
   struct pto_shared_map *map;
   uint64_t arena, arena_size;
+  uint32_t guard;
   struct stand_in *stand_ins;
   uint32_t n, size;
   struct spans copied;  /* into stand-ins */
@@ -44,9 +47,13 @@ struct pto_stage
 };
 
 struct pto_stage *
-pto_stage_new (void)
+pto_stage_new (uint32_t guard)
 {
-  return calloc (1, sizeof (struct pto_stage));
+  struct pto_stage *stage = calloc (1, sizeof *stage);
+
+  if (stage != NULL)
+    stage->guard = guard;
+  return stage;
 }
 
 static void
@@ -147,7 +154,7 @@ find_stand_in (const struct pto_stage *stage, uint64_t begin, uint64_t end)
 static struct stand_in *
 add_stand_in (struct pto_stage *stage, uint64_t begin, uint64_t end)
 {
-  uint64_t offset = begin % CHUNK, bytes = offset + (end - begin);
+  uint64_t offset = begin % CHUNK, bytes = offset + (end - begin) + stage->guard;
   uint64_t piece = pto_arena_alloc (bytes);
 
   if (piece == 0)
@@ -255,6 +262,45 @@ copy_in (struct pto_stage *stage, const struct stand_in *stand_in, uint64_t begi
     }
 }
 
+/* What may be looked at behind the end of something written: up to what else was copied. */
+static struct pto_fence
+fence_behind (const struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  const struct stand_in *stand_in = find_stand_in (stage, end - 1, end);
+  uint64_t address = stand_in->base + (end - stand_in->begin);
+  uint64_t room = stand_in->piece + stand_in->piece_bytes - address;
+  uint32_t next = find_span (&stage->copied, end + 1);
+
+  if (room > stage->guard)
+    room = stage->guard;
+  if (next < stage->copied.n && stage->copied.list[next].begin < end + room)
+    room = stage->copied.list[next].begin > end ? stage->copied.list[next].begin - end : 0;
+  return (
+      struct pto_fence){ .address = address - (end - begin), .bytes = end - begin, .guard = room };
+}
+
+/* Notes what is to be copied back. The guard is written when its place is found, and then no more:
+ * a kernel may have been there. */
+static bool
+add_written (struct pto_stage *stage, uint64_t begin, uint64_t end)
+{
+  uint32_t i = find_span (&stage->written, begin + 1);
+  struct pto_fence fence;
+
+  if (i < stage->written.n && stage->written.list[i].begin <= begin
+      && end <= stage->written.list[i].end)
+    return true;
+  i = find_span (&stage->written, end);
+  if (stage->guard > 0
+      && (i == stage->written.n || end < stage->written.list[i].begin
+          || end > stage->written.list[i].end))
+    {
+      fence = fence_behind (stage, begin, end);
+      pto_fence_mend (&fence);
+    }
+  return add_span (&stage->written, begin, end);
+}
+
 uint64_t
 pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool written,
                  struct pto_report *report)
@@ -300,8 +346,7 @@ pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool
       stand_in->writable = mapping.writable;
     }
   copy_in (stage, stand_in, address, end);
-  if (!add_span (&stage->copied, address, end)
-      || (written && !add_span (&stage->written, address, end)))
+  if (!add_span (&stage->copied, address, end) || (written && !add_written (stage, address, end)))
     {
       pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to note what is copied");
       return 0;
@@ -330,10 +375,29 @@ copy_back (const struct stand_in *stand_in, uint64_t begin, uint64_t end)
   return true;
 }
 
+/* Also where two stand-ins lie side by side: each has its own room behind it. */
+static enum pto_status
+check_guards (const struct pto_stage *stage, struct pto_report *report)
+{
+  for (uint32_t i = 0; stage->guard > 0 && i < stage->written.n; i++)
+    {
+      uint64_t begin = stage->written.list[i].begin, end = stage->written.list[i].end;
+      struct pto_fence fence = fence_behind (stage, begin, end);
+      uint64_t n = pto_fence_damage (&fence);
+
+      if (n > 0)
+        return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
+                               "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
+                               " bytes at 0x%" PRIx64 " that it was given",
+                               n, end - begin, begin);
+    }
+  return PTO_OK;
+}
+
 enum pto_status
 pto_stage_end (struct pto_stage *stage, struct pto_report *report)
 {
-  enum pto_status status = PTO_OK;
+  enum pto_status status = check_guards (stage, report);
   uint64_t held = 0;
 
   for (uint32_t i = 0; i < stage->written.n; i++)

@@ -5,7 +5,8 @@
  * For a run, private memory of this process is copied into the arena at its first mention, and what
  * the run may have written there is copied back at its end. Every byte has one place: a stand-in
  * keeps the distances of the mapping that the memory lies in, so that tensors which overlap overlap
- * there, too, whatever comes first. Address space is all that the rest of the mapping costs.
+ * there, too, whatever comes first. Address space is all that the rest of the mapping costs. What a
+ * kernel writes behind memory that it may write, where nothing else of the run lies, is found.
  *
  * Thread safety: one thread at a time; the memory itself is the caller's to keep still meanwhile.
  */
@@ -15,8 +16,9 @@
 
 struct pto_stage;
 
-/* NULL: no memory. */
-struct pto_stage *pto_stage_new (void);
+/* guard: bytes that are looked at behind what is written; 0: none, PTO_FENCE_BYTES_MAX at most.
+ * NULL: no memory. */
+struct pto_stage *pto_stage_new (uint32_t guard);
 void pto_stage_free (struct pto_stage *stage);
 /* map: what the child sees besides the arena. */
 void pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map);
@@ -25,5 +27,6 @@ void pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map);
  * lie half in one and half in another stand-in. */
 uint64_t pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool written,
                           struct pto_report *report);
-/* Copies back what has changed. Fails when that was memory which can not be written. */
+/* Copies back what has changed. Fails when that was memory which can not be written, and when
+ * something was written behind it. */
 enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_report *report);

@@ -123,6 +123,18 @@ fill_buffer (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *co
                                        PTO_SCALAR (bits_of (3)), NULL);
 }
 
+/* Of the program's own memory, with room behind it. */
+static gboolean
+write_past (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+            GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) x = array_tensor (fixture->array, N - 20);
+
+  return pto_orchestrator_submit_full (orchestrator, fixture->evil, error, PTO_OUT_EXISTING (x),
+                                       NULL);
+}
+
 static void
 check_works (Fixture *fixture)
 {
@@ -596,6 +608,28 @@ test_fork (Fixture *fixture, gconstpointer data)
   g_assert_no_error (error);
 }
 
+static void
+test_past_array (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (
+      evil_head, "for (int i = 0; i < (int) x->shapes[0] + 3; i++) p[i] = 5;\n}\n", NULL);
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_assert_false (
+          pto_worker_run (fixture->worker, write_past, fixture, NULL, NULL, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS);
+      object_test_assert_contains (error->message, "wrote 12 bytes past the");
+      g_clear_error (&error);
+      /* What it had to write is there, what lies behind is as it was. */
+      for (guint j = 0; j < N; j++)
+        g_assert_cmpfloat (fixture->array[j], ==, j < N - 20 ? 5 : 0);
+    }
+  check_works (fixture);
+}
+
 /* A message about a death says what was written last. */
 static void
 test_last_words (Fixture *fixture, gconstpointer data)
@@ -624,6 +658,7 @@ main (int argc, char **argv)
   g_test_add ("/pto/isolate/" path, Fixture, NULL, set_up, function, tear_down)
   ADD ("private-memory", test_private_memory);
   ADD ("private-memory-of-callable", test_private_memory_of_callable);
+  ADD ("past-array", test_past_array);
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);
   ADD ("cancel", test_cancel);

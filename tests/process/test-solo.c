@@ -179,6 +179,7 @@ typedef struct
 } Stage;
 
 #define PAGES 16u
+#define STAGE_GUARD 64u
 
 static void
 set_up (Stage *fixture, gconstpointer data)
@@ -187,7 +188,7 @@ set_up (Stage *fixture, gconstpointer data)
 
   g_assert_cmpint (pto_arena_acquire (ARENA, &report), ==, PTO_OK);
   fixture->map = pto_shared_map_new (&report);
-  fixture->stage = pto_stage_new ();
+  fixture->stage = pto_stage_new (STAGE_GUARD);
   /* With holes on both sides, so that nothing melts into it. */
   fixture->memory = mmap (NULL, (PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   fixture->memory += PAGE;
@@ -260,6 +261,62 @@ test_stage_random (Stage *fixture, gconstpointer data)
       g_assert_cmpint (end (fixture), ==, PTO_OK);
       g_assert_cmpmem (fixture->memory, PAGES * PAGE, expected, PAGES * PAGE);
     }
+}
+
+/* A byte changed behind what may be written is found, as far as nothing else of the run lies there;
+ * what the program has there stays as it is. */
+static void
+test_stage_guards (Stage *fixture, gconstpointer data)
+{
+  enum
+  {
+    FREE,
+    READ,
+    WRITTEN
+  };
+  guint found = 0;
+
+  for (guint run = 0; run < 300; run++)
+    {
+      g_autofree uint8_t *before = g_memdup2 (fixture->memory, PAGES * PAGE);
+      uint8_t is[2048] = { FREE };
+      struct pto_report report = { 0 };
+      gssize distance = 0;
+      guint last = 0, room = 0, hit;
+
+      pto_stage_begin (fixture->stage, fixture->map);
+      for (guint i = 0; i < 12; i++)
+        {
+          guint offset = (guint) g_test_rand_int_range (0, 1800);
+          guint bytes = (guint) g_test_rand_int_range (1, 100);
+          bool written = g_test_rand_int_range (0, 3) > 0;
+
+          distance = place (fixture, offset, bytes, written) - (fixture->memory + offset);
+          for (guint b = offset; b < offset + bytes; b++)
+            is[b] = (uint8_t) MAX (is[b], written ? WRITTEN : READ);
+        }
+      /* One end of what is written. */
+      for (guint b = 0; b + 1 < sizeof is; b++)
+        if (is[b] == WRITTEN && is[b + 1] == FREE
+            && (last == 0 || g_test_rand_int_range (0, 2) == 0))
+          last = b;
+      while (last > 0 && room < STAGE_GUARD && is[last + 1 + room] == FREE)
+        room++;
+      hit = room > 0 && run % 3 > 0 ? (guint) g_test_rand_int_range (1, (gint32) room + 1) : 0;
+      if (hit > 0)
+        fixture->memory[distance + (gssize) (last + hit)] ^= 0x20;
+      g_assert_cmpint (pto_stage_end (fixture->stage, &report), ==,
+                       hit > 0 ? PTO_STATUS_OUT_OF_BOUNDS : PTO_OK);
+      if (hit > 0)
+        {
+          g_autofree char *says = g_strdup_printf ("wrote %u bytes past the ", hit);
+
+          g_assert_nonnull (strstr (report.message, says));
+          found++;
+        }
+      g_assert_cmpmem (fixture->memory, PAGES * PAGE, before, PAGES * PAGE);
+    }
+  g_assert_cmpuint (found, >, 100);
 }
 
 /* What was only read is left alone, whatever became of the copy. */
@@ -547,6 +604,7 @@ main (int argc, char **argv)
 #define ADD(path, function) \
   g_test_add ("/pto/stage/" path, Stage, NULL, set_up, function, tear_down)
   ADD ("random", test_stage_random);
+  ADD ("guards", test_stage_guards);
   ADD ("inputs", test_stage_inputs);
   ADD ("growth", test_stage_growth);
   ADD ("shared", test_stage_shared);
