@@ -1088,8 +1088,12 @@ test_thousand_runs (Fixture *fixture, gconstpointer data)
   /* What the compilation before had open may be closed late, by a thread of GLib. */
   g_assert_cmpuint (count_entries ("/proc/self/fd"), <=, descriptors);
   g_assert_cmpuint (count_entries ("/proc/self/task"), <=, threads);
+#ifndef __SANITIZE_THREAD__ /* which maps what it notes */
   /* The heap may grow by a piece, whatever the number of runs. */
   g_assert_cmpuint (count_mappings (), <=, mappings + 4);
+#else
+  (void) mappings;
+#endif
 }
 
 static void

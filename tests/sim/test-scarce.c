@@ -16,6 +16,7 @@
 #define STEP ((rlim_t) 384 << 10)
 #define STEPS 1200
 
+#ifndef SIM_SANITIZED
 static uint64_t
 address_space (void)
 {
@@ -81,6 +82,7 @@ sweep (enum pto_backend backend)
   /* 8 actors, each with a stack larger than a step. */
   g_assert_cmpuint (without_stack, >=, 8);
 }
+#endif
 
 static void
 test_address_space (enum pto_backend backend)
