@@ -41,7 +41,10 @@ count_threads (void)
 void
 level_test_begin (LevelTestState *state)
 {
-  /* What GLib makes once, for its main context, is no leak. */
+  /* What GLib makes once, for its worker thread and its main context, is no leak. */
+  g_autoptr (GSubprocess) process = g_subprocess_new (G_SUBPROCESS_FLAGS_NONE, NULL, "true", NULL);
+
+  g_assert_true (g_subprocess_wait_check (process, NULL, NULL));
   g_assert_nonnull (g_main_context_default ());
   state->descriptors = count_entries ("/proc/self/fd");
   state->threads = count_threads ();
