@@ -517,9 +517,15 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   pthread_sigmask (SIG_SETMASK, &all, &mask);
   errno = 0;
   pid = config->fork != NULL ? config->fork (config->fork_data) : fork ();
+  error = errno;
+  /* What a binding answers for a function that raised, in the parent: nobody has become a child. */
+  if (pid == 0 && getpid () == parent)
+    {
+      pid = -1;
+      error = 0;
+    }
   if (pid == 0)
     child_main (process, config, parent, openings.pipe[1], openings.line[0]);
-  error = errno;
   pthread_sigmask (SIG_SETMASK, &mask, NULL);
   if (pid < 0)
     return fail (process, &openings, "fork", error, report);

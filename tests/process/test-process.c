@@ -406,6 +406,15 @@ fork_refused (void *data)
   return -1;
 }
 
+/* What a binding gives for a function of its language that raised. */
+static pid_t
+fork_raised (void *data)
+{
+  (void) data;
+  errno = ENOENT; /* of its own business */
+  return 0;
+}
+
 static void
 test_fork_refused (void)
 {
@@ -419,6 +428,11 @@ test_fork_refused (void)
   g_assert_cmpstr (report.message, ==,
                    "L4/0/L3/1/sub0 can not be started: fork: Resource temporarily unavailable");
   config.fork_data = GINT_TO_POINTER (0);
+  report.status = PTO_OK;
+  g_assert_cmpint (pto_process_begin (&process, &config, &report), ==, PTO_STATUS_SYSTEM);
+  g_assert_cmpstr (report.message, ==,
+                   "L4/0/L3/1/sub0 can not be started: fork: no reason was given");
+  config.fork = fork_raised;
   report.status = PTO_OK;
   g_assert_cmpint (pto_process_begin (&process, &config, &report), ==, PTO_STATUS_SYSTEM);
   g_assert_cmpstr (report.message, ==,
