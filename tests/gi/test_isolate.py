@@ -1,11 +1,15 @@
 # test_isolate.py: is a chip in a process of its own the same to a Python programmer?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import concurrent.futures
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import gi
 
@@ -124,6 +128,41 @@ class Isolate(unittest.TestCase):
             stop.set()
             for thread in threads:
                 thread.join()
+
+    def test_first_runs_at_once(self):
+        """Each of the threads finds a new worker, one makes its process; nobody takes the function from it that forks."""
+        n, fork = 8, os.fork
+
+        def slow_fork():
+            while len(entered) < n:
+                time.sleep(0.001)
+            time.sleep(0.05)  # the others come as far as they can
+            return fork()
+
+        def run(x, y):
+            entered.append(None)
+            self.worker.run(self.graph, x, y)
+
+        entered, pairs = [], [(np.ones(10, "f4"), np.zeros(10, "f4")) for _ in range(n)]
+        with unittest.mock.patch("os.fork", slow_fork), concurrent.futures.ThreadPoolExecutor(n) as threads:
+            for done in [threads.submit(run, *pair) for pair in pairs]:
+                done.result()
+        self.assertTrue(all((y == 4).all() for _, y in pairs))
+
+    def test_fork_that_raises(self):
+        """Too many processes: the program is told, and does not go on as a child of its own."""
+        program = ("import errno, os, gi; gi.require_version('Pto', '1')\n"
+                   "from gi.repository import GLib, Pto\n"
+                   "def fork(): raise BlockingIOError(errno.EAGAIN, 'too many')\n"
+                   "os.fork = fork\n"
+                   "for worker in (Pto.Worker(isolate=True), Pto.Worker(level=3, sub_workers=1)):\n"
+                   "    try: worker.init()\n"
+                   "    except GLib.Error as error: print(error)\n")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout.splitlines()),
+                         (0, [f"Pto.Error.SYSTEM: {path} can not be started: fork: no reason was given"
+                              for path in ("L2/0", "L3/0/sub0")]))
+        self.assertEqual(done.stderr.count("BlockingIOError: [Errno 11] too many"), 2)
 
     def test_cancel(self):
         kernel = self.kernel("wait", "  (void) from; (void) to; sigset_t all; sigfillset (&all);\n"

@@ -572,6 +572,11 @@ async def _await_run(worker, what, rest, config, cancellable):
         raise
 
 
+_prepared = weakref.WeakSet()  # workers that have functions of Python's
+_preparing = [threading.Lock()]
+os.register_at_fork(after_in_child=lambda: _preparing.__setitem__(-1, threading.Lock()))  # a thread of the parent held it?
+
+
 @_export
 class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
@@ -594,10 +599,14 @@ class Worker(Pto.Worker):
         self.close()
 
     def _prepare(self):
-        """Before its children are made: an interpreter forks itself and imports by itself."""
+        """Before its children are made: an interpreter forks itself and imports by itself. Once, as another thread may
+        be calling the functions by now: one that is replaced is freed."""
         if (self.get_level() > 2 or self.get_isolate()) and self.get_state() == Pto.WorkerState.NEW:
-            self.set_fork_func(lambda *_: os.fork())
-            self.set_import_func(_import)
+            with _preparing[-1]:
+                if self not in _prepared:
+                    self.set_fork_func(lambda *_: os.fork())
+                    self.set_import_func(_import)
+                    _prepared.add(self)
             for child in filter(None, map(self.get_child, range(self.get_n_workers()))):
                 Worker._prepare(child)
 
