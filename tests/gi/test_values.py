@@ -115,6 +115,18 @@ class Memory(unittest.TestCase):
                 self.assertTrue(all(g() is None for g in gone))
                 self.assertTrue((y == 2.5 * np.arange(len(y))[:, None]).all())
 
+    def test_range(self):
+        """Like a list: its numbers have no type."""
+        self.assertEqual(list(np.asarray(Pto.Tensor.of(range(1, 4)))), [1, 2, 3])
+        self.assertEqual(Pto.Tensor.of(range(3)).dtype, Pto.Dtype.FLOAT32)
+
+    def test_shapes_of_buffers(self):
+        for shape, expected in ((3, (3,)), ((), ()), ([2, np.int64(3)], (2, 3)), ((0, 5), (0, 5))):
+            self.assertEqual(Pto.Buffer.array(shape).shape, expected)
+        for shape in (-3, (2, -3), (-2, -3), 2**62, (2**32, 2**32)):
+            with self.assertRaisesRegex(ValueError, "there is no array of the shape"):
+                Pto.Buffer.array(shape)
+
     def test_lists(self):
         with chip() as worker:
             for n in (1000, 40000):

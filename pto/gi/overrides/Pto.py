@@ -13,7 +13,9 @@ import contextvars
 import ctypes
 import functools
 import inspect
+import math
 import numbers
+import operator
 import os
 import pkgutil
 import re
@@ -63,7 +65,7 @@ class _Owner(GObject.Object):
 def _array_of_list(what):
     """Numbers without a type are float32, as everywhere here; None for what is no list."""
     import numpy
-    if not isinstance(what, (list, tuple)):
+    if not isinstance(what, (list, tuple, range)):
         return None
     given = numpy.asarray(what)
     if given.dtype.kind not in "iuf":
@@ -98,7 +100,10 @@ class Buffer(Pto.Buffer):
         """A NumPy array of zeros that child processes see, too."""
         import numpy
         dtype = numpy.dtype(dtype)
-        size = int(numpy.prod(shape)) * dtype.itemsize
+        shape = tuple(map(operator.index, shape)) if isinstance(shape, collections.abc.Iterable) else (operator.index(shape),)
+        size = math.prod(shape) * dtype.itemsize  # without overflow
+        if min(shape, default=0) < 0 or size >= 2**63:
+            raise ValueError(f"there is no array of the shape {shape}: its extents are at least 0, its bytes below 2**63")
         return numpy.asarray(Buffer.new(max(size, 1)))[:size].view(dtype).reshape(shape)
 
 
