@@ -127,9 +127,11 @@ foreign_sigaltstack (const stack_t *stack, stack_t *old)
   return -1;
 }
 
+/* Guards the dispositions and the sealed pages of modules; innermost. A fork waits for it: a child
+ * of the program's own runs foreign code, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The dispositions that foreign code has changed since the last run ended, as they were before.
  * Under the mutex; changed is also read without it, by the thread that made the run, as a hint. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t changed;
 static struct
 {
@@ -248,6 +250,7 @@ is_pointer (uint64_t type)
 #endif
 }
 
+/* With the lock: the page is open for a moment, and others of the module's places are in it. */
 static void
 patch (const struct object *object, uintptr_t place, uintptr_t value)
 {
@@ -255,6 +258,8 @@ patch (const struct object *object, uintptr_t place, uintptr_t value)
   void *start = (void *) (place & ~(page - 1));
   bool is_sealed = place >= object->sealed && place < object->sealed_end;
 
+  if (*(const uintptr_t *) place == value)
+    return;
   if (is_sealed && mprotect (start, page, PROT_READ | PROT_WRITE) != 0)
     return;
   *(uintptr_t *) place = value;
@@ -308,14 +313,34 @@ address_of (const struct object *object, uintptr_t pointer)
   return (const void *) (pointer < object->base ? object->base + pointer : pointer);
 }
 
+static void
+before_fork (void)
+{
+  pthread_mutex_lock (&lock);
+}
+
+static void
+after_fork (void)
+{
+  pthread_mutex_unlock (&lock);
+}
+
+static void
+watch_forks (void)
+{
+  pthread_atfork (before_fork, after_fork, after_fork);
+}
+
 void
 pto_foreign_adopt (void *module)
 {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   struct object object = { 0 };
   const ElfW (Rela) *relocations = NULL, *jumps = NULL;
   size_t bytes = 0, jump_bytes = 0;
   struct link_map *map;
 
+  pthread_once (&once, watch_forks);
   if (dlinfo (module, RTLD_DI_LINKMAP, &map) != 0)
     return;
   object.base = map->l_addr;
@@ -346,10 +371,12 @@ pto_foreign_adopt (void *module)
   if (object.symbols == NULL || object.strings == NULL)
     return;
   dl_iterate_phdr (find_sealed, &object);
+  pthread_mutex_lock (&lock);
   if (relocations != NULL)
     patch_all (&object, relocations, bytes);
   if (jumps != NULL)
     patch_all (&object, jumps, jump_bytes);
+  pthread_mutex_unlock (&lock);
 }
 
 /* --- calls outside of runs --- */

@@ -9,6 +9,7 @@
 
 #include "evil.h"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -336,6 +337,48 @@ test_program (gconstpointer data)
 
 /* --- what a process can not hold --- */
 
+/* --- without a worker --- */
+
+#define THREADS 4
+#define CALLS 5000
+
+static void
+leave_by (gpointer data)
+{
+  void (*leave) (int way) = (void (*) (int)) dlsym (data, "leave");
+
+  leave (0);
+}
+
+static gpointer
+call_often (gpointer module)
+{
+  for (guint i = 0; i < CALLS; i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_false (pto_call_foreign (module, leave_by, module, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_KERNEL_FAULT);
+      g_assert_cmpstr (error->message, ==, "called exit(3)");
+    }
+  return NULL;
+}
+
+/* Whoever comes first sees to it that the module can be called, while others call it. */
+static void
+test_together (void)
+{
+  gpointer module = dlopen (g_getenv ("PTO_TEST_FOREIGN_MODULE"), RTLD_NOW | RTLD_LOCAL);
+  GThread *threads[THREADS];
+
+  g_assert_nonnull (module);
+  for (guint i = 0; i < THREADS; i++)
+    threads[i] = g_thread_new ("foreign", call_often, module);
+  for (guint i = 0; i < THREADS; i++)
+    g_thread_join (threads[i]);
+  dlclose (module);
+}
+
 static const struct
 {
   const char *name;
@@ -388,6 +431,7 @@ main (int argc, char **argv)
       g_test_add_data_func (orchestrations, backends[i], test_orchestrations);
       g_test_add_data_func (program, backends[i], test_program);
     }
+  g_test_add_func ("/pto/foreign/together", test_together);
   for (gsize i = 0; i < G_N_ELEMENTS (deaths); i++)
     {
       g_autofree char *name = g_strdup_printf ("/pto/foreign/not-held/%s", deaths[i].name);
