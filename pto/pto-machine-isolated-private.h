@@ -121,16 +121,16 @@ typedef struct
   GMutex control;
   struct pto_solo *solo; /* W: under control; NULL: nothing was begun */
   IsolatedShared *shared;
+  /* Under way; NULL: none. W: under control, by whoever has taken the machine. */
+  const PtoMachineRun *run;
   gboolean wants_up; /* between start and stop: the child is to have a chip */
   gboolean is_up;    /* and it has one */
   gboolean is_dirty; /* a kernel has crashed in it: another one for the next run */
-  gboolean is_running;
   gboolean recorded; /* the child holds a record of the last run */
   PtoTrace *trace;   /* made on the first request */
   GHashTable *known; /* digest -> PtoRegistration, owned */
 
   /* --- of the run under way; whoever has taken the machine --- */
-  const PtoMachineRun *run;
   guint32 n_read; /* messages */
   gboolean died;
   gboolean is_cancelled;

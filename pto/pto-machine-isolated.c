@@ -93,6 +93,15 @@ describe_death (IsolatedMachine *self)
   return words[0] != '\0' ? g_strdup_printf ("%s; it wrote last: %s", how, words) : g_strdup (how);
 }
 
+/* May the child be ended for this? Not with a run that is wanted: it is waited for then. Under
+ * control. */
+static gboolean
+is_given_up (IsolatedMachine *self, GCancellable *cancellable)
+{
+  return g_cancellable_is_cancelled (cancellable)
+         && (self->run == NULL || self->run->is_cancelled (self->run->data));
+}
+
 /* One request on a lane while nobody else uses it. cancellable: ends the child, too. */
 static gboolean
 ask (IsolatedMachine *self, guint lane, enum pto_request request, guint64 body, guint bytes,
@@ -105,7 +114,7 @@ ask (IsolatedMachine *self, guint lane, enum pto_request request, guint64 body, 
   pto_solo_post (self->solo, lane, request, body, bytes);
   do
     {
-      if (!cancelled && g_cancellable_is_cancelled (cancellable))
+      if (!cancelled && is_given_up (self, cancellable))
         {
           cancelled = TRUE;
           pto_solo_kill (self->solo, "what it was doing was cancelled");
@@ -354,8 +363,8 @@ isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *
 
   g_mutex_lock (&self->control);
   /* Of a child that has died during a run the next one is begun by the next run. */
-  ok = (self->is_running && !pto_solo_look (self->solo))
-       || ((self->is_running || ensure_child (self, error))
+  ok = (self->run != NULL && !pto_solo_look (self->solo))
+       || ((self->run != NULL || ensure_child (self, error))
            && tell (self, registration, cancellable, error));
   if (ok)
     g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
@@ -554,7 +563,8 @@ set_died (IsolatedMachine *self, GError **error)
   g_autofree char *how = describe_death (self);
   guint n = list_tasks (self, tasks);
 
-  if (self->is_cancelled)
+  /* Its cancellable may have ended a registration of its own, and the child with that. */
+  if (self->is_cancelled || self->run->is_cancelled (self->run->data))
     g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
   else if (n > 0)
     g_set_error (error, PTO_ERROR,
@@ -703,13 +713,12 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
 
   g_mutex_lock (&self->control);
   ok = ensure_child (self, error);
-  self->is_running = ok;
+  self->run = ok ? run : NULL;
   self->recorded = FALSE;
   g_clear_object (&self->trace);
   g_mutex_unlock (&self->control);
   if (!ok)
     return FALSE;
-  self->run = run;
   self->died = self->is_cancelled = FALSE;
   self->began = self->looked = self->progressed = pto_solo_clock ();
   pto_stage_begin (self->stage, pto_solo_map (self->solo));
@@ -725,7 +734,7 @@ end_run (IsolatedMachine *self)
   take_messages (self);
   pto_solo_take_words (self->solo);
   g_mutex_lock (&self->control);
-  self->is_running = FALSE;
+  self->run = NULL;
   self->recorded = !self->died;
   self->is_up = self->is_up && !self->died;
   g_mutex_unlock (&self->control);
@@ -735,7 +744,6 @@ end_run (IsolatedMachine *self)
   self->statistics = statistics;
   self->has_statistics = TRUE;
   g_mutex_unlock (&self->lock);
-  self->run = NULL;
 }
 
 static gboolean
@@ -856,7 +864,7 @@ isolated_get_trace (PtoMachine *machine)
   PtoTrace *trace;
 
   g_mutex_lock (&self->control);
-  if (self->trace == NULL && self->recorded && !self->is_running)
+  if (self->trace == NULL && self->recorded && self->run == NULL)
     {
       self->trace = fetch_trace (self);
       self->recorded = FALSE;

@@ -461,6 +461,107 @@ test_cancel (Fixture *fixture, gconstpointer data)
   g_assert_cmpint (g_get_monotonic_time () - begin, <, 5 * G_USEC_PER_SEC);
 }
 
+typedef struct
+{
+  Fixture *fixture;
+  PtoWorker *worker;
+  PtoCallable *kernel;
+  GCancellable *cancellable;
+  GError *error;
+  gint ended; /* atomic */
+} Beside;
+
+static gpointer
+register_beside (gpointer data)
+{
+  Beside *beside = data;
+  PtoCallableHandle *handle
+      = pto_worker_register (beside->worker, beside->kernel, beside->cancellable, &beside->error);
+
+  g_clear_pointer (&handle, pto_callable_handle_unref);
+  g_atomic_int_set (&beside->ended, TRUE);
+  return NULL;
+}
+
+static gpointer
+run_beside (gpointer data)
+{
+  Beside *beside = data;
+
+  pto_worker_run (beside->worker, submit_evil, beside->fixture, NULL, NULL, NULL, &beside->error);
+  return NULL;
+}
+
+static void
+await (gboolean (*is_so) (gpointer data), gpointer data, gint64 us)
+{
+  gint64 end = g_get_monotonic_time () + us;
+
+  while (!is_so (data) && g_get_monotonic_time () < end)
+    g_usleep (1000);
+}
+
+static gboolean
+exists (gpointer path)
+{
+  return g_file_test (path, G_FILE_TEST_EXISTS);
+}
+
+static gboolean
+is_set (gpointer word)
+{
+  return *(volatile float *) word == 5;
+}
+
+static gboolean
+has_ended (gpointer data)
+{
+  return g_atomic_int_get (&((Beside *) data)->ended);
+}
+
+/* A registration that is not wanted any more does not end a run that has nothing to do with it. */
+static void
+test_cancel_registration (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) worker = g_object_new (PTO_TYPE_WORKER, "isolate", TRUE, NULL);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autofree char *begun = g_build_filename (fixture->dir, "begun", NULL);
+  g_autofree char *go = g_build_filename (fixture->dir, "go", NULL);
+  g_autofree char *text
+      = g_strdup_printf ("#include \"tensor.h\"\n#include <fcntl.h>\n#include <unistd.h>\n"
+                         "static __attribute__ ((constructor)) void begin (void)\n{\n"
+                         "  close (open (\"%s\", O_CREAT | O_WRONLY, 0600));\n"
+                         "  while (access (\"%s\", F_OK) != 0)\n    usleep (1000);\n}\n"
+                         "void kernel_entry (int64_t *args) { (void) args; }\n",
+                         begun, go);
+  g_autofree char *wait = g_strconcat (
+      evil_head, "volatile float *q = p; q[1] = 5; while (q[0] != 5) usleep (1000);\n}\n", NULL);
+  g_autoptr (PtoCallable) slow = object_test_kernel (fixture->dir, "slow.c", text);
+  Beside run = { .fixture = fixture, .worker = worker };
+  Beside registration = { .worker = worker, .kernel = slow, .cancellable = cancellable };
+  float *words = object_test_floats (fixture->buffer);
+  g_autoptr (GError) error = NULL;
+  GThread *threads[2];
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", wait);
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  threads[0] = g_thread_new ("run", run_beside, &run);
+  await (is_set, words + 1, DEADLINE_US);
+  threads[1] = g_thread_new ("register", register_beside, &registration);
+  await (exists, begun, DEADLINE_US);
+  g_cancellable_cancel (cancellable);
+  /* It waits for the constructor. */
+  await (has_ended, &registration, G_USEC_PER_SEC / 4);
+  g_assert_false (has_ended (&registration));
+  g_assert_true (g_file_set_contents (go, "", 0, &error));
+  g_thread_join (threads[1]);
+  g_clear_error (&registration.error);
+  *(volatile float *) words = 5;
+  g_thread_join (threads[0]);
+  g_assert_no_error (run.error);
+  check_works (fixture);
+}
+
 static void
 kill_children (void)
 {
@@ -662,6 +763,7 @@ main (int argc, char **argv)
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);
   ADD ("cancel", test_cancel);
+  ADD ("cancel-registration", test_cancel_registration);
   ADD ("kills", test_kills);
   ADD ("refused", test_refused);
   ADD ("fork", test_fork);
