@@ -672,6 +672,18 @@ await_begin (IsolatedMachine *self)
     }
 }
 
+/* Has the run ended without one of its kernels? The chip there has given it up, with the core. */
+static gboolean
+has_kept_core (IsolatedMachine *self)
+{
+  gboolean kept = FALSE;
+
+  for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
+    kept = kept
+           || (atomic_load_explicit (&self->shared->notes[i].calls, memory_order_acquire) & 1) != 0;
+  return kept;
+}
+
 static gboolean
 await_answer (IsolatedMachine *self, GError **error)
 {
@@ -697,11 +709,12 @@ await_answer (IsolatedMachine *self, GError **error)
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
       return FALSE;
     }
-  /* A kernel that has crashed may have left anything behind. */
+  /* A kernel that has crashed may have left anything behind; one that has not ended is there. */
   self->is_dirty
-      = failure.domain[0] == '\0'
-        && (failure.code == PTO_ERROR_KERNEL_FAULT || failure.code == PTO_ERROR_KERNEL_HANG
-            || failure.code == PTO_ERROR_SYSTEM);
+      = (failure.domain[0] == '\0'
+         && (failure.code == PTO_ERROR_KERNEL_FAULT || failure.code == PTO_ERROR_KERNEL_HANG
+             || failure.code == PTO_ERROR_SYSTEM))
+        || has_kept_core (self);
   pto_failure_propagate (&failure, error);
   return FALSE;
 }

@@ -428,6 +428,46 @@ test_trace (Fixture *fixture, gconstpointer data)
 
 /* --- ends of all kinds --- */
 
+static gboolean
+submit_slow (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) x = object_test_vector (fixture->buffer);
+
+  for (guint i = 0; i < 40; i++)
+    if (!pto_orchestrator_submit_full (orchestrator, fixture->evil, error, PTO_INOUT (x), NULL))
+      return FALSE;
+  return TRUE;
+}
+
+/* The chip gives up before the worker does: the kernel that has kept its core is no reason to end a
+ * later run, which has another process. */
+static void
+test_kept_core (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoWorker) worker = make_worker (TRUE);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *stuck = g_strconcat (evil_head,
+                                        "sigset_t all; memset (&all, 0xff, sizeof all);\n"
+                                        "syscall (SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);\n"
+                                        "for (;;) __asm__ volatile (\"\");\n}\n",
+                                        NULL);
+  g_autofree char *slow = g_strconcat (evil_head, "usleep (50000);\n}\n", NULL);
+
+  pto_worker_set_parameter (worker, "timeout", "100", &error);
+  g_assert_no_error (error);
+  g_assert_true (pto_worker_init (worker, NULL, &error));
+  fixture->evil = object_test_kernel (fixture->dir, "stuck.c", stuck);
+  g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, NULL, &error));
+  g_test_message ("%s", error->message);
+  g_clear_error (&error);
+  g_object_unref (fixture->evil);
+  fixture->evil = object_test_kernel (fixture->dir, "slow.c", slow);
+  pto_worker_run (worker, submit_slow, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+}
+
 static gpointer
 cancel_later (gpointer data)
 {
@@ -762,6 +802,7 @@ main (int argc, char **argv)
   ADD ("past-array", test_past_array);
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);
+  ADD ("kept-core", test_kept_core);
   ADD ("cancel", test_cancel);
   ADD ("cancel-registration", test_cancel_registration);
   ADD ("kills", test_kills);
