@@ -51,10 +51,10 @@ typedef struct
   guint32 has_config;            /* RUN: else the default of everything */
   guint32 has_aicpu_thread_num;  /* RUN: it was set, be it to the default */
   char title[512];               /* RUN */
-  guint32 n_values; /* RUN: of the body; a registration's arguments, and as many bytes of each */
-                    /* that may only be read */
-  guint32 is_stream;             /* RUN: the stream submits */
-  guint64 trace_address;         /* TRACE; 0: how large is it? */
+  guint32 n_values;  /* RUN: of the body; a registration's arguments, and as many bytes of each */
+                     /* that may only be read */
+  guint32 is_stream; /* RUN: the stream submits */
+  guint64 trace_address; /* TRACE; 0: how large is it? */
   guint64 trace_room;
 
   /* W: child, before the answer. */
