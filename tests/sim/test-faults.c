@@ -130,6 +130,22 @@ kernel_flip (int64_t *args)
   data[sim_tensor (args, 0)->buffer.size + (uint64_t) args[1] - 1] ^= 1;
 }
 
+/* args: which of the outputs that follow, bytes behind its end, the value of all of them (256: the
+ * last one is flipped), outputs */
+static NOT_SANITIZED void
+kernel_one (int64_t *args)
+{
+  int output = 3 + (int) args[0];
+  volatile uint8_t *end
+      = (uint8_t *) sim_data (args, output) + sim_tensor (args, output)->buffer.size;
+
+  if (args[2] == 256)
+    end[args[1] - 1] ^= 1;
+  else
+    for (int64_t i = 0; i < args[1]; i++)
+      end[i] = (uint8_t) args[2];
+}
+
 /* args: address */
 static NOT_SANITIZED void
 kernel_wild (int64_t *args)
@@ -166,6 +182,7 @@ enum
   DEAF,
   PAST,
   FLIP,
+  ONE,
   WILD,
   SLOW,
   COUNT
@@ -185,6 +202,7 @@ static const struct pto_kernel kernels[] = {
   [DEAF] = { "deaf", kernel_deaf, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [PAST] = { "past", kernel_past, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [FLIP] = { "flip", kernel_flip, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [ONE] = { "one", kernel_one, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [WILD] = { "wild", kernel_wild, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [SLOW] = { "slow", kernel_slow, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [COUNT] = { "count", kernel_count, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
@@ -248,6 +266,29 @@ stray (PTO2Runtime *rt, void *data)
 
     pto2_rt_submit_task (rt, s->kernel, AIV, params, 3);
   }
+  return 0;
+}
+
+#define OUTPUTS 4u
+
+struct one
+{
+  uint64_t which;
+  uint64_t bytes;
+  uint64_t value;
+};
+
+static int
+one_of_outputs (PTO2Runtime *rt, void *data)
+{
+  const struct one *o = data;
+  PTOParam params[3 + OUTPUTS] = { make_scalar_param (o->which), make_scalar_param (o->bytes),
+                                   make_scalar_param (o->value) };
+
+  pto2_rt_init_tensor_pool (rt);
+  for (uint32_t i = 0; i < OUTPUTS; i++)
+    params[3 + i] = make_output_param (make_tensor (shape, 2, PTO_DTYPE_INT16));
+  pto2_rt_submit_task (rt, ONE, AIV, params, 3 + OUTPUTS);
   return 0;
 }
 
@@ -515,6 +556,43 @@ test_write_past_output (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* Every output, every length of the guard, every byte of it; and whatever is written twice or more
+ * often. */
+static void
+test_write_past_each_output (enum pto_backend backend)
+{
+  static const uint64_t guards[] = { 8, 24, 64, 304 };
+
+  if (skipped ())
+    return;
+  for (gsize g = 0; g < G_N_ELEMENTS (guards); g++)
+    {
+      g_autofree char *settings = g_strdup_printf ("guard=%u", (guint) guards[g]);
+      struct pto_chip *chip = sim_chip (backend, settings);
+      const uint64_t bytes[] = { 1, guards[g] / 2 + 1, guards[g] };
+
+      for (uint32_t which = 0; which < OUTPUTS; which++)
+        for (gsize i = 0; i < G_N_ELEMENTS (bytes); i++)
+          {
+            struct one o = { which, bytes[i], 256 };
+            g_autofree char *says = g_strdup_printf (
+                "the kernel wrote %u bytes past argument %u (declared", (guint) o.bytes, 3 + which);
+
+            sim_run_fails (chip, &program, one_of_outputs, &o, PTO_STATUS_OUT_OF_BOUNDS,
+                           "task 0 of ring 0 (one)", says, NULL);
+          }
+      for (uint64_t value = 0; value < 256; value++)
+        {
+          struct one o = { value % OUTPUTS, 2, value };
+
+          sim_run_fails (chip, &program, one_of_outputs, &o, PTO_STATUS_OUT_OF_BOUNDS, "past",
+                         NULL);
+        }
+      sim_assert_well (chip);
+      pto_chip_free (chip);
+    }
+}
+
 static void
 test_write_past_update (enum pto_backend backend)
 {
@@ -730,6 +808,7 @@ add_tests (void)
   sim_add ("faults/all-hang", test_all_hang);
   sim_add ("faults/same-core-works-on", test_same_core_works_on);
   sim_add ("faults/write-past-output", test_write_past_output);
+  sim_add ("faults/write-past-each-output", test_write_past_each_output);
   sim_add ("faults/write-past-update", test_write_past_update);
   sim_add ("faults/write-past-device-buffer", test_write_past_device_buffer);
   sim_add ("faults/damage-does-not-outlive-run", test_damage_does_not_outlive_run);

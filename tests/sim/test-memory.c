@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB (UINT64_C (1) << 20)
@@ -652,6 +653,133 @@ test_device_memory (enum pto_backend backend)
   pto_chip_free (chip); /* with 50 buffers, which are its own to free */
 }
 
+/* --- whose books are anybody's: what was taken is given back, as much and once --- */
+
+#define PIECES 40
+
+static struct
+{
+  uint64_t address[PIECES];
+  uint64_t bytes[PIECES];
+  uint64_t sum;
+  bool none_left;
+} taken;
+
+static uint64_t
+take_counted (uint64_t bytes)
+{
+  void *memory = NULL;
+  int i = 0;
+
+  if (taken.none_left)
+    return 0;
+  while (taken.address[i] != 0)
+    i++;
+  g_assert_cmpint (posix_memalign (&memory, 64, bytes), ==, 0);
+  taken.address[i] = (uint64_t) (uintptr_t) memory;
+  taken.bytes[i] = bytes;
+  taken.sum += bytes;
+  return taken.address[i];
+}
+
+static void
+give_counted (uint64_t address, uint64_t bytes)
+{
+  int i = 0;
+
+  while (taken.address[i] != address)
+    g_assert_cmpint (++i, <, PIECES);
+  g_assert_cmpuint (taken.bytes[i], ==, bytes);
+  taken.address[i] = 0;
+  taken.sum -= bytes;
+  free ((void *) (uintptr_t) address);
+}
+
+static void
+test_device_books (enum pto_backend backend)
+{
+  static const uint32_t guards[] = { 0, 64, 100 };
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
+
+  for (gsize g = 0; g < G_N_ELEMENTS (guards); g++)
+    {
+      uint64_t address[PIECES] = { 0 }, bytes[PIECES] = { 0 };
+      struct pto_device_memory memory;
+      struct pto_report report = { 0 };
+      struct pto_fence found;
+      uint64_t sum = 0;
+      char in[300], out[300];
+
+      pto_device_memory_init (&memory, guards[g], take_counted, give_counted);
+      for (int step = 0; step < 2000; step++)
+        {
+          int i = g_rand_int_range (random, 0, PIECES);
+
+          if (address[i] == 0)
+            {
+              uint64_t n = (uint64_t) g_rand_int_range (random, 1, sizeof in);
+
+              taken.none_left = g_rand_int_range (random, 0, 8) == 0;
+              address[i] = pto_device_memory_malloc (&memory, n, &report);
+              g_assert_true ((address[i] == 0) == taken.none_left);
+              if (taken.none_left)
+                sim_assert_says (&report, PTO_STATUS_NO_MEMORY, "no device memory for", NULL);
+              memset (&report, 0, sizeof report);
+              if (address[i] == 0)
+                continue;
+              bytes[i] = n;
+              sum += n + guards[g];
+              memset (out, i, n);
+              g_assert_cmpint (pto_device_memory_copy_to (&memory, address[i], out, n, &report), ==,
+                               PTO_OK);
+              g_assert_true (pto_fence_find (address[i], &found) == (guards[g] > 0));
+            }
+          else
+            {
+              memset (out, i, bytes[i]);
+              g_assert_cmpint (
+                  pto_device_memory_copy_from (&memory, in, address[i], bytes[i], &report), ==,
+                  PTO_OK);
+              g_assert_cmpmem (in, bytes[i], out, bytes[i]);
+              g_assert_cmpint (pto_device_memory_free (&memory, address[i], &report), ==, PTO_OK);
+              g_assert_false (pto_fence_find (address[i], &found));
+              g_assert_cmpint (pto_device_memory_free (&memory, address[i], &report), ==,
+                               PTO_STATUS_INVALID_ARGS);
+              memset (&report, 0, sizeof report);
+              sum -= bytes[i] + guards[g];
+              address[i] = 0;
+            }
+          g_assert_cmpuint (taken.sum, ==, sum);
+          g_assert_cmpint (pto_device_memory_check (&memory, &report), ==, PTO_OK);
+        }
+      g_assert_cmpuint (sum, >, 0);
+      pto_device_memory_clear (&memory);
+      g_assert_cmpuint (taken.sum, ==, 0);
+      for (int i = 0; i < PIECES; i++)
+        g_assert_false (address[i] != 0 && pto_fence_find (address[i], &found));
+    }
+}
+
+/* A chip takes the fences of its buffers with it: whoever has that memory next is not blamed. */
+static void
+test_device_fences_end (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_report report = { 0 };
+  struct pto_fence found;
+  uint64_t blocks[20];
+
+  for (int i = 0; i < 20; i++)
+    {
+      blocks[i] = pto_chip_malloc (chip, 100, &report);
+      g_assert_true (pto_fence_find (blocks[i], &found));
+      g_assert_cmpuint (found.bytes, ==, 100);
+    }
+  pto_chip_free (chip);
+  for (int i = 0; i < 20; i++)
+    g_assert_false (pto_fence_find (blocks[i], &found));
+}
+
 static int
 fill_device (PTO2Runtime *rt, void *data)
 {
@@ -694,6 +822,8 @@ add_tests (void)
   sim_add ("memory/task-larger-than-heap", test_task_larger_than_heap);
   sim_add ("memory/size-costs-nothing", test_size_costs_nothing);
   sim_add_once ("memory/device", test_device_memory);
+  sim_add_once ("memory/device-books", test_device_books);
+  sim_add_once ("memory/device-fences-end", test_device_fences_end);
   sim_add ("memory/kernels-see-device-memory", test_kernels_see_device_memory);
 }
 
