@@ -110,6 +110,18 @@ int pto_reference_compute (PTO2Case *c)
 FLOAT32, FLOAT16, BFLOAT16, INT8, INT64, UINT64 = 0, 1, 2, 3, 6, 10
 
 
+def rows(table):
+    """What stands behind each name of a run's table."""
+    return {line[2:16].strip(): line[16:] for line in table.splitlines()[1:] if line[2:3] != " "}
+
+
+def duration(text):
+    """Seconds of "1.2 us", "3.45 ms", "6.789 s", and how far off they may be."""
+    number, unit = text.split(" ")
+    scale = {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+    return float(number) * scale, 0.51 * 10 ** -len(number.split(".")[1]) * scale
+
+
 class PtoTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -369,6 +381,70 @@ class Manifest(PtoTest):
         self.spoil("[case four]", "[case five]", ["[case five]", "twice"])
         self.spoil("name=add\n", "name=add\nname=sub\n", ['"name"', "twice"])
 
+    def test_line_of_a_duplicate(self):
+        """Comments and empty lines count, and are never twice; one key may be in two groups."""
+        self.example()
+        with open(os.path.join(self.directory, "ex/pto.ini"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        last = lines.index("[reference]") + 1
+        for at in (1, lines.index("[kernel 1]"), last):
+            for before in (0, 1, 4):
+                with self.subTest(at=at, before=before):
+                    twice = lines[:]
+                    twice[last + 1:last + 1] = ["#source=x", ""] * before + ["  source  = reference.c"]
+                    twice[at:at] = ["# a=b"] * before
+                    self.write("ex/pto.ini", "\n".join(twice) + "\n")
+                    self.refuses(["ex/pto.ini", f"line {last + 2 + 3 * before}: ", '"source"', "twice in [reference]"])
+                    twice = lines[:]
+                    twice.append("[reference]")
+                    twice[at:at] = ["", "# a=b"] * before
+                    self.write("ex/pto.ini", "\n".join(twice) + "\n")
+                    self.refuses(["ex/pto.ini", f"line {len(twice)}: ", "[reference]", "twice"])
+
+    def test_spelling(self):
+        """Blanks, comments, capitals and absolute paths mean what they do elsewhere."""
+        self.copy_example(dtype=FLOAT32)
+        path = os.path.join(self.directory, "copy/pto.ini")
+        self.write("copy/pto.ini", f"""# first
+
+  # second
+[example]
+name =  copy
+
+[orchestration]
+source = {self.directory}/copy/orch.c
+[reference]
+source= reference.c
+[kernel 4095]
+name=  never
+source=copy.c
+core= AIC
+[kernel 0]
+name = copy
+source = copy.c
+core = AiV
+args =  2
+[case  first ]
+atol= 0.25
+dtype={FLOAT16}
+got={0x3e00}
+expected={0x3f00}
+[case second]
+dtype={FLOAT16}
+""")
+        result = self.gives("copy")
+        self.assertEqual((result["example"], result["case"], result["max_abs_error"]), ("copy", "first", 0.25))
+        self.assertEqual(self.gives("copy", "--case", "second")["max_abs_error"], 0)
+        text = self.passes("run", "copy", "--case", "second")
+        self.assertEqual(rows(text)["case"], "second")
+        self.assertTrue(rows(text)["kernels"].startswith("copy never ("), text)
+        self.edit("copy/pto.ini", "name =  copy", "name=copy\ndefault-case=second")
+        self.assertEqual(self.gives("copy")["case"], "second")
+        self.edit("copy/pto.ini", "atol= 0.25", "atol=0.2")
+        self.fails(1, ['"first"', "to[0, 1]: 1.5 instead of 1.75"], "run", "copy", "--case", "first")
+        self.edit("copy/pto.ini", "[kernel 4095]", "[kernel 65536]")
+        self.fails(1, [path[len(self.directory) + 1:], "[kernel 65536]", "0 to 65535"], "run", "copy")
+
     def test_bad_function_id(self):
         self.spoil("[kernel 1]", "[kernel one]", ["[kernel one]", "number"])
         self.spoil("[kernel 1]", "[kernel -1]", ["[kernel -1]", "number"])
@@ -471,7 +547,7 @@ class Manifest(PtoTest):
     def test_number_of_arguments(self):
         for value in ("x", "-1", "129", ""):
             self.spoil("args=3", "args=" + value, ['"add"', "args=" + value])
-        for value in (2, 4):
+        for value in (0, 2, 4, 128):
             self.spoil("args=3", f"args={value}", [f"(add) takes {value} arguments, but 3 are given", "vector_orch.c:"],
                        False)
 
@@ -546,6 +622,71 @@ class Run(PtoTest):
                          "back end", "par", "PASS", "tasks/s", "AIC", "AIV", "recycled",
                          "run.json", "run.svg"):
             self.assertIn(fragment, text)
+
+    def test_table_says_what_json_says(self):
+        """On det two runs are one and the same."""
+        for schedulers, words in ((3, []), (3, ["--seed", "3"]),
+                                  (1, ["--set", "clusters=2", "--set", "aicpu-threads=2"]),
+                                  (4, ["--case", "four", "--platform", "a5sim"])):
+            with self.subTest(words=words):
+                words = [self.vector, "--backend", "det", *words]
+                value, text = self.gives(*words), self.passes("run", *words)
+                table = rows(text)
+                self.assertEqual(text.splitlines()[0], f"vector on {value['platform']}: {value['aic_cores']} AIC + "
+                                 f"{value['aiv_cores']} AIV, {schedulers} schedulers + 1 orchestrator")
+                self.assertRegex(table["case"], f"^{value['case']}: {value['case']} tasks, ")
+                self.assertEqual(table["kernels"], "add add_scalar mul (cached)")
+                self.assertEqual(table["tasks"], str(value["tasks"]))
+                self.assertEqual(table["edges"], str(value["edges"]))
+                self.assertEqual(table["back end"], f"det, seed {value['seed']}")
+                self.assertEqual(table["result"], "PASS  max error 0")
+                self.assertEqual(table["slots"], f"{value['peak_live_tasks']} in use at most, recycled "
+                                 f"{value['recycled']} times")
+                self.assertEqual(table["chip busy"], f"AIC {100 * value['aic_utilization']:.0f} %  "
+                                 f"AIV {100 * value['aiv_utilization']:.0f} %")
+                self.assertGreater(value["aiv_utilization"], value["aic_utilization"])
+                seconds, off = duration(table["virtual time"])
+                self.assertAlmostEqual(seconds, value["virtual_ns"] / 1e9, delta=off)
+                run, rate = table["run time"].split(", ")
+                seconds, off = duration(run)
+                self.assertRegex(rate, r"^\d{1,3}( \d{3})* tasks/s$")
+                rate = int(rate[:-len(" tasks/s")].replace(" ", ""))
+                self.assertLess(value["tasks"] / (seconds + off), rate + 1)
+                self.assertGreater(value["tasks"] / (seconds - off), rate)
+                self.assertAlmostEqual(value["run_seconds"] * value["tasks_per_second"], value["tasks"], places=6)
+                self.assertEqual(value["trace_dropped"], 0)
+                self.assertNotIn("dropped", table)
+        self.assertNotIn("virtual time", rows(self.passes("run", self.vector)))
+
+    def test_table_of_a_failure(self):
+        self.copy_example(dtype=FLOAT32, got=0x7fc00000, expected=0x3f800000)
+        table = rows(self.fails(1, ["nan instead of 1"], "run", "copy").stdout)
+        self.assertEqual((table["case"], table["result"]), ("plain", "FAIL  not a number"))
+        self.copy_example(dtype=FLOAT32, got=0x3fc00000, expected=0x3f800000)
+        result = self.fails(1, ["1.5 instead of 1"], "run", "copy")
+        self.assertEqual(rows(result.stdout)["result"], "FAIL  max error 0.5")
+        self.assertEqual([line.strip() for line in result.stdout.splitlines() if "instead of" in line],
+                         [f"to[{i // 3}, {i % 3}]: 1.5 instead of 1" for i in range(1, 6)])
+        value = json.loads(self.fails(1, ["1.5 instead of 1"], "run", "copy", "--json").stdout)
+        self.assertEqual(value["first_bad"], "to[0, 1]: 1.5 instead of 1")
+
+    def test_built_or_cached(self):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {"XDG_CACHE_HOME": cache}
+            self.assertRegex(rows(self.passes("run", self.vector, environment=environment))["kernels"],
+                             r"^add add_scalar mul \(built in \d+\.\d s\)$")
+            self.assertEqual(rows(self.passes("run", self.vector, environment=environment))["kernels"],
+                             "add add_scalar mul (cached)")
+
+    def test_json_names_files_and_seeds(self):
+        value = self.gives(self.vector, "--trace", "a.json", "--svg", "b.svg")
+        self.assertEqual((value["trace"], value["svg"], value["trace_dropped"]), ("a.json", "b.svg", 0))
+        value = self.gives(self.vector)
+        self.assertEqual((value["trace"], value["svg"], value["first_bad"]), (None, None, None))
+        self.assertNotIn("trace_dropped", value)
+        for seed in (0, 2**63 - 1, 2**63, 2**64 - 1):
+            value = self.gives(self.vector, "--backend", "det", "--seed", str(seed))
+            self.assertEqual(value["seed"], seed if seed < 2**63 else str(seed))
 
     def test_files(self):
         self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg")
@@ -633,13 +774,15 @@ class Run(PtoTest):
         self.assertEqual(value["max_abs_error"], 1)
 
 
-
 class Output(PtoTest):
     """What can not be written is one sentence and a status, never a part of a file and never silence."""
+
+    LIMIT = 65536  # no object that a run loads is longer, and both exports of the larger example are
 
     def setUp(self):
         super().setUp()
         self.vector = os.path.join(EXAMPLES, "vector")
+        self.large = os.path.join(EXAMPLES, "paged-attention")
 
     def ends(self, stdout, *words, limit=None, **options):
         def prepare():
@@ -666,10 +809,11 @@ class Output(PtoTest):
                 self.refused(self.ends(full, *words), "standard output", os.strerror(errno.ENOSPC))
 
     def test_limit(self):
-        for words in (["info"], ["run", self.vector]):
+        self.passes("run", self.vector)  # the cache is filled without a limit
+        for words in (["info"], ["run", self.vector, "--no-isolate"]):
             with self.subTest(words=words), open(os.path.join(self.directory, "out"), "w", encoding="utf-8") as file:
-                self.passes("run", self.vector)  # the cache is filled without a limit
-                self.refused(self.ends(file, *words, limit=100), "standard output", os.strerror(errno.EFBIG))
+                os.lseek(file.fileno(), self.LIMIT - 100, os.SEEK_SET)
+                self.refused(self.ends(file, *words, limit=self.LIMIT), "standard output", os.strerror(errno.EFBIG))
 
     def test_pipe(self):
         for words in self.words():
@@ -690,7 +834,7 @@ class Output(PtoTest):
             json.load(file)
 
     def test_files(self):
-        self.passes("run", self.vector)
+        self.passes("run", self.large)
         for option, name in (("--svg", "run.svg"), ("--trace", "run.json")):
             path = os.path.join(self.directory, name)
             with self.subTest(option=option):
@@ -700,8 +844,8 @@ class Output(PtoTest):
                 for old in (None, "old"):
                     if old is not None:
                         self.write(name, old)
-                    self.refused(self.ends(subprocess.PIPE, "run", self.vector, option, name, limit=1000), name,
-                                 os.strerror(errno.EFBIG))
+                    self.refused(self.ends(subprocess.PIPE, "run", self.large, "--no-isolate", option, name,
+                                           limit=self.LIMIT), name, os.strerror(errno.EFBIG))
                     self.assertEqual(os.listdir(self.directory), [] if old is None else [name])
                 with open(path, encoding="utf-8") as file:
                     self.assertEqual(file.read(), "old")
@@ -815,7 +959,7 @@ class TapResult(unittest.TestResult):
 
 def main():
     suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case)
-                               for case in (Words, Manifest, Run, Compare))
+                               for case in PtoTest.__subclasses__())
     if len(sys.argv) > 1:
         suite = unittest.TestSuite(test for group in suite for test in group
                                    if any(word in test.id() for word in sys.argv[1:]))
