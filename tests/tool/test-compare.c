@@ -199,6 +199,49 @@ test_tolerance (void)
     }
 }
 
+/* What is relative is so to the element beside it, not to another: 3 against 2 is half as much. */
+static void
+test_relative (void)
+{
+  static const gint64 dtypes[][3] = {
+    { PTO_DTYPE_FLOAT32, 0x40400000, 0x40000000 },
+    { PTO_DTYPE_FLOAT16, 0x4200, 0x4000 },
+    { PTO_DTYPE_BFLOAT16, 0x4040, 0x4000 },
+    { PTO_DTYPE_INT8, 3, 2 },
+    { PTO_DTYPE_UINT8, 3, 2 },
+    { PTO_DTYPE_INT16, 3, 2 },
+    { PTO_DTYPE_UINT16, 3, 2 },
+    { PTO_DTYPE_INT32, 3, 2 },
+    { PTO_DTYPE_UINT32, 3, 2 },
+    { PTO_DTYPE_INT64, 3, 2 },
+    { PTO_DTYPE_UINT64, 3, 2 },
+    { PTO_DTYPE_INT8, -3, -2 },
+    { PTO_DTYPE_INT16, -3, -2 },
+    { PTO_DTYPE_INT32, -3, -2 },
+    { PTO_DTYPE_INT64, -3, -2 },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++)
+    for (guint at = 0; at < 3; at++)
+      {
+        guint32 dtype = (guint32) dtypes[i][0];
+        guint size = pto_dtype_get_size ((PtoDtype) dtype);
+        guint8 got[3 * 8] = { 0 }, expected[3 * 8] = { 0 };
+        ReferenceArgument argument = argument_of (dtype, 3, expected);
+        Comparison comparison;
+
+        memcpy (got + at * size, &dtypes[i][1], size);
+        memcpy (expected + at * size, &dtypes[i][2], size);
+        reference_compare (&argument, got, 0.5, 0, &comparison);
+        g_assert_cmpuint (comparison.n_bad, ==, 0);
+        g_assert_cmpfloat (comparison.max_abs_error, ==, 1);
+        comparison_clear (&comparison);
+        reference_compare (&argument, got, 0.49, 0, &comparison);
+        g_assert_cmpuint (comparison.n_bad, ==, 1);
+        comparison_clear (&comparison);
+      }
+}
+
 /* What is no number fits only what is none, an infinity only itself, whatever the tolerance. */
 static void
 test_no_numbers (void)
@@ -274,6 +317,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/compare/types", test_types);
   g_test_add_func ("/pto/compare/large-integers", test_large_integers);
   g_test_add_func ("/pto/compare/tolerance", test_tolerance);
+  g_test_add_func ("/pto/compare/relative", test_relative);
   g_test_add_func ("/pto/compare/no-numbers", test_no_numbers);
   g_test_add_func ("/pto/compare/told", test_told);
   return g_test_run ();
