@@ -265,9 +265,77 @@ test_random (void)
     }
 }
 
+/* One scope of so many tasks; from the 17th on each has two pieces of memory, before that one. */
+static enum pto_status
+run_scope (uint32_t n, const struct machine_config *config, char *text, gsize size)
+{
+  static uint8_t memory[2 * 256 * 8];
+  struct machine *machine = machine_new (config);
+  enum pto_status status;
+  const char *message;
+
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, "scope.c", 1);
+  for (uint32_t i = 0; i < n; i++)
+    {
+      Tensor one = machine_external (memory + 16 * i, 8);
+      Tensor other = machine_external (memory + 16 * i + 8, 8);
+      PTOParam params[] = { inout (&one), inout (&other) };
+
+      machine_submit (machine, KERNEL_NOTHING, 0, params, i < 16 ? 1 : 2);
+    }
+  pto_engine_scope_end (machine->engine);
+  status = machine_end (machine, &message);
+  g_strlcpy (text, message, size);
+  machine_free (machine);
+  return status;
+}
+
+/* The smallest power of two with a slot to spare, for every number of tasks. */
+static void
+test_window (void)
+{
+  char text[sizeof ((struct pto_report *) NULL)->message];
+
+  for (uint32_t n = 4; n <= 130; n++)
+    {
+      struct machine_config config = plenty ();
+      uint64_t advice;
+
+      config.window = 4;
+      g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_STATUS_TASK_RING);
+      advice = machine_advice (text, "task-window");
+      g_assert_cmpuint (advice, >, n);
+      g_assert_cmpuint (advice / 2, <=, n);
+      g_assert_cmpuint (number_before (text, " tasks in that ring"), ==, n);
+      config.window = (uint32_t) advice;
+      g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_OK);
+    }
+}
+
+/* Later tasks may take twice as many nodes each as those so far: the first advice is enough. */
+static void
+test_map (void)
+{
+  char text[sizeof ((struct pto_report *) NULL)->message];
+
+  for (uint32_t n = 17; n <= 250; n++)
+    {
+      struct machine_config config = plenty ();
+
+      config.map_pool = 16;
+      g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_STATUS_MAP_OVERFLOW);
+      config.map_pool = (uint32_t) machine_advice (text, "map-pool");
+      g_assert_cmpuint (config.map_pool, <=, 16 * n);
+      g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_OK);
+    }
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-advice/window", test_window);
+  g_test_add_func ("/pto/engine-advice/map", test_map);
   g_test_add_func ("/pto/engine-advice/random", test_random);
 }
 

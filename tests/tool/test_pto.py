@@ -658,6 +658,21 @@ class Run(PtoTest):
                 self.assertNotIn("dropped", table)
         self.assertNotIn("virtual time", rows(self.passes("run", self.vector)))
 
+    def test_durations(self):
+        """In the unit that makes them short, whatever they are."""
+        self.copy_example(dtype=FLOAT32)
+        self.edit("copy/pto.ini", "core=aiv", "core=aiv\ncost=constant:1")
+        last = 1
+        for ns, unit in ((1, "us"), (900000, "us"), (1000000, "ms"), (900000000, "ms"), (1000000000, "s"), (10**12, "s")):
+            self.edit("copy/pto.ini", f"constant:{last}", f"constant:{ns}")
+            last = ns
+            text = rows(self.passes("run", "copy", "--backend", "det"))["virtual time"]
+            self.assertEqual(text.split(" ")[1], unit)
+            seconds, off = duration(text)
+            virtual_ns = self.gives("copy", "--backend", "det")["virtual_ns"]
+            self.assertGreater(virtual_ns, ns)
+            self.assertAlmostEqual(seconds, virtual_ns / 1e9, delta=off)
+
     def test_table_of_a_failure(self):
         self.copy_example(dtype=FLOAT32, got=0x7fc00000, expected=0x3f800000)
         table = rows(self.fails(1, ["nan instead of 1"], "run", "copy").stdout)
