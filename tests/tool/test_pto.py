@@ -742,8 +742,8 @@ class Run(PtoTest):
 
     def test_kernel_that_ends_its_process(self):
         """Whatever it does: kernel, task and core are named, status 1, and the next run works."""
-        for code, why in (("_exit (3);", "exited with status 3"),
-                          ("signal (SIGSEGV, SIG_DFL); *bad = 1;", "died (signal 11, Segmentation fault)"),
+        for code, why in (("_exit (3);", "the kernel called _exit(3)"),
+                          ("signal (SIGSEGV, SIG_DFL); *bad = 1;", "the kernel crashed: Segmentation fault (signal 11)"),
                           ("pthread_exit (0);", "")):
             self.copy_example(dtype=FLOAT32)
             self.write("copy/copy.c", "#define _GNU_SOURCE\n#include \"tensor.h\"\n#include <pthread.h>\n"
@@ -752,7 +752,7 @@ class Run(PtoTest):
             result = self.pto("run", "copy")
             self.assertEqual(result.returncode, 1, result.stderr)
             line = result.stderr.splitlines()[-1]
-            self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel's process ")
+            self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel")
             self.assertIn(why, line)
         self.copy_example(dtype=FLOAT32)
         self.passes("run", "copy")
