@@ -71,7 +71,8 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   if (state == PTO_WORKER_STATE_NEW && worker->initializing)
     state = PTO_WORKER_STATE_READY;
   before = worker->params;
-  if (state == PTO_WORKER_STATE_NEW)
+  /* One that there is not changes nothing: that is what is wrong, whenever it is asked for. */
+  if (state == PTO_WORKER_STATE_NEW || i < 0)
     status = pto_params_set (&worker->params, name, value, &report);
   if (status == PTO_OK && !pto_worker_choose_machine (worker))
     status = pto_report_set (&report, PTO_STATUS_INVALID_ARGS,
@@ -79,7 +80,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   if (status != PTO_OK)
     worker->params = before;
   g_mutex_unlock (&worker->lock);
-  if (state != PTO_WORKER_STATE_NEW)
+  if (state != PTO_WORKER_STATE_NEW && i >= 0)
     {
       g_set_error (
           error, PTO_ERROR, state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,

@@ -175,6 +175,10 @@ check_effect (PtoWorker *worker, const char *backend, GError **error)
   if ((option_seed != NULL || was_set ("seed")) && strcmp (backend, "det") != 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--%s has no effect on the back end %s: add --backend det"), option, backend);
+  else if (option_no_isolate && was_set ("isolate"))
+    g_set_error (
+        error, TOOL_ERROR, TOOL_ERROR_USAGE,
+        _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
   else if (was_set ("carriers") && strcmp (backend, "par") != 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--set carriers has no effect on the back end %s, only on par"), backend);

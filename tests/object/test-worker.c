@@ -933,6 +933,9 @@ test_parameters (void)
   g_assert_true (pto_worker_init (worker, NULL, &error));
   g_assert_false (pto_worker_set_parameter (worker, "task-window", "32", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
+  g_clear_error (&error);
+  g_assert_false (pto_worker_set_parameter (worker, "nothing", "1", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
 }
 
 static void

@@ -254,6 +254,7 @@ class Words(PtoTest):
                 (["--set", "utilization=1", "--backend", "det"], ["utilization", "det"]),
                 (["--set", "trace-records=64"], ["trace-records", "--trace"]),
                 (["--no-isolate", "--set", "arena=1M"], ["arena", "no effect", "level 3"]),
+                (["--no-isolate", "--set", "isolate=1"], ["--no-isolate", "--set isolate", "give one"]),
                 (["--set", "task-timeout=5"], ["task-timeout", "no effect"]),
                 (["--set", "stop-timeout=5"], ["stop-timeout", "no effect"])):
             with self.subTest(words=words):

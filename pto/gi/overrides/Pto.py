@@ -494,10 +494,11 @@ class _Interrupts:
             if signal.SIGINT in data and cancellable is not None:
                 cancellable.cancel()
 
-    def note(self, *_):
-        """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C."""
+    def note(self, _, frame):
+        """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C, nor while PyGObject
+        makes an exception of an error."""
         self.noted = True
-        if self.state.in_function:
+        if self.state.in_function and (frame is None or frame.f_globals.get("__name__") != "gi._error"):
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
