@@ -270,6 +270,8 @@ pto_fence_damage (const struct pto_fence *fence)
   const uint8_t *guard = (const uint8_t *) (uintptr_t) (fence->address + fence->bytes);
   uint64_t n = fence->guard;
 
+  if (memcmp (guard, pattern, n) == 0)
+    return 0;
   while (n > 0 && guard[n - 1] == pattern[n - 1])
     n--;
   return n;
