@@ -46,7 +46,12 @@
  * many bytes as its frame has without touching them; what it then touches is to be no neighbour's.
  * It costs address space only. Where that is limited (RLIMIT_AS) the room is a part of the limit,
  * so that many stacks take no more than a fraction of it. */
+#ifdef PTO_ASAN
+/* Which writes its shadow of all of it whenever a stack comes or goes. */
+#define PTO_STACK_ROOM ((size_t) 1 << 20)
+#else
 #define PTO_STACK_ROOM ((size_t) 64 << 20)
+#endif
 #define PTO_STACK_ROOM_MIN ((size_t) 64 << 10)
 #define PTO_STACK_ROOM_PART 2048u
 
