@@ -514,8 +514,9 @@ dispatch (struct pto_scheduler *scheduler)
           if (n == 0 && attends)
             begin = pto_now (engine->exec);
           n += popped;
-          /* It may take long, and what is left was pushed while this one looked for it. */
-          if (attends && max == 1)
+          /* It may take long, and what is left behind it was announced to nobody: it was pushed
+           * while this scheduler lingered (before its first pop) or looked for it. */
+          if (attends && (n == popped || max == 1))
             pto_engine_ring_all (engine);
           for (uint32_t i = 0; i < popped; i++)
             {
