@@ -42,7 +42,9 @@ struct pto_needs
   uint64_t heap; /* bytes, aligned outputs and their guards */
   uint64_t storage;
   uint32_t n_tensors;
-  uint32_t n_fences; /* engine->fences */
+  uint32_t n_outputs; /* that have no memory yet */
+  uint32_t kinds;     /* PTO_PARAM_* of the tensors that have, in one word; 0: none is written */
+  uint32_t n_fences;  /* engine->fences */
   uint32_t n_edges;
 };
 

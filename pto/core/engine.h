@@ -263,7 +263,7 @@ pto_engine_stamp_own (const struct pto_engine *engine)
 
 /* Latches the first fatal error. */
 void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
+    __attribute__ ((cold, format (printf, 3, 4)));
 /* Fails the run under way as cancelled: no task begins any more on whoever has not looked yet.
  * Wakes the submitter. A call that comes between two runs does nothing; begin and end of a run ask
  * engine->cancelled for what came too early for that. Any thread, also a kernel. false: no run was

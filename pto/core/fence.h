@@ -26,6 +26,17 @@ struct pto_fence
   uint64_t guard;   /* bytes of the guard, at most PTO_FENCE_BYTES_MAX */
 };
 
+/* Copies them one field at a time: they were written so a moment ago, and a load of two of them
+ * together would wait until both are in the cache. */
+static inline void
+pto_fence_copy (struct pto_fence *to, const struct pto_fence *from, uint32_t n)
+{
+  volatile const uint64_t *word = &from->address;
+
+  for (uint32_t i = 0; i < n; i++, word += sizeof (struct pto_fence) / sizeof *word)
+    to[i] = (struct pto_fence){ .address = word[0], .bytes = word[1], .guard = word[2] };
+}
+
 /* Makes the list, so that children that are forked from here on share it. Any thread. false: no
  * memory. */
 bool pto_fence_init (void);

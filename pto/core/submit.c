@@ -54,10 +54,10 @@ storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_o
 /* --- what the task is and depends on --- */
 
 static __attribute__ ((cold)) bool
-refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
+refuse (struct pto_engine *engine, uint32_t kernel, ptrdiff_t index, const char *why)
 {
-  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 " (%s): argument %u: %s",
-                   engine->submitted, pto_engine_kernel_name (engine, submit->kernel), index, why);
+  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 " (%s): argument %td: %s",
+                   engine->submitted, pto_engine_kernel_name (engine, kernel), index, why);
   return false;
 }
 
@@ -81,7 +81,7 @@ tensor_status_text (uint32_t status)
     }
 }
 
-/* Is there a fence behind that memory? Notes it as the nth of the submit. */
+/* Is there a fence behind that memory of the caller? Notes it as the nth of the submit. */
 static __attribute__ ((noinline)) uint32_t
 find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
 {
@@ -103,6 +103,36 @@ find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
   return 1;
 }
 
+/* Lists what the core looks at behind memory that the task writes and that was there before: of the
+ * caller where there is a fence behind it, of the runtime where whoever writes comes after the task
+ * that made it, which has written its guard. */
+static __attribute__ ((noinline)) uint32_t
+note_fences (struct pto_engine *engine, const PTOParam *params, uint32_t n_params)
+{
+  uint32_t guard = engine->config.guard_bytes;
+  bool ordered = engine->config.hazards == (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
+  bool fenced = pto_fence_any ();
+  uint32_t n = 0;
+
+  if (guard == 0)
+    return 0;
+  for (const PTOParam *param = params; param < params + n_params; param++)
+    {
+      const struct PTO2Buffer *buffer;
+
+      if (param->type == PTO_PARAM_INPUT || param->type == PTO_PARAM_SCALAR
+          || param->tensor.buffer.addr == 0)
+        continue;
+      buffer = param->tensor.storage;
+      if (buffer == NULL)
+        n += fenced ? find_fence (engine, param->tensor.buffer.addr, n) : 0;
+      else if (ordered && param->type != PTO_PARAM_NO_DEP)
+        engine->fences[n++]
+            = (struct pto_fence){ .address = buffer->addr, .bytes = buffer->bytes, .guard = guard };
+    }
+  return n;
+}
+
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -110,21 +140,17 @@ static bool
 examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
 {
   struct pto_deps *deps = &engine->deps;
+  struct pto_access *access = engine->accesses;
+  const PTOParam *end = submit->params + submit->n_params;
   uint32_t n_tensors = 0;
   uint32_t n_outputs = 0;
-  uint32_t n_fences = 0;
-  bool fenced = pto_fence_any () && engine->config.guard_bytes > 0;
-  /* Whoever writes to memory of the runtime comes after the task that made it, which has written
-   * its guard. */
-  bool ordered = engine->config.hazards == (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR)
-                 && engine->config.guard_bytes > 0;
+  uint32_t kinds = PTO_PARAM_INPUT;
   uint64_t heap = 0;
   bool ok = true;
 
   deps->count = 0;
-  for (uint32_t i = 0; i < submit->n_params; i++)
+  for (PTOParam *param = submit->params; param < end; param++, access++)
     {
-      PTOParam *param = &submit->params[i];
       Tensor *tensor = &param->tensor;
       struct PTO2Buffer *buffer;
       struct pto_space *space;
@@ -132,22 +158,24 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (param->type == PTO_PARAM_SCALAR)
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
-        return refuse (engine, submit, i, "unknown kind of parameter");
+        return refuse (engine, submit->kernel, param - submit->params, "unknown kind of parameter");
       if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
-        return refuse (engine, submit, i, tensor_status_text (tensor->status));
+        return refuse (engine, submit->kernel, param - submit->params,
+                       tensor_status_text (tensor->status));
       buffer = tensor->storage;
       n_tensors++;
       if (buffer != NULL)
         {
           if (PTO_UNLIKELY (buffer->generation != tensor->generation))
-            return refuse (engine, submit, i, "the tensor was made in a scope that has ended");
+            return refuse (engine, submit->kernel, param - submit->params,
+                           "the tensor was made in a scope that has ended");
           if (buffer->space.creator != PTO_TASK_NONE
               && PTO_UNLIKELY (
                   (int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
                              - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
                   < 0))
             return refuse (
-                engine, submit, i,
+                engine, submit->kernel, param - submit->params,
                 "the tensor was output in a scope that has ended: its memory is gone; submit the task that "
                 "outputs it in the scope that uses it");
           tensor->buffer.addr = buffer->addr;
@@ -155,7 +183,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT))
-            return refuse (engine, submit, i,
+            return refuse (engine, submit->kernel, param - submit->params,
                            "the tensor has no memory yet: no task has output it");
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
@@ -163,22 +191,14 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           heap += output_bytes (engine, tensor);
           continue;
         }
+      kinds |= (uint32_t) param->type;
       if (param->type < PTO_PARAM_NO_DEP)
         {
           space = buffer != NULL ? &buffer->space
                                  : pto_map_external_space (engine->map, tensor->buffer.addr,
                                                            tensor->buffer.size);
-          pto_access_init (&engine->accesses[i], space, tensor);
-          ok = pto_map_lookup (engine->map, &engine->accesses[i], param->type, deps);
-        }
-      if (param->type != PTO_PARAM_INPUT)
-        {
-          if (buffer == NULL)
-            n_fences += fenced ? find_fence (engine, tensor->buffer.addr, n_fences) : 0;
-          else if (ordered && param->type != PTO_PARAM_NO_DEP)
-            engine->fences[n_fences++] = (struct pto_fence){ .address = buffer->addr,
-                                                             .bytes = buffer->bytes,
-                                                             .guard = engine->config.guard_bytes };
+          pto_access_init (access, space, tensor);
+          ok = pto_map_lookup (engine->map, access, param->type, deps);
         }
       if (buffer != NULL)
         {
@@ -196,8 +216,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
     }
   needs->n_tensors = n_tensors;
   needs->heap = heap;
-  needs->n_fences = n_fences;
-  needs->storage = storage_bytes (submit, n_tensors, n_outputs, n_fences);
+  needs->n_outputs = n_outputs;
+  needs->kinds = kinds;
   return true;
 }
 
@@ -205,18 +225,20 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
 static uint32_t
 merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
 {
-  struct pto_deps *deps = &engine->deps;
+  struct pto_dep *deps = engine->deps.items;
+  uint32_t count = engine->deps.count;
   uint64_t number;
   uint32_t n = 0;
-  uint32_t n_wait = 0;
+  uint32_t retained = 0;
+  uint32_t only = 0; /* of these: without a wait */
 
   *n_retained = 0;
-  if (deps->count == 0)
+  if (count == 0)
     return 0;
   number = ++engine->serial;
-  for (uint32_t i = 0; i < deps->count; i++)
+  for (uint32_t i = 0; i < count; i++)
     {
-      struct pto_dep dep = deps->items[i];
+      struct pto_dep dep = deps[i];
       struct pto_slot *producer
           = pto_ring_slot (&engine->rings[PTO_TASK_RING (dep.task)], PTO_TASK_LOCAL (dep.task));
 
@@ -229,21 +251,27 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
         }
       if (producer->mark == number)
         {
-          uint32_t before = deps->items[producer->mark_edge].kinds;
+          uint32_t before = deps[producer->mark_edge].kinds;
 
-          n_wait += (before & ~RETAIN) == 0 && (dep.kinds & ~RETAIN) != 0;
-          *n_retained += (dep.kinds & ~before & RETAIN) != 0;
-          deps->items[producer->mark_edge].kinds = before | dep.kinds;
+          only -= before == RETAIN && dep.kinds != RETAIN;
+          retained += (dep.kinds & ~before) / RETAIN;
+          deps[producer->mark_edge].kinds = before | dep.kinds;
           continue;
         }
       producer->mark = number;
       producer->mark_edge = n;
-      n_wait += (dep.kinds & ~RETAIN) != 0;
-      *n_retained += (dep.kinds & RETAIN) != 0;
-      deps->items[n++] = dep;
+      if (dep.kinds >= RETAIN)
+        {
+          retained++;
+          only += dep.kinds == RETAIN;
+        }
+      if (PTO_UNLIKELY (n != i))
+        deps[n] = dep;
+      n++;
     }
-  deps->count = n;
-  return n_wait;
+  engine->deps.count = n;
+  *n_retained = retained;
+  return n - only;
 }
 
 /* --- the slot --- */
@@ -260,16 +288,18 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   int64_t *args = (int64_t *) (payload + 1);
   TensorData *tensors = (TensorData *) (args + n_params);
   uint64_t *guards = (uint64_t *) (tensors + needs->n_tensors);
+  struct pto_access *access = engine->accesses;
+  const PTOParam *end = submit->params + n_params;
+  int64_t *arg = args;
   uint32_t n_guards = 0;
 
-  for (uint32_t i = 0; i < n_params; i++)
+  for (PTOParam *param = submit->params; param < end; param++, access++)
     {
-      PTOParam *param = &submit->params[i];
       Tensor *tensor = &param->tensor;
 
       if (param->type == PTO_PARAM_SCALAR)
         {
-          args[i] = (int64_t) param->scalar;
+          *arg++ = (int64_t) param->scalar;
           continue;
         }
       if (tensor->buffer.addr == 0)
@@ -298,15 +328,15 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
                 }
             }
           /* Without a handle nobody else can name it. */
-          pto_access_init (&engine->accesses[i], buffer != NULL ? &buffer->space : NULL, tensor);
-          engine->accesses[i].fresh = fresh;
+          pto_access_init (access, buffer != NULL ? &buffer->space : NULL, tensor);
+          access->fresh = fresh;
         }
       /* A Tensor begins with what a kernel sees of it; dimensions beyond ndims are copied as they
        * are. */
       memcpy (tensors, tensor, sizeof *tensors);
-      args[i] = (int64_t) (uintptr_t) tensors++;
+      *arg++ = (int64_t) (uintptr_t) tensors++;
       if (param->type < PTO_PARAM_NO_DEP)
-        pto_map_insert (engine->map, &engine->accesses[i], param->type, slot->id);
+        pto_map_insert (engine->map, access, param->type, slot->id);
     }
   payload->n_args = n_params;
   payload->n_guards = (uint16_t) n_guards;
@@ -314,9 +344,12 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   payload->args = args;
   payload->guards = guards;
   guards += n_guards;
-  if (PTO_UNLIKELY (needs->n_fences > 0))
-    guards = mempcpy (guards, engine->fences, needs->n_fences * sizeof engine->fences[0]);
   payload->extra = guards;
+  if (PTO_UNLIKELY (needs->n_fences > 0))
+    {
+      pto_fence_copy ((struct pto_fence *) guards, engine->fences, needs->n_fences);
+      payload->extra = (struct pto_fence *) guards + needs->n_fences;
+    }
   if (submit->extra_bytes > 0)
     memcpy (payload->extra, submit->extra, submit->extra_bytes);
   slot->payload = payload;
@@ -636,6 +669,11 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   pto_charge (engine->exec, engine->config.submit_cost
                                 + (uint64_t) needs.n_tensors * engine->config.argument_cost);
   n_wait = merge_dependencies (engine, &n_retained);
+  /* Memory of the runtime is retained by whoever uses it. */
+  needs.n_fences = 0;
+  if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
+    needs.n_fences = note_fences (engine, submit->params, submit->n_params);
+  needs.storage = storage_bytes (submit, needs.n_tensors, needs.n_outputs, needs.n_fences);
   needs.n_edges = direct ? n_retained : engine->deps.count;
   count_demand (engine, ring_index, &needs);
   slot = take_room (engine, ring, ring_index, &needs, &heap_offset, &storage_offset);
