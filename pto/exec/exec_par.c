@@ -402,7 +402,7 @@ next_of (struct par *par, struct domain *domain)
 }
 
 static inline void
-switch_away (struct par *par, struct domain *domain, struct pto_actor *self)
+switch_away (struct par *par, struct domain *domain, struct pto_actor *self, bool plain)
 {
   struct pto_actor *next = next_of (par, domain);
   struct carrier *carrier = domain->carrier;
@@ -411,8 +411,9 @@ switch_away (struct par *par, struct domain *domain, struct pto_actor *self)
     return;
   carrier->thread->current = next;
   /* The guest's stack is its carrier's own. */
-  pto_fiber_switch (&self->fiber,
-                    next != NULL && next != &par->base.guest ? &next->fiber : &carrier->native);
+  pto_fiber_switch_from (&self->fiber,
+                         next != NULL && next != &par->base.guest ? &next->fiber : &carrier->native,
+                         plain);
 }
 
 static void
@@ -914,7 +915,7 @@ par_yield (struct pto_actor *self)
       return;
     }
   push (&par->domains[self->domain], self);
-  switch_away (par, &par->domains[self->domain], self);
+  switch_away (par, &par->domains[self->domain], self, false);
 }
 
 /* The guest waits: it carries domains meanwhile. */
@@ -985,7 +986,7 @@ par_park (struct pto_actor *self, struct pto_word *word, uint32_t expected, uint
       self->result = PTO_PARK_WOKEN;
       if (PTO_UNLIKELY (deadline != PTO_NEVER))
         timer_add (domain, self, deadline);
-      switch_away (par, domain, self);
+      switch_away (par, domain, self, false);
       return self->result;
     }
 
@@ -1011,7 +1012,7 @@ par_park (struct pto_actor *self, struct pto_word *word, uint32_t expected, uint
     }
   /* A waker that already has this actor puts it into the inbox, which only this carrier empties: no
    * hurry. */
-  switch_away (par, domain, self);
+  switch_away (par, domain, self, false);
   return self->result;
 }
 
@@ -1075,7 +1076,7 @@ par_run (struct pto_exec *exec, struct pto_word *word)
   carrier->thread->current = waiter;
   if (self != &exec->guest)
     {
-      pto_fiber_switch (&self->fiber, &waiter->fiber);
+      pto_fiber_switch_from (&self->fiber, &waiter->fiber, true);
       return;
     }
   pto_fiber_switch (&carrier->native, &waiter->fiber);
@@ -1115,7 +1116,7 @@ par_serve (struct pto_actor *self, struct pto_word *word,
           /* par_park() on a local word; here, so that nothing returns between two switches. */
           self->result = PTO_PARK_WOKEN;
           atomic_store_explicit (&word->waiter, self, memory_order_relaxed);
-          switch_away (par, domain, self);
+          switch_away (par, domain, self, true);
         }
     }
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -112,58 +113,74 @@ void pto_fiber_swap (void **save, void *load);
 #endif
 /* pto_fiber_swap() in the caller's own code. A call that is left by a jump puts the processor's
  * return stack out of step, and every return behind it is mispredicted: where two fibers go back
- * and forth without returning in between, this keeps both predicted. */
+ * and forth without returning in between, this keeps both predicted. words: saves the control words
+ * and has them in eax and dx. */
+#define PTO_FIBER_SWAP(save, load, words)                                                        \
+  __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t" /* the red zone */                              \
+                   "leaq 1f(%%rip), %%rcx\n\t"                                                   \
+                   "pushq %%rcx\n\t"                                                             \
+                   "pushq %%rbp\n\t"                                                             \
+                   "subq $48, %%rsp\n\t" /* rbx, r12 to r15: the compiler keeps what it needs */ \
+                   words "movq %%rsp, (%%rdi)\n\t"                                               \
+                   "movq %%rsi, %%rsp\n\t"                                                       \
+                   "xorl (%%rsp), %%eax\n\t"                                                     \
+                   "xorw 4(%%rsp), %%dx\n\t"                                                     \
+                   "andl $0xffc0, %%eax\n\t"                                                     \
+                   "orl %%edx, %%eax\n\t"                                                        \
+                   "jne 3f\n\t"                                                                  \
+                   "2:\n\t"                                                                      \
+                   "addq $8, %%rsp\n\t"                                                          \
+                   "popq %%r15\n\t"                                                              \
+                   "popq %%r14\n\t"                                                              \
+                   "popq %%r13\n\t"                                                              \
+                   "popq %%r12\n\t"                                                              \
+                   "popq %%rbx\n\t"                                                              \
+                   "popq %%rbp\n\t"                                                              \
+                   "popq %%rcx\n\t"                                                              \
+                   "jmp *%%rcx\n\t"                                                              \
+                   "3:\n\t"                                                                      \
+                   "ldmxcsr (%%rsp)\n\t"                                                         \
+                   "fldcw 4(%%rsp)\n\t"                                                          \
+                   "jmp 2b\n\t"                                                                  \
+                   "1:\n\t"                                                                      \
+                   "leaq 128(%%rsp), %%rsp"                                                      \
+                   : "+D"(save), "+S"(load)                                                      \
+                   :                                                                             \
+                   : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14",  \
+                     "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",      \
+                     "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",       \
+                     "memory", "cc" PTO_FIBER_CLOBBERS)
+
 static inline __attribute__ ((always_inline)) void
 pto_fiber_swap_inline (void **save, void *load)
 {
-  __asm__ volatile("leaq -128(%%rsp), %%rsp\n\t" /* the red zone */
-                   "leaq 1f(%%rip), %%rcx\n\t"
-                   "pushq %%rcx\n\t"
-                   "pushq %%rbp\n\t"
-                   "subq $48, %%rsp\n\t" /* rbx, r12 to r15: the compiler keeps what it needs */
-                   "stmxcsr (%%rsp)\n\t"
-                   "fnstcw 4(%%rsp)\n\t"
-                   "movl (%%rsp), %%eax\n\t"
-                   "movl 4(%%rsp), %%edx\n\t"
-                   "movq %%rsp, (%%rdi)\n\t"
-                   "movq %%rsi, %%rsp\n\t"
-                   "xorl (%%rsp), %%eax\n\t"
-                   "xorl 4(%%rsp), %%edx\n\t"
-                   "andl $0xffc0, %%eax\n\t"
-                   "andl $0xffff, %%edx\n\t"
-                   "orl %%edx, %%eax\n\t"
-                   "jne 3f\n\t"
-                   "2:\n\t"
-                   "addq $8, %%rsp\n\t"
-                   "popq %%r15\n\t"
-                   "popq %%r14\n\t"
-                   "popq %%r13\n\t"
-                   "popq %%r12\n\t"
-                   "popq %%rbx\n\t"
-                   "popq %%rbp\n\t"
-                   "popq %%rcx\n\t"
-                   "jmp *%%rcx\n\t"
-                   "3:\n\t"
-                   "ldmxcsr (%%rsp)\n\t"
-                   "fldcw 4(%%rsp)\n\t"
-                   "jmp 2b\n\t"
-                   "1:\n\t"
-                   "leaq 128(%%rsp), %%rsp"
-                   : "+D"(save), "+S"(load)
-                   :
-                   : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
-                     "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                     "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory",
-                     "cc" PTO_FIBER_CLOBBERS);
+  PTO_FIBER_SWAP (save, load,
+                  "stmxcsr (%%rsp)\n\t"
+                  "fnstcw 4(%%rsp)\n\t"
+                  "movl (%%rsp), %%eax\n\t"
+                  "movzwl 4(%%rsp), %%edx\n\t");
+}
+
+/* From a fiber that has the control words of the ABI, as it began: reading mxcsr waits for all that
+ * is under way in the processor. */
+static inline __attribute__ ((always_inline)) void
+pto_fiber_swap_plain (void **save, void *load)
+{
+  PTO_FIBER_SWAP (save, load,
+                  "movabsq $0x037f00001f80, %%rax\n\t"
+                  "movq %%rax, (%%rsp)\n\t"
+                  "movl $0x037f, %%edx\n\t");
 }
 #elif !defined(PTO_FIBER_UCONTEXT)
 #define pto_fiber_swap_inline pto_fiber_swap
+#define pto_fiber_swap_plain pto_fiber_swap
 #endif
 
 /* Leaves from, continues to; returns when somebody switches to from, perhaps on another thread: the
- * caller must not keep the address of a thread-local across it. */
+ * caller must not keep the address of a thread-local across it. plain: from has the control words
+ * of the ABI. */
 static inline __attribute__ ((always_inline)) void
-pto_fiber_switch (struct pto_fiber *from, struct pto_fiber *to)
+pto_fiber_switch_from (struct pto_fiber *from, struct pto_fiber *to, bool plain)
 {
 #ifdef PTO_ASAN
   __sanitizer_start_switch_fiber (&from->fake_stack, to->bottom, to->size);
@@ -172,11 +189,21 @@ pto_fiber_switch (struct pto_fiber *from, struct pto_fiber *to)
   __tsan_switch_to_fiber (to->tsan, 0);
 #endif
 #ifdef PTO_FIBER_UCONTEXT
+  (void) plain;
   swapcontext (&from->context, &to->context);
 #else
-  pto_fiber_swap_inline (&from->sp, to->sp);
+  if (plain)
+    pto_fiber_swap_plain (&from->sp, to->sp);
+  else
+    pto_fiber_swap_inline (&from->sp, to->sp);
 #endif
 #ifdef PTO_ASAN
   __sanitizer_finish_switch_fiber (from->fake_stack, NULL, NULL);
 #endif
+}
+
+static inline __attribute__ ((always_inline)) void
+pto_fiber_switch (struct pto_fiber *from, struct pto_fiber *to)
+{
+  pto_fiber_switch_from (from, to, false);
 }

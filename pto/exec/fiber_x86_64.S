@@ -39,14 +39,13 @@ pto_fiber_swap:
         stmxcsr (%rsp)
         fnstcw  4(%rsp)
         movl    (%rsp), %eax
-        movl    4(%rsp), %edx
+        movzwl  4(%rsp), %edx
         movq    %rsp, (%rdi)
         movq    %rsi, %rsp
         xorl    (%rsp), %eax
-        xorl    4(%rsp), %edx
+        xorw    4(%rsp), %dx
         /* The exception flags of MXCSR are nobody's to keep. */
         andl    $0xffc0, %eax
-        andl    $0xffff, %edx
         orl     %edx, %eax
         jne     2f
 1:

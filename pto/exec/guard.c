@@ -40,6 +40,9 @@
 #define NEAR_STACK ((uintptr_t) 64 << 10)
 /* Places in pto_guard.registers: an exception that unwound to the call, the pointer to the call's
  * frame. Those before them are the assembly's. */
+#ifdef __x86_64__
+#define WORDS 8 /* control words of the caller; 0: to be saved */
+#endif
 #define EXCEPTION 22
 #define FRAME 23
 
@@ -665,6 +668,10 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   frame.fault = (struct pto_fault){ .kind = PTO_FAULT_NONE };
   frame.sp = 0;
   guard->registers[FRAME] = &frame;
+#ifdef WORDS
+  if (!guard->steady)
+    guard->registers[WORDS] = NULL;
+#endif
   atomic_store_explicit (&guard->tid, thread->tid, memory_order_relaxed);
   /* Release: whoever reads this call's number reads its thread. Pairs with pto_guard_interrupt().
    */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * registers: 0 rbx, 1 rbp, 2 r12, 3 r13, 4 r14, 5 r15, 6 rsp (at the return address), 7 the return address,
- * 8 mxcsr and x87 control word; 22 an exception.
+ * 8 mxcsr and x87 control word, 0 when they are to be saved; 22 an exception.
  */
 #if defined (__x86_64__)
 
@@ -31,8 +31,10 @@ pto_guard_registers_call:
         movq    %rsp, 48(%rdi)
         movq    (%rsp), %rax
         movq    %rax, 56(%rdi)
-        stmxcsr 64(%rdi)
-        fnstcw  68(%rdi)
+        /* Reading mxcsr takes as long as all the rest of this call. */
+        cmpl    $0, 64(%rdi)
+        je      3f
+4:
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
         movq    %rsi, %rax
@@ -68,6 +70,10 @@ pto_guard_registers_call:
         ldmxcsr 64(%rcx)
         xorl    %eax, %eax
         ret
+3:
+        stmxcsr 64(%rdi)
+        fnstcw  68(%rdi)
+        jmp     4b
         .cfi_endproc
         .size   pto_guard_registers_call, .-pto_guard_registers_call
 

@@ -222,10 +222,11 @@ pto_word_set (struct pto_exec *exec, struct pto_word *word, uint32_t value)
 
 /* pto_word_set() on a local word. par, host: whoever is parked on it runs at once, and the caller,
  * an actor of the same domain or the guest that has claimed it, goes on when that actor waits for
- * something else. */
+ * something else. An actor calls it with the floating-point control words that it began with. */
 void pto_word_run (struct pto_exec *exec, struct pto_word *word, uint32_t value);
 /* An actor's life: waits on a local word, which begins as 0, calls serve with each value that
- * differs from the one before, and returns when serve gives false. */
+ * differs from the one before, and returns when serve gives false. serve leaves the floating-point
+ * control words as the actor began with them. */
 void pto_word_serve (struct pto_exec *exec, struct pto_word *word,
                      bool (*serve) (void *data, uint32_t value), void *data);
 
@@ -254,13 +255,17 @@ struct pto_fault
   uint64_t address;
 };
 
-/* One per actor that makes guarded calls; memory of the caller, zeroed before first use. */
+/* One per actor that makes guarded calls; memory of the caller, zeroed before first use but for
+ * steady. */
 struct pto_guard
 {
   _Atomic uint64_t call; /* odd while a call runs; W: the owner; R: interrupter */
   /* the call that is to be ended; W: interrupter; R: the owner's signal handler */
   _Atomic uint64_t interrupt;
-  _Atomic int tid;     /* thread that runs the call */
+  _Atomic int tid; /* thread that runs the call */
+  /* The actor itself never changes the floating-point control words: those that it had at the first
+   * call are put back after each. */
+  bool steady;
   void *registers[24]; /* saved context to continue at */
   char text[160];      /* of the last fault that has one; until the next call */
 };
