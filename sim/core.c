@@ -90,6 +90,7 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
   pto_word_init (&core->handshake.aicore_done, 0, true);
   pto_word_init (&core->registers.data_main_base, PTO_REG_IDLE, true);
   core->handshake.task = &core->payload;
+  core->guard.steady = true;
 }
 
 /* --- the core's side --- */
@@ -168,75 +169,101 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
     }
 }
 
-/* Mostly 64 bytes: then a few moves instead of a call. */
-static inline void
-fill_guard (uint8_t *guard, const uint8_t *pattern, uint32_t bytes)
+/* Those of the outputs that the task makes. Inlined with a constant for the size that is mostly
+ * asked for. */
+static inline __attribute__ ((always_inline)) void
+fill_guards_of (struct pto_core *core, const struct pto_payload *task, uint32_t bytes)
 {
-  if (bytes == PTO_GUARD_DEFAULT)
-    memcpy (guard, pattern, PTO_GUARD_DEFAULT);
-  else
-    memcpy (guard, pattern, bytes);
-}
+  const uint8_t *pattern = core->chip->guard_pattern;
+  const uint64_t *guards = task->guards;
+  uint32_t n = core->n_guards;
 
-static inline bool
-guard_is_whole (const uint8_t *guard, const uint8_t *pattern, uint32_t bytes)
-{
-  uint64_t difference = 0;
-
-  if (bytes != PTO_GUARD_DEFAULT)
-    return memcmp (guard, pattern, bytes) == 0;
-  for (uint32_t i = 0; i < PTO_GUARD_DEFAULT; i += 8)
+  for (uint32_t g = 0; g < n; g++)
     {
-      uint64_t is, was;
-
-      memcpy (&is, guard + i, 8);
-      memcpy (&was, pattern + i, 8);
-      difference |= is ^ was;
+      core->guards[g] = guards[g];
+      memcpy ((void *) (uintptr_t) guards[g], pattern, bytes);
     }
-  return difference == 0;
 }
 
-/* Remembers where they are: what lies beside the arguments is the kernel's to spoil. */
-static void
-fill_guards (struct pto_core *core, uint32_t bytes)
+static __attribute__ ((noinline)) void
+fill_guards_of_any_size (struct pto_core *core, const struct pto_payload *task, uint32_t bytes)
+{
+  fill_guards_of (core, task, bytes);
+}
+
+/* Remembers where they are: what lies beside the arguments is the kernel's to spoil. There are none
+ * where none are asked for. */
+static inline void
+fill_guards (struct pto_core *core)
 {
   const struct pto_payload *task = core->payload.task;
+  uint32_t bytes = core->engine->config.guard_bytes;
+  uint32_t n_fences = task->n_fences;
 
   core->n_guards = task->n_guards;
-  core->n_fences = task->n_fences;
-  if (task->n_fences > 0)
-    memcpy (core->fences, pto_payload_fences (task), task->n_fences * sizeof *core->fences);
-  for (uint32_t g = 0; g < task->n_guards; g++)
-    {
-      core->guards[g] = task->guards[g];
-      fill_guard ((uint8_t *) (uintptr_t) task->guards[g], core->chip->guard_pattern, bytes);
-    }
+  core->n_watched = core->n_guards + n_fences;
+  if (core->n_watched == 0)
+    return;
+  if (bytes == PTO_GUARD_DEFAULT)
+    fill_guards_of (core, task, PTO_GUARD_DEFAULT);
+  else
+    fill_guards_of_any_size (core, task, bytes);
+  pto_fence_copy (core->fences, pto_payload_fences (task), n_fences);
 }
 
-/* Gives the number of bytes from the output's end to the last one written, 0 for none. */
-static uint32_t
-written_behind (const struct pto_core *core, uint64_t end, uint32_t bytes)
+static inline __attribute__ ((always_inline)) bool
+is_whole (const uint8_t *guard, const uint8_t *pattern, uint32_t bytes)
+{
+  typedef uint64_t pair __attribute__ ((vector_size (16)));
+  pair difference = { 0, 0 };
+
+  if (bytes % sizeof (pair) != 0)
+    return memcmp (guard, pattern, bytes) == 0;
+  for (uint32_t i = 0; i < bytes; i += sizeof (pair))
+    {
+      pair is, was;
+
+      memcpy (&is, guard + i, sizeof (pair));
+      memcpy (&was, pattern + i, sizeof (pair));
+      difference |= is ^ was;
+    }
+  return (difference[0] | difference[1]) == 0;
+}
+
+static __attribute__ ((noinline, cold)) bool
+report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
 {
   const uint8_t *pattern = core->chip->guard_pattern;
   const uint8_t *guard = (const uint8_t *) (uintptr_t) end;
-
-  if (guard_is_whole (guard, pattern, bytes))
-    return 0;
-  while (guard[bytes - 1] == pattern[bytes - 1])
-    bytes--;
-  return bytes;
-}
-
-static __attribute__ ((noinline, cold)) void
-report_damage (struct pto_core *core, uint64_t end, uint32_t n)
-{
   char where[128];
   char what[128];
 
+  /* From the output's end to the last byte that was written. */
+  while (guard[bytes - 1] == pattern[bytes - 1])
+    bytes--;
   describe_task (core, where, sizeof where);
   describe_tensor (core->payload.task, end, end, what, sizeof what);
   pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u bytes past %s",
-                   where, n, what);
+                   where, bytes, what);
+  return false;
+}
+
+static inline __attribute__ ((always_inline)) bool
+check_guards_of (struct pto_core *core, uint32_t bytes)
+{
+  const uint8_t *pattern = core->chip->guard_pattern;
+  uint32_t n = core->n_guards;
+
+  for (uint32_t g = 0; g < n; g++)
+    if (!is_whole ((const uint8_t *) (uintptr_t) core->guards[g], pattern, bytes))
+      return report_damage (core, core->guards[g], bytes);
+  return true;
+}
+
+static __attribute__ ((noinline)) bool
+check_guards_of_any_size (struct pto_core *core, uint32_t bytes)
+{
+  return check_guards_of (core, bytes);
 }
 
 /* Other tasks may write to the same memory meanwhile: what is found is this kernel's or theirs. */
@@ -248,7 +275,7 @@ check_fences (struct pto_core *core)
   char where[128];
   char what[128];
 
-  for (uint32_t f = 0; f < core->n_fences; f++)
+  for (uint32_t f = 0; f < core->n_watched - core->n_guards; f++)
     {
       uint64_t n = pto_fence_damage (&fences[f]);
 
@@ -267,20 +294,17 @@ check_fences (struct pto_core *core)
   return true;
 }
 
-static bool
-check_guards (struct pto_core *core, uint32_t bytes)
+static inline bool
+check_guards (struct pto_core *core)
 {
-  for (uint32_t g = 0; g < core->n_guards; g++)
-    {
-      uint32_t n = written_behind (core, core->guards[g], bytes);
+  uint32_t bytes = core->engine->config.guard_bytes;
 
-      if (n > 0)
-        {
-          report_damage (core, core->guards[g], n);
-          return false;
-        }
-    }
-  return core->n_fences == 0 || check_fences (core);
+  if (core->n_watched == 0)
+    return true;
+  if (!(bytes == PTO_GUARD_DEFAULT ? check_guards_of (core, PTO_GUARD_DEFAULT)
+                                   : check_guards_of_any_size (core, bytes)))
+    return false;
+  return core->n_watched == core->n_guards || check_fences (core);
 }
 
 static uint64_t
@@ -407,13 +431,11 @@ run_kernel (struct pto_core *core)
 {
   struct pto_exec *exec = core->engine->exec;
   const struct pto_dispatch_payload *payload = &core->payload;
-  uint32_t guard_bytes = core->engine->config.guard_bytes;
   bool timed = core->timed;
   uint64_t start = timed ? now (core) : 0;
-  struct pto_fault fault = { .kind = PTO_FAULT_NONE };
+  struct pto_fault fault;
 
-  if (guard_bytes > 0)
-    fill_guards (core, guard_bytes);
+  fill_guards (core);
   if (core->chip->virtual_clock)
     {
       bool measure = payload->kernel->cost.model == PTO_COST_MEASURE;
@@ -442,7 +464,7 @@ run_kernel (struct pto_core *core)
       report_fault (core, &fault);
       return false;
     }
-  return guard_bytes == 0 || check_guards (core, guard_bytes);
+  return check_guards (core);
 }
 
 /* DATA_MAIN_BASE has changed. false: EXIT. */

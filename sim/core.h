@@ -9,9 +9,11 @@
 #include "../pto/core/scheduler.h"
 #include "chip.h"
 
-/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors. */
+/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors: not a
+ * multiple of a page, nor of half of one, so that those of all cores do not share a few sets of a
+ * cache. */
 #define PTO_CHIP_ARGS_MAX 128u
-#define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)))
+#define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)) + 320u)
 
 /* Values of DATA_MAIN_BASE beside sequence numbers. */
 #define PTO_REG_IDLE 0u
@@ -69,10 +71,10 @@ struct pto_core
   uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
   uint64_t busy;       /* as pto_engine_stamp() counts */
   struct pto_core_note *note; /* NULL: nobody asks. W: not while running */
-  struct pto_guard guard;
-  /* What is looked at behind the task that runs: ends of its outputs, other memory. */
+  /* What is looked at behind the task that runs: ends of its outputs, other memory; together. */
+  uint32_t n_watched;
   uint32_t n_guards;
-  uint32_t n_fences;
+  struct pto_guard guard;
   uint64_t guards[PTO_CHIP_ARGS_MAX];
   struct pto_fence fences[PTO_CHIP_ARGS_MAX];
   void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them; the chip's */

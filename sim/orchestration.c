@@ -116,66 +116,75 @@ touch (const PTOParam *params, int32_t n_params)
     (void) *(const volatile PTOParamType *) &params[i].type;
 }
 
-static void
-submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+/* Says why the engine is not asked. */
+static __attribute__ ((noinline, cold)) void
+refuse (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, const PTOParam *params,
         int32_t n_params)
 {
   const struct pto_program *program = chip->program;
-  struct pto_submit task;
+  const struct pto_kernel *kernel;
+  char text[512];
 
-  if (kernel_id < 0 || (uint32_t) kernel_id >= program->n_kernels
-      || program->kernels[kernel_id].name == NULL)
+  if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
     {
-      char known[512];
-
-      list_kernels (program, known, sizeof known);
+      list_kernels (program, text, sizeof text);
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "there is no kernel %d; this program has %s", kernel_id, known);
+                       "there is no kernel %d; this program has %s", kernel_id, text);
       return;
     }
-  if ((uint32_t) worker_type >= PTO_N_CORE_TYPES
-      || (int32_t) program->kernels[kernel_id].core_type != worker_type)
+  kernel = &program->kernels[kernel_id];
+  if ((int32_t) kernel->core_type != worker_type)
+    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                     "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
+                     core_type_names[kernel->core_type],
+                     (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
+                                                               : "an unknown worker type");
+  else if (n_params < 0 || (n_params > 0 && params == NULL))
+    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS, "kernel %d (%s): %d parameters at %p",
+                     kernel_id, kernel->name, n_params, (const void *) params);
+  else if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != (uint32_t) n_params + 1)
     {
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id,
-                       program->kernels[kernel_id].name,
-                       core_type_names[program->kernels[kernel_id].core_type],
-                       (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
-                                                                 : "an unknown worker type");
-      return;
-    }
-  if (n_params < 0 || (n_params > 0 && params == NULL))
-    {
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "kernel %d (%s): %d parameters at %p", kernel_id,
-                       program->kernels[kernel_id].name, n_params, (void *) params);
-      return;
-    }
-  if (program->kernels[kernel_id].n_args_plus_1 != 0
-      && program->kernels[kernel_id].n_args_plus_1 != (uint32_t) n_params + 1)
-    {
-      char place[512];
-
-      describe_place (chip, place, sizeof place);
+      describe_place (chip, text, sizeof text);
       pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
                        "task %" PRIu64 "%s: kernel %d (%s) takes %u arguments, but %d are given",
-                       chip->engine.submitted, place, kernel_id, program->kernels[kernel_id].name,
-                       program->kernels[kernel_id].n_args_plus_1 - 1, n_params);
-      return;
+                       chip->engine.submitted, text, kernel_id, kernel->name,
+                       kernel->n_args_plus_1 - 1, n_params);
     }
-  if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
+  else if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
+    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                     "task %" PRIu64 " (%s): %d arguments; a task takes at most %u",
+                     chip->engine.submitted, kernel->name, n_params, PTO_CHIP_ARGS_MAX);
+  else
+    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                     "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
+                     kernel->name);
+}
+
+/* Is it a task at all? refuse() says what is wrong in the same order. */
+static inline bool
+is_sound (const struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
+          const PTOParam *params, int32_t n_params)
+{
+  const struct pto_program *program = chip->program;
+  const struct pto_kernel *kernel = &program->kernels[kernel_id];
+
+  return (uint32_t) kernel_id < program->n_kernels && kernel->name != NULL
+         && (int32_t) kernel->core_type == worker_type && (uint32_t) n_params <= PTO_CHIP_ARGS_MAX
+         && (params != NULL || n_params == 0)
+         && (kernel->n_args_plus_1 == 0 || kernel->n_args_plus_1 == (uint32_t) n_params + 1)
+         && !chip->done;
+}
+
+/* Not inlined, so that the engine's part is, into the one copy. */
+static __attribute__ ((noinline)) void
+submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+        int32_t n_params)
+{
+  struct pto_submit task;
+
+  if (!is_sound (chip, kernel_id, worker_type, params, n_params))
     {
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): %d arguments; a task takes at most %u",
-                       chip->engine.submitted, program->kernels[kernel_id].name, n_params,
-                       PTO_CHIP_ARGS_MAX);
-      return;
-    }
-  if (chip->done)
-    {
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
-                       program->kernels[kernel_id].name);
+      refuse (chip, kernel_id, worker_type, params, n_params);
       return;
     }
   if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))
@@ -188,23 +197,29 @@ submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam 
   pto_engine_submit (&chip->engine, &task);
 }
 
-static void
-submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-             int32_t n_params)
+static __attribute__ ((noinline)) void
+submit_foreign (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+                int32_t n_params)
 {
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
   struct pto_guard *guard;
 
-  if (!pto_guest_is_foreign (chip->exec))
-    {
-      submit (chip, kernel_id, worker_type, params, n_params);
-      return;
-    }
   if (params != NULL)
     touch (params, n_params);
   guard = come_in (chip);
   submit (chip, kernel_id, worker_type, params, n_params);
   go_out (chip, guard);
+}
+
+static void
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+
+  if (pto_guest_is_foreign (chip->exec))
+    submit_foreign (chip, kernel_id, worker_type, params, n_params);
+  else
+    submit (chip, kernel_id, worker_type, params, n_params);
 }
 
 static void
