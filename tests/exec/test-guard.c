@@ -110,6 +110,17 @@ kernel_float (int64_t *args)
   kernel_segv (args);
 }
 
+/* The same, but it returns. */
+static NOT_SANITIZED void
+kernel_turned (int64_t *args)
+{
+  (void) args;
+  fesetround (FE_UPWARD);
+#if defined(__x86_64__)
+  __asm__ volatile("std");
+#endif
+}
+
 /* --- each of them on an actor of each back end --- */
 
 struct job
@@ -174,6 +185,11 @@ crash_main (void *arg)
   call (job, kernel_float, 0x40);
   g_assert_cmpint (job->fault.kind, ==, PTO_FAULT_SIGNAL);
   call_good (job);
+  /* What is put back was saved now, and then the first time. */
+  call (job, kernel_turned, 0);
+  job->guard.steady = true;
+  call (job, kernel_turned, 0);
+  call (job, kernel_turned, 0);
   for (int i = 0; i < 3; i++)
     {
       call (job, kernel_overflow, 0);
