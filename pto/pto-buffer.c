@@ -11,6 +11,7 @@
 #include "process/arena.h"
 
 #include "pto-error-private.h"
+#include "pto-override-private.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -44,7 +45,8 @@ struct _PtoBuffer
   int fd;            /* of its own mapping; -1: an anonymous one */
 };
 
-G_DEFINE_BOXED_TYPE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref)
+G_DEFINE_BOXED_TYPE_WITH_CODE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref,
+                               pto_override_look ())
 
 /**
  * pto_buffer_new:

@@ -9,6 +9,7 @@
 #include "process/wire.h"
 
 #include "pto-error-private.h"
+#include "pto-override-private.h"
 
 #include <string.h>
 
@@ -21,7 +22,8 @@
  *
  * Source: seed 001 section 4. Thread safety: one thread at a time. A fork copies the value.
  */
-G_DEFINE_BOXED_TYPE (PtoCallConfig, pto_call_config, pto_call_config_copy, pto_call_config_free)
+G_DEFINE_BOXED_TYPE_WITH_CODE (PtoCallConfig, pto_call_config, pto_call_config_copy,
+                               pto_call_config_free, pto_override_look ())
 
 /**
  * pto_call_config_new: (constructor)

@@ -8,6 +8,7 @@
 #include "pto-callable-private.h"
 
 #include "pto-error-private.h"
+#include "pto-override-private.h"
 
 #include <string.h>
 
@@ -34,7 +35,7 @@
  * copies the object: the copy can be called, and what was given to be destroyed with it is
  * destroyed only in the process that made it.
  */
-G_DEFINE_FINAL_TYPE (PtoCallable, pto_callable, G_TYPE_OBJECT)
+G_DEFINE_FINAL_TYPE_WITH_CODE (PtoCallable, pto_callable, G_TYPE_OBJECT, pto_override_look ())
 
 static void
 clear_chip_kernel (gpointer data)

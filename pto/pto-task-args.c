@@ -9,6 +9,7 @@
 #include "process/wire.h"
 
 #include "pto-error-private.h"
+#include "pto-override-private.h"
 #include "pto-tensor-private.h"
 
 #include <math.h>
@@ -39,7 +40,8 @@ struct _PtoTaskArgs
   gpointer cancelled_data;
 };
 
-G_DEFINE_BOXED_TYPE (PtoTaskArgs, pto_task_args, pto_task_args_ref, pto_task_args_unref)
+G_DEFINE_BOXED_TYPE_WITH_CODE (PtoTaskArgs, pto_task_args, pto_task_args_ref, pto_task_args_unref,
+                               pto_override_look ())
 
 guint64
 pto_arg_get_word (const PtoArg *arg)

@@ -8,6 +8,7 @@
 
 #include "pto-buffer.h"
 #include "pto-error-private.h"
+#include "pto-override-private.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -69,7 +70,8 @@ struct _PtoTensor
   guint64 allocated; /* its address, of memory that it has from the start; 0: none */
 };
 
-G_DEFINE_BOXED_TYPE (PtoTensor, pto_tensor, pto_tensor_ref, pto_tensor_unref)
+G_DEFINE_BOXED_TYPE_WITH_CODE (PtoTensor, pto_tensor, pto_tensor_ref, pto_tensor_unref,
+                               pto_override_look ())
 
 static PtoTensor *
 tensor_new (const Tensor *raw, gboolean external)

@@ -12,6 +12,7 @@
 #include "pto-enums.h"
 #include "pto-error-private.h"
 #include "pto-orchestrator-private.h"
+#include "pto-override-private.h"
 #include "pto-platform.h"
 
 #include <unistd.h>
@@ -76,7 +77,7 @@ static guint signals[N_SIGNALS];
 /* pto_worker_init() is a method of the interface, so that the type's own functions are called
  * otherwise. */
 GType pto_worker_object_get_type (void);
-G_DEFINE_FINAL_TYPE (PtoWorker, pto_worker_object, G_TYPE_OBJECT)
+G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker_object, G_TYPE_OBJECT, pto_override_look ())
 
 /**
  * pto_worker_get_type:

@@ -82,9 +82,10 @@ class Install(unittest.TestCase):
     def say_how(self, where, override=True):
         packages = {"/usr": "/usr/lib/python3/dist-packages"}.get(where, where + "/lib/python3/dist-packages")
         said = run([sys.executable, os.path.join(source, "pto", "gi", "say_how.py"), where, where + "/bin",
-                    os.path.join(where, libdir), packages + "/gi/overrides" if override else "", gi_python],
+                    os.path.join(where, libdir), where + "/share" if override else "",
+                    packages + "/gi/overrides" if override else "", gi_python],
                    env={**os.environ, "PATH": "/usr/bin:/bin:/sbin"})
-        return said, re.findall(r'^    export (\w+)="([^$]*)\$', said, re.M)
+        return said, re.findall(r'^    export (\w+)="([^$]*?):?\$', said, re.M)
 
     def test_last_words(self):
         """What must be set is said, with the places that it will have: not more, and not those below DESTDIR."""
@@ -99,6 +100,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.say_how(nowhere, False)[1], lines)
         if gi_python:
             lines[2:2] = [("GI_TYPELIB_PATH", there + "/girepository-1.0"),
+                          ("XDG_DATA_DIRS", nowhere + "/share"),
                           ("PYTHONPATH", nowhere + "/lib/python3/dist-packages")]
             self.assertEqual(self.say_how(nowhere)[1], lines)
         if gi_python == "/usr/bin/python3" and os.path.isdir(os.path.join("/usr", libdir, "girepository-1.0")):
@@ -130,10 +132,27 @@ class Install(unittest.TestCase):
             with open(os.path.join(here, name), "w", encoding="utf-8") as file:
                 file.write(re.search(pattern, text, re.DOTALL).group(1))
         said = run([sys.executable, os.path.join(source, "pto", "gi", "say_how.py"), self.root,
-                    os.path.join(self.root, "bin"), self.libdir, override, gi_python])
-        lines = "\n".join(re.findall("export .*", said))
+                    os.path.join(self.root, "bin"), self.libdir, os.path.join(self.root, "share"), override, gi_python])
+        lines = re.findall("export .*", said)
         plain = {"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": os.path.join(self.directory, "cache")}
-        self.assertEqual(run(["sh", "-c", lines + f"\nexec {gi_python} six.py"], env=plain, cwd=here), "[6. 6. 6. 6.]\n")
+
+        def shell(lines, command):
+            return subprocess.run(["sh", "-c", "\n".join(lines) + f"\nexec {command}"], env=plain, cwd=here,
+                                  capture_output=True, text=True)
+
+        six = shell(lines, f"{gi_python} six.py")
+        self.assertEqual((six.stdout, six.stderr), ("[6. 6. 6. 6.]\n", ""))
+        # Each override that is missing is told by the library itself, with the line that was left out.
+        with open(os.path.join(here, "one.js"), "w", encoding="utf-8") as file:
+            file.write("imports.gi.Pto.Buffer.new(8);\n")
+        for variable, command in (("PYTHONPATH", f"{gi_python} six.py"), ("XDG_DATA_DIRS", shutil.which("gjs") and "gjs one.js")):
+            left_out = [line for line in lines if variable in line]
+            if command:
+                self.assertEqual(len(left_out), 1, lines)
+                stderr = shell([line for line in lines if variable not in line], command).stderr
+                self.assertEqual(stderr.count("but not its override"), 1, stderr)
+                self.assertEqual(re.findall("export .*", stderr), left_out)
+                self.assertEqual(shell(lines, command).stderr, "")
 
     def test_bench(self):
         """Nothing that links what a compiler does not bring along."""

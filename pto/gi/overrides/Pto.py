@@ -33,6 +33,7 @@ from gi.repository import Gio, GLib, GObject
 
 from ..module import get_introspection_module
 
+GLib.quark_from_string("pto-python-override")  # or the library says, at the first type, that this file was not found
 Pto = get_introspection_module("Pto")
 __all__ = []
 ERROR, EXCEPTION = "pto-error-quark", "pto-python-exception-quark"  # the second: of errors that were exceptions

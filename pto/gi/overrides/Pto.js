@@ -1,0 +1,78 @@
+// Pto.js: what does JavaScript expect of the library beyond what its introspection data gives?
+//
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Plain functions as orchestrations, promises, attributes. What works through plain GJS works here, too.
+const {Gio, GLib} = imports.gi;
+
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'Orchestrator', 'Platform', 'RunStatistics', 'TaskArgs',
+    'Tensor', 'Trace', 'Worker'];
+
+function refuseLater(func, what) {
+    throw new TypeError(`${func.name === '' ? 'the function' : `"${func.name}"`} ${what}, which does nothing by itself: an orchestration or SUB function is a plain ` +
+        'function that does its work before it returns, without async, await and yield');
+}
+
+// Only false means that it has failed.
+function plain(func) {
+    if (typeof func !== 'function')
+        return func;
+    const kind = Object.prototype.toString.call(func).slice(8, -1);
+    if (kind !== 'Function')
+        refuseLater(func, `is of the kind ${kind}: calling it gives a promise or an iterator`);
+    return (...args) => {
+        const result = func(...args);
+        if (result !== null && typeof result === 'object' &&
+            (typeof result.then === 'function' || typeof result.next === 'function'))
+            refuseLater(func, `has returned ${typeof result.then === 'function' ? 'a promise' : 'an iterator'}`);
+        return result !== false;
+    };
+}
+
+function takePlainFunction(where, name, index) {
+    const original = where[name];
+    where[name] = function (...args) {
+        args[index] = plain(args[index]);
+        return original.apply(this, args);
+    };
+}
+
+// Getters and setters as attributes, and no other names: one that is misspelt would be accepted and have no effect.
+function close(name, prototype) {
+    for (const getter of Object.getOwnPropertyNames(prototype)) {
+        const field = getter.startsWith('get_') ? getter.slice(4) : '';
+        if (field === '' || field in prototype || prototype[getter].length > 0)
+            continue;
+        const setter = `set_${field}`;
+        Object.defineProperty(prototype, field, {
+            configurable: true,
+            get() {
+                return this[getter]();
+            },
+            set: setter in prototype ? function (value) {
+                this[setter](value);
+            } : undefined,
+        });
+    }
+    Object.setPrototypeOf(prototype, new Proxy(Object.getPrototypeOf(prototype), {
+        set(target, field, value, receiver) {
+            if (field in target)
+                return Reflect.set(target, field, value, receiver);
+            throw new TypeError(`Pto.${name}.${String(field)} does not exist`);
+        },
+    }));
+}
+
+function _init() {
+    const Pto = this;
+
+    GLib.quark_from_string('pto-javascript-override'); // or the library says, at the first type, that this file was not found
+    Gio._promisify(Pto.Worker.prototype, 'run_async', 'run_finish');
+    Gio._promisify(Pto.Worker.prototype, 'run_callable_async', 'run_callable_finish');
+    takePlainFunction(Pto.Callable, 'new_orchestration', 1);
+    takePlainFunction(Pto.Callable, 'new_sub', 1);
+    takePlainFunction(Pto.Worker.prototype, 'run', 0);
+    takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
+    for (const name of types)
+        close(name, Pto[name].prototype);
+}

@@ -1,0 +1,169 @@
+// test_javascript.js: does the override do what JavaScript expects?
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+import System from 'system';
+import Pto from 'gi://Pto?version=1';
+
+const [here] = System.programArgs;
+const fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+const elements = 16;
+
+function equal(found, expected, what) {
+    if (!Object.is(found, expected))
+        throw new Error(`${what}: ${found} is not ${expected}`);
+}
+
+function check(error, type, part) {
+    if (!(error instanceof type) || !error.message.includes(part))
+        throw error;
+}
+
+function refused(call, type, part) {
+    try {
+        call();
+    } catch (error) {
+        check(error, type, part);
+        return;
+    }
+    throw new Error(`not refused: ${part}`);
+}
+
+async function rejected(promise, type, part) {
+    try {
+        await promise;
+    } catch (error) {
+        check(error, type, part);
+        return;
+    }
+    throw new Error(`not rejected: ${part}`);
+}
+
+function chip(backend) {
+    const worker = Pto.Worker.new_chip('a2a3sim');
+    worker.set_parameter('backend', backend);
+    worker.init(null);
+    return worker;
+}
+
+function submit_fill(orch, buffer, value) {
+    const args = new Pto.TaskArgs();
+    args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.OUTPUT_EXISTING);
+    args.add_scalar_float(value);
+    orch.submit(fill, args);
+}
+
+const floats = buffer => new Float32Array(buffer.get_bytes().toArray().buffer);
+
+// Calling these gives something that would have to be awaited or taken from, by nobody.
+const later = [
+    [async () => true, 'the function is of the kind AsyncFunction'],
+    [function* graph() {}, '"graph" is of the kind GeneratorFunction'],
+    [async function* graph() {}, '"graph" is of the kind AsyncGeneratorFunction'],
+];
+const later_results = [
+    [() => Promise.resolve(true), 'has returned a promise'],
+    [() => [1].values(), 'has returned an iterator'],
+];
+
+const tests = {
+    async later() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            for (const [graph, part] of [...later, ...later_results]) {
+                refused(() => worker.run(graph, null, null, null), TypeError, part);
+                await rejected((async () => worker.run_async(graph, null, null, null))(), Error, part);
+            }
+            worker.close();
+        }
+        for (const make of ['new_orchestration', 'new_sub']) {
+            for (const [func, part] of later)
+                refused(() => Pto.Callable[make]('later', func), TypeError, part);
+        }
+        const host = Pto.Worker.new_host(3, 0, 0, 'a2a3sim');
+        for (const [func, part] of later_results) {
+            const handle = host.register(Pto.Callable.new_orchestration('later', func), null);
+            refused(() => host.run_callable(handle, null, null, null), TypeError, part);
+        }
+        host.close();
+    },
+
+    // As in Python: only false.
+    results() {
+        const worker = chip('par');
+        for (const result of [undefined, null, true, 0, ''])
+            equal(worker.run(() => result, null, null, null), true, `returned ${result}`);
+        refused(() => worker.run(() => false, null, null, null), Pto.Error, 'did not say why');
+        refused(() => worker.run(() => {
+            throw new RangeError('my own words');
+        }, null, null, null), RangeError, 'my own words');
+        refused(() => worker.run(3, null, null, null), Error, 'function');
+        worker.close();
+    },
+
+    async promises() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            const buffer = Pto.Buffer.new(4 * elements);
+            equal(await worker.run_async(orch => submit_fill(orch, buffer, 2.5), null, null, null), true, backend);
+            equal(floats(buffer)[elements - 1], 2.5, backend);
+            await rejected(worker.run_async(() => {
+                throw new RangeError('my own words');
+            }, null, null, null), Error, 'my own words');
+            const cancellable = new Gio.Cancellable();
+            const run = worker.run_async(orch => {
+                for (let i = 0; i < 1000; i++)
+                    submit_fill(orch, buffer, i);
+            }, null, null, cancellable);
+            cancellable.cancel();
+            await rejected(run, Pto.Error, 'cancelled');
+            // As it is without a promise.
+            equal(await new Promise(resolve => {
+                worker.run_async(orch => submit_fill(orch, buffer, 4), null, null, null,
+                    (source, result) => resolve(source.run_finish(result)));
+            }), true, 'callback');
+            equal(floats(buffer)[0], 4, backend);
+            worker.close();
+        }
+    },
+
+    attributes() {
+        const config = new Pto.CallConfig();
+        config.block_dim = 4;
+        config.output_prefix = 'here';
+        equal(config.get_block_dim(), 4, 'set');
+        equal(config.block_dim, 4, 'got');
+        equal(config.output_prefix, 'here', 'got');
+        const buffer = Pto.Buffer.new(64);
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [2, 8]);
+        equal(tensor.shape.join(), '2,8', 'shape');
+        const worker = chip('det');
+        worker.run(orch => {
+            equal(orch.worker, worker, 'an object');
+            refused(() => (orch.nobody = 1), TypeError, 'Pto.Orchestrator.nobody does not exist');
+            submit_fill(orch, buffer, 1);
+        }, null, config, null);
+        equal(worker.statistics.tasks, 1, 'statistics');
+        for (const object of [config, Pto.CallConfig.new(), config.copy(), buffer, tensor, new Pto.TaskArgs(),
+            worker.statistics, Pto.Platform.lookup('a2a3sim'), worker, fill, worker.register(fill, null)])
+            refused(() => (object.enable_pmuu = 1), TypeError, '.enable_pmuu does not exist');
+        refused(() => (tensor.shape = [16]), TypeError, 'shape');
+        refused(() => new Pto.Worker({isolat: true}), Error, 'isolat');
+        worker.close();
+        equal(worker.state, Pto.WorkerState.CLOSED, 'a property');
+    },
+};
+
+print(`1..${Object.keys(tests).length}`);
+let count = 0, failed = false;
+for (const [name, test] of Object.entries(tests)) {
+    try {
+        await test();
+        print(`ok ${++count} ${name}`);
+    } catch (error) {
+        failed = true;
+        print(`not ok ${++count} ${name}`);
+        print(`# ${error}\n# ${error.stack.replaceAll('\n', '\n# ')}`);
+    }
+}
+System.exit(failed ? 1 : 0);
