@@ -303,6 +303,38 @@ void kernel_entry (int64_t *args)
                     chip.run(graph, self.board, 7)
                     self.assertEqual(self.board[0], began + 7)
 
+    def test_interrupt_is_over(self):
+        """What tells of a Ctrl-C is slow, and the function was interrupted at once: the next run is not cancelled."""
+        class Slow:
+            def __init__(self, reader):
+                self.reader = reader
+
+            def recv(self, size):
+                data = self.reader.recv(size)
+                time.sleep(0.1)
+                return data
+
+        def interrupted(orch):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+
+        def interrupt(chip):
+            with self.assertRaises(KeyboardInterrupt):
+                chip.run(interrupted)
+
+        with Pto.Worker(platform="a2a3sim") as chip:
+            chip.run(lambda orch: None)
+            interrupts = sys.modules["gi.overrides.Pto"]._interrupts[0]
+            interrupts.reader = Slow(interrupts.reader)
+            try:
+                for _ in range(3):
+                    interrupt(chip)
+                    cancellable = Gio.Cancellable()
+                    chip.run(lambda orch: time.sleep(0.3), cancellable=cancellable)
+                    self.assertFalse(cancellable.is_cancelled())
+            finally:
+                interrupts.reader = interrupts.reader.reader
+
     def test_cancellable(self):
         cancellable = Gio.Cancellable()
         cancellable.cancel()

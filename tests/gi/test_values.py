@@ -297,6 +297,44 @@ class Attributes(unittest.TestCase):
                         call(index)
 
 
+class Functions(unittest.TestCase):
+    def test_defaults(self):
+        """A default is the function's own: what loops bind by it arrives. None says that it may be given."""
+        seen = []
+        args, config = Pto.TaskArgs(7), Pto.CallConfig(block_dim=2)
+        with chip() as worker:
+            for i in range(3):
+                worker.run(lambda orch, i=i: seen.append(i), args, config)
+            worker.run(lambda orch, given, i=3: seen.append((given[0], i)), args, config)
+            worker.run(lambda orch, given=None, choices=None: seen.append((given[0], choices.block_dim)), args, config)
+            worker.run(lambda orch, *rest: seen.append(len(rest)), args, config)
+            worker.run(lambda orch, x, y, i=4: seen.append((x, y, i)), 1, 2)
+            worker.run(lambda orch, x, y, i=4: seen.append((x, y, i)), 1, 2, 3)
+            worker.run(lambda orch, *, i=5: seen.append(i))
+        self.assertEqual(seen, [0, 1, 2, (7, 3), (7, 2), 2, (1, 2, 4), (1, 2, 3), 5])
+        board = Pto.Buffer.array(4, "i8")
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            for i in range(3):
+                add = host.register(lambda args, i=i: args[0].__setitem__(i, i + 1))
+                self.assertEqual(add.get_kind(), Pto.CallableKind.SUB)
+                host.run(lambda orch, x: orch.submit_sub(add, [x.update()]), board)
+        self.assertEqual(list(board), [1, 2, 3, 0])
+
+    def test_data_is_not_dropped(self):
+        with chip() as worker:
+            for graph in lambda orch: None, lambda orch, x: None:
+                with self.assertRaisesRegex(TypeError, "positional argument"):
+                    worker.run(graph, 1, 2)
+
+    def test_what_is_none(self):
+        with chip() as worker:
+            for what in None, 3, scale:
+                with self.assertRaisesRegex(TypeError, "can not be run: a function can, or the handle"):
+                    worker.run(what)
+        with self.assertRaisesRegex(ValueError, "devices=-1"):
+            Pto.Worker(level=3, devices=-1)
+
+
 class Exceptions(unittest.TestCase):
     def test_constructors(self):
         class Local(Exception):

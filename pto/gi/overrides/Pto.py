@@ -13,6 +13,7 @@ import contextvars
 import ctypes
 import functools
 import inspect
+import itertools
 import math
 import numbers
 import operator
@@ -247,11 +248,13 @@ class CallConfig(Pto.CallConfig):
 # --- functions and exceptions ---
 
 def _count(function):
-    """How many positional arguments it takes; None for any number."""
-    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
+    """How many positional arguments it is given; None for any number. A default other than None stays: i in
+    lambda orch, i=i: ... is the function's own."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind == inspect.Parameter.VAR_POSITIONAL for p in parameters):
         return None
-    return sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in kinds)
+    given = itertools.takewhile(lambda p: p.default is inspect.Parameter.empty or p.default is None, parameters)
+    return sum(p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in given)
 
 
 def _text(what):
@@ -355,10 +358,10 @@ def _check_result(function, result):
     return result is not False
 
 
-def _as_callback(function, choose, state=None):
+def _as_callback(function, choose, state=None, all_of_them=False):
     """Gives it as many of the chosen arguments as it takes; only False means that it has failed."""
     _check_function(function)
-    count = _count(function)
+    count = None if all_of_them else _count(function)
 
     def call(*args):
         try:
@@ -487,6 +490,7 @@ class _Interrupts:
     def __init__(self):
         self.reader, self.writer = socket.socketpair()
         self.writer.setblocking(False)
+        self.settled = threading.Event()
         threading.Thread(target=self.watch, name="pto-interrupts", daemon=True).start()
 
     def watch(self):
@@ -494,6 +498,15 @@ class _Interrupts:
             cancellable = self.cancellable
             if signal.SIGINT in data and cancellable is not None:
                 cancellable.cancel()
+            if 0 in data:
+                self.settled.set()
+
+    def settle(self):
+        """What was written is read, so that it does not cancel the next run."""
+        self.settled.clear()
+        with contextlib.suppress(BlockingIOError):
+            self.writer.send(b"\0")
+            self.settled.wait()
 
     def note(self, _, frame):
         """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C, nor while PyGObject
@@ -517,6 +530,8 @@ class _Interrupts:
             signal.set_wakeup_fd(before)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self.cancellable = self.state = None
+            if self.noted:
+                self.settle()
         if self.noted:
             raise KeyboardInterrupt
 
@@ -589,6 +604,8 @@ class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
         ids = properties.pop("device_ids", devices if devices is None else range(devices))
+        if isinstance(devices, int) and devices < 0:
+            raise ValueError(f"devices={devices}: there are 0 or more")
         if ids is not None:
             properties["device_ids"] = GLib.Variant("au", list(ids))
         for name in ("sub_workers", "num_sub_workers"):
@@ -651,7 +668,9 @@ class Worker(Pto.Worker):
         cancellable = cancellable or Gio.Cancellable()
         if isinstance(what, Pto.CallableHandle):
             return None, args, config, cancellable
-        return (_as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state),
+        if not callable(what):
+            raise TypeError(f"{what!r} can not be run: a function can, or the handle of what is registered")
+        return (_as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state, bool(data)),
                 args, config, cancellable)
 
     def run(self, what, *rest, config=None, cancellable=None):
