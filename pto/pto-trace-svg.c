@@ -274,7 +274,8 @@ append_definitions (Picture *picture)
                    ".stall{fill:#e3b7a0}\n"
                    ".critical{stroke:#c8102e;stroke-width:1.7;fill:none;pointer-events:none}\n"
                    ".chain{stroke:#c8102e;stroke-width:.9;fill:none;pointer-events:none}\n"
-                   ".failed{stroke:#000;stroke-width:1.5;stroke-dasharray:3 2}\n"
+                   /* Wider than the outline of the critical path, which often ends there. */
+                   ".failed{stroke:#000;stroke-width:4;stroke-dasharray:3 2}\n"
                    ".aic{stroke:#1f4e79;stroke-width:1.4;fill:#7cc0ee;fill-opacity:.35}\n"
                    ".aiv{stroke:#8a5a00;stroke-width:1.4;stroke-dasharray:4 2;fill:none}\n"
                    ".depth{fill:#d5dfe7;stroke:#6d869c;stroke-width:1}\n");
@@ -318,9 +319,9 @@ append_header (Picture *picture)
   append_label (picture, "title", MARGIN, y, trace->title[0] != '\0' ? trace->title : "Task graph");
 
   append_grouped (numbers, analysis->n_tasks);
-  g_string_append (numbers, " tasks  \302\267  ");
+  g_string_append (numbers, analysis->n_tasks == 1 ? " task  \302\267  " : " tasks  \302\267  ");
   append_grouped (numbers, analysis->n_deps);
-  g_string_append (numbers, " edges  \302\267  ");
+  g_string_append (numbers, analysis->n_deps == 1 ? " edge  \302\267  " : " edges  \302\267  ");
   append_microseconds (numbers, analysis->elapsed);
   g_string_append (numbers, trace->topology.virtual_clock ? " of virtual time" : " of wall time");
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
@@ -404,6 +405,14 @@ append_legend (Picture *picture, double y)
   g_string_append (text, "/>\n");
   append_label (picture, "legend", x + 30, y + 11, "critical path");
   x += 130;
+  if (picture->analysis->n_failed > 0)
+    {
+      place_key (picture, 85, &x, &y);
+      append_rect (text, "failed", x + 2, y + 2, 20, 9);
+      g_string_append (text, " fill=\"none\"/>\n");
+      append_label (picture, "legend", x + 30, y + 11, "failed");
+      x += 85;
+    }
   place_key (picture, 310, &x, &y);
   g_string_append (text, "<path class=\"dispatch\" d=\"M");
   append_number (text, x + 6);
@@ -1072,7 +1081,7 @@ append_charts (Picture *picture, double y)
   guint keys = 0;
   double ground;
 
-  ground = append_chart_frame (picture, y, READY_CHART, "ready tasks", "not yet dispatched", most);
+  ground = append_chart_frame (picture, y, READY_CHART, "ready tasks", "not dispatched", most);
   append_steps (picture, "aic", NULL, aic, n, ground, READY_CHART / (double) MAX (most, 1));
   append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
   append_key (picture, "aic", MARGIN + 4, y + 43, "AIC");
@@ -1089,8 +1098,7 @@ append_charts (Picture *picture, double y)
     }
   levels[PTO_RINGS] = g_memdup2 (total, n * sizeof (guint32));
   most = highest (total, n);
-  ground = append_chart_frame (picture, y, LIVE_CHART, "live tasks", "slots not retired, by ring",
-                               most);
+  ground = append_chart_frame (picture, y, LIVE_CHART, "live tasks", "slots, by ring", most);
   for (guint r = 0; r < analysis->rings; r++)
     {
       g_autofree char *style = g_strdup_printf ("r%u", r);

@@ -346,6 +346,7 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
   g_autoptr (GArray) totals = g_array_new (FALSE, FALSE, sizeof (KernelTotal));
   g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
   guint64 busy = 0;
+  glong widest = 16;
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
@@ -371,15 +372,22 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
 
   for (guint i = 0; i < totals->len; i++)
     {
+      g_autofree char *name
+          = pto_trace_dup_kernel_name (self, g_array_index (totals, KernelTotal, i).kernel);
+
+      widest = MAX (widest, g_utf8_strlen (name, -1));
+    }
+  for (guint i = 0; i < totals->len; i++)
+    {
       const KernelTotal *total = &g_array_index (totals, KernelTotal, i);
       g_autofree char *name = pto_trace_dup_kernel_name (self, total->kernel);
       g_autoptr (GString) mean = g_string_new (NULL);
 
       pto_trace_append_fixed (mean, (double) total->busy / (double) total->runs / 1000.0, 3);
       /* Padded by characters: a name may have more bytes. */
-      g_string_append_printf (text, "  %s%*s %10" G_GUINT64_FORMAT " runs %12s us each %5.0f %%\n",
-                              name, (int) MAX (16 - g_utf8_strlen (name, -1), 0), "", total->runs,
-                              mean->str,
+      g_string_append_printf (text, "  %s%*s %10" G_GUINT64_FORMAT " run%s %12s us each %5.0f %%\n",
+                              name, (int) (widest - g_utf8_strlen (name, -1)), "", total->runs,
+                              total->runs == 1 ? " " : "s", mean->str,
                               busy > 0 ? 100.0 * (double) total->busy / (double) busy : 0.0);
     }
 }
@@ -408,7 +416,9 @@ pto_trace_summary (PtoTrace *self)
   text = g_string_new (NULL);
   if (self->title[0] != '\0')
     g_string_append_printf (text, "%s\n", self->title);
-  g_string_append_printf (text, "%u tasks, %u edges, ", analysis->n_tasks, analysis->n_deps);
+  g_string_append_printf (text, "%u task%s, %u edge%s, ", analysis->n_tasks,
+                          analysis->n_tasks == 1 ? "" : "s", analysis->n_deps,
+                          analysis->n_deps == 1 ? "" : "s");
   pto_trace_append_us (text, analysis->elapsed);
   g_string_append (text, self->topology.virtual_clock ? " us on the virtual clock\n"
                                                       : " us on the wall clock\n");
@@ -426,14 +436,16 @@ pto_trace_summary (PtoTrace *self)
     {
       g_string_append (text, "critical path: submitted at ");
       pto_trace_append_us (text, analysis->critical_submit);
-      g_string_append_printf (text, " us, then %u tasks in ", analysis->n_critical);
+      g_string_append_printf (text, " us, then %u task%s in ", analysis->n_critical,
+                              analysis->n_critical == 1 ? "" : "s");
       pto_trace_append_us (text, analysis->critical_ns);
       g_string_append (text, " us, of which ");
       pto_trace_append_us (text, analysis->critical_run_ns);
       g_string_append (text, " us in kernels\n");
     }
   if (analysis->n_failed > 0)
-    g_string_append_printf (text, "%u tasks failed\n", analysis->n_failed);
+    g_string_append_printf (text, "%u task%s failed\n", analysis->n_failed,
+                            analysis->n_failed == 1 ? "" : "s");
   append_kernel_table (self, analysis, text);
   if (analysis->stalls->len > 0)
     {
@@ -445,8 +457,8 @@ pto_trace_summary (PtoTrace *self)
 
           stalled += span->end - span->start;
         }
-      g_string_append_printf (text, "the submitter waited for a ring %u times, ",
-                              analysis->stalls->len);
+      g_string_append_printf (text, "the submitter waited for a ring %u time%s, ",
+                              analysis->stalls->len, analysis->stalls->len == 1 ? "" : "s");
       pto_trace_append_us (text, stalled);
       g_string_append (text, " us in all\n");
     }

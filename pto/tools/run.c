@@ -503,6 +503,8 @@ print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   g_autofree char *threads = pto_worker_get_parameter (worker, "aicpu-threads", NULL);
   g_autofree char *tasks = tool_group_digits (pto_run_statistics_get_tasks (statistics));
   g_autofree char *edges = tool_group_digits (pto_run_statistics_get_edges (statistics));
+  g_autofree char *peak = tool_group_digits (pto_run_statistics_get_peak_live_tasks (statistics));
+  g_autofree char *recycled = tool_group_digits (pto_run_statistics_get_recycled (statistics));
   g_autofree char *rate = tool_group_digits ((guint64) tasks_per_second (outcome));
   g_autofree char *duration = format_duration (median_ns (outcome));
   g_autoptr (GString) kernels = g_string_new (NULL);
@@ -560,10 +562,7 @@ print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   print_row_printf (_ ("chip busy"), _ ("AIC %.0f %%  AIV %.0f %%"),
                     100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC),
                     100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV));
-  print_row_printf (
-      _ ("slots"), _ ("%" G_GUINT64_FORMAT " in use at most, recycled %" G_GUINT64_FORMAT " times"),
-      pto_run_statistics_get_peak_live_tasks (statistics),
-      pto_run_statistics_get_recycled (statistics));
+  print_row_printf (_ ("slots"), _ ("%s in use at most, recycled %s times"), peak, recycled);
   if (outcome->trace != NULL && pto_trace_get_dropped (outcome->trace) > 0)
     print_row_printf (_ ("dropped"),
                       _ ("%" G_GUINT64_FORMAT " records of the trace: set trace-records higher"),

@@ -156,7 +156,11 @@ class Svg:
         colours = dict(re.findall(r"\.(k\d+)\{fill:url\(#(p\d+)\)\}", self.style))
         patterns = {p.get("id"): p for p in self.root.find(NS + "defs")}
         letters = dict(re.findall(r"\.t(\d+)\{stroke:(#\w+)\}", self.style))
-        critical = re.search(r"\.critical\{stroke:(#\w+)", self.style).group(1)
+        critical, outline = re.search(r"\.critical\{stroke:(#\w+);stroke-width:([\d.]+)", self.style).groups()
+        # The path often ends at a task that failed: its outline does not cover the mark.
+        failed = re.search(r"\.failed\{stroke:(#\w+);stroke-width:([\d.]+);stroke-dasharray:\d", self.style).groups()
+        t.assertNotEqual(failed[0], critical)
+        t.assertGreater(float(failed[1]), 2 * float(outline))
         for kind, pattern in colours.items():
             pattern = patterns[pattern]
             path = pattern.find(NS + "path")
@@ -186,7 +190,9 @@ class Svg:
 
     def check_header(self):
         truth, case = self.truth, self.case
-        parts = ["%s tasks" % grouped(len(truth.tasks)), "%s edges" % grouped(truth.edges),
+        n_tasks, n_edges = len(truth.tasks), truth.edges
+        parts = ["%s task%s" % (grouped(n_tasks), "" if n_tasks == 1 else "s"),
+                 "%s edge%s" % (grouped(n_edges), "" if n_edges == 1 else "s"),
                  "%s of %s time" % (four_digits(truth.elapsed),
                                     "virtual" if case.virtual else "wall")]
         for kind, name in enumerate(("AIC", "AIV")):
@@ -213,8 +219,10 @@ class Svg:
             name = self.truth.kernel_name(kernel)
             name = name if len(name) <= 28 else name[:27] + "…"
             wanted.append((kind, "%s  ×%s" % (name, grouped(ran[kernel]))))
-        wanted += [("critical", "critical path"),
-                   ("dispatch", "scheduler: dispatch above, complete below")]
+        wanted += [("critical", "critical path")]
+        if self.truth.failed:
+            wanted.append(("failed", "failed"))
+        wanted.append(("dispatch", "scheduler: dispatch above, complete below"))
         if self.truth.stalls:
             wanted.append(("stall", "submitter waits for a ring"))
         labels = self.of("text", "legend")
@@ -657,7 +665,9 @@ class Svg:
         t.assertEqual((left, right), (self.left, self.right))
         head = self.label("head", name)
         t.assertTrue(top <= head.y <= ground and head.x < self.left)
-        t.assertTrue(head.y < self.label("note", note).y <= ground + 2)
+        below = self.label("note", note)
+        t.assertTrue(head.y < below.y <= ground + 2)
+        t.assertLess(below.x + text_width(note, 11), self.left, "what stands beside a chart is not below it")
         most = max((max(high) for _, _, high in curves), default=0)
         values = self.of("text", "value")[2 * number:2 * number + 2]
         t.assertEqual([e.text for e in values], [str(most), "0"])
@@ -694,7 +704,7 @@ class Svg:
     def check_charts(self):
         t, truth = self.t, self.truth
         aic, aiv = self.columns(truth.ready_curve(0)), self.columns(truth.ready_curve(1))
-        top, ground = self.check_chart(0, "ready tasks", "not yet dispatched",
+        top, ground = self.check_chart(0, "ready tasks", "not dispatched",
                                        [("aic", None, aic), ("aiv", None, aiv)])
         keys = [self.check_key("aic", "AIC", top, ground), self.check_key("aiv", "AIV", top, ground)]
         curves, low, rings = [], [0] * len(aic), []
@@ -705,7 +715,7 @@ class Svg:
                 curves.append(("r%d" % ring, low, high))
                 rings.append(ring)
                 low = high
-        top, ground = self.check_chart(1, "live tasks", "slots not retired, by ring", curves)
+        top, ground = self.check_chart(1, "live tasks", "slots, by ring", curves)
         keys += [self.check_key("r%d" % r, str(r), top, ground) for r in rings]
         for a, b in zip(keys, keys[1:]):
             t.assertTrue(a[1] <= b[0] or b[0] == keys[0][0], "keys stand side by side")

@@ -659,6 +659,16 @@ class Run(PtoTest):
                 self.assertNotIn("dropped", table)
         self.assertNotIn("virtual time", rows(self.passes("run", self.vector)))
 
+    def test_thousands(self):
+        self.example()
+        self.edit("ex/orchestration/vector_orch.c", "    submit_add_scalar (rt, c, 1.0f, d);",
+                  "    for (int i = 0; i < 1500; i++)\n"
+                  "      submit_add_scalar (rt, c, 1.0f, make_tensor (shape, 1, PTO_DTYPE_FLOAT32));\n"
+                  "    submit_add_scalar (rt, c, 1.0f, d);")
+        table = rows(self.passes("run", "ex", "--backend", "det"))
+        self.assertEqual((table["tasks"], table["edges"]), ("1 505", "1 506"))
+        self.assertEqual(table["slots"], "1 505 in use at most, recycled 0 times")
+
     def test_durations(self):
         """In the unit that makes them short, whatever they are."""
         self.copy_example(dtype=FLOAT32)

@@ -263,12 +263,16 @@ def hazard_name(kinds):
     return "+".join(names) + ("?" if kinds & UNSURE else "")
 
 
+def plural(count, noun):
+    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+
+
 def summary(truth):
     case, lines = truth.case, []
     if case.title:
         lines.append(case.title)
-    lines.append("%d tasks, %d edges, %s us on the %s clock"
-                 % (len(truth.tasks), truth.edges, us(truth.elapsed),
+    lines.append("%s, %s, %s us on the %s clock"
+                 % (plural(len(truth.tasks), "task"), plural(truth.edges, "edge"), us(truth.elapsed),
                     "virtual" if case.virtual else "wall"))
     for core_type, name in enumerate(("AIC", "AIV")):
         n = len(truth.type_cores(core_type))
@@ -276,24 +280,25 @@ def summary(truth):
             lines.append("%d %s busy %.0f %%"
                          % (n, name, 100.0 * truth.type_utilization(core_type)))
     if truth.path:
-        lines.append("critical path: submitted at %s us, then %d tasks in %s us, of which %s us in "
-                     "kernels" % (us(truth.path[0].submit or 0), len(truth.path),
+        lines.append("critical path: submitted at %s us, then %s in %s us, of which %s us in "
+                     "kernels" % (us(truth.path[0].submit or 0), plural(len(truth.path), "task"),
                                   us(truth.path[-1].end - truth.path[0].start),
                                   us(sum(t.end - t.start for t in truth.path))))
     if truth.failed:
-        lines.append("%d tasks failed" % truth.failed)
+        lines.append("%s failed" % plural(truth.failed, "task"))
     totals = {}
     for t in truth.ran:
         runs, busy = totals.get(t.kernel, (0, 0))
         totals[t.kernel] = runs + 1, busy + t.end - t.start
     everything = sum(truth.busy)
+    widest = max([16] + [len(truth.kernel_name(kernel)) for kernel in totals])
     for kernel, (runs, busy) in sorted(totals.items(), key=lambda item: (-item[1][1], item[0])):
-        lines.append("  %-16s %10d runs %12.3f us each %5.0f %%"
-                     % (truth.kernel_name(kernel), runs, busy / runs / 1000.0,
+        lines.append("  %s %10d run%s %12.3f us each %5.0f %%"
+                     % (truth.kernel_name(kernel).ljust(widest), runs, " " if runs == 1 else "s", busy / runs / 1000.0,
                         100.0 * busy / everything if everything else 0.0))
     if truth.stalls:
-        lines.append("the submitter waited for a ring %d times, %s us in all"
-                     % (len(truth.stalls), us(sum(s[1] - s[0] for s in truth.stalls))))
+        lines.append("the submitter waited for a ring %s, %s us in all"
+                     % (plural(len(truth.stalls), "time"), us(sum(s[1] - s[0] for s in truth.stalls))))
     if truth.dropped:
         lines.append("%d records were dropped: set trace-records to more than they are"
                      % truth.dropped)
