@@ -127,6 +127,26 @@ const tests = {
         }
     },
 
+    numbers() {
+        const args = new Pto.TaskArgs();
+        for (const wrong of [2.5, '7', 'text', undefined, null, NaN, {}]) {
+            for (const name of ['add_scalar', 'add_scalar_signed'])
+                refused(() => args[name](wrong), TypeError, `${name}: ${String(wrong)} is not an integer`);
+        }
+        for (const wrong of ['2.5', undefined, null, 3n, {}]) {
+            for (const name of ['add_scalar_float', 'add_scalar_double'])
+                refused(() => args[name](wrong), TypeError, `${name}: ${String(wrong)} is not a number`);
+        }
+        equal(args.n_args, 0, 'nothing was added');
+        args.add_scalar(7n);
+        args.add_scalar_signed(-2);
+        args.add_scalar_float(2.5);
+        args.add_scalar_double(NaN);
+        equal([0, 1, 2, 3].map(i => args.get_scalar_value(i)).join(), '7,-2,2.5,NaN', 'numbers');
+        refused(() => args.add_scalar(-1), Error, 'out of range');
+        refused(() => args.add_scalar(), TypeError, 'At least 1 argument');
+    },
+
     attributes() {
         const config = new Pto.CallConfig();
         config.block_dim = 4;

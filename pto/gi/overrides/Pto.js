@@ -37,6 +37,16 @@ function takePlainFunction(where, name, index) {
     };
 }
 
+// GJS makes 2 of 2.5, 0 of a text and NaN of what is missing.
+function takeNumber(where, name, wanted, isWanted) {
+    const original = where[name];
+    where[name] = function (...args) {
+        if (args.length > 0 && !isWanted(args[0]))
+            throw new TypeError(`${name}: ${String(args[0])} is not ${wanted}`);
+        return original.apply(this, args);
+    };
+}
+
 // Getters and setters as attributes, and no other names: one that is misspelt would be accepted and have no effect.
 function close(name, prototype) {
     for (const getter of Object.getOwnPropertyNames(prototype)) {
@@ -73,6 +83,11 @@ function _init() {
     takePlainFunction(Pto.Callable, 'new_sub', 1);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
+    for (const name of ['add_scalar', 'add_scalar_signed']) {
+        takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
+    }
+    for (const name of ['add_scalar_float', 'add_scalar_double'])
+        takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)
         close(name, Pto[name].prototype);
 }
