@@ -34,6 +34,7 @@ struct _PtoCallable
 {
   GObject parent_instance;
 
+  guint64 serial; /* no other one of this process has it, also later at the same address */
   PtoCallableKind kind;
   PtoCallableSource source;
   PtoCoreType core_type;

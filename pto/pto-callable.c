@@ -87,6 +87,9 @@ pto_callable_class_init (PtoCallableClass *klass)
 static void
 pto_callable_init (PtoCallable *self)
 {
+  static gsize serials; /* atomic */
+
+  self->serial = (guint64) g_atomic_pointer_add (&serials, 1) + 1;
 }
 
 /* Also what may become part of a C source. */

@@ -378,8 +378,8 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
  * it wait for.
  *
  * Returns as soon as the task is in its ring, or waits for a slot. A kernel that the worker does
- * not have is built and loaded here; register it before the run to have that done. @args can be
- * reset and used again at once.
+ * not have is built and loaded here, and stays loaded until the worker is closed; register it
+ * before the run to have that done, and to let go of it. @args can be reset and used again at once.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_COMPILE, %PTO_ERROR_LOAD, %PTO_ERROR_RUN_FAILED,
  * %PTO_ERROR_CLOSED or %PTO_ERROR_WRONG_THREAD. Source: seed 000 section 11. Thread safety:

@@ -9,6 +9,15 @@
 #include "pto-callable-handle-private.h"
 #include "pto-error-private.h"
 
+/* A callable that was registered itself. The table does not keep it: a program may make another one
+ * of the same kernel for each run. */
+typedef struct
+{
+  GWeakRef callable;
+  guint64 serial; /* of the callable; another one may be at its address by now */
+  PtoRegistration *registration;
+} Known;
+
 struct _PtoRegistry
 {
   guint64 owner; /* immutable */
@@ -16,12 +25,22 @@ struct _PtoRegistry
   GMutex lock;             /* guards all below, and what a registration says is the registry's */
   GCond ended;             /* a registration was committed, or a waiter was cancelled */
   GHashTable *by_digest;   /* its digest -> PtoRegistration, owned */
-  GHashTable *by_callable; /* PtoCallable, owned -> PtoRegistration */
+  GHashTable *by_callable; /* PtoCallable, maybe gone -> Known */
+  guint tidy_at;           /* as many entries: those of callables that are gone are removed */
   /* By index: what was begun and is not forgotten, or NULL; not owned. Kernels have a numbering of
    * their own, which a chip limits. */
   GPtrArray *functions;
   GPtrArray *kernels;
 };
+
+static void
+known_free (gpointer data)
+{
+  Known *known = data;
+
+  g_weak_ref_clear (&known->callable);
+  g_free (known);
+}
 
 PtoRegistry *
 pto_registry_new (guint64 owner)
@@ -33,7 +52,8 @@ pto_registry_new (guint64 owner)
   g_cond_init (&registry->ended);
   registry->by_digest = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL,
                                                (GDestroyNotify) pto_registration_unref);
-  registry->by_callable = g_hash_table_new_full (NULL, NULL, g_object_unref, NULL);
+  registry->by_callable = g_hash_table_new_full (NULL, NULL, NULL, known_free);
+  registry->tidy_at = 64;
   registry->functions = g_ptr_array_new ();
   registry->kernels = g_ptr_array_new ();
   return registry;
@@ -80,6 +100,43 @@ free_index (PtoRegistry *registry, PtoRegistration *registration)
   g_ptr_array_index (find_slots (registry, registration), registration->index) = NULL;
 }
 
+/* With the lock, which the last reference to a callable must not be given up with: to_unref takes
+ * those that the look at them has made. */
+static void
+remove_gone (PtoRegistry *registry, GPtrArray *to_unref)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  g_hash_table_iter_init (&iter, registry->by_callable);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      gpointer callable = g_weak_ref_get (&((Known *) value)->callable);
+
+      if (callable != NULL)
+        g_ptr_array_add (to_unref, callable);
+      else
+        g_hash_table_iter_remove (&iter);
+    }
+}
+
+/* With the lock. */
+static void
+know (PtoRegistry *registry, PtoCallable *callable, PtoRegistration *registration,
+      GPtrArray *to_unref)
+{
+  Known *known = g_new0 (Known, 1);
+
+  g_weak_ref_init (&known->callable, callable);
+  known->serial = callable->serial;
+  known->registration = registration;
+  g_hash_table_replace (registry->by_callable, callable, known);
+  if (g_hash_table_size (registry->by_callable) < registry->tidy_at)
+    return;
+  remove_gone (registry, to_unref);
+  registry->tidy_at = MAX (64, 2 * g_hash_table_size (registry->by_callable));
+}
+
 static void
 wake_waiters (GCancellable *cancellable, gpointer data)
 {
@@ -94,6 +151,7 @@ PtoRegistration *
 pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_wait,
                     GCancellable *cancellable, gboolean *is_first, GError **error)
 {
+  g_autoptr (GPtrArray) to_unref = g_ptr_array_new_with_free_func (g_object_unref);
   PtoRegistration *known;
   gulong handler = 0;
 
@@ -128,7 +186,7 @@ pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_
   else if (known->ready)
     {
       known->count++;
-      g_hash_table_insert (registry->by_callable, g_object_ref (fresh->callable), known);
+      know (registry, fresh->callable, known, to_unref);
     }
   else
     known = NULL;
@@ -142,12 +200,13 @@ pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_
 void
 pto_registry_commit (PtoRegistry *registry, PtoRegistration *registration, gboolean added)
 {
+  g_autoptr (GPtrArray) to_unref = g_ptr_array_new_with_free_func (g_object_unref);
+
   g_mutex_lock (&registry->lock);
   if (added)
     {
       registration->ready = TRUE;
-      g_hash_table_insert (registry->by_callable, g_object_ref (registration->callable),
-                           registration);
+      know (registry, registration->callable, registration, to_unref);
     }
   else
     {
@@ -179,7 +238,7 @@ lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **error)
 static gboolean
 is_registration (gpointer key, gpointer value, gpointer user_data)
 {
-  return value == user_data;
+  return ((Known *) value)->registration == user_data;
 }
 
 PtoRegistration *
@@ -251,14 +310,16 @@ pto_registry_lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **
 gboolean
 pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint *index)
 {
-  PtoRegistration *registration;
+  Known *known;
 
   g_mutex_lock (&registry->lock);
-  registration = g_hash_table_lookup (registry->by_callable, callable);
-  if (registration != NULL)
-    *index = registration->index;
+  known = g_hash_table_lookup (registry->by_callable, callable);
+  if (known != NULL && known->serial != callable->serial)
+    known = NULL;
+  if (known != NULL)
+    *index = known->registration->index;
   g_mutex_unlock (&registry->lock);
-  return registration != NULL;
+  return known != NULL;
 }
 
 gboolean

@@ -989,6 +989,42 @@ test_counted (Fixture *fixture, gconstpointer data)
   pto_registry_free (registry);
 }
 
+/* A program that makes another callable of the same for each run lets go of each; the next one,
+ * which malloc() likes to put where the last one was, is not taken for it. */
+static void
+test_keeps_no_callable (Fixture *fixture, gconstpointer data)
+{
+  PtoRegistry *registry = pto_registry_new (5);
+  PtoRegistration *first = add (registry, "a:b");
+  PtoCallable *held[10] = { NULL };
+  guint index;
+
+  for (guint i = 0; i < 1000; i++)
+    {
+      PtoRegistration *fresh = make_import ("a:b");
+      PtoCallable *callable = g_object_ref (fresh->callable);
+
+      g_assert_false (pto_registry_find_callable (registry, callable, &index));
+      pto_registration_unref (begin (registry, fresh, FALSE));
+      g_assert_true (pto_registry_find_callable (registry, callable, &index));
+      g_assert_cmpuint (index, ==, first->index);
+      pto_registration_unref (fresh);
+      if (i % 100 == 0)
+        held[i / 100] = callable;
+      else
+        g_assert_finalize_object (callable);
+    }
+  g_assert_true (pto_registry_find_callable (registry, first->callable, &index));
+  for (guint i = 0; i < G_N_ELEMENTS (held); i++)
+    {
+      g_assert_true (pto_registry_find_callable (registry, held[i], &index));
+      g_assert_finalize_object (held[i]);
+    }
+  pto_registration_unref (first);
+  g_assert_cmpuint (count_ready (registry), ==, 1);
+  pto_registry_free (registry);
+}
+
 static void
 test_other_owner (Fixture *fixture, gconstpointer data)
 {
@@ -1268,6 +1304,7 @@ main (int argc, char **argv)
   ADD ("/pto/identity/import", test_import);
   ADD ("/pto/identity/call-fails", test_call_fails);
   ADD ("/pto/registry/counted", test_counted);
+  ADD ("/pto/registry/keeps-no-callable", test_keeps_no_callable);
   ADD ("/pto/registry/other-owner", test_other_owner);
   ADD ("/pto/registry/rolled-back", test_rolled_back);
   ADD ("/pto/registry/indices", test_indices);
