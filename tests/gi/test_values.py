@@ -354,7 +354,7 @@ class Exceptions(unittest.TestCase):
 
         made = (lambda: UnicodeDecodeError("utf-8", b"x", 0, 1, "why not"), lambda: TwoWords(1, 2), lambda: Base(3),
                 lambda: KeyError("x"), lambda: OSError(2, "No such file"), lambda: Local(key="of here"),
-                lambda: ValueError("two\nlines"), lambda: ValueError(), lambda: levels_helper.Refused(3))
+                lambda: ValueError("two\nlines"), lambda: ValueError(), lambda: Exception("of no kind"), lambda: levels_helper.Refused(3))
         with Pto.Worker(level=3, sub_workers=1) as host:
             for make in made:
                 handle = host.register(raiser(make))

@@ -306,7 +306,7 @@ def _exception(error):
     found = re.search(r"(?:^|failed: )([A-Za-z_][\w.<>]*): (.*?)\nTraceback ", error.message, re.S)
     if error.domain != EXCEPTION or found is None:
         return None
-    types_ = [type_ for type_ in _subclasses(Exception) if _full_name(type_) == found.group(1)]
+    types_ = [type_ for type_ in (Exception, *_subclasses(Exception)) if _full_name(type_) == found.group(1)]
     return _make_exception(types_[-1], found.group(2)) if types_ else None
 
 
