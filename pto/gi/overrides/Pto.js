@@ -9,8 +9,9 @@ const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'Orchestrat
     'Tensor', 'Trace', 'Worker'];
 
 function refuseLater(func, what) {
-    throw new TypeError(`${func.name === '' ? 'the function' : `"${func.name}"`} ${what}, which does nothing by itself: an orchestration or SUB function is a plain ` +
-        'function that does its work before it returns, without async, await and yield');
+    const name = func.name === '' ? 'the function' : `"${func.name}"`;
+    throw new TypeError(`${name} ${what}, which does nothing by itself: an orchestration or SUB function is a plain function ` +
+        'that does its work before it returns, without async, await and yield');
 }
 
 // Only false means that it has failed.
@@ -83,9 +84,8 @@ function _init() {
     takePlainFunction(Pto.Callable, 'new_sub', 1);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
-    for (const name of ['add_scalar', 'add_scalar_signed']) {
+    for (const name of ['add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
-    }
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)
