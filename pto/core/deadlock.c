@@ -148,8 +148,9 @@ window_needed (const struct pto_demand *demand)
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
-      /* Argument storage goes with the window. A piece of it may be skipped at the wrap. */
-      uint64_t storage = demand[r].peak_storage + demand[r].largest_storage + STORAGE_ALIGN;
+      /* Argument storage goes with the window. Less than the largest piece of it is skipped at the
+       * turn, and one unit stays free where the head has come round to the tail. */
+      uint64_t storage = demand[r].peak_storage + demand[r].largest_storage;
       uint64_t for_storage = (storage + PTO_STORAGE_PER_SLOT - 1) / PTO_STORAGE_PER_SLOT;
 
       if (demand[r].peak_held + UINT64_C (1) > slots)
@@ -167,10 +168,8 @@ heap_needed (const struct pto_demand *demand)
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
-      /* Where several outputs are held, up to one of them may be skipped at the turn. */
-      uint64_t one = demand[r].peak_heap > demand[r].largest_heap
-                         ? demand[r].largest_heap + PTO_HEAP_ALIGN
-                         : 0;
+      /* As with storage, where several outputs are held; a single one begins at the beginning. */
+      uint64_t one = demand[r].peak_heap > demand[r].largest_heap ? demand[r].largest_heap : 0;
 
       if (demand[r].peak_heap + one > bytes)
         bytes = demand[r].peak_heap + one;

@@ -331,9 +331,182 @@ test_map (void)
     }
 }
 
+/* One scope of n tasks; each depends on one before it, those from the 17th on upon four. */
+static enum pto_status
+run_edges (uint32_t n, const struct machine_config *config, char *text, gsize size)
+{
+  static uint8_t memory[256 * 8];
+  struct machine *machine = machine_new (config);
+  enum pto_status status;
+  const char *message;
+
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, "scope.c", 1);
+  for (uint32_t i = 0; i < n; i++)
+    {
+      PTOParam params[5];
+      uint32_t n_params = 0;
+
+      for (uint32_t back = 1; back <= i && back <= (i < 16 ? 1 : 4); back++)
+        {
+          Tensor tensor = machine_external (memory + 8 * (i - back), 8);
+
+          params[n_params++] = input (&tensor);
+        }
+      {
+        Tensor tensor = machine_external (memory + 8 * i, 8);
+
+        params[n_params++] = existing (&tensor);
+      }
+      machine_submit (machine, KERNEL_NOTHING, 0, params, n_params);
+    }
+  pto_engine_scope_end (machine->engine);
+  status = machine_end (machine, &message);
+  g_strlcpy (text, message, size);
+  machine_free (machine);
+  return status;
+}
+
+/* Later tasks may depend on four times as many others as those so far: the first advice is enough,
+ * and no more than a few times what is needed. */
+static void
+test_pool (void)
+{
+  char text[sizeof ((struct pto_report *) NULL)->message];
+
+  for (uint32_t n = 18; n <= 250; n++)
+    {
+      struct machine_config config = plenty ();
+      uint32_t needed = 15 + 4 * (n - 16);
+
+      config.edge_pool = 16;
+      g_assert_cmpint (run_edges (n, &config, text, sizeof text), ==, PTO_STATUS_DEP_POOL);
+      config.edge_pool = (uint32_t) machine_advice (text, "dep-pool");
+      g_assert_cmpuint (config.edge_pool, >=, needed);
+      g_assert_cmpuint (config.edge_pool, <=, 4 * needed + 64);
+      g_assert_cmpint (run_edges (n, &config, text, sizeof text), ==, PTO_OK);
+    }
+}
+
+/* Two scopes one after the other, the second in a scope of its own, of n tasks each with so many
+ * scalars and an output of so many KiB. */
+static enum pto_status
+run_pieces (uint32_t n, uint32_t n_scalars, uint32_t kib, const struct machine_config *config,
+            char *text, gsize size)
+{
+  struct machine *machine = machine_new (config);
+  enum pto_status status;
+  const char *message;
+
+  machine_begin (machine);
+  for (uint32_t depth = 1; depth <= 2; depth++)
+    {
+      for (uint32_t d = 0; d < depth; d++)
+        pto_engine_scope_begin (machine->engine, "scope.c", 1);
+      for (uint32_t i = 0; i < n; i++)
+        {
+          PTOParam params[PTO_ARGS_MAX];
+          uint32_t n_params = 0;
+          Tensor tensor;
+
+          if (kib > 0)
+            {
+              tensor = machine_tensor (machine, (uint64_t) kib * KIB);
+              params[n_params++] = output (&tensor);
+            }
+          while (n_params < n_scalars)
+            params[n_params++] = make_scalar_param (0);
+          machine_submit (machine, KERNEL_NOTHING, 0, params, n_params);
+        }
+      for (uint32_t d = 0; d < depth; d++)
+        pto_engine_scope_end (machine->engine);
+    }
+  status = machine_end (machine, &message);
+  g_strlcpy (text, message, size);
+  machine_free (machine);
+  return status;
+}
+
+static uint64_t
+rounded (uint64_t n, uint64_t unit)
+{
+  return (n + unit - 1) / unit * unit;
+}
+
+/* What is held at one time, and one piece more, which may be skipped at the turn: neither less nor
+ * more, to the unit of the setting. */
+static void
+test_heap (void)
+{
+  char text[sizeof ((struct pto_report *) NULL)->message];
+
+  for (uint32_t n = 2; n <= 40; n++)
+    for (uint32_t kib = 7; kib <= 64; kib += 19)
+      {
+        struct machine_config config = plenty ();
+        uint64_t most = (uint64_t) n * kib * KIB;
+
+        config.heap = 8 * KIB;
+        g_assert_cmpint (run_pieces (n, 1, kib, &config, text, sizeof text), ==,
+                         PTO_STATUS_HEAP_RING);
+        g_assert_cmpuint (number_before (text, " bytes in that ring"), ==, most);
+        config.heap = machine_advice (text, "heap");
+        g_assert_cmpuint (config.heap, ==, rounded (most + kib * KIB, 64 * KIB));
+        g_assert_cmpint (run_pieces (n, 1, kib, &config, text, sizeof text), ==, PTO_OK);
+      }
+  /* A single one is never skipped for. */
+  for (uint32_t kib = 63; kib <= 66; kib++)
+    {
+      struct machine_config config = plenty ();
+
+      config.heap = 8 * KIB;
+      g_assert_cmpint (run_pieces (1, 1, kib, &config, text, sizeof text), ==,
+                       PTO_STATUS_HEAP_RING);
+      config.heap = machine_advice (text, "heap");
+      g_assert_cmpuint (config.heap, ==, rounded (kib * KIB, 64 * KIB));
+      g_assert_cmpint (run_pieces (1, 1, kib, &config, text, sizeof text), ==, PTO_OK);
+    }
+}
+
+/* As many slots as tasks, and one; or as many as have that much memory for arguments. */
+static void
+test_storage (void)
+{
+  char text[sizeof ((struct pto_report *) NULL)->message];
+  uint32_t exact = 0;
+
+  for (uint32_t n_scalars = 480; n_scalars <= 512; n_scalars += 8)
+    for (uint32_t n = 63; n <= 520; n = n % 2 == 1 ? n + 1 : 2 * n - 1)
+      {
+        struct machine_config config = plenty ();
+        uint64_t most, all;
+        uint32_t slots = n + 1;
+
+        config.window = 128;
+        if (run_pieces (n, n_scalars, 0, &config, text, sizeof text) == PTO_OK)
+          continue;
+        most = number_before (text, " bytes of arguments in that ring");
+        g_assert_cmpuint (most % n, ==, 0);
+        all = most + most / n;
+        if (all > PTO_STORAGE_MIN)
+          slots = MAX (slots,
+                       (uint32_t) (rounded (all, PTO_STORAGE_PER_SLOT) / PTO_STORAGE_PER_SLOT));
+        exact += all == (uint64_t) slots * PTO_STORAGE_PER_SLOT && (slots & (slots - 1)) == 0;
+        while ((slots & (slots - 1)) != 0)
+          slots++;
+        config.window = (uint32_t) machine_advice (text, "task-window");
+        g_assert_cmpuint (config.window, ==, slots);
+        g_assert_cmpint (run_pieces (n, n_scalars, 0, &config, text, sizeof text), ==, PTO_OK);
+      }
+  g_assert_cmpuint (exact, >, 1);
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-advice/pool", test_pool);
+  g_test_add_func ("/pto/engine-advice/heap", test_heap);
+  g_test_add_func ("/pto/engine-advice/storage", test_storage);
   g_test_add_func ("/pto/engine-advice/window", test_window);
   g_test_add_func ("/pto/engine-advice/map", test_map);
   g_test_add_func ("/pto/engine-advice/random", test_random);

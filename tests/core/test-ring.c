@@ -368,6 +368,59 @@ test_circle_property (void)
     }
 }
 
+/* Pieces of at most so much, at most so much of them at one time, in any order. */
+static bool
+is_enough (uint64_t size, uint64_t most, uint64_t largest, uint64_t seed)
+{
+  struct pto_circle circle = { .size = size };
+  struct piece pieces[ORACLE_LIVE];
+  uint64_t lengths[ORACLE_LIVE];
+  uint64_t random = seed;
+  uint64_t held = 0;
+  uint32_t n = 0;
+
+  for (uint32_t step = 0; step < 300; step++)
+    {
+      uint64_t bytes = 1 + below (&random, (uint32_t) (seed % 2 == 0 ? 1 : largest));
+
+      if (below (&random, 4) == 0)
+        bytes = largest;
+      while (held + bytes > most || n == ORACLE_LIVE)
+        {
+          give (&circle, pieces[0]);
+          held -= lengths[0];
+          n--;
+          memmove (pieces, pieces + 1, n * sizeof *pieces);
+          memmove (lengths, lengths + 1, n * sizeof *lengths);
+        }
+      lengths[n] = bytes;
+      pieces[n] = take (&circle, bytes);
+      if (pieces[n].offset == PTO_CIRCLE_FULL)
+        return false;
+      held += bytes;
+      n++;
+    }
+  return true;
+}
+
+/* What the words of a deadlock advise: what is held at most, and the largest piece. Not less. */
+static void
+test_enough_property (void)
+{
+  for (uint64_t largest = 1; largest <= 6; largest++)
+    for (uint64_t most = largest + 1; most <= 20; most++)
+      {
+        bool less = true;
+
+        for (uint64_t seed = 1; seed <= 40; seed++)
+          {
+            g_assert_true (is_enough (most + largest, most, largest, seed));
+            less = less && is_enough (most + largest - 1, most, largest, seed);
+          }
+        g_assert_false (less);
+      }
+}
+
 static void
 test_compact_property (void)
 {
@@ -557,6 +610,7 @@ main (int argc, char **argv)
                    test_compact_gives_back_what_it_skipped);
   g_test_add_func ("/pto/ring/undo", test_undo);
   g_test_add_func ("/pto/ring/circle-property", test_circle_property);
+  g_test_add_func ("/pto/ring/enough-property", test_enough_property);
   g_test_add_func ("/pto/ring/compact-property", test_compact_property);
   g_test_add_func ("/pto/ring/reclaim-in-order", test_reclaim_in_order);
   g_test_add_func ("/pto/ring/reclaim-waits-for-references", test_reclaim_waits_for_references);
