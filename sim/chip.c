@@ -262,7 +262,7 @@ watch_orchestration (struct pto_chip *chip, uint64_t timeout, uint64_t now)
   uint64_t call = pto_load_acquire (&chip->guard.call);
   uint64_t steps = pto_load_relaxed (&chip->steps);
   struct pto_watched_call *seen = &chip->watched_orchestration;
-  uint32_t fatal = pto_load_acquire (&chip->engine.fatal);
+  uint32_t fatal = pto_load_relaxed (&chip->engine.fatal);
   bool is_over;
 
   /* Of another run: it has failed anew. */

@@ -90,14 +90,15 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   uint32_t open = PTO_VERDICT_OPEN;
   va_list args;
 
-  /* One writer of the message, ever; readers look at it after they have seen fatal (release below,
-   * acquire there). */
-  if (!pto_cas_acq_rel (&engine->verdict, &open, PTO_VERDICT_FAILING))
+  /* One writer of the message, ever; it is read after FAILED (release below, acquire in
+   * close_verdict()). Acquire: pairs with the release in pto_engine_begin(). */
+  if (!pto_cas_acquire (&engine->verdict, &open, PTO_VERDICT_FAILING))
     return;
   va_start (args, format);
   pto_report_setv (&engine->report, status, format, args);
   va_end (args);
-  pto_store_release (&engine->fatal, (uint32_t) status);
+  /* Relaxed: says that the run has failed, and nothing else. */
+  pto_store_relaxed (&engine->fatal, (uint32_t) status);
   pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
 }
 
@@ -110,11 +111,12 @@ pto_engine_cancel (struct pto_engine *engine)
   /* Between what makes engine->cancelled say true and the look for a run; pairs with the fence in
    * pto_engine_begin(): either this sees the run, or the run sees that. */
   pto_fence_seq_cst ();
-  if (pto_cas_acq_rel (&engine->verdict, &verdict, PTO_VERDICT_FAILING))
+  /* As in pto_engine_fail(). */
+  if (pto_cas_acquire (&engine->verdict, &verdict, PTO_VERDICT_FAILING))
     {
       pto_report_set (&engine->report, PTO_STATUS_CANCELLED, "the run was cancelled");
-      pto_store_release (&engine->fatal, PTO_STATUS_CANCELLED);
-      pto_fetch_add_acq_rel (&engine->progress.value, 1);
+      pto_store_relaxed (&engine->fatal, PTO_STATUS_CANCELLED);
+      pto_fetch_add_relaxed (&engine->progress.value, 1);
       pto_unpark (engine->exec, &engine->progress);
       /* Last: the run does not end before, and with it perhaps the executor. */
       pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
@@ -140,7 +142,7 @@ close_verdict (struct pto_engine *engine)
 {
   uint32_t verdict = PTO_VERDICT_OPEN;
 
-  if (pto_cas_acq_rel (&engine->verdict, &verdict, PTO_VERDICT_CLOSED))
+  if (pto_cas_relaxed (&engine->verdict, &verdict, PTO_VERDICT_CLOSED))
     return true;
   /* Acquire: the report, and whoever wrote it is done with this engine. */
   while (pto_load_acquire (&engine->verdict) == PTO_VERDICT_FAILING)
@@ -289,11 +291,12 @@ pto_engine_completed (const struct pto_engine *engine)
   return sum;
 }
 
+/* Relaxed: whoever retires the slot acquires what its task did, in pto_ring_reclaim(). */
 bool
 pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken)
 {
-  return pto_load_acquire (&slot->state) >= PTO_TASK_COMPLETED
-         && pto_load_acquire (&slot->released) == taken;
+  return pto_load_relaxed (&slot->state) >= PTO_TASK_COMPLETED
+         && pto_load_relaxed (&slot->released) == taken;
 }
 
 /* Any thread. Fields may be of a wait that began just now: then its submitter looks itself, after

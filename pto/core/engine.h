@@ -181,8 +181,8 @@ struct pto_engine
   struct pto_deadlock deadlock;
 
   /* --- first fatal error ---
-   * fatal: 0, or an enum pto_status. W: who took the verdict, after the message (release); R:
-   * everybody (acquire). */
+   * fatal: 0, or an enum pto_status. W: who took the verdict; R: everybody. Relaxed: the message is
+   * read after the verdict. */
   alignas (64) _Atomic uint32_t fatal;
   /* An enum pto_verdict. W: who fails the run, and its end, by compare-exchange from OPEN. */
   _Atomic uint32_t verdict;
@@ -272,7 +272,7 @@ bool pto_engine_cancel (struct pto_engine *engine);
 static inline bool
 pto_engine_has_failed (struct pto_engine *engine)
 {
-  return atomic_load_explicit (&engine->fatal, memory_order_acquire) != 0;
+  return atomic_load_explicit (&engine->fatal, memory_order_relaxed) != 0;
 }
 
 /* Tasks completed so far in this run, by all schedulers; a progress mark. */

@@ -52,7 +52,7 @@ pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item)
   for (;;)
     {
       uint32_t turn = free_turn (queue, position);
-      uint64_t cell = pto_load_acquire (cell_at (queue, position));
+      uint64_t cell = pto_load_relaxed (cell_at (queue, position));
       int32_t ahead = (int32_t) ((uint32_t) cell - turn);
 
       if (ahead < 0)
@@ -85,6 +85,7 @@ pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t ma
        * so the items are these if the tail is still there. */
       while (n < max)
         {
+          /* Acquire: what the pusher did for the item, and to it; pairs with the push. */
           uint64_t cell = pto_load_acquire (cell_at (queue, position + n));
 
           ahead = (int32_t) ((uint32_t) cell - (free_turn (queue, position + n) + 1));
@@ -94,10 +95,12 @@ pto_ready_queue_pop (struct pto_ready_queue *queue, uint32_t *items, uint32_t ma
         }
       if (n > 0)
         {
-          if (!pto_cas_acq_rel (&queue->tail, &position, position + n))
+          /* Relaxed, both: nothing goes with the tail or an empty cell, and who reads an old tail
+           * does not get past this. */
+          if (!pto_cas_relaxed (&queue->tail, &position, position + n))
             continue;
           for (uint32_t i = 0; i < n; i++)
-            pto_store_release (cell_at (queue, position + i), free_turn (queue, position + i) + 2);
+            pto_store_relaxed (cell_at (queue, position + i), free_turn (queue, position + i) + 2);
           return n;
         }
       if (ahead < 0)

@@ -210,6 +210,6 @@ pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
     }
   *tail = local;
   atomic_store_explicit (&ring->shared->heap_tail, ring->heap.tail, memory_order_relaxed);
-  atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_release);
+  atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_relaxed);
   return n;
 }

@@ -140,7 +140,7 @@ struct pto_circle
 
 /* The head of a ring's shared memory, as the orchestrator publishes it: [header][slots][entry 0 =
  * none, edges], each part aligned to 64 bytes (seed 000 section 3). Only the orchestrator writes;
- * anybody may look (acquire). */
+ * anybody may look, with acquire where a release is named. */
 struct pto_shared_header
 {
   /* next task (release: what is before it is submitted) */
@@ -148,7 +148,7 @@ struct pto_shared_header
   _Atomic uint32_t last_task_alive; /* oldest task that is not retired */
   _Atomic uint64_t heap_top;        /* bytes from the heap's base */
   _Atomic uint64_t heap_tail;
-  _Atomic uint32_t orchestrator_done;
+  _Atomic uint32_t orchestrator_done; /* release: no task comes after current_task_index */
   uint32_t task_window_size;
   uint32_t dep_list_pool_size;
   uint64_t heap_size;

@@ -116,6 +116,8 @@ pto_scheduler_wake (struct pto_scheduler *scheduler)
 void
 pto_scheduler_stop (struct pto_scheduler *scheduler)
 {
+  /* Release: endpoints are closed behind all that was done before; pairs with
+   * pto_scheduler_main(). */
   pto_store_release (&scheduler->stop, 1);
   pto_scheduler_wake (scheduler);
 }
@@ -127,10 +129,10 @@ pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index)
   uint64_t bit = UINT64_C (1) << (index % 64);
   uint64_t before;
 
-  /* Release pairs with the acquire in take_signals(). Where endpoints never run beside their
-   * scheduler a plain read-modify-write does. */
+  /* Release: whoever sees the bit sees the outcome; pairs with the acquire in take_signals(). Where
+   * endpoints never run beside their scheduler a plain read-modify-write does. */
   if (scheduler->config.concurrent)
-    before = pto_fetch_or_seq_cst (word, bit);
+    before = pto_fetch_or_release (word, bit);
   else
     {
       before = pto_load_relaxed (word);
@@ -149,7 +151,7 @@ take_signals (struct pto_scheduler *scheduler, uint32_t word)
   if (bits == 0)
     return 0;
   if (scheduler->config.concurrent)
-    return pto_exchange_acq_rel (&scheduler->signalled[word], 0);
+    return pto_exchange_acquire (&scheduler->signalled[word], 0);
   pto_store_relaxed (&scheduler->signalled[word], 0);
   return bits;
 }
@@ -199,7 +201,8 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
         {
           uint64_t none = PTO_TASK_NONE;
 
-          pto_cas_acq_rel (&consumer->poison, &none, cause);
+          /* Relaxed: the consumer runs behind the decrement below. */
+          pto_cas_relaxed (&consumer->poison, &none, cause);
         }
       released++;
       /* Acquire and release: whoever takes it to 0 has seen what every producer wrote. */

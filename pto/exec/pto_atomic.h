@@ -34,6 +34,10 @@ void pto_explore_point (void);
   (pto_explore_point (), atomic_fetch_or_explicit ((p), (v), memory_order_seq_cst))
 #define pto_fetch_and_seq_cst(p, v) \
   (pto_explore_point (), atomic_fetch_and_explicit ((p), (v), memory_order_seq_cst))
+#define pto_fetch_or_release(p, v) \
+  (pto_explore_point (), atomic_fetch_or_explicit ((p), (v), memory_order_release))
+#define pto_exchange_acquire(p, v) \
+  (pto_explore_point (), atomic_exchange_explicit ((p), (v), memory_order_acquire))
 #define pto_exchange_acq_rel(p, v) \
   (pto_explore_point (), atomic_exchange_explicit ((p), (v), memory_order_acq_rel))
 #define pto_exchange_seq_cst(p, v) \
@@ -41,7 +45,14 @@ void pto_explore_point (void);
 #define pto_cas_acq_rel(p, expected, v)                            \
   (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
                              (p), (expected), (v), memory_order_acq_rel, memory_order_acquire))
+/* Failing, these give a hint. */
 #define pto_cas_seq_cst(p, expected, v)                            \
   (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
-                             (p), (expected), (v), memory_order_seq_cst, memory_order_acquire))
+                             (p), (expected), (v), memory_order_seq_cst, memory_order_relaxed))
+#define pto_cas_acquire(p, expected, v)                            \
+  (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
+                             (p), (expected), (v), memory_order_acquire, memory_order_relaxed))
+#define pto_cas_relaxed(p, expected, v)                            \
+  (pto_explore_point (), atomic_compare_exchange_strong_explicit ( \
+                             (p), (expected), (v), memory_order_relaxed, memory_order_relaxed))
 #define pto_fence_seq_cst() (pto_explore_point (), atomic_thread_fence (memory_order_seq_cst))
