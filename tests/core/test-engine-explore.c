@@ -10,7 +10,9 @@
 
 #include "../../pto/core/engine-private.h"
 #include "../../pto/exec/exec-private.h"
+#include "../../pto/exec/pto_atomic.h"
 #include "../weak/explorer.h"
+#include "../weak/sides.h"
 
 #include <string.h>
 
@@ -54,6 +56,7 @@ explorer_yield (struct pto_exec *exec)
 }
 
 static void cancel (void *data);
+static void observe (void *data);
 
 /* The guest, one thread for each scheduler and its endpoints, as on par, and who cancels. */
 static uint32_t
@@ -63,7 +66,8 @@ self (void)
 
   if (actor == NULL || actor == &explorer.exec->guest)
     return 0;
-  return actor->fn == cancel ? 1 + MACHINE_SCHEDULERS_MAX : 1 + actor->domain;
+  return actor->fn == cancel || actor->fn == observe ? 1 + MACHINE_SCHEDULERS_MAX
+                                                     : 1 + actor->domain;
 }
 
 static void
@@ -788,9 +792,58 @@ test_cancelled_full_ring (void)
   g_assert_cmpuint (late, >, 100);
 }
 
+/* --- somebody who looks at a ring's shared memory --- */
+
+static void
+observe (void *data)
+{
+  struct machine *machine = data;
+  const struct pto_ring *ring = &machine->engine->rings[0];
+  bool is_over = weak_load (&ring->shared->orchestrator_done) != 0;
+  uint32_t n = weak_load (&ring->shared->current_task_index);
+
+  for (uint32_t i = 0; i < n; i++)
+    weak_read (&ring->slots[i].id,
+               offsetof (struct pto_slot, mark) - offsetof (struct pto_slot, id));
+  if (is_over)
+    {
+      g_assert_cmpuint (n, ==, 2);
+      late++;
+    }
+  else
+    early++;
+}
+
+static void
+two_observed_tasks (struct machine *machine)
+{
+  char error[128];
+
+  n_order = 0;
+  g_assert_cmpint (
+      pto_exec_spawn (machine->exec, 0, "observe", observe, machine, error, sizeof error), ==, 0);
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
+}
+
+static void
+test_observer (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = two_observed_tasks,
+                               .check = check_two });
+  g_assert_cmpuint (early, >, AT_LEAST (100));
+  g_assert_cmpuint (late, >, 0);
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-explore/observer", test_observer);
   g_test_add_func ("/pto/engine-explore/cancelled-chain", test_cancelled_chain);
   g_test_add_func ("/pto/engine-explore/cancelled-full-ring", test_cancelled_full_ring);
   g_test_add_func ("/pto/engine-explore/three-tasks", test_three_tasks);
