@@ -45,7 +45,7 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   engine->deadlock.tasks = ring->head - tail;
   engine->deadlock.task = PTO_TASK_ID (ring_index, tail);
   engine->deadlock.kernel = oldest->kernel;
-  engine->deadlock.state = (enum pto_task_state) pto_load_acquire (&oldest->state);
+  engine->deadlock.state = (enum pto_task_state) pto_load_relaxed (&oldest->state);
   engine->deadlock.depth = depth;
   engine->deadlock.scope = engine->scopes[depth];
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
@@ -103,7 +103,7 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
       "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
       "%s: set %s or more, or timeout to more if it needs longer",
       full, held, tail, pto_engine_kernel_name (engine, oldest->kernel),
-      state_name ((enum pto_task_state) pto_load_acquire (&oldest->state)), knob);
+      state_name ((enum pto_task_state) pto_load_relaxed (&oldest->state)), knob);
 }
 
 static void

@@ -19,10 +19,12 @@
  * spins; a spinner that finds work looks whether there is more and then wakes the next. The guest
  * is a carrier while it waits.
  *
- * The words queued, idle, state, inbox and the guest's woken flag follow each other in
+ * The words queued, idle, state, inbox, earliest and the guest's woken flag follow each other in
  * store-then-look patterns (queue a domain, look for sleepers; declare oneself asleep, look for
- * queued domains), so all of those are sequentially consistent: they are off the path that fibers
- * of one domain take among themselves.
+ * queued domains), so one write and one look of each pattern are sequentially consistent: they are
+ * off the path that fibers of one domain take among themselves. A domain itself goes from hand to
+ * hand with queued, or with IDLE. Whoever has looked in vain with less looks again before it
+ * sleeps.
  */
 #include "exec-private.h"
 #include "os_thread.h"
@@ -63,7 +65,8 @@ struct carrier
   bool single;    /* one slice only */
   bool visits;    /* the guest in pto_exec_carry() */
   bool announce;  /* it published an early deadline and has not slept on it itself */
-  /* W: the waker that took the carrier's bit from idle, release; R: the carrier, acquire */
+  /* W: the waker that took the carrier's bit from idle; R: the carrier. Relaxed: it looks at idle
+   * and for work afterwards, seq_cst */
   _Atomic uint32_t bell;
   /* it sleeps no longer than this. W: the carrier, before its bit in idle; R: hand_over() */
   _Atomic uint64_t until;
@@ -190,7 +193,7 @@ drain (struct domain *domain)
    * the push. */
   if (atomic_load_explicit (&domain->inbox, memory_order_seq_cst) == NULL)
     return;
-  stack = atomic_exchange_explicit (&domain->inbox, NULL, memory_order_seq_cst);
+  stack = atomic_exchange_explicit (&domain->inbox, NULL, memory_order_acquire);
   while (stack != NULL)
     {
       struct pto_actor *next = stack->next;
@@ -249,8 +252,7 @@ expire_timers (struct domain *domain)
 static void
 ring (struct carrier *carrier)
 {
-  /* Release: pairs with the carrier's acquire in sleep_until(). */
-  atomic_store_explicit (&carrier->bell, 1, memory_order_release);
+  atomic_store_explicit (&carrier->bell, 1, memory_order_relaxed);
   pto_futex_wake (&carrier->bell);
 }
 
@@ -272,9 +274,10 @@ wake_one (struct par *par)
       /* The woken one counts as spinning from now on, so that the next waker leaves the others
        * asleep. */
     }
+  /* Acquire: the carrier's bell = 0 comes before its bit, and the ring after it. */
   while (!atomic_compare_exchange_weak_explicit (&par->idle, &idle,
                                                  (idle & ~((uint64_t) 1 << i)) + SPIN_ONE,
-                                                 memory_order_seq_cst, memory_order_seq_cst));
+                                                 memory_order_acquire, memory_order_acquire));
   ring (i == par->carrier_count ? &par->guest_carrier : &par->carriers[i]);
 }
 
@@ -290,7 +293,7 @@ wake_carrier (struct par *par, struct carrier *carrier)
     if ((idle & bit) == 0)
       return false;
   while (!atomic_compare_exchange_weak_explicit (&par->idle, &idle, (idle & ~bit) + SPIN_ONE,
-                                                 memory_order_seq_cst, memory_order_seq_cst));
+                                                 memory_order_acquire, memory_order_acquire));
   ring (carrier);
   return true;
 }
@@ -315,8 +318,9 @@ notify (struct par *par, struct domain *domain)
   for (;;)
     if (state == IDLE)
       {
+        /* Acquire: what the last carrier left; enqueue() passes it on. */
         if (atomic_compare_exchange_weak_explicit (&domain->state, &state, QUEUED,
-                                                   memory_order_seq_cst, memory_order_seq_cst))
+                                                   memory_order_acquire, memory_order_relaxed))
           {
             enqueue (par, domain);
             wake_one (par);
@@ -325,8 +329,9 @@ notify (struct par *par, struct domain *domain)
       }
     else if (state == RUNNING)
       {
+        /* Relaxed: the carrier meets it, and writes state again before it looks. */
         if (atomic_compare_exchange_weak_explicit (&domain->state, &state, NOTIFIED,
-                                                   memory_order_seq_cst, memory_order_seq_cst))
+                                                   memory_order_relaxed, memory_order_relaxed))
           return;
       }
     else
@@ -448,8 +453,7 @@ run (struct par *par, struct carrier *carrier, struct domain *domain)
       uint32_t state = RUNNING;
       uint64_t deadline;
 
-      /* seq_cst: before the look into the inbox, see notify(). Acquire: what the last carrier left.
-       */
+      /* seq_cst: before the look into the inbox, see notify(). */
       atomic_exchange_explicit (&domain->state, RUNNING, memory_order_seq_cst);
       drain (domain);
       while ((actor = next_of (par, domain)) != NULL)
@@ -470,13 +474,15 @@ run (struct par *par, struct carrier *carrier, struct domain *domain)
       deadline = domain->timers != NULL ? domain->timers->deadline : PTO_NEVER;
       /* Before the state: who sees the domain idle may run it at once. */
       atomic_store_explicit (&domain->deadline, deadline, memory_order_seq_cst);
+      /* Release: to notify() and claim(). */
       if (atomic_compare_exchange_strong_explicit (&domain->state, &state, IDLE,
-                                                   memory_order_seq_cst, memory_order_seq_cst))
+                                                   memory_order_release, memory_order_relaxed))
         {
-          uint64_t earliest = atomic_load_explicit (&par->earliest, memory_order_relaxed);
+          /* seq_cst: after the deadline; pairs with the exchange in expire(). */
+          uint64_t earliest = atomic_load_explicit (&par->earliest, memory_order_seq_cst);
 
           while (deadline < earliest)
-            /* seq_cst: after the deadline; pairs with the exchange in expire(). */
+            /* seq_cst: before the looks of hand_over(); pairs with sleep_until(). */
             if (atomic_compare_exchange_weak_explicit (&par->earliest, &earliest, deadline,
                                                        memory_order_seq_cst, memory_order_relaxed))
               {
@@ -491,9 +497,9 @@ run (struct par *par, struct carrier *carrier, struct domain *domain)
     }
   carrier->thread->current = outer;
   /* No wake-up: a carrier that goes on takes the next domain now, and a guest that goes looks
-   * around in stop_carrying(). seq_cst covers NOTIFIED too: the next carrier looks into the inbox.
-   */
-  atomic_store_explicit (&domain->state, QUEUED, memory_order_seq_cst);
+   * around in hand_over(). NOTIFIED may be lost: the next carrier looks into the inbox. Relaxed:
+   * enqueue() passes the domain on. */
+  atomic_store_explicit (&domain->state, QUEUED, memory_order_relaxed);
   enqueue (par, domain);
 }
 
@@ -544,7 +550,7 @@ take (struct par *par, struct carrier *carrier)
       uint64_t bit = (uint64_t) 1 << i;
 
       /* Acquire of what was queued: pairs with enqueue(). */
-      queued = atomic_fetch_and_explicit (&par->queued, ~bit, memory_order_seq_cst);
+      queued = atomic_fetch_and_explicit (&par->queued, ~bit, memory_order_acquire);
       if ((queued & bit) != 0)
         return &par->domains[i];
     }
@@ -569,7 +575,7 @@ sleep_until (struct par *par, struct carrier *carrier, uint64_t deadline)
 
   /* nobody rings before the bit is set */
   atomic_store_explicit (&carrier->bell, 0, memory_order_relaxed);
-  earliest = atomic_load_explicit (&par->earliest, memory_order_seq_cst);
+  earliest = atomic_load_explicit (&par->earliest, memory_order_relaxed);
   if (earliest < deadline)
     deadline = earliest;
   atomic_store_explicit (&carrier->until, deadline, memory_order_relaxed);
@@ -585,8 +591,7 @@ sleep_until (struct par *par, struct carrier *carrier, uint64_t deadline)
     {
       int error;
 
-      /* Acquire: pairs with ring(). */
-      if (atomic_load_explicit (&carrier->bell, memory_order_acquire) != 0)
+      if (atomic_load_explicit (&carrier->bell, memory_order_relaxed) != 0)
         return;
       error = pto_futex_wait (&carrier->bell, 0, deadline);
       if (error == ETIMEDOUT)
@@ -599,9 +604,9 @@ sleep_until (struct par *par, struct carrier *carrier, uint64_t deadline)
 
     while ((idle & bit) != 0)
       if (atomic_compare_exchange_weak_explicit (&par->idle, &idle, (idle & ~bit) + SPIN_ONE,
-                                                 memory_order_seq_cst, memory_order_relaxed))
+                                                 memory_order_relaxed, memory_order_relaxed))
         return;
-    while (atomic_load_explicit (&carrier->bell, memory_order_acquire) == 0)
+    while (atomic_load_explicit (&carrier->bell, memory_order_relaxed) == 0)
       pto_futex_wait (&carrier->bell, 0, PTO_NEVER);
   }
 }
@@ -610,7 +615,8 @@ sleep_until (struct par *par, struct carrier *carrier, uint64_t deadline)
 static void
 idle (struct par *par, struct carrier *carrier, uint64_t deadline)
 {
-  uint64_t before = atomic_fetch_add_explicit (&par->idle, SPIN_ONE, memory_order_seq_cst);
+  /* Relaxed: sleep_until() is the one that looks again. */
+  uint64_t before = atomic_fetch_add_explicit (&par->idle, SPIN_ONE, memory_order_relaxed);
   bool work = has_work (par, carrier);
 
   if (!work && before / SPIN_ONE < SPINNERS_MAX
@@ -628,6 +634,7 @@ idle (struct par *par, struct carrier *carrier, uint64_t deadline)
     }
   if (!work)
     sleep_until (par, carrier, deadline);
+  /* seq_cst: before the looks of whoever was counted on: hand_over(), or the next sleep's. */
   atomic_fetch_sub_explicit (&par->idle, SPIN_ONE, memory_order_seq_cst);
 }
 
@@ -672,7 +679,7 @@ carrier_main (void *arg)
 
   carrier->thread = pto_thread_self ();
   pto_fiber_adopt (&carrier->native);
-  while (atomic_load_explicit (&par->stop, memory_order_acquire) == 0)
+  while (atomic_load_explicit (&par->stop, memory_order_relaxed) == 0)
     {
       struct domain *domain = take (par, carrier);
 
@@ -820,11 +827,12 @@ claim (struct par *par, uint32_t index)
   uint32_t state = IDLE;
 
   /* Idle: QUEUED without its bit is in the hands of whoever made it so, as in notify(); those who
-   * notify it now leave it to us. Queued: ours if we take the bit. Acquire, as in take(). */
+   * notify it now leave it to us. Queued: ours if we take the bit. Acquire, both: as in notify()
+   * and take(). */
   if (!atomic_compare_exchange_strong_explicit (&domain->state, &state, QUEUED,
-                                                memory_order_seq_cst, memory_order_seq_cst)
+                                                memory_order_acquire, memory_order_relaxed)
       && (state != QUEUED
-          || (atomic_fetch_and_explicit (&par->queued, ~bit, memory_order_seq_cst) & bit) == 0))
+          || (atomic_fetch_and_explicit (&par->queued, ~bit, memory_order_acquire) & bit) == 0))
     return NULL;
   /* Relaxed: the guest's own flag, left over from its last park. */
   atomic_store_explicit (&par->woken, 0, memory_order_relaxed);
@@ -840,7 +848,8 @@ par_carry (struct pto_exec *exec, uint32_t index, struct pto_word *bell)
 
   if (domain == NULL)
     return false;
-  atomic_fetch_add_explicit (&bell->value, 1, memory_order_acq_rel);
+  /* Relaxed: who waits for it is of the domain that is run now. */
+  atomic_fetch_add_explicit (&bell->value, 1, memory_order_relaxed);
   exec->ops->unpark (exec, bell);
   carrier->single = carrier->visits = true;
   run (par, carrier, domain);
@@ -865,8 +874,8 @@ par_claim (struct pto_exec *exec, uint32_t index)
     return false;
   domain->carrier = &par->guest_carrier;
   atomic_store_explicit (&domain->deadline, PTO_NEVER, memory_order_relaxed);
-  /* As in run(). */
-  atomic_exchange_explicit (&domain->state, RUNNING, memory_order_seq_cst);
+  /* Relaxed: par_release() is the one that looks. */
+  atomic_store_explicit (&domain->state, RUNNING, memory_order_relaxed);
   return true;
 }
 
@@ -885,7 +894,7 @@ par_release (struct pto_exec *exec, uint32_t index)
       if (domain->head != NULL || domain->timers != NULL)
         {
           /* For a carrier, as at the end of run(). */
-          atomic_store_explicit (&domain->state, QUEUED, memory_order_seq_cst);
+          atomic_store_explicit (&domain->state, QUEUED, memory_order_relaxed);
           enqueue (par, domain);
           wake_one (par);
           return;
@@ -893,7 +902,7 @@ par_release (struct pto_exec *exec, uint32_t index)
       state = RUNNING;
     }
   while (!atomic_compare_exchange_strong_explicit (&domain->state, &state, IDLE,
-                                                   memory_order_seq_cst, memory_order_seq_cst));
+                                                   memory_order_release, memory_order_relaxed));
 }
 
 static uint64_t
@@ -939,7 +948,7 @@ guest_park (struct par *par, struct pto_word *word, uint32_t expected, uint64_t 
     {
       struct domain *domain;
 
-      /* Acquire: pairs with wake(). */
+      /* Acquire: pairs with wake(). The word is free again, for the next wait. */
       if (atomic_load_explicit (&par->woken, memory_order_acquire) != 0)
         {
           self->result = PTO_PARK_WOKEN;
@@ -1044,7 +1053,7 @@ par_unpark (struct pto_exec *exec, struct pto_word *word)
     return;
   guard = pto_guard_pause ();
   /* Acquire: the waiter's fields, released by its exchange. */
-  waiter = atomic_exchange_explicit (&word->waiter, NULL, memory_order_acq_rel);
+  waiter = atomic_exchange_explicit (&word->waiter, NULL, memory_order_acquire);
   if (waiter != NULL)
     wake (par, waiter);
   pto_guard_resume (guard);
