@@ -91,8 +91,8 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   va_list args;
 
   /* One writer of the message, ever; it is read after FAILED (release below, acquire in
-   * close_verdict()). Acquire: pairs with the release in pto_engine_begin(). */
-  if (!pto_cas_acquire (&engine->verdict, &open, PTO_VERDICT_FAILING))
+   * close_verdict()). Relaxed: who fails a run has come to know of it. */
+  if (!pto_cas_relaxed (&engine->verdict, &open, PTO_VERDICT_FAILING))
     return;
   va_start (args, format);
   pto_report_setv (&engine->report, status, format, args);
@@ -111,7 +111,7 @@ pto_engine_cancel (struct pto_engine *engine)
   /* Between what makes engine->cancelled say true and the look for a run; pairs with the fence in
    * pto_engine_begin(): either this sees the run, or the run sees that. */
   pto_fence_seq_cst ();
-  /* As in pto_engine_fail(). */
+  /* Acquire: pairs with the release in pto_engine_begin(). */
   if (pto_cas_acquire (&engine->verdict, &verdict, PTO_VERDICT_FAILING))
     {
       pto_report_set (&engine->report, PTO_STATUS_CANCELLED, "the run was cancelled");

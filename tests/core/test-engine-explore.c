@@ -88,7 +88,9 @@ struct scenario
   struct machine_config config;
   uint32_t bound;
   uint64_t at_least;
-  bool may_be_cancelled;
+  enum pto_status may_end_as; /* PTO_OK: it ends well */
+  /* Before the run begins, where that is a part of what is explored. */
+  void (*before) (struct machine *machine);
   /* Calls start() where it gets interesting; the run is ended by the explorer. */
   void (*body) (struct machine *machine);
   /* After each run. */
@@ -128,12 +130,14 @@ explore (const struct scenario *scenario)
       for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
         atomic_store (&machine->engine->ready[queue][0].head,
                       atomic_load (&machine->engine->ready[queue][0].tail));
+      if (scenario->before != NULL)
+        scenario->before (machine);
       machine_begin (machine);
       scenario->body (machine);
       status = machine_end (machine, &message);
       explorer_stop ();
       ended_well = status == PTO_OK;
-      if (!ended_well && (status != PTO_STATUS_CANCELLED || !scenario->may_be_cancelled))
+      if (!ended_well && status != scenario->may_end_as)
         g_error ("schedule %" G_GUINT64_FORMAT ": %s", explorer.schedules, message);
       /* Nothing of the path is left over, or the runs differ by something else than the choices. */
       g_assert_cmpuint (explorer.depth, ==, explorer.length);
@@ -191,13 +195,21 @@ kernel_note_and_fail (struct machine *machine, const struct pto_slot *slot, int6
   *failed = true;
 }
 
+static void
+kernel_end_run (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  pto_engine_fail (machine->engine, PTO_STATUS_EXPLICIT, "the end");
+  *failed = true;
+}
+
 enum
 {
   KERNEL_NOTE = KERNEL_OWN,
-  KERNEL_NOTE_AND_FAIL
+  KERNEL_NOTE_AND_FAIL,
+  KERNEL_END_RUN
 };
 
-static const machine_kernel kernels[] = { kernel_note, kernel_note_and_fail };
+static const machine_kernel kernels[] = { kernel_note, kernel_note_and_fail, kernel_end_run };
 
 /* Each of the n ran once. */
 static void
@@ -347,6 +359,42 @@ test_failing_producer (void)
                                .at_least = 10000,
                                .body = failing_producer,
                                .check = check_failing_producer });
+}
+
+/* --- a kernel that ends the run --- */
+
+static void
+start_early (struct machine *machine)
+{
+  start ();
+}
+
+static void
+fatal_task (struct machine *machine)
+{
+  n_order = 0;
+  SUBMIT (machine, KERNEL_END_RUN, make_scalar_param (0));
+  SUBMIT (machine, KERNEL_END_RUN, make_scalar_param (0));
+}
+
+static void
+check_fatal_task (struct machine *machine)
+{
+  g_assert_false (ended_well);
+  g_assert_cmpuint (pto_engine_failures (machine->engine), ==, machine->engine->submitted);
+}
+
+static void
+test_fatal_task (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 500,
+      .may_end_as = PTO_STATUS_EXPLICIT,
+      .before = start_early,
+      .body = fatal_task,
+      .check = check_fatal_task });
 }
 
 /* --- a full ring: the submitter goes to wait while the scheduler completes --- */
@@ -684,12 +732,14 @@ test_signal_while_parking (void)
 
 static bool was_told;
 static uint32_t n_noted_then;
+static _Atomic uint32_t asked;
 
 static void
 cancel (void *data)
 {
   struct machine *machine = data;
 
+  weak_add (&asked, 1);
   was_told = pto_engine_cancel (machine->engine);
   n_noted_then = n_order;
 }
@@ -700,6 +750,7 @@ begin_to_cancel (struct machine *machine)
   char error[128];
 
   n_order = 0;
+  atomic_store (&asked, 0);
   was_told = false;
   n_noted_then = UINT32_MAX;
   g_assert_cmpint (
@@ -770,11 +821,65 @@ test_cancelled_chain (void)
       = { .immediate = true, .schedulers = 2, .queues = 1, .endpoints = 1, .kernels = kernels },
       .bound = 2,
       .at_least = 2000,
-      .may_be_cancelled = true,
+      .may_end_as = PTO_STATUS_CANCELLED,
       .body = cancelled_chain,
       .check = check_cancelled_chain });
   g_assert_cmpuint (early, >, AT_LEAST (100));
   g_assert_cmpuint (late, >, AT_LEAST (100));
+}
+
+/* Before the run begins it is asked itself, and neither misses the other. */
+static bool
+is_asked (void *data)
+{
+  return weak_load (&asked) != 0;
+}
+
+static void
+begin_to_cancel_early (struct machine *machine)
+{
+  machine->engine->cancelled = is_asked;
+  begin_to_cancel (machine);
+}
+
+static void
+two_early (struct machine *machine)
+{
+  machine->engine->cancelled = NULL;
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
+}
+
+static void
+check_cancelled_early (struct machine *machine)
+{
+  if (was_told)
+    g_assert_false (ended_well);
+  if (ended_well)
+    {
+      assert_once (2);
+      /* It came when all was over. */
+      if (n_noted_then != UINT32_MAX)
+        g_assert_cmpuint (n_noted_then, ==, 2);
+      early++;
+    }
+  else
+    late++;
+}
+
+static void
+test_cancelled_early (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 500,
+                               .may_end_as = PTO_STATUS_CANCELLED,
+                               .before = begin_to_cancel_early,
+                               .body = two_early,
+                               .check = check_cancelled_early });
+  g_assert_cmpuint (early, >, 0);
+  g_assert_cmpuint (late, >, 10);
 }
 
 static void
@@ -785,7 +890,7 @@ test_cancelled_full_ring (void)
       .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = kernels },
       .bound = 2,
       .at_least = 5000,
-      .may_be_cancelled = true,
+      .may_end_as = PTO_STATUS_CANCELLED,
       .body = cancelled_full_ring,
       .check = check_cancelled_full_ring });
   g_assert_cmpuint (early, >, 100);
@@ -845,12 +950,14 @@ add_tests (void)
 {
   g_test_add_func ("/pto/engine-explore/observer", test_observer);
   g_test_add_func ("/pto/engine-explore/cancelled-chain", test_cancelled_chain);
+  g_test_add_func ("/pto/engine-explore/cancelled-early", test_cancelled_early);
   g_test_add_func ("/pto/engine-explore/cancelled-full-ring", test_cancelled_full_ring);
   g_test_add_func ("/pto/engine-explore/three-tasks", test_three_tasks);
   g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
                    test_three_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/two-tasks-two-schedulers", test_two_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
+  g_test_add_func ("/pto/engine-explore/fatal-task", test_fatal_task);
   g_test_add_func ("/pto/engine-explore/full-ring", test_full_ring);
   g_test_add_func ("/pto/engine-explore/full-ring-of-references", test_full_ring_of_references);
   g_test_add_func ("/pto/engine-explore/heap-of-references", test_heap_of_references);
