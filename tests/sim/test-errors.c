@@ -694,11 +694,117 @@ test_log (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- memory that may not be written --- */
+
+#define GRID 12u
+
+struct write
+{
+  PTOParamType type;
+  uint64_t rows[2]; /* first, and how many */
+  uint64_t columns[2];
+  bool other; /* the tensor is another one than the one that may only be read */
+};
+
+static uint64_t grid[GRID][GRID], other_grid[GRID][GRID];
+
+static int
+submit_write (PTO2Runtime *rt, void *data)
+{
+  const struct write *write = data;
+  const uint64_t whole[] = { GRID, GRID };
+  const uint64_t shapes[] = { write->rows[1], write->columns[1] };
+  const uint64_t offsets[] = { write->rows[0], write->columns[0] };
+  Tensor tensor
+      = make_tensor_external (write->other ? other_grid : grid, whole, 2, PTO_DTYPE_UINT64);
+  Tensor view = pto2_tensor_view (&tensor, shapes, offsets);
+  /* The last is none of the task's. */
+  PTOParam params[] = { make_scalar_param (1), pto2_make_param (write->type, &view),
+                        pto2_make_param (PTO_PARAM_INOUT, &tensor) };
+
+  pto2_rt_submit_task (rt, 0, AIV, params, 2);
+  return 0;
+}
+
+/* Every rectangle of a grid against a piece of its memory: an output is refused if its span from
+ * the first to the last element meets it, an input never. */
+static void
+test_read_only (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  /* Something far away; of rows 3 to 5, from the middle to the middle; and one that is not given.
+   */
+  const struct pto_read_only areas[]
+      = { { (uint64_t) (uintptr_t) &other_grid[GRID - 1][GRID - 1], 4 },
+          { (uint64_t) (uintptr_t) &grid[3][6], 2 * sizeof grid[0] },
+          { (uint64_t) (uintptr_t) grid, sizeof grid } };
+  const struct pto_run_config config = { .read_only = areas, .n_read_only = 2 };
+  static const PTOParamType types[]
+      = { PTO_PARAM_OUTPUT, PTO_PARAM_INOUT, PTO_PARAM_OUTPUT_EXISTING, PTO_PARAM_INPUT };
+  const uint64_t begin = 3 * GRID + 6, end = begin + 2 * GRID;
+  uint32_t n = 0, n_refused = 0;
+
+  atomic_store (&runs, 0);
+  for (uint64_t row = 0; row < GRID; row++)
+    for (uint64_t column = 0; column < GRID; column += 3)
+      for (uint64_t rows = 1; row + rows <= GRID; rows += 4)
+        for (uint64_t columns = 1; column + columns <= GRID; columns += 5)
+          {
+            struct write write
+                = { types[n++ % 4], { row, rows }, { column, columns }, n % 16 > 11 };
+            uint64_t first = row * GRID + column;
+            uint64_t behind = (row + rows - 1) * GRID + column + columns;
+            bool meets = write.other ? behind == GRID * GRID : first < end && behind > begin;
+            struct pto_report report = { 0 };
+            enum pto_status status
+                = pto_chip_run (chip, &program, &config, submit_write, &write, NULL, &report);
+
+            if (write.type != PTO_PARAM_INPUT && meets)
+              {
+                sim_assert_says (&report, PTO_STATUS_INVALID_ARGS,
+                                 "task 0 (count): argument 1 is an output, but its memory can only "
+                                 "be read",
+                                 NULL);
+                n_refused++;
+              }
+            else
+              {
+                g_assert_cmpstr (report.message, ==, "");
+                g_assert_cmpint (status, ==, PTO_OK);
+              }
+          }
+  g_assert_cmpuint (n_refused, >, 30);
+  g_assert_cmpuint (n - n_refused, >, 30);
+  g_assert_cmpuint (atomic_load (&runs), ==, n - n_refused);
+  pto_chip_free (chip);
+}
+
+/* More kernels than a sentence holds. */
+static void
+test_many_kernels (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_kernel many[200];
+  const struct pto_program large = { many, G_N_ELEMENTS (many) };
+  int32_t id = G_N_ELEMENTS (many);
+
+  for (gsize i = 0; i < G_N_ELEMENTS (many); i++)
+    many[i] = (struct pto_kernel){
+      "a kernel with a name", kernel_count, PTO_CORE_TYPE_AIV, { .base_ns = 1000 }
+    };
+  sim_run_fails (chip, &large, unknown_kernel, &id, PTO_STATUS_INVALID_ARGS,
+                 "there is no kernel 200; this program has 0 (a kernel with a name), 1 (a kernel ",
+                 NULL);
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
   sim_add ("errors/submits", test_submits);
   sim_add ("errors/tensors", test_tensors);
+  sim_add_once ("errors/read-only", test_read_only);
+  sim_add_once ("errors/many-kernels", test_many_kernels);
   sim_add ("errors/orchestration", test_orchestration);
   sim_add ("errors/run-config", test_run_config);
   sim_add_once ("errors/new", test_new);

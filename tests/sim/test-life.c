@@ -5,6 +5,7 @@
 #include "sim-test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -413,9 +414,55 @@ test_geometry (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* What signals do is the program's again when the last chip is gone, also one that came to nothing.
+ */
+static void
+test_signals (enum pto_backend backend)
+{
+  static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+  struct sigaction before[G_N_ELEMENTS (signals)];
+
+  for (gsize i = 0; i < G_N_ELEMENTS (signals); i++)
+    g_assert_cmpint (sigaction (signals[i], NULL, &before[i]), ==, 0);
+  for (int round = 0; round < 2; round++)
+    {
+      struct pto_chip *chip = NULL;
+      struct pto_report report = { 0 };
+      struct pto_params params;
+
+      if (round == 0)
+        chip = sim_chip (backend, NULL);
+      else
+        {
+          pto_params_init (&params);
+          params.values[PTO_PARAMETER_BACKEND] = backend;
+          params.values[PTO_PARAMETER_CLUSTERS] = 1;
+          params.values[PTO_PARAMETER_AICPU_THREADS] = 4;
+          g_assert_null (pto_chip_new (pto_platform_find ("a2a3sim"), &params, &report));
+        }
+      for (gsize i = 0; i < G_N_ELEMENTS (signals); i++)
+        {
+          struct sigaction now;
+
+          g_assert_cmpint (sigaction (signals[i], NULL, &now), ==, 0);
+          if (chip != NULL)
+            g_assert_true (now.sa_sigaction != before[i].sa_sigaction);
+        }
+      pto_chip_free (chip);
+      for (gsize i = 0; i < G_N_ELEMENTS (signals); i++)
+        {
+          struct sigaction now;
+
+          g_assert_cmpint (sigaction (signals[i], NULL, &now), ==, 0);
+          g_assert_true (now.sa_sigaction == before[i].sa_sigaction);
+        }
+    }
+}
+
 static void
 add_tests (void)
 {
+  sim_add ("life/signals", test_signals);
   sim_add ("life/thousand-runs", test_thousand_runs);
   sim_add ("life/chips-come-and-go", test_chips_come_and_go);
   sim_add ("life/idle-uses-no-cpu", test_idle_uses_no_cpu);
