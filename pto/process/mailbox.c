@@ -19,8 +19,9 @@
 void
 pto_hub_mark (struct pto_exec *exec, struct pto_hub *hub, uint32_t index)
 {
-  /* Behind the reply, before the ring; pairs with the exchange in pto_hub_take(). */
-  pto_fetch_or_seq_cst (&hub->answered[index / 64], UINT64_C (1) << (index % 64));
+  /* Release: behind the reply; pairs with the exchange in pto_hub_take(). The ring orders the rest.
+   */
+  pto_fetch_or_release (&hub->answered[index / 64], UINT64_C (1) << (index % 64));
   pto_bell_ring (exec, &hub->bell);
 }
 
@@ -31,7 +32,7 @@ pto_hub_take (struct pto_hub *hub, uint32_t word)
    * is followed by a ring. */
   if (pto_load_relaxed (&hub->answered[word]) == 0)
     return 0;
-  return pto_exchange_acq_rel (&hub->answered[word], 0);
+  return pto_exchange_acquire (&hub->answered[word], 0);
 }
 
 /* --- parent --- */
