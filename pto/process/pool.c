@@ -357,7 +357,6 @@ park (struct pto_pool *pool, struct pto_seat *seat)
       task->called = false;
       return false;
     }
-  task->behind = NULL;
   if (crowd->first == NULL)
     crowd->first = seat->slot;
   else
@@ -526,7 +525,7 @@ post_control (struct pto_pool *pool, struct pto_child *child, struct pto_control
 
 /* All members of a group stand first in their lists, and their children are idle: they begin
  * together. */
-static bool
+static void
 start_group (struct pto_pool *pool, struct pto_seat *seat)
 {
   struct class *class = seat->class;
@@ -541,7 +540,7 @@ start_group (struct pto_pool *pool, struct pto_seat *seat)
            && list_first (pool, &child->tasks).seat == number;
     }
   if (n < seat->left)
-    return false;
+    return;
   for (uint32_t i = 0; i < class->n_children; i++)
     {
       struct pto_child *child = &pool->config.children[class->children[i]];
@@ -555,7 +554,6 @@ start_group (struct pto_pool *pool, struct pto_seat *seat)
           post_task (pool, child, seat, member);
         }
     }
-  return true;
 }
 
 /* The child has nothing to do: control requests first, then what waits for it, then what any of its
@@ -1018,7 +1016,7 @@ begin_to_close (struct pto_pool *pool)
 }
 
 /* New control requests, oldest first. */
-static bool
+static void
 take_controls (struct pto_pool *pool)
 {
   struct pto_control *stack;
@@ -1026,7 +1024,7 @@ take_controls (struct pto_pool *pool)
   struct pto_control **end = &pool->controls;
 
   if (pto_load_relaxed (&pool->incoming) == NULL)
-    return false;
+    return;
   /* Acquire pairs with the release in pto_pool_control(). */
   stack = pto_exchange_acq_rel (&pool->incoming, NULL);
   while (stack != NULL)
@@ -1056,7 +1054,6 @@ take_controls (struct pto_pool *pool)
           feed (pool, &pool->config.children[i]);
       settle_control (pool, control);
     }
-  return true;
 }
 
 /* Control requests that are not wanted any more: who was not asked yet is not asked. */
@@ -1078,16 +1075,16 @@ drop_cancelled_controls (struct pto_pool *pool)
     }
 }
 
-static bool
+static void
 take_cancel (struct pto_pool *pool)
 {
   uint64_t cancel = pto_load_acquire (&pool->cancel);
 
   if (cancel == pool->cancel_seen)
-    return false;
+    return;
   pool->cancel_seen = cancel;
   if ((uint32_t) cancel == 0)
-    return false;
+    return;
   for (uint32_t i = 0; i < pool->n_seats; i++)
     if (pool->seats[i].left > 0 && !pool->seats[i].posted)
       fail_waiting (pool, &pool->seats[i], PTO_FAILURE_NO_WORKER, pool->config.children);
@@ -1097,7 +1094,6 @@ take_cancel (struct pto_pool *pool)
   for (uint32_t i = 0; i < pool->config.n_children; i++)
     if (pool->config.children[i].seat != NULL)
       cancel_child (pool, &pool->config.children[i], ((uint32_t) cancel - 1) * US);
-  return true;
 }
 
 /* Has it not come as far as to its first request? Threads are not forked. */
@@ -1183,14 +1179,14 @@ look_after (struct pto_pool *pool, struct pto_child *child, uint64_t ns)
     }
 }
 
-static bool
+static void
 take_ticks (struct pto_pool *pool)
 {
   uint64_t ns;
   bool fast = false;
 
   if (pto_load_relaxed (&pool->ticked) == 0)
-    return false;
+    return;
   ns = pto_exchange_acq_rel (&pool->ticked, 0);
   pool->time += ns;
   for (uint32_t i = 0; i < pool->config.n_children; i++)
@@ -1203,28 +1199,19 @@ take_ticks (struct pto_pool *pool)
       fast = fast || (child->cancelled && !child->killed);
     }
   set_pace (pool, fast ? PTO_PACE_FAST : pool->n_under_way > 0 ? PTO_PACE_SLOW : PTO_PACE_IDLE);
-  return true;
 }
 
-static bool
+static void
 take_bits (struct pto_pool *pool)
 {
-  bool any = false;
-
   for (uint32_t word = 0; word * 64 < pool->config.n_children; word++)
-    {
-      uint64_t bits = pto_hub_take (pool->config.hub, word);
+    for (uint64_t bits = pto_hub_take (pool->config.hub, word); bits != 0; bits &= bits - 1)
+      {
+        uint32_t index = word * 64 + (uint32_t) __builtin_ctzll (bits);
 
-      any = any || bits != 0;
-      for (; bits != 0; bits &= bits - 1)
-        {
-          uint32_t index = word * 64 + (uint32_t) __builtin_ctzll (bits);
-
-          if (index < pool->config.n_children)
-            settle_child (pool, &pool->config.children[index]);
-        }
-    }
-  return any;
+        if (index < pool->config.n_children)
+          settle_child (pool, &pool->config.children[index]);
+      }
 }
 
 void
@@ -1237,14 +1224,12 @@ pto_pool_pump (void *data)
     {
       /* Before the looks: who rings after one of them changes the value that is parked on. */
       uint32_t seen = pto_word_get (bell);
-      bool any = take_bits (pool);
 
-      any = take_controls (pool) || any;
+      take_bits (pool);
+      take_controls (pool);
       drop_cancelled_controls (pool);
-      any = take_cancel (pool) || any;
-      any = take_ticks (pool) || any;
-      if (any)
-        continue;
+      take_cancel (pool);
+      take_ticks (pool);
       if (pool->n_under_way == 0 && pto_load_acquire (&pool->stop) != 0)
         break;
       pto_park (pool->exec, bell, seen, PTO_NEVER);
