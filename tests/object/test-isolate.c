@@ -337,6 +337,59 @@ test_private_memory_of_callable (Fixture *fixture, gconstpointer data)
     g_assert_cmpfloat (fixture->array[i], ==, i >= 10 && i < 110 ? 7 : 0);
 }
 
+/* A request has room for so many arguments of an orchestration, as the refusal says. */
+static void
+test_many_arguments (Fixture *fixture, gconstpointer data)
+{
+  static const char words[] = "a chip in a process of its own takes at most ";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GString) text = g_string_new (object_test_orchestration);
+  g_autofree char *path = NULL;
+  g_autoptr (PtoCallable) chip = NULL;
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  const guint far_too_many = 5000;
+  guint limit = 0;
+
+  /* It takes as many as it is given. */
+  g_assert_cmpuint (g_string_replace (text, "{ 2 }", "{ n }", 0), ==, 1);
+  path = object_test_write (fixture->dir, "graph.c", text->str);
+  chip = pto_callable_new_chip (path, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fixture->fill, &error));
+  handle = pto_worker_register (fixture->worker, chip, NULL, &error);
+  g_assert_no_error (error);
+  for (guint step = 0; step < 3; step++)
+    {
+      guint n = step == 0 ? far_too_many : step == 1 ? limit + 1 : limit;
+      g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+      g_autoptr (PtoTensor) x = object_test_vector (fixture->buffer);
+      gboolean ok;
+
+      pto_task_args_add_tensor (args, x, PTO_DIRECTION_OUTPUT_EXISTING);
+      for (guint i = 1; i < n; i++)
+        pto_task_args_add_scalar (args, N);
+      ok = pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error);
+      if (step < 2)
+        {
+          const char *at;
+
+          g_assert_false (ok);
+          g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+          at = strstr (error->message, words);
+          g_assert_nonnull (at);
+          limit = (guint) strtoul (at + strlen (words), NULL, 10);
+          g_assert_cmpuint (limit, >, 100);
+          g_assert_cmpuint (limit, <, far_too_many);
+          g_clear_error (&error);
+          continue;
+        }
+      g_assert_no_error (error);
+      g_assert_true (ok);
+      for (guint i = 0; i < N; i++)
+        g_assert_cmpfloat (object_test_floats (fixture->buffer)[i], ==, 7);
+    }
+}
+
 static void
 test_device_memory (Fixture *fixture, gconstpointer data)
 {
@@ -799,6 +852,7 @@ main (int argc, char **argv)
   g_test_add ("/pto/isolate/" path, Fixture, NULL, set_up, function, tear_down)
   ADD ("private-memory", test_private_memory);
   ADD ("private-memory-of-callable", test_private_memory_of_callable);
+  ADD ("many-arguments-of-callable", test_many_arguments);
   ADD ("past-array", test_past_array);
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -227,7 +228,8 @@ static void
 test_begins_clean (void)
 {
   struct sigaction ignore = { .sa_handler = SIG_IGN }, before[2];
-  int fd = dup (STDIN_FILENO);
+  /* Above those that a command has for a moment. */
+  int fd = fcntl (STDIN_FILENO, F_DUPFD, 100);
   sigset_t all, mask;
 
   sigaction (SIGCHLD, &ignore, &before[0]);

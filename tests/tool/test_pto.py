@@ -5,6 +5,7 @@
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -270,27 +271,71 @@ class Words(PtoTest):
         self.example()
         self.fails(2, ["warp"], "run", "ex", "--backend", "warp")
 
-    def test_info(self):
-        text = self.passes("info")
-        for fragment in ("a2a3sim", "24 clusters", "a5sim", "par, det, threads", "task-window",
-                         "PTO2_RING_TASK_WINDOW"):
-            self.assertIn(fragment, text)
+    def info(self, **environment):
+        return json.loads(self.passes("info", "--json", environment=environment))
 
     def test_info_json(self):
-        info = json.loads(self.passes("info", "--json"))
-        platforms = {platform["name"]: platform for platform in info["platforms"]}
-        parameters = {parameter["name"]: parameter for parameter in info["parameters"]}
-        self.assertEqual(platforms["a2a3sim"]["clusters"], 24)
-        self.assertEqual(platforms["a2a3sim"]["aic_per_cluster"], 1)
-        self.assertEqual(platforms["a2a3sim"]["aiv_per_cluster"], 2)
+        info = self.info(CC="true", CXX="false -x")
+        description = ("%d clusters of 1 AIC + 2 AIV, %d schedulers + 1 orchestrator, %s counter")
+        version = self.passes("--version").split()[1]
+        self.assertEqual(list(info), ["version", "platforms", "machine", "backends", "parameters"])
+        self.assertEqual(info["version"], version)
+        self.assertEqual(info["platforms"], [
+            {"name": name, "description": description % (clusters, threads - 1, words),
+             "clusters": clusters, "aic_per_cluster": 1, "aiv_per_cluster": 2,
+             "aicpu_threads": threads, "counter_hz": hz}
+            for name, clusters, threads, hz, words in (("a2a3sim", 24, 4, 50000000, "50 MHz"),
+                                                       ("a5sim", 36, 5, 1000000000, "1 GHz"))])
+        system = os.uname()
+        self.assertEqual(info["machine"], {
+            "system": system.sysname, "release": system.release, "architecture": system.machine,
+            "cpus": len(os.sched_getaffinity(0)),
+            "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE"),
+            "c_compiler": shutil.which("true"), "cxx_compiler": shutil.which("false") + " -x"})
         self.assertEqual(info["backends"], ["par", "det", "threads"])
-        self.assertGreaterEqual(info["machine"]["cpus"], 1)
-        self.assertGreater(info["machine"]["memory_bytes"], 0)
-        self.assertEqual(parameters["task-window"]["variable"], "PTO2_RING_TASK_WINDOW")
+        parameters = {parameter["name"]: parameter for parameter in info["parameters"]}
+        self.assertEqual(len(parameters), len(info["parameters"]))
+        self.assertEqual(parameters["task-window"], {
+            "name": "task-window", "variable": "PTO2_RING_TASK_WINDOW", "value": "65536",
+            "description": "slots of each task ring, all but one usable; a power of two"})
+        none = self.info(CC="/no/compiler", CXX="/no/compiler")["machine"]
+        self.assertEqual((none["c_compiler"], none["cxx_compiler"]), (None, None))
+
+    def test_info(self):
+        """The text says what the JSON says, in columns."""
+        for compilers in ({"CC": "true", "CXX": "false -x"}, {"CC": "/no/cc", "CXX": "/no/c++"}):
+            info = self.info(**compilers)
+            machine, parameters = info["machine"], info["parameters"]
+            columns = [max(len(parameter[key]) for parameter in parameters)
+                       for key in ("name", "value", "variable")]
+            lines = ["pto " + info["version"], "", "Platforms"]
+            for p in info["platforms"]:
+                lines.append("  %-14s%d clusters of %d AIC + %d AIV (%d cores), %d schedulers + 1 orchestrator, "
+                             "counter %d MHz"
+                             % (p["name"], p["clusters"], p["aic_per_cluster"], p["aiv_per_cluster"],
+                                p["clusters"] * (p["aic_per_cluster"] + p["aiv_per_cluster"]),
+                                p["aicpu_threads"] - 1, p["counter_hz"] / 1e6))
+            words = [("system", "%(system)s %(release)s, %(architecture)s" % machine),
+                     ("CPUs", "%(cpus)d usable" % machine), ("memory", ""),
+                     ("C compiler", machine["c_compiler"] or "none"),
+                     ("C++ compiler", machine["cxx_compiler"] or "none")]
+            lines += ["", "This machine"] + ["  %-14s%s" % line for line in words]
+            lines += ["", "Compiled in", "  %-14s%s" % ("back ends", ", ".join(info["backends"])), "  GLib", ""]
+            lines += ["Parameters (pto run --set NAME=VALUE, or the environment variable)"]
+            lines += ["  %-*s  %-*s  %-*s  %s" % (columns[0], p["name"], columns[1], p["value"], columns[2],
+                                                  p["variable"], p["description"]) for p in parameters]
+            text = self.passes("info", environment=compilers).splitlines()
+            # Of these two only what can be known here.
+            size, unit = re.fullmatch(r"  memory        ([0-9.]+).([KMGT])iB", text[9]).groups()
+            exact = machine["memory_bytes"] / 1024 ** (1 + "KMGT".index(unit))
+            self.assertAlmostEqual(float(size), exact, delta=0.051)
+            self.assertRegex(text[15], r"^  GLib          2\.\d+\.\d+$")
+            text[9], text[15] = "  memory        ", "  GLib"
+            self.assertEqual(text, lines)
 
     def test_info_follows_environment(self):
         environment = {"PTO2_RING_TASK_WINDOW": "128"}
-        info = json.loads(self.passes("info", "--json", environment=environment))
+        info = self.info(**environment)
         values = {parameter["name"]: parameter["value"] for parameter in info["parameters"]}
         self.assertEqual(values["task-window"], "128")
 
