@@ -99,6 +99,7 @@ typedef struct
   const char *backend;
   PtoWorker *worker;
   PtoCallable *kernel;
+  PtoBuffer *buffer; /* or NULL */
 } Fixture;
 
 static PtoWorker *
@@ -130,6 +131,7 @@ tear_down (Fixture *fixture, gconstpointer backend)
   if (fixture->worker != NULL)
     g_assert_finalize_object (fixture->worker);
   g_clear_object (&fixture->kernel);
+  g_clear_pointer (&fixture->buffer, pto_buffer_unref);
   object_test_remove_dir (fixture->dir);
 }
 
@@ -254,6 +256,136 @@ test_registrations (Fixture *fixture, gconstpointer backend)
   assert_keeps_nothing ("registrations", register_and_unregister, fixture);
 }
 
+/* What is unregistered inside a run is there until its end, and not longer. */
+#define N_RETIRED 2
+typedef struct
+{
+  Fixture *fixture;
+  PtoCallableHandle *handles[N_RETIRED];
+  guint loaded;
+} Retiring;
+
+static gboolean
+unregister_all (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                gpointer data, GError **error)
+{
+  Retiring *self = data;
+
+  for (guint i = 0; i < N_RETIRED; i++)
+    if (!pto_worker_unregister (self->fixture->worker, self->handles[i], error))
+      return FALSE;
+  g_assert_cmpuint (count_loaded (), ==, self->loaded);
+  return TRUE;
+}
+
+static void
+retire (gpointer data)
+{
+  Retiring self = { .fixture = data };
+  g_autoptr (GError) error = NULL;
+  guint before = count_loaded ();
+
+  for (guint i = 0; i < N_RETIRED; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("fill%u.c", i);
+      g_autofree char *path = g_build_filename (self.fixture->dir, name, NULL);
+      g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+
+      g_assert_no_error (error);
+      self.handles[i] = pto_worker_register (self.fixture->worker, kernel, NULL, &error);
+      g_assert_no_error (error);
+    }
+  self.loaded = count_loaded ();
+  g_assert_cmpuint (self.loaded, >=, before + N_RETIRED);
+  pto_worker_run (self.fixture->worker, unregister_all, &self, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_loaded (), ==, before);
+  for (guint i = 0; i < N_RETIRED; i++)
+    {
+      g_assert_false (pto_worker_unregister (self.fixture->worker, self.handles[i], &error));
+      g_clear_error (&error);
+      pto_callable_handle_unref (self.handles[i]);
+    }
+}
+
+static void
+test_retired (Fixture *fixture, gconstpointer backend)
+{
+  for (guint i = 0; i < N_RETIRED; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("fill%u.c", i);
+      g_autofree char *text = g_strdup_printf ("%s/* %u */\n", object_test_fill, i);
+
+      g_object_unref (object_test_kernel (fixture->dir, name, text));
+    }
+  assert_keeps_nothing ("registrations retired in a run", retire, fixture);
+}
+
+static gboolean
+succeed (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  return TRUE;
+}
+
+static gpointer
+unref_elsewhere (gpointer object)
+{
+  g_object_unref (object);
+  return NULL;
+}
+
+/* A function that another thread lets go of last is destroyed at home, and nothing of the way there
+ * is left. */
+static void
+go_home (gpointer data)
+{
+  GMainContext *context = g_main_context_new ();
+  guint destroyed = 0;
+
+  g_main_context_push_thread_default (context);
+  for (guint i = 0; i < 4; i++)
+    {
+      PtoCallable *callable
+          = i % 2 == 0 ? pto_callable_new_sub ("f", succeed, &destroyed, add_one)
+                       : pto_callable_new_orchestration ("g", do_nothing, &destroyed, add_one);
+
+      g_thread_join (g_thread_new ("other", unref_elsewhere, callable));
+      g_assert_cmpuint (destroyed, ==, i < 2 ? 0 : 2);
+      if (i == 1)
+        while (g_main_context_iteration (context, FALSE))
+          ;
+    }
+  g_main_context_pop_thread_default (context);
+  g_main_context_unref (context);
+  g_assert_cmpuint (destroyed, ==, 4);
+}
+
+static void
+test_homes (void)
+{
+  assert_keeps_nothing ("functions let go of elsewhere", go_home, NULL);
+}
+
+/* What a chip's machine is can be chosen until it is initialized. */
+static void
+choose (gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) worker = pto_worker_new_chip (NULL, &error);
+
+  for (guint i = 0; i < 4; i++)
+    {
+      pto_worker_set_parameter (worker, "isolate", i % 2 == 0 ? "1" : "0", &error);
+      g_assert_no_error (error);
+    }
+}
+
+static void
+test_choices (void)
+{
+  assert_keeps_nothing ("machines that were chosen and not used", choose, NULL);
+}
+
 /* --- runs and workers --- */
 
 static void
@@ -294,6 +426,153 @@ test_runs (Fixture *fixture, gconstpointer backend)
 {
   fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
   assert_keeps_nothing ("runs", run_and_look, fixture);
+}
+
+static gboolean
+ask_for_record (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+  return submit_fill (orchestrator, args, config, fixture->kernel, error);
+}
+
+/* A record is that of the last run, as long as there is one, and lives on with whoever has it. */
+static void
+test_records (Fixture *fixture, gconstpointer backend)
+{
+  g_autoptr (PtoTrace) kept = NULL;
+  g_autofree char *sha256 = NULL;
+
+  fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_get_statistics (fixture->worker));
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+      g_autoptr (PtoTrace) trace = NULL;
+      g_autoptr (PtoTrace) again = NULL;
+
+      pto_call_config_set_enable_l2_swimlane (config, i % 2 == 0);
+      pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, config, NULL, &error);
+      g_assert_no_error (error);
+      trace = pto_worker_get_trace (fixture->worker);
+      again = pto_worker_get_trace (fixture->worker);
+      g_assert_true (trace == again);
+      g_assert_cmpint (trace != NULL, ==, i % 2 == 0);
+      if (trace == NULL)
+        continue;
+      g_assert_true (trace != kept);
+      g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
+      g_set_object (&kept, trace);
+    }
+  pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, NULL, NULL, NULL);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+  sha256 = g_strdup (pto_trace_get_sha256 (kept));
+  {
+    g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+    g_autoptr (PtoTrace) last = NULL;
+
+    pto_call_config_set_enable_l2_swimlane (config, 1);
+    pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, config, NULL, NULL);
+    last = pto_worker_get_trace (fixture->worker);
+    g_assert_nonnull (last);
+  }
+  pto_worker_close (fixture->worker);
+  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_cmpstr (pto_trace_get_sha256 (kept), ==, sha256);
+  g_assert_cmpuint (pto_trace_get_n_tasks (kept), ==, 1);
+}
+
+/* --- what fails --- */
+
+static gboolean
+fail (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+      GError **error)
+{
+  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_FAILED, "no");
+  return FALSE;
+}
+
+static gboolean
+submit_badly (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  guint64 shape = 64;
+  g_autoptr (PtoTensor) nowhere = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, &shape);
+
+  return pto_orchestrator_submit_full (orchestrator, data, error, PTO_IN (nowhere), NULL);
+}
+
+static void
+expect (gboolean ok, GError **error)
+{
+  g_assert_false (ok);
+  g_assert_nonnull (*error);
+  g_clear_error (error);
+}
+
+/* Refusals at every door: none keeps what it had taken before it refused. */
+static void
+be_refused (gpointer data)
+{
+  static const char *const bad[][2]
+      = { { "no-such-thing", "1" }, { "heap", "much" }, { "isolate", "1" }, { "clusters", "1" } };
+  Fixture *fixture = data;
+  PtoWorker *worker = fixture->worker;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_autoptr (PtoCallable) function
+      = pto_callable_new_orchestration ("nothing", do_nothing, NULL, NULL);
+  g_autofree char *broken_path = g_build_filename (fixture->dir, "broken.c", NULL);
+  g_autoptr (PtoCallable) broken
+      = pto_callable_new_kernel (PTO_CORE_AIV, broken_path, NULL, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  guint64 shape = 64;
+  guint8 bytes[8] = { 0 };
+  guint64 at = (guint64) (guintptr) bytes;
+
+  g_assert_no_error (error);
+  g_cancellable_cancel (cancelled);
+  expect (pto_worker_register (worker, function, NULL, &error) != NULL, &error);
+  expect (pto_worker_register (worker, broken, NULL, &error) != NULL, &error);
+  expect (pto_worker_register (worker, broken, cancelled, &error) != NULL, &error);
+  expect (pto_worker_run (worker, fail, NULL, args, NULL, NULL, &error), &error);
+  expect (pto_worker_run (worker, submit_badly, fixture->kernel, args, NULL, NULL, &error), &error);
+  expect (pto_worker_run (worker, submit_fill, fixture->kernel, NULL, NULL, cancelled, &error),
+          &error);
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    expect (pto_worker_set_parameter (worker, bad[i][0], bad[i][1], &error), &error);
+  expect (pto_worker_get_parameter (worker, "no-such-thing", &error) != NULL, &error);
+  expect (pto_worker_copy_to_address (worker, at, at, 8, &error), &error);
+  expect (pto_worker_free (worker, at, &error), &error);
+  expect (pto_worker_malloc (worker, G_MAXUINT64 / 2, &error) != 0, &error);
+  expect (pto_worker_new (1, NULL, &error) != NULL, &error);
+  expect (pto_worker_new_chip ("no-such-platform", &error) != NULL, &error);
+  expect (pto_worker_new_host (4, 1, 0, NULL, &error) != NULL, &error);
+  expect (pto_platform_lookup ("no-such-platform", &error) != NULL, &error);
+  expect (pto_buffer_new (0, &error) != NULL, &error);
+  expect (pto_buffer_new (G_MAXINT64 / 2, &error) != NULL, &error);
+  expect (pto_tensor_new_for_buffer (fixture->buffer, 1, PTO_DTYPE_UINT64, 1, &shape, &error)
+              != NULL,
+          &error);
+  expect (pto_callable_new_kernel (PTO_CORE_AIV, "/no/such/file.c", NULL, &error) != NULL, &error);
+  expect (pto_callable_new_chip ("/no/such/file.c", NULL, &error) != NULL, &error);
+  expect (pto_callable_new_symbol (PTO_CALLABLE_SUB, "/no/such/dir/libx.so:f", &error) != NULL,
+          &error);
+  expect (pto_callable_new_import (PTO_CALLABLE_SUB, "m:f()", &error) != NULL, &error);
+  expect (pto_callable_set_cost (fixture->kernel, "linear:x", &error), &error);
+}
+
+static void
+test_refusals (Fixture *fixture, gconstpointer backend)
+{
+  g_free (object_test_write (fixture->dir, "broken.c", "#error \"on purpose\"\n"));
+  fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
+  fixture->buffer = pto_buffer_new (64, NULL);
+  assert_keeps_nothing ("refusals", be_refused, fixture);
 }
 
 /* A whole life, in which everything that is closed by the worker alone is left to it. */
@@ -519,7 +798,8 @@ main (int argc, char **argv)
     void (*test) (Fixture *fixture, gconstpointer backend);
   } tests[] = { { "unloaded", test_unloaded }, { "registrations", test_registrations },
                 { "runs", test_runs },         { "lives", test_lives },
-                { "device", test_device },     { "ranges", test_ranges } };
+                { "device", test_device },     { "ranges", test_ranges },
+                { "retired", test_retired },   { "records", test_records } };
 
 #ifndef SANITIZED
   /* Every piece is malloc's, and what is given back is back: no caches of threads. Both are looked
@@ -540,9 +820,12 @@ main (int argc, char **argv)
 
         g_test_add (path, Fixture, backends[b], set_up, tests[t].test, tear_down);
       }
+  g_test_add ("/pto/limits/refusals", Fixture, "par", set_up, test_refusals, tear_down);
   g_test_add ("/pto/limits/destroyed", Fixture, "par", set_up, test_destroyed, tear_down);
   g_test_add_func ("/pto/limits/lives-on-level-3", test_lives_on_level_3);
   g_test_add_func ("/pto/limits/buffers", test_buffers);
+  g_test_add_func ("/pto/limits/choices", test_choices);
+  g_test_add_func ("/pto/limits/homes", test_homes);
   g_test_add_func ("/pto/limits/tensor-ranges", test_tensor_ranges);
   return g_test_run ();
 }
