@@ -72,6 +72,26 @@ test_getters (void)
     }
 }
 
+/* What is not there is 0, and not what lies beside it. */
+static void
+test_indices (void)
+{
+  static const guint others[] = { PTO_N_RINGS, PTO_N_RINGS + 1, 1 << 20, G_MAXUINT };
+  g_autoptr (PtoRunStatistics) s = pto_run_statistics_new (&distinct);
+
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    {
+      PtoCoreType type = (PtoCoreType) (others[i] == PTO_N_RINGS ? 2 : others[i]);
+
+      g_assert_cmpuint (pto_run_statistics_get_last_task_alive (s, others[i]), ==, 0);
+      g_assert_cmpuint (pto_run_statistics_get_ring_tasks (s, others[i]), ==, 0);
+      g_assert_cmpuint (pto_run_statistics_get_heap_peak (s, others[i]), ==, 0);
+      g_assert_cmpuint (pto_run_statistics_get_busy_ns (s, type), ==, 0);
+      g_assert_cmpuint (pto_run_statistics_get_n_cores (s, type), ==, 0);
+      g_assert_cmpfloat (pto_run_statistics_get_utilization (s, type), ==, 0);
+    }
+}
+
 /* Nothing to divide by is a share of nothing. */
 static void
 test_empty (void)
@@ -444,6 +464,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/statistics/getters", test_getters);
+  g_test_add_func ("/pto/statistics/indices", test_indices);
   g_test_add_func ("/pto/statistics/empty", test_empty);
   g_test_add_func ("/pto/statistics/boxed", test_boxed);
   g_test_add_data_func ("/pto/statistics/chip/par", "par", test_chip);

@@ -293,11 +293,23 @@ test_scalar_kinds (void)
   assert_scalar (args, 4, PTO_SCALAR_KIND_UNSIGNED, 0, G_TYPE_UINT64);
   g_assert_cmpuint (pto_task_args_get_scalar (args, 2), ==, bits);
 
-  /* There is no such argument, which is an answer, not a mistake of the program. */
-  assert_scalar (args, 5, PTO_SCALAR_KIND_UNSIGNED, 0, G_TYPE_UINT64);
-  g_assert_cmpint (pto_task_args_get_direction (args, 5), ==, PTO_DIRECTION_SCALAR);
-  g_assert_null (pto_task_args_get_tensor (args, G_MAXUINT));
-  g_assert_cmpuint (pto_task_args_get_scalar (args, G_MAXUINT), ==, 0);
+  /* There is no such argument, which is an answer, not a mistake of the program: also where one was
+   * before. */
+  for (guint n = 5; n != G_MAXUINT; n = n == 5 ? 0 : G_MAXUINT)
+    {
+      const guint indices[] = { n, n + 1, 4, 5, G_MAXUINT };
+
+      for (guint i = 0; i < G_N_ELEMENTS (indices); i++)
+        if (indices[i] >= n)
+          {
+            assert_scalar (args, indices[i], PTO_SCALAR_KIND_UNSIGNED, 0, G_TYPE_UINT64);
+            g_assert_cmpint (pto_task_args_get_direction (args, indices[i]), ==,
+                             PTO_DIRECTION_SCALAR);
+            g_assert_null (pto_task_args_get_tensor (args, indices[i]));
+            g_assert_cmpuint (pto_task_args_get_scalar (args, indices[i]), ==, 0);
+          }
+      pto_task_args_reset (args);
+    }
 }
 
 static void
