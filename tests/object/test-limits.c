@@ -660,6 +660,91 @@ test_lives_on_level_3 (void)
   level_test_end (&state);
 }
 
+/* Children that are threads: what they keep is kept here. */
+typedef struct
+{
+  PtoWorker *host;
+  PtoCallable *chip;
+  LevelTestBoard board;
+  gboolean refuse;
+  PtoCallableHandle *sub;
+  PtoCallableHandle *fill;
+} Late;
+
+static PtoCallable *
+import_count (PtoCallableKind kind, const char *path, gpointer data, GError **error)
+{
+  Late *late = data;
+
+  if (!late->refuse)
+    return pto_callable_new_sub (path, count, NULL, NULL);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s is refused", path);
+  return NULL;
+}
+
+static gboolean
+submit_both (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Late *late = data;
+
+  return level_test_submit (orchestrator, late->sub, late->board.tensor, PTO_DIRECTION_INOUT, 0, -1,
+                            error)
+         && level_test_submit (orchestrator, late->fill, late->board.tensor, PTO_DIRECTION_OUTPUT,
+                               7, -1, error);
+}
+
+static void
+register_late (gpointer data)
+{
+  Late *late = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, "module:count", &error);
+
+  late->refuse = TRUE;
+  g_assert_null (pto_worker_register (late->host, sub, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
+  g_clear_error (&error);
+  late->refuse = FALSE;
+  late->sub = pto_worker_register (late->host, sub, NULL, &error);
+  g_assert_no_error (error);
+  late->fill = pto_worker_register (late->host, late->chip, NULL, &error);
+  g_assert_no_error (error);
+  pto_worker_run (late->host, submit_both, late, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (late->board.words[LEVEL_TEST_WORDS - 1], ==, 7);
+  g_assert_true (pto_worker_unregister (late->host, late->sub, &error));
+  g_assert_true (pto_worker_unregister (late->host, late->fill, &error));
+  pto_callable_handle_unref (late->sub);
+  pto_callable_handle_unref (late->fill);
+}
+
+static void
+test_late_registrations (void)
+{
+  g_autoptr (GError) error = NULL;
+  const guint32 device = 0;
+  char *dir = object_test_make_dir ();
+  LevelTestState state;
+  Late late = { .chip = level_test_fill (dir) };
+
+  level_test_begin (&state);
+  level_test_board_init (&late.board);
+  late.host = g_object_new (
+      PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 2, "child-mode", PTO_CHILD_MODE_THREAD,
+      "device-ids", g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, &device, 1, sizeof device),
+      NULL);
+  pto_worker_set_import_func (late.host, import_count, &late, NULL);
+  g_assert_true (pto_worker_init (late.host, NULL, &error));
+  g_assert_no_error (error);
+  assert_keeps_nothing ("registrations while children live", register_late, &late);
+  g_assert_finalize_object (late.host);
+  g_object_unref (late.chip);
+  level_test_board_clear (&late.board);
+  level_test_end (&state);
+  object_test_remove_dir (dir);
+}
+
 /* --- memory --- */
 
 static void
@@ -823,6 +908,7 @@ main (int argc, char **argv)
   g_test_add ("/pto/limits/refusals", Fixture, "par", set_up, test_refusals, tear_down);
   g_test_add ("/pto/limits/destroyed", Fixture, "par", set_up, test_destroyed, tear_down);
   g_test_add_func ("/pto/limits/lives-on-level-3", test_lives_on_level_3);
+  g_test_add_func ("/pto/limits/late-registrations", test_late_registrations);
   g_test_add_func ("/pto/limits/buffers", test_buffers);
   g_test_add_func ("/pto/limits/choices", test_choices);
   g_test_add_func ("/pto/limits/homes", test_homes);
