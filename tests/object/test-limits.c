@@ -575,6 +575,23 @@ test_refusals (Fixture *fixture, gconstpointer backend)
   assert_keeps_nothing ("refusals", be_refused, fixture);
 }
 
+/* One tensor, as an output of two machines. */
+typedef struct
+{
+  PtoCallable *kernel;
+  PtoTensor *tensor;
+} Shared;
+
+static gboolean
+submit_shared (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+               gpointer data, GError **error)
+{
+  Shared *shared = data;
+
+  return pto_orchestrator_submit_full (orchestrator, shared->kernel, error,
+                                       PTO_OUT (shared->tensor), PTO_SCALAR (0), NULL);
+}
+
 /* A whole life, in which everything that is closed by the worker alone is left to it. */
 static void
 live (gpointer data)
@@ -585,6 +602,8 @@ live (gpointer data)
   g_autofree char *path = g_build_filename (fixture->dir, "fill.c", NULL);
   g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
   g_autoptr (PtoCallableHandle) handle = pto_worker_register (worker, kernel, NULL, &error);
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 64 });
+  Shared shared = { fixture->kernel, tensor };
 
   g_assert_no_error (error);
   for (guint i = 0; i < 3; i++)
@@ -592,15 +611,19 @@ live (gpointer data)
       g_assert_cmpuint (pto_worker_malloc (worker, 5000, &error), !=, 0);
       g_assert_cmpuint (pto_worker_malloc (worker, 1 << 20, &error), !=, 0);
     }
-  pto_worker_run (worker, submit_fill, kernel, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
+  for (guint i = 0; i < 4; i++)
+    {
+      pto_worker_run (i % 2 == 0 ? fixture->worker : worker, submit_shared, &shared, NULL, NULL,
+                      NULL, &error);
+      g_assert_no_error (error);
+    }
   g_assert_finalize_object (worker);
 }
 
 static void
 test_lives (Fixture *fixture, gconstpointer backend)
 {
-  g_object_unref (object_test_kernel (fixture->dir, "fill.c", object_test_fill));
+  fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
   assert_keeps_nothing ("lives", live, fixture);
 }
 

@@ -95,6 +95,8 @@ def random_case(seed):
         done.append((task, end))
         if r.random() < 0.8:
             put(orchestrator, max(now, end), task, RETIRE, 0, 0)
+    names = ["mul", "add & <sub>", None, "a kernel \"with\" a very long \\ name — too long", "e", "f", "g", "h",
+             "i", "j"]
     if lossy:
         orchestrator.append((epoch + 7, 4 << 32 | 1, SUBMIT, 0, 4 << 8 | 1))  # no such ring
         cores[0].append((epoch + 7, 5, RUN, n_cores, epoch + 9))  # no such core
@@ -102,8 +104,7 @@ def random_case(seed):
         cores[0].append((epoch + 7, 5, 11, 0, epoch + 6))         # of a kind to come
     return Case((schedulers, clusters, aic, aiv, r.randrange(2)),
                 [orchestrator] + of_schedulers + cores,
-                ["mul", "add & <sub>", None, "a kernel \"with\" a very long \\ name — too long", "e",
-                 "f", "g", "h", "i", "j"],
+                names if r.random() < 0.9 else [],
                 r.choice(["random %d" % seed, "random <%d> & \"more\"" % seed]),
                 [r.choice([0, 0, 3]) if lossy else 0 for _ in range(1 + schedulers + n_cores)])
 
@@ -119,6 +120,26 @@ def kernels_case():
             case.buffers[2].append((100 + task * 100, task, RUN, 0, 190 + task * 100))
             case.buffers[1].append((200 + task * 100, task, COMPLETE, 0, 0))
     return case
+
+
+def columns_case():
+    """Something begins or ends in every column of pixels, in each ring and for both core types."""
+    buffers = [[] for _ in range(1 + 1 + 2)]
+    for i in range(2400):
+        ring, now = i % 4, i * 10
+        task = ring << 32 | i // 4
+        core = i % 2
+        buffers[0].append((now, task, SUBMIT, 0, ring << 8 | core))
+        if i % 7 < 4:
+            buffers[0].append((now + (i * 5) % 300, task, READY, 0, 0))
+            buffers[1].append((now + (i * 5) % 300 + (i * 13) % 90, task, DISPATCH, core, 0))
+        if i % 5:
+            buffers[0].append((now + (i * 37) % 700, task, RETIRE, 0, 0))
+        if i % 3 == 0:
+            buffers[0].append((now, NO_TASK, SCOPE, 1, 1))
+        if i % 3 == 2 and i % 4:
+            buffers[0].append((now + 4, NO_TASK, SCOPE, 1, 0))
+    return Case((1, 1, 1, 1, 0), buffers, ["k"], "columns")
 
 
 def big_case():
@@ -385,6 +406,9 @@ class TraceTruthTest(unittest.TestCase):
 
     def test_big(self):
         self.check_all([big_case()])
+
+    def test_columns(self):
+        self.check_all([columns_case()])
 
     def test_lengths(self):
         self.check_all(tiny_cases())
