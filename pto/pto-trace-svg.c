@@ -653,10 +653,13 @@ append_axis (Picture *picture, double top, double bottom, double label_top, doub
   GString *text = picture->text;
   guint64 span = MAX (picture->analysis->last, 1);
   guint64 distance = tick_distance (span);
+  guint64 n_ticks = span / distance + 1;
 
   g_string_append (text, "<path class=\"grid\" d=\"");
-  for (guint64 time = 0; time <= span; time += distance)
+  for (guint64 i = 0; i < n_ticks; i++)
     {
+      guint64 time = i * distance;
+
       g_string_append_c (text, 'M');
       append_number (text, x_of (picture, time));
       g_string_append_c (text, ' ');
@@ -665,8 +668,9 @@ append_axis (Picture *picture, double top, double bottom, double label_top, doub
       append_number (text, bottom);
     }
   g_string_append (text, "\"/>\n");
-  for (guint64 time = 0; time <= span; time += distance)
+  for (guint64 i = 0; i < n_ticks; i++)
     {
+      guint64 time = i * distance;
       g_autoptr (GString) label = g_string_new (NULL);
 
       append_grouped (label, time / 1000);

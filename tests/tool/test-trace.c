@@ -763,6 +763,121 @@ test_is_a_copy (void)
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 5);
 }
 
+/* --- from another process --- */
+
+static guint8 *
+pack (PtoTrace *trace, gsize *size)
+{
+  guint8 *bytes;
+
+  *size = pto_trace_get_packed_size (trace);
+  /* One more, that nobody may touch. */
+  bytes = g_malloc (*size + 1);
+  bytes[*size] = 0xa5;
+  pto_trace_pack (trace, bytes);
+  g_assert_cmpuint (bytes[*size], ==, 0xa5);
+  return bytes;
+}
+
+static PtoTrace *
+packed_trace (void)
+{
+  g_auto (Hand) hand = { 0 };
+
+  hand_init (&hand);
+  fill_known (&hand);
+  hand.views[0].dropped = 3;
+  hand.views[4].dropped = 4;
+  return hand_trace (&hand, known_names, 2, "packed");
+}
+
+static void
+test_packed (void)
+{
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (PtoTrace) trace = i == 0 ? packed_trace () : attention_trace (16, 6, 64);
+      gsize size;
+      g_autofree guint8 *bytes = pack (trace, &size);
+      g_autoptr (PtoTrace) again = pto_trace_new_from_packed (bytes, size);
+      g_autofree char *json = pto_trace_to_json (trace), *svg = pto_trace_to_svg (trace);
+      g_autofree char *json_again = NULL, *svg_again = NULL;
+      g_autofree guint8 *bytes_again = NULL;
+      gsize size_again;
+
+      g_assert_nonnull (again);
+      json_again = pto_trace_to_json (again);
+      svg_again = pto_trace_to_svg (again);
+      g_assert_cmpstr (json_again, ==, json);
+      g_assert_cmpstr (svg_again, ==, svg);
+      g_assert_cmpstr (pto_trace_get_sha256 (again), ==, pto_trace_get_sha256 (trace));
+      g_assert_cmpstr (pto_trace_get_title (again), ==, pto_trace_get_title (trace));
+      g_assert_cmpuint (pto_trace_get_dropped (again), ==, i == 0 ? 7 : 0);
+      g_assert_cmpuint (pto_trace_get_dropped (trace), ==, i == 0 ? 7 : 0);
+      bytes_again = pack (again, &size_again);
+      g_assert_cmpmem (bytes_again, size_again, bytes, size);
+    }
+}
+
+/* Whatever the bytes say, they are refused, or are a record that can be shown. */
+static gboolean
+show (const guint8 *bytes, gsize size)
+{
+  g_autoptr (PtoTrace) trace = pto_trace_new_from_packed (bytes, size);
+  g_autofree char *json = NULL, *svg = NULL, *text = NULL;
+
+  if (trace == NULL)
+    return FALSE;
+  json = pto_trace_to_json (trace);
+  svg = pto_trace_to_svg (trace);
+  text = pto_trace_summary (trace);
+  g_assert_cmpuint (strlen (pto_trace_get_sha256 (trace)), ==, 64);
+  return TRUE;
+}
+
+static void
+test_packed_badly (void)
+{
+  g_autoptr (PtoTrace) trace = packed_trace ();
+  gsize size;
+  g_autofree guint8 *bytes = pack (trace, &size);
+  const gsize numbers = sizeof (struct pto_trace_topology);
+  /* What everything behind it rests on. */
+  const gsize lengths[]
+      = { offsetof (struct pto_trace_topology, n_schedulers),
+          offsetof (struct pto_trace_topology, n_cores), numbers, numbers + 2 * sizeof (guint64) };
+  const gsize head = sizeof (struct pto_trace_topology) + 4 * sizeof (guint64);
+  const guint64 values[] = { 0, 1, 2, 7, G_MAXUINT32, G_MAXUINT64, G_GUINT64_CONSTANT (1) << 63 };
+
+  for (gsize n = 0; n < size; n++)
+    {
+      /* Of that size, so that a byte too much is found. */
+      g_autofree guint8 *part = g_memdup2 (bytes, n);
+
+      g_assert_null (pto_trace_new_from_packed (part, n));
+    }
+  /* Every word of what is not a record, some of the others. */
+  for (gsize at = 0; at + 4 <= size; at += at < head + 11 * sizeof (guint64) ? 4 : 12)
+    for (guint v = 0; v < G_N_ELEMENTS (values) + 2; v++)
+      {
+        g_autofree guint8 *part = g_memdup2 (bytes, size);
+        gboolean is_shown;
+        guint32 value;
+
+        memcpy (&value, part + at, sizeof value);
+        value = v < G_N_ELEMENTS (values)    ? (guint32) values[v]
+                : v == G_N_ELEMENTS (values) ? value + 1
+                                             : value - 1;
+        memcpy (part + at, &value, sizeof value);
+        /* Wide ones as well, where there is room. */
+        if (v < G_N_ELEMENTS (values) && at % 8 == 0 && at + 8 <= size)
+          memcpy (part + at, &values[v], sizeof values[v]);
+        is_shown = show (part, size);
+        for (guint i = 0; i < G_N_ELEMENTS (lengths); i++)
+          g_assert_false (is_shown && at == lengths[i] && memcmp (part, bytes, size) != 0);
+      }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -786,5 +901,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/save/special", test_save_special);
   g_test_add_func ("/pto/trace/save/no-room", test_save_no_room);
   g_test_add_func ("/pto/trace/is-a-copy", test_is_a_copy);
+  g_test_add_func ("/pto/trace/packed", test_packed);
+  g_test_add_func ("/pto/trace/packed-badly", test_packed_badly);
   return g_test_run ();
 }
