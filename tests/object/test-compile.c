@@ -500,6 +500,15 @@ test_cost (Fixture *fixture, gconstpointer data)
                                      "table:5:1,4:2",
                                      "table:5:1,",
                                      "table:-1:1",
+                                     "table::1",
+                                     "table:x:1",
+                                     "table:5:1,:2",
+                                     "table:5:",
+                                     "table:5:-1",
+                                     "table:5:1;6:2",
+                                     "table:18446744073709551615:1",
+                                     "constant:x",
+                                     "linear::1",
                                      "cube:3" };
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);

@@ -723,8 +723,10 @@ typedef struct
   PtoCallable *chip;
   LevelTestBoard board;
   gboolean refuse;
+  guint n_steps;
   PtoCallableHandle *sub;
   PtoCallableHandle *fill;
+  int worker; /* whom to name */
 } Late;
 
 static PtoCallable *
@@ -744,8 +746,10 @@ submit_both (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *co
 {
   Late *late = data;
 
+  /* Unregistered here, the function is there until the run has ended. */
   return level_test_submit (orchestrator, late->sub, late->board.tensor, PTO_DIRECTION_INOUT, 0, -1,
                             error)
+         && pto_worker_unregister (late->host, late->sub, error)
          && level_test_submit (orchestrator, late->fill, late->board.tensor, PTO_DIRECTION_OUTPUT,
                                7, -1, error);
 }
@@ -755,7 +759,9 @@ register_late (gpointer data)
 {
   Late *late = data;
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, "module:count", &error);
+  /* Another one each time: what is kept of the last one is not replaced. */
+  g_autofree char *name = g_strdup_printf ("module:count%04u", late->n_steps++);
+  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, name, &error);
 
   late->refuse = TRUE;
   g_assert_null (pto_worker_register (late->host, sub, NULL, &error));
@@ -769,34 +775,100 @@ register_late (gpointer data)
   pto_worker_run (late->host, submit_both, late, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (late->board.words[LEVEL_TEST_WORDS - 1], ==, 7);
-  g_assert_true (pto_worker_unregister (late->host, late->sub, &error));
+  g_assert_false (pto_worker_unregister (late->host, late->sub, NULL));
   g_assert_true (pto_worker_unregister (late->host, late->fill, &error));
   pto_callable_handle_unref (late->sub);
   pto_callable_handle_unref (late->fill);
 }
 
 static void
-test_late_registrations (void)
+begin_late (Late *late, const char *dir, PtoChildMode mode)
 {
   g_autoptr (GError) error = NULL;
   const guint32 device = 0;
+
+  *late = (Late){ .chip = level_test_fill (dir) };
+  level_test_board_init (&late->board);
+  late->host = g_object_new (
+      PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 2, "child-mode", mode, "device-ids",
+      g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, &device, 1, sizeof device), NULL);
+  pto_worker_set_import_func (late->host, import_count, late, NULL);
+  g_assert_true (pto_worker_init (late->host, NULL, &error));
+  g_assert_no_error (error);
+}
+
+static void
+end_late (Late *late)
+{
+  g_assert_finalize_object (late->host);
+  g_object_unref (late->chip);
+  level_test_board_clear (&late->board);
+}
+
+static void
+test_late_registrations (void)
+{
   char *dir = object_test_make_dir ();
   LevelTestState state;
-  Late late = { .chip = level_test_fill (dir) };
+  Late late;
 
   level_test_begin (&state);
-  level_test_board_init (&late.board);
-  late.host = g_object_new (
-      PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 2, "child-mode", PTO_CHILD_MODE_THREAD,
-      "device-ids", g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, &device, 1, sizeof device),
-      NULL);
-  pto_worker_set_import_func (late.host, import_count, &late, NULL);
-  g_assert_true (pto_worker_init (late.host, NULL, &error));
-  g_assert_no_error (error);
+  begin_late (&late, dir, PTO_CHILD_MODE_THREAD);
   assert_keeps_nothing ("registrations while children live", register_late, &late);
-  g_assert_finalize_object (late.host);
-  g_object_unref (late.chip);
-  level_test_board_clear (&late.board);
+  end_late (&late);
+  level_test_end (&state);
+  object_test_remove_dir (dir);
+}
+
+static gboolean
+submit_named (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  Late *late = data;
+
+  return level_test_submit (orchestrator, late->fill != NULL ? late->fill : late->sub,
+                            late->board.tensor, PTO_DIRECTION_INOUT, 0, late->worker, error);
+}
+
+/* A worker that is named is there, or the task is refused: 2 SUB workers, 1 chip. */
+static void
+test_named_workers (void)
+{
+  static const int numbers[] = { -2, 0, 1, 2, 3, 255, 256, G_MAXINT, G_MININT };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, "module:count", &error);
+  char *dir = object_test_make_dir ();
+  LevelTestState state;
+  Late late;
+
+  level_test_begin (&state);
+  begin_late (&late, dir, PTO_CHILD_MODE_PROCESS);
+  late.sub = pto_worker_register (late.host, sub, NULL, &error);
+  g_assert_no_error (error);
+  for (guint of_chips = 0; of_chips <= 1; of_chips++)
+    {
+      if (of_chips)
+        late.fill = pto_worker_register (late.host, late.chip, NULL, &error);
+      for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+        {
+          gboolean is_there = numbers[i] >= 0 && numbers[i] < (of_chips ? 1 : 2);
+
+          late.worker = numbers[i];
+          g_assert_cmpint (
+              pto_worker_run (late.host, submit_named, &late, NULL, NULL, NULL, &error), ==,
+              is_there);
+          if (is_there)
+            g_assert_no_error (error);
+          else
+            {
+              object_test_assert_contains (error->message, numbers[i] < 0 ? "worker" : "has no ");
+              g_clear_error (&error);
+            }
+        }
+    }
+  pto_callable_handle_unref (late.sub);
+  pto_callable_handle_unref (late.fill);
+  end_late (&late);
   level_test_end (&state);
   object_test_remove_dir (dir);
 }
@@ -965,6 +1037,7 @@ main (int argc, char **argv)
   g_test_add ("/pto/limits/destroyed", Fixture, "par", set_up, test_destroyed, tear_down);
   g_test_add_func ("/pto/limits/lives-on-level-3", test_lives_on_level_3);
   g_test_add_func ("/pto/limits/late-registrations", test_late_registrations);
+  g_test_add_func ("/pto/limits/named-workers", test_named_workers);
   g_test_add_func ("/pto/limits/buffers", test_buffers);
   g_test_add_func ("/pto/limits/choices", test_choices);
   g_test_add_func ("/pto/limits/homes", test_homes);
