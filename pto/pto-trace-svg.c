@@ -982,7 +982,6 @@ sample (const Picture *picture, const GArray *steps, guint n)
       if (step == NULL)
         break;
       value = step->value;
-      columns[column] = MAX (columns[column], value);
     }
   return columns;
 }
