@@ -48,7 +48,9 @@ typedef struct
 {
   PtoMachine parent;
 
-  struct pto_chip *chip; /* W: start, stop; used by who has taken the machine */
+  /* W: start, stop, and before a run who has taken the machine (renew_lost_chip()), with the lock;
+   * R: who has taken the machine, who has the lock, and chip_cancel() without either. */
+  struct pto_chip *chip;
   /* W: before start. */
   struct pto_core_note *notes; /* the caller's, or NULL */
   guint n_notes;
@@ -586,7 +588,8 @@ renew_lost_chip (ChipMachine *self, GError **error)
   g_mutex_lock (&self->lock);
   g_clear_object (&self->trace);
   self->recorded = FALSE;
-  self->chip = chip;
+  /* seq_cst: before the run begins and asks whether it is cancelled; pairs with chip_cancel(). */
+  g_atomic_pointer_set (&self->chip, chip);
   g_mutex_unlock (&self->lock);
   return TRUE;
 }
@@ -613,11 +616,18 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   return ok;
 }
 
-/* Who has taken the machine has started it. */
+/* Who has taken the machine has started it, and nobody stops it meanwhile; but a lost chip may be
+ * replaced right now. No lock: a kernel may call this, and be interrupted in it. */
 static void
 chip_cancel (PtoMachine *machine)
 {
-  pto_chip_cancel (((ChipMachine *) machine)->chip);
+  ChipMachine *self = (ChipMachine *) machine;
+
+  /* seq_cst: behind the store that makes is_cancelled() say true, which is of GLib's atomics, as is
+   * the store in renew_lost_chip() that this pairs with. So either this is the new chip, or the run
+   * on that one, which asks when it begins, hears of the cancel by itself. The old one is never
+   * freed, and nothing runs on it: it may be told. */
+  pto_chip_cancel (g_atomic_pointer_get (&self->chip));
 }
 
 static gboolean

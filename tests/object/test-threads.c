@@ -7,6 +7,8 @@
  */
 #include "object-test.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define THREADS 4u
@@ -223,6 +225,120 @@ test_close (gconstpointer backend)
   test (backend, TRUE);
 }
 
+/* --- a chip that is lost is replaced while somebody cancels --- */
+
+/* args: a word. No signal ends it before the word says so. */
+static const char deaf_kernel[]
+    = "#include \"tensor.h\"\n"
+      "#include <sys/syscall.h>\n"
+      "#include <unistd.h>\n"
+      "void kernel_entry (int64_t *args)\n"
+      "{\n"
+      "  const TensorData *tensor = (const TensorData *) args[0];\n"
+      "  uint32_t *words = (uint32_t *) tensor->buffer.addr;\n"
+      "  uint64_t all = ~0ull;\n"
+      "  syscall (SYS_rt_sigprocmask, 0, &all, (void *) 0, sizeof all);\n"
+      "  while (__atomic_load_n (&words[0], __ATOMIC_SEQ_CST) == 0)\n"
+      "    usleep (1000);\n"
+      "  __atomic_store_n (&words[1], 1, __ATOMIC_SEQ_CST);\n"
+      "}\n";
+
+/* All relaxed: they are not to order what they are about. */
+typedef struct
+{
+  GCancellable *cancellable;
+  _Atomic gboolean is_running; /* the orchestration of the run that is cancelled */
+  _Atomic gboolean is_over;    /* the call that cancels */
+} Cancel;
+
+static gpointer
+cancel_when_running (gpointer data)
+{
+  Cancel *cancel = data;
+
+  while (!atomic_load_explicit (&cancel->is_running, memory_order_relaxed))
+    sched_yield ();
+  g_cancellable_cancel (cancel->cancellable);
+  atomic_store_explicit (&cancel->is_over, TRUE, memory_order_relaxed);
+  return NULL;
+}
+
+static gboolean
+wait_for_cancel (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                 gpointer data, GError **error)
+{
+  Cancel *cancel = data;
+
+  atomic_store_explicit (&cancel->is_running, TRUE, memory_order_relaxed);
+  while (!atomic_load_explicit (&cancel->is_over, memory_order_relaxed))
+    sched_yield ();
+  return TRUE;
+}
+
+static void
+test_lost (void)
+{
+  char *dir = object_test_make_dir ();
+  g_autofree char *path = object_test_write (dir, "orch.c", object_test_orchestration);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoBuffer) buffer = NULL;
+  g_autoptr (PtoTensor) tensor = NULL;
+  g_autoptr (PtoCallable) kernel = object_test_kernel (dir, "deaf.c", deaf_kernel);
+  g_autoptr (PtoCallable) chip = NULL;
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  PtoWorker *worker;
+  GError *error = NULL;
+  int *words;
+
+  chip = pto_callable_new_chip (path, NULL, &error);
+  g_assert_no_error (error);
+  pto_callable_add_kernel (chip, 0, "deaf", kernel, &error);
+  g_assert_no_error (error);
+  /* On this back end no kernel is run by the thread that waits for it. */
+  worker = pto_worker_new_chip (NULL, &error);
+  g_assert_no_error (error);
+  pto_worker_set_parameter (worker, "backend", "threads", &error);
+  g_assert_no_error (error);
+  pto_worker_set_parameter (worker, "timeout", "50", &error);
+  g_assert_no_error (error);
+  pto_worker_init (worker, NULL, &error);
+  g_assert_no_error (error);
+  handle = pto_worker_register (worker, chip, NULL, &error);
+  g_assert_no_error (error);
+  buffer = pto_buffer_new (N * sizeof (float), &error);
+  g_assert_no_error (error);
+  tensor = object_test_vector (buffer);
+  words = (int *) object_test_floats (buffer);
+  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar (args, N);
+
+  for (guint i = 0; i < 3; i++)
+    {
+      Cancel cancel = { .cancellable = g_cancellable_new () };
+      GThread *thread;
+
+      memset (words, 0, 2 * sizeof *words);
+      g_assert_false (pto_worker_run_callable (worker, handle, args, NULL, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_SCHEDULER_TIMEOUT);
+      g_clear_error (&error);
+      thread = g_thread_new ("cancel", cancel_when_running, &cancel);
+      g_assert_false (pto_worker_run (worker, wait_for_cancel, &cancel, NULL, NULL,
+                                      cancel.cancellable, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_clear_error (&error);
+      g_thread_join (thread);
+      g_assert_true (atomic_load (&cancel.is_running));
+      g_object_unref (cancel.cancellable);
+      /* The buffer goes on being its until it has ended. */
+      g_atomic_int_set (&words[0], 1);
+      while (g_atomic_int_get (&words[1]) == 0)
+        g_thread_yield ();
+    }
+  pto_worker_close (worker);
+  g_assert_finalize_object (worker);
+  object_test_remove_dir (dir);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -237,5 +353,6 @@ main (int argc, char **argv)
       g_test_add_data_func (use_path, backends[i], test_use);
       g_test_add_data_func (close_path, backends[i], test_close);
     }
+  g_test_add_func ("/pto/threads/lost", test_lost);
   return g_test_run ();
 }
