@@ -20,6 +20,7 @@
 #include "pto-compile.h"
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
+#include "pto-log-private.h"
 #include "pto-module-private.h"
 
 #include <dlfcn.h>
@@ -654,7 +655,7 @@ step_compiled (Build *build, Step *step, GError **error)
                        (gssize) step->process.complaints.n);
   warnings = g_utf8_make_valid (step->complaints->str, (gssize) step->complaints->len);
   if (g_strchomp (warnings)[0] != '\0')
-    g_message ("%s: %s", job->label, warnings);
+    pto_log (G_LOG_LEVEL_MESSAGE, "%s: %s", job->label, warnings);
   if (!pto_module_check_file (step->temporary, NULL)
       || !g_file_get_contents (step->temporary, &data, &size, NULL))
     {

@@ -15,6 +15,7 @@
 #include "pto-callable-private.h"
 #include "pto-compiler-private.h"
 #include "pto-error-private.h"
+#include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
@@ -242,7 +243,7 @@ log_message (void *data, int32_t level, const char *message)
   if (self->log != NULL)
     self->log (flags, context, message, self->log_data);
   else
-    g_log (G_LOG_DOMAIN, flags, "%s: %s", context, message);
+    pto_log (flags, "%s: %s", context, message);
 }
 
 static gboolean

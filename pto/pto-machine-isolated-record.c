@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "pto-machine-isolated-private.h"
+#include "pto-log-private.h"
 
 #include <stdarg.h>
 
@@ -179,7 +180,7 @@ log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_log (G_LOG_DOMAIN, flags, "%s: %s", machine_of (rt)->run->title, message);
+  pto_log (flags, "%s: %s", machine_of (rt)->run->title, message);
 }
 
 static const PTO2RuntimeOps recorder_ops = {

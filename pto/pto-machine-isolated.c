@@ -17,6 +17,7 @@
 #include "pto-callable-private.h"
 #include "pto-child-private.h"
 #include "pto-error-private.h"
+#include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
@@ -256,7 +257,8 @@ ensure_child (IsolatedMachine *self, GError **error)
         {
           g_autofree char *how = describe_death (self);
 
-          g_warning ("the chip's process %s after its last run; there is another one now", how);
+          pto_log (G_LOG_LEVEL_WARNING,
+                   "the chip's process %s after its last run; there is another one now", how);
         }
       self->shared->n_written = self->shared->n_read = self->n_read = 0;
       if (pto_solo_begin (self->solo, &report) != PTO_OK)
@@ -454,7 +456,7 @@ take_messages (IsolatedMachine *self)
       pto_text_copy (text, sizeof text, message->text,
                      strnlen (message->text, sizeof message->text));
       g_atomic_int_set ((int *) &shared->n_read, (int) ++self->n_read);
-      g_log (G_LOG_DOMAIN, flags != 0 ? flags : G_LOG_LEVEL_DEBUG, "%s", text);
+      pto_log (flags != 0 ? flags : G_LOG_LEVEL_DEBUG, "%s", text);
     }
 }
 
@@ -859,7 +861,8 @@ fetch_trace (IsolatedMachine *self)
   address = pto_arena_alloc (size);
   if (address == 0)
     {
-      g_warning ("no room for a trace of %" G_GUINT64_FORMAT " bytes: set arena to more", size);
+      pto_log (G_LOG_LEVEL_WARNING,
+               "no room for a trace of %" G_GUINT64_FORMAT " bytes: set arena to more", size);
       return NULL;
     }
   shared->trace_address = address;

@@ -11,6 +11,7 @@
 
 #include "pto-call-config-private.h"
 #include "pto-error-private.h"
+#include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-worker-private.h"
 
@@ -307,9 +308,10 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
     {
       g_autofree char *path = pto_worker_get_path (machine->worker);
 
-      g_warning ("%s of the run's configuration had no effect on %s, which is no chip: give a "
-                 "configuration to the tasks for chips",
-                 choice, path);
+      pto_log (G_LOG_LEVEL_WARNING,
+               "%s of the run's configuration had no effect on %s, which is no chip: give a "
+               "configuration to the tasks for chips",
+               choice, path);
     }
   if (status == PTO_OK)
     return TRUE;

@@ -6,10 +6,11 @@
 
 #include "pto-save-private.h"
 
+#include "exec/quiet.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,31 +124,18 @@ gboolean
 pto_save (const char *path, const char *data, gsize length, int mode, GError **error)
 {
   g_autofree char *target = resolve (path);
-  const struct timespec at_once = { 0, 0 };
   GStatBuf status;
   gboolean exists = g_stat (target, &status) == 0;
-  sigset_t quiet, pending, before;
+  struct pto_quiet quiet;
   int code;
 
   if (!check (path, target, exists ? &status : NULL, error))
     return FALSE;
-  /* Both are sent to the thread that writes. One that was pending already is somebody else's. */
-  sigemptyset (&quiet);
-  sigaddset (&quiet, SIGPIPE);
-  sigaddset (&quiet, SIGXFSZ);
-  sigpending (&pending);
-  if (sigismember (&pending, SIGPIPE))
-    sigdelset (&quiet, SIGPIPE);
-  if (sigismember (&pending, SIGXFSZ))
-    sigdelset (&quiet, SIGXFSZ);
-  pthread_sigmask (SIG_BLOCK, &quiet, &before);
+  pto_quiet_begin (&quiet);
   if (exists && !S_ISREG (status.st_mode))
     code = write_into (target, data, length);
   else
     code = replace (target, data, length, exists ? (int) (status.st_mode & 0777) : mode, exists);
-  if (code == EPIPE || code == EFBIG)
-    while (sigtimedwait (&quiet, NULL, &at_once) < 0 && errno == EINTR)
-      ;
-  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  pto_quiet_end (&quiet);
   return code == 0 || fail (path, code, error);
 }

@@ -8,9 +8,12 @@
 
 #include "pto-worker-private.h"
 
+#include "process/process.h"
+
 #include "pto-compiler-private.h"
 #include "pto-enums.h"
 #include "pto-error-private.h"
+#include "pto-log-private.h"
 #include "pto-orchestrator-private.h"
 #include "pto-override-private.h"
 #include "pto-platform.h"
@@ -279,6 +282,23 @@ pto_worker_take (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancel
   return taken;
 }
 
+/* Is something that processes below wrote lost? No lock is held. */
+static void
+tell_unheard (PtoWorker *self)
+{
+  int error = pto_process_take_unheard ();
+
+  if (error != 0)
+    {
+      g_autofree char *path = pto_worker_get_path (self);
+
+      pto_log (G_LOG_LEVEL_WARNING,
+               "%s: not all that the processes of workers write to standard error can be passed on "
+               "to ours, the rest is left out: %s",
+               path, g_strerror (error));
+    }
+}
+
 void
 pto_worker_give_back (PtoWorker *self)
 {
@@ -294,6 +314,7 @@ pto_worker_give_back (PtoWorker *self)
   g_cond_broadcast (&self->idle);
   g_mutex_unlock (&self->lock);
   pto_worker_remove_retired (self, retired);
+  tell_unheard (self);
   if (close_now)
     pto_worker_close (self);
 }
@@ -989,6 +1010,7 @@ take_down (PtoWorker *worker, PtoWorkerState state)
   if (worker->machine != NULL)
     worker->machine->ops->stop (worker->machine);
   pto_worker_remove_retired (worker, retired);
+  tell_unheard (worker);
   if (state == PTO_WORKER_STATE_NEW)
     {
       g_atomic_int_set (&worker->process, 0);

@@ -16,6 +16,7 @@
 
 #include "../exec/fiber.h"
 #include "../exec/guard-private.h"
+#include "../exec/quiet.h"
 #include "wire.h"
 
 #include <assert.h>
@@ -80,6 +81,11 @@ static uint32_t n_held;
 static uint32_t max_held;
 /* What this process hangs on, a child; -1: none. W: the forked thread, when it is the only one. */
 static int own_line = -1;
+/* Why something that children wrote is left out, an errno; 0: nothing was; TOLD: whoever asked
+ * knows. It says nothing of other memory: relaxed. W: who passes on, who asks, the forked thread.
+ */
+static _Atomic int unheard;
+#define TOLD (-1)
 
 static void
 before_fork (void)
@@ -108,6 +114,7 @@ after_fork_in_child (void)
   pthread_mutex_unlock (&held_lock);
   atomic_fetch_add_explicit (&generation, 1, memory_order_relaxed);
   atomic_store_explicit (&parent_pid, 0, memory_order_relaxed);
+  atomic_store_explicit (&unheard, 0, memory_order_relaxed);
 }
 
 static void
@@ -497,6 +504,7 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   struct openings openings = { .pipe = { -1, -1 }, .line = { -1, -1 } };
   pid_t parent = getpid (), pid;
   char path[sizeof process->path];
+  struct pto_quiet quiet;
   sigset_t all, mask;
   int error;
 
@@ -509,9 +517,11 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   if (!make_openings (&openings, config->inherit_stderr))
     return fail (process, &openings, "no pipe", errno, report);
 
-  /* Or the child would print them once more. */
+  /* Or the child would print them once more. The program finds an error in its stream. */
+  pto_quiet_begin (&quiet);
   fflush (stdout);
   fflush (stderr);
+  pto_quiet_end (&quiet);
   /* No handler of the parent runs in the child before the child has chosen which may. */
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &mask);
@@ -663,7 +673,10 @@ write_at_once (const char *bytes, size_t n)
   ssize_t written;
 
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat (STDERR_FILENO, &info) != 0)
-    return -1;
+    {
+      errno = EBADF;
+      return -1;
+    }
   if (S_ISSOCK (info.st_mode))
     return send (STDERR_FILENO, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (S_ISREG (info.st_mode) || (flags & O_NONBLOCK) != 0)
@@ -694,7 +707,16 @@ now_ms (void)
   return (uint64_t) t.tv_sec * 1000 + (uint64_t) t.tv_nsec / 1000000;
 }
 
-/* How many bytes have found room; all of them when there is nobody who could read them. */
+static void
+note_unheard (int error)
+{
+  int nothing = 0;
+
+  atomic_compare_exchange_strong_explicit (&unheard, &nothing, error, memory_order_relaxed,
+                                           memory_order_relaxed);
+}
+
+/* How many bytes have found room. */
 static size_t
 write_or_drop (struct pto_words *words, const char *bytes, size_t n, uint64_t until)
 {
@@ -713,7 +735,10 @@ write_or_drop (struct pto_words *words, const char *bytes, size_t n, uint64_t un
           asked = false;
         }
       else if (written < 0 && errno != EINTR && errno != EAGAIN)
-        return n;
+        {
+          note_unheard (errno);
+          return done;
+        }
       else if (written == 0 || errno == EAGAIN)
         {
           words->deaf = words->deaf || now >= until;
@@ -731,21 +756,15 @@ write_or_drop (struct pto_words *words, const char *bytes, size_t n, uint64_t un
 void
 pto_words_pass_on (struct pto_words *words)
 {
-  static const struct timespec at_once = { 0, 0 };
   uint64_t until = now_ms () + PATIENCE_MS;
-  sigset_t pipe_signal, pending, mask;
+  struct pto_quiet quiet;
   size_t done = 0;
   char text[96];
   int n;
 
   if (words->n == 0 && words->left_out == 0)
     return;
-  /* If it is a pipe without a reader, that is no reason to end the program. */
-  sigemptyset (&pipe_signal);
-  sigaddset (&pipe_signal, SIGPIPE);
-  pthread_sigmask (SIG_BLOCK, &pipe_signal, &mask);
-  sigemptyset (&pending);
-  sigpending (&pending);
+  pto_quiet_begin (&quiet);
   if (words->left_out > 0)
     {
       n = snprintf (text, sizeof text, "\npto: here %llu bytes that workers wrote are left out\n",
@@ -757,9 +776,20 @@ pto_words_pass_on (struct pto_words *words)
     done = write_or_drop (words, words->bytes, words->n, until);
   words->left_out += words->n - done;
   words->n = 0;
-  if (sigismember (&pending, SIGPIPE) != 1)
-    sigtimedwait (&pipe_signal, NULL, &at_once);
-  pthread_sigmask (SIG_SETMASK, &mask, NULL);
+  pto_quiet_end (&quiet);
+}
+
+int
+pto_process_take_unheard (void)
+{
+  int error = atomic_load_explicit (&unheard, memory_order_relaxed);
+
+  /* Of several that ask one is told. */
+  if (error <= 0
+      || !atomic_compare_exchange_strong_explicit (&unheard, &error, TOLD, memory_order_relaxed,
+                                                   memory_order_relaxed))
+    return 0;
+  return error;
 }
 
 bool
@@ -805,6 +835,9 @@ pto_process_end (struct pto_process *process)
       words.deaf = false;
       pto_process_take_words (process, &words);
       pto_words_pass_on (&words);
+      /* Nobody is there to tell it later. */
+      if (words.left_out > 0)
+        note_unheard (ETIMEDOUT);
     }
   let_go (&process->pidfd);
   let_go (&process->words);

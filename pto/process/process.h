@@ -45,7 +45,7 @@ struct pto_words
 {
   uint32_t n;
   bool deaf;         /* nobody has read for a while */
-  uint64_t left_out; /* bytes that found no room, not told yet */
+  uint64_t left_out; /* bytes that found no room or no reader, not told yet */
   char bytes[68 << 10];
 };
 
@@ -88,8 +88,12 @@ bool pto_process_reap (struct pto_process *process);
 void pto_process_take_words (struct pto_process *process, struct pto_words *words);
 /* Onto our own standard error. Nobody may read that (a stopped terminal, a pager), so it waits for
  * a moment only, and not again until somebody reads: what finds no room is left out, and that is
- * said when there is some. Without the lock that guards the processes. */
+ * said when there is some. A full disk, a limit of file sizes and a closed pipe leave it out at
+ * once, and no signal comes of them. Without the lock that guards the processes. */
 void pto_words_pass_on (struct pto_words *words);
+/* Why something was left out for an error, or for good: an errno, told once a process; 0: nothing
+ * was, or it has been told. Any thread. */
+int pto_process_take_unheard (void);
 /* Is it stopped (SIGSTOP, not by a debugger)? Asked by the keeper while it has a request. */
 bool pto_process_look (const struct pto_process *process);
 /* SIGKILL by pidfd: never another process. why: a literal for messages, "did not answer for 10 s".

@@ -301,6 +301,9 @@ test_lost (void)
   g_assert_no_error (error);
   pto_worker_set_parameter (worker, "timeout", "50", &error);
   g_assert_no_error (error);
+  /* A process that has lost its chip is ended. */
+  pto_worker_set_parameter (worker, "isolate", "0", &error);
+  g_assert_no_error (error);
   pto_worker_init (worker, NULL, &error);
   g_assert_no_error (error);
   handle = pto_worker_register (worker, chip, NULL, &error);

@@ -715,29 +715,97 @@ test_own_stderr_is_full (void)
     }
 }
 
-/* Or nobody can. */
+/* Runs a function in a process of its own, for what is told once a process. */
 static void
-test_own_stderr_is_closed (void)
+in_own_process (void (*function) (const void *), const void *data)
 {
-  struct pto_process process;
-  struct stand_in err;
-  sigset_t pending;
-  int fds[2];
+  pid_t pid = fork ();
+  int status;
 
-  for (guint i = 0; i < 3; i++)
+  if (pid == 0)
     {
-      outlet_open ((enum outlet) i, fds);
-      close (fds[0]);
-      err = put_in_place (STDERR_FILENO, fds[1]);
+      alarm (DEADLINE_S);
+      function (data);
+      _exit (0);
+    }
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+}
+
+/* Where nothing can be written to. Signals do by default what ends a program. */
+struct dead_end
+{
+  int error;
+  int fd;
+  struct stand_in err;
+};
+
+static void
+speak_to_dead_end (const void *data)
+{
+  const struct dead_end *end = data;
+  struct rlimit before, limit;
+  struct pto_process process;
+  sigset_t pending;
+
+  CHECK (signal (SIGPIPE, SIG_DFL) != SIG_ERR && signal (SIGXFSZ, SIG_DFL) != SIG_ERR);
+  CHECK (getrlimit (RLIMIT_FSIZE, &before) == 0);
+  limit = (struct rlimit){ .rlim_cur = 7, .rlim_max = before.rlim_max };
+  for (guint i = 1; i <= 2; i++)
+    {
       begin (&process, speak, (char *) "nobody hears this\n");
+      CHECK (setrlimit (RLIMIT_FSIZE, &limit) == 0);
       wait_dead (&process);
-      g_free (take_out (err));
+      CHECK (setrlimit (RLIMIT_FSIZE, &before) == 0);
       assert_last_line (&process, "nobody hears this");
       pto_process_end (&process);
-      g_assert_cmpuint (words.left_out, ==, 0);
+      CHECK (words.left_out == (end->error == EFBIG ? i * 18 - 7 : i * 18));
+      /* Told once. */
+      CHECK (pto_process_take_unheard () == (i == 1 ? end->error : 0));
+      CHECK (pto_process_take_unheard () == 0);
     }
-  sigpending (&pending);
-  g_assert_cmpint (sigismember (&pending, SIGPIPE), ==, 0);
+  /* A signal that the program has caused and waits for is its own. */
+  sigemptyset (&pending);
+  sigaddset (&pending, SIGPIPE);
+  CHECK (pthread_sigmask (SIG_BLOCK, &pending, NULL) == 0);
+  CHECK (raise (SIGPIPE) == 0);
+  begin (&process, speak, (char *) "nobody hears this\n");
+  CHECK (setrlimit (RLIMIT_FSIZE, &limit) == 0);
+  wait_dead (&process);
+  CHECK (setrlimit (RLIMIT_FSIZE, &before) == 0);
+  pto_process_end (&process);
+  CHECK (sigpending (&pending) == 0);
+  CHECK (sigismember (&pending, SIGPIPE) == 1 && sigismember (&pending, SIGXFSZ) == 0);
+}
+
+static void
+test_own_stderr_is_dead_end (void)
+{
+  static const int errors[] = { EPIPE, EIO, EPIPE, ENOSPC, EFBIG, EBADF };
+
+  for (guint i = 0; i < G_N_ELEMENTS (errors); i++)
+    {
+      struct dead_end end = { .error = errors[i] };
+      g_autofree char *text = NULL;
+      int fds[2];
+
+      if (i <= SOCKET)
+        {
+          outlet_open ((enum outlet) i, fds);
+          close (fds[0]);
+          end.err = put_in_place (STDERR_FILENO, fds[1]);
+        }
+      else if (errors[i] == EFBIG)
+        end.err = put_in_place (STDERR_FILENO, -1);
+      else
+        end.err = put_in_place (
+            STDERR_FILENO,
+            open ("/dev/full", (errors[i] == EBADF ? O_RDONLY : O_RDWR) | O_CLOEXEC));
+      in_own_process (speak_to_dead_end, &end);
+      text = take_out (end.err);
+      if (errors[i] == EFBIG)
+        g_assert_cmpstr (text, ==, "nobody ");
+    }
 }
 
 static void
@@ -1672,7 +1740,7 @@ main (int argc, char **argv)
   add ("/pto/process/words-of-who-leaves-a-grandchild", test_words_of_who_leaves_a_grandchild);
   add ("/pto/process/stderr-closed-early", test_stderr_closed_early);
   add ("/pto/process/own-stderr-is-full", test_own_stderr_is_full);
-  add ("/pto/process/own-stderr-is-closed", test_own_stderr_is_closed);
+  add ("/pto/process/own-stderr-is-dead-end", test_own_stderr_is_dead_end);
   add ("/pto/process/stderr-inherited", test_stderr_inherited);
   add ("/pto/process/without-standard-descriptors", test_without_standard_descriptors);
   add ("/pto/process/output-is-written-once", test_output_is_written_once);
