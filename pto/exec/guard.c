@@ -372,9 +372,11 @@ handler (int signo, siginfo_t *info, void *data)
     }
   frame = guard->registers[FRAME];
   frame->fault = (struct pto_fault){ .kind = PTO_FAULT_SIGNAL, .signo = signo };
-  if (info->si_code > 0)
+  /* SI_KERNEL: the kernel does not know, and says 0. */
+  frame->fault.has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
+  if (frame->fault.has_address)
     frame->fault.address = (uint64_t) (uintptr_t) info->si_addr;
-  if (signo == SIGSEGV && info->si_code > 0
+  if (signo == SIGSEGV && frame->fault.has_address
       && is_below_stack (thread, (uintptr_t) info->si_addr, context_sp (data)))
     frame->fault.kind = PTO_FAULT_STACK_OVERFLOW;
   *guard_slot (thread) = NULL;
@@ -694,14 +696,17 @@ void
 pto_guard_explain (const struct pto_guard *guard, const struct pto_fault *fault, char *text,
                    size_t size)
 {
+  int n;
+
   switch (fault->kind)
     {
     case PTO_FAULT_NONE:
       snprintf (text, size, "returned");
       break;
     case PTO_FAULT_SIGNAL:
-      snprintf (text, size, "crashed: %s (signal %d) at address 0x%" PRIx64,
-                strsignal (fault->signo), fault->signo, fault->address);
+      n = snprintf (text, size, "crashed: %s (signal %d)", strsignal (fault->signo), fault->signo);
+      if (fault->has_address && n > 0 && (size_t) n < size)
+        snprintf (text + n, size - (size_t) n, " at address 0x%" PRIx64, fault->address);
       break;
     case PTO_FAULT_STACK_OVERFLOW:
       snprintf (text, size, "used up its stack");

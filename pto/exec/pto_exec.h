@@ -252,6 +252,8 @@ struct pto_fault
 {
   enum pto_fault_kind kind;
   int signo;
+  bool
+      has_address; /* it was about one; abort() is not, nor is an address that no memory can have */
   uint64_t address;
 };
 

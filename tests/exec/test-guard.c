@@ -61,6 +61,14 @@ kernel_abort (int64_t *args)
   abort ();
 }
 
+/* No memory has this address: the processor does not say which it was. */
+static NOT_SANITIZED void
+kernel_wild (int64_t *args)
+{
+  (void) args;
+  *(volatile int *) 0x1234567890abcdefu = 1;
+}
+
 static NOT_SANITIZED void
 kernel_bus (int64_t *args)
 {
@@ -159,11 +167,22 @@ call_good (struct job *job)
 static void
 expect_signal (struct job *job, void (*fn) (int64_t *), int64_t argument, int signo)
 {
+  g_autofree char *said = g_strdup_printf ("crashed: %s (signal %d)", strsignal (signo), signo);
+  char text[128];
+
   for (int i = 0; i < 3; i++)
     {
       call (job, fn, argument);
       g_assert_cmpint (job->fault.kind, ==, PTO_FAULT_SIGNAL);
       g_assert_cmpint (job->fault.signo, ==, signo);
+      /* Only what is about an address names one. */
+      pto_guard_explain (&job->guard, &job->fault, text, sizeof text);
+      if (fn == kernel_segv)
+        g_assert_cmpstr (strstr (text, " at address "), ==, " at address 0x40");
+      else if (!job->fault.has_address)
+        g_assert_cmpstr (text, ==, said);
+      else
+        g_assert_true (g_str_has_prefix (text, said) && fn != kernel_abort && fn != kernel_wild);
       call_good (job);
     }
 }
@@ -181,6 +200,9 @@ crash_main (void *arg)
   expect_signal (job, kernel_divide, 1, SIGFPE);
   expect_signal (job, kernel_illegal, 0, SIGILL);
   expect_signal (job, kernel_abort, 0, SIGABRT);
+#ifdef __x86_64__
+  expect_signal (job, kernel_wild, 0, SIGSEGV);
+#endif
   expect_signal (job, kernel_bus, 0, SIGBUS);
   call (job, kernel_float, 0x40);
   g_assert_cmpint (job->fault.kind, ==, PTO_FAULT_SIGNAL);
