@@ -17,6 +17,7 @@
 #include "../sim/chip.h"
 #include "../sim/memory.h"
 
+#include "pto-error.h"
 #include "pto-machine-private.h"
 
 G_BEGIN_DECLS
@@ -136,9 +137,13 @@ typedef struct
   gboolean is_cancelled;
   guint64 cancelled_at; /* pto_solo_clock(), as all below */
   guint64 looked;       /* at the notes */
-  guint64 progressed;
-  guint32 *calls; /* of each core, when they were looked at */
+  /* Sums of ns between looks: what this process itself did not run for is no time that a kernel has
+   * taken. */
+  guint64 still;   /* since a kernel began or ended */
+  guint64 stopped; /* since the child stands still */
+  guint32 *calls;  /* of each core, when they were looked at */
   guint64 began;
+  PtoError ended_as; /* what it is that this has ended the child for; 0: nothing of a kernel's */
 
   GMutex lock; /* guards all below; innermost */
   gboolean has_statistics;

@@ -411,31 +411,52 @@ thread_is_gone (IsolatedMachine *self, guint32 thread)
   return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
-/* What the chip's own watcher can not end: kernels that block signals, threads that are gone. */
 static void
-look_at_kernels (IsolatedMachine *self, guint64 now)
+end_child (IsolatedMachine *self, PtoError as, const char *why)
+{
+  self->ended_as = as;
+  pto_solo_kill (self->solo, why);
+}
+
+/* What the chip's own watcher can not end: kernels that block signals, threads that are gone, a
+ * process that stands still. passed: since the last look. */
+static void
+look_at_kernels (IsolatedMachine *self, guint64 passed)
 {
   guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
   guint64 limit = timeout + timeout / 4 + MARGIN_NS;
+  gboolean runs = FALSE;
 
+  if (pto_solo_is_stopped (self->solo))
+    {
+      self->stopped += passed;
+      if (self->stopped >= timeout)
+        end_child (self, PTO_ERROR_WORKER_LOST,
+                   "somebody has stopped it (SIGSTOP), and it did not go on within the timeout");
+      return;
+    }
+  self->stopped = 0;
+  self->still += passed;
   for (guint i = 0; i < PTO_ISOLATED_NOTES && self->shared->notes[i].name[0] != '\0'; i++)
     {
       struct pto_core_note *note = &self->shared->notes[i];
       guint32 calls = atomic_load_explicit (&note->calls, memory_order_acquire);
-      guint64 since = atomic_load_explicit (&note->since, memory_order_relaxed);
 
       if (calls != self->calls[i])
         {
           self->calls[i] = calls;
-          self->progressed = now;
+          self->still = 0;
         }
       else if ((calls & 1) == 0)
         continue;
-      else if (now - since >= limit && now - self->progressed >= limit)
-        pto_solo_kill (self->solo, "the kernel did not return, and blocks the signal that ends it");
       else if (thread_is_gone (self, atomic_load_explicit (&note->thread, memory_order_relaxed)))
-        pto_solo_kill (self->solo, "the kernel has ended the thread that ran it");
+        end_child (self, PTO_ERROR_KERNEL_FAULT, "the kernel has ended the thread that ran it");
+      else
+        runs = TRUE;
     }
+  if (runs && self->still >= limit)
+    end_child (self, PTO_ERROR_KERNEL_HANG,
+               "the kernel did not return, and blocks the signal that ends it");
 }
 
 /* What the child's orchestration logs. */
@@ -482,8 +503,8 @@ pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns)
     pto_solo_kill (self->solo, "its run was cancelled");
   if (now - self->looked >= NOTES_NS)
     {
+      look_at_kernels (self, MIN (now - self->looked, 2 * NOTES_NS));
       self->looked = now;
-      look_at_kernels (self, now);
     }
   return TRUE;
 }
@@ -569,9 +590,7 @@ set_died (IsolatedMachine *self, GError **error)
   if (self->is_cancelled || self->run->is_cancelled (self->run->data))
     g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
   else if (n > 0)
-    g_set_error (error, PTO_ERROR,
-                 strstr (how, "did not return") != NULL ? PTO_ERROR_KERNEL_HANG
-                                                        : PTO_ERROR_KERNEL_FAULT,
+    g_set_error (error, PTO_ERROR, self->ended_as != 0 ? self->ended_as : PTO_ERROR_KERNEL_FAULT,
                  "%s: the kernel's process %s", tasks->str, how);
   else
     g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, "%s: the chip's process %s%s%s",
@@ -735,7 +754,9 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   if (!ok)
     return FALSE;
   self->died = self->is_cancelled = FALSE;
-  self->began = self->looked = self->progressed = pto_solo_clock ();
+  self->began = self->looked = pto_solo_clock ();
+  self->still = self->stopped = 0;
+  self->ended_as = 0;
   pto_stage_begin (self->stage, pto_solo_map (self->solo));
   return TRUE;
 }

@@ -56,6 +56,10 @@ struct pto_chip
    * or ended. */
   struct pto_ticker *ticker;
   pthread_mutex_t watch_lock;
+  uint64_t ticked; /* the last tick, by the wall clock */
+  /* The watcher's clock, from which all times below are. It stands still while the process does
+   * (SIGSTOP, Ctrl-Z): no kernel has had that time. */
+  uint64_t watch_ns;
   struct pto_watched_call *watched; /* a core each */
   struct pto_watched_call watched_orchestration;
   uint64_t watched_steps;

@@ -21,10 +21,14 @@
 #define TICK_MIN_NS 1000000u
 /* It also asks whether the run is cancelled: who submitted it may be in a kernel for long. */
 #define TICK_MAX_NS 10000000u
+/* Longer without a tick means that the process stood still, more than that a CPU was scarce. */
+#define LATE_NS 200000000u
 /* The watcher ends kernels that hang after one timeout. So many without any progress mean that it
  * could not: the run is given up with tasks still out. Generous, for machines that are overloaded.
  */
 #define LOST_FACTOR 8u
+/* Kernels that a message names. */
+#define NAMED_MAX 8u
 
 static const char *const queue_names[PTO_N_CORE_TYPES] = { "AIC", "AIV" };
 
@@ -289,7 +293,8 @@ static void
 watch (void *data)
 {
   struct pto_chip *chip = data;
-  uint64_t now = pto_wall_clock ();
+  uint64_t wall = pto_wall_clock ();
+  uint64_t now;
   uint64_t timeout;
   uint64_t completed;
   bool failed;
@@ -297,6 +302,9 @@ watch (void *data)
   /* Somebody may have taken the signals away. */
   pto_guard_refresh ();
   pthread_mutex_lock (&chip->watch_lock);
+  chip->watch_ns += wall - chip->ticked < LATE_NS ? wall - chip->ticked : LATE_NS;
+  chip->ticked = wall;
+  now = chip->watch_ns;
   if (chip->cancelled != NULL && chip->cancelled (chip->cancelled_data))
     {
       pto_engine_cancel (&chip->engine);
@@ -574,6 +582,34 @@ set_cancelled (struct pto_chip *chip, bool (*cancelled) (void *data), void *data
   pthread_mutex_unlock (&chip->watch_lock);
 }
 
+/* Which kernels have not let go of their cores? Behind what the report says already. */
+static void
+name_running (const struct pto_chip *chip, struct pto_report *report)
+{
+  uint32_t n = 0;
+
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    {
+      size_t length = strlen (report->message);
+      char task[128];
+
+      /* Acquire: pairs with the release in pto_guard_call(); its task stays while it runs. */
+      if ((pto_load_acquire (&chip->cores[c].guard.call) & 1) == 0)
+        continue;
+      pto_core_describe_task (&chip->cores[c], task, sizeof task);
+      if (n++ < NAMED_MAX)
+        snprintf (report->message + length, sizeof report->message - length, "%s%s",
+                  n == 1 ? "; what did not return and could not be ended: " : ", ", task);
+    }
+  if (n > NAMED_MAX)
+    {
+      size_t length = strlen (report->message);
+
+      snprintf (report->message + length, sizeof report->message - length, " and %u others",
+                n - NAMED_MAX);
+    }
+}
+
 /* A kernel does not let go of its thread. The chip stays for it as it is, for ever, with a program
  * of its own, for the one that it runs may be gone soon. */
 static void
@@ -666,7 +702,11 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   wall = pto_wall_clock () - wall;
   start = pto_now (chip->exec) - start;
   if (pto_engine_is_lost (&chip->engine))
-    lose (chip);
+    {
+      if (status == PTO_STATUS_SCHEDULER_TIMEOUT && report != NULL)
+        name_running (chip, report);
+      lose (chip);
+    }
   chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
   pto_exec_leave (chip->exec);
   pto_foreign_put_back ();

@@ -129,8 +129,8 @@ describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, c
   snprintf (text, size, "an output");
 }
 
-static void
-describe_task (const struct pto_core *core, char *text, size_t size)
+void
+pto_core_describe_task (const struct pto_core *core, char *text, size_t size)
 {
   snprintf (text, size, "task %u of ring %u (%s) on core %s",
             PTO_TASK_LOCAL (core->payload.task_id), PTO_TASK_RING (core->payload.task_id),
@@ -143,7 +143,7 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
   char task[128];
   char what[256];
 
-  describe_task (core, task, sizeof task);
+  pto_core_describe_task (core, task, sizeof task);
   pto_guard_explain (&core->guard, fault, what, sizeof what);
   switch (fault->kind)
     {
@@ -241,7 +241,7 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
   /* From the output's end to the last byte that was written. */
   while (guard[bytes - 1] == pattern[bytes - 1])
     bytes--;
-  describe_task (core, where, sizeof where);
+  pto_core_describe_task (core, where, sizeof where);
   describe_tensor (core->payload.task, end, end, what, sizeof what);
   pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u bytes past %s",
                    where, bytes, what);
@@ -282,7 +282,7 @@ check_fences (struct pto_core *core)
       if (n == 0)
         continue;
       pto_fence_mend (&fences[f]);
-      describe_task (core, where, sizeof where);
+      pto_core_describe_task (core, where, sizeof where);
       describe_tensor (task, fences[f].address, fences[f].address + fences[f].bytes, what,
                        sizeof what);
       pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,

@@ -85,5 +85,8 @@ void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_eng
                     uint32_t number_of_type);
 /* Keeps a note there from now on; NULL: none. */
 void pto_core_set_note (struct pto_core *core, struct pto_core_note *note);
+/* "task 3 of ring 0 (add) on core AIV1": the one that it runs, or has run last. The core, or who
+ * knows that it runs one. */
+void pto_core_describe_task (const struct pto_core *core, char *text, size_t size);
 /* The actor. */
 void pto_core_main (void *core);

@@ -221,6 +221,17 @@ pto_solo_look (struct pto_solo *solo)
   return alive;
 }
 
+bool
+pto_solo_is_stopped (struct pto_solo *solo)
+{
+  bool stopped;
+
+  pthread_mutex_lock (&solo->lock);
+  stopped = pto_process_look (&solo->process);
+  pthread_mutex_unlock (&solo->lock);
+  return stopped;
+}
+
 void
 pto_solo_kill (struct pto_solo *solo, const char *why)
 {

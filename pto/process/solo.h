@@ -51,6 +51,8 @@ enum pto_status pto_solo_begin (struct pto_solo *solo, struct pto_report *report
 bool pto_solo_is_alive (const struct pto_solo *solo);
 /* Asks the system; reaps. */
 bool pto_solo_look (struct pto_solo *solo);
+/* Asks the system: does it stand still (SIGSTOP)? */
+bool pto_solo_is_stopped (struct pto_solo *solo);
 /* why: a literal. Its death is found by whoever waits. */
 void pto_solo_kill (struct pto_solo *solo, const char *why);
 /* Ends the child and waits for that: with CLOSE on lane 0, unless at_once. */

@@ -165,9 +165,8 @@ load_kernel (Manifest *manifest, const char *group, GError **error)
   guint64 func_id = 0, n_args;
 
   g_ptr_array_add (manifest->kernels, kernel);
-  if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, 65535, &func_id, NULL))
-    return fail (manifest, error,
-                 _ ("[%s]: the function id after \"kernel\" must be a number from 0 to 65535"),
+  if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, G_MAXUINT, &func_id, NULL))
+    return fail (manifest, error, _ ("[%s]: the function id after \"kernel\" must be a number"),
                  group);
   kernel->func_id = (guint) func_id;
   for (guint i = 0; i + 1 < manifest->kernels->len; i++)

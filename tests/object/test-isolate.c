@@ -512,13 +512,126 @@ test_kept_core (Fixture *fixture, gconstpointer data)
   g_assert_no_error (error);
   g_assert_true (pto_worker_init (worker, NULL, &error));
   fixture->evil = object_test_kernel (fixture->dir, "stuck.c", stuck);
+  pto_callable_set_name (fixture->evil, "stuck");
   g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, NULL, &error));
   g_test_message ("%s", error->message);
+  /* Whoever ends it knows whose it was. */
+  object_test_assert_contains (error->message, "task 1 of ring 0 (stuck) on core AIV");
+  object_test_assert_contains (error->message, "did not return");
   g_clear_error (&error);
   g_object_unref (fixture->evil);
   fixture->evil = object_test_kernel (fixture->dir, "slow.c", slow);
   pto_worker_run (worker, submit_slow, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
+}
+
+/* --- processes that stand still --- */
+
+static int
+get_child (void)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%d/children", (int) getpid ());
+  g_autofree char *text = NULL;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  return atoi (text);
+}
+
+/* The kernel says when it runs. */
+static gpointer
+stop_child (gpointer data)
+{
+  Fixture *fixture = data;
+  volatile float *p = object_test_floats (fixture->buffer);
+
+  while (p[0] != 2)
+    g_usleep (1000);
+  kill (get_child (), SIGSTOP);
+  return NULL;
+}
+
+/* It is told as what it is, and no kernel is blamed for it. */
+static void
+test_stopped (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (
+      evil_head, "p[0] = 2; for (;;) __asm__ volatile (\"\" ::: \"memory\");\n}\n", NULL);
+  GThread *thread;
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  thread = g_thread_new ("stop", stop_child, fixture);
+  g_assert_false (pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, NULL, &error));
+  g_thread_join (thread);
+  g_test_message ("%s", error->message);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST);
+  object_test_assert_contains (error->message, "stopped it (SIGSTOP)");
+  object_test_assert_contains (error->message, "task 1 ");
+  g_assert_null (strstr (error->message, "signal that ends it"));
+  check_works (fixture);
+}
+
+/* Of the group: Ctrl-Z and fg, for longer than any limit. */
+static void
+stop_group (volatile float *p)
+{
+  pid_t group = getpgrp ();
+
+  if (fork () != 0)
+    return;
+  setsid ();
+  while (p[0] != 2)
+    usleep (1000);
+  kill (-group, SIGSTOP);
+  sleep (3);
+  kill (-group, SIGCONT);
+  _exit (0);
+}
+
+static void
+stopped_together (gconstpointer data)
+{
+  /* It ends some time after it has seen that it stood still. */
+  static const char text[] = "struct timespec t;\n"
+                             "p[0] = 2;\n"
+                             "for (long before = 0;; before = t.tv_sec)\n"
+                             "  {\n"
+                             "    clock_gettime (CLOCK_MONOTONIC, &t);\n"
+                             "    if (before != 0 && t.tv_sec - before >= 2)\n"
+                             "      break;\n"
+                             "  }\n"
+                             "for (int i = 0; i < 3; i++)\n"
+                             "  usleep (100000);\n"
+                             "}\n";
+  g_autofree char *source = g_strconcat ("#include <time.h>\n", evil_head, text, NULL);
+  g_autoptr (GError) error = NULL;
+  Fixture fixture = { 0 };
+
+  setpgid (0, 0);
+  fixture.dir = object_test_make_dir ();
+  fixture.fill = object_test_kernel (fixture.dir, "fill.c", object_test_fill);
+  fixture.evil = object_test_kernel (fixture.dir, "evil.c", source);
+  fixture.worker = make_worker (data != NULL);
+  fixture.buffer = pto_buffer_new (N * sizeof (float), NULL);
+  /* Less than it stands still, also for the worker, which waits longer. */
+  pto_worker_set_parameter (fixture.worker, "timeout", "1000", &error);
+  g_assert_no_error (error);
+  pto_worker_init (fixture.worker, NULL, &error);
+  g_assert_no_error (error);
+  stop_group (object_test_floats (fixture.buffer));
+  pto_worker_run (fixture.worker, submit_evil, &fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  pto_worker_close (fixture.worker);
+  object_test_remove_dir (fixture.dir);
+}
+
+static void
+test_stopped_together (void)
+{
+  g_autofree char *path = g_strconcat (g_test_get_path (), "/subprocess", NULL);
+
+  g_test_trap_subprocess (path, 0, 0);
+  g_test_trap_assert_passed ();
 }
 
 static gpointer
@@ -857,6 +970,11 @@ main (int argc, char **argv)
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);
   ADD ("kept-core", test_kept_core);
+  ADD ("stopped", test_stopped);
+  g_test_add_func ("/pto/isolate/stopped-together", test_stopped_together);
+  g_test_add_data_func ("/pto/isolate/stopped-together/subprocess", "", stopped_together);
+  g_test_add_func ("/pto/isolate/not/stopped-together", test_stopped_together);
+  g_test_add_data_func ("/pto/isolate/not/stopped-together/subprocess", NULL, stopped_together);
   ADD ("cancel", test_cancel);
   ADD ("cancel-registration", test_cancel_registration);
   ADD ("kills", test_kills);

@@ -78,6 +78,17 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
   return 0;
 }
 """
+RAW_EXIT_GROUP = """
+#if defined(__x86_64__)
+  long number = SYS_exit_group;
+  __asm__ volatile ("syscall" : "+a"(number) : "D"(5L) : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+  register long x8 __asm__ ("x8") = SYS_exit_group, x0 __asm__ ("x0") = 5;
+  __asm__ volatile ("svc 0" : "+r"(x0) : "r"(x8) : "memory");
+#else
+  _exit (5);
+#endif
+"""
 # got and expected are the bits of all elements but the first, which is 0 on both sides.
 COPY_REFERENCE = """\
 #include "pto_reference.h"
@@ -488,8 +499,11 @@ dtype={FLOAT16}
         self.assertEqual(self.gives("copy")["case"], "second")
         self.edit("copy/pto.ini", "atol= 0.25", "atol=0.2")
         self.fails(1, ['"first"', "to[0, 1]: 1.5 instead of 1.75"], "run", "copy", "--case", "first")
-        self.edit("copy/pto.ini", "[kernel 4095]", "[kernel 65536]")
-        self.fails(1, [path[len(self.directory) + 1:], "[kernel 65536]", "0 to 65535"], "run", "copy")
+        # The library's limit, in its words.
+        for previous, number in (4095, 4096), (4096, 65536), (65536, 4294967295):
+            self.edit("copy/pto.ini", f"[kernel {previous}]", f"[kernel {number}]")
+            self.fails(1, [path[len(self.directory) + 1:], "copy", f"function id {number} is too large: at most 4095"],
+                       "run", "copy")
 
     def test_bad_function_id(self):
         self.spoil("[kernel 1]", "[kernel one]", ["[kernel one]", "number"])
@@ -800,9 +814,14 @@ class Run(PtoTest):
         """Whatever it does: kernel, task and core are named, status 1, and the next run works."""
         for code, why in (("_exit (3);", "the kernel called _exit(3)"),
                           ("signal (SIGSEGV, SIG_DFL); *bad = 1;", "the kernel crashed: Segmentation fault (signal 11)"),
+                          ("abort ();", "the kernel crashed: Aborted (signal 6)"),
+                          ("kill (getpid (), SIGKILL); pause ();", "the kernel's process died (signal 9, Killed)"),
+                          # Not by the C library's function, which a chip knows.
+                          (RAW_EXIT_GROUP, "the kernel's process exited with status 5"),
                           ("pthread_exit (0);", "")):
             self.copy_example(dtype=FLOAT32)
             self.write("copy/copy.c", "#define _GNU_SOURCE\n#include \"tensor.h\"\n#include <pthread.h>\n"
+                       "#include <stdlib.h>\n#include <sys/syscall.h>\n"
                        "#include <signal.h>\n#include <unistd.h>\nvolatile int *volatile bad = (volatile int *) 8;\n"
                        "void kernel_entry (int64_t *args) { (void) args; (void) bad; " + code + " }\n")
             result = self.pto("run", "copy")
@@ -810,6 +829,7 @@ class Run(PtoTest):
             line = result.stderr.splitlines()[-1]
             self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel")
             self.assertIn(why, line)
+            self.assertNotIn("at address 0x0", line)
         self.copy_example(dtype=FLOAT32)
         self.passes("run", "copy")
 
