@@ -722,6 +722,9 @@ await_answer (IsolatedMachine *self, GError **error)
       set_died (self, error);
       return FALSE;
     }
+  /* What was cut off, by a crash, a time-out or a cancel, may have left anything behind, and be it
+   * a lock of malloc() that is held. */
+  self->is_dirty = self->shared->has_statistics && self->shared->statistics.cut_off > 0;
   if (pto_solo_answer (self->solo, PTO_ISOLATED_LANE_RUN, &failure) == 0)
     {
       /* The child may have been told too late, and this thread before it looked. */
@@ -732,9 +735,10 @@ await_answer (IsolatedMachine *self, GError **error)
     }
   /* A kernel that has crashed may have left anything behind; one that has not ended is there. */
   self->is_dirty
-      = (failure.domain[0] == '\0'
-         && (failure.code == PTO_ERROR_KERNEL_FAULT || failure.code == PTO_ERROR_KERNEL_HANG
-             || failure.code == PTO_ERROR_SYSTEM))
+      = self->is_dirty
+        || (failure.domain[0] == '\0'
+            && (failure.code == PTO_ERROR_KERNEL_FAULT || failure.code == PTO_ERROR_KERNEL_HANG
+                || failure.code == PTO_ERROR_SYSTEM))
         || has_kept_core (self);
   pto_failure_propagate (&failure, error);
   return FALSE;

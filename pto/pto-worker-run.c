@@ -320,12 +320,28 @@ cancel_machine (GCancellable *cancellable, gpointer data)
   machine->ops->cancel (machine);
 }
 
+/* A run that close() has cancelled, and nobody else, says so, as one that comes too late does. */
+static void
+propagate_failure (const Run *run, GError *failure, GError **error)
+{
+  if (g_error_matches (failure, PTO_ERROR, PTO_ERROR_CANCELLED)
+      && g_atomic_int_get (&run->self->closing) && !g_cancellable_is_cancelled (run->cancellable)
+      && (run->parent_cancelled == NULL || !run->parent_cancelled (run->parent_data)))
+    {
+      g_error_free (failure);
+      failure = g_error_new_literal (PTO_ERROR, PTO_ERROR_CLOSED,
+                                     "the worker was closed while the run was under way");
+    }
+  g_propagate_error (error, failure);
+}
+
 /* Takes the machine, runs, gives it back. With a handle that orchestration, otherwise the run's
  * function. */
 static gboolean
 run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError **error)
 {
   PtoMachine *machine = run->self->machine;
+  GError *failure = NULL;
   gulong handler = 0;
   gboolean ok;
 
@@ -341,7 +357,9 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (run->cancellable != NULL)
     handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
-  ok = handle == NULL ? run_function (run, error) : run_registration (run, handle, error);
+  ok = handle == NULL ? run_function (run, &failure) : run_registration (run, handle, &failure);
+  if (failure != NULL)
+    propagate_failure (run, failure, error);
   g_cancellable_disconnect (run->cancellable, handler);
   pto_worker_give_back (run->self);
   /* Of an asynchronous run it is let go of where its function is at home. */

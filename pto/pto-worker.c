@@ -1035,8 +1035,9 @@ pto_worker_take_down (PtoWorker *self)
  * all processes below it. Can be called twice.
  *
  * Called inside an orchestration function, it cancels the run and takes effect when that has
- * ended. Asynchronous runs that have not begun fail with %PTO_ERROR_CLOSED. The last reference to
- * a worker closes it too.
+ * ended. Runs that it has cancelled, and those that have not begun, fail with %PTO_ERROR_CLOSED;
+ * %PTO_ERROR_CANCELLED means that somebody has cancelled that very run. The last reference to a
+ * worker closes it too.
  *
  * Source: seed 003. Thread safety: any thread.
  */

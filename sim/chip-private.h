@@ -83,6 +83,9 @@ struct pto_chip
    * orchestrator; R: ticker; a progress mark, relaxed. */
   _Atomic uint64_t steps;
   bool done; /* orchestration_done was called */
+  /* As pto_chip_stats says. W: cores, who calls; R: whoever has run. Relaxed: the end of the run
+   * orders it. */
+  _Atomic uint64_t cut_off;
   void (*log) (void *data, int32_t level, const char *message);
   void *log_data;
 };

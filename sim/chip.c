@@ -540,8 +540,7 @@ set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report 
 }
 
 static void
-gather (const struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns,
-        uint64_t clock_ns)
+gather (struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns, uint64_t clock_ns)
 {
   const struct pto_engine *engine = &chip->engine;
 
@@ -555,6 +554,8 @@ gather (const struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall
   stats->peak_live_tasks = engine->stats.peak_live;
   stats->recycled = pto_engine_recycled (engine);
   stats->stalls = engine->stats.stalls;
+  stats->cut_off = pto_load_relaxed (&chip->cut_off);
+  pto_store_relaxed (&chip->cut_off, 0);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     {
       stats->last_task_alive[ring] = engine->tails[ring];

@@ -81,6 +81,9 @@ struct pto_chip_stats
   uint64_t ring_tasks[PTO_RINGS];
   uint64_t heap_peak[PTO_RINGS]; /* bytes */
   uint64_t stalls;               /* times the submitter had to wait for a ring */
+  /* Calls of foreign code that were cut off, since the run before: a lock that such code held is
+   * held. One that threw was not cut off. */
+  uint64_t cut_off;
 };
 
 struct pto_chip;

@@ -143,6 +143,8 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
   char task[128];
   char what[256];
 
+  if (fault->kind != PTO_FAULT_EXCEPTION)
+    pto_fetch_add_relaxed (&core->chip->cut_off, 1);
   pto_core_describe_task (core, task, sizeof task);
   pto_guard_explain (&core->guard, fault, what, sizeof what);
   switch (fault->kind)

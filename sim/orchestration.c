@@ -337,6 +337,8 @@ pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, cha
       pthread_sigmask (SIG_SETMASK, &mask, NULL);
       pto_foreign_put_back ();
     }
+  if (fault.kind != PTO_FAULT_NONE && fault.kind != PTO_FAULT_EXCEPTION)
+    pto_fetch_add_relaxed (&chip->cut_off, 1);
   switch (fault.kind)
     {
     case PTO_FAULT_NONE:

@@ -90,6 +90,23 @@ foreign_syscall (long number, ...)
   return syscall (number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
+/* --- copies --- */
+
+/* An interrupt must not cut it off: the handlers of forks hold locks by then, of this library, too.
+ * Nor is the copy to go on where the call was made, in an engine of which it has one thread. */
+static pid_t
+foreign_fork (void)
+{
+  struct pto_guard *guard = pto_guard_pause ();
+  pid_t pid = fork ();
+
+  if (pid == 0 && guard != NULL)
+    pto_guard_end_with_call (guard);
+  else
+    pto_guard_resume (guard);
+  return pid;
+}
+
 /* --- signals --- */
 
 static const sigset_t *
@@ -220,6 +237,7 @@ static const struct
   REPLACE ("pthread_exit", foreign_pthread_exit),
   REPLACE ("pthread_cancel", foreign_pthread_cancel),
   REPLACE ("syscall", foreign_syscall),
+  REPLACE ("fork", foreign_fork),
   REPLACE ("pthread_sigmask", foreign_pthread_sigmask),
   REPLACE ("sigprocmask", foreign_sigprocmask),
   REPLACE ("sigaltstack", foreign_sigaltstack),

@@ -38,6 +38,9 @@ void pto_guard_after_fork (void);
 void pto_guard_leave (const char *what);
 /* Is the calling thread in a guarded call? */
 bool pto_guard_is_inside (void);
+/* In the child of a fork that foreign code made, while its guard is paused: the process ends when
+ * the call does. What the code does until then is its own affair, also a crash. */
+void pto_guard_end_with_call (struct pto_guard *guard);
 
 /* What it takes to ask an exception what it says. */
 struct pto_unwound

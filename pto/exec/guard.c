@@ -649,6 +649,17 @@ end_badly (struct foreign *foreign, struct frame *frame, int end)
   pto_thread_self ()->epoch = 0;
 }
 
+/* Stands for the outer call of one in a copy of the process, which ends with that. */
+static struct pto_guard copy;
+
+void
+pto_guard_end_with_call (struct pto_guard *guard)
+{
+  struct frame *frame = guard->registers[FRAME];
+
+  frame->outer = &copy;
+}
+
 void
 pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
                 struct pto_fault *fault)
@@ -689,7 +700,11 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   atomic_store_explicit (&guard->call, call + 1, memory_order_release);
   *fault = frame.fault;
   if (PTO_UNLIKELY (frame.outer != NULL))
-    pto_guard_resume (frame.outer);
+    {
+      if (frame.outer == &copy)
+        _exit (frame.fault.kind == PTO_FAULT_NONE ? EXIT_SUCCESS : EXIT_FAILURE);
+      pto_guard_resume (frame.outer);
+    }
 }
 
 void

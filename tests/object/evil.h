@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __cplusplus
 #include <stdexcept>
@@ -60,6 +61,7 @@ enum evil
   EVIL_EXCEPTIONS,
   EVIL_MXCSR,
   EVIL_ARGUMENTS,
+  EVIL_FORK,
   /* These are beyond what a process can hold. */
   EVIL_RAW_EXIT,
   EVIL_RAW_BLOCK_AND_CRASH,
@@ -297,6 +299,15 @@ evil_do (int what, int64_t *args)
         for (int i = 0; i < 8; i++)
           args[i] = (int64_t) UINT64_C (0x5a5a5a5a5a5a5a5a);
       break;
+    case EVIL_FORK:
+      {
+        pid_t pid = fork ();
+        int status = -1;
+
+        if (pid != 0 && (pid < 0 || waitpid (pid, &status, 0) != pid || status != 0))
+          abort ();
+        break;
+      }
     case EVIL_RAW_EXIT:
 #if defined(__x86_64__)
       __asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(3) : "rcx", "r11", "memory");

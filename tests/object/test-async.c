@@ -332,7 +332,7 @@ test_closed_inside (Fixture *fixture, gconstpointer data)
 {
   start (fixture, close_worker, 5);
   wait_for (fixture, 1);
-  g_assert_error (fixture->error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (fixture->error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_CLOSED);
 }
 

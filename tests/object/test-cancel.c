@@ -194,7 +194,8 @@ run_cancelled (Test *test, guint at, guint most_late, gboolean (*run) (Test *tes
   if (ok)
     g_assert_cmpuint (atomic_load (&test->board.words[WORD_BEGAN]), ==, test->n);
   else
-    g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+    g_assert_error (error, PTO_ERROR,
+                    (test->cancellable != NULL ? PTO_ERROR_CANCELLED : PTO_ERROR_CLOSED));
   g_assert_cmpuint (atomic_load (&test->board.words[WORD_LATE]), <=, most_late);
 }
 

@@ -69,6 +69,7 @@ static const struct
   { EVIL_EXCEPTIONS, 0, NULL },
   { EVIL_MXCSR, 0, NULL },
   { EVIL_ARGUMENTS, 0, NULL },
+  { EVIL_FORK, 0, NULL },
 };
 
 typedef struct
@@ -84,9 +85,28 @@ source (const char *name)
   return g_test_build_filename (G_TEST_DIST, "object", name, NULL);
 }
 
+static int fork_is_slow; /* atomic */
+
+/* Called when some of the library's own handlers have taken their locks. */
+static void
+before_fork (void)
+{
+  gint64 end = g_get_monotonic_time () + G_USEC_PER_SEC;
+
+  while (g_atomic_int_get (&fork_is_slow) && g_get_monotonic_time () < end)
+    usleep (1000);
+}
+
+static void
+watch_forks (void)
+{
+  pthread_atfork (before_fork, NULL, NULL);
+}
+
 static void
 set_up (Fixture *fixture, const char *backend)
 {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   g_autoptr (GError) error = NULL;
   g_autofree char *orchestration = source ("evil-orchestration.cc");
   g_autofree char *kernel_path = source ("evil-kernel.cc");
@@ -105,6 +125,9 @@ set_up (Fixture *fixture, const char *backend)
   g_assert_no_error (error);
   pto_worker_init (fixture->worker, NULL, &error);
   g_assert_no_error (error);
+  /* Handlers are called last in, first out: those of what chips need come behind it, and those of
+   * what modules need before. */
+  pthread_once (&once, watch_forks);
   fixture->handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   g_assert_no_error (error);
   fixture->buffer = pto_buffer_new (N * sizeof (float), &error);
@@ -276,6 +299,38 @@ test_orchestrations (gconstpointer data)
   tear_down (&fixture);
 }
 
+/* --- forks --- */
+
+/* A fork that takes longer than a kernel may: its kernel is ended behind it, not in it. */
+static void
+test_slow_fork (gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  Fixture fixture;
+  Caller caller;
+  int status;
+  pid_t pid;
+
+  if (skipped ())
+    return;
+  set_up (&fixture, data);
+  look (&caller);
+  g_atomic_int_set (&fork_is_slow, TRUE);
+  g_assert_false (run (&fixture, 1, EVIL_FORK, EVIL_NONE, EVIL_NONE, EVIL_NONE, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_KERNEL_HANG);
+  g_atomic_int_set (&fork_is_slow, FALSE);
+  /* The kernel's, which it did not come to wait for. */
+  g_assert_cmpint (waitpid (-1, &status, 0), >, 0);
+  g_assert_cmpint (status, ==, 0);
+  /* Whoever forks next would wait for the same locks. */
+  pid = fork ();
+  if (pid == 0)
+    _exit (0);
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  assert_well (&fixture, &caller);
+  tear_down (&fixture);
+}
+
 /* --- the program's own doing --- */
 
 static void
@@ -425,11 +480,13 @@ main (int argc, char **argv)
       g_autofree char *kernels = g_strdup_printf ("/pto/foreign/kernels/%s", backends[i]);
       g_autofree char *orchestrations
           = g_strdup_printf ("/pto/foreign/orchestrations/%s", backends[i]);
+      g_autofree char *slow_fork = g_strdup_printf ("/pto/foreign/slow-fork/%s", backends[i]);
       g_autofree char *program = g_strdup_printf ("/pto/foreign/program/%s", backends[i]);
 
       g_test_add_data_func (kernels, backends[i], test_kernels);
       g_test_add_data_func (orchestrations, backends[i], test_orchestrations);
       g_test_add_data_func (program, backends[i], test_program);
+      g_test_add_data_func (slow_fork, backends[i], test_slow_fork);
     }
   g_test_add_func ("/pto/foreign/together", test_together);
   for (gsize i = 0; i < G_N_ELEMENTS (deaths); i++)

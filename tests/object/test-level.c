@@ -854,7 +854,7 @@ test_close_while_running (void)
   thread = g_thread_new ("close", cancel_when_started, &canceller);
   error = run_badly (&test, one_task);
   g_thread_join (thread);
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   error = run_badly (&test, one_task);
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);

@@ -42,9 +42,7 @@ typedef struct
 static gboolean
 check (Thread *thread, gboolean ok, GError **error)
 {
-  if (!ok && thread->shared->closes
-      && (g_error_matches (*error, PTO_ERROR, PTO_ERROR_CLOSED)
-          || g_error_matches (*error, PTO_ERROR, PTO_ERROR_CANCELLED)))
+  if (!ok && thread->shared->closes && g_error_matches (*error, PTO_ERROR, PTO_ERROR_CLOSED))
     {
       g_clear_error (error);
       return FALSE;

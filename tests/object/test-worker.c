@@ -766,7 +766,7 @@ test_close_inside (Fixture *fixture, gconstpointer data)
   pto_worker_run (fixture->worker, use_memory, NULL, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_false (pto_worker_run (fixture->worker, close_inside, NULL, NULL, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_CLOSED);
 }
 
