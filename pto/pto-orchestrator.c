@@ -230,7 +230,8 @@ call_submit (gpointer data)
     }
   if (!call->failed)
     {
-      pto2_rt_submit_task (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
+      /* Not the macro, which would note this place. */
+      (pto2_rt_submit_task) (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
       call->failed = call->self->machine->ops->has_failed (rt);
     }
   if (params != usual)

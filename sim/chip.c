@@ -682,6 +682,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->read_only = config->read_only;
   chip->n_read_only = config->n_read_only;
   chip->runtime.line = 0;
+  chip->runtime.file = NULL;
   chip->done = false;
   chip->used = true;
   if (config->cancelled != NULL)

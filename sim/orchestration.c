@@ -31,20 +31,43 @@ list_kernels (const struct pto_program *program, char *text, size_t size)
     snprintf (text, size, "none");
 }
 
-/* ", in the scope opened at x.c:12": the innermost whose place is known. */
+/* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
+ * innermost whose place is. */
 static void
 describe_place (const struct pto_chip *chip, char *text, size_t size)
 {
-  text[0] = '\0';
-  for (uint32_t i = chip->engine.depth; i-- > 0 && text[0] == '\0';)
-    {
-      const struct pto_scope *scope = &chip->engine.scopes[i];
-      const char *slash = scope->file != NULL ? strrchr (scope->file, '/') : NULL;
+  const char *file = chip->runtime.line > 0 ? chip->runtime.file : NULL;
+  int32_t line = chip->runtime.line;
+  bool is_submit = file != NULL;
+  const char *slash;
 
-      if (scope->file != NULL)
-        snprintf (text, size, ", in the scope opened at %s:%d",
-                  slash != NULL ? slash + 1 : scope->file, scope->line);
+  for (uint32_t i = chip->engine.depth; i-- > 0 && file == NULL;)
+    {
+      file = chip->engine.scopes[i].file;
+      line = chip->engine.scopes[i].line;
     }
+  text[0] = '\0';
+  if (file == NULL)
+    return;
+  slash = strrchr (file, '/');
+  snprintf (text, size, ", %s at %s:%d", is_submit ? "submitted" : "in the scope opened",
+            slash != NULL ? slash + 1 : file, line);
+}
+
+/* The task that is submitted now is none: the run fails. */
+static __attribute__ ((noinline, cold, format (printf, 2, 3))) void
+refuse (struct pto_chip *chip, const char *format, ...)
+{
+  char place[512];
+  char why[1024];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (why, sizeof why, format, args);
+  va_end (args);
+  describe_place (chip, place, sizeof place);
+  pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 "%s: %s",
+                   chip->engine.submitted, place, why);
 }
 
 /* Does an output of the task lie in memory that may not be written? */
@@ -71,11 +94,10 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
         if (first < chip->read_only[r].address + chip->read_only[r].bytes
             && chip->read_only[r].address < first + size)
           {
-            pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                             "task %" PRIu64
-                             " (%s): argument %d is an output, but its memory can only be read: it "
-                             "was given to the run so",
-                             chip->engine.submitted, chip->program->kernels[kernel_id].name, i);
+            refuse (chip,
+                    "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
+                    "was given to the run so",
+                    kernel_id, chip->program->kernels[kernel_id].name, i);
             return false;
           }
     }
@@ -118,49 +140,41 @@ touch (const PTOParam *params, int32_t n_params)
 
 /* Says why the engine is not asked. */
 static __attribute__ ((noinline, cold)) void
-refuse (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, const PTOParam *params,
-        int32_t n_params)
+refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
+               const PTOParam *params, int32_t n_params)
 {
   const struct pto_program *program = chip->program;
   const struct pto_kernel *kernel;
-  char text[512];
 
   if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
     {
-      list_kernels (program, text, sizeof text);
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "there is no kernel %d; this program has %s", kernel_id, text);
+      char known[512];
+
+      list_kernels (program, known, sizeof known);
+      refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
       return;
     }
   kernel = &program->kernels[kernel_id];
   if ((int32_t) kernel->core_type != worker_type)
-    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                     "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
-                     core_type_names[kernel->core_type],
-                     (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
-                                                               : "an unknown worker type");
+    refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
+            core_type_names[kernel->core_type],
+            (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
+                                                      : "an unknown worker type");
   else if (n_params < 0 || (n_params > 0 && params == NULL))
-    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS, "kernel %d (%s): %d parameters at %p",
-                     kernel_id, kernel->name, n_params, (const void *) params);
+    refuse (chip, "kernel %d (%s): %d parameters at %p", kernel_id, kernel->name, n_params,
+            (const void *) params);
   else if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != (uint32_t) n_params + 1)
-    {
-      describe_place (chip, text, sizeof text);
-      pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 "%s: kernel %d (%s) takes %u arguments, but %d are given",
-                       chip->engine.submitted, text, kernel_id, kernel->name,
-                       kernel->n_args_plus_1 - 1, n_params);
-    }
+    refuse (chip, "kernel %d (%s) takes %u arguments, but %d are given", kernel_id, kernel->name,
+            kernel->n_args_plus_1 - 1, n_params);
   else if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
-    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                     "task %" PRIu64 " (%s): %d arguments; a task takes at most %u",
-                     chip->engine.submitted, kernel->name, n_params, PTO_CHIP_ARGS_MAX);
+    refuse (chip, "kernel %d (%s): %d arguments; a task takes at most %u", kernel_id, kernel->name,
+            n_params, PTO_CHIP_ARGS_MAX);
   else
-    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
-                     "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
-                     kernel->name);
+    refuse (chip, "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
+            kernel->name);
 }
 
-/* Is it a task at all? refuse() says what is wrong in the same order. */
+/* Is it a task at all? refuse_submit() says what is wrong in the same order. */
 static inline bool
 is_sound (const struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
           const PTOParam *params, int32_t n_params)
@@ -184,7 +198,7 @@ submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam 
 
   if (!is_sound (chip, kernel_id, worker_type, params, n_params))
     {
-      refuse (chip, kernel_id, worker_type, params, n_params);
+      refuse_submit (chip, kernel_id, worker_type, params, n_params);
       return;
     }
   if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))

@@ -127,6 +127,8 @@ extern "C"
   {
     const PTO2RuntimeOps *ops;
     int32_t line; /* of the last submit, for messages; 0: there was none */
+    /* What that is a line of; NULL: not known. A string that stays. */
+    const char *file;
   };
 
 /* make_tensor() has no runtime parameter: the runtime of the orchestration that runs on this
@@ -149,15 +151,16 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   }
 
   static inline PTO2Runtime *
-  pto2_rt_at (PTO2Runtime *rt, int32_t line)
+  pto2_rt_at (PTO2Runtime *rt, const char *file, int32_t line)
   {
+    rt->file = file;
     rt->line = line;
     return rt;
   }
 
-/* Notes its line. The name without parentheses behind it is the function above. */
+/* Notes its place. The name without parentheses behind it is the function above. */
 #define pto2_rt_submit_task(rt, ...) \
-  (pto2_rt_submit_task) (pto2_rt_at ((rt), __LINE__), __VA_ARGS__)
+  (pto2_rt_submit_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 
   /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
   static inline void

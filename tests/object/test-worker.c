@@ -596,7 +596,12 @@ test_number_of_arguments (Fixture *fixture, gconstpointer data)
   static const char *const backends[] = { "par", "det", "threads" };
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, "counted.c", object_test_orchestration);
+  guint line = 1;
 
+  /* The submit's, not that of the scope that it is in. */
+  for (const char *at = object_test_orchestration;
+       at < strstr (object_test_orchestration, "submit_task"); at++)
+    line += *at == '\n';
   g_assert_true (pto_callable_set_n_args (fixture->add, 3, &error));
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
@@ -635,7 +640,9 @@ test_number_of_arguments (Fixture *fixture, gconstpointer data)
         else
           {
             g_autofree char *says
-                = g_strdup_printf ("kernel 0 (fill) takes %d arguments, but 2 are given", n);
+                = g_strdup_printf ("task 0, submitted at counted.c:%u: kernel 0 (fill) takes %d "
+                                   "arguments, but 2 are given",
+                                   line, n);
 
             g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
             object_test_assert_contains (error->message, says);

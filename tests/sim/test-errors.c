@@ -58,11 +58,15 @@ submit_good (PTO2Runtime *rt)
 
 /* --- one wrong thing each --- */
 
+/* What a message about the next one is to name. */
+static int submit_line;
+
 static int
 unknown_kernel (PTO2Runtime *rt, void *data)
 {
   PTOParam params[] = { inout () };
 
+  submit_line = __LINE__ + 1;
   pto2_rt_submit_task (rt, *(int32_t *) data, AIV, params, 1);
   submit_good (rt);
   return 0;
@@ -360,9 +364,12 @@ test_submits (enum pto_backend backend)
   atomic_store (&runs, 0);
   for (gsize i = 0; i < G_N_ELEMENTS (ids); i++)
     {
-      char *says = g_strdup_printf (
-          "there is no kernel %d; this program has 0 (count), 2 (matmul), 3 (crash)", ids[i]);
+      char *says;
 
+      fails (chip, unknown_kernel, &ids[i], PTO_STATUS_INVALID_ARGS, "there is no kernel");
+      says = g_strdup_printf ("task 0, submitted at test-errors.c:%d: there is no kernel %d; this "
+                              "program has 0 (count), 2 (matmul), 3 (crash)",
+                              submit_line, ids[i]);
       fails (chip, unknown_kernel, &ids[i], PTO_STATUS_INVALID_ARGS, says);
       g_free (says);
     }
@@ -380,7 +387,7 @@ test_submits (enum pto_backend backend)
   fails (chip, no_params, &n, PTO_STATUS_INVALID_ARGS, "kernel 0 (count): 3 parameters");
   n = 129;
   fails (chip, n_params, &n, PTO_STATUS_INVALID_ARGS,
-         "task 0 (count): 129 arguments; a task takes at most 128");
+         "kernel 0 (count): 129 arguments; a task takes at most 128");
   g_assert_cmpuint (atomic_load (&runs), ==, 0);
   n = 128;
   sim_run (chip, &program, n_params, &n, NULL);
