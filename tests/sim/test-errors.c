@@ -769,8 +769,8 @@ test_read_only (enum pto_backend backend)
             if (write.type != PTO_PARAM_INPUT && meets)
               {
                 sim_assert_says (&report, PTO_STATUS_INVALID_ARGS,
-                                 "task 0 (count): argument 1 is an output, but its memory can only "
-                                 "be read",
+                                 "kernel 0 (count): argument 1 is an output, but its memory can "
+                                 "only be read",
                                  NULL);
                 n_refused++;
               }
