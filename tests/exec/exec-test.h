@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WATCHDOG_S 600
+#define WATCHDOG_S 120
 
 /* For functions that crash or loop on purpose, and their like. */
 #define NOT_SANITIZED                                                                         \
