@@ -4,6 +4,8 @@
  */
 #include "chip-private.h"
 
+#include "../pto/core/progress.h"
+#include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
 
@@ -562,8 +564,7 @@ gather (struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns, u
       stats->ring_tasks[ring] = engine->rings[ring].head;
       stats->heap_peak[ring] = engine->rings[ring].heap.peak;
     }
-  for (uint32_t s = 0; s < chip->n_schedulers; s++)
-    stats->failed += pto_load_relaxed (&chip->aicpus[s].scheduler.failed);
+  stats->failed = pto_engine_failures (&chip->engine);
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
       stats->busy_ns[chip->cores[c].type] += pto_scale (chip->cores[c].busy, &chip->scale);

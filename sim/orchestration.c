@@ -4,6 +4,7 @@
  *
  * The table behind pto_orchestration_api.h. Orchestrator thread only.
  */
+#include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
 #include "chip-private.h"

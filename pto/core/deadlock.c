@@ -6,9 +6,10 @@
  * the submitter can end) and goes on with submits that only count; at the end of the run this file
  * writes the final words.
  */
-#include "engine-private.h"
+#include "deadlock.h"
 
 #include "../exec/pto_atomic.h"
+#include "bits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * One engine serves every level. One thread, the submitter, calls pto_engine_*: it takes slots and
  * memory, finds dependencies, wires them, opens and closes scopes, retires what is done. Schedulers
  * (scheduler.h) take ready tasks to endpoints and complete them. The two sides share slots
- * (ring.h), the ready queues and the words below.
+ * (ring.h), the ready queues (ready.h) and the words below.
  *
  * A task from submit to retire: the submitter takes slot + memory + edges, fills them, pushes one
  * edge on the fan-out list of every producer, and drops its own count of fan-in. Whoever brings
@@ -27,6 +27,7 @@
 #define PTO_SHARDS_MAX 16u
 #define PTO_ARGS_MAX 1024u
 #define PTO_HEAP_ALIGN 1024u
+#define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
 
 struct pto_scheduler;
@@ -129,6 +130,18 @@ struct pto_engine_stats
   uint64_t stalls;
 };
 
+/* What a scheduler and the rest of the engine tell each other. */
+struct pto_scheduler_words
+{
+  /* Changes when there is something to do. */
+  struct pto_word bell;
+  _Atomic uint32_t stop;
+  /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
+   * the submitter. */
+  alignas (64) _Atomic uint64_t completed;
+  _Atomic uint64_t failed; /* those of them that did not run to their end */
+};
+
 struct pto_engine
 {
   struct pto_exec *exec;
@@ -137,7 +150,8 @@ struct pto_engine
   uint32_t tails[PTO_RINGS]; /* the submitter's; the map reads them */
   struct pto_map *map;
   struct pto_ready_queue ready[PTO_QUEUES_MAX][PTO_SHARDS_MAX];
-  struct pto_scheduler *schedulers[PTO_MAX_DOMAINS];
+  struct pto_scheduler *schedulers[PTO_MAX_DOMAINS]; /* direct.c runs them; others see words */
+  struct pto_scheduler_words *words[PTO_MAX_DOMAINS];
 
   /* --- the submitter's --- */
   alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
@@ -212,38 +226,10 @@ struct pto_engine
   alignas (64) _Atomic uint32_t lingering;
 };
 
-/* One submit. Parameters as an orchestration gives them. */
-struct pto_submit
-{
-  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
-  uint32_t queue;
-  PTOParam *params; /* addresses are filled in */
-  uint32_t n_params;
-  uint32_t extra_bytes;
-  const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
-};
-
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
 enum pto_status pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                                  const struct pto_engine_config *config, struct pto_report *report);
 void pto_engine_destroy (struct pto_engine *engine);
-
-/* --- submitter --- */
-
-/* A run begins: rings and map are empty, the outermost scope is open. */
-void pto_engine_begin (struct pto_engine *engine);
-/* Ends open scopes, waits until every task is done, gives the first error (also copied into
- * report). When not every task could be ended the engine is lost: pto_engine_is_lost(). */
-enum pto_status pto_engine_end (struct pto_engine *engine, struct pto_report *report);
-/* Nothing happens once the run has failed. */
-void pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
-void pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line);
-void pto_engine_scope_end (struct pto_engine *engine);
-/* A record in the innermost scope; NULL when there is no memory. */
-struct PTO2Buffer *pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes,
-                                          uint32_t *generation);
-
-/* --- anybody --- */
 
 /* Time since the begin of the run, for records. */
 static inline uint64_t
@@ -269,18 +255,14 @@ void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const c
  * engine->cancelled for what came too early for that. Any thread, also a kernel. false: no run was
  * under way. */
 bool pto_engine_cancel (struct pto_engine *engine);
+/* Asks whether the run is still wanted; true: it is not, and has failed. The submitter. */
+bool pto_engine_ask_cancelled (struct pto_engine *engine);
+/* The run ends: from here on nobody fails it. True if nobody has. The submitter. */
+bool pto_engine_close_verdict (struct pto_engine *engine);
 static inline bool
 pto_engine_has_failed (struct pto_engine *engine)
 {
   return atomic_load_explicit (&engine->fatal, memory_order_relaxed) != 0;
-}
-
-/* Tasks completed so far in this run, by all schedulers; a progress mark. */
-uint64_t pto_engine_completed (const struct pto_engine *engine);
-static inline bool
-pto_engine_is_lost (const struct pto_engine *engine)
-{
-  return pto_engine_completed (engine) < engine->submitted;
 }
 
 /* Submits of this run that took a slot used before in it. */
@@ -288,7 +270,20 @@ uint64_t pto_engine_recycled (const struct pto_engine *engine);
 /* State of a task by id, derived from slot and tail. */
 enum pto_task_state pto_engine_task_state (const struct pto_engine *engine, pto_task_id id);
 
-/* --- schedulers --- */
+/* For messages; never NULL. */
+static inline const char *
+pto_engine_kernel_name (const struct pto_engine *engine, uint32_t kernel)
+{
+  if (kernel == PTO_KERNEL_NONE)
+    return "no kernel";
+  return engine->config.kernel_name (engine->config.kernel_name_data, kernel);
+}
+
+static inline uint32_t
+pto_engine_ring_of_depth (uint32_t depth)
+{
+  return depth < PTO_RINGS - 1 ? depth : PTO_RINGS - 1;
+}
 
 static inline struct pto_slot *
 pto_engine_slot (const struct pto_engine *engine, pto_slot_ref ref)
@@ -310,19 +305,3 @@ pto_engine_slot_ref (const struct pto_engine *engine, const struct pto_slot *slo
 
   return PTO_SLOT_REF (ring, PTO_TASK_LOCAL (slot->id) & engine->rings[ring].mask);
 }
-
-/* A task has no producer left: on the queue with it. shard: where, modulo their number. */
-void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
-/* At most max (and PTO_POP_MAX) ready tasks of one shard, the own one if it has some. Gives how
- * many. */
-#define PTO_POP_MAX 8u
-uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
-                               struct pto_slot **slots, uint32_t max);
-/* Is there something to pop, in any shard? */
-bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
-/* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
-void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
-/* For every queue with ready tasks. */
-void pto_engine_ring_all (struct pto_engine *engine);
-/* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */
-void pto_engine_tell_submitter (struct pto_engine *engine);

@@ -7,7 +7,10 @@
  * extents of its level at most. An extent that joins others takes one of their spaces; the rest are
  * empty and name it, for accesses of the same submit.
  */
-#include "map-private.h"
+#include "map-external.h"
+
+#include "map-space.h"
+#include "map-sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

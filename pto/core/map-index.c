@@ -9,7 +9,7 @@
  * entry is in one cell, and a look-up visits a few cells of every class, or all of a class where
  * that is fewer.
  */
-#include "map-private.h"
+#include "map-index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,67 +2,12 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "map-private.h"
-
-#include <string.h>
+#include "map-space.h"
 
 /* So many entries are walked as a list; one more builds the index. */
 #define LIST_MAX 8u
 /* So many entries with strides that the index does not know, and it learns anew. At first. */
 #define MISFITS_MAX 16u
-/* Retirements between two sweeps. */
-#define SWEEP_EVERY 64u
-
-/* --- readers --- */
-
-/* Each block is given back before its readers are put where there is room,
- * so this takes no node that it has not given. */
-void
-pto_readers_prune (struct pto_map *map, struct entry *entry)
-{
-  uint32_t number = readers_first_block (map, entry);
-  uint32_t newest = entry->block;
-  uint32_t kept = 0;
-
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    if (is_live (map, entry->readers[i]))
-      entry->readers[kept++] = entry->readers[i];
-  entry->node.count = (uint8_t) kept;
-  entry->n_readers = kept;
-  entry->block = 0;
-  while (number != 0)
-    {
-      struct block block = map->slots[number].block;
-
-      node_give (map, number);
-      for (uint32_t i = 0; i < block.node.count; i++)
-        if (is_live (map, block.readers[i]))
-          readers_append (map, entry, block.readers[i]);
-      number = number != newest ? block.node.next : 0;
-    }
-  /* Looked at again when there are twice as many: each reader is looked at twice on average. */
-  entry->prune_at = entry->n_readers > INLINE_READERS ? 2 * entry->n_readers : INLINE_READERS;
-}
-
-bool
-pto_readers_any_live (const struct pto_map *map, const struct entry *entry)
-{
-  for (uint32_t i = 0; i < entry->node.count; i++)
-    if (is_live (map, entry->readers[i]))
-      return true;
-  for (uint32_t number = readers_first_block (map, entry); number != 0;
-       number = readers_next_block (map, entry, number))
-    {
-      const struct block *block = &map->slots[number].block;
-
-      for (uint32_t i = 0; i < block->node.count; i++)
-        if (is_live (map, block->readers[i]))
-          return true;
-    }
-  return false;
-}
-
-/* --- entries --- */
 
 uint32_t
 pto_space_gather (struct pto_map *map, struct pto_space *space)
@@ -184,107 +129,4 @@ pto_entry_remove (struct pto_map *map, struct entry *entry)
   map->epoch++;
   readers_clear (map, entry);
   node_give (map, number_of (map, entry));
-}
-
-/* --- giving back --- */
-
-/* Looks at the node under the cursor. Gives the work that was, in nodes. */
-static uint32_t
-sweep_node (struct pto_map *map)
-{
-  union slot *slot = &map->slots[map->cursor];
-  uint32_t work = 1;
-
-  if (slot->node.kind == NODE_ENTRY)
-    {
-      struct entry *entry = &slot->entry;
-      struct pto_space *space = entry->space;
-
-      if (entry->block != 0)
-        {
-          work += entry->n_readers / 4;
-          pto_readers_prune (map, entry);
-        }
-      if (entry_is_stale (map, entry))
-        {
-          pto_entry_remove (map, entry);
-          space_trim (map, space);
-        }
-    }
-  return work;
-}
-
-/* Everything, unless nothing has retired since that was done last. */
-void
-pto_map_sweep_all (struct pto_map *map)
-{
-  if (map->swept && memcmp (map->swept_tails, map->tails, sizeof map->swept_tails) == 0)
-    return;
-  memcpy (map->swept_tails, map->tails, sizeof map->swept_tails);
-  map->swept = true;
-  for (map->cursor = 1; map->cursor < map->top; map->cursor++)
-    sweep_node (map);
-}
-
-void
-pto_map_retired (struct pto_map *map, uint32_t n)
-{
-  map->retired += n;
-  if (map->retired < SWEEP_EVERY)
-    return;
-  /* Twice as fast as nodes are taken: while the cursor goes round once, the pool grows by half at
-   * most. Long lists of readers are work done in advance. */
-  map->work += 2 * (int64_t) map->taken + map->retired;
-  if (map->work > (int64_t) map->top - 1)
-    map->work = (int64_t) map->top - 1;
-  map->retired = 0;
-  map->taken = 0;
-  while (map->work > 0)
-    {
-      if (map->cursor >= map->top)
-        map->cursor = 1;
-      map->work -= sweep_node (map);
-      map->cursor++;
-    }
-}
-
-bool
-pto_map_reserve (struct pto_map *map, uint32_t n)
-{
-  if (pto_map_has_room (map, n))
-    return true;
-  if (n > map->pool.capacity)
-    return false;
-  pto_map_sweep_all (map);
-  return pto_map_has_room (map, n);
-}
-
-static void
-space_clear (struct pto_map *map, struct pto_space *space)
-{
-  uint32_t number = pto_space_gather (map, space);
-
-  map->epoch++;
-  while (number != 0)
-    {
-      struct entry *entry = entry_at (map, number);
-      uint32_t next = entry->cell_next;
-
-      readers_clear (map, entry);
-      node_give (map, number);
-      number = next;
-    }
-  space->count = 0;
-}
-
-void
-pto_map_drop (struct pto_map *map, struct pto_space *space)
-{
-  space = space_resolve (map, space);
-  if (space_is_implied (map, space))
-    space_forget_implied (map, space);
-  else if (space_count (map, space) == 1 && space_index (space) == NULL)
-    pto_entry_remove (map, entry_at (map, space->head));
-  else if (space_count (map, space) > 0)
-    space_clear (map, space);
 }

@@ -6,9 +6,14 @@
  * map. When one is short the submitter retires what it can, waits for tasks that may end, or proves
  * that nothing ever will and fails the run with the setting that would have passed.
  */
-#include "engine-private.h"
+#include "room.h"
 
 #include "../exec/pto_atomic.h"
+#include "bits.h"
+#include "deadlock.h"
+#include "direct.h"
+#include "progress.h"
+#include "retire.h"
 
 #include <inttypes.h>
 
@@ -32,6 +37,15 @@ ring_may_move (const struct pto_engine *engine, uint32_t ring)
   return (int32_t) (engine->rings[ring].floor - engine->tails[ring]) > 0;
 }
 
+static bool
+wait_for (struct pto_engine *engine, struct pto_slot *slot)
+{
+  if (pto_engine_slot_is_done (slot, slot->taken))
+    return true;
+  pto_engine_leave_direct (engine);
+  return pto_engine_wait_for (engine, slot);
+}
+
 /* Waits until tasks of a ring can be retired, a good piece of them if there are many, so that the
  * submitter is not woken for every one. */
 static bool
@@ -42,13 +56,10 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   uint32_t piece = ring->window / 4 < movable ? ring->window / 4 : movable;
   struct pto_slot *target = pto_ring_slot (ring, engine->tails[ring_index] + piece - 1);
   uint64_t start = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
-  bool ok = pto_engine_wait_for (engine, target);
+  bool ok = wait_for (engine, target);
 
   engine->stats.stalls++;
-  if (ok
-      && !pto_engine_slot_is_done (pto_ring_slot (ring, engine->tails[ring_index]),
-                                   pto_ring_slot (ring, engine->tails[ring_index])->taken))
-    ok = pto_engine_wait_for (engine, pto_ring_slot (ring, engine->tails[ring_index]));
+  ok = ok && wait_for (engine, pto_ring_slot (ring, engine->tails[ring_index]));
   if (!ok)
     pto_engine_report_stuck (engine, what, ring_index);
   if (engine->trace != NULL)
@@ -64,8 +75,6 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   return ok;
 }
 
-/* Takes slot, output memory, argument storage and edges together, or waits, or fails the run. Gives
- * the slot. */
 struct pto_slot *
 pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const struct pto_needs *needs,
                       uint64_t *heap_offset, uint64_t *storage_offset)

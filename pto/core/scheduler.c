@@ -5,6 +5,8 @@
 #include "scheduler.h"
 
 #include "../exec/pto_atomic.h"
+#include "progress.h"
+#include "ready.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
     return false;
   scheduler->engine = engine;
   scheduler->config = *config;
-  pto_word_init (&scheduler->bell, 0, false);
+  pto_word_init (&scheduler->words.bell, 0, false);
   while (capacity < config->n_endpoints)
     capacity *= 2;
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
@@ -63,6 +65,7 @@ pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
       idle->items[idle->head++] = i;
     }
   engine->schedulers[config->index] = scheduler;
+  engine->words[config->index] = &scheduler->words;
   return true;
 }
 
@@ -107,19 +110,12 @@ idle_push_back (struct pto_idle_ring *idle, uint32_t index)
 }
 
 void
-pto_scheduler_wake (struct pto_scheduler *scheduler)
-{
-  pto_fetch_add_acq_rel (&scheduler->bell.value, 1);
-  pto_unpark (scheduler->engine->exec, &scheduler->bell);
-}
-
-void
 pto_scheduler_stop (struct pto_scheduler *scheduler)
 {
   /* Release: endpoints are closed behind all that was done before; pairs with
    * pto_scheduler_main(). */
-  pto_store_release (&scheduler->stop, 1);
-  pto_scheduler_wake (scheduler);
+  pto_store_release (&scheduler->words.stop, 1);
+  pto_engine_wake (scheduler->engine, scheduler->config.index);
 }
 
 void
@@ -140,7 +136,7 @@ pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index)
     }
   /* Somebody rang already and the scheduler has not looked since: it will see this bit, too. */
   if (before == 0)
-    pto_scheduler_wake (scheduler);
+    pto_engine_wake (scheduler->engine, scheduler->config.index);
 }
 
 static uint64_t
@@ -171,7 +167,7 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
 
   if (failed)
     {
-      pto_store_relaxed (&scheduler->failed, pto_load_relaxed (&scheduler->failed) + 1);
+      pto_store_relaxed (&scheduler->words.failed, pto_load_relaxed (&scheduler->words.failed) + 1);
       cause = pto_load_relaxed (&slot->poison);
       if (cause == PTO_TASK_NONE)
         {
@@ -264,7 +260,8 @@ settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uin
       slot = complete (scheduler, slot, failed, queue);
       scheduler->finished++;
       /* Single writer. Release pairs with the acquire in pto_engine_completed(). */
-      pto_store_release (&scheduler->completed, pto_load_relaxed (&scheduler->completed) + 1);
+      pto_store_release (&scheduler->words.completed,
+                         pto_load_relaxed (&scheduler->words.completed) + 1);
     }
   while (slot != NULL && passes_by (scheduler, slot, &failed));
   return slot;
@@ -628,7 +625,7 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
     {
       if (i % LINGER_LOOK == 0)
         {
-          found = pto_word_get (&scheduler->bell) != seen;
+          found = pto_word_get (&scheduler->words.bell) != seen;
           for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
             found = found
                     || (!idle_is_empty (&scheduler->idle[queue])
@@ -648,20 +645,20 @@ pto_scheduler_main (void *data)
 
   for (;;)
     {
-      uint32_t seen = pto_word_get (&scheduler->bell);
+      uint32_t seen = pto_word_get (&scheduler->words.bell);
 
       /* The submitter that carries this scheduler has something else to do after a pass; what is
        * left over was offered to others. */
       if (pass (scheduler) && !pto_exec_is_visited (engine->exec))
         continue;
-      if (scheduler->busy == 0 && pto_load_acquire (&scheduler->stop) != 0)
+      if (scheduler->busy == 0 && pto_load_acquire (&scheduler->words.stop) != 0)
         break;
       if (scheduler->config.attends && scheduler->busy == 0 && !pto_exec_is_visited (engine->exec)
           && linger (scheduler, seen))
         continue;
       announce_hunger (scheduler);
       if (pto_exec_is_visited (engine->exec) || !has_missed_something (scheduler))
-        pto_park (engine->exec, &scheduler->bell, seen, PTO_NEVER);
+        pto_park (engine->exec, &scheduler->words.bell, seen, PTO_NEVER);
       withdraw_hunger (scheduler);
     }
   for (uint32_t i = 0; i < scheduler->config.n_endpoints; i++)

@@ -84,14 +84,7 @@ struct pto_scheduler
   /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by
    * exchange). */
   alignas (64) _Atomic uint64_t signalled[16];
-  /* Changes when there is something to do. */
-  struct pto_word bell;
-  _Atomic uint32_t stop;
-
-  /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
-   * the submitter. */
-  alignas (64) _Atomic uint64_t completed;
-  _Atomic uint64_t failed; /* those of them that did not run to their end */
+  alignas (64) struct pto_scheduler_words words;
 };
 
 #define PTO_ENDPOINTS_MAX (16u * 64u)
@@ -109,5 +102,3 @@ void pto_scheduler_stop (struct pto_scheduler *scheduler);
 bool pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
-/* Rings the scheduler's bell: there may be work. Any thread. */
-void pto_scheduler_wake (struct pto_scheduler *scheduler);

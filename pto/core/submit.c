@@ -6,30 +6,20 @@
  * depends on, one writes the arguments, one records the accesses. Everything it touches is its own,
  * but for the producers' fan-out lists and the ready queue.
  */
-#include "engine-private.h"
+#include "submit.h"
 
 #include "../exec/pto_atomic.h"
-#include "scheduler.h"
+#include "bits.h"
+#include "direct.h"
+#include "ready.h"
+#include "retire.h"
+#include "room.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
 #define RETAIN 0x100u      /* beside PTO_HAZARD_* in a dep: the producer's memory is used */
-/* par: after so many submits the submitter runs some tasks itself, if so many are not done: what it
- * writes is soon read then, while it is still in a cache. */
-#define CARRY_EVERY 32u
-#define AHEAD 192u /* for each thread that runs tasks */
-/* It runs each task at once as long as they cost less than this on average, in ns:
- * bringing one to another CPU and its slot back costs more. That is tried when all tasks are
- * complete, after so many times 32 submits, unless tasks are long even for what they cost
- * elsewhere. */
-#define DIRECT_NS 250u
-#define DIRECT_SAMPLE 8u /* one in so many is timed */
-#define DIRECT_MEAN 8u   /* of so many of these */
-#define DIRECT_TRY_EVERY 32u
-#define DIRECT_TRY_NS 500u
-#define DIRECT_TRIES 64u
 
 _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
                    && offsetof (Tensor, storage) == sizeof (TensorData),
@@ -48,7 +38,7 @@ storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_o
   return align_up (sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
                        + n_tensors * sizeof (TensorData) + n_outputs * sizeof (uint64_t)
                        + n_fences * sizeof (struct pto_fence) + submit->extra_bytes,
-                   STORAGE_ALIGN);
+                   PTO_STORAGE_ALIGN);
 }
 
 /* --- what the task is and depends on --- */
@@ -537,96 +527,13 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
 /* --- the call --- */
 
-uint64_t
-pto_engine_direct_limit (void)
-{
-  return pto_ticks_per_us () * DIRECT_NS * DIRECT_MEAN / 1000;
-}
-
-/* All tasks are complete, or nearly: from now on each is run as it is submitted. */
-static void
-try_direct (struct pto_engine *engine)
-{
-  engine->indirect = 0;
-  if (pto_engine_failures (engine) > 0)
-    return;
-  for (uint32_t i = 0; i < DIRECT_TRIES && pto_engine_completed (engine) != engine->submitted; i++)
-    if (!pto_engine_carry (engine))
-      return;
-  if (pto_engine_completed (engine) != engine->submitted || engine->direct_limit == 0)
-    return;
-  if (!pto_exec_claim (engine->exec, engine->carry))
-    {
-      /* Somebody carries that one and may stay; the next time another. */
-      engine->carry = (engine->carry + 1) % engine->config.n_schedulers;
-      return;
-    }
-  engine->direct = true;
-  engine->direct_ticks = 0;
-}
-
-void
-pto_engine_leave_direct (struct pto_engine *engine)
-{
-  engine->resume = engine->direct && engine->direct_ticks <= engine->direct_limit;
-  if (!engine->direct)
-    return;
-  engine->direct = false;
-  pto_exec_release (engine->exec, engine->carry);
-}
-
-/* Once in a while: does the submitter run some tasks itself? */
-static __attribute__ ((noinline)) void
-take_part (struct pto_engine *engine)
-{
-  engine->unshared = 0;
-  if (++engine->indirect >= DIRECT_TRY_EVERY && pto_load_relaxed (&engine->task_ns) < DIRECT_TRY_NS)
-    try_direct (engine);
-  else
-    /* Others find something, too. */
-    while (engine->submitted - pto_engine_completed (engine) > AHEAD * engine->config.n_carriers
-           && pto_engine_backlog (engine) > engine->config.n_schedulers
-           && pto_engine_carry (engine))
-      ;
-}
-
-/* Runs the task that was just submitted, by the scheduler that is claimed. */
-static void
-run_direct (struct pto_engine *engine, struct pto_slot *slot)
-{
-  /* Scattered, so that a program's own period can not hide its long tasks: by the top bits, for
-   * lower ones have a period of their own. */
-  bool timed = engine->submitted * UINT64_C (0x9e3779b97f4a7c15) < UINT64_MAX / DIRECT_SAMPLE;
-  uint64_t ticks = timed ? pto_ticks () : 0;
-
-  /* Making room may have ended it: then its producers are still done. */
-  if (!engine->direct || !pto_scheduler_run (engine->schedulers[engine->carry], slot))
-    {
-      pto_engine_leave_direct (engine);
-      pto_engine_push_ready (engine, slot, engine->next_shard++);
-      pto_engine_ring (engine, slot->queue);
-      return;
-    }
-  if (timed)
-    engine->direct_ticks += pto_ticks () - ticks - engine->direct_ticks / DIRECT_MEAN;
-  if (PTO_UNLIKELY (engine->direct_ticks > engine->direct_limit)
-      /* It waits for something, and whoever carries its domain will see to it; or it has failed,
-       * and whoever depends on it is not run. */
-      || PTO_UNLIKELY (pto_load_relaxed (&slot->state) != PTO_TASK_COMPLETED))
-    pto_engine_leave_direct (engine);
-}
-
 static __attribute__ ((noinline)) bool
 sweep (struct pto_engine *engine)
 {
   engine->unswept = 0;
   pto_engine_retire_all (engine);
-  /* As it was before the wait, or the end of the run before. */
   if (engine->resume)
-    {
-      engine->resume = false;
-      try_direct (engine);
-    }
+    pto_engine_resume_direct (engine);
   return !pto_engine_ask_cancelled (engine);
 }
 
@@ -717,7 +624,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (direct)
     {
       note_ready (engine, slot);
-      run_direct (engine, slot);
+      pto_engine_run_direct (engine, slot);
       return;
     }
   /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
@@ -729,6 +636,5 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
       pto_engine_ring (engine, slot->queue);
     }
   expect_submits (ring, needs.storage);
-  if (++engine->unshared >= CARRY_EVERY && engine->config.carry)
-    take_part (engine);
+  pto_engine_share (engine);
 }

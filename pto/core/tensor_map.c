@@ -12,7 +12,9 @@
  * Results are sorted by task, so they tell nothing of how entries are stored: they are the same
  * wherever the buffers lie and whatever else the map holds.
  */
-#include "map-private.h"
+#include "tensor_map.h"
+
+#include "map-space.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -367,16 +369,37 @@ pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamTy
     }
 }
 
-/* --- life --- */
-
-void *
-pto_map_pages (size_t size)
+static void
+space_clear (struct pto_map *map, struct pto_space *space)
 {
-  void *pages = mmap (NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  uint32_t number = pto_space_gather (map, space);
 
-  return pages != MAP_FAILED ? pages : NULL;
+  map->epoch++;
+  while (number != 0)
+    {
+      struct entry *entry = entry_at (map, number);
+      uint32_t next = entry->cell_next;
+
+      readers_clear (map, entry);
+      node_give (map, number);
+      number = next;
+    }
+  space->count = 0;
 }
+
+void
+pto_map_drop (struct pto_map *map, struct pto_space *space)
+{
+  space = space_resolve (map, space);
+  if (space_is_implied (map, space))
+    space_forget_implied (map, space);
+  else if (space_count (map, space) == 1 && space_index (space) == NULL)
+    pto_entry_remove (map, entry_at (map, space->head));
+  else if (space_count (map, space) > 0)
+    space_clear (map, space);
+}
+
+/* --- life --- */
 
 struct pto_map *
 pto_map_new (const struct pto_map_config *config)

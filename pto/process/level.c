@@ -13,6 +13,8 @@
  */
 #include "level.h"
 
+#include "../core/progress.h"
+#include "../core/run.h"
 #include "../exec/os_thread.h"
 #include "../exec/pto_atomic.h"
 #include "arena.h"
@@ -1114,7 +1116,7 @@ gather (const struct pto_level *level, struct pto_level_stats *stats, uint64_t w
   memset (stats, 0, sizeof *stats);
   stats->tasks = engine->submitted;
   stats->completed = pto_engine_completed (engine);
-  stats->failed = pto_load_relaxed (&level->scheduler.failed);
+  stats->failed = pto_engine_failures (engine);
   stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
   stats->edges = engine->stats.edges;
   stats->run_ns = wall_ns;

@@ -14,6 +14,7 @@
  */
 #include "pool.h"
 
+#include "../core/ready.h"
 #include "../exec/pto_atomic.h"
 
 #include <inttypes.h>
@@ -323,7 +324,7 @@ call_back (struct pto_pool *pool, struct crowd *crowd)
   own_task (slot)->called = true;
   crowd->waiting++;
   pto_engine_push_ready (pool->engine, slot, 0);
-  pto_scheduler_wake (pool->seats[0].endpoint.scheduler);
+  pto_engine_wake (pool->engine, pool->seats[0].endpoint.scheduler->config.index);
 }
 
 static void

@@ -9,7 +9,9 @@
  */
 #pragma once
 
-#include "../../pto/core/engine.h"
+#include "../../pto/core/progress.h"
+#include "../../pto/core/ready.h"
+#include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
 
 #include <glib.h>

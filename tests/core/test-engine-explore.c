@@ -8,7 +8,7 @@
  */
 #include "engine-test.h"
 
-#include "../../pto/core/engine-private.h"
+#include "../../pto/core/engine.h"
 #include "../../pto/exec/exec-private.h"
 #include "../../pto/exec/pto_atomic.h"
 #include "../weak/explorer.h"
@@ -348,7 +348,7 @@ static void
 check_failing_producer (struct machine *machine)
 {
   assert_once (1);
-  g_assert_cmpuint (atomic_load (&machine->schedulers[0]->failed), ==, 3);
+  g_assert_cmpuint (atomic_load (&machine->schedulers[0]->words.failed), ==, 3);
 }
 
 static void
@@ -523,7 +523,7 @@ push_while_parking (struct machine *machine)
 {
   n_order = 0;
   for (uint32_t s = 0; s < machine->config.schedulers; s++)
-    pto_scheduler_wake (machine->schedulers[s]);
+    pto_engine_wake (machine->engine, s);
   start ();
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
@@ -595,8 +595,8 @@ check_two_producers (struct machine *machine)
 {
   assert_once (3);
   g_assert_cmpuint (place (2), ==, 2);
-  if (atomic_load (&machine->schedulers[0]->completed) > 0
-      && atomic_load (&machine->schedulers[1]->completed) > 0)
+  if (atomic_load (&machine->schedulers[0]->words.completed) > 0
+      && atomic_load (&machine->schedulers[1]->words.completed) > 0)
     late++;
 }
 

@@ -154,7 +154,7 @@ poison (struct machine *machine, bool wired_before)
     uint64_t sum = 0;
 
     for (uint32_t s = 0; s < machine->config.schedulers; s++)
-      sum += atomic_load (&machine->schedulers[s]->failed);
+      sum += atomic_load (&machine->schedulers[s]->words.failed);
     g_assert_cmpuint (sum, ==, 1 + 3 * G_N_ELEMENTS (chain));
   }
 }

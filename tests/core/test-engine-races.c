@@ -435,7 +435,7 @@ test_rest_of_a_burst (void)
       SUBMIT (machine, KERNEL_UNSPIN, scalar (&spin));
       atomic_fetch_sub (&machine->engine->lingering, 1);
       atomic_fetch_and (&machine->engine->hungry[0], ~UINT64_C (1));
-      pto_scheduler_wake (machine->schedulers[0]);
+      pto_engine_wake (machine->engine, 0);
       machine_end_ok (machine);
       g_assert_cmpuint (spin.in_vain, ==, 0);
     }

@@ -66,10 +66,22 @@ floor ()
   esac
 }
 
+# Prints the circles among the files of one directory, x.c and x.h being one: who includes whom.
+circles ()
+{
+  find "$1" -maxdepth 1 -name '*.[ch]' | while read -r file; do
+    own=$(basename "${file%.*}")
+    sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"/]*\)\.h".*/\1/p' "$file" |
+    while read -r name; do
+      [ "$name" != "$own" ] && [ -f "$1/$name.h" ] && echo "$own $name"
+    done
+  done | sort -u | tsort 2>&1 >/dev/null
+}
+
 floors="exec core process sim api tools examples"
 n=0
 status=0
-echo "1..15"
+echo "1..17"
 
 report ()
 {
@@ -91,6 +103,14 @@ for name in $floors; do
     report "/pto/layers/$name" ok
   fi
 done
+
+circles "$root/pto/core" >"$scratch/found"
+sed 's/^/# /' "$scratch/found"
+if [ -s "$scratch/found" ]; then
+  report /pto/layers/no-circle-in-core bad
+else
+  report /pto/layers/no-circle-in-core ok
+fi
 
 # An error of the object layer is UTF-8 because its functions to set one are those of pto-error-private.h. Files that are
 # also built elsewhere know paths only and display them.
@@ -126,4 +146,16 @@ for name in $floors; do
     report "/pto/layers/finds-a-wrong-one/$name" bad
   fi
 done
+mkdir "$tree/circle"
+echo '#include "b.h"' >"$tree/circle/a.c"
+echo '#include "b.h"' >"$tree/circle/b.c"
+echo '#include "c.h"' >"$tree/circle/b.h"
+echo '#include "a.h"' >"$tree/circle/c.h"
+touch "$tree/circle/a.h"
+if circles "$tree/circle" | grep -q loop && [ -z "$(circles "$tree/sim")" ]; then
+  report /pto/layers/finds-a-circle ok
+else
+  circles "$tree/circle" | sed 's/^/# /'
+  report /pto/layers/finds-a-circle bad
+fi
 exit $status

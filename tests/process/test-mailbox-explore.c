@@ -16,6 +16,8 @@
  * Each seed is a graph, a choice of deaths and an interleaving: 10000 of them, or as many as
  * PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
  */
+#include "../../pto/core/progress.h"
+#include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
 #include "../../pto/process/pool.h"
 

@@ -7,6 +7,8 @@
  */
 #include "level-test.h"
 
+#include "../../pto/core/progress.h"
+#include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
 
 #include <stdio.h>

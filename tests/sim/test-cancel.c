@@ -8,6 +8,7 @@
  */
 #include "sim-test.h"
 
+#include "../../pto/core/progress.h"
 #include "../../sim/chip-private.h"
 
 #include <pthread.h>

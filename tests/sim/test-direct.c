@@ -5,6 +5,7 @@
  */
 #include "sim-test.h"
 
+#include "../../pto/core/progress.h"
 #include "../../sim/chip-private.h"
 
 #include <sched.h>

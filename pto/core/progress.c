@@ -1,0 +1,130 @@
+/* progress.c: what is done, and who waits for it?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "progress.h"
+
+#include "../exec/pto_atomic.h"
+
+#include <inttypes.h>
+
+#define CANCEL_POLL_NS 10000000u
+
+uint64_t
+pto_engine_completed (const struct pto_engine *engine)
+{
+  uint64_t sum = 0;
+
+  /* Acquire pairs with the release in scheduler.c's settle(). */
+  for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
+    sum += pto_load_acquire (&engine->words[i]->completed);
+  return sum;
+}
+
+uint64_t
+pto_engine_failures (const struct pto_engine *engine)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
+    sum += pto_load_relaxed (&engine->words[i]->failed);
+  return sum;
+}
+
+/* Relaxed: whoever retires the slot acquires what its task did, in pto_ring_reclaim(). */
+bool
+pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken)
+{
+  return pto_load_relaxed (&slot->state) >= PTO_TASK_COMPLETED
+         && pto_load_relaxed (&slot->released) == taken;
+}
+
+/* Any thread. Fields may be of a wait that began just now: then its submitter looks itself, after
+ * its fence. */
+static bool
+wait_is_over (struct pto_engine *engine)
+{
+  struct pto_slot *slot = pto_load_relaxed (&engine->wait_slot);
+
+  if (slot != NULL)
+    return pto_engine_slot_is_done (slot, pto_load_relaxed (&engine->wait_taken));
+  return pto_engine_completed (engine) >= pto_load_relaxed (&engine->wait_total);
+}
+
+void
+pto_engine_tell_submitter (struct pto_engine *engine)
+{
+  /* Between the completion and the look at waiting; pairs with the fence in wait_for(). */
+  pto_fence_seq_cst ();
+  if (pto_load_relaxed (&engine->waiting) == 0 || !wait_is_over (engine))
+    return;
+  /* Relaxed: what is over is read from the slots and counts. */
+  pto_fetch_add_relaxed (&engine->progress.value, 1);
+  pto_unpark (engine->exec, &engine->progress);
+}
+
+/* Grows with everything that gets on. */
+static uint64_t
+progress (const struct pto_engine *engine)
+{
+  uint64_t n = pto_engine_completed (engine);
+
+  return engine->config.beats != NULL ? n + engine->config.beats (engine->config.beats_data) : n;
+}
+
+bool
+pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
+{
+  bool virtual_clock = pto_exec_backend (engine->exec) == PTO_BACKEND_DET;
+  uint64_t patience
+      = slot != NULL ? engine->config.ring_patience_ns : engine->config.end_patience_ns;
+  bool forever = virtual_clock || patience == PTO_NEVER;
+  uint64_t mark = progress (engine);
+  uint64_t limit = forever ? PTO_NEVER : pto_now (engine->exec) + patience;
+  bool ok = true;
+
+  pto_store_relaxed (&engine->wait_slot, slot);
+  pto_store_relaxed (&engine->wait_taken, slot != NULL ? slot->taken : 0);
+  pto_store_relaxed (&engine->wait_total, engine->submitted);
+  pto_store_relaxed (&engine->waiting, 1);
+  for (;;)
+    {
+      uint32_t seen = pto_word_get (&engine->progress);
+      uint64_t deadline = limit;
+      uint64_t now;
+
+      /* Pairs with the fence in pto_engine_tell_submitter(): waiting and what is waited for come
+       * before it, and the look after. */
+      pto_fence_seq_cst ();
+      if (wait_is_over (engine))
+        break;
+      if (!pto_engine_ask_cancelled (engine) && engine->cancelled != NULL && !virtual_clock
+          && !pto_engine_has_failed (engine))
+        deadline = pto_now (engine->exec) + CANCEL_POLL_NS;
+      switch (pto_park (engine->exec, &engine->progress, seen, deadline))
+        {
+        case PTO_PARK_WOKEN:
+          break;
+        case PTO_PARK_TIMEOUT:
+          if (pto_now (engine->exec) < limit)
+            break;
+          now = progress (engine);
+          ok = now != mark;
+          mark = now;
+          limit = pto_now (engine->exec) + patience;
+          break;
+        case PTO_PARK_DEADLOCK:
+          ok = wait_is_over (engine);
+          if (!ok)
+            pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+                             "deadlock: %" PRIu64 " of %" PRIu64
+                             " tasks are done and nothing can run any more",
+                             pto_engine_completed (engine), engine->submitted);
+          break;
+        }
+      if (!ok)
+        break;
+    }
+  pto_store_relaxed (&engine->waiting, 0);
+  return ok;
+}

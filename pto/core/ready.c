@@ -1,0 +1,99 @@
+/* ready.c: who takes a ready task?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "ready.h"
+
+#include "../exec/pto_atomic.h"
+
+void
+pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
+{
+  pto_store_relaxed (&slot->state, PTO_TASK_READY);
+  /* There is a cell for every slot there is, so a full queue is one whose oldest tasks are being
+   * popped: by another thread, for a pop does not wait in between. */
+  while (!pto_ready_queue_push (&engine->ready[slot->queue][shard % engine->config.n_shards],
+                                pto_engine_slot_ref (engine, slot)))
+    pto_yield (engine->exec);
+}
+
+uint32_t
+pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
+                      struct pto_slot **slots, uint32_t max)
+{
+  uint32_t refs[PTO_POP_MAX];
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < engine->config.n_shards && n == 0; i++)
+    n = pto_ready_queue_pop (&engine->ready[queue][(shard + i) % engine->config.n_shards], refs,
+                             max);
+  for (uint32_t i = 0; i < n; i++)
+    slots[i] = pto_engine_slot (engine, refs[i]);
+  return n;
+}
+
+bool
+pto_engine_has_ready (struct pto_engine *engine, uint32_t queue)
+{
+  for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+    if (pto_ready_queue_has_items (&engine->ready[queue][shard]))
+      return true;
+  return false;
+}
+
+void
+pto_engine_wake (struct pto_engine *engine, uint32_t index)
+{
+  struct pto_scheduler_words *words = engine->words[index];
+
+  pto_fetch_add_acq_rel (&words->bell.value, 1);
+  pto_unpark (engine->exec, &words->bell);
+}
+
+void
+pto_engine_ring (struct pto_engine *engine, uint32_t queue)
+{
+  uint64_t hungry;
+
+  /* The push and these looks are seq_cst, and so are the announcement of hunger and the last look
+   * at the queues behind it: one of the two sees the other. */
+  if (pto_load_seq_cst (&engine->lingering) != 0)
+    return;
+  hungry = pto_load_seq_cst (&engine->hungry[queue]);
+  while (hungry != 0)
+    {
+      /* In turn, so that work goes round. W: whoever rings; a lost update only changes whose turn
+       * it is. */
+      uint32_t turn = pto_load_relaxed (&engine->turn) % 64;
+      uint64_t later = hungry >> turn << turn;
+      uint32_t index = (uint32_t) __builtin_ctzll (later != 0 ? later : hungry);
+      uint64_t bit = UINT64_C (1) << index;
+
+      if ((pto_fetch_and_seq_cst (&engine->hungry[queue], ~bit) & bit) != 0)
+        {
+          pto_store_relaxed (&engine->turn, index + 1);
+          pto_engine_wake (engine, index);
+          return;
+        }
+      hungry &= ~bit;
+    }
+}
+
+void
+pto_engine_ring_all (struct pto_engine *engine)
+{
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    if (pto_engine_has_ready (engine, queue))
+      pto_engine_ring (engine, queue);
+}
+
+uint64_t
+pto_engine_backlog (const struct pto_engine *engine)
+{
+  uint64_t n = 0;
+
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+      n += pto_ready_queue_count (&engine->ready[queue][shard]);
+  return n;
+}

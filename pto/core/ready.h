@@ -1,0 +1,25 @@
+/* ready.h: who takes a ready task?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "engine.h"
+
+/* A task has no producer left: on the queue with it. shard: where, modulo their number. */
+void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
+/* At most max (and PTO_POP_MAX) ready tasks of one shard, the own one if it has some. Gives how
+ * many. */
+#define PTO_POP_MAX 8u
+uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
+                               struct pto_slot **slots, uint32_t max);
+/* Is there something to pop, in any shard? */
+bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
+/* Tasks in the ready queues, about. */
+uint64_t pto_engine_backlog (const struct pto_engine *engine);
+/* Rings a scheduler's bell: there may be work. Any thread. */
+void pto_engine_wake (struct pto_engine *engine, uint32_t index);
+/* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
+void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
+/* For every queue with ready tasks. */
+void pto_engine_ring_all (struct pto_engine *engine);

@@ -1,0 +1,25 @@
+/* room.h: is there room for one more task, and who makes some?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "engine.h"
+
+/* What one submit takes. */
+struct pto_needs
+{
+  uint64_t heap; /* bytes, aligned outputs and their guards */
+  uint64_t storage;
+  uint32_t n_tensors;
+  uint32_t n_outputs; /* that have no memory yet */
+  uint32_t kinds;     /* PTO_PARAM_* of the tensors that have, in one word; 0: none is written */
+  uint32_t n_fences;  /* engine->fences */
+  uint32_t n_edges;
+};
+
+/* Takes slot, output memory, argument storage and edges together, or waits, or fails the run. Gives
+ * the slot. */
+struct pto_slot *pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index,
+                                       const struct pto_needs *needs, uint64_t *heap_offset,
+                                       uint64_t *storage_offset);

@@ -1,0 +1,142 @@
+/* scope.c: how long do tasks and buffers of the runtime live?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "scope.h"
+
+#include "deadlock.h"
+
+#include <stdlib.h>
+
+#define BUFFERS_PER_CHUNK 256u
+
+void
+pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line)
+{
+  struct pto_scope *scope;
+  uint32_t ring;
+
+  if (engine->depth >= PTO_SCOPE_MAX)
+    {
+      /* Counted, so that the ends that follow find their begins. */
+      engine->depth++;
+      pto_engine_fail (engine, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than %u deep",
+                       PTO_SCOPE_MAX);
+      return;
+    }
+  scope = &engine->scopes[engine->depth++];
+  ring = pto_engine_ring_of_depth (engine->depth - 1);
+  scope->held = engine->demand[ring].held;
+  scope->first = engine->rings[ring].head;
+  scope->buffers = engine->n_buffers;
+  scope->file = file;
+  scope->line = line;
+  if (engine->trace != NULL)
+    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
+                   engine->depth - 1, 1);
+}
+
+static struct PTO2Buffer *
+buffer_at (struct pto_engine *engine, uint32_t index)
+{
+  return &engine->buffer_chunks[index / BUFFERS_PER_CHUNK][index % BUFFERS_PER_CHUNK];
+}
+
+static void
+drop_buffers (struct pto_engine *engine, uint32_t keep)
+{
+  while (engine->n_buffers > keep)
+    {
+      struct PTO2Buffer *buffer = buffer_at (engine, --engine->n_buffers);
+
+      buffer->generation++;
+      pto_map_drop (engine->map, &buffer->space);
+    }
+}
+
+/* The scope's own reference is not a count in its tasks but the ring's floor: tasks from there on
+ * stay. */
+static void
+close_scope (struct pto_engine *engine)
+{
+  uint32_t depth = --engine->depth;
+  uint32_t ring = pto_engine_ring_of_depth (depth);
+  struct pto_scope *scope = &engine->scopes[depth];
+
+  /* Otherwise a scope around it that shares the ring keeps a task in front of this one's. */
+  if (scope->held == 0)
+    {
+      pto_engine_note_peaks (engine);
+      engine->demand[ring].held = 0;
+      engine->demand[ring].heap = 0;
+      engine->demand[ring].storage = 0;
+    }
+  if (depth < PTO_RINGS)
+    engine->rings[ring].floor = engine->rings[ring].head;
+  else
+    /* Scopes that share the last ring: this one's tasks go when every task before them may. */
+    for (uint32_t outer = depth - 1;
+         outer >= PTO_RINGS - 1 && engine->scopes[outer].first == scope->first; outer--)
+      {
+        engine->scopes[outer].first = engine->rings[ring].head;
+        if (outer == PTO_RINGS - 1)
+          engine->rings[ring].floor = engine->rings[ring].head;
+      }
+  drop_buffers (engine, scope->buffers);
+  if (engine->trace != NULL)
+    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
+                   0);
+}
+
+void
+pto_engine_scope_end (struct pto_engine *engine)
+{
+  if (engine->depth > PTO_SCOPE_MAX)
+    engine->depth--;
+  else if (engine->depth <= 1)
+    pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "scope_end without a scope_begin");
+  else
+    close_scope (engine);
+}
+
+void
+pto_engine_close_scopes (struct pto_engine *engine)
+{
+  if (engine->depth > PTO_SCOPE_MAX)
+    engine->depth = PTO_SCOPE_MAX;
+  while (engine->depth > 0)
+    close_scope (engine);
+}
+
+struct PTO2Buffer *
+pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *generation)
+{
+  struct PTO2Buffer *buffer;
+
+  if (engine->n_buffers == engine->n_buffer_chunks * BUFFERS_PER_CHUNK)
+    {
+      struct PTO2Buffer **chunks = realloc (
+          engine->buffer_chunks, (engine->n_buffer_chunks + 1) * sizeof *engine->buffer_chunks);
+
+      if (chunks != NULL)
+        {
+          engine->buffer_chunks = chunks;
+          chunks[engine->n_buffer_chunks] = calloc (BUFFERS_PER_CHUNK, sizeof **chunks);
+        }
+      if (chunks == NULL || chunks[engine->n_buffer_chunks] == NULL)
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for buffer %u",
+                           engine->n_buffers);
+          *generation = 0;
+          return NULL;
+        }
+      engine->n_buffer_chunks++;
+    }
+  buffer = buffer_at (engine, engine->n_buffers++);
+  buffer->addr = 0;
+  buffer->bytes = bytes;
+  buffer->depth = engine->depth;
+  buffer->space.creator = PTO_TASK_NONE;
+  *generation = buffer->generation;
+  return buffer;
+}

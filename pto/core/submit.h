@@ -1,0 +1,21 @@
+/* submit.h: what happens to one task between the orchestration's call and the schedulers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "engine.h"
+
+/* One submit. Parameters as an orchestration gives them. */
+struct pto_submit
+{
+  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
+  uint32_t queue;
+  PTOParam *params; /* addresses are filled in */
+  uint32_t n_params;
+  uint32_t extra_bytes;
+  const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
+};
+
+/* Nothing happens once the run has failed. */
+void pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
