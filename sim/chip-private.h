@@ -69,9 +69,8 @@ struct pto_chip
   void *cancelled_data;
   uint64_t failed; /* when it first saw that the run has; 0: it has not */
 
-  struct pto_trace *trace;
-  bool traced;            /* the last run */
-  struct pto_scale scale; /* of its times */
+  struct pto_recorder recorder;
+  struct pto_scale scale; /* of the last run's busy times */
 
   /* --- of the current run --- */
   const struct pto_program *program;

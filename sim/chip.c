@@ -439,7 +439,7 @@ pto_chip_free (struct pto_chip *chip)
   stop_machine (chip);
   pto_engine_destroy (&chip->engine);
   pto_device_memory_clear (&chip->memory);
-  pto_trace_free (chip->trace);
+  pto_recorder_clear (&chip->recorder);
   pto_guard_shutdown ();
   pthread_mutex_destroy (&chip->watch_lock);
   free (chip);
@@ -507,34 +507,18 @@ fit_machine (struct pto_chip *chip, const struct pto_run_config *config, struct 
 static enum pto_status
 set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report *report)
 {
-  struct pto_trace_buffer *buffers = NULL;
+  enum pto_status status
+      = pto_recorder_choose (&chip->recorder, trace, 1 + chip->n_schedulers + chip->n_cores,
+                             param (chip, PTO_PARAMETER_TRACE_RECORDS), report);
 
-  if (trace)
-    {
-      uint32_t n = 1 + chip->n_schedulers + chip->n_cores;
-
-      if (chip->trace != NULL && chip->trace->n_buffers != n)
-        {
-          pto_trace_free (chip->trace);
-          chip->trace = NULL;
-        }
-      if (chip->trace == NULL)
-        chip->trace = pto_trace_new (n, param (chip, PTO_PARAMETER_TRACE_RECORDS));
-      if (chip->trace == NULL)
-        return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                               "no address space for %u trace buffers of %" PRIu64
-                               " records: set trace-records to less",
-                               n, param (chip, PTO_PARAMETER_TRACE_RECORDS));
-      pto_trace_clear (chip->trace);
-      buffers = chip->trace->buffers;
-    }
-  chip->traced = trace;
-  chip->engine.trace = buffers;
+  if (status != PTO_OK)
+    return status;
+  chip->engine.trace = pto_recorder_buffer (&chip->recorder, 0);
   for (uint32_t s = 0; s < chip->n_schedulers; s++)
-    chip->aicpus[s].scheduler.trace = trace ? buffers + 1 + s : NULL;
+    chip->aicpus[s].scheduler.trace = pto_recorder_buffer (&chip->recorder, 1 + s);
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      chip->cores[c].trace = trace ? buffers + 1 + chip->n_schedulers + c : NULL;
+      chip->cores[c].trace = pto_recorder_buffer (&chip->recorder, 1 + chip->n_schedulers + c);
       chip->cores[c].timed = timed || trace;
       chip->cores[c].busy = 0;
     }
@@ -691,6 +675,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   pto_guard_refresh ();
   pto_exec_enter (chip->exec);
   pto_engine_begin (&chip->engine);
+  pto_recorder_begin (&chip->recorder, &chip->engine);
   pto_ticker_arm (chip->ticker);
   wall = pto_wall_clock ();
   start = pto_now (chip->exec);
@@ -699,6 +684,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     pto_engine_fail (&chip->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
   chip->done = true;
   status = pto_engine_end (&chip->engine, report);
+  pto_recorder_end (&chip->recorder, &chip->engine);
   if (config->cancelled != NULL)
     set_cancelled (chip, NULL, NULL);
   pto_ticker_disarm (chip->ticker);
@@ -730,21 +716,19 @@ pto_chip_cancel (struct pto_chip *chip)
 const struct pto_trace *
 pto_chip_trace (struct pto_chip *chip)
 {
-  if (!chip->traced)
-    return NULL;
-  pto_trace_scale (chip->trace, &chip->scale);
-  chip->scale.from = chip->scale.to;
-  return chip->trace;
+  return pto_recorder_trace (&chip->recorder);
 }
 
 void
 pto_chip_trace_topology (const struct pto_chip *chip, struct pto_trace_topology *topology)
 {
-  topology->n_schedulers = chip->n_schedulers;
-  topology->n_cores = chip->n_cores;
-  topology->n_clusters = chip->clusters;
-  topology->aic_per_cluster = chip->platform->aic_per_cluster;
-  topology->aiv_per_cluster = chip->platform->aiv_per_cluster;
-  topology->virtual_clock = chip->virtual_clock;
-  topology->counter_hz = chip->platform->counter_hz;
+  *topology = (struct pto_trace_topology){ .n_schedulers = chip->n_schedulers,
+                                           .n_cores = chip->n_cores,
+                                           .n_clusters = chip->clusters,
+                                           .aic_per_cluster = chip->platform->aic_per_cluster,
+                                           .aiv_per_cluster = chip->platform->aiv_per_cluster,
+                                           .level = 2,
+                                           .virtual_clock = chip->virtual_clock,
+                                           .counter_hz = chip->platform->counter_hz };
+  pto_recorder_tell_clock (&chip->recorder, topology);
 }

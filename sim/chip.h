@@ -10,8 +10,8 @@
 
 #include "../pto/api/pto_orchestration_api.h"
 #include "../pto/core/params.h"
+#include "../pto/core/recorder.h"
 #include "../pto/core/status.h"
-#include "../pto/core/trace.h"
 #include "platform.h"
 
 #include <stdatomic.h>
@@ -188,16 +188,5 @@ enum pto_status pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t 
 /* The last recorded run; NULL when nothing was recorded. Valid until the next run. */
 const struct pto_trace *pto_chip_trace (struct pto_chip *chip);
 
-/* What a trace needs beside its records. Buffer 0 is the orchestrator, then n_schedulers, then
- * n_cores. */
-struct pto_trace_topology
-{
-  uint32_t n_schedulers;
-  uint32_t n_cores;
-  uint32_t n_clusters;
-  uint32_t aic_per_cluster; /* core c of a cluster: first its AICs, then its AIVs */
-  uint32_t aiv_per_cluster;
-  bool virtual_clock;
-  uint64_t counter_hz;
-};
+/* With it. */
 void pto_chip_trace_topology (const struct pto_chip *chip, struct pto_trace_topology *topology);
