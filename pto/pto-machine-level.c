@@ -299,8 +299,8 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 
   self->n_tasks = 0;
   self->passed_on = FALSE;
-  status = pto_level_run (self->level, run->is_cancelled, run->data, run->orchestrate, run->data,
-                          &stats, &failure, &report);
+  status = pto_level_run (self->level, false, run->is_cancelled, run->data, run->orchestrate,
+                          run->data, &stats, &failure, &report);
   keep_statistics (self, &stats);
   /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
    */

@@ -102,6 +102,8 @@ struct pto_level
   struct pto_pool *pool;
   struct pto_control *closer; /* CLOSE to all: the end needs no memory any more */
   struct PTO2Runtime runtime; /* first member is the table of calls */
+  struct pto_recorder recorder;
+  uint32_t n_recorded; /* runs */
   bool has_scheduler;
   bool has_arena;
   bool runs; /* actors and keeper are there */
@@ -1075,6 +1077,7 @@ pto_level_free (struct pto_level *level)
   if (level->closer != NULL)
     pto_control_unref (level->closer);
   pto_engine_destroy (&level->engine);
+  pto_recorder_clear (&level->recorder);
   pto_exec_free (level->exec);
   pto_shared_map_free (level->map);
   if (level->has_arena)
@@ -1202,9 +1205,50 @@ report_task (struct pto_level *level, const struct pto_level_stats *stats,
   return pto_report_set (report, first->status, "%s", failure->text);
 }
 
+/* Orchestrator, scheduler, children: the last two are written by whoever carries. */
+static enum pto_status
+choose_recording (struct pto_level *level, bool record, struct pto_report *report)
+{
+  struct pto_trace *before = level->recorder.trace;
+  enum pto_status status = pto_recorder_choose (&level->recorder, record, 2 + level->n_children,
+                                                param (level, PTO_PARAMETER_TRACE_RECORDS), report);
+
+  if (status != PTO_OK)
+    return status;
+  /* As in keep_from_children(): of those that are begun again. */
+  if (level->recorder.trace != before)
+    for (uint32_t b = 0; b < level->recorder.trace->n_buffers; b++)
+      madvise (level->recorder.trace->buffers[b].records,
+               level->recorder.trace->buffers[b].capacity * sizeof (struct pto_trace_record),
+               MADV_DONTFORK);
+  level->engine.trace = pto_recorder_buffer (&level->recorder, 0);
+  level->scheduler.trace = pto_recorder_buffer (&level->recorder, 1);
+  /* Never 0, which says that nothing is. */
+  level->n_recorded = level->n_recorded == UINT32_MAX ? 1 : level->n_recorded + 1;
+  pto_pool_record (level->pool, level->scheduler.trace, pto_recorder_buffer (&level->recorder, 2),
+                   level->n_recorded);
+  return PTO_OK;
+}
+
+const struct pto_trace *
+pto_level_trace (struct pto_level *level)
+{
+  return pto_recorder_trace (&level->recorder);
+}
+
+void
+pto_level_trace_topology (const struct pto_level *level, struct pto_trace_topology *topology)
+{
+  *topology = (struct pto_trace_topology){ .n_schedulers = 1,
+                                           .n_cores = level->n_children,
+                                           .level = level->config.level,
+                                           .n_workers = level->n_kind[PTO_CHILD_NEXT] };
+  pto_recorder_tell_clock (&level->recorder, topology);
+}
+
 enum pto_status
-pto_level_run (struct pto_level *level, bool (*cancelled) (void *data), void *cancelled_data,
-               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
+pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
+               void *cancelled_data, int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                struct pto_level_stats *stats, struct pto_failure *failure,
                struct pto_report *report)
 {
@@ -1224,11 +1268,20 @@ pto_level_run (struct pto_level *level, bool (*cancelled) (void *data), void *ca
   level->cancelled_data = cancelled_data;
   level->engine.cancelled = is_cancelled;
   level->engine.cancelled_data = level;
+  status = choose_recording (level, record || param (level, PTO_PARAMETER_TRACE) != 0, report);
+  if (status != PTO_OK)
+    {
+      memset (stats, 0, sizeof *stats);
+      pto_failure_set (failure, (int32_t) status, NULL, "%s",
+                       report != NULL ? report->message : "");
+      goto out;
+    }
   begin_lost (level);
   if (level->map != NULL)
     pto_shared_map_look_again (level->map);
   pto_pool_begin_run (level->pool);
   pto_engine_begin (&level->engine);
+  pto_recorder_begin (&level->recorder, &level->engine);
   pto_store_release (&level->guest, (uint64_t) pthread_self ());
   wall = pto_wall_clock ();
   result = orchestrate (&level->runtime, data);
@@ -1237,15 +1290,17 @@ pto_level_run (struct pto_level *level, bool (*cancelled) (void *data), void *ca
   if (pto_engine_has_failed (&level->engine))
     pto_pool_cancel (level->pool, level->engine.config.timeout_ns / FAILED_PART);
   status = pto_engine_end (&level->engine, report);
+  pto_recorder_end (&level->recorder, &level->engine);
   wall = pto_wall_clock () - wall;
   pto_store_release (&level->guest, 0);
-  level->engine.cancelled = NULL;
-  level->cancelled = NULL;
   gather (level, stats, wall);
   if (status != PTO_OK)
     pto_failure_set (failure, (int32_t) status, NULL, "%s", report != NULL ? report->message : "");
   else if (pto_pool_first_failure (level->pool)->task != PTO_TASK_NONE)
     status = report_task (level, stats, failure, report);
+out:
+  level->engine.cancelled = NULL;
+  level->cancelled = NULL;
   pto_exec_leave (level->exec);
   pthread_mutex_unlock (&level->guest_lock);
   return status;
@@ -1688,7 +1743,11 @@ pto_level_control (struct pto_level *level, enum pto_request request, enum pto_c
     status = await (level, control, cancelled, data)
                  ? report_refusal (level, control, report)
                  : pto_report_set (report, PTO_STATUS_CANCELLED, "the registration was cancelled");
+  else if (request == PTO_REQUEST_TRACE && !await (level, control, cancelled, data))
+    status = PTO_STATUS_CANCELLED;
   pto_control_unref (control);
+  if (request == PTO_REQUEST_TRACE)
+    return status;
   if (status != PTO_OK)
     pto_level_control (level, PTO_REQUEST_UNREGISTER, kind, serves, digest, NULL, 0, NULL, NULL,
                        &ignored);

@@ -13,6 +13,7 @@
 
 #include "../api/pto_orchestration_api.h"
 #include "../core/params.h"
+#include "../core/recorder.h"
 #include "process.h"
 #include "service.h"
 
@@ -91,14 +92,19 @@ struct pto_level_stats
   uint32_t restarts; /* since the start */
 };
 
-/* As pto_chip_run(). A task that fails does not end the run: the first failure is its result.
- * failure: domain, code and text as the object layer tells it; may be NULL, as stats and cancelled.
- * orchestrate sees level's rt; a result other than 0 fails the run. */
-enum pto_status pto_level_run (struct pto_level *level, bool (*cancelled) (void *data),
+/* As pto_chip_run(). record: also if the parameter does not say so. A task that fails does not end
+ * the run: the first failure is its result. failure: domain, code and text as the object layer
+ * tells it; may be NULL, as stats and cancelled. orchestrate sees level's rt; a result other than 0
+ * fails the run. */
+enum pto_status pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
                                void *cancelled_data,
                                int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                                struct pto_level_stats *stats, struct pto_failure *failure,
                                struct pto_report *report);
+
+/* The last run; NULL when it was not recorded. Valid until the next. */
+const struct pto_trace *pto_level_trace (struct pto_level *level);
+void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_topology *topology);
 
 /* --- inside an orchestration, on its thread --- */
 
@@ -131,7 +137,9 @@ void pto_level_cancel (struct pto_level *level);
  *
  * UNREGISTER: to every such child that lives, behind what it was asked before; not waited for.
  *
- * Both also inside of an orchestration, on its thread. */
+ * TRACE: to every such child that lives, and waits for all; who says no or dies is not told of.
+ *
+ * All also inside of an orchestration, on its thread. */
 enum pto_status pto_level_control (struct pto_level *level, enum pto_request request,
                                    enum pto_child_kind kind, uint32_t serves, const uint8_t *digest,
                                    const void *body, uint64_t bytes, bool (*cancelled) (void *data),

@@ -150,6 +150,13 @@ pto_call_beat (const struct pto_call *call)
   pto_fetch_add_relaxed (&call->mailbox->beat, 1);
 }
 
+uint32_t
+pto_call_record (const struct pto_call *call, uint64_t *task)
+{
+  *task = call->mailbox->task;
+  return call->mailbox->record;
+}
+
 /* Waits for the given request; false: the server is an orphan. */
 static bool
 wait_for_request (struct pto_exec *exec, struct pto_mailbox *mailbox, uint32_t number, bool spin,
@@ -231,10 +238,15 @@ pto_mailbox_serve (struct pto_exec *exec, struct pto_mailbox *mailbox, struct pt
       if (!wait_for_request (exec, mailbox, ++number, spin, server))
         return false;
       request = mailbox->request;
+      /* Of another request it is that of an old task, and nobody looks at the two stamps. */
+      if (mailbox->record != 0)
+        mailbox->began = pto_ticks_ordered ();
       /* Relaxed: for messages only. */
       pto_store_relaxed (&mailbox->reply, 2 * number - 1);
       /* Straight into the mailbox: nobody reads it before the store below. */
       mailbox->status = serve (mailbox, server);
+      if (mailbox->record != 0)
+        mailbox->ended = pto_ticks_ordered ();
       /* Release: pairs with the acquire in pto_sender_is_idle(). The one step from "not answered"
        * to "answered"; from here on the next request may be posted, so nothing of the mailbox but
        * its post is touched any more. */

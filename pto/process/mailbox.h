@@ -54,6 +54,8 @@ struct pto_mailbox
    */
   _Atomic uint32_t cancel;
   uint64_t far_body; /* 0, or where a body that does not fit below lies: in the arena */
+  uint64_t task;     /* TASK that is recorded: its id */
+  uint32_t record;   /* TASK: number of the recorded run that it is of; 0: of none */
 
   /* --- the child's line --- */
   /* W: child, release behind the answer; R: parent, acquire. */
@@ -61,6 +63,9 @@ struct pto_mailbox
   /* Signs of life: tasks done inside. W: child, relaxed; R: parent, relaxed. */
   _Atomic uint32_t beat;
   uint32_t status; /* of the answer: 0, or an enum pto_status, then failure says more */
+  /* pto_ticks() of a recorded task's begin and end; the parent believes what can be. */
+  uint64_t began;
+  uint64_t ended;
   struct pto_failure failure;
 
   /* --- the parent's, behind post --- */

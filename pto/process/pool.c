@@ -106,6 +106,9 @@ struct pto_pool
   enum pto_pace pace;
   struct pto_control *controls; /* not done, oldest first; a reference each */
   bool closing;
+  struct pto_trace_buffer *dispatches; /* of a run that is recorded; NULL: it is not */
+  struct pto_trace_buffer *runs;       /* of each child */
+  uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct crowd *crowds; /* of each child; then for each class of any, and of groups */
   uint32_t run;         /* number of the run that they are of */
   struct pto_first_failure first;
@@ -493,10 +496,24 @@ encode (struct pto_mailbox *mailbox, const struct pto_seat *seat, const struct p
   mailbox->far_body = 0;
 }
 
+/* Apart, as is record_member(): runs that are not recorded pay for a test. */
+static __attribute__ ((noinline)) void
+record_post (struct pto_pool *pool, struct pto_child *child, const struct pto_seat *seat,
+             uint32_t member)
+{
+  child->sender.mailbox->task = seat->slot->id;
+  child->posted = pto_engine_stamp (pool->engine);
+  pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, child->posted, seat->slot->id, child->index,
+                 member);
+}
+
 static void
 post_task (struct pto_pool *pool, struct pto_child *child, struct pto_seat *seat, uint32_t member)
 {
   encode (child->sender.mailbox, seat, &pto_level_task_members (seat->task)[member]);
+  child->sender.mailbox->record = pool->record;
+  if (pool->record != 0)
+    record_post (pool, child, seat, member);
   child->seat = seat;
   child->member = member;
   end_to_wait (pool, seat);
@@ -857,6 +874,33 @@ started (struct pto_pool *pool)
   tell_news (pool);
 }
 
+/* A child says when it began and ended; between post and now it was, whatever it says. */
+static uint64_t
+stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint64_t most)
+{
+  uint64_t stamp = ticks - pool->engine->tick_base;
+
+  return ticks < pool->engine->tick_base || stamp < least ? least : stamp > most ? most : stamp;
+}
+
+/* The member that this child has had is over: answered, or lost with it. */
+static __attribute__ ((noinline)) void
+record_member (struct pto_pool *pool, struct pto_child *child, bool answered)
+{
+  const struct pto_mailbox *mailbox = child->sender.mailbox;
+  uint64_t now = pto_engine_stamp (pool->engine);
+  uint64_t began, ended;
+
+  if (!answered && !pto_sender_is_taken (&child->sender))
+    return;
+  began = stamp_between (pool, mailbox->began, child->posted, now);
+  ended = answered ? stamp_between (pool, mailbox->ended, began, now) : now;
+  pto_trace_add (&pool->runs[child->index], PTO_TRACE_ACK, began, child->seat->slot->id,
+                 child->index, child->member);
+  pto_trace_add (&pool->runs[child->index], PTO_TRACE_RUN, began, child->seat->slot->id,
+                 child->index, ended);
+}
+
 /* The request is answered. */
 static void
 take_answer (struct pto_pool *pool, struct pto_child *child)
@@ -870,6 +914,8 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       {
         struct pto_seat *seat = child->seat;
 
+        if (pool->record != 0)
+          record_member (pool, child, true);
         if (!ok)
           note_failure (pool, seat, PTO_FAILURE_ANSWERED, child);
         child->deaths = 0;
@@ -892,6 +938,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       return;
     case PTO_REQUEST_REGISTER:
     case PTO_REQUEST_UNREGISTER:
+    case PTO_REQUEST_TRACE:
       answer_control (pool, child, ok, false);
       end_request (pool, child);
       return;
@@ -901,7 +948,6 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       break;
     case PTO_REQUEST_UP:
     case PTO_REQUEST_RUN:
-    case PTO_REQUEST_TRACE:
       break; /* of a solo child only */
     }
   /* It ends now, by itself or because it has to. A thread's end is somebody else's to await. */
@@ -940,6 +986,8 @@ take_death (struct pto_pool *pool, struct pto_child *child)
     child->renewed
         = child->renewed
           || (control->request == PTO_REQUEST_CLOSE && has_bit (control->targets, child->index));
+  if (seat != NULL && pool->record != 0)
+    record_member (pool, child, false);
   /* One that took a task with it got on, however badly. */
   if (seat != NULL)
     child->deaths = 0;
@@ -1402,6 +1450,15 @@ pto_pool_begin_run (struct pto_pool *pool)
   memset (&pool->first, 0, offsetof (struct pto_first_failure, failure));
   pool->first.task = PTO_TASK_NONE;
   pto_store_release (&pool->cancel, (run + 1) << 32);
+}
+
+void
+pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
+                 struct pto_trace_buffer *children, uint32_t number)
+{
+  pool->dispatches = scheduler;
+  pool->runs = children;
+  pool->record = scheduler != NULL ? number : 0;
 }
 
 const struct pto_first_failure *

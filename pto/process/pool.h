@@ -72,6 +72,7 @@ struct pto_child
   uint32_t request;            /* enum pto_request that is under way; 0: idle */
   struct pto_seat *seat;       /* TASK: whose member it runs */
   uint32_t member;             /* of them */
+  uint64_t posted;             /* a recorded one: when, as the trace counts */
   struct pto_control *control; /* REGISTER, UNREGISTER, CLOSE: of whom */
   struct pto_pool_list tasks;  /* that wait for this child */
   bool ending;                 /* CLOSE is answered, or START with a no: its end is awaited */
@@ -201,6 +202,11 @@ void pto_pool_stop (struct pto_pool *pool);
 
 /* Between runs. */
 void pto_pool_begin_run (struct pto_pool *pool);
+/* And before it: the next run's tasks are recorded, when each was handed to a child by whoever is
+ * the scheduler, and when it began and ended there in the child's own buffer; or, with NULL, are
+ * not. number: told to the children, never 0. */
+void pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
+                      struct pto_trace_buffer *children, uint32_t number);
 /* After the last task of a run. */
 const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
 /* Why such a task could never run, before it is submitted: no child of that kind and level, an

@@ -16,10 +16,10 @@ enum pto_request
   PTO_REQUEST_REGISTER,   /* digest; body: descriptor and sources, bytes of the object layer */
   PTO_REQUEST_UNREGISTER, /* digest */
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
+  PTO_REQUEST_TRACE, /* of the last recorded run: how large, or into the memory that is named */
   /* of a chip in a process of its own (pto-machine-isolated.c) */
-  PTO_REQUEST_UP,   /* make the chip, as its parameters say by now */
-  PTO_REQUEST_RUN,  /* digest of a registration, or zeros: what comes through the stream */
-  PTO_REQUEST_TRACE /* of the last run: how large, or into the memory that is named */
+  PTO_REQUEST_UP, /* make the chip, as its parameters say by now */
+  PTO_REQUEST_RUN /* digest of a registration, or zeros: what comes through the stream */
 };
 
 enum pto_child_kind
@@ -42,13 +42,17 @@ struct pto_call
   const uint8_t *kinds;                 /* TASK; of each scalar, the object layer's; or NULL */
   const uint8_t *body;                  /* REGISTER */
   uint64_t bytes;
-  struct pto_mailbox *mailbox; /* for the two functions below */
+  struct pto_mailbox *mailbox; /* for the functions below */
 };
 
 /* Is the request not wanted any more? Any thread of the child. */
 bool pto_call_is_cancelled (const struct pto_call *call);
 /* A sign of life: something was finished inside. Any thread of the child. */
 void pto_call_beat (const struct pto_call *call);
+
+/* Of a TASK: the number of the recorded run that it is of, and its id there; 0: it is not recorded.
+ * On the serving thread. */
+uint32_t pto_call_record (const struct pto_call *call, uint64_t *task);
 
 /* What a child does with its requests: on its main thread, one at a time. */
 struct pto_server

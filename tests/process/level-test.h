@@ -73,7 +73,8 @@ struct rig
   struct pto_level_stats stats;
   struct pto_failure failure;
   struct pto_report report;
-  bool (*cancelled) (void *data); /* of the next runs */
+  bool record;                    /* the next runs */
+  bool (*cancelled) (void *data); /* of them */
   void *cancelled_data;
   void (*graph) (struct rig *rig, void *data);
   void *data;
