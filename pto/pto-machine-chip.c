@@ -699,8 +699,8 @@ make_trace (ChipMachine *self)
   if (records == NULL)
     return NULL;
   pto_chip_trace_topology (self->chip, &topology);
-  return pto_trace_new_from_chip (records, &topology, (const char *const *) self->kernel_names,
-                                  self->n_kernel_names, self->title);
+  return pto_trace_new_from_run (records, &topology, (const char *const *) self->kernel_names,
+                                 self->n_kernel_names, self->title);
 }
 
 static PtoTrace *

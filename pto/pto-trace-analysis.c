@@ -178,9 +178,37 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
   analysis->depth = integrate (changes);
 }
 
+/* Where a member of a group ran; task: its position in the table. */
+typedef struct
+{
+  guint32 task;
+  guint32 core;
+  guint64 start;
+  guint64 end;
+} Member;
+
+/* A task ran once, but for a group's: of its members the table has the one that ends last. */
+static void
+read_run (PtoTraceTask *task, guint32 position, guint32 core, guint64 start, guint64 end,
+          GArray *members)
+{
+  Member other = { position, task->core, task->start, task->end };
+
+  if (other.core == PTO_TRACE_NOWHERE || end >= other.end)
+    {
+      task->core = core;
+      task->start = start;
+      task->end = end;
+    }
+  else
+    other = (Member){ position, core, start, end };
+  if (other.core != PTO_TRACE_NOWHERE)
+    g_array_append_val (members, other);
+}
+
 static void
 read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
-              GHashTable *index)
+              GArray *members, GHashTable *index)
 {
   guint n_schedulers = trace->topology.n_schedulers;
 
@@ -226,9 +254,11 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task = find_or_add (tasks, index, record->task);
             if (record->detail < trace->topology.n_cores && record->extra >= record->time)
               {
-                task->core = record->detail;
-                task->start = time;
-                task->end = record->extra - analysis->first;
+                /* A core has every task to itself: of two records of one the last counts. */
+                if (!pto_trace_is_level (trace))
+                  task->core = PTO_TRACE_NOWHERE;
+                read_run (task, (guint32) (task - (PtoTraceTask *) (void *) tasks->data),
+                          record->detail, time, record->extra - analysis->first, members);
               }
             break;
           case PTO_TRACE_COMPLETE:
@@ -289,6 +319,23 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
 }
 
 static void
+add_members (PtoTraceAnalysis *analysis, const GArray *members)
+{
+  analysis->n_entries = analysis->n_tasks + members->len;
+  analysis->tasks = g_renew (PtoTraceTask, analysis->tasks, MAX (analysis->n_entries, 1));
+  for (guint i = 0; i < members->len; i++)
+    {
+      const Member *member = &g_array_index (members, Member, i);
+      PtoTraceTask *entry = &analysis->tasks[analysis->n_tasks + i];
+
+      *entry = analysis->tasks[member->task];
+      entry->core = member->core;
+      entry->start = member->start;
+      entry->end = member->end;
+    }
+}
+
+static void
 sort_runs (PtoTraceAnalysis *analysis)
 {
   guint n_cores = analysis->n_cores;
@@ -297,7 +344,7 @@ sort_runs (PtoTraceAnalysis *analysis)
   analysis->n_core_runs = g_new0 (guint, MAX (n_cores, 1));
   analysis->core_busy = g_new0 (guint64, MAX (n_cores, 1));
 
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < analysis->n_entries; i++)
     if (analysis->tasks[i].core != PTO_TRACE_NOWHERE)
       analysis->n_core_runs[analysis->tasks[i].core]++;
   for (guint c = 0; c < n_cores; c++)
@@ -305,7 +352,7 @@ sort_runs (PtoTraceAnalysis *analysis)
       analysis->core_runs[c] = g_new (guint32, MAX (analysis->n_core_runs[c], 1));
       analysis->n_core_runs[c] = 0;
     }
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < analysis->n_entries; i++)
     {
       const PtoTraceTask *task = &analysis->tasks[i];
 
@@ -357,11 +404,11 @@ find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core
 static void
 find_critical_path (PtoTraceAnalysis *analysis)
 {
-  g_autofree guint32 *before = g_new (guint32, MAX (analysis->n_tasks, 1));
+  g_autofree guint32 *before = g_new (guint32, MAX (analysis->n_entries, 1));
   g_autoptr (GArray) path = g_array_new (FALSE, FALSE, sizeof (guint32));
   guint32 at = PTO_TRACE_NOWHERE;
 
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < analysis->n_entries; i++)
     {
       before[i] = PTO_TRACE_NOWHERE;
       if (analysis->tasks[i].end != PTO_TRACE_NEVER
@@ -440,6 +487,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   PtoTraceAnalysis *analysis = g_new0 (PtoTraceAnalysis, 1);
   GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceTask));
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
+  g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (Member));
   g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   guint64 n_records = trace->starts[trace->n_buffers];
 
@@ -458,7 +506,7 @@ pto_trace_analysis_new (PtoTrace *trace)
 
   analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
-  read_records (analysis, trace, tasks, edges, index);
+  read_records (analysis, trace, tasks, edges, members, index);
   read_scopes (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);
@@ -466,6 +514,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   analysis->n_tasks = tasks->len;
   analysis->tasks = (PtoTraceTask *) (void *) g_array_free (tasks, FALSE);
   link_edges (analysis, edges, index);
+  add_members (analysis, members);
   analysis->n_cores = trace->topology.n_cores;
   sort_runs (analysis);
   for (guint i = 0; i < analysis->n_tasks; i++)
@@ -479,6 +528,7 @@ pto_trace_analysis_new (PtoTrace *trace)
     analysis->elapsed = analysis->last;
   find_critical_path (analysis);
   make_charts (analysis);
+  pto_trace_link_pieces (analysis, trace);
   return analysis;
 }
 
@@ -500,6 +550,7 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
   g_free (analysis->n_core_runs);
   g_free (analysis->core_busy);
   g_free (analysis->critical);
+  g_free (analysis->piece_entries);
   g_free (analysis->deps);
   g_free (analysis->tasks);
   g_free (analysis);

@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Trace Event format, object form. One process for the control threads, one for every cluster; one
- * thread for each core. Written by hand, not through a tree: a run of 100 000 tasks is 100 MB of
- * text, and its order must be the same every time. Numbers of threads are unique over all
- * processes.
+ * thread for each core. A level is one process, of control threads and children; each worker below
+ * it that did something comes after it, on the same clock, with all of its runs in one set of rows.
+ * Written by hand, not through a tree: a run of 100 000 tasks is 100 MB of text, and its order must
+ * be the same every time. Numbers of threads are unique over all processes.
  */
 #include "config.h"
 
@@ -18,15 +19,31 @@ enum
   TID_ORCHESTRATOR = 1,
   TID_STALLS = 2,
   TID_SCHEDULER = 10, /* + scheduler */
-  TID_CORE = 1000     /* + core */
+  TID_CORE = 1000,    /* + core */
+  /* From one worker's numbers to the next one's: more than any chip has of either. */
+  PID_STRIDE = 4096,
+  TID_STRIDE = 16384
 };
+
+/* A worker's rows. */
+typedef struct
+{
+  guint number; /* in the order of appearance; 0: the worker that ran */
+  char *path;   /* of it; NULL: a chip without a parent */
+  gboolean is_named;
+  gboolean has_stalls;
+} Rows;
 
 typedef struct
 {
-  PtoTrace *trace;
+  const PtoTraceView *view;
+  PtoTrace *trace; /* the view's, as what follows */
   const PtoTraceAnalysis *analysis;
-  GString *text;
+  Rows *rows;
   GPtrArray *names; /* of kernels, quoted for JSON */
+  GString *text;
+  GHashTable *all_rows; /* path -> Rows */
+  guint64 n_flows;
   gboolean first;
 } Writer;
 
@@ -52,22 +69,36 @@ append_quoted (GString *text, const char *string)
   g_string_append_c (text, '"');
 }
 
+static guint
+number_pid (const Writer *writer, guint pid)
+{
+  return pid + writer->rows->number * PID_STRIDE;
+}
+
+/* 0 is a whole process. */
+static guint
+number_tid (const Writer *writer, guint tid)
+{
+  return tid > 0 ? tid + writer->rows->number * TID_STRIDE : 0;
+}
+
 /* Starts an event: {"ph":"X","pid":..,"tid":..,"ts":.. and leaves it open. */
 static void
 begin (Writer *writer, char phase, guint pid, guint tid, guint64 time)
 {
   g_string_append (writer->text, writer->first ? "\n" : ",\n");
   writer->first = FALSE;
-  g_string_append_printf (writer->text, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":", phase, pid,
-                          tid);
-  pto_trace_append_us (writer->text, time);
+  g_string_append_printf (writer->text, "{\"ph\":\"%c\",\"pid\":%u,\"tid\":%u,\"ts\":", phase,
+                          number_pid (writer, pid), number_tid (writer, tid));
+  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, time));
 }
 
 static void
-append_duration (Writer *writer, guint64 ns)
+append_duration (Writer *writer, guint64 from, guint64 to)
 {
   g_string_append (writer->text, ",\"dur\":");
-  pto_trace_append_us (writer->text, ns);
+  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, to)
+                                         - pto_trace_view_time (writer->view, from));
 }
 
 /* An argument that is a time; nothing when it was not recorded. */
@@ -77,13 +108,15 @@ append_time (Writer *writer, const char *key, guint64 time)
   if (time == PTO_TRACE_NEVER)
     return;
   g_string_append_printf (writer->text, ",\"%s\":", key);
-  pto_trace_append_us (writer->text, time);
+  pto_trace_append_us (writer->text, pto_trace_view_time (writer->view, time));
 }
 
 static void
 append_metadata (Writer *writer, const char *what, guint pid, guint tid, const char *name,
                  guint order)
 {
+  pid = number_pid (writer, pid);
+  tid = number_tid (writer, tid);
   g_string_append (writer->text, writer->first ? "\n" : ",\n");
   writer->first = FALSE;
   g_string_append_printf (writer->text,
@@ -97,16 +130,43 @@ append_metadata (Writer *writer, const char *what, guint pid, guint tid, const c
                           pid, tid, what, order);
 }
 
+/* What stands before the name of a process of a chip below others. */
+static char *
+name_process (Writer *writer, const char *name)
+{
+  return writer->rows->path != NULL ? g_strdup_printf ("%s %s", writer->rows->path, name)
+                                    : g_strdup (name);
+}
+
+static void
+append_stall_row (Writer *writer)
+{
+  if (writer->rows->has_stalls || writer->analysis->stalls->len == 0)
+    return;
+  writer->rows->has_stalls = TRUE;
+  append_metadata (writer, "thread", PID_CONTROL, TID_STALLS, "orchestrator: stalls", 1);
+}
+
+/* Once for each worker. */
 static void
 append_rows (Writer *writer)
 {
   PtoTrace *trace = writer->trace;
+  guint first = writer->rows->number * PID_STRIDE;
+  g_autofree char *control = NULL;
   guint last = G_MAXUINT;
 
-  append_metadata (writer, "process", PID_CONTROL, 0, "AICPU", 0);
+  if (writer->rows->is_named)
+    {
+      append_stall_row (writer);
+      return;
+    }
+  writer->rows->is_named = TRUE;
+  control
+      = pto_trace_is_level (trace) ? g_strdup (writer->rows->path) : name_process (writer, "AICPU");
+  append_metadata (writer, "process", PID_CONTROL, 0, control, first);
   append_metadata (writer, "thread", PID_CONTROL, TID_ORCHESTRATOR, "orchestrator", 0);
-  if (writer->analysis->stalls->len > 0)
-    append_metadata (writer, "thread", PID_CONTROL, TID_STALLS, "orchestrator: stalls", 1);
+  append_stall_row (writer);
   for (guint s = 0; s < trace->topology.n_schedulers; s++)
     {
       g_autofree char *name = g_strdup_printf ("scheduler %u", s);
@@ -119,11 +179,18 @@ append_rows (Writer *writer)
       guint cluster, type, number;
 
       pto_trace_locate_core (trace, c, &cluster, &type, &number);
+      if (pto_trace_is_level (trace))
+        {
+          append_metadata (writer, "thread", PID_CONTROL, TID_CORE + c, name,
+                           2 + trace->topology.n_schedulers + c);
+          continue;
+        }
       if (cluster != last)
         {
           g_autofree char *title = g_strdup_printf ("cluster %u", cluster);
+          g_autofree char *whole = name_process (writer, title);
 
-          append_metadata (writer, "process", PID_CLUSTER + cluster, 0, title, 1 + cluster);
+          append_metadata (writer, "process", PID_CLUSTER + cluster, 0, whole, first + 1 + cluster);
           last = cluster;
         }
       append_metadata (writer, "thread", PID_CLUSTER + cluster, TID_CORE + c, name, c);
@@ -161,6 +228,8 @@ core_pid (Writer *writer, guint core)
 {
   guint cluster, type, number;
 
+  if (pto_trace_is_level (writer->trace))
+    return PID_CONTROL;
   pto_trace_locate_core (writer->trace, core, &cluster, &type, &number);
   return PID_CLUSTER + cluster;
 }
@@ -176,10 +245,11 @@ append_runs (Writer *writer)
         const PtoTraceTask *task = &analysis->tasks[analysis->core_runs[c][i]];
 
         begin (writer, 'X', core_pid (writer, c), TID_CORE + c, task->start);
-        append_duration (writer, task->end - task->start);
+        append_duration (writer, task->start, task->end);
         g_string_append (writer->text, ",\"name\":");
         append_kernel (writer, task->kernel);
-        g_string_append (writer->text, ",\"cat\":\"kernel\"");
+        g_string_append (writer->text, pto_trace_is_level (writer->trace) ? ",\"cat\":\"task\""
+                                                                          : ",\"cat\":\"kernel\"");
         append_task (writer, task);
         append_time (writer, "submit_us", task->submit);
         append_time (writer, "ready_us", task->ready);
@@ -201,7 +271,7 @@ append_orchestrator (Writer *writer)
       const PtoTraceSpan *scope = &g_array_index (analysis->scopes, PtoTraceSpan, i);
 
       begin (writer, 'X', PID_CONTROL, TID_ORCHESTRATOR, scope->start);
-      append_duration (writer, scope->end - scope->start);
+      append_duration (writer, scope->start, scope->end);
       g_string_append_printf (writer->text,
                               ",\"name\":\"scope\",\"cat\":\"scope\",\"args\":{\"depth\":%u}}",
                               scope->what);
@@ -213,7 +283,7 @@ append_orchestrator (Writer *writer)
       if (task->submit == PTO_TRACE_NEVER)
         continue;
       begin (writer, 'X', PID_CONTROL, TID_ORCHESTRATOR, task->submit);
-      append_duration (writer, MAX (task->submit_end, task->submit) - task->submit);
+      append_duration (writer, task->submit, MAX (task->submit_end, task->submit));
       g_string_append (writer->text, ",\"name\":");
       append_kernel (writer, task->kernel);
       g_string_append (writer->text, ",\"cat\":\"submit\"");
@@ -226,7 +296,7 @@ append_orchestrator (Writer *writer)
       g_autofree char *name = pto_trace_dup_stall_name (stall->what);
 
       begin (writer, 'X', PID_CONTROL, TID_STALLS, stall->start);
-      append_duration (writer, stall->end - stall->start);
+      append_duration (writer, stall->start, stall->end);
       g_string_append_printf (writer->text,
                               ",\"name\":\"wait for %s\",\"cat\":\"stall\",\"args\":{\"ring\":%u}}",
                               name, stall->what & 0xff);
@@ -286,7 +356,6 @@ static void
 append_flows (Writer *writer)
 {
   const PtoTraceAnalysis *analysis = writer->analysis;
-  guint64 id = 0;
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
@@ -304,16 +373,17 @@ append_flows (Writer *writer)
           producer = &analysis->tasks[dep->producer_index];
           if (producer->core == PTO_TRACE_NOWHERE)
             continue;
-          id++;
+          writer->n_flows++;
           begin (writer, 's', core_pid (writer, producer->core), TID_CORE + producer->core,
                  producer->end > producer->start ? producer->end - 1 : producer->start);
           g_string_append_printf (writer->text, ",\"id\":%" G_GUINT64_FORMAT ",\"cat\":\"dep\"",
-                                  id);
+                                  writer->n_flows);
           append_hazards (writer, dep->kinds);
           g_string_append_c (writer->text, '}');
           begin (writer, 'f', core_pid (writer, task->core), TID_CORE + task->core, task->start);
           g_string_append_printf (writer->text,
-                                  ",\"id\":%" G_GUINT64_FORMAT ",\"bp\":\"e\",\"cat\":\"dep\"", id);
+                                  ",\"id\":%" G_GUINT64_FORMAT ",\"bp\":\"e\",\"cat\":\"dep\"",
+                                  writer->n_flows);
           append_hazards (writer, dep->kinds);
           g_string_append_c (writer->text, '}');
         }
@@ -333,6 +403,93 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
     }
 }
 
+/* Of a level there is one kind of ready tasks. */
+static void
+append_counters (Writer *writer)
+{
+  const PtoTraceAnalysis *analysis = writer->analysis;
+  gboolean is_level = pto_trace_is_level (writer->trace);
+
+  append_counter (writer, is_level ? "ready tasks" : "ready AIC tasks", "tasks",
+                  analysis->ready[PTO_CORE_TYPE_AIC]);
+  if (!is_level)
+    append_counter (writer, "ready AIV tasks", "tasks", analysis->ready[PTO_CORE_TYPE_AIV]);
+  for (guint r = 0; r < analysis->rings; r++)
+    {
+      g_autofree char *name = g_strdup_printf ("live tasks, ring %u", r);
+
+      append_counter (writer, name, "tasks", analysis->live[r]);
+    }
+  append_counter (writer, "open scopes", "scopes", analysis->depth);
+}
+
+static void
+rows_free (gpointer data)
+{
+  Rows *rows = data;
+
+  g_free (rows->path);
+  g_free (rows);
+}
+
+/* path: taken; NULL: of a chip that is below nobody. */
+static Rows *
+find_rows (Writer *writer, char *path)
+{
+  const char *key = path != NULL ? path : "";
+  Rows *rows = g_hash_table_lookup (writer->all_rows, key);
+
+  if (rows != NULL)
+    {
+      g_free (path);
+      return rows;
+    }
+  rows = g_new0 (Rows, 1);
+  rows->number = g_hash_table_size (writer->all_rows);
+  rows->path = path;
+  g_hash_table_insert (writer->all_rows, g_strdup (key), rows);
+  return rows;
+}
+
+/* A trace, and all that lies in it. */
+static void
+append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
+{
+  Writer writer = *outer;
+
+  writer.view = view;
+  writer.trace = view->trace;
+  writer.analysis = pto_trace_get_analysis (view->trace);
+  writer.rows = rows;
+  writer.names = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < view->trace->n_kernel_names; i++)
+    {
+      GString *quoted = g_string_new (NULL);
+
+      append_quoted (quoted, view->trace->kernel_names[i]);
+      g_ptr_array_add (writer.names, g_string_free (quoted, FALSE));
+    }
+  append_rows (&writer);
+  append_orchestrator (&writer);
+  append_schedulers (&writer);
+  append_runs (&writer);
+  append_flows (&writer);
+  append_counters (&writer);
+  g_ptr_array_unref (writer.names);
+
+  for (guint i = 0; i < view->trace->pieces.list->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (view->trace->pieces.list, i);
+      char *path = pto_trace_dup_child_path (rows->path, view->trace, piece->child);
+      PtoTraceView inner;
+
+      pto_trace_view_init (&inner, view, i);
+      append_trace (&writer, &inner, find_rows (&writer, path));
+    }
+  outer->n_flows = writer.n_flows;
+  outer->first = writer.first;
+}
+
 /**
  * pto_trace_to_json:
  * @self: a trace
@@ -342,9 +499,12 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
  * There is a row for each control thread and each core. A run of a kernel is a slice whose
  * arguments name the task, its ring, the tasks it waited for and the times of its life; arrows are
  * dependencies, named by what they order (RAW, WAW, WAR, with a question mark where an overlap was
- * assumed, not proved); counters show ready tasks, live tasks of each ring and open scopes. Times
- * are microseconds with three decimals; ids of tasks are strings, because a JavaScript number does
- * not hold them. The text depends on nothing but the records.
+ * assumed, not proved); counters show ready tasks, live tasks of each ring and open scopes. Of a
+ * worker of level 3 or up there is a row for each child, and below them those of each worker that
+ * did something inside of its tasks, at the time that it did it; where a chip has a virtual clock,
+ * its times are stretched over the run that it took. Times are microseconds with three decimals;
+ * ids of tasks are strings, because a JavaScript number does not hold them. The text depends on
+ * nothing but the records.
  *
  * Thread safety: any thread.
  *
@@ -353,20 +513,14 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
 char *
 pto_trace_to_json (PtoTrace *self)
 {
-  Writer writer;
+  const PtoTraceView view = { .trace = self };
+  Writer writer = { .first = TRUE };
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  writer = (Writer){ self, pto_trace_get_analysis (self), g_string_new (NULL),
-                     g_ptr_array_new_with_free_func (g_free), TRUE };
-  for (guint i = 0; i < self->n_kernel_names; i++)
-    {
-      GString *quoted = g_string_new (NULL);
-
-      append_quoted (quoted, self->kernel_names[i]);
-      g_ptr_array_add (writer.names, g_string_free (quoted, FALSE));
-    }
-
+  writer.analysis = pto_trace_get_analysis (self);
+  writer.text = g_string_new (NULL);
+  writer.all_rows = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, rows_free);
   g_string_append (writer.text, "{\"displayTimeUnit\":\"ns\",\n\"metadata\":{\"title\":");
   append_quoted (writer.text, self->title);
   g_string_append_printf (writer.text,
@@ -376,22 +530,9 @@ pto_trace_to_json (PtoTrace *self)
                           self->topology.virtual_clock ? "virtual" : "wall",
                           pto_trace_get_recorded (self), self->dropped, writer.analysis->n_tasks,
                           writer.analysis->n_deps, pto_trace_get_sha256 (self));
-  append_rows (&writer);
-  append_orchestrator (&writer);
-  append_schedulers (&writer);
-  append_runs (&writer);
-  append_flows (&writer);
-  append_counter (&writer, "ready AIC tasks", "tasks", writer.analysis->ready[PTO_CORE_TYPE_AIC]);
-  append_counter (&writer, "ready AIV tasks", "tasks", writer.analysis->ready[PTO_CORE_TYPE_AIV]);
-  for (guint r = 0; r < writer.analysis->rings; r++)
-    {
-      g_autofree char *name = g_strdup_printf ("live tasks, ring %u", r);
-
-      append_counter (&writer, name, "tasks", writer.analysis->live[r]);
-    }
-  append_counter (&writer, "open scopes", "scopes", writer.analysis->depth);
+  append_trace (&writer, &view, find_rows (&writer, g_strdup (self->path)));
   g_string_append (writer.text, "\n]}\n");
 
-  g_ptr_array_unref (writer.names);
+  g_hash_table_unref (writer.all_rows);
   return g_string_free (writer.text, FALSE);
 }

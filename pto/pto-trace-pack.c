@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A head, then starts, drops and records as they lie in a trace, then the names and the title, each
- * ended by 0. Bytes come from a process that may have written anything into them.
+ * ended by 0; of a level also its path and rows. Behind that, at a multiple of 8, its pieces: how
+ * many, how many were left out, and each as child, task, size and a trace. Bytes come from a
+ * process that may have written anything into them.
  */
 #include "config.h"
 
@@ -17,18 +19,55 @@ typedef struct
   guint64 n_buffers;
   guint64 n_names;
   guint64 n_records;
-  guint64 n_text; /* bytes */
+  guint64 n_rows;
+  guint64 n_text;   /* bytes */
+  guint64 n_pieces; /* bytes, after n_text rounded up */
 } Head;
 
-gsize
-pto_trace_get_packed_size (PtoTrace *trace)
+typedef struct
+{
+  guint64 n;
+  guint64 n_left_out;
+  guint64 records_left_out;
+} PiecesHead;
+
+typedef struct
+{
+  guint64 child;
+  guint64 task;
+  guint64 size; /* a multiple of 8 */
+} PieceHead;
+
+/* Deeper than any tree of workers. */
+#define DEPTH_MAX 16
+
+static gsize
+round_up (gsize size)
+{
+  return (size + 7) & ~(gsize) 7;
+}
+
+static gsize
+get_text_size (PtoTrace *trace)
 {
   gsize text = strlen (trace->title) + 1;
 
   for (guint i = 0; i < trace->n_kernel_names; i++)
     text += strlen (trace->kernel_names[i]) + 1;
+  if (!pto_trace_is_level (trace))
+    return text;
+  text += strlen (trace->path) + 1;
+  for (guint i = 0; i < trace->topology.n_cores; i++)
+    text += strlen (trace->rows[i]) + 1;
+  return text;
+}
+
+gsize
+pto_trace_get_packed_size (PtoTrace *trace)
+{
   return sizeof (Head) + (2 * (gsize) trace->n_buffers + 1) * sizeof (guint64)
-         + trace->starts[trace->n_buffers] * sizeof (struct pto_trace_record) + text;
+         + trace->starts[trace->n_buffers] * sizeof (struct pto_trace_record)
+         + round_up (get_text_size (trace)) + pto_trace_pieces_get_packed_size (&trace->pieces);
 }
 
 static guint8 *
@@ -46,18 +85,54 @@ pto_trace_pack (PtoTrace *trace, guint8 *bytes)
   Head head = { .topology = trace->topology,
                 .n_buffers = trace->n_buffers,
                 .n_names = trace->n_kernel_names,
-                .n_records = trace->starts[trace->n_buffers] };
+                .n_records = trace->starts[trace->n_buffers],
+                .n_rows = pto_trace_is_level (trace) ? trace->topology.n_cores : 0,
+                .n_text = get_text_size (trace),
+                .n_pieces = pto_trace_pieces_get_packed_size (&trace->pieces) };
+  static const guint8 zeros[8];
 
-  head.n_text = pto_trace_get_packed_size (trace) - sizeof head
-                - (2 * head.n_buffers + 1) * sizeof (guint64)
-                - head.n_records * sizeof (struct pto_trace_record);
   at = put (at, &head, sizeof head);
   at = put (at, trace->starts, (head.n_buffers + 1) * sizeof (guint64));
   at = put (at, trace->drops, head.n_buffers * sizeof (guint64));
   at = put (at, trace->records, head.n_records * sizeof (struct pto_trace_record));
   for (guint i = 0; i < trace->n_kernel_names; i++)
     at = put (at, trace->kernel_names[i], strlen (trace->kernel_names[i]) + 1);
-  put (at, trace->title, strlen (trace->title) + 1);
+  at = put (at, trace->title, strlen (trace->title) + 1);
+  if (pto_trace_is_level (trace))
+    at = put (at, trace->path, strlen (trace->path) + 1);
+  for (guint i = 0; i < head.n_rows; i++)
+    at = put (at, trace->rows[i], strlen (trace->rows[i]) + 1);
+  at = put (at, zeros, round_up (head.n_text) - head.n_text);
+  pto_trace_pieces_pack (&trace->pieces, at);
+}
+
+gsize
+pto_trace_pieces_get_packed_size (const PtoTracePieces *pieces)
+{
+  gsize size = sizeof (PiecesHead);
+
+  for (guint i = 0; i < pieces->list->len; i++)
+    size += sizeof (PieceHead)
+            + pto_trace_get_packed_size (
+                ((const PtoTracePiece *) g_ptr_array_index (pieces->list, i))->trace);
+  return size;
+}
+
+void
+pto_trace_pieces_pack (const PtoTracePieces *pieces, guint8 *bytes)
+{
+  PiecesHead head = { pieces->list->len, pieces->n_left_out, pieces->records_left_out };
+
+  bytes = put (bytes, &head, sizeof head);
+  for (guint i = 0; i < pieces->list->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (pieces->list, i);
+      PieceHead own = { piece->child, piece->task, pto_trace_get_packed_size (piece->trace) };
+
+      bytes = put (bytes, &own, sizeof own);
+      pto_trace_pack (piece->trace, bytes);
+      bytes += own.size;
+    }
 }
 
 static gconstpointer
@@ -97,20 +172,46 @@ check_starts (const guint64 *starts, guint64 n_buffers, guint64 n_records)
   return TRUE;
 }
 
-PtoTrace *
-pto_trace_new_from_packed (const guint8 *bytes, gsize size)
+/* n texts, ended by NULL; NULL: there are not so many. */
+static char **
+take_texts (const guint8 **at, gsize *left, guint64 n)
+{
+  g_auto (GStrv) texts = NULL;
+
+  if (n > *left)
+    return NULL;
+  texts = g_new0 (char *, n + 1);
+  for (guint64 i = 0; i < n; i++)
+    {
+      texts[i] = take_text (at, left);
+      if (texts[i] == NULL)
+        return NULL;
+    }
+  return g_steal_pointer (&texts);
+}
+
+static gboolean unpack_pieces (PtoTracePieces *pieces, const guint32 *child, const guint8 *bytes,
+                               gsize size, guint depth);
+
+static PtoTrace *
+unpack_trace (const guint8 *bytes, gsize size, guint depth)
 {
   g_autoptr (PtoTrace) self = NULL;
   const guint64 *starts, *drops;
   gconstpointer records;
+  const guint8 *pieces;
   Head head;
 
   if (size < sizeof head)
     return NULL;
   memcpy (&head, bytes, sizeof head);
+  /* What was written there may be no truth value at all. */
+  head.topology.virtual_clock
+      = ((const guint8 *) &head)[G_STRUCT_OFFSET (Head, topology.virtual_clock)] != 0;
   bytes += sizeof head;
   size -= sizeof head;
-  if (head.n_buffers > G_MAXUINT32 || head.n_names > G_MAXUINT32)
+  if (head.n_buffers > G_MAXUINT32 || head.n_names > G_MAXUINT32 || depth > DEPTH_MAX
+      || head.n_rows != (head.topology.level > 2 ? head.topology.n_cores : 0))
     return NULL;
   starts = take (&bytes, &size, head.n_buffers + 1, sizeof *starts);
   drops = starts != NULL ? take (&bytes, &size, head.n_buffers, sizeof *drops) : NULL;
@@ -132,20 +233,81 @@ pto_trace_new_from_packed (const guint8 *bytes, gsize size)
     self->dropped += self->drops[b];
   self->records = g_renew (struct pto_trace_record, self->records, MAX (head.n_records, 1));
   put ((guint8 *) self->records, records, head.n_records * sizeof (struct pto_trace_record));
-  if (head.n_names > size)
+  if (head.n_text > size || round_up (head.n_text) > size
+      || head.n_pieces > size - round_up (head.n_text))
     return NULL;
-  self->kernel_names = g_renew (char *, self->kernel_names, head.n_names + 1);
-  self->kernel_names[0] = NULL;
-  while (self->n_kernel_names < head.n_names)
-    {
-      char *name = take_text (&bytes, &size);
-
-      if (name == NULL)
-        return NULL;
-      self->kernel_names[self->n_kernel_names++] = name;
-      self->kernel_names[self->n_kernel_names] = NULL;
-    }
+  pieces = bytes + round_up (head.n_text);
+  size = head.n_text;
+  g_strfreev (self->kernel_names);
+  self->kernel_names = take_texts (&bytes, &size, head.n_names);
+  if (self->kernel_names == NULL)
+    return NULL;
+  self->n_kernel_names = (guint) head.n_names;
   g_free (self->title);
   self->title = take_text (&bytes, &size);
-  return self->title != NULL ? g_steal_pointer (&self) : NULL;
+  if (self->title == NULL)
+    return NULL;
+  if (pto_trace_is_level (self))
+    {
+      self->path = take_text (&bytes, &size);
+      if (self->path != NULL)
+        self->rows = take_texts (&bytes, &size, head.n_rows);
+      if (self->rows == NULL)
+        return NULL;
+    }
+  if (!unpack_pieces (&self->pieces, NULL, pieces, head.n_pieces, depth + 1))
+    return NULL;
+  for (guint i = 0; i < self->pieces.list->len; i++)
+    if (((const PtoTracePiece *) g_ptr_array_index (self->pieces.list, i))->child >= head.n_rows)
+      return NULL;
+  pto_trace_settle (self);
+  return g_steal_pointer (&self);
+}
+
+/* child: whose all of them are; NULL: each says so. */
+static gboolean
+unpack_pieces (PtoTracePieces *pieces, const guint32 *child, const guint8 *bytes, gsize size,
+               guint depth)
+{
+  PiecesHead head;
+
+  if (size < sizeof head)
+    return FALSE;
+  memcpy (&head, bytes, sizeof head);
+  bytes += sizeof head;
+  size -= sizeof head;
+  pieces->n_left_out += head.n_left_out;
+  pieces->records_left_out += head.records_left_out;
+  for (guint64 i = 0; i < head.n; i++)
+    {
+      PieceHead own;
+      PtoTrace *trace;
+
+      if (size < sizeof own)
+        return FALSE;
+      memcpy (&own, bytes, sizeof own);
+      bytes += sizeof own;
+      size -= sizeof own;
+      if (own.size > size || own.size % 8 != 0)
+        return FALSE;
+      trace = unpack_trace (bytes, own.size, depth);
+      if (trace == NULL)
+        return FALSE;
+      pto_trace_pieces_take (pieces, child != NULL ? *child : (guint32) own.child, own.task, trace);
+      bytes += own.size;
+      size -= own.size;
+    }
+  return TRUE;
+}
+
+PtoTrace *
+pto_trace_new_from_packed (const guint8 *bytes, gsize size)
+{
+  return unpack_trace (bytes, size, 0);
+}
+
+gboolean
+pto_trace_pieces_unpack (PtoTracePieces *pieces, guint32 child, const guint8 *bytes, gsize size)
+{
+  return unpack_pieces (pieces, &child, bytes, size, 1);
 }

@@ -18,18 +18,49 @@ G_BEGIN_DECLS
 /* The index of a task that was not recorded, and the core of a task that did not run. */
 #define PTO_TRACE_NOWHERE G_MAXUINT32
 
-/* Copies the records; the chip may overwrite its own afterwards. kernel_names[i] is the name of
- * function id i, NULL where there is none. title may be NULL. */
-PtoTrace *pto_trace_new_from_chip (const struct pto_trace *records,
-                                   const struct pto_trace_topology *topology,
-                                   const char *const *kernel_names, guint n_kernel_names,
-                                   const char *title);
+/* Copies the records; the chip, or level, may overwrite its own afterwards. kernel_names[i] is the
+ * name of function id i, NULL where there is none. title may be NULL. */
+PtoTrace *pto_trace_new_from_run (const struct pto_trace *records,
+                                  const struct pto_trace_topology *topology,
+                                  const char *const *kernel_names, guint n_kernel_names,
+                                  const char *title);
+/* Of a level, once: its own path, and a name for each child. Both are taken. */
+void pto_trace_take_names (PtoTrace *trace, char *path, char **rows);
+
+/* One run of a worker below a level: a task of the level's trace, from inside. */
+typedef struct
+{
+  guint32 child; /* of the level */
+  guint64 task;
+  PtoTrace *trace;
+} PtoTracePiece;
+
+/* Such runs, by child and in the order that each had them in. */
+typedef struct
+{
+  GPtrArray *list;    /* PtoTracePiece */
+  guint64 n_left_out; /* runs that did not fit, and the records that they made */
+  guint64 records_left_out;
+} PtoTracePieces;
+
+/* All pieces are there: what they have dropped counts. */
+void pto_trace_settle (PtoTrace *trace);
+
+void pto_trace_pieces_init (PtoTracePieces *pieces);
+void pto_trace_pieces_clear (PtoTracePieces *pieces);
+void pto_trace_pieces_take (PtoTracePieces *pieces, guint32 child, guint64 task, PtoTrace *trace);
 
 /* A trace as bytes, for another process: how many, those, and back. NULL: they are none of a trace.
  */
 gsize pto_trace_get_packed_size (PtoTrace *trace);
 void pto_trace_pack (PtoTrace *trace, guint8 *bytes);
 PtoTrace *pto_trace_new_from_packed (const guint8 *bytes, gsize size);
+/* The same of pieces. Unpacking adds to those that are there, as child's; FALSE: not all of them.
+ */
+gsize pto_trace_pieces_get_packed_size (const PtoTracePieces *pieces);
+void pto_trace_pieces_pack (const PtoTracePieces *pieces, guint8 *bytes);
+gboolean pto_trace_pieces_unpack (PtoTracePieces *pieces, guint32 child, const guint8 *bytes,
+                                  gsize size);
 
 /* What is known of one task. Times are ns since the first record of the trace. */
 typedef struct
@@ -78,12 +109,15 @@ typedef struct
 
 typedef struct
 {
-  PtoTraceTask *tasks; /* by order of submit */
+  /* By order of submit; behind them those members of groups that did not end last: each a copy of
+   * its task with core, start and end of its own. */
+  PtoTraceTask *tasks;
   guint n_tasks;
+  guint n_entries; /* with the members */
   PtoTraceDep *deps;
   guint n_deps;
   guint n_cores;
-  guint32 **core_runs; /* per core: the tasks it ran, by start */
+  guint32 **core_runs; /* per core: the entries it ran, by start */
   guint *n_core_runs;
   guint64 *core_busy;              /* per core: ns */
   GArray *scopes;                  /* PtoTraceSpan, by start, outer before inner */
@@ -100,6 +134,10 @@ typedef struct
   guint64 critical_submit; /* when its first task was submitted */
   guint64 critical_run_ns; /* of critical_ns, the time that kernels of the path ran */
   guint32 rings;           /* rings that had a task: highest + 1 */
+  /* Of a level: the entry that each piece belongs to, or PTO_TRACE_NOWHERE; and runs of workers
+   * that no piece belongs to. */
+  guint32 *piece_entries;
+  guint n_unseen;
   guint n_failed;
 } PtoTraceAnalysis;
 
@@ -107,7 +145,7 @@ struct _PtoTrace
 {
   GObject parent_instance;
 
-  /* All immutable after pto_trace_new_from_chip(). */
+  /* All immutable once it is made. */
   struct pto_trace_topology topology;
   struct pto_trace_record *records; /* all buffers, one after the other */
   guint64 *starts;                  /* n_buffers + 1 positions in records */
@@ -117,6 +155,9 @@ struct _PtoTrace
   char **kernel_names; /* valid UTF-8, never NULL inside */
   guint n_kernel_names;
   char *title;
+  char *path;            /* of a level; NULL */
+  char **rows;           /* of a level: n_cores names of its children; NULL */
+  PtoTracePieces pieces; /* of a level: what its workers did inside of its tasks */
 
   /* Made on first use under g_once_init_enter(); read-only afterwards. */
   PtoTraceAnalysis *analysis;
@@ -124,14 +165,50 @@ struct _PtoTrace
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
+/* Fills in the last two, when all else is there. */
+void pto_trace_link_pieces (PtoTraceAnalysis *analysis, PtoTrace *trace);
 void pto_trace_analysis_free (PtoTraceAnalysis *analysis);
 const PtoTraceAnalysis *pto_trace_get_analysis (PtoTrace *trace);
+
+static inline gboolean
+pto_trace_is_level (PtoTrace *trace)
+{
+  return trace->topology.level > 2;
+}
+
+/* A trace in the time of another one that it is a part of, or in its own. */
+typedef struct _PtoTraceView PtoTraceView;
+struct _PtoTraceView
+{
+  PtoTrace *trace;
+  const PtoTraceView *parent; /* NULL: in its own */
+  /* Its run, from ns on its own clock, lies in the parent's trace from begin on and takes to ns. */
+  guint64 from;
+  guint64 begin;
+  guint64 to;
+};
+
+/* Of a piece of parent->trace, by its number. Always inside of its task there: two clocks may
+ * disagree by a moment; a virtual one has its own pace. */
+void pto_trace_view_init (PtoTraceView *view, const PtoTraceView *parent, guint number);
+/* A time of view->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
+guint64 pto_trace_view_time (const PtoTraceView *view, guint64 time);
+/* "L3/0/L2/1": of a worker below a level, and of the worker that is number child of it. Caller
+ * frees. */
+char *pto_trace_dup_child_path (const char *path, PtoTrace *trace, guint child);
+
+/* Cores, or children, of a type, and what they are called: "AIC", "SUB worker". */
+guint pto_trace_get_n_of_type (PtoTrace *trace, guint core_type);
+const char *pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n);
+/* Records of the trace and of all runs below it. */
+guint64 pto_trace_count_records (PtoTrace *trace);
 
 /* "QK"; "kernel 7" when it has no name; "no kernel" for a task that only orders. Caller frees. */
 char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
 /* "3", or "3 of ring 1". Caller frees. */
 char *pto_trace_dup_task_name (guint64 id);
-/* Cluster of a core, its type, and its number among the cores of that type in the cluster. */
+/* Cluster of a core, its type, and its number among the cores of that type in the cluster. Of a
+ * level workers are one cluster and one type, SUB workers the other. */
 void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type,
                             guint *number);
 /* Busy share of all cores of a type, 0 to 1. */

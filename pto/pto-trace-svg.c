@@ -8,17 +8,14 @@
  * printer without colours. Hovering a bar tells the task's story (SVG title). No scripts.
  *
  * A bar that is narrower than a pixel joins its neighbours on the row: the file stays small however
- * long the run was.
+ * long the run was. What workers below a level did is in pto-trace-svg-tree.c.
  */
 #include "config.h"
 
-#include "pto-trace-private.h"
+#include "pto-trace-svg-private.h"
 
 #include <math.h>
-#include <string.h>
 
-#define WIDTH 1800
-#define MARGIN 28
 #define LABELS 116 /* room left of the plot */
 #define BUSY 84    /* room right of it */
 #define CONTROL_ROW 15
@@ -45,161 +42,8 @@ static const char *const hatchings[] = {
 };
 static const char *const ring_greys[PTO_RINGS] = { "#33475b", "#6d869c", "#a5b8c8", "#d5dfe7" };
 
-typedef struct
-{
-  guint32 kernel;
-  guint64 runs;
-  char *name;
-} LegendEntry;
-
-typedef struct
-{
-  PtoTrace *trace;
-  const PtoTraceAnalysis *analysis;
-  GString *text;
-  GArray *legend;     /* LegendEntry, by kernel */
-  GHashTable *styles; /* kernel -> position in legend + 1 */
-  double left, right; /* of the plot */
-  double scale;       /* pixels per ns */
-  double row;         /* height of a core's row */
-  double *core_top;   /* per core */
-  double control_top, rows_top, rows_bottom;
-  double height;
-} Picture;
-
-/* Two decimals at most, no trailing zeros: these numbers are most of the file. */
-static void
-append_number (GString *text, double value)
-{
-  gint64 hundredths = (gint64) floor (value * 100.0 + 0.5);
-  gint64 fraction;
-
-  if (hundredths < 0)
-    {
-      g_string_append_c (text, '-');
-      hundredths = -hundredths;
-    }
-  g_string_append_printf (text, "%" G_GINT64_FORMAT, hundredths / 100);
-  fraction = hundredths % 100;
-  if (fraction == 0)
-    return;
-  if (fraction % 10 == 0)
-    g_string_append_printf (text, ".%d", (int) (fraction / 10));
-  else
-    g_string_append_printf (text, ".%02d", (int) fraction);
-}
-
-static void
-append_attribute (GString *text, const char *name, double value)
-{
-  g_string_append_printf (text, " %s=\"", name);
-  append_number (text, value);
-  g_string_append_c (text, '"');
-}
-
-/* The string is UTF-8; characters that XML does not have become U+FFFD. */
-static void
-append_escaped (GString *text, const char *string)
-{
-  for (const char *c = string; *c != '\0'; c = g_utf8_next_char (c))
-    {
-      gunichar character = g_utf8_get_char (c);
-
-      switch (character)
-        {
-        case '&':
-          g_string_append (text, "&amp;");
-          break;
-        case '<':
-          g_string_append (text, "&lt;");
-          break;
-        case '>':
-          g_string_append (text, "&gt;");
-          break;
-        case '"':
-          g_string_append (text, "&quot;");
-          break;
-        default:
-          if ((character < 0x20 && character != '\n' && character != '\t') || character == 0xfffe
-              || character == 0xffff)
-            character = 0xfffd;
-          g_string_append_unichar (text, character);
-          break;
-        }
-    }
-}
-
-/* "12 345": groups of three, apart by a thin space. */
-static void
-append_grouped (GString *text, guint64 value)
-{
-  g_autofree char *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
-  gsize length = strlen (digits);
-
-  for (gsize i = 0; i < length; i++)
-    {
-      if (i > 0 && (length - i) % 3 == 0)
-        g_string_append (text, "\342\200\211");
-      g_string_append_c (text, digits[i]);
-    }
-}
-
-/* ns as microseconds, with as many decimals as tell something: four digits in all. */
-static void
-append_microseconds (GString *text, guint64 ns)
-{
-  static const guint64 units[] = { 1000, 100, 10, 1 };
-  guint decimals = ns < 10000 ? 3 : ns < 100000 ? 2 : ns < 1000000 ? 1 : 0;
-  guint64 rounded = (ns + units[decimals] / 2) / units[decimals] * units[decimals];
-  guint fraction = (guint) (rounded % 1000);
-
-  append_grouped (text, rounded / 1000);
-  if (decimals > 0)
-    {
-      g_autofree char *all = g_strdup_printf ("%03u", fraction);
-
-      g_string_append_c (text, '.');
-      g_string_append_len (text, all, decimals);
-    }
-  g_string_append (text, " \302\265s");
-}
-
-static double
-x_of (const Picture *picture, guint64 time)
-{
-  return picture->left + (double) time * picture->scale;
-}
-
-/* About what a sans-serif font needs. */
-static double
-text_width (const char *string, double size)
-{
-  return (double) g_utf8_strlen (string, -1) * size * 0.58;
-}
-
-static void
-append_label (Picture *picture, const char *style, double x, double y, const char *string)
-{
-  g_string_append_printf (picture->text, "<text class=\"%s\"", style);
-  append_attribute (picture->text, "x", x);
-  append_attribute (picture->text, "y", y);
-  g_string_append_c (picture->text, '>');
-  append_escaped (picture->text, string);
-  g_string_append (picture->text, "</text>\n");
-}
-
-static void
-append_rect (GString *text, const char *style, double x, double y, double width, double height)
-{
-  g_string_append_printf (text, "<rect class=\"%s\"", style);
-  append_attribute (text, "x", x);
-  append_attribute (text, "y", y);
-  append_attribute (text, "width", width);
-  append_attribute (text, "height", height);
-}
-
 static guint
-style_of (const Picture *picture, guint32 kernel)
+style_of (const PtoPicture *picture, guint32 kernel)
 {
   return GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, GUINT_TO_POINTER (kernel))) - 1;
 }
@@ -207,16 +51,16 @@ style_of (const Picture *picture, guint32 kernel)
 static gint
 compare_legend (gconstpointer a, gconstpointer b)
 {
-  const LegendEntry *x = a;
-  const LegendEntry *y = b;
+  const PtoLegendEntry *x = a;
+  const PtoLegendEntry *y = b;
 
   return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
 }
 
 static void
-collect_kernels (Picture *picture)
+collect_kernels (PtoPicture *picture)
 {
-  for (guint i = 0; i < picture->analysis->n_tasks; i++)
+  for (guint i = 0; i < picture->analysis->n_entries; i++)
     {
       const PtoTraceTask *task = &picture->analysis->tasks[i];
       gpointer key = GUINT_TO_POINTER (task->kernel);
@@ -226,25 +70,26 @@ collect_kernels (Picture *picture)
         continue;
       if (position == 0)
         {
-          LegendEntry entry
+          PtoLegendEntry entry
               = { task->kernel, 0, pto_trace_dup_kernel_name (picture->trace, task->kernel) };
 
           g_array_append_val (picture->legend, entry);
           position = picture->legend->len;
           g_hash_table_insert (picture->styles, key, GUINT_TO_POINTER (position));
         }
-      g_array_index (picture->legend, LegendEntry, position - 1).runs++;
+      g_array_index (picture->legend, PtoLegendEntry, position - 1).runs++;
     }
 
   g_array_sort (picture->legend, compare_legend);
   for (guint i = 0; i < picture->legend->len; i++)
-    g_hash_table_insert (picture->styles,
-                         GUINT_TO_POINTER (g_array_index (picture->legend, LegendEntry, i).kernel),
-                         GUINT_TO_POINTER (i + 1));
+    g_hash_table_insert (
+        picture->styles,
+        GUINT_TO_POINTER (g_array_index (picture->legend, PtoLegendEntry, i).kernel),
+        GUINT_TO_POINTER (i + 1));
 }
 
 static void
-append_definitions (Picture *picture)
+append_definitions (PtoPicture *picture)
 {
   GString *text = picture->text;
 
@@ -308,76 +153,75 @@ append_definitions (Picture *picture)
 
 /* Title and numbers; gives the y below them. */
 static double
-append_header (Picture *picture)
+append_header (PtoPicture *picture)
 {
-  static const char *const types[] = { "AIC", "AIV" };
   const PtoTraceAnalysis *analysis = picture->analysis;
   PtoTrace *trace = picture->trace;
   g_autoptr (GString) numbers = g_string_new (NULL);
-  double y = MARGIN + 18;
+  double y = PTO_SVG_MARGIN + 18;
 
-  append_label (picture, "title", MARGIN, y, trace->title[0] != '\0' ? trace->title : "Task graph");
+  pto_svg_append_label (picture, "title", PTO_SVG_MARGIN, y,
+                        trace->title[0] != '\0' ? trace->title : "Task graph");
 
-  append_grouped (numbers, analysis->n_tasks);
+  pto_svg_append_grouped (numbers, analysis->n_tasks);
   g_string_append (numbers, analysis->n_tasks == 1 ? " task  \302\267  " : " tasks  \302\267  ");
-  append_grouped (numbers, analysis->n_deps);
+  pto_svg_append_grouped (numbers, analysis->n_deps);
   g_string_append (numbers, analysis->n_deps == 1 ? " edge  \302\267  " : " edges  \302\267  ");
-  append_microseconds (numbers, analysis->elapsed);
+  pto_svg_append_microseconds (numbers, analysis->elapsed);
   g_string_append (numbers, trace->topology.virtual_clock ? " of virtual time" : " of wall time");
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
     {
-      guint n = trace->topology.n_clusters
-                * (t == PTO_CORE_TYPE_AIC ? trace->topology.aic_per_cluster
-                                          : trace->topology.aiv_per_cluster);
+      guint n = pto_trace_get_n_of_type (trace, t);
 
       if (n == 0)
         continue;
-      g_string_append_printf (numbers, "  \302\267  %u %s busy ", n, types[t]);
+      g_string_append_printf (numbers, "  \302\267  %u %s busy ", n,
+                              pto_trace_get_type_name (trace, t, n));
       pto_trace_append_fixed (numbers, 100.0 * pto_trace_get_type_utilization (trace, t), 0);
       g_string_append (numbers, " %");
     }
   if (analysis->n_critical > 0)
     {
       g_string_append (numbers, "  \302\267  critical path: ");
-      append_microseconds (numbers, analysis->critical_submit);
+      pto_svg_append_microseconds (numbers, analysis->critical_submit);
       g_string_append (numbers, " to submit, then ");
-      append_grouped (numbers, analysis->n_critical);
+      pto_svg_append_grouped (numbers, analysis->n_critical);
       g_string_append (numbers, analysis->n_critical == 1 ? " task in " : " tasks in ");
-      append_microseconds (numbers, analysis->critical_ns);
+      pto_svg_append_microseconds (numbers, analysis->critical_ns);
     }
   if (analysis->n_failed > 0)
     g_string_append_printf (numbers, "  \302\267  %u failed", analysis->n_failed);
   if (trace->dropped > 0)
     {
       g_string_append (numbers, "  \302\267  ");
-      append_grouped (numbers, trace->dropped);
+      pto_svg_append_grouped (numbers, trace->dropped);
       g_string_append (numbers, " records dropped");
     }
   y += 25;
-  append_label (picture, "numbers", MARGIN, y, numbers->str);
+  pto_svg_append_label (picture, "numbers", PTO_SVG_MARGIN, y, numbers->str);
   return y + 14;
 }
 
 /* A key of the legend of that width: on a new line when this one is full. */
 static void
-place_key (Picture *picture, double width, double *x, double *y)
+place_key (PtoPicture *picture, double width, double *x, double *y)
 {
-  if (*x > MARGIN && *x + width > WIDTH - MARGIN)
+  if (*x > PTO_SVG_MARGIN && *x + width > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
     {
-      *x = MARGIN;
+      *x = PTO_SVG_MARGIN;
       *y += 22;
     }
 }
 
 static double
-append_legend (Picture *picture, double y)
+append_legend (PtoPicture *picture, double y)
 {
   GString *text = picture->text;
-  double x = MARGIN;
+  double x = PTO_SVG_MARGIN;
 
   for (guint i = 0; i < picture->legend->len; i++)
     {
-      const LegendEntry *entry = &g_array_index (picture->legend, LegendEntry, i);
+      const PtoLegendEntry *entry = &g_array_index (picture->legend, PtoLegendEntry, i);
       g_autoptr (GString) label = g_string_new (NULL);
       g_autofree char *style = g_strdup_printf ("k%u", i);
       double width;
@@ -391,53 +235,54 @@ append_legend (Picture *picture, double y)
       else
         g_string_append (label, entry->name);
       g_string_append (label, "  \303\227");
-      append_grouped (label, entry->runs);
-      width = 30 + text_width (label->str, 12.5) + 18;
+      pto_svg_append_grouped (label, entry->runs);
+      width = 30 + pto_svg_text_width (label->str, 12.5) + 18;
       place_key (picture, width, &x, &y);
-      append_rect (text, style, x, y, 24, 13);
+      pto_svg_append_rect (text, style, x, y, 24, 13);
       g_string_append (text, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n");
-      append_label (picture, "legend", x + 30, y + 11, label->str);
+      pto_svg_append_label (picture, "legend", x + 30, y + 11, label->str);
       x += width;
     }
 
   place_key (picture, 130, &x, &y);
-  append_rect (text, "critical", x + 1, y + 1, 22, 11);
+  pto_svg_append_rect (text, "critical", x + 1, y + 1, 22, 11);
   g_string_append (text, "/>\n");
-  append_label (picture, "legend", x + 30, y + 11, "critical path");
+  pto_svg_append_label (picture, "legend", x + 30, y + 11, "critical path");
   x += 130;
   if (picture->analysis->n_failed > 0)
     {
       place_key (picture, 85, &x, &y);
-      append_rect (text, "failed", x + 2, y + 2, 20, 9);
+      pto_svg_append_rect (text, "failed", x + 2, y + 2, 20, 9);
       g_string_append (text, " fill=\"none\"/>\n");
-      append_label (picture, "legend", x + 30, y + 11, "failed");
+      pto_svg_append_label (picture, "legend", x + 30, y + 11, "failed");
       x += 85;
     }
   place_key (picture, 310, &x, &y);
   g_string_append (text, "<path class=\"dispatch\" d=\"M");
-  append_number (text, x + 6);
+  pto_svg_append_number (text, x + 6);
   g_string_append_c (text, ' ');
-  append_number (text, y);
+  pto_svg_append_number (text, y);
   g_string_append (text, "v6m5-6v6m5-6v6\"/>\n<path class=\"complete\" d=\"M");
-  append_number (text, x + 8);
+  pto_svg_append_number (text, x + 8);
   g_string_append_c (text, ' ');
-  append_number (text, y + 7);
+  pto_svg_append_number (text, y + 7);
   g_string_append (text, "v6m5-6v6m5-6v6\"/>\n");
-  append_label (picture, "legend", x + 30, y + 11, "scheduler: dispatch above, complete below");
+  pto_svg_append_label (picture, "legend", x + 30, y + 11,
+                        "scheduler: dispatch above, complete below");
   x += 330;
   if (picture->analysis->stalls->len > 0)
     {
       place_key (picture, 210, &x, &y);
-      append_rect (text, "stall", x, y, 24, 13);
+      pto_svg_append_rect (text, "stall", x, y, 24, 13);
       g_string_append (text, "/>\n");
-      append_label (picture, "legend", x + 30, y + 11, "submitter waits for a ring");
+      pto_svg_append_label (picture, "legend", x + 30, y + 11, "submitter waits for a ring");
     }
   return y + 13 + 12;
 }
 
 /* Vertical ticks of one height at these times, half a pixel apart at least. */
 static void
-append_ticks (Picture *picture, const char *style, const GArray *times, double y, double height)
+append_ticks (PtoPicture *picture, const char *style, const GArray *times, double y, double height)
 {
   GString *text = picture->text;
   double last = -1;
@@ -447,16 +292,16 @@ append_ticks (Picture *picture, const char *style, const GArray *times, double y
   g_string_append_printf (text, "<path class=\"%s\" d=\"", style);
   for (guint i = 0; i < times->len; i++)
     {
-      double x = x_of (picture, g_array_index (times, guint64, i));
+      double x = pto_svg_x (picture, g_array_index (times, guint64, i));
 
       if (i > 0 && x - last < 0.5)
         continue;
       g_string_append_c (text, 'M');
-      append_number (text, x);
+      pto_svg_append_number (text, x);
       g_string_append_c (text, ' ');
-      append_number (text, y);
+      pto_svg_append_number (text, y);
       g_string_append_c (text, 'v');
-      append_number (text, height);
+      pto_svg_append_number (text, height);
       last = x;
     }
   g_string_append (text, "\"/>\n");
@@ -472,7 +317,7 @@ compare_times (gconstpointer a, gconstpointer b)
 }
 
 static void
-append_stalls (Picture *picture, double y)
+append_stalls (PtoPicture *picture, double y)
 {
   const GArray *stalls = picture->analysis->stalls;
   GString *text = picture->text;
@@ -489,21 +334,22 @@ append_stalls (Picture *picture, double y)
         {
           const PtoTraceSpan *next = &g_array_index (stalls, PtoTraceSpan, i + n);
 
-          if (x_of (picture, next->start) - x_of (picture, end) > 0.7
-              || x_of (picture, next->end) - x_of (picture, stall->start) > 12)
+          if (pto_svg_x (picture, next->start) - pto_svg_x (picture, end) > 0.7
+              || pto_svg_x (picture, next->end) - pto_svg_x (picture, stall->start) > 12)
             break;
           end = MAX (end, next->end);
         }
-      append_rect (text, "stall", x_of (picture, stall->start), y + 1,
-                   MAX ((double) (end - stall->start) * picture->scale, 0.6), CONTROL_ROW - 3);
+      pto_svg_append_rect (text, "stall", pto_svg_x (picture, stall->start), y + 1,
+                           MAX ((double) (end - stall->start) * picture->scale, 0.6),
+                           CONTROL_ROW - 3);
       g_string_append (text, "><title>");
       if (n == 1)
         g_string_append_printf (text, "the submitter waits for %s\n", name);
       else
         g_string_append_printf (text, "the submitter waits %u times\n", n);
-      append_microseconds (text, stall->start);
+      pto_svg_append_microseconds (text, stall->start);
       g_string_append (text, " to ");
-      append_microseconds (text, end);
+      pto_svg_append_microseconds (text, end);
       g_string_append (text, "</title></rect>\n");
       i += n;
     }
@@ -511,13 +357,13 @@ append_stalls (Picture *picture, double y)
 
 /* The control threads. */
 static void
-append_control (Picture *picture, double y)
+append_control (PtoPicture *picture, double y)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   double width = picture->right - picture->left;
   g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (guint64));
 
-  append_label (picture, "row\" font-size=\"10", picture->left - 8, y + 11, "orchestrator");
+  pto_svg_append_label (picture, "row\" font-size=\"10", picture->left - 8, y + 11, "orchestrator");
   append_stalls (picture, y);
   for (guint i = 0; i < analysis->n_tasks; i++)
     if (analysis->tasks[i].submit != PTO_TRACE_NEVER)
@@ -530,13 +376,13 @@ append_control (Picture *picture, double y)
       g_autofree char *name = g_strdup_printf ("scheduler %u", s);
       double top = y + CONTROL_ROW * (s + 1);
 
-      append_label (picture, "row\" font-size=\"10", picture->left - 8, top + 11, name);
+      pto_svg_append_label (picture, "row\" font-size=\"10", picture->left - 8, top + 11, name);
       g_string_append (picture->text, "<path class=\"grid\" d=\"M");
-      append_number (picture->text, picture->left);
+      pto_svg_append_number (picture->text, picture->left);
       g_string_append_c (picture->text, ' ');
-      append_number (picture->text, top);
+      pto_svg_append_number (picture->text, top);
       g_string_append_c (picture->text, 'h');
-      append_number (picture->text, width);
+      pto_svg_append_number (picture->text, width);
       g_string_append (picture->text, "\"/>\n");
       for (guint half = 0; half < 2; half++)
         {
@@ -564,7 +410,7 @@ core_row_height (guint n_cores)
 
 /* Where every core's row goes; gives the y below the last. */
 static double
-place_cores (Picture *picture, double y)
+place_cores (PtoPicture *picture, double y)
 {
   guint last = G_MAXUINT;
 
@@ -580,24 +426,48 @@ place_cores (Picture *picture, double y)
         y += last == G_MAXUINT ? CLUSTER_GAP / 2.0 : CLUSTER_GAP;
       last = cluster;
       picture->core_top[c] = y;
-      y += picture->row;
+      y += picture->row + pto_svg_get_inner_height (picture, c);
     }
   y += CLUSTER_GAP / 2.0;
   picture->rows_bottom = y;
   return y;
 }
 
+/* Below the last row of the cluster that begins with this core. */
+static double
+get_cluster_bottom (const PtoPicture *picture, guint core)
+{
+  guint first, cluster, type, number;
+
+  pto_trace_locate_core (picture->trace, core, &first, &type, &number);
+  for (; core + 1 < picture->analysis->n_cores; core++)
+    {
+      pto_trace_locate_core (picture->trace, core + 1, &cluster, &type, &number);
+      if (cluster != first)
+        break;
+    }
+  return picture->core_top[core] + picture->row + pto_svg_get_inner_height (picture, core);
+}
+
+static char *
+dup_cluster_name (const PtoPicture *picture, guint cluster)
+{
+  if (pto_trace_is_level (picture->trace))
+    return g_strdup (cluster == 0 ? "workers" : "SUB");
+  return g_strdup_printf ("cluster %u", cluster);
+}
+
 static void
-append_core_labels (Picture *picture)
+append_core_labels (PtoPicture *picture)
 {
   GString *text = picture->text;
-  guint per_cluster = MAX (
-      picture->trace->topology.aic_per_cluster + picture->trace->topology.aiv_per_cluster, 1);
+  guint last = G_MAXUINT;
   double size = CLAMP (picture->row - 3, 8, 11);
   double track = picture->right + 10;
   double track_width = 38;
 
-  append_label (picture, "right", WIDTH - MARGIN, picture->rows_top - 6, "busy");
+  pto_svg_append_label (picture, "right", PTO_SVG_WIDTH - PTO_SVG_MARGIN, picture->rows_top - 6,
+                        "busy");
   for (guint c = 0; c < picture->analysis->n_cores; c++)
     {
       g_autofree char *name = pto_trace_get_core_name (picture->trace, c);
@@ -608,29 +478,33 @@ append_core_labels (Picture *picture)
       guint cluster, type, number;
 
       pto_trace_locate_core (picture->trace, c, &cluster, &type, &number);
-      if (c % per_cluster == 0)
+      if (cluster != last)
         {
-          double height = picture->row * MIN (per_cluster, picture->analysis->n_cores - c);
-          g_autofree char *title = g_strdup_printf ("cluster %u", cluster);
+          double height = get_cluster_bottom (picture, c) - top;
+          g_autofree char *title = dup_cluster_name (picture, cluster);
 
+          last = cluster;
           if (cluster % 2 == 0)
             {
-              append_rect (text, "band", MARGIN, top - CLUSTER_GAP / 2.0, WIDTH - 2 * MARGIN,
-                           height + CLUSTER_GAP);
+              pto_svg_append_rect (text, "band", PTO_SVG_MARGIN, top - CLUSTER_GAP / 2.0,
+                                   PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, height + CLUSTER_GAP);
               g_string_append (text, "/>\n");
             }
-          append_label (picture, "cluster", MARGIN + 4, top + height / 2 + 3.5, title);
+          pto_svg_append_label (picture, "cluster", PTO_SVG_MARGIN + 4, top + height / 2 + 3.5,
+                                title);
         }
-      append_label (picture, style, picture->left - 8, top + picture->row / 2 + size * 0.36, name);
+      pto_svg_append_label (picture, style, picture->left - 8, top + picture->row / 2 + size * 0.36,
+                            name);
 
-      append_rect (text, "track", track, top + picture->row / 2 - 2.5, track_width, 5);
+      pto_svg_append_rect (text, "track", track, top + picture->row / 2 - 2.5, track_width, 5);
       g_string_append (text, "/>");
-      append_rect (text, "busy", track, top + picture->row / 2 - 2.5, track_width * busy, 5);
+      pto_svg_append_rect (text, "busy", track, top + picture->row / 2 - 2.5, track_width * busy,
+                           5);
       g_string_append (text, "/>\n");
       pto_trace_append_fixed (share, 100.0 * busy, 0);
       g_string_append (share, " %");
-      append_label (picture, style, WIDTH - MARGIN, top + picture->row / 2 + size * 0.36,
-                    share->str);
+      pto_svg_append_label (picture, style, PTO_SVG_WIDTH - PTO_SVG_MARGIN,
+                            top + picture->row / 2 + size * 0.36, share->str);
     }
 }
 
@@ -648,7 +522,7 @@ tick_distance (guint64 span)
 }
 
 static void
-append_axis (Picture *picture, double top, double bottom, double label_top, double label_bottom)
+append_axis (PtoPicture *picture, double top, double bottom, double label_top, double label_bottom)
 {
   GString *text = picture->text;
   guint64 span = MAX (picture->analysis->last, 1);
@@ -661,11 +535,11 @@ append_axis (Picture *picture, double top, double bottom, double label_top, doub
       guint64 time = i * distance;
 
       g_string_append_c (text, 'M');
-      append_number (text, x_of (picture, time));
+      pto_svg_append_number (text, pto_svg_x (picture, time));
       g_string_append_c (text, ' ');
-      append_number (text, top);
+      pto_svg_append_number (text, top);
       g_string_append_c (text, 'V');
-      append_number (text, bottom);
+      pto_svg_append_number (text, bottom);
     }
   g_string_append (text, "\"/>\n");
   for (guint64 i = 0; i < n_ticks; i++)
@@ -673,7 +547,7 @@ append_axis (Picture *picture, double top, double bottom, double label_top, doub
       guint64 time = i * distance;
       g_autoptr (GString) label = g_string_new (NULL);
 
-      append_grouped (label, time / 1000);
+      pto_svg_append_grouped (label, time / 1000);
       if (distance % 1000 != 0)
         {
           g_autofree char *all = g_strdup_printf ("%03u", (guint) (time % 1000));
@@ -681,15 +555,15 @@ append_axis (Picture *picture, double top, double bottom, double label_top, doub
           g_string_append_c (label, '.');
           g_string_append_len (label, all, distance % 100 == 0 ? 1 : distance % 10 == 0 ? 2 : 3);
         }
-      append_label (picture, "axis", x_of (picture, time), label_top, label->str);
+      pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_top, label->str);
       if (label_bottom > 0)
-        append_label (picture, "axis", x_of (picture, time), label_bottom, label->str);
+        pto_svg_append_label (picture, "axis", pto_svg_x (picture, time), label_bottom, label->str);
     }
 }
 
 /* The story of one task. */
 static void
-append_story (Picture *picture, const PtoTraceTask *task)
+append_story (PtoPicture *picture, const PtoTraceTask *task)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
@@ -697,14 +571,14 @@ append_story (Picture *picture, const PtoTraceTask *task)
   g_autofree char *core = pto_trace_get_core_name (picture->trace, task->core);
 
   g_string_append_printf (text, "task %s: ", name);
-  append_escaped (
-      text, g_array_index (picture->legend, LegendEntry, style_of (picture, task->kernel)).name);
+  pto_svg_append_escaped (
+      text, g_array_index (picture->legend, PtoLegendEntry, style_of (picture, task->kernel)).name);
   g_string_append_printf (text, " on %s%s\nruns ", core, task->failed ? ", failed" : "");
   pto_trace_append_us (text, task->start);
   g_string_append (text, " to ");
   pto_trace_append_us (text, task->end);
   g_string_append (text, " \302\265s (");
-  append_microseconds (text, task->end - task->start);
+  pto_svg_append_microseconds (text, task->end - task->start);
   g_string_append_c (text, ')');
   if (task->submit != PTO_TRACE_NEVER)
     {
@@ -736,7 +610,7 @@ append_story (Picture *picture, const PtoTraceTask *task)
               picture->trace, analysis->tasks[dep->producer_index].kernel);
 
           g_string_append_c (text, ' ');
-          append_escaped (text, kernel);
+          pto_svg_append_escaped (text, kernel);
         }
     }
   if (task->n_deps > MAX_NAMED_WAITS)
@@ -745,13 +619,13 @@ append_story (Picture *picture, const PtoTraceTask *task)
 
 /* How many of the runs from first on share one bar: those that are narrow and close. */
 static guint
-clump_length (const Picture *picture, guint core, guint first, double narrow)
+clump_length (const PtoPicture *picture, guint core, guint first, double narrow)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   const guint32 *runs = analysis->core_runs[core];
   const PtoTraceTask *task = &analysis->tasks[runs[first]];
-  double start = x_of (picture, task->start);
-  double end = x_of (picture, task->end);
+  double start = pto_svg_x (picture, task->start);
+  double end = pto_svg_x (picture, task->end);
   guint n = 1;
 
   if (end - start >= narrow)
@@ -760,17 +634,17 @@ clump_length (const Picture *picture, guint core, guint first, double narrow)
     {
       const PtoTraceTask *next = &analysis->tasks[runs[first + n]];
 
-      if (x_of (picture, next->end) - x_of (picture, next->start) >= narrow
-          || x_of (picture, next->start) - end > narrow / 2
-          || x_of (picture, next->end) - start > 2 * narrow)
+      if (pto_svg_x (picture, next->end) - pto_svg_x (picture, next->start) >= narrow
+          || pto_svg_x (picture, next->start) - end > narrow / 2
+          || pto_svg_x (picture, next->end) - start > 2 * narrow)
         break;
-      end = x_of (picture, next->end);
+      end = pto_svg_x (picture, next->end);
     }
   return n;
 }
 
 static guint
-count_bars (const Picture *picture, double narrow)
+count_bars (const PtoPicture *picture, double narrow)
 {
   guint n = 0;
 
@@ -782,7 +656,7 @@ count_bars (const Picture *picture, double narrow)
 
 /* Several runs in one bar: its height is divided among the kernels by the time that they took. */
 static void
-append_clump (Picture *picture, guint core, guint first, guint n)
+append_clump (PtoPicture *picture, guint core, guint first, guint n)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
@@ -811,7 +685,7 @@ append_clump (Picture *picture, guint core, guint first, guint n)
     if (count[k] > 0)
       {
         g_string_append_printf (text, " %u ", count[k]);
-        append_escaped (text, g_array_index (picture->legend, LegendEntry, k).name);
+        pto_svg_append_escaped (text, g_array_index (picture->legend, PtoLegendEntry, k).name);
       }
   g_string_append_c (text, '\n');
   pto_trace_append_us (text, from->start);
@@ -825,8 +699,8 @@ append_clump (Picture *picture, guint core, guint first, guint n)
 
       if (count[k] == 0)
         continue;
-      append_rect (text, style, x_of (picture, from->start),
-                   top + (double) below / (double) total * height, width, share);
+      pto_svg_append_rect (text, style, pto_svg_x (picture, from->start),
+                           top + (double) below / (double) total * height, width, share);
       g_string_append (text, "/>");
       below += busy[k];
     }
@@ -834,46 +708,46 @@ append_clump (Picture *picture, guint core, guint first, guint n)
 }
 
 static void
-append_bar (Picture *picture, const PtoTraceTask *task)
+append_bar (PtoPicture *picture, const PtoTraceTask *task)
 {
   GString *text = picture->text;
   guint look = style_of (picture, task->kernel);
-  const char *name = g_array_index (picture->legend, LegendEntry, look).name;
+  const char *name = g_array_index (picture->legend, PtoLegendEntry, look).name;
   g_autofree char *style = g_strdup_printf ("k%u%s", look, task->failed ? " failed" : "");
-  double x = x_of (picture, task->start);
+  double x = pto_svg_x (picture, task->start);
   double width = (double) (task->end - task->start) * picture->scale;
   double top = picture->core_top[task->core];
   double size = CLAMP (picture->row - 3.5, 8, 11);
   g_autofree char *letters = NULL;
 
   /* A hair of paper between two bars that follow each other. */
-  append_rect (text, style, x, top + 1, width > 3 ? width - 0.5 : MAX (width, 0.5),
-               picture->row - 2);
+  pto_svg_append_rect (text, style, x, top + 1, width > 3 ? width - 0.5 : MAX (width, 0.5),
+                       picture->row - 2);
   g_string_append (text, "><title>");
   append_story (picture, task);
   g_string_append (text, "</title></rect>");
 
   letters = g_strdup_printf ("%s %u", name, PTO_TASK_LOCAL (task->id));
-  if (text_width (letters, size) + 8 > width)
+  if (pto_svg_text_width (letters, size) + 8 > width)
     {
       g_free (letters);
-      letters
-          = text_width (name, size) + 5 <= width ? g_strdup (name) : g_utf8_substring (name, 0, 1);
+      letters = pto_svg_text_width (name, size) + 5 <= width ? g_strdup (name)
+                                                             : g_utf8_substring (name, 0, 1);
     }
-  if (text_width (letters, size) + 3 <= width)
+  if (pto_svg_text_width (letters, size) + 3 <= width)
     {
       g_string_append_printf (text, "<text class=\"in t%u\" font-size=\"%d\"", look, (int) size);
-      append_attribute (text, "x", x + width / 2);
-      append_attribute (text, "y", top + picture->row / 2 + size * 0.36);
+      pto_svg_append_attribute (text, "x", x + width / 2);
+      pto_svg_append_attribute (text, "y", top + picture->row / 2 + size * 0.36);
       g_string_append_c (text, '>');
-      append_escaped (text, letters);
+      pto_svg_append_escaped (text, letters);
       g_string_append (text, "</text>");
     }
   g_string_append_c (text, '\n');
 }
 
 static void
-append_bars (Picture *picture)
+append_bars (PtoPicture *picture)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   double narrow = 1;
@@ -896,7 +770,7 @@ append_bars (Picture *picture)
 /* An outline around every task of the path, and a line from each to the next. It begins on the
  * submitter's row, which is outlined up to the first task's submit. */
 static void
-append_critical_path (Picture *picture)
+append_critical_path (PtoPicture *picture)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
@@ -907,25 +781,25 @@ append_critical_path (Picture *picture)
   if (analysis->n_critical > 0)
     {
       const PtoTraceTask *first = &analysis->tasks[analysis->critical[0]];
-      double submit = x_of (picture, analysis->critical_submit);
+      double submit = pto_svg_x (picture, analysis->critical_submit);
 
-      append_rect (text, "critical", picture->left, picture->control_top + 1,
-                   MAX (submit - picture->left, 0.3), CONTROL_ROW - 3);
+      pto_svg_append_rect (text, "critical", picture->left, picture->control_top + 1,
+                           MAX (submit - picture->left, 0.3), CONTROL_ROW - 3);
       g_string_append (text, "/>\n");
       g_string_append_c (chain, 'M');
-      append_number (chain, submit);
+      pto_svg_append_number (chain, submit);
       g_string_append_c (chain, ' ');
-      append_number (chain, picture->control_top + CONTROL_ROW - 2);
+      pto_svg_append_number (chain, picture->control_top + CONTROL_ROW - 2);
       g_string_append_c (chain, 'V');
-      append_number (chain, picture->core_top[first->core] + picture->row / 2);
+      pto_svg_append_number (chain, picture->core_top[first->core] + picture->row / 2);
       g_string_append_c (chain, 'H');
-      append_number (chain, x_of (picture, first->start));
+      pto_svg_append_number (chain, pto_svg_x (picture, first->start));
     }
   for (guint i = 0; i < analysis->n_critical; i++)
     {
       const PtoTraceTask *task = &analysis->tasks[analysis->critical[i]];
-      double x = x_of (picture, task->start);
-      double end = x_of (picture, task->end);
+      double x = pto_svg_x (picture, task->start);
+      double end = pto_svg_x (picture, task->end);
       double top = picture->core_top[task->core];
 
       if (i > 0)
@@ -935,20 +809,21 @@ append_critical_path (Picture *picture)
           if (before->core != task->core)
             {
               g_string_append_c (chain, 'M');
-              append_number (chain, x_of (picture, before->end));
+              pto_svg_append_number (chain, pto_svg_x (picture, before->end));
               g_string_append_c (chain, ' ');
-              append_number (chain, picture->core_top[before->core] + picture->row / 2);
+              pto_svg_append_number (chain, picture->core_top[before->core] + picture->row / 2);
               /* Down at once, then along the row for as long as the task waited. */
               g_string_append_c (chain, 'V');
-              append_number (chain, top + picture->row / 2);
+              pto_svg_append_number (chain, top + picture->row / 2);
               g_string_append_c (chain, 'H');
-              append_number (chain, x);
+              pto_svg_append_number (chain, x);
             }
         }
       /* What ends in the same pixel as the outline before it would only make the red thicker. */
       if (task->core == last_core && end - last_x < 1)
         continue;
-      append_rect (text, "critical", x, top + 0.5, MAX (end - x - 0.5, 0.3), picture->row - 1);
+      pto_svg_append_rect (text, "critical", x, top + 0.5, MAX (end - x - 0.5, 0.3),
+                           picture->row - 1);
       g_string_append (text, "/>\n");
       last_x = end;
       last_core = task->core;
@@ -957,14 +832,15 @@ append_critical_path (Picture *picture)
     {
       /* Many lines side by side would cover the rows. */
       g_string_append (text, "<path class=\"chain\"");
-      append_attribute (text, "opacity", CLAMP (120.0 / (analysis->n_critical + 1), 0.2, 0.8));
+      pto_svg_append_attribute (text, "opacity",
+                                CLAMP (120.0 / (analysis->n_critical + 1), 0.2, 0.8));
       g_string_append_printf (text, " d=\"%s\"/>\n", chain->str);
     }
 }
 
 /* The highest value of a chart in each of n columns of pixels. Caller frees. */
 static guint32 *
-sample (const Picture *picture, const GArray *steps, guint n)
+sample (const PtoPicture *picture, const GArray *steps, guint n)
 {
   guint32 *columns = g_new0 (guint32, n);
   guint32 value = 0;
@@ -973,7 +849,8 @@ sample (const Picture *picture, const GArray *steps, guint n)
   for (guint i = 0; i <= steps->len; i++)
     {
       const PtoTraceStep *step = i < steps->len ? &g_array_index (steps, PtoTraceStep, i) : NULL;
-      guint column = step != NULL ? (guint) (x_of (picture, step->time) - picture->left) : n - 1;
+      guint column
+          = step != NULL ? (guint) (pto_svg_x (picture, step->time) - picture->left) : n - 1;
 
       column = MIN (column, n - 1);
       for (; at < column; at++)
@@ -988,36 +865,36 @@ sample (const Picture *picture, const GArray *steps, guint n)
 
 /* A filled step chart between two curves: low (NULL: the ground) and high. */
 static void
-append_steps (Picture *picture, const char *style, const guint32 *low, const guint32 *high, guint n,
-              double ground, double unit)
+append_steps (PtoPicture *picture, const char *style, const guint32 *low, const guint32 *high,
+              guint n, double ground, double unit)
 {
   GString *text = picture->text;
 
   g_string_append_printf (text, "<path class=\"%s\" d=\"M", style);
-  append_number (text, picture->left);
+  pto_svg_append_number (text, picture->left);
   g_string_append_c (text, ' ');
-  append_number (text, ground - unit * (low != NULL ? low[0] : 0));
+  pto_svg_append_number (text, ground - unit * (low != NULL ? low[0] : 0));
   g_string_append_c (text, 'V');
-  append_number (text, ground - unit * high[0]);
+  pto_svg_append_number (text, ground - unit * high[0]);
   for (guint i = 1; i < n; i++)
     if (high[i] != high[i - 1])
       {
         g_string_append_c (text, 'H');
-        append_number (text, picture->left + i);
+        pto_svg_append_number (text, picture->left + i);
         g_string_append_c (text, 'V');
-        append_number (text, ground - unit * high[i]);
+        pto_svg_append_number (text, ground - unit * high[i]);
       }
   g_string_append_c (text, 'H');
-  append_number (text, picture->right);
+  pto_svg_append_number (text, picture->right);
   g_string_append_c (text, 'V');
-  append_number (text, ground - unit * (low != NULL ? low[n - 1] : 0));
+  pto_svg_append_number (text, ground - unit * (low != NULL ? low[n - 1] : 0));
   for (guint i = n - 1; low != NULL && i > 0; i--)
     if (low[i] != low[i - 1])
       {
         g_string_append_c (text, 'H');
-        append_number (text, picture->left + i);
+        pto_svg_append_number (text, picture->left + i);
         g_string_append_c (text, 'V');
-        append_number (text, ground - unit * low[i - 1]);
+        pto_svg_append_number (text, ground - unit * low[i - 1]);
       }
   g_string_append (text, "Z\"/>\n");
 }
@@ -1034,44 +911,44 @@ highest (const guint32 *columns, guint n)
 
 /* Ground line, name at the left, the scale's end at the right. Gives the ground's y. */
 static double
-append_chart_frame (Picture *picture, double y, double height, const char *name, const char *note,
-                    guint32 most)
+append_chart_frame (PtoPicture *picture, double y, double height, const char *name,
+                    const char *note, guint32 most)
 {
   GString *text = picture->text;
   g_autofree char *value = g_strdup_printf ("%u", most);
   double ground = y + height;
 
   g_string_append (text, "<path class=\"frame\" d=\"M");
-  append_number (text, picture->left);
+  pto_svg_append_number (text, picture->left);
   g_string_append_c (text, ' ');
-  append_number (text, ground);
+  pto_svg_append_number (text, ground);
   g_string_append_c (text, 'H');
-  append_number (text, picture->right);
+  pto_svg_append_number (text, picture->right);
   g_string_append (text, "\"/>\n<path class=\"grid\" d=\"M");
-  append_number (text, picture->left);
+  pto_svg_append_number (text, picture->left);
   g_string_append_c (text, ' ');
-  append_number (text, y);
+  pto_svg_append_number (text, y);
   g_string_append_c (text, 'H');
-  append_number (text, picture->right);
+  pto_svg_append_number (text, picture->right);
   g_string_append (text, "\"/>\n");
-  append_label (picture, "head", MARGIN + 4, y + 12, name);
-  append_label (picture, "note", MARGIN + 4, y + 27, note);
-  append_label (picture, "value", picture->right + 34, y + 4, value);
-  append_label (picture, "value", picture->right + 34, ground + 3, "0");
+  pto_svg_append_label (picture, "head", PTO_SVG_MARGIN + 4, y + 12, name);
+  pto_svg_append_label (picture, "note", PTO_SVG_MARGIN + 4, y + 27, note);
+  pto_svg_append_label (picture, "value", picture->right + 34, y + 4, value);
+  pto_svg_append_label (picture, "value", picture->right + 34, ground + 3, "0");
   return ground;
 }
 
 static void
-append_key (Picture *picture, const char *style, double x, double y, const char *label)
+append_key (PtoPicture *picture, const char *style, double x, double y, const char *label)
 {
-  append_rect (picture->text, style, x, y - 8, 12, 8);
+  pto_svg_append_rect (picture->text, style, x, y - 8, 12, 8);
   g_string_append (picture->text, "/>\n");
-  append_label (picture, "note", x + 16, y, label);
+  pto_svg_append_label (picture, "note", x + 16, y, label);
 }
 
 /* Three charts below the rows; gives the y below them. */
 static double
-append_charts (Picture *picture, double y)
+append_charts (PtoPicture *picture, double y)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   guint n = (guint) (picture->right - picture->left);
@@ -1086,9 +963,13 @@ append_charts (Picture *picture, double y)
 
   ground = append_chart_frame (picture, y, READY_CHART, "ready tasks", "not dispatched", most);
   append_steps (picture, "aic", NULL, aic, n, ground, READY_CHART / (double) MAX (most, 1));
-  append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
-  append_key (picture, "aic", MARGIN + 4, y + 43, "AIC");
-  append_key (picture, "aiv", MARGIN + 54, y + 43, "AIV");
+  /* Of a level there is one kind of ready tasks. */
+  if (!pto_trace_is_level (picture->trace))
+    {
+      append_steps (picture, "aiv", NULL, aiv, n, ground, READY_CHART / (double) MAX (most, 1));
+      append_key (picture, "aic", PTO_SVG_MARGIN + 4, y + 43, "AIC");
+      append_key (picture, "aiv", PTO_SVG_MARGIN + 54, y + 43, "AIV");
+    }
   y += READY_CHART + 20;
 
   for (guint r = 0; r < PTO_RINGS; r++)
@@ -1111,7 +992,7 @@ append_charts (Picture *picture, double y)
         continue;
       append_steps (picture, style, levels[r], levels[r + 1], n, ground,
                     LIVE_CHART / (double) MAX (most, 1));
-      append_key (picture, style, MARGIN + 4 + 28 * keys++, y + 43, label);
+      append_key (picture, style, PTO_SVG_MARGIN + 4 + 28 * keys++, y + 43, label);
     }
   for (guint r = 0; r <= PTO_RINGS; r++)
     g_free (levels[r]);
@@ -1128,10 +1009,12 @@ append_charts (Picture *picture, double y)
  * @self: a trace
  *
  * Draws the run: a row for each control thread and each core, a bar for each run of a kernel, the
- * critical path in red, and charts of ready tasks, live tasks and open scopes below.
+ * critical path in red, and charts of ready tasks, live tasks and open scopes below. Of a worker of
+ * level 3 or up it is a row for each child, and below that of a worker one for each core that did
+ * something inside of its tasks, as far as there is room.
  *
- * The picture needs no scripts and no fonts of its own. It stays below three megabytes: bars that
- * are narrower than a pixel are drawn together.
+ * The picture needs no scripts and no fonts of its own. It stays below three megabytes, with
+ * workers inside below four: bars that are narrower than a pixel are drawn together.
  *
  * Thread safety: any thread.
  *
@@ -1140,7 +1023,7 @@ append_charts (Picture *picture, double y)
 char *
 pto_trace_to_svg (PtoTrace *self)
 {
-  Picture picture = { 0 };
+  PtoPicture picture = { 0 };
   g_autoptr (GString) body = NULL;
   GString *document;
   double y, axis_top, charts_top;
@@ -1150,12 +1033,13 @@ pto_trace_to_svg (PtoTrace *self)
   picture.trace = self;
   picture.analysis = pto_trace_get_analysis (self);
   picture.text = g_string_new (NULL);
-  picture.legend = g_array_new (FALSE, FALSE, sizeof (LegendEntry));
+  picture.legend = g_array_new (FALSE, FALSE, sizeof (PtoLegendEntry));
   picture.styles = g_hash_table_new (NULL, NULL);
-  picture.left = MARGIN + LABELS;
-  picture.right = WIDTH - MARGIN - BUSY;
+  picture.left = PTO_SVG_MARGIN + LABELS;
+  picture.right = PTO_SVG_WIDTH - PTO_SVG_MARGIN - BUSY;
   picture.scale = (picture.right - picture.left) / (double) MAX (picture.analysis->last, 1);
   collect_kernels (&picture);
+  pto_svg_collect_inner (&picture);
 
   append_definitions (&picture);
   y = append_header (&picture);
@@ -1164,39 +1048,42 @@ pto_trace_to_svg (PtoTrace *self)
   y = axis_top + 8;
   picture.control_top = y;
   y = place_cores (&picture, y + CONTROL_ROW * (1 + self->topology.n_schedulers) + 18);
-  append_rect (picture.text, "band", MARGIN, picture.control_top, picture.right - MARGIN,
-               CONTROL_ROW * (1 + self->topology.n_schedulers));
+  pto_svg_append_rect (picture.text, "band", PTO_SVG_MARGIN, picture.control_top,
+                       picture.right - PTO_SVG_MARGIN,
+                       CONTROL_ROW * (1 + self->topology.n_schedulers));
   g_string_append (picture.text, "/>\n");
   append_core_labels (&picture);
   append_axis (&picture, picture.control_top, y, axis_top, y + 16);
   append_control (&picture, picture.control_top);
   charts_top = y + 44;
   append_bars (&picture);
+  pto_svg_append_inner (&picture);
   append_critical_path (&picture);
-  append_label (&picture, "note", MARGIN + 4, picture.rows_bottom + 16,
-                self->topology.virtual_clock ? "virtual clock, \302\265s"
-                                             : "wall clock, \302\265s");
+  pto_svg_append_label (&picture, "note", PTO_SVG_MARGIN + 4, picture.rows_bottom + 16,
+                        self->topology.virtual_clock ? "virtual clock, \302\265s"
+                                                     : "wall clock, \302\265s");
   if (picture.analysis->n_tasks == 0)
-    append_label (&picture, "numbers", picture.left + 12, picture.rows_top + 24,
-                  "No task was recorded.");
-  y = append_charts (&picture, charts_top) + MARGIN;
+    pto_svg_append_label (&picture, "numbers", picture.left + 12, picture.rows_top + 24,
+                          "No task was recorded.");
+  y = append_charts (&picture, charts_top) + PTO_SVG_MARGIN;
 
   document = g_string_new ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
   g_string_append_printf (document,
                           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                           "viewBox=\"0 0 %d %d\">\n<title>",
-                          WIDTH, (int) ceil (y), WIDTH, (int) ceil (y));
-  append_escaped (document, self->title[0] != '\0' ? self->title : "Task graph");
+                          PTO_SVG_WIDTH, (int) ceil (y), PTO_SVG_WIDTH, (int) ceil (y));
+  pto_svg_append_escaped (document, self->title[0] != '\0' ? self->title : "Task graph");
   g_string_append_printf (document, "</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                          WIDTH, (int) ceil (y));
+                          PTO_SVG_WIDTH, (int) ceil (y));
   g_string_append_len (document, picture.text->str, (gssize) picture.text->len);
   g_string_append (document, "</svg>\n");
 
   g_string_free (picture.text, TRUE);
   for (guint i = 0; i < picture.legend->len; i++)
-    g_free (g_array_index (picture.legend, LegendEntry, i).name);
+    g_free (g_array_index (picture.legend, PtoLegendEntry, i).name);
   g_array_unref (picture.legend);
   g_hash_table_unref (picture.styles);
+  pto_svg_clear_inner (&picture);
   g_free (picture.core_top);
   return g_string_free (document, FALSE);
 }

@@ -20,7 +20,8 @@
  * A worker records a run when its parameter `trace` is 1; [method@Pto.Worker.get_trace] gives the
  * record of the last run. A trace is a value: it never changes, and it outlives the worker. It is
  * saved as Trace Event JSON, which ui.perfetto.dev opens, or as a picture (SVG) with one row per
- * core.
+ * core. Of a worker of level 3 or up, children stand where a chip has cores, and what each worker
+ * below did inside of a task is part of the trace, on the same clock, in JSON and picture.
  *
  * Times are nanoseconds since the first record, on the virtual clock (back end `det`) or on the
  * wall clock (the others). A task is named by its 64-bit id: ring << 32 | position in that ring.
@@ -40,6 +41,9 @@ pto_trace_finalize (GObject *object)
   g_free (self->drops);
   g_strfreev (self->kernel_names);
   g_free (self->title);
+  g_free (self->path);
+  g_strfreev (self->rows);
+  pto_trace_pieces_clear (&self->pieces);
   g_free (self->sha256);
   G_OBJECT_CLASS (pto_trace_parent_class)->finalize (object);
 }
@@ -59,11 +63,12 @@ pto_trace_init (PtoTrace *self)
   self->records = g_new0 (struct pto_trace_record, 1);
   self->kernel_names = g_new0 (char *, 1);
   self->title = g_strdup ("");
+  pto_trace_pieces_init (&self->pieces);
 }
 
 PtoTrace *
-pto_trace_new_from_chip (const struct pto_trace *records, const struct pto_trace_topology *topology,
-                         const char *const *kernel_names, guint n_kernel_names, const char *title)
+pto_trace_new_from_run (const struct pto_trace *records, const struct pto_trace_topology *topology,
+                        const char *const *kernel_names, guint n_kernel_names, const char *title)
 {
   PtoTrace *self = g_object_new (PTO_TYPE_TRACE, NULL);
   guint64 total = 0;
@@ -100,6 +105,13 @@ pto_trace_new_from_chip (const struct pto_trace *records, const struct pto_trace
   return self;
 }
 
+void
+pto_trace_take_names (PtoTrace *trace, char *path, char **rows)
+{
+  trace->path = path;
+  trace->rows = rows;
+}
+
 const PtoTraceAnalysis *
 pto_trace_get_analysis (PtoTrace *trace)
 {
@@ -133,9 +145,37 @@ pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_
   guint per_cluster = MAX (aic + trace->topology.aiv_per_cluster, 1);
   guint rest = core % per_cluster;
 
+  if (pto_trace_is_level (trace))
+    {
+      *cluster = *core_type = core >= trace->topology.n_workers;
+      *number = *core_type == 0 ? core : core - trace->topology.n_workers;
+      return;
+    }
   *cluster = core / per_cluster;
   *core_type = rest < aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
   *number = rest < aic ? rest : rest - aic;
+}
+
+guint
+pto_trace_get_n_of_type (PtoTrace *trace, guint core_type)
+{
+  const struct pto_trace_topology *topology = &trace->topology;
+
+  if (pto_trace_is_level (trace))
+    return core_type == 0 ? MIN (topology->n_workers, topology->n_cores)
+                          : topology->n_cores - MIN (topology->n_workers, topology->n_cores);
+  return topology->n_clusters
+         * (core_type == PTO_CORE_TYPE_AIC ? topology->aic_per_cluster : topology->aiv_per_cluster);
+}
+
+const char *
+pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n)
+{
+  if (!pto_trace_is_level (trace))
+    return core_type == PTO_CORE_TYPE_AIC ? "AIC" : "AIV";
+  if (core_type == 0)
+    return n == 1 ? "worker" : "workers";
+  return n == 1 ? "SUB worker" : "SUB workers";
 }
 
 double
@@ -231,6 +271,16 @@ compute_sha256 (PtoTrace *self)
           checksum_add (sum, (guint64) record->kind << 32 | record->detail);
           checksum_add (sum, extra_is_time ? record->extra - analysis->first : record->extra);
         }
+    }
+  for (guint i = 0; self->rows != NULL && self->rows[i] != NULL; i++)
+    g_checksum_update (sum, (const guchar *) self->rows[i], (gssize) strlen (self->rows[i]) + 1);
+  for (guint i = 0; i < self->pieces.list->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (self->pieces.list, i);
+
+      checksum_add (sum, piece->child);
+      checksum_add (sum, piece->task);
+      g_checksum_update (sum, (const guchar *) pto_trace_get_sha256 (piece->trace), 64);
     }
   return g_strdup (g_checksum_get_string (sum));
 }
@@ -348,7 +398,7 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
   guint64 busy = 0;
   glong widest = 16;
 
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  for (guint i = 0; i < analysis->n_entries; i++)
     {
       const PtoTraceTask *task = &analysis->tasks[i];
       KernelTotal fresh = { task->kernel, 0, 0 };
@@ -392,12 +442,68 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
     }
 }
 
+/* What a worker did inside of its tasks, of all that it was given. */
+static void
+append_worker (PtoTrace *self, guint child, GString *text)
+{
+  guint64 n_tasks = 0, elapsed = 0;
+  double busy = 0;
+  guint n_runs = 0;
+
+  for (guint i = 0; i < self->pieces.list->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (self->pieces.list, i);
+      const PtoTraceAnalysis *inner;
+
+      if (piece->child != child)
+        continue;
+      inner = pto_trace_get_analysis (piece->trace);
+      n_runs++;
+      n_tasks += inner->n_tasks;
+      elapsed += inner->elapsed;
+      for (guint c = 0; c < inner->n_cores; c++)
+        busy += (double) inner->core_busy[c] / inner->n_cores;
+    }
+  if (n_runs == 0)
+    return;
+  g_string_append_printf (text,
+                          "%s: %u run%s, %" G_GUINT64_FORMAT " tasks inside, %s busy %.0f %%\n",
+                          self->rows[child], n_runs, n_runs == 1 ? "" : "s", n_tasks,
+                          strncmp (self->rows[child], "L2/", 3) == 0 ? "cores" : "children",
+                          elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
+}
+
+static void
+append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
+{
+  guint n = analysis->n_unseen;
+
+  if (!pto_trace_is_level (self))
+    return;
+  for (guint c = 0; c < MIN (self->topology.n_workers, analysis->n_cores); c++)
+    append_worker (self, c, text);
+  if (self->pieces.n_left_out > 0)
+    g_string_append_printf (text,
+                            "%" G_GUINT64_FORMAT
+                            " run%s of workers left out, with %" G_GUINT64_FORMAT
+                            " records: set trace-records to more\n",
+                            self->pieces.n_left_out, self->pieces.n_left_out == 1 ? "" : "s",
+                            self->pieces.records_left_out);
+  n -= (guint) MIN (self->pieces.n_left_out, n);
+  if (n > 0)
+    g_string_append_printf (
+        text,
+        "%u run%s of workers without a record of %s own: cancelled, or lost with "
+        "the worker\n",
+        n, n == 1 ? "" : "s", n == 1 ? "its" : "their");
+}
+
 /**
  * pto_trace_summary:
  * @self: a trace
  *
- * Tells the run in a few lines of text: tasks, edges, time, how busy the cores were, the critical
- * path, and how the time went to the kernels.
+ * Tells the run in a few lines of text: tasks, edges, time, how busy cores or workers were, the
+ * critical path, how the time went to the kernels, and what workers did inside of their tasks.
  *
  * Thread safety: any thread.
  *
@@ -406,7 +512,6 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
 char *
 pto_trace_summary (PtoTrace *self)
 {
-  static const char *const types[] = { "AIC", "AIV" };
   const PtoTraceAnalysis *analysis;
   GString *text;
 
@@ -424,12 +529,11 @@ pto_trace_summary (PtoTrace *self)
                                                       : " us on the wall clock\n");
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
     {
-      guint n = self->topology.n_clusters
-                * (t == PTO_CORE_TYPE_AIC ? self->topology.aic_per_cluster
-                                          : self->topology.aiv_per_cluster);
+      guint n = pto_trace_get_n_of_type (self, t);
 
       if (n > 0)
-        g_string_append_printf (text, "%u %s busy %.0f %%\n", n, types[t],
+        g_string_append_printf (text, "%u %s busy %.0f %%\n", n,
+                                pto_trace_get_type_name (self, t, n),
                                 100.0 * pto_trace_get_type_utilization (self, t));
     }
   if (analysis->n_critical > 0)
@@ -441,12 +545,13 @@ pto_trace_summary (PtoTrace *self)
       pto_trace_append_us (text, analysis->critical_ns);
       g_string_append (text, " us, of which ");
       pto_trace_append_us (text, analysis->critical_run_ns);
-      g_string_append (text, " us in kernels\n");
+      g_string_append (text, pto_trace_is_level (self) ? " us in tasks\n" : " us in kernels\n");
     }
   if (analysis->n_failed > 0)
     g_string_append_printf (text, "%u task%s failed\n", analysis->n_failed,
                             analysis->n_failed == 1 ? "" : "s");
   append_kernel_table (self, analysis, text);
+  append_workers (self, analysis, text);
   if (analysis->stalls->len > 0)
     {
       guint64 stalled = 0;
@@ -531,7 +636,8 @@ pto_trace_is_virtual (PtoTrace *self)
  * pto_trace_get_recorded:
  * @self: a trace
  *
- * How many records there are. Recorded and dropped records are all that the run produced.
+ * How many records there are, with those of workers below. Recorded and dropped records are all
+ * that the run produced.
  *
  * Thread safety: any thread.
  *
@@ -542,15 +648,15 @@ pto_trace_get_recorded (PtoTrace *self)
 {
   g_return_val_if_fail (PTO_IS_TRACE (self), 0);
 
-  return self->starts[self->n_buffers];
+  return pto_trace_count_records (self);
 }
 
 /**
  * pto_trace_get_dropped:
  * @self: a trace
  *
- * How many records found their buffer full and are missing. The parameter `trace-records` sets the
- * size of a buffer.
+ * How many records found their buffer full, or were of a run of a worker that did not fit any more,
+ * and are missing. The parameter `trace-records` sets the size of a buffer.
  *
  * Thread safety: any thread.
  *
@@ -675,7 +781,7 @@ pto_trace_get_critical_path_ns (PtoTrace *self)
  * pto_trace_get_n_cores:
  * @self: a trace
  *
- * How many cores the chip had, of both types.
+ * How many cores the chip had, of both types; of a worker of level 3 or up, how many children.
  *
  * Thread safety: any thread.
  *
@@ -694,7 +800,8 @@ pto_trace_get_n_cores (PtoTrace *self)
  * @self: a trace
  * @core: a core, counted from 0
  *
- * Names a core, for example "AIV17": its type and its number among the cores of that type.
+ * Names a core, for example "AIV17": its type and its number among the cores of that type. Of a
+ * worker of level 3 or up it names a child: "L2/0", "sub1".
  *
  * Thread safety: any thread.
  *
@@ -708,6 +815,8 @@ pto_trace_get_core_name (PtoTrace *self, guint core)
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   if (core >= self->topology.n_cores)
     return NULL;
+  if (self->rows != NULL)
+    return g_strdup (self->rows[core]);
   pto_trace_locate_core (self, core, &cluster, &type, &number);
   if (type == PTO_CORE_TYPE_AIC)
     return g_strdup_printf ("AIC%u", cluster * self->topology.aic_per_cluster + number);

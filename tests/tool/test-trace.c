@@ -95,7 +95,7 @@ hand_trace (Hand *hand, const char *const *names, guint n_names, const char *tit
     }
   hand->records.buffers = hand->views;
   hand->records.n_buffers = G_N_ELEMENTS (hand->views);
-  return pto_trace_new_from_chip (&hand->records, &hand->topology, names, n_names, title);
+  return pto_trace_new_from_run (&hand->records, &hand->topology, names, n_names, title);
 }
 
 static PtoTrace *
@@ -108,8 +108,8 @@ attention_trace (guint chunks, guint n_clusters, guint window)
 
   synthetic_topology (&topology, n_clusters);
   records = synthetic_graph_run (graph, &topology, window);
-  trace = pto_trace_new_from_chip (records, &topology, synthetic_attention_kernels,
-                                   G_N_ELEMENTS (synthetic_attention_kernels), "attention");
+  trace = pto_trace_new_from_run (records, &topology, synthetic_attention_kernels,
+                                  G_N_ELEMENTS (synthetic_attention_kernels), "attention");
   synthetic_records_free (records);
   return trace;
 }

@@ -167,8 +167,8 @@ case_records (char **first)
       buffers[b].records = (struct pto_trace_record *) (void *) records[b]->data;
       buffers[b].count = buffers[b].capacity = records[b]->len;
     }
-  trace = pto_trace_new_from_chip (&all, &topology, (const char *const *) names->pdata, names->len,
-                                   title);
+  trace = pto_trace_new_from_run (&all, &topology, (const char *const *) names->pdata, names->len,
+                                  title);
   /* A trace is a copy. */
   for (guint b = 0; b < all.n_buffers; b++)
     {
@@ -370,8 +370,8 @@ case_run (char **first)
   pto_chip_run (chip, &program, &config, orchestrate, &steps, NULL, &report);
   g_assert_cmpstr (report.message, ==, "");
   pto_chip_trace_topology (chip, &topology);
-  trace = pto_trace_new_from_chip (pto_chip_trace (chip), &topology, names, G_N_ELEMENTS (names),
-                                   "a run");
+  trace = pto_trace_new_from_run (pto_chip_trace (chip), &topology, names, G_N_ELEMENTS (names),
+                                  "a run");
 
   json_builder_begin_object (builder);
   add_trace (builder, trace);

@@ -1,0 +1,69 @@
+/* pto-trace-svg-private.h: what do the parts of a picture of a run share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-trace-private.h"
+
+G_BEGIN_DECLS
+
+#define PTO_SVG_WIDTH 1800
+#define PTO_SVG_MARGIN 28
+
+typedef struct
+{
+  guint32 kernel;
+  guint64 runs;
+  char *name;
+} PtoLegendEntry;
+
+typedef struct
+{
+  PtoTrace *trace;
+  const PtoTraceAnalysis *analysis;
+  GString *text;
+  GArray *legend;     /* PtoLegendEntry, by kernel */
+  GHashTable *styles; /* kernel -> position in legend + 1 */
+  double left, right; /* of the plot */
+  double scale;       /* pixels per ns */
+  double row;         /* height of a core's row */
+  double *core_top;   /* per core */
+  double control_top, rows_top, rows_bottom;
+  GPtrArray **inner;      /* per core: PtoInnerRow, what lies below its row; NULL: nothing */
+  guint n_inner_left_out; /* rows for which there was no room */
+  gboolean is_stretched;  /* one of those has a virtual clock */
+} PtoPicture;
+
+/* --- pto-trace-svg-text.c --- */
+
+/* Two decimals at most, no trailing zeros: these numbers are most of the file. */
+void pto_svg_append_number (GString *text, double value);
+void pto_svg_append_attribute (GString *text, const char *name, double value);
+/* The string is UTF-8; characters that XML does not have become U+FFFD. */
+void pto_svg_append_escaped (GString *text, const char *string);
+/* "12 345": groups of three, apart by a thin space. */
+void pto_svg_append_grouped (GString *text, guint64 value);
+/* ns as microseconds, with as many decimals as tell something: four digits in all. */
+void pto_svg_append_microseconds (GString *text, guint64 ns);
+/* Leaves the element open. */
+void pto_svg_append_rect (GString *text, const char *style, double x, double y, double width,
+                          double height);
+void pto_svg_append_label (PtoPicture *picture, const char *style, double x, double y,
+                           const char *string);
+/* About what a sans-serif font needs. */
+double pto_svg_text_width (const char *string, double size);
+double pto_svg_x (const PtoPicture *picture, guint64 time);
+
+/* --- pto-trace-svg-tree.c --- */
+
+/* Of a level: what is to be drawn below the rows of its workers, and the kernels of that behind the
+ * legend's own. */
+void pto_svg_collect_inner (PtoPicture *picture);
+/* What it takes below the row of a child. */
+double pto_svg_get_inner_height (const PtoPicture *picture, guint child);
+/* When rows have their places. */
+void pto_svg_append_inner (PtoPicture *picture);
+void pto_svg_clear_inner (PtoPicture *picture);
+
+G_END_DECLS

@@ -1,0 +1,427 @@
+/* test-trace-tree.c: do the exports show the runs of workers inside of a level's, where they were?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Records by hand: what a level and its workers would have recorded.
+ */
+#include "config.h"
+
+#include "synthetic-trace.h"
+
+#include <json-glib/json-glib.h>
+#include <string.h>
+
+#define SECOND G_GUINT64_CONSTANT (1000000000)
+
+/* A level of two workers and a SUB worker. Its run began at 100 s; its first record is 1 us later.
+ */
+static PtoTrace *
+make_level (const struct pto_trace_record *runs, guint n_runs)
+{
+  static const char *const names[] = { "part", "sum" };
+  static const char *const rows[] = { "L2/0", "L2/1", "sub0", NULL };
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 3,
+                                         .level = 3,
+                                         .n_workers = 2,
+                                         .begin_ns = 100 * SECOND,
+                                         .end_ns = 100 * SECOND + 100000,
+                                         .run_ns = 100000 };
+  struct pto_trace_record submits[16];
+  struct pto_trace_record of_rows[3][16];
+  struct pto_trace_buffer buffers[5] = { 0 };
+  struct pto_trace records = { buffers, 5 };
+  PtoTrace *trace;
+
+  buffers[0].records = submits;
+  for (guint c = 0; c < 3; c++)
+    buffers[2 + c].records = of_rows[c];
+  for (guint i = 0; i < n_runs; i++)
+    {
+      struct pto_trace_buffer *row = &buffers[2 + runs[i].detail];
+
+      row->records[row->count++] = runs[i];
+      if (i == 0 || runs[i].task != runs[i - 1].task)
+        submits[buffers[0].count++]
+            = (struct pto_trace_record){ 1000, runs[i].task, PTO_TRACE_SUBMIT, runs[i].detail == 2,
+                                         0 };
+    }
+  trace = pto_trace_new_from_run (&records, &topology, names, 2, "level");
+  pto_trace_take_names (trace, g_strdup ("L3/0"), g_strdupv ((char **) rows));
+  return trace;
+}
+
+/* A chip that ran one kernel, from 100 to 300 ns of its run's 400 or more. */
+static PtoTrace *
+make_chip (guint64 begin_ns, guint64 end_ns, guint64 run_ns, gboolean is_virtual)
+{
+  static const char *const names[] = { "fill" };
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 3,
+                                         .n_clusters = 1,
+                                         .aic_per_cluster = 1,
+                                         .aiv_per_cluster = 2,
+                                         .level = 2,
+                                         .virtual_clock = is_virtual,
+                                         .begin_ns = begin_ns,
+                                         .end_ns = end_ns,
+                                         .run_ns = run_ns };
+  struct pto_trace_record submit = { 50, 0, PTO_TRACE_SUBMIT, 0, PTO_CORE_TYPE_AIV };
+  struct pto_trace_record run = { 100, 0, PTO_TRACE_RUN, 1, 300 };
+  struct pto_trace_buffer buffers[5] = { 0 };
+  struct pto_trace records = { buffers, 5 };
+
+  buffers[0].records = &submit;
+  buffers[3].records = &run;
+  buffers[0].count = buffers[3].count = 1;
+  buffers[3].dropped = 2;
+  return pto_trace_new_from_run (&records, &topology, names, 1, "chip");
+}
+
+static const struct pto_trace_record three_runs[] = {
+  { 11000, 0, PTO_TRACE_RUN, 0, 21000 },
+  { 12000, 1, PTO_TRACE_RUN, 1, 22000 },
+  { 31000, 2, PTO_TRACE_RUN, 0, 41000 },
+  { 51000, 3, PTO_TRACE_RUN, 2, 52000 },
+};
+
+/* Three runs of chips: on the wall clock; on a virtual one, which took 10 times as long as it says;
+ * and one whose clock says that it was not inside of its task. */
+static PtoTrace *
+make_tree (void)
+{
+  PtoTrace *trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0,
+                         make_chip (100 * SECOND + 12000, 100 * SECOND + 13000, 1000, FALSE));
+  pto_trace_pieces_take (&trace->pieces, 1, 1,
+                         make_chip (100 * SECOND + 13000, 100 * SECOND + 17000, 400, TRUE));
+  pto_trace_pieces_take (&trace->pieces, 0, 2,
+                         make_chip (100 * SECOND + 30000, 100 * SECOND + 30400, 400, FALSE));
+  pto_trace_settle (trace);
+  return trace;
+}
+
+/* Of slices: "process/thread name start duration". */
+static GPtrArray *
+list_slices (PtoTrace *trace)
+{
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autofree char *text = pto_trace_to_json (trace);
+  GPtrArray *slices = g_ptr_array_new_with_free_func (g_free);
+  JsonArray *events;
+
+  g_assert_true (json_parser_load_from_data (parser, text, -1, NULL));
+  events = json_object_get_array_member (json_node_get_object (json_parser_get_root (parser)),
+                                         "traceEvents");
+  for (guint i = 0; i < json_array_get_length (events); i++)
+    {
+      JsonObject *event = json_array_get_object_element (events, i);
+      const char *name = json_object_get_string_member_with_default (event, "name", "");
+      gint64 pid = json_object_get_int_member (event, "pid");
+      gint64 tid = json_object_get_int_member (event, "tid");
+
+      if (g_str_has_suffix (name, "_name"))
+        g_hash_table_insert (
+            names, g_strdup_printf ("%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, name, pid, tid),
+            g_strdup (json_object_get_string_member (json_object_get_object_member (event, "args"),
+                                                     "name")));
+      else if (g_strcmp0 (json_object_get_string_member (event, "ph"), "X") == 0)
+        {
+          g_autofree char *process = g_strdup_printf ("process_name %" G_GINT64_FORMAT " 0", pid);
+          g_autofree char *thread
+              = g_strdup_printf ("thread_name %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, pid, tid);
+
+          g_assert_true (g_hash_table_contains (names, process));
+          g_assert_true (g_hash_table_contains (names, thread));
+          g_ptr_array_add (slices,
+                           g_strdup_printf ("%s/%s %s %.3f %.3f",
+                                            (char *) g_hash_table_lookup (names, process),
+                                            (char *) g_hash_table_lookup (names, thread), name,
+                                            json_object_get_double_member (event, "ts"),
+                                            json_object_get_double_member (event, "dur")));
+        }
+    }
+  return slices;
+}
+
+static void
+assert_slice (GPtrArray *slices, const char *slice)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < slices->len; i++)
+    n += strcmp (g_ptr_array_index (slices, i), slice) == 0;
+  if (n != 1)
+    for (guint i = 0; i < slices->len; i++)
+      g_test_message ("%s", (char *) g_ptr_array_index (slices, i));
+  g_assert_cmpuint (n, ==, 1);
+}
+
+static void
+test_places (void)
+{
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autoptr (GPtrArray) slices = list_slices (trace);
+
+  /* Time 0 is the level's first record, 1 us after its begin. */
+  assert_slice (slices, "L3/0/L2/0 part 10.000 10.000");
+  assert_slice (slices, "L3/0/L2/1 part 11.000 10.000");
+  assert_slice (slices, "L3/0/L2/0 part 30.000 10.000");
+  assert_slice (slices, "L3/0/sub0 sum 50.000 1.000");
+  /* 12 us after the begin, and 100 ns into it. */
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 11.100 0.200");
+  assert_slice (slices, "L3/0/L2/0 AICPU/orchestrator fill 11.050 0.000");
+  /* 400 ns in 4 us. */
+  assert_slice (slices, "L3/0/L2/1 cluster 0/AIV0 fill 13.000 2.000");
+  /* Before its task: at its begin, in no time. */
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 30.000 0.000");
+  g_assert_cmpuint (slices->len, ==, 4 + 4 + 3 + 3);
+}
+
+static void
+test_numbers (void)
+{
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autofree char *summary = pto_trace_summary (trace);
+
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 4);
+  g_assert_cmpuint (pto_trace_get_recorded (trace), ==, 8 + 3 * 2);
+  g_assert_cmpuint (pto_trace_get_dropped (trace), ==, 3 * 2);
+  g_assert_cmpuint (pto_trace_get_elapsed_ns (trace), ==, 51000);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, 0), 20.0 / 51, 1e-9);
+  g_assert_nonnull (strstr (summary, "\n2 workers busy 29 %\n1 SUB worker busy 2 %\n"));
+  g_assert_nonnull (strstr (summary, "\nL2/0: 2 runs, 2 tasks inside, cores busy "));
+  g_assert_nonnull (strstr (summary, "\nL2/1: 1 run, 1 tasks inside, cores busy "));
+  g_assert_null (strstr (summary, "own:"));
+}
+
+static void
+test_missing (void)
+{
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autofree char *summary = NULL;
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0, make_chip (1, 2, 400, FALSE));
+  trace->pieces.n_left_out = 1;
+  trace->pieces.records_left_out = 77;
+  pto_trace_settle (trace);
+  summary = pto_trace_summary (trace);
+  g_assert_nonnull (strstr (summary, "\n1 run of workers left out, with 77 records: set "
+                                     "trace-records to more\n"));
+  g_assert_nonnull (strstr (summary, "\n1 run of workers without a record of its own: "));
+  g_assert_cmpuint (pto_trace_get_dropped (trace), ==, 2 + 77);
+}
+
+/* One task of three members: the one that ends last is what others wait for. */
+static void
+test_group (void)
+{
+  static const struct pto_trace_record runs[] = { { 2000, 0, PTO_TRACE_RUN, 0, 5000 },
+                                                  { 2000, 0, PTO_TRACE_RUN, 1, 9000 },
+                                                  { 2000, 0, PTO_TRACE_RUN, 2, 4000 } };
+  g_autoptr (PtoTrace) trace = make_level (runs, G_N_ELEMENTS (runs));
+  g_autoptr (GPtrArray) slices = NULL;
+  g_autofree char *summary = NULL;
+  g_autofree guint64 *path = NULL;
+  gsize n;
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0,
+                         make_chip (100 * SECOND + 2000, 100 * SECOND + 2400, 400, FALSE));
+  pto_trace_pieces_take (&trace->pieces, 1, 0,
+                         make_chip (100 * SECOND + 8000, 100 * SECOND + 8400, 400, FALSE));
+  slices = list_slices (trace);
+  assert_slice (slices, "L3/0/L2/0 part 1.000 3.000");
+  assert_slice (slices, "L3/0/L2/1 part 1.000 7.000");
+  assert_slice (slices, "L3/0/sub0 part 1.000 2.000");
+  assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 1.100 0.200");
+  assert_slice (slices, "L3/0/L2/1 cluster 0/AIV0 fill 7.100 0.200");
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
+  g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 7000);
+  path = pto_trace_get_critical_path (trace, &n);
+  g_assert_cmpuint (n, ==, 1);
+  summary = pto_trace_summary (trace);
+  g_assert_nonnull (strstr (summary, " 3 runs "));
+}
+
+/* --- as bytes --- */
+
+static guint8 *
+pack (PtoTrace *trace, gsize *size)
+{
+  guint8 *bytes;
+
+  *size = pto_trace_get_packed_size (trace);
+  g_assert_cmpuint (*size % 8, ==, 0);
+  bytes = g_malloc (*size);
+  pto_trace_pack (trace, bytes);
+  return bytes;
+}
+
+static void
+test_packed (void)
+{
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autoptr (PtoTrace) copy = NULL;
+  g_autofree char *json[2] = { NULL };
+  g_autofree char *svg[2] = { NULL };
+  g_autofree guint8 *bytes = NULL;
+  gsize size;
+
+  bytes = pack (trace, &size);
+  copy = pto_trace_new_from_packed (bytes, size);
+  g_assert_nonnull (copy);
+  g_assert_cmpstr (pto_trace_get_sha256 (copy), ==, pto_trace_get_sha256 (trace));
+  g_assert_cmpuint (pto_trace_get_dropped (copy), ==, pto_trace_get_dropped (trace));
+  json[0] = pto_trace_to_json (trace);
+  json[1] = pto_trace_to_json (copy);
+  g_assert_cmpstr (json[0], ==, json[1]);
+  svg[0] = pto_trace_to_svg (trace);
+  svg[1] = pto_trace_to_svg (copy);
+  g_assert_cmpstr (svg[0], ==, svg[1]);
+  g_free (json[1]);
+  g_free (svg[1]);
+  json[1] = svg[1] = NULL;
+}
+
+/* Whatever a child has written there: a trace that can be looked at, or none. */
+static void
+test_wild_bytes (void)
+{
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autofree guint8 *bytes = NULL;
+  g_autofree guint8 *wild = NULL;
+  guint n_none = 0;
+  gsize size;
+
+  bytes = pack (trace, &size);
+  for (gsize n = 0; n < size; n += 8)
+    {
+      g_autofree guint8 *part = g_memdup2 (bytes, n);
+
+      g_assert_null (pto_trace_new_from_packed (part, n));
+    }
+  wild = g_malloc (size);
+  for (guint round = 0; round < 3000; round++)
+    {
+      g_autoptr (PtoTrace) read = NULL;
+
+      memcpy (wild, bytes, size);
+      for (guint i = 0; i < 3; i++)
+        {
+          gsize at = (gsize) g_test_rand_int_range (0, (gint32) size);
+
+          wild[at] = (guint8) g_test_rand_int_range (0, 256);
+        }
+      read = pto_trace_new_from_packed (wild, size);
+      n_none += read == NULL;
+      if (read != NULL && round % 10 == 0)
+        {
+          g_autofree char *json = pto_trace_to_json (read);
+          g_autofree char *svg = pto_trace_to_svg (read);
+          g_autofree char *summary = pto_trace_summary (read);
+        }
+    }
+  g_assert_cmpuint (n_none, >, 100);
+}
+
+/* --- size --- */
+
+static void
+test_picture (void)
+{
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autofree char *svg = pto_trace_to_svg (trace);
+
+  for (guint i = 0; i < 2; i++)
+    g_assert_nonnull (strstr (svg, i == 0 ? ">L2/0</text>" : ">L2/1</text>"));
+  g_assert_nonnull (strstr (svg, "<title>task 0: fill on AIV0\n13.000 to 15.000 \302\265s, of its "
+                                 "virtual time 0.050 to 0.250</title>"));
+  g_assert_nonnull (
+      strstr (svg, "<title>task 0: fill on AIV0\n11.100 to 11.300 \302\265s</title>"));
+  g_assert_nonnull (strstr (svg, "chips with a virtual clock: stretched"));
+  g_assert_nonnull (strstr (svg, ">sum  \303\2271<"));
+  g_assert_nonnull (strstr (svg, ">fill  \303\2273<"));
+  g_assert_null (strstr (svg, "rows more"));
+}
+
+/* As many children as there can be, each with a chip of 72 cores and 4 000 tasks: still a picture.
+ */
+static void
+test_large_picture (void)
+{
+  enum
+  {
+    N = 256,
+    CHUNKS = 300
+  };
+  g_autoptr (SyntheticGraph) graph = synthetic_graph_new_attention (CHUNKS, 3);
+  struct pto_trace_topology inner, topology = { .n_schedulers = 1,
+                                                .n_cores = N,
+                                                .level = 3,
+                                                .n_workers = N,
+                                                .begin_ns = 100 * SECOND,
+                                                .end_ns = 101 * SECOND,
+                                                .run_ns = SECOND };
+  g_autofree struct pto_trace_record *runs = g_new0 (struct pto_trace_record, N);
+  g_autofree struct pto_trace_buffer *buffers = NULL;
+  struct pto_trace records = { .n_buffers = 2 + N };
+  struct pto_trace *of_chip;
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *svg = NULL;
+  char **rows = g_new0 (char *, N + 1);
+  g_autofree char *note = NULL;
+  const PtoTraceAnalysis *first;
+  guint n_small = 0, n_used = 0;
+
+  buffers = g_new0 (struct pto_trace_buffer, 2 + N);
+  records.buffers = buffers;
+  for (guint c = 0; c < N; c++)
+    {
+      runs[c] = (struct pto_trace_record){ 1000, c, PTO_TRACE_RUN, c, SECOND };
+      buffers[2 + c].records = &runs[c];
+      buffers[2 + c].count = 1;
+      rows[c] = g_strdup_printf ("L2/%u", c);
+    }
+  trace = pto_trace_new_from_run (&records, &topology, NULL, 0, NULL);
+  pto_trace_take_names (trace, g_strdup ("L3/0"), rows);
+  synthetic_topology (&inner, 24);
+  of_chip = synthetic_graph_run (graph, &inner, 4096);
+  inner.begin_ns = 100 * SECOND;
+  inner.end_ns = 101 * SECOND;
+  inner.run_ns = 4000000;
+  for (guint c = 0; c < 8; c++)
+    pto_trace_pieces_take (
+        &trace->pieces, c, c,
+        pto_trace_new_from_run (of_chip, &inner, synthetic_attention_kernels, 5, "attention"));
+  synthetic_records_free (of_chip);
+  pto_trace_settle (trace);
+  svg = pto_trace_to_svg (trace);
+  g_assert_cmpuint (strlen (svg), <, 4000000);
+  for (const char *at = svg; (at = strstr (at, "font-size=\"7\"")) != NULL; at++)
+    n_small++;
+  g_assert_cmpuint (n_small, ==, 240);
+  first = pto_trace_get_analysis (
+      ((const PtoTracePiece *) g_ptr_array_index (trace->pieces.list, 0))->trace);
+  for (guint c = 0; c < first->n_cores; c++)
+    n_used += first->n_core_runs[c] > 0;
+  g_assert_cmpuint (8 * n_used, >, 240);
+  note = g_strdup_printf ("%u rows more inside of workers are in the JSON", 8 * n_used - 240);
+  g_assert_nonnull (strstr (svg, note));
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/trace-tree/places", test_places);
+  g_test_add_func ("/pto/trace-tree/numbers", test_numbers);
+  g_test_add_func ("/pto/trace-tree/missing", test_missing);
+  g_test_add_func ("/pto/trace-tree/group", test_group);
+  g_test_add_func ("/pto/trace-tree/packed", test_packed);
+  g_test_add_func ("/pto/trace-tree/wild-bytes", test_wild_bytes);
+  g_test_add_func ("/pto/trace-tree/picture", test_picture);
+  g_test_add_func ("/pto/trace-tree/picture/large", test_large_picture);
+  return g_test_run ();
+}
