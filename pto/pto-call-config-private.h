@@ -30,7 +30,7 @@ struct _PtoCallConfig
 /* Refuses values out of range and switches without effect. */
 gboolean pto_call_config_check (const PtoCallConfig *config, GError **error);
 
-/* The first field that asks a chip for something, by name; NULL: there is none. */
+/* The first field that only a chip can do something about, by name; NULL: there is none. */
 const char *pto_call_config_find_choice (const PtoCallConfig *config);
 /* Puts more behind a prefix, if there is one, so that the files of several tasks or workers have
  * names of their own. */

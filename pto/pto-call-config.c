@@ -357,10 +357,10 @@ pto_call_config_get_output_prefix (const PtoCallConfig *config)
  *
  * Sets what the names of the files that the run writes begin with.
  *
- * With a swimlane, the run of a chip writes its record to the prefix followed by `swimlane.json`. A
- * task that another worker gives to a chip has a file of its own: between the two stand the task,
- * counted from 0 in the order of the submits of the run, and the worker that ran it:
- * `task3-worker0-swimlane.json`.
+ * With a swimlane, a run writes its record to the prefix followed by `swimlane.json`. A task that
+ * another worker gives to a chip, or to a worker of level 3 or up, has a file of its own: between
+ * the two stand the task, counted from 0 in the order of the submits of the run, and the worker
+ * that ran it: `task3-worker0-swimlane.json`.
  *
  * Thread safety: one thread at a time.
  */
@@ -434,9 +434,7 @@ pto_call_config_find_choice (const PtoCallConfig *config)
 {
   if (config->block_dim != 0)
     return "block_dim";
-  if (config->aicpu_thread_num_is_set)
-    return "aicpu_thread_num";
-  return config->enable_l2_swimlane != 0 ? "enable_l2_swimlane" : NULL;
+  return config->aicpu_thread_num_is_set ? "aicpu_thread_num" : NULL;
 }
 
 void

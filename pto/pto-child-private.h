@@ -41,6 +41,15 @@ void pto_child_get_server (PtoChild *child, struct pto_server *server);
 /* As the probe of a server: uses GLib's locks that code without an object of its own comes to. */
 void pto_child_probe (void *data);
 
+/* What is asked for by TRACE, whose body is the address of an array of these in memory that all
+ * see: one for each worker, by its number. */
+typedef struct
+{
+  guint64 address; /* in: where to; 0: only how large */
+  guint64 room;
+  guint64 size; /* out: of what there is, or was written; 0: nothing */
+} PtoChildTrace;
+
 /* The body of REGISTER, and back: descriptor and sources, each behind its length. */
 GBytes *pto_child_pack_registration (const PtoRegistration *registration);
 gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,

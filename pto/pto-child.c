@@ -10,6 +10,7 @@
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-task-args-private.h"
+#include "pto-trace-private.h"
 #include "pto-worker-private.h"
 
 #include <stdatomic.h>
@@ -38,6 +39,11 @@ struct _PtoChild
   /* The serving thread's. */
   GHashTable *targets; /* digest -> Target */
   PtoTaskArgs *args;   /* refilled for every task */
+  /* Of a worker: what it did inside of the tasks of the parent's recorded run of that number. */
+  guint32 record;
+  PtoTracePieces pieces;
+  guint64 n_records; /* in them */
+  PtoTrace *last;    /* the worker's last that was looked at, which it has, too */
   /* Which it is. W: it, before each task; R: whoever asks for cancellation during one. */
   pthread_t thread;
 
@@ -283,11 +289,71 @@ is_cancelled (void *data)
   return pto_call_is_cancelled (&self->call);
 }
 
+/* --- records --- */
+
+static void
+begin_record (PtoChild *self, guint32 record)
+{
+  pto_trace_pieces_clear (&self->pieces);
+  pto_trace_pieces_init (&self->pieces);
+  self->n_records = 0;
+  self->record = record;
+}
+
+/* All runs together may leave as many records as one could. */
+static void
+keep_record (PtoChild *self, guint64 task)
+{
+  PtoTrace *trace = self->worker->machine->ops->get_trace (self->worker->machine);
+  guint64 n, most;
+
+  if (trace == NULL || trace == self->last)
+    {
+      /* It was refused before it began. */
+      g_clear_object (&trace);
+      return;
+    }
+  g_set_object (&self->last, trace);
+  n = pto_trace_count_records (trace);
+  most = self->worker->params.values[PTO_PARAMETER_TRACE_RECORDS] * trace->n_buffers;
+  if (self->n_records + n > most)
+    {
+      self->pieces.n_left_out++;
+      self->pieces.records_left_out += n + trace->dropped;
+      g_object_unref (trace);
+      return;
+    }
+  self->n_records += n;
+  pto_trace_pieces_take (&self->pieces, 0, task, trace);
+}
+
+/* Twice: how large is it, and into the memory that there is for it then. */
+static void
+tell_record (PtoChild *self, const struct pto_call *call)
+{
+  PtoChildTrace *table = NULL;
+  PtoChildTrace *entry;
+
+  if (call->bytes != sizeof (guint64))
+    return;
+  memcpy (&table, call->body, sizeof table);
+  entry = &table[self->worker->id];
+  if (self->pieces.list->len == 0 && self->pieces.n_left_out == 0)
+    return;
+  entry->size = pto_trace_pieces_get_packed_size (&self->pieces);
+  if (entry->address == 0 || entry->room < entry->size)
+    return;
+  pto_trace_pieces_pack (&self->pieces, (guint8 *) (guintptr) entry->address);
+  begin_record (self, 0);
+}
+
 static gboolean
 run_task (PtoChild *self, const struct pto_call *call, GError **error)
 {
   Target *target = g_hash_table_lookup (self->targets, call->digest);
   g_autoptr (PtoCallConfig) config = NULL;
+  guint64 task;
+  guint32 record = pto_call_record (call, &task);
   gboolean ok;
 
   if (target == NULL)
@@ -311,9 +377,14 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
       /* All members of a group have the same one. */
       pto_call_config_extend_prefix (config, "worker", self->worker->id);
       atomic_store_explicit (&self->progress, 0, memory_order_relaxed);
-      ok = pto_worker_run_for_parent (
-          self->worker, target->handle, (PtoOrchestrationFunc) target->registration->function,
-          target->registration->function_data, self->args, config, is_cancelled, self, error);
+      if (record != 0 && record != self->record)
+        begin_record (self, record);
+      ok = pto_worker_run_for_parent (self->worker, target->handle,
+                                      (PtoOrchestrationFunc) target->registration->function,
+                                      target->registration->function_data, self->args, config,
+                                      record != 0, is_cancelled, self, error);
+      if (record != 0)
+        keep_record (self, task);
     }
   pto_task_args_set_cancelled (self->args, NULL, NULL);
   /* A function may have kept them: then it keeps its own, without a life line into the mailbox. */
@@ -347,7 +418,12 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case PTO_REQUEST_UNREGISTER:
       remove_from_call (self, call);
       break;
+    case PTO_REQUEST_TRACE:
+      tell_record (self, call);
+      break;
     case PTO_REQUEST_CLOSE:
+      begin_record (self, 0);
+      g_clear_object (&self->last);
       g_hash_table_remove_all (self->targets);
       /* A thread child's worker may be brought up once more. */
       if (self->worker != NULL)
@@ -386,12 +462,15 @@ pto_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent
   self->parent = *parent;
   self->targets = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, target_free);
   self->args = pto_task_args_new ();
+  pto_trace_pieces_init (&self->pieces);
   return self;
 }
 
 void
 pto_child_free (PtoChild *self)
 {
+  pto_trace_pieces_clear (&self->pieces);
+  g_clear_object (&self->last);
   g_hash_table_unref (self->targets);
   pto_task_args_unref (self->args);
   g_clear_object (&self->worker);

@@ -354,7 +354,7 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
     }
   run_config->block_dim = (uint32_t) config->block_dim;
   run_config->aicpu_threads = MIN ((uint32_t) config->aicpu_thread_num, threads);
-  run_config->trace = config->enable_l2_swimlane > 0;
+  run_config->trace = run_config->trace || config->enable_l2_swimlane > 0;
   return TRUE;
 }
 
@@ -600,7 +600,7 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
   struct pto_run_config run_config
-      = { .cancelled = run->is_cancelled, .cancelled_data = run->data };
+      = { .trace = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
   gboolean ok;
 
   if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error))

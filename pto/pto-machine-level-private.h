@@ -31,6 +31,8 @@ typedef struct
   guint n_children;
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
+  gboolean recording; /* that run */
+  gboolean warned;    /* of a child's parameter that has no effect */
   gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */
 
   GMutex lock;         /* guards all below, and level for other threads; innermost */
@@ -43,6 +45,7 @@ typedef struct
   GPtrArray *snapshot; /* PtoRegistration: what known held just before the last fork */
   gboolean has_statistics;
   struct pto_chip_stats statistics;
+  PtoTrace *trace; /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
 
 /* As the machine's function of this name. */
@@ -70,6 +73,14 @@ void pto_machine_level_drop_snapshot (LevelMachine *self);
 /* Of PtoRegistration: in a process child what the snapshot of its fork has. In a thread child there
  * may be none. */
 GPtrArray *pto_machine_level_list (gpointer self);
+
+/* --- pto-machine-level-record.c --- */
+
+/* Who has taken the machine, after a recorded run. */
+PtoTrace *pto_machine_level_make_trace (LevelMachine *self, const char *title,
+                                        gboolean was_cancelled);
+/* Is that worker below another one in a process of its own? */
+gboolean pto_machine_level_child_is_apart (PtoWorker *worker, guint number);
 
 /* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
 

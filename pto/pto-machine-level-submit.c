@@ -202,20 +202,23 @@ fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_
              GError **error)
 {
   g_autoptr (PtoCallConfig) config = NULL;
-  gboolean apart = pto_worker_get_child_mode (self->parent.worker) == PTO_CHILD_MODE_PROCESS;
+  PtoCallableKind kind = submit->registration->callable->kind;
+  gboolean apart
+      = kind == PTO_CALLABLE_ORCHESTRATION
+        || (kind == PTO_CALLABLE_CHIP
+            && pto_worker_get_child_mode (self->parent.worker) == PTO_CHILD_MODE_PROCESS);
 
   if (submit->config != NULL)
     {
       config = pto_call_config_copy (submit->config);
       self->passed_on = self->passed_on || pto_call_config_find_choice (config) != NULL;
-      if (submit->registration->callable->kind == PTO_CALLABLE_CHIP && apart
-          && config->enable_l2_swimlane != 0
+      if (apart && !self->recording && config->enable_l2_swimlane != 0
           && pto_call_config_get_output_prefix (config)[0] == '\0')
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                        "task of \"%s\": enable_l2_swimlane = %d has no effect without an "
                        "output_prefix: the record is made in another process, and is seen only as "
-                       "a file",
+                       "a file, or in the record of a run that has a swimlane, or trace, itself",
                        submit->registration->callable->name, config->enable_l2_swimlane);
           return FALSE;
         }

@@ -212,6 +212,7 @@ level_stop (PtoMachine *machine)
     }
   g_mutex_lock (&self->lock);
   level = g_steal_pointer (&self->level);
+  g_clear_object (&self->trace);
   while (self->users > 0)
     g_cond_wait (&self->changed, &self->lock);
   g_mutex_unlock (&self->lock);
@@ -257,6 +258,7 @@ level_free (PtoMachine *machine)
       return;
     }
   level_stop (machine);
+  g_clear_object (&self->trace);
   pto_machine_level_clear_known (self);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->changed);
@@ -287,6 +289,38 @@ keep_statistics (LevelMachine *self, const struct pto_level_stats *stats)
   g_mutex_unlock (&self->lock);
 }
 
+/* It is in another process, and is seen only as a part of this one's record. */
+static void
+warn_of_unseen_traces (LevelMachine *self)
+{
+  PtoWorker *worker = self->parent.worker;
+
+  for (guint i = 0; i < pto_worker_get_n_workers (worker) && !self->warned; i++)
+    {
+      PtoWorker *child = pto_worker_get_child (worker, i);
+      g_autofree char *path = NULL;
+      g_autofree char *own = NULL;
+
+      if (child->params.values[PTO_PARAMETER_TRACE] == 0
+          || !pto_machine_level_child_is_apart (worker, i))
+        continue;
+      path = pto_worker_get_path (child);
+      own = pto_worker_get_path (worker);
+      g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there", path,
+                 own);
+      self->warned = TRUE;
+    }
+}
+
+static void
+set_trace (LevelMachine *self, PtoTrace *trace)
+{
+  g_mutex_lock (&self->lock);
+  g_clear_object (&self->trace);
+  self->trace = trace;
+  g_mutex_unlock (&self->lock);
+}
+
 static gboolean
 level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
@@ -299,9 +333,17 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 
   self->n_tasks = 0;
   self->passed_on = FALSE;
-  status = pto_level_run (self->level, false, run->is_cancelled, run->data, run->orchestrate,
-                          run->data, &stats, &failure, &report);
+  self->recording = run->record || machine->params->values[PTO_PARAMETER_TRACE] != 0
+                    || (run->config != NULL && run->config->enable_l2_swimlane > 0);
+  set_trace (self, NULL);
+  if (!self->recording)
+    warn_of_unseen_traces (self);
+  status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
+                          run->orchestrate, run->data, &stats, &failure, &report);
   keep_statistics (self, &stats);
+  if (pto_level_trace (self->level) != NULL)
+    set_trace (self,
+               pto_machine_level_make_trace (self, run->title, run->is_cancelled (run->data)));
   /* It is the function's to look at and to pass on to chips: only now is it known that it did not.
    */
   if (status == PTO_OK && choice != NULL && !self->passed_on)
@@ -363,7 +405,13 @@ level_get_statistics (PtoMachine *machine)
 static PtoTrace *
 level_get_trace (PtoMachine *machine)
 {
-  return NULL;
+  LevelMachine *self = (LevelMachine *) machine;
+  PtoTrace *trace;
+
+  g_mutex_lock (&self->lock);
+  trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
+  g_mutex_unlock (&self->lock);
+  return trace;
 }
 
 static guint64

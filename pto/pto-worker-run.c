@@ -371,13 +371,15 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
 gboolean
 pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrchestrationFunc func,
                            gpointer user_data, PtoTaskArgs *args, PtoCallConfig *config,
-                           bool (*cancelled) (void *data), gpointer data, GError **error)
+                           gboolean record, bool (*cancelled) (void *data), gpointer data,
+                           GError **error)
 {
   Run run = { .self = self,
               .func = func,
               .data = user_data,
               .args = args,
               .config = config,
+              .machine_run.record = record,
               .parent_cancelled = cancelled,
               .parent_data = data };
 
@@ -760,8 +762,10 @@ pto_worker_get_statistics (PtoWorker *worker)
  *
  * Gives the record of the last run.
  *
- * A run is recorded when the parameter `trace` is 1 or its configuration asks for a swimlane. The
- * record is copied on the first request and outlives the worker. Thread safety: any thread.
+ * A run is recorded when the parameter `trace` is 1 or its configuration asks for a swimlane. Of a
+ * worker of level 3 or up that is its tasks on its children, and what workers below it did inside
+ * of them; a worker in another process has no record of its own here. The record is copied, at the
+ * latest on the first request, and outlives the worker. Thread safety: any thread.
  *
  * Returns: (transfer full) (nullable): a trace; %NULL when the last run was not recorded, while one
  * is under way, and when the worker is closed

@@ -76,10 +76,10 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
       "bytes behind every allocated output that are checked for stray writes; 0 = none, "
       "behind buffers neither" },
   [PTO_PARAMETER_TRACE]
-  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core did" },
+  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core, or child, did" },
   [PTO_PARAMETER_TRACE_RECORDS]
   = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, 1u << 20, 16, 1u << 28,
-      "records that each core and control thread may make" },
+      "records that each core, child and control thread may make" },
   [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, 0, 0, 1,
                                   "time every kernel, for the busy times of the statistics" },
   [PTO_PARAMETER_TASK_TIMEOUT]
@@ -127,8 +127,6 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_CARRIERS:
     case PTO_PARAMETER_STACK:
     case PTO_PARAMETER_GUARD:
-    case PTO_PARAMETER_TRACE:
-    case PTO_PARAMETER_TRACE_RECORDS:
     case PTO_PARAMETER_UTILIZATION:
       return level > 2 ? "it is one of chips" : NULL;
     case PTO_PARAMETER_ISOLATE:

@@ -10,36 +10,17 @@
 
 #define N 64
 
-static const char *const of_chips[] = { "backend",
-                                        "det",
-                                        "seed",
-                                        "7",
-                                        "ready-queue-shards",
-                                        "2",
-                                        "aicpu-threads",
-                                        "3",
-                                        "clusters",
-                                        "2",
-                                        "carriers",
-                                        "1",
-                                        "stack",
-                                        "64K",
-                                        "guard",
-                                        "0",
-                                        "trace",
-                                        "1",
-                                        "trace-records",
-                                        "64",
-                                        "utilization",
-                                        "1",
-                                        "isolate",
-                                        "1",
-                                        NULL };
+static const char *const of_chips[]
+    = { "backend",       "det", "seed",     "7", "ready-queue-shards", "2",
+        "aicpu-threads", "3",   "clusters", "2", "carriers",           "1",
+        "stack",         "64K", "guard",    "0", "utilization",        "1",
+        "isolate",       "1",   NULL };
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };
 static const char *const of_all[]
-    = { "task-window", "16",      "heap", "1M",      "dep-pool", "64", "map-pool",
-        "64",          "hazards", "raw",  "timeout", "100",      NULL };
+    = { "task-window", "16", "heap",          "1M",  "dep-pool", "64",
+        "map-pool",    "64", "hazards",       "raw", "timeout",  "100",
+        "trace",       "1",  "trace-records", "64",  NULL };
 
 static guint
 count_known (PtoWorker *worker, const char *const *pairs, gboolean takes)
@@ -132,7 +113,8 @@ typedef struct
   PtoBuffer *buffer;
   PtoTensor *tensor;
   PtoCallConfig *config;
-  gboolean passes; /* the function gives its configuration to its tasks */
+  gboolean passes; /* the function gives its configuration to its tasks, or if it has none this: */
+  PtoCallConfig *kept;
   guint n_tasks;
 } Test;
 
@@ -191,6 +173,8 @@ graph (PtoOrchestrator *o, PtoTaskArgs *args, PtoCallConfig *config, gpointer da
       pto_task_args_add_tensor (task, test->tensor, PTO_DIRECTION_OUTPUT_EXISTING);
       pto_task_args_add_scalar (task, 7);
       pto_task_args_add_scalar (task, N);
+      if (config == NULL)
+        config = test->kept;
       if (!pto_orchestrator_submit_next_level (o, test->fill, task, test->passes ? config : NULL,
                                                (int) (i % pto_worker_get_n_workers (test->host)),
                                                error))
@@ -229,6 +213,7 @@ static void
 test_prefix (gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTrace) trace = NULL;
   Test test;
 
   begin (&test, 2, GPOINTER_TO_INT (data));
@@ -237,7 +222,8 @@ test_prefix (gconstpointer data)
   pto_call_config_set_output_prefix (test.config, test.prefix);
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  g_assert_cmpuint (count_records (&test), ==, 3);
+  g_assert_cmpuint (count_records (&test), ==, 4);
+  g_assert_true (has_file (&test, "swimlane.json"));
   g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
   g_assert_true (has_file (&test, "task1-worker1-swimlane.json"));
   g_assert_true (has_file (&test, "task2-worker0-swimlane.json"));
@@ -246,6 +232,9 @@ test_prefix (gconstpointer data)
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
   g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
+  /* Without a file for itself the run has its record all the same. */
+  trace = pto_worker_get_trace (test.host);
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
   end (&test);
 }
 
@@ -286,7 +275,8 @@ test_prefix_group (void)
   pto_call_config_set_output_prefix (test.config, test.prefix);
   pto_worker_run (test.host, group_graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  g_assert_cmpuint (count_records (&test), ==, 2);
+  g_assert_cmpuint (count_records (&test), ==, 3);
+  g_assert_true (has_file (&test, "swimlane.json"));
   g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
   g_assert_true (has_file (&test, "task0-worker1-swimlane.json"));
   end (&test);
@@ -320,7 +310,9 @@ test_prefix_level4 (void)
   pto_call_config_set_output_prefix (test.config, test.prefix);
   pto_worker_run (test.top, top_graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  g_assert_cmpuint (count_records (&test), ==, 2);
+  g_assert_cmpuint (count_records (&test), ==, 4);
+  g_assert_true (has_file (&test, "swimlane.json"));
+  g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
   g_assert_true (has_file (&test, "task0-worker0-task0-worker0-swimlane.json"));
   g_assert_true (has_file (&test, "task0-worker0-task1-worker0-swimlane.json"));
   end (&test);
@@ -330,15 +322,25 @@ static void
 test_no_prefix (void)
 {
   g_autoptr (GError) error = NULL;
+  g_autofree char *summary = NULL;
   g_autoptr (PtoTrace) trace = NULL;
   Test test;
 
   begin (&test, 1, PTO_CHILD_MODE_PROCESS);
   pto_call_config_set_enable_l2_swimlane (test.config, 2);
-  g_assert_false (pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error));
+  test.kept = test.config;
+  g_assert_false (pto_worker_run (test.host, graph, &test, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "enable_l2_swimlane = 2");
   object_test_assert_contains (error->message, "output_prefix");
+  g_clear_error (&error);
+  /* In a run that is recorded it is a part of that. */
+  pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
+  g_assert_no_error (error);
+  trace = pto_worker_get_trace (test.host);
+  summary = pto_trace_summary (trace);
+  object_test_assert_contains (summary, "L2/0: 2 runs, 2 tasks inside");
+  g_clear_object (&trace);
   end (&test);
 
   /* A chip in this process can be asked for its record. */
@@ -362,19 +364,17 @@ test_not_passed_on (void)
 
   begin (&test, 1, PTO_CHILD_MODE_PROCESS);
   test.passes = FALSE;
-  for (guint i = 0; i < 3; i++)
+  for (guint i = 0; i < 2; i++)
     {
-      static const char *const names[] = { "block_dim", "aicpu_thread_num", "enable_l2_swimlane" };
+      static const char *const names[] = { "block_dim", "aicpu_thread_num" };
       g_autofree char *pattern
           = g_strdup_printf ("%s of the run's configuration had no effect on L3*", names[i]);
       g_autoptr (PtoCallConfig) config = pto_call_config_new ();
 
       if (i == 0)
         pto_call_config_set_block_dim (config, 2);
-      else if (i == 1)
-        pto_call_config_set_aicpu_thread_num (config, 2);
       else
-        pto_call_config_set_enable_l2_swimlane (config, 1);
+        pto_call_config_set_aicpu_thread_num (config, 2);
       g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING, pattern);
       pto_worker_run (test.host, graph, &test, NULL, config, NULL, &error);
       g_assert_no_error (error);
@@ -385,6 +385,36 @@ test_not_passed_on (void)
   test.passes = TRUE;
   pto_call_config_set_block_dim (test.config, 2);
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
+  g_assert_no_error (error);
+  end (&test);
+}
+
+/* What is recorded in another process is seen in the parent's record, or nowhere. */
+static void
+test_trace_below (void)
+{
+  g_autoptr (GError) error = NULL;
+  Test test;
+
+  begin (&test, 1, PTO_CHILD_MODE_PROCESS);
+  g_assert_true (
+      pto_worker_set_parameter (pto_worker_get_child (test.host, 0), "trace", "1", &error));
+  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING,
+                         "trace of L3/0/L2/0 has no effect: it is a part of the trace of L3/0: set "
+                         "it there");
+  for (guint i = 0; i < 2; i++)
+    {
+      pto_worker_run (test.host, graph, &test, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_null (pto_worker_get_trace (test.host));
+    }
+  g_test_assert_expected_messages ();
+  end (&test);
+
+  begin (&test, 1, PTO_CHILD_MODE_THREAD);
+  g_assert_true (
+      pto_worker_set_parameter (pto_worker_get_child (test.host, 0), "trace", "1", &error));
+  pto_worker_run (test.host, graph, &test, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   end (&test);
 }
@@ -405,5 +435,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/choices/prefix/level4", test_prefix_level4);
   g_test_add_func ("/pto/choices/no-prefix", test_no_prefix);
   g_test_add_func ("/pto/choices/not-passed-on", test_not_passed_on);
+  g_test_add_func ("/pto/choices/trace-below", test_trace_below);
   return g_test_run ();
 }

@@ -1,0 +1,166 @@
+/* pto-machine-level-record.c: how does the record of a level's run become a trace of the whole
+ * tree?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The level's own records are here. What its workers did inside of their tasks they keep until they
+ * are asked for it, when the run is over: first how large it is, then into memory that both see.
+ */
+#include "config.h"
+
+#include "pto-machine-level-private.h"
+
+#include "pto-trace-private.h"
+#include "pto-worker-private.h"
+
+#include "process/arena.h"
+
+#include <string.h>
+
+gboolean
+pto_machine_level_child_is_apart (PtoWorker *worker, guint number)
+{
+  /* A worker that has children of its own is a process always. */
+  return pto_worker_get_child_mode (worker) == PTO_CHILD_MODE_PROCESS
+         || pto_worker_get_child (worker, number)->level > 2;
+}
+
+/* Where all workers see it: zeros. 0: there is no room. */
+static guint64
+alloc_for_children (LevelMachine *self, gsize size)
+{
+  PtoWorker *worker = self->parent.worker;
+
+  for (guint i = 0; i < pto_worker_get_n_workers (worker); i++)
+    if (pto_machine_level_child_is_apart (worker, i))
+      return pto_arena_alloc (size);
+  return (guint64) (guintptr) g_try_malloc0 (size);
+}
+
+static void
+free_for_children (LevelMachine *self, guint64 address, gsize size)
+{
+  guint64 arena, arena_size;
+
+  if (pto_arena_range (&arena, &arena_size) && address - arena < arena_size)
+    pto_arena_free (address, size);
+  else
+    g_free ((gpointer) (guintptr) address);
+}
+
+/* Not to be given up half way: they write into what is freed then. */
+static void
+ask (LevelMachine *self, PtoChildTrace *table)
+{
+  const guint64 address = (guint64) (guintptr) table;
+  struct pto_report ignored = { 0 };
+
+  pto_level_control (self->level, PTO_REQUEST_TRACE, PTO_CHILD_NEXT, 0, NULL, &address,
+                     sizeof address, NULL, NULL, &ignored);
+}
+
+static void
+take_pieces (LevelMachine *self, PtoTrace *trace, guint child, guint64 address, guint64 size)
+{
+  g_autofree char *path = pto_worker_get_path (self->parent.worker);
+
+  if (!pto_trace_pieces_unpack (&trace->pieces, child, (const guint8 *) (guintptr) address, size))
+    g_warning ("%s/%s has sent no record of its runs that could be read", path, trace->rows[child]);
+}
+
+static void
+gather_pieces (LevelMachine *self, PtoTrace *trace)
+{
+  guint n = pto_worker_get_n_workers (self->parent.worker);
+  g_autofree guint64 *sizes = g_new0 (guint64, MAX (n, 1));
+  gsize table_size = n * sizeof (PtoChildTrace);
+  PtoChildTrace *table;
+  guint64 address;
+
+  if (n == 0)
+    return;
+  address = alloc_for_children (self, table_size);
+  table = (PtoChildTrace *) (guintptr) address;
+  if (table == NULL)
+    {
+      g_warning ("no room to ask workers for their traces: set arena to more");
+      return;
+    }
+  ask (self, table);
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 room;
+
+      sizes[i] = table[i].size;
+      if (sizes[i] == 0)
+        continue;
+      room = alloc_for_children (self, sizes[i]);
+      if (room == 0)
+        {
+          g_warning ("no room for a trace of %" G_GUINT64_FORMAT " bytes of %s: set arena to more",
+                     sizes[i], trace->rows[i]);
+          sizes[i] = 0;
+        }
+      table[i].address = room;
+      table[i].room = sizes[i];
+      table[i].size = 0;
+    }
+  ask (self, table);
+  for (guint i = 0; i < n; i++)
+    if (sizes[i] > 0)
+      {
+        /* Another size: it was lost, or is not what it was. */
+        guint64 room = table[i].address;
+
+        if (table[i].size == sizes[i])
+          take_pieces (self, trace, i, room, sizes[i]);
+        free_for_children (self, room, sizes[i]);
+      }
+  free_for_children (self, address, table_size);
+}
+
+/* "L2/1", "sub0": what stands behind the path of the level. */
+static char **
+make_rows (LevelMachine *self, const char *path)
+{
+  PtoWorker *worker = self->parent.worker;
+  guint n_workers = pto_worker_get_n_workers (worker);
+  char **rows = g_new0 (char *, self->n_children + 1);
+
+  for (guint i = 0; i < self->n_children; i++)
+    if (i < n_workers)
+      {
+        g_autofree char *child = pto_worker_get_path (pto_worker_get_child (worker, i));
+
+        rows[i] = g_strdup (child + strlen (path) + 1);
+      }
+    else
+      rows[i] = g_strdup_printf ("sub%u", i - n_workers);
+  return rows;
+}
+
+PtoTrace *
+pto_machine_level_make_trace (LevelMachine *self, const char *title, gboolean was_cancelled)
+{
+  char *path = pto_worker_get_path (self->parent.worker);
+  const struct pto_trace *records = pto_level_trace (self->level);
+  struct pto_trace_topology topology;
+  g_autofree const char **names = NULL;
+  PtoTrace *trace;
+  guint n_names;
+
+  pto_level_trace_topology (self->level, &topology);
+  g_mutex_lock (&self->lock);
+  n_names = self->names->len;
+  names = g_new0 (const char *, n_names + 1);
+  for (guint i = 0; i < n_names; i++)
+    names[i] = g_ptr_array_index (self->names, i);
+  g_mutex_unlock (&self->lock);
+  trace = pto_trace_new_from_run (records, &topology, names, n_names, title);
+  pto_trace_take_names (trace, path, make_rows (self, path));
+  /* Who was asked to stop may have been ended, and nobody waits longer for a run like that. */
+  if (!was_cancelled)
+    gather_pieces (self, trace);
+  pto_trace_settle (trace);
+  return trace;
+}
