@@ -464,7 +464,7 @@ test_silent_compiler (Fixture *fixture, gconstpointer data)
           { "#!/bin/sh\nkill -KILL $$\n", "signal 9" },
           { "#!/no/such/interpreter\n", "can not be run" },
           { "#!/bin/sh\nexit 0\n", "no preprocessed source" },
-          { "#!/bin/sh\ncase \"$*\" in *-E*) exec cc \"$@\" ;; esac\n", "no shared object" } };
+          { "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\" ;; esac\n", "no shared object" } };
   g_autofree char *before = g_strdup (g_getenv ("CC"));
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
