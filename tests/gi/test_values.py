@@ -334,6 +334,15 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "devices=-1"):
             Pto.Worker(level=3, devices=-1)
 
+    def test_parameters_are_no_properties(self):
+        """What the sentence says to do instead works as it stands."""
+        for name, value in (("trace", True), ("task_window", 64), ("backend", "det")):
+            with self.assertRaisesRegex(TypeError, f"^{name} is a parameter: after this, ") as caught:
+                Pto.Worker(platform="a2a3sim", **{name: value})
+            worker = Pto.Worker(platform="a2a3sim")
+            exec(str(caught.exception).split("after this, ")[1])
+            self.assertEqual(worker.get_parameter(name.replace("_", "-")), str(int(value) if value is True else value))
+
 
 class Exceptions(unittest.TestCase):
     def test_constructors(self):
