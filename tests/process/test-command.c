@@ -227,13 +227,16 @@ test_not_waited_for (void)
 static void
 test_begins_clean (void)
 {
-  struct sigaction ignore = { .sa_handler = SIG_IGN }, before[2];
+  /* The last three are ignored where tests run in the background of a shell, and then stay so. */
+  static const int numbers[] = { SIGCHLD, SIGPIPE, SIGHUP, SIGINT, SIGQUIT };
+  struct sigaction ignore = { .sa_handler = SIG_IGN }, otherwise = { .sa_handler = SIG_DFL };
+  struct sigaction before[G_N_ELEMENTS (numbers)];
   /* Above those that a command has for a moment. */
   int fd = fcntl (STDIN_FILENO, F_DUPFD, 100);
   sigset_t all, mask;
 
-  sigaction (SIGCHLD, &ignore, &before[0]);
-  sigaction (SIGPIPE, &ignore, &before[1]);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    sigaction (numbers[i], i < 2 ? &ignore : &otherwise, &before[i]);
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &mask);
   expect ("grep -c -E '^SigBlk:.0*$' /proc/self/status", 0, "1\n", "");
@@ -242,8 +245,8 @@ test_begins_clean (void)
   expect ("ls /proc/self/fd", 0, "0\n1\n2\n3\n", ""); /* the last is of ls itself */
 #endif
   pthread_sigmask (SIG_SETMASK, &mask, NULL);
-  sigaction (SIGCHLD, &before[0], NULL);
-  sigaction (SIGPIPE, &before[1], NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    sigaction (numbers[i], &before[i], NULL);
   close (fd);
 }
 
