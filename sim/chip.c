@@ -199,15 +199,17 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
     .stack_size = param (chip, PTO_PARAMETER_STACK),
   };
   char error[256] = "";
+  struct pto_exec *exec = pto_exec_new (&config, error, sizeof error);
   bool ok;
 
-  chip->exec = pto_exec_new (&config, error, sizeof error);
-  if (chip->exec == NULL)
+  if (exec == NULL)
     return pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
+  /* A tick of the run before may be late. */
   pthread_mutex_lock (&chip->watch_lock);
-  chip->engine.exec = chip->exec;
+  chip->exec = exec;
+  chip->engine.exec = exec;
   chip->engine.config.n_schedulers = n_schedulers;
-  chip->engine.config.n_carriers = pto_exec_carriers (chip->exec);
+  chip->engine.config.n_carriers = pto_exec_carriers (exec);
   /* The schedulers of the machine before announced themselves idle; they are gone, and there may be
    * fewer now. */
   for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
@@ -215,12 +217,15 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
   pto_store_relaxed (&chip->engine.turn, 0);
   pto_word_init (&chip->started, 0, false);
   ok = make_cores (chip, clusters, n_schedulers);
-  pthread_mutex_unlock (&chip->watch_lock);
   if (!ok)
     {
       free_machine_memory (chip);
-      pto_exec_free (chip->exec);
       chip->exec = NULL;
+    }
+  pthread_mutex_unlock (&chip->watch_lock);
+  if (!ok)
+    {
+      pto_exec_free (exec);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip of %u clusters",
                              clusters);
     }
