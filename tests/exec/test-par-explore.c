@@ -68,8 +68,8 @@ struct world
   bool passes_on;
   struct pto_word done;
   struct pto_word message;
-  struct pto_word local; /* of domain 0 */
-  uint64_t nap;          /* until then the second actor of domain 0 waits */
+  struct pto_word local[DOMAINS];
+  uint64_t naps[DOMAINS]; /* until then the second actor of a domain waits */
   uint32_t naps_over;
   uint32_t n_others;
   struct side *others[OTHERS_MAX];
@@ -144,13 +144,14 @@ clerk_main (void *arg)
 static void
 napper_main (void *arg)
 {
-  (void) arg;
-  g_assert_cmpint (park (&world.local, 0, world.nap), ==, PTO_PARK_TIMEOUT);
+  uint32_t domain = *(const uint32_t *) arg;
+
+  g_assert_cmpint (park (&world.local[domain], 0, world.naps[domain]), ==, PTO_PARK_TIMEOUT);
   world.naps_over++;
   weak_add (&world.done.value, 1);
   world.exec->ops->unpark (world.exec, &world.done);
   for (;;)
-    park (&world.local, 0, PTO_NEVER);
+    park (&world.local[domain], 0, PTO_NEVER);
 }
 
 /* --- the others: what is not a carrier --- */
@@ -333,7 +334,8 @@ struct scenario
   uint32_t bound;
   uint64_t at_least; /* schedules */
   uint32_t carriers;
-  bool passes_on, naps;
+  bool passes_on;
+  uint32_t nappers; /* one in each domain, the last one's nap is the shortest */
   void (*others[OTHERS_MAX]) (void *arg);
   /* What there must be at the end. */
   uint32_t handled[DOMAINS];
@@ -361,20 +363,22 @@ world_begin (const struct scenario *scenario)
   memset (&world, 0, sizeof world);
   n_sides = 0;
   world.passes_on = scenario->passes_on;
-  world.nap = sides_clock + (uint64_t) 1000 * SIDES_STEP_NS;
   for (uint32_t d = 0; d < DOMAINS; d++)
-    pto_word_init (&world.orders[d], 0, false);
+    {
+      pto_word_init (&world.orders[d], 0, false);
+      pto_word_init (&world.local[d], 0, true);
+      world.naps[d] = sides_clock + (uint64_t) (1000 - 500 * d) * SIDES_STEP_NS;
+    }
   pto_word_init (&world.done, 0, false);
   pto_word_init (&world.message, 0, false);
-  pto_word_init (&world.local, 0, true);
   world.exec = pto_exec_new (&config, error, sizeof error);
   g_assert_nonnull (world.exec);
   for (uint32_t d = 0; d < DOMAINS; d++)
     spawn (d, "clerk", clerk_main, &domains[d]);
   /* Everybody waits: the clerks for orders, the carriers for work. */
   pto_exec_join (explorer.exec);
-  if (scenario->naps)
-    spawn (0, "napper", napper_main, NULL);
+  for (uint32_t d = scenario->nappers; d-- > 0;)
+    spawn (d, "napper", napper_main, &domains[d]);
   for (uint32_t i = 0; i < OTHERS_MAX && scenario->others[i] != NULL; i++)
     world.others[world.n_others++] = sides_start (scenario->others[i], NULL);
 }
@@ -392,8 +396,9 @@ check_world (const struct scenario *scenario)
     if (world.handled[d] != scenario->handled[d])
       g_error ("schedule %" G_GUINT64_FORMAT ": domain %u handled order %u, not %u",
                explorer.schedules, d, world.handled[d], scenario->handled[d]);
-  if (scenario->naps)
-    g_assert_cmpuint (world.naps_over, ==, 1);
+  if (world.naps_over != scenario->nappers)
+    g_error ("schedule %" G_GUINT64_FORMAT ": %u of %u naps are over", explorer.schedules,
+             world.naps_over, scenario->nappers);
   if (par == NULL)
     return;
   g_assert_cmpuint (par->queued, ==, 0);
@@ -561,14 +566,23 @@ test_deadlines (void)
   explore (&(struct scenario){ .bound = 2,
                                .at_least = 12500,
                                .carriers = 1,
-                               .naps = true,
+                               .nappers = 1,
                                .others = { timer, orderer },
                                .handled = { 1, 0 } });
   explore (&(struct scenario){ .bound = 1,
                                .at_least = 6500,
                                .carriers = 1,
-                               .naps = true,
+                               .nappers = 1,
                                .others = { guest_waits_for_one, timer } });
+}
+
+/* One timer is published while the one before it expires: either who publishes or who expires sees
+ * the other. */
+static void
+test_two_timers (void)
+{
+  explore (&(struct scenario){
+      .bound = 1, .at_least = 6500, .carriers = 2, .nappers = 2, .others = { timer } });
 }
 
 static void
@@ -595,6 +609,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/par-explore/claim", test_claim);
   g_test_add_func ("/pto/par-explore/carry", test_carry);
   g_test_add_func ("/pto/par-explore/deadlines", test_deadlines);
+  g_test_add_func ("/pto/par-explore/two-timers", test_two_timers);
   g_test_add_func ("/pto/par-explore/end", test_end);
   return g_test_run ();
 }

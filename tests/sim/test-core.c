@@ -250,6 +250,132 @@ test_layout (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* A platform may have more of each: every name is one core's. */
+static void
+test_layout_of_wide_clusters (enum pto_backend backend)
+{
+  struct pto_platform wide = *pto_platform_find ("a2a3sim");
+  struct pto_chip *chip;
+
+  wide.aic_per_cluster = 2;
+  wide.aiv_per_cluster = 3;
+  chip = sim_chip_on (&wide, backend, "clusters=4 aicpu-threads=3");
+  g_assert_cmpuint (chip->n_cores, ==, 20);
+  for (uint32_t c = 0; c < 20; c++)
+    {
+      const struct pto_core *core = &chip->cores[c];
+      bool is_aic = c % 5 < 2;
+      g_autofree char *name = is_aic ? g_strdup_printf ("AIC%u", c / 5 * 2 + c % 5)
+                                     : g_strdup_printf ("AIV%u", c / 5 * 3 + c % 5 - 2);
+
+      g_assert_cmpstr (core->name, ==, name);
+      g_assert_cmpuint (core->endpoint.number, ==, c);
+      g_assert_cmpuint (core->cluster, ==, c / 5);
+      g_assert_cmpint (core->type, ==, is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV);
+      g_assert_cmpuint (core->endpoint.scheduler->config.index, ==, c / 10);
+    }
+  pto_chip_free (chip);
+}
+
+/* --- notes --- */
+
+#define NOTES 16u
+
+static struct
+{
+  struct pto_core_note notes[NOTES];
+  uint32_t busy; /* notes of which a kernel saw that its task runs there */
+} noted;
+
+/* args: number of the task */
+static void
+kernel_noted (int64_t *args)
+{
+  for (uint32_t c = 0; c < NOTES; c++)
+    if (atomic_load (&noted.notes[c].calls) % 2 == 1
+        && atomic_load (&noted.notes[c].task) == (uint64_t) args[0])
+      noted.busy++;
+}
+
+static const struct pto_kernel noted_kernels[]
+    = { { "noted", kernel_noted, PTO_CORE_TYPE_AIV, { .base_ns = 100 } } };
+static const struct pto_program noted_program = { noted_kernels, 1 };
+
+static int
+submit_noted (PTO2Runtime *rt, void *data)
+{
+  for (uint64_t i = 0; i < 20; i++)
+    {
+      PTOParam params[] = { make_scalar_param (i), inout (0) };
+
+      pto2_rt_submit_task (rt, 0, AIV, params, 2);
+    }
+  return 0;
+}
+
+/* Runs on 1 or 3 clusters. Gives the calls that the notes tell of. */
+static uint32_t
+run_noted (struct pto_chip *chip, uint32_t clusters, uint32_t n_notes)
+{
+  struct pto_run_config config = { .block_dim = clusters, .aicpu_threads = 2 };
+  struct pto_report report = { 0 };
+  uint32_t calls = 0;
+
+  noted.busy = 0;
+  g_assert_cmpint (pto_chip_run (chip, &noted_program, &config, submit_noted, NULL, NULL, &report),
+                   ==, PTO_OK);
+  for (uint32_t c = 0; c < NOTES; c++)
+    {
+      uint32_t n = atomic_load (&noted.notes[c].calls);
+
+      if (c < n_notes && c < chip->n_cores)
+        g_assert_cmpstr (noted.notes[c].name, ==, chip->cores[c].name);
+      else
+        g_assert_cmpuint (n, ==, 0);
+      if (c >= n_notes)
+        g_assert_cmpstr (noted.notes[c].name, ==, "");
+      g_assert_cmpuint (n % 2, ==, 0);
+      calls += n / 2;
+    }
+  return calls;
+}
+
+/* Every core that there is a note for keeps it, on whatever machine a run gets; no other note is
+ * touched. */
+static void
+test_notes (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=3 aicpu-threads=2");
+  uint32_t calls;
+
+  for (uint32_t round = 0; round < 4; round++)
+    {
+      uint32_t clusters = round % 2 == 0 ? 3 : 1;
+
+      memset (&noted, 0, sizeof noted);
+      pto_chip_set_notes (chip, noted.notes, NOTES);
+      g_assert_cmpuint (run_noted (chip, clusters, NOTES), ==, 20);
+      g_assert_cmpuint (noted.busy, ==, 20);
+      /* Fewer than cores. */
+      memset (&noted, 0, sizeof noted);
+      pto_chip_set_notes (chip, noted.notes, 2);
+      calls = run_noted (chip, clusters, 2);
+      g_assert_cmpuint (calls, <=, 20);
+      g_assert_cmpuint (noted.busy, ==, calls);
+      /* On a machine that is made after they were given. */
+      memset (&noted, 0, sizeof noted);
+      pto_chip_set_notes (chip, noted.notes, NOTES);
+      memset (&noted, 0, sizeof noted);
+      g_assert_cmpuint (run_noted (chip, 4 - clusters, NOTES), ==, 20);
+      g_assert_cmpuint (noted.busy, ==, 20);
+      /* Nobody asks any more, however many he says. */
+      memset (&noted, 0, sizeof noted);
+      pto_chip_set_notes (chip, NULL, NOTES);
+      g_assert_cmpuint (run_noted (chip, clusters, 0), ==, 0);
+    }
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
@@ -257,6 +383,8 @@ add_tests (void)
   sim_add_once ("core/registers", test_registers);
   sim_add_once ("core/sequence-wraps", test_sequence_wraps);
   sim_add_once ("core/layout", test_layout);
+  sim_add_once ("core/layout-of-wide-clusters", test_layout_of_wide_clusters);
+  sim_add ("core/notes", test_notes);
 }
 
 int
