@@ -147,11 +147,54 @@ test_a_million_tasks_stay_flat (gconstpointer backend)
   machine_free (machine);
 }
 
+/* What a scheduler that attends to its endpoints learns of tasks, it learns of those that it has
+ * seen end: nothing of a task that still runs. */
+static void
+test_cost_of_tasks_is_learnt (void)
+{
+  for (uint32_t n = 1; n <= 100; n *= 10)
+    {
+      struct machine *machine = machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                                       .seed = 1,
+                                                                       .immediate = true,
+                                                                       .attends = true,
+                                                                       .window = 256 });
+      _Atomic uint32_t ran = 0;
+
+      machine_begin (machine);
+      g_assert_cmpuint (machine->engine->task_ns, ==, 0);
+      for (uint32_t i = 0; i < n; i++)
+        SUBMIT (machine, KERNEL_COUNT, byte (0), scalar (&ran));
+      machine_end_ok (machine);
+      g_assert_cmpuint (ran, ==, n);
+      g_assert_cmpuint (machine->engine->task_ns, >, 0);
+      machine_free (machine);
+    }
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      struct machine *machine = machine_new (
+          &(struct machine_config){ .backend = PTO_BACKEND_DET, .seed = 1, .attends = true });
+      struct gate gate;
+
+      gate_init (&gate);
+      machine_begin (machine);
+      SUBMIT (machine, KERNEL_GATE, byte (0), scalar (&gate));
+      gate_wait_reached (machine, &gate);
+      while (pto_exec_help (machine->exec))
+        ;
+      g_assert_cmpuint (machine->engine->task_ns, ==, 0);
+      gate_open (machine, &gate);
+      machine_end_ok (machine);
+      machine_free (machine);
+    }
+}
+
 static void
 add_tests (void)
 {
   g_test_add_func ("/pto/engine-cost/set-up-does-not-grow", test_set_up_does_not_grow);
   machine_add ("engine-cost", "a-million-tasks-stay-flat", test_a_million_tasks_stay_flat);
+  g_test_add_func ("/pto/engine-cost/cost-of-tasks-is-learnt", test_cost_of_tasks_is_learnt);
 }
 
 int

@@ -644,8 +644,55 @@ test_extra (void)
 }
 
 static void
+assert_retains (struct machine *machine, pto_task_id task, uint32_t n)
+{
+  const struct pto_slot *slot
+      = pto_ring_slot (&machine->engine->rings[PTO_TASK_RING (task)], PTO_TASK_LOCAL (task));
+
+  g_assert_true (machine->engine->direct);
+  g_assert_cmpuint (slot->n_retained, ==, n);
+  g_assert_cmpuint (slot->n_edges, ==, n);
+}
+
+/* It takes an edge for each task whose memory it uses, in whatever order and however often its
+ * arguments name that. */
+static void
+test_one_edge_for_each_producer (void)
+{
+  struct machine *machine = new_machine (1, 256);
+  static uint8_t memory[64];
+  Tensor external = machine_external (memory, sizeof memory);
+  Tensor a;
+  Tensor b;
+  Tensor half;
+
+#define TASK(...) SUBMIT (machine, KERNEL_NOTHING, __VA_ARGS__)
+  machine_begin (machine);
+  machine_go_direct (machine);
+  for (uint32_t i = 0; i < 5; i++)
+    {
+      a = machine_tensor (machine, 64);
+      b = machine_tensor (machine, 64);
+      assert_retains (machine, TASK (output (&a), existing (&external)), 0);
+      half = machine_part (&a, 32, 32);
+      assert_retains (machine, TASK (output (&b)), 0);
+      assert_retains (machine, TASK (input (&external)), 0);
+      assert_retains (machine, TASK (input (&external), input (&a)), 1);
+      assert_retains (machine, TASK (input (&a), input (&external)), 1);
+      assert_retains (machine, TASK (input (&a), input (&half), input (&a)), 1);
+      assert_retains (machine, TASK (no_dep (&a), input (&a), no_dep (&half)), 1);
+      assert_retains (machine, TASK (input (&b), input (&a), input (&b), input (&half)), 2);
+    }
+#undef TASK
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+
+static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-direct/one-edge-for-each-producer",
+                   test_one_edge_for_each_producer);
   g_test_add_func ("/pto/engine-direct/runs-at-once", test_runs_at_once);
   g_test_add_func ("/pto/engine-direct/next-run-begins-so", test_next_run_begins_so);
   g_test_add_func ("/pto/engine-direct/long-tasks-end-it", test_long_tasks_end_it);

@@ -206,7 +206,8 @@ test_failure_outlives_its_slot (gconstpointer backend)
   machine_free (machine);
 }
 
-/* The same when the producer is retired while the consumer's submit waits for room. */
+/* The same when the producer is retired while the consumer's submit waits for room; and who depends
+ * on a good one is fine, though others have failed. */
 static void
 test_failure_outlives_a_wait (gconstpointer backend)
 {
@@ -214,25 +215,42 @@ test_failure_outlives_a_wait (gconstpointer backend)
       .backend = BACKEND (backend), .seed = 1, .window = 4, .kernels = kernels });
   _Atomic uint32_t failed = 0;
   _Atomic uint32_t poisoned = 0;
+  _Atomic uint32_t ran = 0;
+  _Atomic uint32_t fine = 0;
   uint8_t memory[8];
+  uint8_t others[8];
   Tensor tensor = machine_external (memory, sizeof memory);
+  Tensor good = machine_external (others, sizeof others);
 
   machine_begin (machine);
-  for (uint32_t i = 0; i < 3; i++)
+  for (uint32_t i = 0; i < 7; i++)
     {
       pto_engine_scope_begin (machine->engine, NULL, 0);
-      if (i == 0)
-        SUBMIT (machine, KERNEL_FAIL, output (&tensor), scalar (&failed));
-      else
-        SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      switch (i)
+        {
+        case 0:
+          SUBMIT (machine, KERNEL_FAIL, output (&tensor), scalar (&failed));
+          break;
+        case 3:
+          SUBMIT (machine, KERNEL_COUNT, input (&tensor), scalar (&poisoned));
+          break;
+        case 4:
+          SUBMIT (machine, KERNEL_COUNT, output (&good), scalar (&ran));
+          break;
+        default:
+          SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+          break;
+        }
       pto_engine_scope_end (machine->engine);
     }
   pto_engine_scope_begin (machine->engine, NULL, 0);
-  SUBMIT (machine, KERNEL_COUNT, input (&tensor), scalar (&poisoned));
+  SUBMIT (machine, KERNEL_COUNT, input (&good), scalar (&fine));
   pto_engine_scope_end (machine->engine);
   machine_end_ok (machine);
   g_assert_cmpuint (failed, ==, 1);
   g_assert_cmpuint (poisoned, ==, 0);
+  g_assert_cmpuint (ran, ==, 1);
+  g_assert_cmpuint (fine, ==, 1);
   machine_free (machine);
 }
 

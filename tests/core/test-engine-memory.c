@@ -4,6 +4,8 @@
  */
 #include "engine-test.h"
 
+#include "../../pto/core/fence.h"
+
 static void
 test_inner_scope_flows (gconstpointer backend)
 {
@@ -300,6 +302,97 @@ test_positions_wrap (gconstpointer backend)
     }
 }
 
+/* --- guards of memory that was there before --- */
+
+static void
+assert_fences (struct machine *machine, pto_task_id task, const struct pto_fence *expected,
+               uint32_t n)
+{
+  const struct pto_slot *slot
+      = pto_ring_slot (&machine->engine->rings[PTO_TASK_RING (task)], PTO_TASK_LOCAL (task));
+
+  g_assert_cmpuint (slot->payload->n_fences, ==, n);
+  for (uint32_t i = 0; i < n; i++)
+    g_assert_cmpmem (&pto_payload_fences (slot->payload)[i], sizeof *expected, &expected[i],
+                     sizeof *expected);
+}
+#define FENCES(machine, task, ...)                                       \
+  assert_fences ((machine), (task), (struct pto_fence[]){ __VA_ARGS__ }, \
+                 sizeof ((struct pto_fence[]){ __VA_ARGS__ }) / sizeof (struct pto_fence))
+
+static struct pto_fence
+fence_of (uint8_t *memory, uint64_t bytes)
+{
+  struct pto_fence fence
+      = { .address = (uint64_t) (uintptr_t) memory, .bytes = bytes, .guard = 64 };
+
+  g_assert_true (pto_fence_add (&fence));
+  return fence;
+}
+
+/* A task lists what stands behind the memory that it writes, each once: as the list of fences is at
+ * its submit, whatever was found before. */
+static void
+test_fences_of_a_task (gconstpointer backend)
+{
+  static uint8_t memory[4 * 256];
+  struct machine *machine = machine_new (&(struct machine_config){
+      .backend = BACKEND (backend), .seed = 1, .guard_bytes = 64, .window = 256 });
+  struct pto_fence a = fence_of (memory, 100);
+  struct pto_fence b = fence_of (memory + 256, 50);
+  Tensor of_a = machine_external (memory, 100);
+  Tensor in_a = machine_external (memory + 70, 20);
+  Tensor of_b = machine_external (memory + 256, 50);
+  Tensor behind_a = machine_external (memory + 100, 20);
+  Tensor before_b = machine_external (memory + 255, 1);
+  struct pto_fence c;
+  Tensor own;
+
+#define TASK(...) SUBMIT (machine, KERNEL_NOTHING, __VA_ARGS__)
+  machine_begin (machine);
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      FENCES (machine, TASK (existing (&of_a)), a);
+      assert_fences (machine, TASK (existing (&behind_a)), NULL, 0);
+      FENCES (machine, TASK (existing (&of_b)), b);
+      FENCES (machine, TASK (inout (&in_a)), a);
+      FENCES (machine, TASK (no_dep (&of_b), existing (&in_a), inout (&of_a)), b, a);
+      FENCES (machine, TASK (input (&in_a), output (&of_b)), b);
+      assert_fences (machine, TASK (input (&of_a), byte (1)), NULL, 0);
+      assert_fences (machine, TASK (existing (&before_b), existing (&behind_a)), NULL, 0);
+
+      FENCES (machine, TASK (existing (&in_a)), a);
+      pto_fence_remove (a.address);
+      assert_fences (machine, TASK (existing (&in_a)), NULL, 0);
+      FENCES (machine, TASK (existing (&in_a), existing (&of_b)), b);
+      /* Other memory in the same place. */
+      c = fence_of (memory, 80);
+      FENCES (machine, TASK (existing (&in_a)), c);
+      pto_fence_remove (c.address);
+      c = fence_of (memory + 80, 10);
+      FENCES (machine, TASK (existing (&of_b)), b);
+      assert_fences (machine, TASK (existing (&in_a)), NULL, 0);
+      pto_fence_remove (c.address);
+      a = fence_of (memory, 100);
+
+      /* The runtime's: who writes after the task that made it. */
+      own = machine_tensor (machine, 40);
+      assert_fences (machine, TASK (output (&own)), NULL, 0);
+      assert_fences (machine, TASK (input (&own)), NULL, 0);
+      assert_fences (machine, TASK (no_dep (&own)), NULL, 0);
+      c = (struct pto_fence){ .address = (uint64_t) (uintptr_t) machine_address (&own),
+                              .bytes = 40,
+                              .guard = 64 };
+      FENCES (machine, TASK (inout (&own)), c);
+      FENCES (machine, TASK (existing (&of_a), existing (&own)), a, c);
+    }
+#undef TASK
+  machine_end_ok (machine);
+  machine_free (machine);
+  pto_fence_remove (a.address);
+  pto_fence_remove (b.address);
+}
+
 static void
 add_tests (void)
 {
@@ -314,6 +407,7 @@ add_tests (void)
   machine_add ("engine-memory", "deep-scopes-reclaim-at-their-end",
                test_deep_scopes_reclaim_at_their_end);
   machine_add ("engine-memory", "positions-wrap", test_positions_wrap);
+  machine_add ("engine-memory", "fences-of-a-task", test_fences_of_a_task);
 }
 
 int

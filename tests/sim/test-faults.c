@@ -798,11 +798,90 @@ test_lost_chip (enum pto_backend unused)
   pto_chip_free (chip);
 }
 
+/* --- submits of an orchestration that is foreign code --- */
+
+struct foreign
+{
+  struct pto_chip *chip;
+  PTO2Runtime *rt;
+  PTOParam *params;
+  int32_t n_params;
+  enum pto_status status;
+  char why[256];
+};
+
+static void
+submit_as_foreign (int64_t *args)
+{
+  const struct foreign *f = (const struct foreign *) (uintptr_t) args[0];
+
+  pto2_rt_submit_task (f->rt, COUNT, AIV, f->params, f->n_params);
+}
+
+static int
+foreign_submit (PTO2Runtime *rt, void *data)
+{
+  struct foreign *f = data;
+  int64_t args[] = { (int64_t) (uintptr_t) f };
+
+  f->rt = rt;
+  f->status = pto_chip_call (f->chip, submit_as_foreign, args, f->why, sizeof f->why);
+  return 0;
+}
+
+/* Parameters that are nowhere are the orchestration's own fault, none at all a refused task or one
+ * without parameters. */
+static void
+test_parameters_of_foreign_code (enum pto_backend backend)
+{
+  PTOParam good[] = { make_scalar_param (1), make_scalar_param (2) };
+  const struct
+  {
+    PTOParam *params;
+    int32_t n_params;
+    enum pto_status call;
+    const char *says; /* of the run; NULL: it is good */
+  } rows[] = {
+    { NULL, 0, PTO_OK, NULL },
+    { good, 2, PTO_OK, NULL },
+    { good, 0, PTO_OK, NULL },
+    { NULL, 3, PTO_OK, "(count): 3 parameters at (nil)" },
+    { good, -1, PTO_OK, "(count): -1 parameters" },
+    { (PTOParam *) (uintptr_t) 8, 0, PTO_OK, NULL },
+    { (PTOParam *) (uintptr_t) 8, 2, PTO_STATUS_KERNEL_FAULT, NULL },
+  };
+  struct pto_chip *chip;
+
+  if (skipped ())
+    return;
+  chip = sim_chip (backend, NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      struct foreign f = { chip, NULL, rows[i].params, rows[i].n_params, PTO_OK, "" };
+      struct pto_chip_stats stats;
+
+      if (rows[i].says != NULL)
+        sim_run_fails (chip, &program, foreign_submit, &f, PTO_STATUS_INVALID_ARGS, rows[i].says,
+                       NULL);
+      else
+        {
+          sim_run (chip, &program, foreign_submit, &f, &stats);
+          g_assert_cmpuint (stats.tasks, ==, rows[i].call == PTO_OK);
+        }
+      g_assert_cmpint (f.status, ==, rows[i].call);
+      if (f.status != PTO_OK)
+        g_assert_nonnull (strstr (f.why, "signal 11"));
+    }
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
   sim_add ("faults/crashes", test_crashes);
   sim_add ("faults/stack-overflow", test_stack_overflow);
+  sim_add ("faults/parameters-of-foreign-code", test_parameters_of_foreign_code);
   sim_add ("faults/wide-frames", test_wide_frames);
   sim_add ("faults/hang", test_hang);
   sim_add ("faults/all-hang", test_all_hang);
