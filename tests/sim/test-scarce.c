@@ -82,7 +82,71 @@ sweep (enum pto_backend backend)
   /* 8 actors, each with a stack larger than a step. */
   g_assert_cmpuint (without_stack, >=, 8);
 }
+
+static int
+nothing (PTO2Runtime *rt, void *data)
+{
+  return 0;
+}
+
+/* A chip whose machine can not be made larger has none, and says so; once it can, it works. The
+ * stacks of the larger one are more than all that the smaller one gives back. */
+static void
+refuse_larger (enum pto_backend backend)
+{
+  static const struct pto_program program = { NULL, 0 };
+  struct pto_chip *chip
+      = sim_chip (backend, "clusters=64 stack=8M task-window=16 heap=65536 aicpu-threads=3");
+  struct pto_run_config one = { .block_dim = 1 };
+  struct pto_core_note *notes = g_new0 (struct pto_core_note, 256);
+  struct pto_trace_topology topology;
+  struct rlimit limit, small;
+
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
+  small = limit;
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      struct pto_report report = { 0 };
+
+      g_assert_cmpint (pto_chip_run (chip, &program, &one, nothing, NULL, NULL, &report), ==,
+                       PTO_OK);
+      pto_chip_trace_topology (chip, &topology);
+      g_assert_cmpuint (topology.n_cores, ==, 3);
+      small.rlim_cur = address_space () + ((rlim_t) 8 << 20);
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+      g_assert_cmpint (pto_chip_run (chip, &program, NULL, nothing, NULL, NULL, &report), ==,
+                       PTO_STATUS_SYSTEM);
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+      g_assert_nonnull (strstr (report.message, "a chip of 64 clusters can not be started"));
+      pto_chip_trace_topology (chip, &topology);
+      g_assert_cmpuint (topology.n_cores, ==, 0);
+      g_assert_cmpuint (topology.n_clusters, ==, 0);
+      g_assert_cmpuint (topology.n_schedulers, ==, 0);
+      pto_chip_set_notes (chip, notes, 256);
+    }
+  sim_run (chip, &program, nothing, NULL, NULL);
+  pto_chip_trace_topology (chip, &topology);
+  g_assert_cmpuint (topology.n_cores, ==, 192);
+  pto_chip_free (chip);
+  g_free (notes);
+}
 #endif
+
+static void
+test_larger_machine (enum pto_backend backend)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("sanitizers need all the address space that there is");
+#else
+  if (g_test_subprocess ())
+    {
+      refuse_larger (backend);
+      return;
+    }
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+#endif
+}
 
 static void
 test_address_space (enum pto_backend backend)
@@ -104,6 +168,7 @@ static void
 add_tests (void)
 {
   sim_add ("scarce/address-space", test_address_space);
+  sim_add ("scarce/larger-machine", test_larger_machine);
 }
 
 int
