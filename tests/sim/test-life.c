@@ -4,6 +4,7 @@
  */
 #include "sim-test.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -210,6 +211,35 @@ test_chips_come_and_go (enum pto_backend backend)
 #else
   (void) mappings;
   (void) resident;
+#endif
+}
+
+/* Nor do machines, one of them in the place of another: not a table of theirs. */
+static void
+test_machines_come_and_go (enum pto_backend backend)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("its allocator does not count");
+#else
+  struct pto_chip *chip = sim_chip (backend, "clusters=4");
+  size_t before = 0;
+
+  for (uint32_t i = 0; i <= 300; i++)
+    {
+      struct pto_run_config config = { .block_dim = i % 4 + 1, .aicpu_threads = i % 2 + 2 };
+      struct pto_report report = { 0 };
+      struct sums s = { .n = 10 };
+
+      g_assert_cmpint (pto_chip_run (chip, &program, &config, chains, &s, NULL, &report), ==,
+                       PTO_OK);
+      /* What the threads' caches of the allocator hold has settled by then. */
+      if (i == 100)
+        before = mallinfo2 ().uordblks;
+    }
+  g_test_message ("%" G_GSSIZE_FORMAT " bytes", (gssize) (mallinfo2 ().uordblks - before));
+  /* The smallest table of 200 machines. */
+  g_assert_cmpint ((gssize) (mallinfo2 ().uordblks - before), <, 200 * 24);
+  pto_chip_free (chip);
 #endif
 }
 
@@ -465,6 +495,7 @@ add_tests (void)
   sim_add ("life/signals", test_signals);
   sim_add ("life/thousand-runs", test_thousand_runs);
   sim_add ("life/chips-come-and-go", test_chips_come_and_go);
+  sim_add ("life/machines-come-and-go", test_machines_come_and_go);
   sim_add ("life/idle-uses-no-cpu", test_idle_uses_no_cpu);
   sim_add ("life/all-cores-work", test_all_cores_work);
   sim_add ("life/eight-chips", test_eight_chips);
