@@ -139,15 +139,13 @@ divisor_allows (const struct equation *equation, uint32_t k, int64_t sum)
          >= -floor_div (equation->w_max - sum, (int64_t) divisor);
 }
 
+/* By terms from k on, of which there is one at least. */
 static bool
 equation_has_solution (struct equation *equation, uint32_t k, int64_t sum)
 {
-  const struct term *term;
+  const struct term *term = &equation->terms[k];
   int64_t first, last;
 
-  if (k == equation->n)
-    return equation->w_min <= sum && sum <= equation->w_max;
-  term = &equation->terms[k];
   first = -floor_div (term->rest_max - sum, term->coefficient);
   last = floor_div (sum - term->rest_min, term->coefficient);
   if (first < term->min)
