@@ -123,6 +123,8 @@ test_pattern (void)
     {
       seen[pattern[i]]++;
       g_assert_true (i == 0 || pattern[i] != pattern[i - 1]);
+      /* Nor does it repeat after 256 bytes. */
+      g_assert_true (i < 256 || pattern[i] != pattern[i - 256]);
     }
   for (uint32_t i = 0; i < 256; i++)
     g_assert_cmpuint (seen[i], <, PTO_FENCE_BYTES_MAX / 128);
