@@ -624,6 +624,10 @@ stopped_together (gconstpointer data)
   pto_worker_run (fixture.worker, submit_evil, &fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   pto_worker_close (fixture.worker);
+  g_object_unref (fixture.worker);
+  g_object_unref (fixture.fill);
+  g_object_unref (fixture.evil);
+  pto_buffer_unref (fixture.buffer);
   object_test_remove_dir (fixture.dir);
 }
 
