@@ -28,6 +28,8 @@ void pto_explore_point (void);
   (pto_explore_point (), atomic_fetch_sub_explicit ((p), (v), memory_order_acq_rel))
 #define pto_fetch_add_relaxed(p, v) \
   (pto_explore_point (), atomic_fetch_add_explicit ((p), (v), memory_order_relaxed))
+#define pto_fetch_sub_relaxed(p, v) \
+  (pto_explore_point (), atomic_fetch_sub_explicit ((p), (v), memory_order_relaxed))
 #define pto_fetch_add_seq_cst(p, v) \
   (pto_explore_point (), atomic_fetch_add_explicit ((p), (v), memory_order_seq_cst))
 #define pto_fetch_or_seq_cst(p, v) \

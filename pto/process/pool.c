@@ -118,13 +118,14 @@ struct pto_pool
    */
   alignas (64) _Atomic (struct pto_control *) incoming;
   /* Number of the run << 32 | patience in us + 1; without patience: the run goes on. W: anybody by
-   * compare-exchange, the guest between runs; R: carrier. Acquire and release. */
+   * compare-exchange, the guest between runs; R: carrier, anybody. Relaxed: it says nothing of
+   * other memory; the ring behind it, and the ready queue behind a run's begin, bring it along. */
   _Atomic uint64_t cancel;
   /* ns not yet added to time. W: ticks by addition, the pump by exchange. */
   _Atomic uint64_t ticked;
   _Atomic uint32_t stop;
-  /* W: carrier, the guest that begins a child again; R: anybody, acquire: with it what was said of
-   * the child that failed. */
+  /* W: carrier, the guest that begins a child again; R: the guest. Relaxed: all are inside of the
+   * executor, whose token orders them. */
   _Atomic uint32_t starting;
   struct pto_word news;
 };
@@ -753,7 +754,7 @@ place (struct pto_pool *pool, struct pto_seat *seat)
 static void
 forget_last_run (struct pto_pool *pool)
 {
-  uint32_t run = (uint32_t) (pto_load_acquire (&pool->cancel) >> 32);
+  uint32_t run = (uint32_t) (pto_load_relaxed (&pool->cancel) >> 32);
 
   if (run == pool->run)
     return;
@@ -833,11 +834,11 @@ settle_control (struct pto_pool *pool, struct pto_control *control)
 static bool
 needs (const struct pto_control *control, const struct pto_child *child)
 {
-  /* Acquire: pairs with the release in pto_pool_begin_child(). */
+  /* Relaxed: who has asked has seen the begin, and the request's acquire brings it along. */
   return child->state == PTO_CHILD_UP
          || (child->state == PTO_CHILD_DEAD
              && (control->request == PTO_REQUEST_REGISTER
-                 || pto_load_acquire (&child->begun) != PTO_BEGINNING_NOT));
+                 || pto_load_relaxed (&child->begun) != PTO_BEGINNING_NOT));
 }
 
 static void
@@ -870,7 +871,7 @@ answer_control (struct pto_pool *pool, struct pto_child *child, bool yes, bool l
 static void
 started (struct pto_pool *pool)
 {
-  pto_fetch_sub_acq_rel (&pool->starting, 1);
+  pto_fetch_sub_relaxed (&pool->starting, 1);
   tell_news (pool);
 }
 
@@ -1034,6 +1035,7 @@ settle_child (struct pto_pool *pool, struct pto_child *child)
 {
   bool dead;
 
+  /* Acquire: pairs with the release in pto_pool_revive(). */
   if (child->state == PTO_CHILD_DEAD && pto_load_acquire (&child->begun) == PTO_BEGUN)
     {
       pto_store_relaxed (&child->begun, PTO_BEGINNING_NOT);
@@ -1127,7 +1129,7 @@ drop_cancelled_controls (struct pto_pool *pool)
 static void
 take_cancel (struct pto_pool *pool)
 {
-  uint64_t cancel = pto_load_acquire (&pool->cancel);
+  uint64_t cancel = pto_load_relaxed (&pool->cancel);
 
   if (cancel == pool->cancel_seen)
     return;
@@ -1449,7 +1451,7 @@ pto_pool_begin_run (struct pto_pool *pool)
   /* No task is there: the pump does not look at what it says of the run before. */
   memset (&pool->first, 0, offsetof (struct pto_first_failure, failure));
   pool->first.task = PTO_TASK_NONE;
-  pto_store_release (&pool->cancel, (run + 1) << 32);
+  pto_store_relaxed (&pool->cancel, (run + 1) << 32);
 }
 
 void
@@ -1544,13 +1546,14 @@ pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
 void
 pto_pool_begin_child (struct pto_child *child)
 {
-  pto_store_release (&child->begun, PTO_BEGINNING);
+  pto_store_relaxed (&child->begun, PTO_BEGINNING);
 }
 
 void
 pto_pool_revive (struct pto_pool *pool, struct pto_child *child)
 {
-  pto_fetch_add_acq_rel (&pool->starting, 1);
+  pto_fetch_add_relaxed (&pool->starting, 1);
+  /* Release: the new life's numbers. The bit may not be the one that the pump comes for. */
   pto_store_release (&child->begun, PTO_BEGUN);
   pto_hub_mark (pool->peers, pool->config.hub, child->index);
 }
@@ -1615,14 +1618,14 @@ pto_pool_cancel (struct pto_pool *pool, uint64_t patience_ns)
         return;
       after = before >> 32 << 32 | us;
     }
-  while (!pto_cas_acq_rel (&pool->cancel, &before, after));
+  while (!pto_cas_relaxed (&pool->cancel, &before, after));
   ring (pool);
 }
 
 bool
 pto_pool_is_cancelled (const struct pto_pool *pool)
 {
-  return (uint32_t) pto_load_acquire (&pool->cancel) != 0;
+  return (uint32_t) pto_load_relaxed (&pool->cancel) != 0;
 }
 
 void
@@ -1635,7 +1638,7 @@ pto_pool_tick (struct pto_pool *pool, uint64_t ns)
 uint32_t
 pto_pool_starting (const struct pto_pool *pool)
 {
-  return pto_load_acquire (&pool->starting);
+  return pto_load_relaxed (&pool->starting);
 }
 
 struct pto_word *

@@ -61,8 +61,8 @@ struct pto_child
    * the guest clears it before there is a new process. R: pump, acquire, before its look at the
    * mailbox: an answer that was given is seen before the death. */
   _Atomic uint32_t dead;
-  /* enum pto_beginning. W: guest, release; R: pump, acquire, which clears it at last. Between its
-   * death (pool's lost()) and BEGUN the child is the guest's. */
+  /* enum pto_beginning. W: guest, BEGUN with release; R: pump, that one with acquire, which clears
+   * it at last. Between its death (pool's lost()) and BEGUN the child is the guest's. */
   _Atomic uint32_t begun;
   /* Found stopped by a signal. W: keeper; R: pump at a tick. Relaxed: asked again. */
   _Atomic uint32_t stopped;

@@ -119,6 +119,8 @@ struct world
   bool end;
   /* The child is the guest's. */
   bool lost[CHILDREN];
+  uint32_t said[CHILDREN]; /* that it has come up, or will not */
+  bool begun;              /* all, for the first time */
   bool closing;
   uint32_t deaths;
 
@@ -413,6 +415,12 @@ keeper_main (void *data)
 
       if (now > HANG_NS)
         g_error ("seed %" G_GUINT64_FORMAT ": it goes on for ever", world->seed);
+      /* As a death that has been taken with an answer: the pump looks without the guest's bit. */
+      if (world->begun)
+        {
+          weak_acquire (&world->begun);
+          pto_hub_mark (world->exec, world->hub, below (world->n_children));
+        }
       for (uint32_t c = 0; c < world->n_children; c++)
         if (world->to_bury[c])
           {
@@ -463,6 +471,7 @@ kill_child (void *data, struct pto_child *child, const char *why)
 static void
 started (void *data, struct pto_child *child)
 {
+  world->said[child->index]++;
 }
 
 static void
@@ -476,6 +485,7 @@ lost (void *data, struct pto_child *child)
 {
   bool again = world->restart && !world->closing;
 
+  started (data, child);
   world->lost[child->index] = again;
   /* As the phase of a child of a level, which the guest looks at. */
   weak_release (world->lost);
@@ -512,6 +522,32 @@ begin_lost (void *data)
       }
   return false;
 }
+
+#ifndef PTO_WEAK
+/* The guest, as that of a level that starts: goes on when of every child something was said. What
+ * it looks at is the executor's, whose token orders it: nothing to ask the machine of weak orders.
+ */
+static void
+await_starts (void)
+{
+  for (;;)
+    {
+      uint32_t seen = pto_word_get (pto_pool_news (world->pool));
+      bool starting = pto_pool_starting (world->pool) != 0;
+      bool any = false;
+
+      for (uint32_t c = 0; c < world->n_children; c++)
+        any = any || world->lost[c];
+      if (any)
+        begin_lost (NULL);
+      else if (!starting)
+        break;
+      explorer_park (world->exec, pto_pool_news (world->pool), seen, PTO_NEVER);
+    }
+  for (uint32_t c = 0; c < world->n_children; c++)
+    g_assert_cmpuint (world->said[c], >=, 1);
+}
+#endif
 
 /* --- a world --- */
 
@@ -801,6 +837,12 @@ explore (uint64_t seed)
                                     : DEATH,
                    below (3) == 0 ? AFTER_ANSWER : below (80));
     }
+  world->begun = true;
+  weak_release (&world->begun);
+#ifndef PTO_WEAK
+  if (below (2) == 0)
+    await_starts ();
+#endif
   draw_graph (true);
   memset (control->targets, 0xff, sizeof control->targets);
   run (registers ? control : NULL);
