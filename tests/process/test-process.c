@@ -1294,6 +1294,41 @@ test_generation (void)
   g_assert_cmpuint (pto_process_generation (), ==, generation);
 }
 
+/* A fork closes what its parent hung on, and nothing else that has that number by then. */
+static int
+fork_twice (void *data)
+{
+  pid_t pid = fork ();
+  int status;
+
+  if (pid == 0)
+    {
+      int files[64];
+
+      for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
+        files[i] = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+      pid = fork ();
+      if (pid == 0)
+        {
+          for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
+            CHECK (fcntl (files[i], F_GETFD) == FD_CLOEXEC);
+          _exit (0);
+        }
+      _exit (waitpid (pid, &status, 0) == pid && status == 0 ? 0 : 1);
+    }
+  CHECK (waitpid (pid, &status, 0) == pid && status == 0);
+  return 0;
+}
+
+static void
+test_fork_of_a_fork (void)
+{
+  struct pto_process process;
+
+  begin (&process, fork_twice, NULL);
+  expect_success (&process);
+}
+
 static void
 test_environment (void)
 {
@@ -1751,6 +1786,7 @@ main (int argc, char **argv)
   add ("/pto/process/guard-of-the-child", test_guard_of_the_child);
   add ("/pto/process/name", test_name);
   add ("/pto/process/generation", test_generation);
+  add ("/pto/process/fork-of-a-fork", test_fork_of_a_fork);
   g_test_add_func ("/pto/process/environment", test_environment);
   add ("/pto/process/parent-killed", test_parent_killed);
   add ("/pto/process/parent-ends", test_parent_ends);

@@ -319,6 +319,40 @@ test_stage_guards (Stage *fixture, gconstpointer data)
   g_assert_cmpuint (found, >, 100);
 }
 
+/* What the child sees as well is handed over as it is, until it has become something else between
+ * two runs. */
+static void
+test_stage_looks_again (Stage *fixture, gconstpointer data)
+{
+  struct pto_report report = { 0 };
+  uint8_t *shared = mmap (NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct pto_shared_map *map;
+  uint64_t address = (uint64_t) (uintptr_t) shared + PAGE;
+
+  g_assert_true (mmap (shared + PAGE, PAGE, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+                 == shared + PAGE);
+  map = pto_shared_map_new (&report);
+  for (guint run = 0; run < 3; run++)
+    {
+      uint8_t *placed;
+
+      pto_stage_begin (fixture->stage, map);
+      placed = (uint8_t *) (uintptr_t) pto_stage_place (fixture->stage, address, 8, true, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpint (placed == shared + PAGE, ==, run < 2);
+      placed[0] = (uint8_t) (run + 1);
+      g_assert_cmpint (end (fixture), ==, PTO_OK);
+      g_assert_cmpuint (shared[PAGE], ==, run + 1);
+      if (run == 1)
+        g_assert_true (mmap (shared + PAGE, PAGE, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+                       == shared + PAGE);
+    }
+  pto_shared_map_free (map);
+  munmap (shared, 3 * PAGE);
+}
+
 /* What was only read is left alone, whatever became of the copy. */
 static void
 test_stage_inputs (Stage *fixture, gconstpointer data)
@@ -606,6 +640,7 @@ main (int argc, char **argv)
   ADD ("random", test_stage_random);
   ADD ("guards", test_stage_guards);
   ADD ("inputs", test_stage_inputs);
+  ADD ("looks-again", test_stage_looks_again);
   ADD ("growth", test_stage_growth);
   ADD ("shared", test_stage_shared);
 #undef ADD
