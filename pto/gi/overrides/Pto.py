@@ -613,8 +613,8 @@ class Worker(Pto.Worker):
                 properties["n_sub_workers"] = properties.pop(name)
         for name, value in properties.items():
             if name != "isolate" and (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
-                value = int(value) if isinstance(value, bool) else repr(value)
-                raise TypeError(f"{name} is a parameter: after this, worker.set_parameter({parameter!r}, {value})")
+                value = int(value) if isinstance(value, bool) else value
+                raise TypeError(f'{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")')
         super().__init__(**properties)
 
     def __enter__(self):
