@@ -265,7 +265,8 @@ remove_from_call (PtoChild *self, const struct pto_call *call)
 
 /* Any thread, also when the task is over: then the answer is nobody's. Whoever asks is alive; a
  * worker that only waits is so while something below it ends. A chip that makes no progress is
- * ended by itself, and what watches it asks too, which says nothing of its orchestration. */
+ * ended by itself: its own thread is enough of a sign, which may be busy with kernels for long;
+ * what watches the chip asks too, which is one only while that gets on. */
 static bool
 is_cancelled (void *data)
 {
@@ -274,16 +275,12 @@ is_cancelled (void *data)
 
   if (machine == NULL)
     pto_call_beat (&self->call);
-  else if (machine->ops->get_progress == NULL)
-    {
-      if (pthread_equal (self->thread, pthread_self ()))
-        pto_call_beat (&self->call);
-    }
   else
     {
       guint64 progress = machine->ops->get_progress (machine);
 
-      if (atomic_exchange_explicit (&self->progress, progress, memory_order_relaxed) != progress)
+      if (atomic_exchange_explicit (&self->progress, progress, memory_order_relaxed) != progress
+          || (self->worker->level == 2 && pthread_equal (self->thread, pthread_self ())))
         pto_call_beat (&self->call);
     }
   return pto_call_is_cancelled (&self->call);

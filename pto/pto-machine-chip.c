@@ -631,6 +631,14 @@ chip_cancel (PtoMachine *machine)
   pto_chip_cancel (g_atomic_pointer_get (&self->chip));
 }
 
+static guint64
+chip_get_progress (PtoMachine *machine)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+
+  return pto_chip_progress (g_atomic_pointer_get (&self->chip));
+}
+
 static gboolean
 chip_has_failed (PTO2Runtime *rt)
 {
@@ -729,6 +737,7 @@ static const PtoMachineOps chip_ops = {
   .enter = chip_enter,
   .has_failed = chip_has_failed,
   .fail = chip_fail,
+  .get_progress = chip_get_progress,
   .add = chip_add,
   .remove = chip_remove,
   .use_memory = chip_use_memory,

@@ -107,7 +107,7 @@ typedef struct
                       GError **error);
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
   gpointer (*hold_memory) (PtoMachine *machine, GDestroyNotify *release);
-  /* Any thread, during a run: grows while it gets on. NULL: it watches itself. */
+  /* Any thread, during a run: grows while it gets on. NULL: never below another worker. */
   guint64 (*get_progress) (PtoMachine *machine);
 
   /* Any thread. add: of the first registration of a digest, before anybody can find it; remove:

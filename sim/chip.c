@@ -718,6 +718,12 @@ pto_chip_cancel (struct pto_chip *chip)
   pto_engine_cancel (&chip->engine);
 }
 
+uint64_t
+pto_chip_progress (const struct pto_chip *chip)
+{
+  return pto_engine_completed (&chip->engine) + pto_load_relaxed (&chip->steps);
+}
+
 const struct pto_trace *
 pto_chip_trace (struct pto_chip *chip)
 {

@@ -149,6 +149,8 @@ enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *p
  * their last look just before. Between runs, and before the orchestration is called, nothing:
  * config->cancelled() is asked then. */
 void pto_chip_cancel (struct pto_chip *chip);
+/* Any thread: another number as long as tasks complete or the orchestration submits. */
+uint64_t pto_chip_progress (const struct pto_chip *chip);
 
 /* The last run ended with a kernel that could not be ended: no other is possible on this chip. */
 bool pto_chip_is_lost (const struct pto_chip *chip);

@@ -15,8 +15,9 @@ enum
   WORD_BEGAN,
   WORD_LATE,
   WORD_CANCELLED,
-  WORD_AT,    /* the task that waits until the cancel is about to come */
-  WORD_COMES, /* it is */
+  WORD_AT,     /* the task that waits until the cancel is about to come */
+  WORD_COMES,  /* it is */
+  WORD_SLEEPS, /* rather than work */
   N_WORDS
 };
 
@@ -41,7 +42,9 @@ static const char step_kernel[]
       "  if (__atomic_fetch_add (&words[0], 1, __ATOMIC_SEQ_CST) == words[3])\n"
       "    while (__atomic_load_n (&words[4], __ATOMIC_SEQ_CST) == 0)\n"
       "      sched_yield ();\n"
-      "  end = now () + (uint64_t) args[1];\n"
+      "  if (words[5] != 0)\n"
+      "    nanosleep (&(struct timespec){ .tv_nsec = args[1] * 1000 }, 0);\n"
+      "  end = words[5] != 0 ? 0 : now () + (uint64_t) args[1];\n"
       "  while (now () < end)\n"
       "    ;\n"
       "}\n";
@@ -392,7 +395,7 @@ test_level_3_chip (gconstpointer backend)
 
 /* --- level 4 --- */
 
-static PtoCallableHandle *below; /* the step of the worker of level 3 */
+static PtoCallableHandle *below; /* of the worker of level 3 */
 
 static gboolean
 walk (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
@@ -442,6 +445,72 @@ test_level_4 (void)
   level_test_end (&state);
 }
 
+/* --- nobody cancels --- */
+
+static gboolean
+pass_on (PtoOrchestrator *orchestrator, PtoTaskArgs *unused, PtoCallConfig *config, gpointer data,
+         GError **error)
+{
+  Test *test = data;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+
+  add_chain_args (test, args);
+  return pto_orchestrator_submit_next_level (orchestrator, below, args, NULL, -1, error);
+}
+
+/* A task of a chip that lasts longer than a task may without progress gets on all the while, for
+ * the level above it and for the one above that. */
+static void
+test_long_task (gconstpointer backend)
+{
+  g_autoptr (GError) error = NULL;
+  LevelTestState state;
+  Test test;
+  g_autoptr (PtoCallable) callable
+      = pto_callable_new_orchestration ("pass-on", pass_on, &test, NULL);
+
+  for (guint level = 3; level <= 4; level++)
+    {
+      g_autoptr (PtoWorker) child = level_test_host (3, 1, 0);
+
+      level_test_begin (&state);
+      test_init (&test);
+      pto_worker_set_parameter (pto_worker_get_child (child, 0), "backend", backend, &error);
+      g_assert_no_error (error);
+      pto_worker_set_parameter (child, "task-timeout", "200", &error);
+      g_assert_no_error (error);
+      test.handle = pto_worker_register (child, test.chain, NULL, &error);
+      g_assert_no_error (error);
+      test.worker = child;
+      if (level == 4)
+        {
+          below = g_steal_pointer (&test.handle);
+          test.worker = level_test_host (4, 0, 0);
+          pto_worker_set_parameter (test.worker, "task-timeout", "200", &error);
+          g_assert_no_error (error);
+          pto_worker_add_worker (test.worker, child, &error);
+          g_assert_no_error (error);
+          test.handle = pto_worker_register (test.worker, callable, NULL, &error);
+          g_assert_no_error (error);
+        }
+      atomic_store (&test.board.words[WORD_SLEEPS], 1);
+      atomic_store (&test.board.words[WORD_COMES], 1);
+      test.n = 30;
+      test.us = 20000;
+      run_chain (&test, &error);
+      g_assert_no_error (error);
+      g_assert_cmpuint (atomic_load (&test.board.words[WORD_BEGAN]), ==, test.n);
+      pto_worker_close (test.worker);
+      g_clear_pointer (&below, pto_callable_handle_unref);
+      if (level == 4)
+        g_clear_object (&child);
+      else
+        g_steal_pointer (&child);
+      test_clear (&test);
+      level_test_end (&state);
+    }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -453,10 +522,12 @@ main (int argc, char **argv)
       g_autofree char *chip = g_strconcat ("/pto/cancel/chip/", backends[i], NULL);
       g_autofree char *closing = g_strconcat ("/pto/cancel/close/", backends[i], NULL);
       g_autofree char *child = g_strconcat ("/pto/cancel/level-3/chip/", backends[i], NULL);
+      g_autofree char *lasting = g_strconcat ("/pto/cancel/long-task/", backends[i], NULL);
 
       g_test_add_data_func (chip, backends[i], test_chip);
       g_test_add_data_func (closing, backends[i], test_close);
       g_test_add_data_func (child, backends[i], test_level_3_chip);
+      g_test_add_data_func (lasting, backends[i], test_long_task);
     }
   g_test_add_func ("/pto/cancel/level-3/sub", test_level_3);
   g_test_add_func ("/pto/cancel/level-4", test_level_4);
