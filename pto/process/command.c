@@ -213,7 +213,11 @@ write_input (struct pto_command *command)
     }
   /* Who does not read it to its end has its reasons. */
   if (command->input_size == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-    close_fd (&command->pipes[INPUT]);
+    {
+      /* That is the end for who reads, also where a child that was forked meanwhile has our end. */
+      shutdown (command->pipes[INPUT], SHUT_WR);
+      close_fd (&command->pipes[INPUT]);
+    }
 }
 
 /* Room for the next bytes; NULL: they are not kept. */

@@ -250,6 +250,27 @@ test_begins_clean (void)
   close (fd);
 }
 
+/* A child that was forked meanwhile has the same descriptors, and keeps them. */
+static void
+test_forked_meanwhile (void)
+{
+  struct pto_command command;
+  pid_t child;
+
+  begin (&command, "cat", "all of it\n", 10);
+  child = fork ();
+  if (child == 0)
+    for (;;)
+      pause ();
+  g_assert_cmpint (child, >, 0);
+  finish (&command);
+  g_assert_cmpint (command.status, ==, 0);
+  assert_text (&command.output, "all of it\n");
+  pto_command_end (&command);
+  g_assert_cmpint (kill (child, SIGKILL), ==, 0);
+  g_assert_cmpint (waitpid (child, NULL, 0), ==, child);
+}
+
 /* Its end is not that of all that it has begun. */
 static void
 test_background (void)
@@ -430,6 +451,7 @@ main (int argc, char **argv)
   ADD ("/pto/command/much", test_much);
   ADD ("/pto/command/not-waited-for", test_not_waited_for);
   ADD ("/pto/command/begins-clean", test_begins_clean);
+  ADD ("/pto/command/forked-meanwhile", test_forked_meanwhile);
   ADD ("/pto/command/background", test_background);
   ADD ("/pto/command/cancel", test_cancel);
   ADD ("/pto/command/orphan", test_orphan);
