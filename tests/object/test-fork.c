@@ -459,12 +459,12 @@ test_silent_compiler (Fixture *fixture, gconstpointer data)
   {
     const char *script;
     const char *says;
-  } cases[]
-      = { { "#!/bin/sh\nexit 5\n", "failed with status 5" },
-          { "#!/bin/sh\nkill -KILL $$\n", "signal 9" },
-          { "#!/no/such/interpreter\n", "can not be run" },
-          { "#!/bin/sh\nexit 0\n", "no preprocessed source" },
-          { "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\" ;; esac\n", "no shared object" } };
+  } cases[] = { { "#!/bin/sh\nexit 5\n", "failed with status 5" },
+                { "#!/bin/sh\nkill -KILL $$\n", "signal 9" },
+                { "#!/no/such/interpreter\n", "can not be run" },
+                { "#!/bin/sh\nexit 0\n", "no preprocessed source" },
+                { "#!/bin/sh\ncase \" $* \" in *\" -E \"*) exec cc \"$@\" ;; esac\n",
+                  "no shared object" } };
   g_autofree char *before = g_strdup (g_getenv ("CC"));
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
