@@ -87,7 +87,7 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   va_list args;
 
   /* One writer of the message, ever; it is read after FAILED (release below, acquire in
-   * close_verdict()). Relaxed: who fails a run has come to know of it. */
+   * await_verdict()). Relaxed: who fails a run has come to know of it. */
   if (!pto_cas_relaxed (&engine->verdict, &open, PTO_VERDICT_FAILING))
     return;
   va_start (args, format);
@@ -132,6 +132,15 @@ pto_engine_ask_cancelled (struct pto_engine *engine)
   return true;
 }
 
+/* Of a run that has failed. Acquire: the report, and whoever wrote it is done with this engine. Not
+ * "while FAILING": who knows of the failure by the relaxed word alone may still see OPEN. */
+static void
+await_verdict (struct pto_engine *engine)
+{
+  while (pto_load_acquire (&engine->verdict) != PTO_VERDICT_FAILED)
+    pto_yield (engine->exec);
+}
+
 bool
 pto_engine_close_verdict (struct pto_engine *engine)
 {
@@ -139,10 +148,15 @@ pto_engine_close_verdict (struct pto_engine *engine)
 
   if (pto_cas_relaxed (&engine->verdict, &verdict, PTO_VERDICT_CLOSED))
     return true;
-  /* Acquire: the report, and whoever wrote it is done with this engine. */
-  while (pto_load_acquire (&engine->verdict) == PTO_VERDICT_FAILING)
-    pto_yield (engine->exec);
+  await_verdict (engine);
   return false;
+}
+
+enum pto_status
+pto_engine_tell (struct pto_engine *engine, struct pto_report *report)
+{
+  await_verdict (engine);
+  return pto_report_set (report, engine->report.status, "%s", engine->report.message);
 }
 
 uint64_t

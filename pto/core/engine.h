@@ -259,6 +259,9 @@ bool pto_engine_cancel (struct pto_engine *engine);
 bool pto_engine_ask_cancelled (struct pto_engine *engine);
 /* The run ends: from here on nobody fails it. True if nobody has. The submitter. */
 bool pto_engine_close_verdict (struct pto_engine *engine);
+/* Why the run has failed, which it has: in full, also when who failed it still writes. The
+ * submitter. */
+enum pto_status pto_engine_tell (struct pto_engine *engine, struct pto_report *report);
 static inline bool
 pto_engine_has_failed (struct pto_engine *engine)
 {

@@ -73,7 +73,5 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
   /* Another error may have come first: then its words stay. */
   if (engine->deadlock.what != PTO_OK && engine->report.status == engine->deadlock.what)
     pto_engine_report_deadlock (engine);
-  if (report != NULL)
-    pto_report_set (report, engine->report.status, "%s", engine->report.message);
-  return engine->report.status;
+  return pto_engine_tell (engine, report);
 }

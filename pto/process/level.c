@@ -1477,7 +1477,7 @@ after_submit (struct pto_level *level, struct pto_report *report)
       return PTO_OK;
     }
   pto_pool_cancel (level->pool, level->engine.config.timeout_ns / FAILED_PART);
-  return pto_report_set (report, level->engine.report.status, "%s", level->engine.report.message);
+  return pto_engine_tell (&level->engine, report);
 }
 
 enum pto_status

@@ -731,6 +731,7 @@ test_signal_while_parking (void)
 /* --- a cancel at any time between begin and end of a run --- */
 
 static bool was_told;
+static uint32_t n_told_early;
 static uint32_t n_noted_then;
 static _Atomic uint32_t asked;
 
@@ -766,6 +767,15 @@ cancelled_chain (struct machine *machine)
   begin_to_cancel (machine);
   for (uint32_t i = 0; i < 3; i++)
     SUBMIT (machine, KERNEL_NOTE, inout (&tensor), make_scalar_param (i));
+  /* The guest asks why before the end, perhaps while it is still being written. */
+  if (pto_engine_has_failed (machine->engine))
+    {
+      struct pto_report told = { 0 };
+
+      g_assert_cmpint (pto_engine_tell (machine->engine, &told), ==, PTO_STATUS_CANCELLED);
+      g_assert_cmpstr (told.message, ==, "the run was cancelled");
+      n_told_early++;
+    }
 }
 
 static void
@@ -815,7 +825,7 @@ check_cancelled_full_ring (struct machine *machine)
 static void
 test_cancelled_chain (void)
 {
-  early = late = 0;
+  early = late = n_told_early = 0;
   explore (&(struct scenario){
       .config
       = { .immediate = true, .schedulers = 2, .queues = 1, .endpoints = 1, .kernels = kernels },
@@ -824,6 +834,7 @@ test_cancelled_chain (void)
       .may_end_as = PTO_STATUS_CANCELLED,
       .body = cancelled_chain,
       .check = check_cancelled_chain });
+  g_assert_cmpuint (n_told_early, >, AT_LEAST (100));
   g_assert_cmpuint (early, >, AT_LEAST (100));
   g_assert_cmpuint (late, >, AT_LEAST (100));
 }
