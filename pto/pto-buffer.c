@@ -35,6 +35,8 @@
  *
  * Thread safety: any thread; access to the memory itself is the program's to order. A fork shares
  * the memory.
+ *
+ * Since: 0.1
  */
 struct _PtoBuffer
 {
@@ -60,6 +62,8 @@ G_DEFINE_BOXED_TYPE_WITH_CODE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer
  * safety: any thread.
  *
  * Returns: (transfer full): a buffer
+ *
+ * Since: 0.1
  */
 PtoBuffer *
 pto_buffer_new (guint64 size, GError **error)
@@ -120,6 +124,8 @@ pto_buffer_new (guint64 size, GError **error)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): @buffer
+ *
+ * Since: 0.1
  */
 PtoBuffer *
 pto_buffer_ref (PtoBuffer *buffer)
@@ -137,6 +143,8 @@ pto_buffer_ref (PtoBuffer *buffer)
  * Releases a reference; the last one gives back the memory.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_buffer_unref (PtoBuffer *buffer)
@@ -164,6 +172,8 @@ pto_buffer_unref (PtoBuffer *buffer)
  * Thread safety: any thread.
  *
  * Returns: bytes
+ *
+ * Since: 0.1
  */
 guint64
 pto_buffer_get_size (PtoBuffer *buffer)
@@ -182,6 +192,8 @@ pto_buffer_get_size (PtoBuffer *buffer)
  * Valid as long as the buffer. Thread safety: any thread.
  *
  * Returns: an address, page-aligned
+ *
+ * Since: 0.1
  */
 guint64
 pto_buffer_get_address (PtoBuffer *buffer)
@@ -201,6 +213,8 @@ pto_buffer_get_address (PtoBuffer *buffer)
  * It belongs to the library: do not close it. Thread safety: any thread.
  *
  * Returns: a descriptor; -1 when the system had none
+ *
+ * Since: 0.1
  */
 int
 pto_buffer_get_fd (PtoBuffer *buffer)
@@ -221,6 +235,8 @@ pto_buffer_get_fd (PtoBuffer *buffer)
  * Thread safety: any thread.
  *
  * Returns: bytes, a multiple of the page size; 0 when there is no file
+ *
+ * Since: 0.1
  */
 guint64
 pto_buffer_get_fd_offset (PtoBuffer *buffer)
@@ -249,6 +265,8 @@ release_bytes (gpointer data)
  * The bytes keep the buffer. Thread safety: any thread.
  *
  * Returns: (transfer full): the memory
+ *
+ * Since: 0.1
  */
 GBytes *
 pto_buffer_get_bytes (PtoBuffer *buffer)

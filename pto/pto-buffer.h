@@ -10,23 +10,23 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_BUFFER (pto_buffer_get_type ())
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GType pto_buffer_get_type (void) G_GNUC_CONST;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoBuffer *pto_buffer_new (guint64 size, GError **error) G_GNUC_WARN_UNUSED_RESULT;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoBuffer *pto_buffer_ref (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_buffer_unref (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_buffer_get_size (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_buffer_get_address (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_buffer_get_fd (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_buffer_get_fd_offset (PtoBuffer *buffer);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GBytes *pto_buffer_get_bytes (PtoBuffer *buffer);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)

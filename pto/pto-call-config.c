@@ -21,6 +21,8 @@
  * A switch that has no effect in this version is refused by the run, never ignored.
  *
  * Source: seed 001 section 4. Thread safety: one thread at a time. A fork copies the value.
+ *
+ * Since: 0.1
  */
 G_DEFINE_BOXED_TYPE_WITH_CODE (PtoCallConfig, pto_call_config, pto_call_config_copy,
                                pto_call_config_free, pto_override_look ())
@@ -33,6 +35,8 @@ G_DEFINE_BOXED_TYPE_WITH_CODE (PtoCallConfig, pto_call_config, pto_call_config_c
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a configuration
+ *
+ * Since: 0.1
  */
 PtoCallConfig *
 pto_call_config_new (void)
@@ -52,6 +56,8 @@ pto_call_config_new (void)
  * Thread safety: one thread at a time.
  *
  * Returns: (transfer full): a configuration
+ *
+ * Since: 0.1
  */
 PtoCallConfig *
 pto_call_config_copy (const PtoCallConfig *config)
@@ -73,6 +79,8 @@ pto_call_config_copy (const PtoCallConfig *config)
  * Frees a configuration.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_free (PtoCallConfig *config)
@@ -92,6 +100,8 @@ pto_call_config_free (PtoCallConfig *config)
  * Thread safety: one thread at a time.
  *
  * Returns: clusters; 0 (the default): all
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_block_dim (const PtoCallConfig *config)
@@ -109,6 +119,8 @@ pto_call_config_get_block_dim (const PtoCallConfig *config)
  * Sets the number of clusters that the run uses.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_block_dim (PtoCallConfig *config, int value)
@@ -127,6 +139,8 @@ pto_call_config_set_block_dim (PtoCallConfig *config, int value)
  * Thread safety: one thread at a time.
  *
  * Returns: threads; 3 by default, and then at most what the worker has; 0: all
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
@@ -144,6 +158,8 @@ pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
  * Sets the number of control threads that the run uses: schedulers and one orchestrator.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
@@ -163,6 +179,8 @@ pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
  * Thread safety: one thread at a time.
  *
  * Returns: 0 (the default): no; 1 to 4: yes
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
@@ -180,6 +198,8 @@ pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
  * Sets whether and how fully the run is recorded.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
@@ -198,6 +218,8 @@ pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
  * Thread safety: one thread at a time.
  *
  * Returns: 0 (the default): no; a run refuses any other value: there is no such dump
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
@@ -215,6 +237,8 @@ pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
  * Sets whether the tensors of the run are dumped.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
@@ -234,6 +258,8 @@ pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
  *
  * Returns: 0 (the default): none; a run refuses any other value: a simulated core has no such
  * counters
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_enable_pmu (const PtoCallConfig *config)
@@ -252,6 +278,8 @@ pto_call_config_get_enable_pmu (const PtoCallConfig *config)
  * Sets which event the performance counters count.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
@@ -270,6 +298,8 @@ pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
  * Thread safety: one thread at a time.
  *
  * Returns: 0 (the default): no; a run refuses any other value: a trace holds them
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
@@ -287,6 +317,8 @@ pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
  * Sets whether the dependencies of the run are written out.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
@@ -305,6 +337,8 @@ pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
  * Thread safety: one thread at a time.
  *
  * Returns: 0 (the default): no; a run refuses any other value: there are none
+ *
+ * Since: 0.1
  */
 int
 pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
@@ -322,6 +356,8 @@ pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
  * Sets whether statistics of every scope are kept.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
@@ -341,6 +377,8 @@ pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
  *
  * Returns: (transfer none) (type filename): a path and the beginning of a name; empty when the run
  *   writes no file
+ *
+ * Since: 0.1
  */
 const char *
 pto_call_config_get_output_prefix (const PtoCallConfig *config)
@@ -363,6 +401,8 @@ pto_call_config_get_output_prefix (const PtoCallConfig *config)
  * that ran it: `task3-worker0-swimlane.json`.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix)

@@ -10,45 +10,45 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_CALL_CONFIG (pto_call_config_get_type ())
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GType pto_call_config_get_type (void) G_GNUC_CONST;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoCallConfig *pto_call_config_new (void);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoCallConfig *pto_call_config_copy (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_free (PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_block_dim (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_block_dim (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_enable_pmu (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_pmu (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_enable_dep_gen (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 int pto_call_config_get_enable_scope_stats (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 const char *pto_call_config_get_output_prefix (const PtoCallConfig *config);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoCallConfig, pto_call_config_free)

@@ -144,6 +144,8 @@ closure_new (PtoCallableKind kind, const char *name, gpointer user_data, GDestro
  * Source: seed 001 section 5. Thread safety: any thread.
  *
  * Returns: (transfer full): a callable
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data, GDestroyNotify destroy)
@@ -171,6 +173,8 @@ pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data, GDe
  * thread.
  *
  * Returns: (transfer full): a callable
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_orchestration (const char *name, PtoOrchestrationFunc func, gpointer user_data,

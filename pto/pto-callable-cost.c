@@ -104,6 +104,8 @@ parse_cost (const char *text, struct pto_cost *cost, GArray *points)
  * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
  *
  * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
  */
 gboolean
 pto_callable_set_cost (PtoCallable *kernel, const char *cost, GError **error)
@@ -161,6 +163,8 @@ pto_callable_dup_cost (PtoCallable *kernel, struct pto_cost_point **points)
  * Thread safety: one thread at a time.
  *
  * Returns: (transfer none) (nullable): text; %NULL for all others
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_get_cost (PtoCallable *kernel)

@@ -21,6 +21,8 @@
  * worker is refused.
  *
  * Source: seed 001 section 2. Thread safety: any thread. A fork copies the value.
+ *
+ * Since: 0.1
  */
 struct _PtoCallableHandle
 {
@@ -68,6 +70,8 @@ pto_callable_handle_peek (const PtoCallableHandle *handle)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): @handle
+ *
+ * Since: 0.1
  */
 PtoCallableHandle *
 pto_callable_handle_ref (PtoCallableHandle *handle)
@@ -85,6 +89,8 @@ pto_callable_handle_ref (PtoCallableHandle *handle)
  * Releases a reference; the callable stays registered.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_callable_handle_unref (PtoCallableHandle *handle)
@@ -106,6 +112,8 @@ pto_callable_handle_unref (PtoCallableHandle *handle)
  * Thread safety: any thread.
  *
  * Returns: a kind
+ *
+ * Since: 0.1
  */
 PtoCallableKind
 pto_callable_handle_get_kind (PtoCallableHandle *handle)
@@ -126,6 +134,8 @@ pto_callable_handle_get_kind (PtoCallableHandle *handle)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): 64 hexadecimal digits
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_handle_get_digest (PtoCallableHandle *handle)
@@ -145,6 +155,8 @@ pto_callable_handle_get_digest (PtoCallableHandle *handle)
  * Source: seed 001 section 2. Thread safety: any thread.
  *
  * Returns: (transfer full): 32 bytes
+ *
+ * Since: 0.1
  */
 GBytes *
 pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle)
@@ -163,6 +175,8 @@ pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle)
  * Source: seed 001 section 2. Thread safety: any thread.
  *
  * Returns: %PTO_TARGET_LOCAL_CHIP for what chips run, %PTO_TARGET_LOCAL_PYTHON for functions
+ *
+ * Since: 0.1
  */
 PtoTargetNamespace
 pto_callable_handle_get_target_namespace (PtoCallableHandle *handle)
@@ -185,6 +199,8 @@ pto_callable_handle_get_target_namespace (PtoCallableHandle *handle)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): a callable
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_handle_get_callable (PtoCallableHandle *handle)
@@ -204,6 +220,8 @@ pto_callable_handle_get_callable (PtoCallableHandle *handle)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if they do
+ *
+ * Since: 0.1
  */
 gboolean
 pto_callable_handle_equal (PtoCallableHandle *a, PtoCallableHandle *b)

@@ -34,6 +34,8 @@
  * Source: seed 001 section 2, seed 000 section 11. Thread safety: one thread at a time. A fork
  * copies the object: the copy can be called, and what was given to be destroyed with it is
  * destroyed only in the process that made it.
+ *
+ * Since: 0.1
  */
 G_DEFINE_FINAL_TYPE_WITH_CODE (PtoCallable, pto_callable, G_TYPE_OBJECT, pto_override_look ())
 
@@ -144,6 +146,8 @@ callable_new (PtoCallableKind kind, const char *path, const char *symbol, GError
  * compiled by the worker. Source: seed 000 section 11. Thread safety: any thread.
  *
  * Returns: (transfer full): a kernel
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_kernel (PtoCoreType core_type, const char *path, const char *symbol,
@@ -183,6 +187,8 @@ pto_callable_new_kernel (PtoCoreType core_type, const char *path, const char *sy
  * any thread.
  *
  * Returns: (transfer full): an orchestration
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_chip (const char *path, const char *function, GError **error)
@@ -239,6 +245,8 @@ check_is_function (PtoCallableKind kind, const char *text, GError **error)
  * %PTO_ERROR_NOT_FOUND. Source: seed 001 section 2. Thread safety: any thread.
  *
  * Returns: (transfer full): a callable
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_symbol (PtoCallableKind kind, const char *library_and_symbol, GError **error)
@@ -313,6 +321,8 @@ is_dotted (const char *text, gsize size)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a callable
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_new_import (PtoCallableKind kind, const char *path, GError **error)
@@ -352,6 +362,8 @@ pto_callable_new_import (PtoCallableKind kind, const char *path, GError **error)
  * Thread safety: any thread.
  *
  * Returns: a source
+ *
+ * Since: 0.1
  */
 PtoCallableSource
 pto_callable_get_source (PtoCallable *callable)
@@ -404,6 +416,8 @@ find_kernel (PtoCallable *chip, guint func_id)
  * @kernel is of the other kind. Source: seed 000 section 11. Thread safety: one thread at a time.
  *
  * Returns: %TRUE if it was added
+ *
+ * Since: 0.1
  */
 gboolean
 pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name, PtoCallable *kernel,
@@ -460,6 +474,8 @@ pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name, Pto
  * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
  *
  * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
  */
 gboolean
 pto_callable_set_signature (PtoCallable *kernel, const PtoDirection *directions, gsize n_directions,
@@ -501,6 +517,8 @@ pto_callable_set_signature (PtoCallable *kernel, const PtoDirection *directions,
  *
  * Returns: (array length=n_directions) (transfer none) (nullable): tags in order; %NULL when
  * nothing was said
+ *
+ * Since: 0.1
  */
 const PtoDirection *
 pto_callable_get_signature (PtoCallable *kernel, gsize *n_directions)
@@ -533,6 +551,8 @@ pto_callable_get_signature (PtoCallable *kernel, gsize *n_directions)
  * Thread safety: one thread at a time.
  *
  * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
  */
 gboolean
 pto_callable_set_n_args (PtoCallable *kernel, int n_args, GError **error)
@@ -569,6 +589,8 @@ pto_callable_set_n_args (PtoCallable *kernel, int n_args, GError **error)
  * Thread safety: one thread at a time.
  *
  * Returns: number of arguments, tensors and scalars together; -1 when nothing was said
+ *
+ * Since: 0.1
  */
 int
 pto_callable_get_n_args (PtoCallable *kernel)
@@ -587,6 +609,8 @@ pto_callable_get_n_args (PtoCallable *kernel)
  * Thread safety: any thread.
  *
  * Returns: a kind
+ *
+ * Since: 0.1
  */
 PtoCallableKind
 pto_callable_get_kind (PtoCallable *callable)
@@ -605,6 +629,8 @@ pto_callable_get_kind (PtoCallable *callable)
  * Thread safety: any thread.
  *
  * Returns: a type of core; %PTO_CORE_AIC for all others
+ *
+ * Since: 0.1
  */
 PtoCoreType
 pto_callable_get_core_type (PtoCallable *kernel)
@@ -624,6 +650,8 @@ pto_callable_get_core_type (PtoCallable *kernel)
  *
  * Returns: (transfer none) (type filename) (nullable): an absolute path; %NULL for a function of
  * this process, an import path, and a library that the loader has to find
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_get_path (PtoCallable *callable)
@@ -643,6 +671,8 @@ pto_callable_get_path (PtoCallable *callable)
  *
  * Returns: (transfer none) (nullable): a name; %NULL for a function of this process and an import
  * path
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_get_symbol (PtoCallable *callable)
@@ -662,6 +692,8 @@ pto_callable_get_symbol (PtoCallable *callable)
  * Thread safety: one thread at a time.
  *
  * Returns: (transfer none): a name
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_get_name (PtoCallable *callable)
@@ -679,6 +711,8 @@ pto_callable_get_name (PtoCallable *callable)
  * Sets what messages and traces call it.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_callable_set_name (PtoCallable *callable, const char *name)
@@ -702,6 +736,8 @@ pto_callable_set_name (PtoCallable *callable, const char *name)
  * Thread safety: one thread at a time.
  *
  * Returns: 0 for an orchestration without kernels and for a kernel
+ *
+ * Since: 0.1
  */
 guint
 pto_callable_get_n_kernels (PtoCallable *chip)
@@ -723,6 +759,8 @@ pto_callable_get_n_kernels (PtoCallable *chip)
  * Thread safety: one thread at a time.
  *
  * Returns: (transfer none) (nullable): a kernel; %NULL when the number is not taken
+ *
+ * Since: 0.1
  */
 PtoCallable *
 pto_callable_get_kernel (PtoCallable *chip, guint func_id)
@@ -745,6 +783,8 @@ pto_callable_get_kernel (PtoCallable *chip, guint func_id)
  * Thread safety: one thread at a time.
  *
  * Returns: (transfer none) (nullable): a name; %NULL when the number is not taken
+ *
+ * Since: 0.1
  */
 const char *
 pto_callable_get_kernel_name (PtoCallable *chip, guint func_id)

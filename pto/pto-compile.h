@@ -8,16 +8,16 @@
 
 G_BEGIN_DECLS
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char *pto_compile_shared_object (const char *source, GCancellable *cancellable, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char *pto_dup_api_dir (GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char *pto_dup_compiler (const char *source, GError **error);
 
 typedef void (*PtoForeignFunc) (gpointer user_data);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_call_foreign (gpointer module, PtoForeignFunc func, gpointer user_data,
                            GError **error);
 

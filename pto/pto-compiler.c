@@ -122,6 +122,8 @@ pto_compiler_find_language (const char *path, PtoLanguage *language, GError **er
  * with %PTO_ERROR_NOT_FOUND. Thread safety: any thread.
  *
  * Returns: (transfer full) (type filename): a path
+ *
+ * Since: 0.1
  */
 char *
 pto_dup_api_dir (GError **error)
@@ -345,6 +347,8 @@ probes_stacks (const char *identity)
  * Fails with %PTO_ERROR_COMPILE. Thread safety: any thread.
  *
  * Returns: (transfer full): a program and its first arguments, as a shell would read them
+ *
+ * Since: 0.1
  */
 char *
 pto_dup_compiler (const char *source, GError **error)
@@ -874,6 +878,8 @@ pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress prog
  * this machine), %PTO_ERROR_CANCELLED or %PTO_ERROR_SYSTEM. Thread safety: any thread.
  *
  * Returns: (transfer full) (type filename): the path of a shared object
+ *
+ * Since: 0.1
  */
 char *
 pto_compile_shared_object (const char *source, GCancellable *cancellable, GError **error)

@@ -14,6 +14,8 @@
  * Thread safety: any thread.
  *
  * Returns: the quark behind `PTO_ERROR`
+ *
+ * Since: 0.1
  */
 GQuark
 pto_error_quark (void)

@@ -12,6 +12,8 @@ G_BEGIN_DECLS
  * PTO_ERROR:
  *
  * The domain of the library's errors; codes are in [error@Pto.Error].
+ *
+ * Since: 0.1
  */
 #define PTO_ERROR (pto_error_quark ())
 
@@ -58,6 +60,8 @@ G_BEGIN_DECLS
  *
  * A message is one sentence that says what happened, to which file, task or ring, and which knob to
  * turn; only %PTO_ERROR_COMPILE is followed by the compiler's own text on further lines.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -95,7 +99,7 @@ typedef enum
   PTO_ERROR_NOT_SHARED = 213
 } PtoError;
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GQuark pto_error_quark (void);
 
 G_END_DECLS

@@ -14,6 +14,8 @@
  * @user_data: what pto_call_foreign() was given
  *
  * Foreign code, or a function that calls it.
+ *
+ * Since: 0.1
  */
 
 /**
@@ -32,6 +34,8 @@
  * orchestrations are called. Not for functions of other languages. Thread safety: any thread.
  *
  * Returns: %TRUE if it returned
+ *
+ * Since: 0.1
  */
 gboolean
 pto_call_foreign (gpointer module, PtoForeignFunc func, gpointer user_data, GError **error)

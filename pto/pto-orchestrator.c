@@ -33,6 +33,8 @@
  *
  * Source: seed 000 section 11. Thread safety: orchestrator thread, which is the one the function is
  * called on; another thread gets %PTO_ERROR_WRONG_THREAD. A fork leaves it unusable in the child.
+ *
+ * Since: 0.1
  */
 struct _PtoOrchestrator
 {
@@ -387,6 +389,8 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
  * orchestrator thread.
  *
  * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel, PtoTaskArgs *args,
@@ -443,6 +447,8 @@ find_word (const char *word, PtoArg *arg)
  * Source: seed 000 section 11. Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel, GError **error,
@@ -629,6 +635,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
  * [method@Pto.Orchestrator.submit]. Source: seed 001 section 6. Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
@@ -661,6 +669,8 @@ pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator, PtoCallableHa
  * twice. Source: seed 001 section 6, seed 002. Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if the group was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
@@ -693,6 +703,8 @@ pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator, PtoCall
  * safety: orchestrator thread.
  *
  * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
@@ -722,6 +734,8 @@ pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *h
  * Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if the group was submitted
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
@@ -752,6 +766,8 @@ pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator, PtoCallableHan
  * Source: seed 000 section 11. Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if it is open
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error)
@@ -780,6 +796,8 @@ pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error)
  * safety: orchestrator thread.
  *
  * Returns: %TRUE if it has ended
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
@@ -846,6 +864,8 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
  * `make_tensor()`. Thread safety: orchestrator thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
@@ -875,6 +895,8 @@ pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_
  * 002. Thread safety: orchestrator thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
@@ -903,6 +925,8 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
  * Thread safety: orchestrator thread.
  *
  * Returns: (transfer none) (nullable): a worker; %NULL once the run is over
+ *
+ * Since: 0.1
  */
 PtoWorker *
 pto_orchestrator_get_worker (PtoOrchestrator *orchestrator)
@@ -921,6 +945,8 @@ pto_orchestrator_get_worker (PtoOrchestrator *orchestrator)
  * Thread safety: any thread.
  *
  * Returns: %TRUE during the function
+ *
+ * Since: 0.1
  */
 gboolean
 pto_orchestrator_is_valid (PtoOrchestrator *orchestrator)

@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_ORCHESTRATOR (pto_orchestrator_get_type ())
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 G_DECLARE_FINAL_TYPE (PtoOrchestrator, pto_orchestrator, PTO, ORCHESTRATOR, GObject)
 
 /**
@@ -27,6 +27,8 @@ G_DECLARE_FINAL_TYPE (PtoOrchestrator, pto_orchestrator, PTO, ORCHESTRATOR, GObj
  * in the main context that was the thread's default when [method@Pto.Worker.run_async] was called.
  *
  * Returns: %TRUE when the graph is complete; %FALSE fails the run with @error
+ *
+ * Since: 0.1
  */
 typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
                                           PtoCallConfig *config, gpointer user_data,
@@ -37,6 +39,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @tensor: a [struct@Pto.Tensor] that the task reads
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_IN(tensor) ((const char *) "in"), ((PtoTensor *) (tensor))
 /**
@@ -44,6 +48,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @tensor: a [struct@Pto.Tensor] that the task writes
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_OUT(tensor) ((const char *) "out"), ((PtoTensor *) (tensor))
 /**
@@ -51,6 +57,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @tensor: a [struct@Pto.Tensor] that the task reads, then writes
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_INOUT(tensor) ((const char *) "inout"), ((PtoTensor *) (tensor))
 /**
@@ -58,6 +66,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @tensor: a [struct@Pto.Tensor] in existing memory that the task writes
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_OUT_EXISTING(tensor) ((const char *) "out-existing"), ((PtoTensor *) (tensor))
 /**
@@ -65,6 +75,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @tensor: a [struct@Pto.Tensor] that takes no part in dependencies
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_NO_DEP(tensor) ((const char *) "no-dep"), ((PtoTensor *) (tensor))
 /**
@@ -72,6 +84,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @value: an integer, passed to the kernel in 64 bits; a `float` or `double` does not compile here
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_SCALAR(value) ((const char *) "scalar"), ((guint64) ((value) | 0))
 /**
@@ -79,6 +93,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @value: an integer with a sign, passed to the kernel in 64 bits
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_SCALAR_SIGNED(value) ((const char *) "signed"), ((gint64) ((value) | 0))
 /**
@@ -86,6 +102,8 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @value: a number, passed to the kernel as the bits of a `float`
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_SCALAR_FLOAT(value) ((const char *) "float"), ((double) (value))
 /**
@@ -93,46 +111,48 @@ typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTask
  * @value: a number, passed to the kernel as the bits of a `double`
  *
  * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
  */
 #define PTO_SCALAR_DOUBLE(value) ((const char *) "double"), ((double) (value))
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel,
                                   PtoTaskArgs *args, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel,
                                        GError **error, ...) G_GNUC_NULL_TERMINATED;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator,
                                              PtoCallableHandle *handle, PtoTaskArgs *args,
                                              PtoCallConfig *config, int worker, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator,
                                                    PtoCallableHandle *handle,
                                                    PtoTaskArgs *const *args_list, gsize n_args,
                                                    PtoCallConfig *config, const int *workers,
                                                    gsize n_workers, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
                                       PtoTaskArgs *args, int worker, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator,
                                             PtoCallableHandle *handle,
                                             PtoTaskArgs *const *args_list, gsize n_args,
                                             const int *workers, gsize n_workers, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                     const guint64 *shape, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_orchestrator_get_worker (PtoOrchestrator *orchestrator);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
 
 G_END_DECLS

@@ -15,6 +15,8 @@
  * The description of a chip that can be simulated: how many cores and control threads it has.
  *
  * Source: seed 000 section 2.3. Thread safety: any thread. A fork copies the value.
+ *
+ * Since: 0.1
  */
 struct _PtoPlatform
 {
@@ -31,6 +33,8 @@ G_DEFINE_BOXED_TYPE (PtoPlatform, pto_platform, pto_platform_copy, pto_platform_
  * Thread safety: any thread.
  *
  * Returns: (array zero-terminated=1) (transfer full): names
+ *
+ * Since: 0.1
  */
 char **
 pto_platform_list_names (void)
@@ -52,6 +56,8 @@ pto_platform_list_names (void)
  * Fails with %PTO_ERROR_NOT_FOUND and the names that exist. Thread safety: any thread.
  *
  * Returns: (transfer full): a platform
+ *
+ * Since: 0.1
  */
 PtoPlatform *
 pto_platform_lookup (const char *name, GError **error)
@@ -86,6 +92,8 @@ pto_platform_lookup (const char *name, GError **error)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a platform
+ *
+ * Since: 0.1
  */
 PtoPlatform *
 pto_platform_copy (const PtoPlatform *platform)
@@ -106,6 +114,8 @@ pto_platform_copy (const PtoPlatform *platform)
  * Frees a platform.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_platform_free (PtoPlatform *platform)
@@ -125,6 +135,8 @@ pto_platform_free (PtoPlatform *platform)
  * Thread safety: any thread.
  *
  * Returns: cores
+ *
+ * Since: 0.1
  */
 guint
 pto_platform_get_cores_per_cluster (const PtoPlatform *platform, PtoCoreType core_type)
@@ -144,6 +156,8 @@ pto_platform_get_cores_per_cluster (const PtoPlatform *platform, PtoCoreType cor
  * Thread safety: any thread.
  *
  * Returns: (transfer none): a name
+ *
+ * Since: 0.1
  */
 const char *
 pto_platform_get_name (const PtoPlatform *platform)
@@ -162,6 +176,8 @@ pto_platform_get_name (const PtoPlatform *platform)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): text
+ *
+ * Since: 0.1
  */
 const char *
 pto_platform_get_description (const PtoPlatform *platform)
@@ -180,6 +196,8 @@ pto_platform_get_description (const PtoPlatform *platform)
  * Thread safety: any thread.
  *
  * Returns: clusters
+ *
+ * Since: 0.1
  */
 guint
 pto_platform_get_n_clusters (const PtoPlatform *platform)
@@ -198,6 +216,8 @@ pto_platform_get_n_clusters (const PtoPlatform *platform)
  * Thread safety: any thread.
  *
  * Returns: threads
+ *
+ * Since: 0.1
  */
 guint
 pto_platform_get_n_aicpu_threads (const PtoPlatform *platform)
@@ -216,6 +236,8 @@ pto_platform_get_n_aicpu_threads (const PtoPlatform *platform)
  * Thread safety: any thread.
  *
  * Returns: hertz
+ *
+ * Since: 0.1
  */
 guint64
 pto_platform_get_counter_frequency (const PtoPlatform *platform)

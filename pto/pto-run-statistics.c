@@ -14,6 +14,8 @@
  * A value that never changes; [method@Pto.Worker.get_statistics] gives that of the last run.
  *
  * Thread safety: any thread. A fork copies the value.
+ *
+ * Since: 0.1
  */
 struct _PtoRunStatistics
 {
@@ -49,6 +51,8 @@ pto_run_statistics_peek (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): statistics
+ *
+ * Since: 0.1
  */
 PtoRunStatistics *
 pto_run_statistics_copy (const PtoRunStatistics *statistics)
@@ -65,6 +69,8 @@ pto_run_statistics_copy (const PtoRunStatistics *statistics)
  * Frees statistics.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_run_statistics_free (PtoRunStatistics *statistics)
@@ -83,6 +89,8 @@ pto_run_statistics_free (PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: tasks
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_tasks (const PtoRunStatistics *statistics)
@@ -101,6 +109,8 @@ pto_run_statistics_get_tasks (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: tasks
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_completed (const PtoRunStatistics *statistics)
@@ -119,6 +129,8 @@ pto_run_statistics_get_completed (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: tasks
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_failed (const PtoRunStatistics *statistics)
@@ -138,6 +150,8 @@ pto_run_statistics_get_failed (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: pairs
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
@@ -156,6 +170,8 @@ pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: nanoseconds, from the first submit to the end
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics)
@@ -174,6 +190,8 @@ pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: nanoseconds; 0 unless the back end is `det`
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics)
@@ -192,6 +210,8 @@ pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: nanoseconds: virtual on the back end `det`, wall clock otherwise
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics)
@@ -210,6 +230,8 @@ pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: tasks
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics)
@@ -228,6 +250,8 @@ pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: submits
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
@@ -246,6 +270,8 @@ pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
  * Thread safety: any thread.
  *
  * Returns: times
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
@@ -266,6 +292,8 @@ pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
  * thread.
  *
  * Returns: nanoseconds; 0 for another type of core
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
@@ -287,6 +315,8 @@ pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType 
  * Thread safety: any thread.
  *
  * Returns: cores; 0 for another type of core
+ *
+ * Since: 0.1
  */
 guint
 pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType core_type)
@@ -308,6 +338,8 @@ pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType 
  * Thread safety: any thread.
  *
  * Returns: 0 to 1; 0 when busy times were not measured, and for another type of core
+ *
+ * Since: 0.1
  */
 double
 pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreType core_type)
@@ -333,6 +365,8 @@ pto_run_statistics_get_utilization (const PtoRunStatistics *statistics, PtoCoreT
  * Thread safety: any thread.
  *
  * Returns: tasks; 0 when there is no such ring
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guint ring)
@@ -354,6 +388,8 @@ pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guin
  * Thread safety: any thread.
  *
  * Returns: tasks; 0 when there is no such ring
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring)
@@ -375,6 +411,8 @@ pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint rin
  * Thread safety: any thread.
  *
  * Returns: bytes; 0 when there is no such ring
+ *
+ * Since: 0.1
  */
 guint64
 pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring)

@@ -14,47 +14,49 @@ G_BEGIN_DECLS
  * PTO_N_RINGS:
  *
  * How many task rings a chip has, each with its own heap.
+ *
+ * Since: 0.1
  */
 #define PTO_N_RINGS 4
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GType pto_run_statistics_get_type (void) G_GNUC_CONST;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoRunStatistics *pto_run_statistics_copy (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_run_statistics_free (PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_tasks (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_completed (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_failed (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_edges (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_run_ns (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_virtual_ns (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_elapsed_ns (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_peak_live_tasks (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_recycled (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_stalls (const PtoRunStatistics *statistics);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType core_type);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 double pto_run_statistics_get_utilization (const PtoRunStatistics *statistics,
                                            PtoCoreType core_type);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_last_task_alive (const PtoRunStatistics *statistics, guint ring);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoRunStatistics, pto_run_statistics_free)

@@ -30,6 +30,8 @@
  * task is submitted. What kind the scalars are is not in a blob; a task brings it along.
  *
  * Source: seed 001 section 3. Thread safety: one thread at a time. A fork copies the value.
+ *
+ * Since: 0.1
  */
 struct _PtoTaskArgs
 {
@@ -85,6 +87,8 @@ clear_arg (gpointer data)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a builder
+ *
+ * Since: 0.1
  */
 PtoTaskArgs *
 pto_task_args_new (void)
@@ -106,6 +110,8 @@ pto_task_args_new (void)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): @args
+ *
+ * Since: 0.1
  */
 PtoTaskArgs *
 pto_task_args_ref (PtoTaskArgs *args)
@@ -123,6 +129,8 @@ pto_task_args_ref (PtoTaskArgs *args)
  * Releases a reference.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_unref (PtoTaskArgs *args)
@@ -168,6 +176,8 @@ pto_task_args_peek (const PtoTaskArgs *args, guint *n_args)
  * Appends a tensor.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection direction)
@@ -201,6 +211,8 @@ add_scalar (PtoTaskArgs *args, PtoScalarKind kind, guint64 value)
  * Appends an unsigned integer.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value)
@@ -216,6 +228,8 @@ pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value)
  * Appends a signed integer.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value)
@@ -231,6 +245,8 @@ pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value)
  * Appends a `double`: a kernel gets its 64 bits.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_add_scalar_double (PtoTaskArgs *args, double value)
@@ -251,6 +267,8 @@ pto_task_args_add_scalar_double (PtoTaskArgs *args, double value)
  *
  * One that is too large for a `float` is refused where it would become one. Thread safety: one
  * thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_add_scalar_float (PtoTaskArgs *args, double value)
@@ -268,6 +286,8 @@ pto_task_args_add_scalar_float (PtoTaskArgs *args, double value)
  * Removes all arguments and keeps the memory for the next ones.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_reset (PtoTaskArgs *args)
@@ -287,6 +307,8 @@ pto_task_args_reset (PtoTaskArgs *args)
  * Thread safety: one thread at a time.
  *
  * Returns: tensors and scalars
+ *
+ * Since: 0.1
  */
 guint
 pto_task_args_get_n_args (PtoTaskArgs *args)
@@ -305,6 +327,8 @@ pto_task_args_get_n_args (PtoTaskArgs *args)
  * Thread safety: one thread at a time.
  *
  * Returns: tensors
+ *
+ * Since: 0.1
  */
 guint
 pto_task_args_get_n_tensors (PtoTaskArgs *args)
@@ -323,6 +347,8 @@ pto_task_args_get_n_tensors (PtoTaskArgs *args)
  * Thread safety: one thread at a time.
  *
  * Returns: scalars
+ *
+ * Since: 0.1
  */
 guint
 pto_task_args_get_n_scalars (PtoTaskArgs *args)
@@ -349,6 +375,8 @@ find_arg (const PtoTaskArgs *args, guint index)
  * Thread safety: one thread at a time.
  *
  * Returns: %PTO_DIRECTION_SCALAR for a number, and when there is no such argument
+ *
+ * Since: 0.1
  */
 PtoDirection
 pto_task_args_get_direction (PtoTaskArgs *args, guint index)
@@ -372,6 +400,8 @@ pto_task_args_get_direction (PtoTaskArgs *args, guint index)
  *
  * Returns: (transfer none) (nullable): a tensor; %NULL for a scalar, and when there is no such
  *   argument
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
@@ -395,6 +425,8 @@ pto_task_args_get_tensor (PtoTaskArgs *args, guint index)
  * Thread safety: one thread at a time.
  *
  * Returns: bits; 0 for a tensor, and when there is no such argument
+ *
+ * Since: 0.1
  */
 guint64
 pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
@@ -417,6 +449,8 @@ pto_task_args_get_scalar (PtoTaskArgs *args, guint index)
  * Thread safety: one thread at a time.
  *
  * Returns: a kind; %PTO_SCALAR_KIND_UNSIGNED for a tensor, and when there is no such argument
+ *
+ * Since: 0.1
  */
 PtoScalarKind
 pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index)
@@ -440,6 +474,8 @@ pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index)
  *
  * Returns: a number, of an integer beyond 2⁵³ the nearest; 0 for a tensor, and when there is no
  *   such argument
+ *
+ * Since: 0.1
  */
 double
 pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index)
@@ -471,6 +507,8 @@ pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index)
  * itself.
  *
  * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value)
@@ -500,6 +538,8 @@ pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value)
  * Thread safety: any thread, during the call.
  *
  * Returns: %TRUE if the run was cancelled; always %FALSE for arguments that the program made
+ *
+ * Since: 0.1
  */
 gboolean
 pto_task_args_is_cancelled (PtoTaskArgs *args)
@@ -644,6 +684,8 @@ pto_task_args_check_order (const PtoTaskArgs *args, GError **error)
  * thread at a time.
  *
  * Returns: (transfer full): bytes
+ *
+ * Since: 0.1
  */
 GBytes *
 pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
@@ -750,6 +792,8 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
  * any thread.
  *
  * Returns: (transfer full): a builder
+ *
+ * Since: 0.1
  */
 PtoTaskArgs *
 pto_task_args_new_from_blob (GBytes *blob, GError **error)

@@ -10,49 +10,49 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_TASK_ARGS (pto_task_args_get_type ())
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GType pto_task_args_get_type (void) G_GNUC_CONST;
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTaskArgs *pto_task_args_new (void);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTaskArgs *pto_task_args_ref (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_unref (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection direction);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar_double (PtoTaskArgs *args, double value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar_float (PtoTaskArgs *args, double value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_reset (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_task_args_get_n_args (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_task_args_get_n_tensors (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_task_args_get_n_scalars (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoDirection pto_task_args_get_direction (PtoTaskArgs *args, guint index);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_task_args_get_tensor (PtoTaskArgs *args, guint index);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_task_args_get_scalar (PtoTaskArgs *args, guint index);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoScalarKind pto_task_args_get_scalar_kind (PtoTaskArgs *args, guint index);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 double pto_task_args_get_scalar_double (PtoTaskArgs *args, guint index);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_task_args_is_cancelled (PtoTaskArgs *args);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GBytes *pto_task_args_to_blob (PtoTaskArgs *args, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTaskArgs *pto_task_args_new_from_blob (GBytes *blob, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoTaskArgs, pto_task_args_unref)

@@ -37,6 +37,8 @@
  *
  * Source: seed 000 section 11. Thread safety: any thread; runs of several workers that use a tensor
  * without memory at the same time have memory of their own each. A fork copies the handle.
+ *
+ * Since: 0.1
  */
 
 /* What a machine's run has made for a tensor without memory. Claimed once by a machine, used on the
@@ -178,6 +180,8 @@ make_inside (const char *what, guint64 address, guint64 size, guint64 offset, Pt
  * Source: seed 000 section 11, `make_tensor()`. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new (PtoDtype dtype, gsize n_dims, const guint64 *shape)
@@ -202,6 +206,8 @@ pto_tensor_new (PtoDtype dtype, gsize n_dims, const guint64 *shape)
  * Source: seed 000 section 11, `make_tensor_external()`. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new_external (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape)
@@ -229,6 +235,8 @@ pto_tensor_new_external (guint64 address, PtoDtype dtype, gsize n_dims, const gu
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new_external_full (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
@@ -256,6 +264,8 @@ pto_tensor_new_external_full (guint64 address, PtoDtype dtype, gsize n_dims, con
  * Thread safety: any thread; the last reference may be dropped on any other.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new_for_object (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
@@ -283,6 +293,8 @@ pto_tensor_new_for_object (guint64 address, PtoDtype dtype, gsize n_dims, const 
  * safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new_for_buffer (PtoBuffer *buffer, guint64 offset, PtoDtype dtype, gsize n_dims,
@@ -316,6 +328,8 @@ pto_tensor_new_for_buffer (PtoBuffer *buffer, guint64 offset, PtoDtype dtype, gs
  * safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_new_for_bytes (GBytes *bytes, guint64 offset, PtoDtype dtype, gsize n_dims,
@@ -347,6 +361,8 @@ pto_tensor_new_for_bytes (GBytes *bytes, guint64 offset, PtoDtype dtype, gsize n
  * Thread safety: any thread.
  *
  * Returns: (transfer full): @tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_ref (PtoTensor *tensor)
@@ -365,6 +381,8 @@ pto_tensor_ref (PtoTensor *tensor)
  * to.
  *
  * Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_tensor_unref (PtoTensor *tensor)
@@ -398,6 +416,8 @@ pto_tensor_unref (PtoTensor *tensor)
  * Source: seed 000 section 11. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const guint64 *offsets,
@@ -433,6 +453,8 @@ pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const gu
  * contiguous. Source: seed 000 section 11. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *shape, GError **error)
@@ -459,6 +481,8 @@ pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *shape, GErro
  * Source: seed 000 section 11. Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
@@ -483,6 +507,8 @@ pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
  */
 PtoTensor *
 pto_tensor_as_read_only (PtoTensor *tensor)
@@ -506,6 +532,8 @@ pto_tensor_as_read_only (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if it is refused as an output
+ *
+ * Since: 0.1
  */
 gboolean
 pto_tensor_is_read_only (PtoTensor *tensor)
@@ -544,6 +572,8 @@ pto_tensor_get_first_address (const PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: an address; 0 when the runtime gives it memory at a submit
+ *
+ * Since: 0.1
  */
 guint64
 pto_tensor_get_address (PtoTensor *tensor)
@@ -567,6 +597,8 @@ pto_tensor_get_address (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: a type
+ *
+ * Since: 0.1
  */
 PtoDtype
 pto_tensor_get_dtype (PtoTensor *tensor)
@@ -585,6 +617,8 @@ pto_tensor_get_dtype (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: 1 to 5; 0 for a tensor with a shape that can not be
+ *
+ * Since: 0.1
  */
 guint
 pto_tensor_get_n_dims (PtoTensor *tensor)
@@ -604,6 +638,8 @@ pto_tensor_get_n_dims (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: (array length=n_dims) (transfer none): elements
+ *
+ * Since: 0.1
  */
 const guint64 *
 pto_tensor_get_shape (PtoTensor *tensor, gsize *n_dims)
@@ -625,6 +661,8 @@ pto_tensor_get_shape (PtoTensor *tensor, gsize *n_dims)
  * Thread safety: any thread.
  *
  * Returns: (array length=n_dims) (transfer none): elements
+ *
+ * Since: 0.1
  */
 const guint64 *
 pto_tensor_get_strides (PtoTensor *tensor, gsize *n_dims)
@@ -645,6 +683,8 @@ pto_tensor_get_strides (PtoTensor *tensor, gsize *n_dims)
  * Thread safety: any thread.
  *
  * Returns: elements; 0 for a tensor with a shape that can not be
+ *
+ * Since: 0.1
  */
 guint64
 pto_tensor_get_n_elements (PtoTensor *tensor)
@@ -663,6 +703,8 @@ pto_tensor_get_n_elements (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: bytes
+ *
+ * Since: 0.1
  */
 guint64
 pto_tensor_get_n_bytes (PtoTensor *tensor)
@@ -681,6 +723,8 @@ pto_tensor_get_n_bytes (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if they do
+ *
+ * Since: 0.1
  */
 gboolean
 pto_tensor_is_contiguous (PtoTensor *tensor)
@@ -699,6 +743,8 @@ pto_tensor_is_contiguous (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if it is, %FALSE if the runtime allocates it
+ *
+ * Since: 0.1
  */
 gboolean
 pto_tensor_is_external (PtoTensor *tensor)
@@ -717,6 +763,8 @@ pto_tensor_is_external (PtoTensor *tensor)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): text
+ *
+ * Since: 0.1
  */
 char *
 pto_tensor_to_string (PtoTensor *tensor)

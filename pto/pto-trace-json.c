@@ -509,6 +509,8 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): one JSON object
+ *
+ * Since: 0.1
  */
 char *
 pto_trace_to_json (PtoTrace *self)

@@ -1019,6 +1019,8 @@ append_charts (PtoPicture *picture, double y)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): an SVG document
+ *
+ * Since: 0.1
  */
 char *
 pto_trace_to_svg (PtoTrace *self)

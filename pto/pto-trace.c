@@ -27,6 +27,8 @@
  * wall clock (the others). A task is named by its 64-bit id: ring << 32 | position in that ring.
  *
  * Thread safety: any thread. A fork keeps the trace usable in the child.
+ *
+ * Since: 0.1
  */
 G_DEFINE_FINAL_TYPE (PtoTrace, pto_trace, G_TYPE_OBJECT)
 
@@ -299,6 +301,8 @@ compute_sha256 (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: whether the file was written; otherwise an error of the domain `G_IO_ERROR`
+ *
+ * Since: 0.1
  */
 gboolean
 pto_trace_save (PtoTrace *self, const char *path, GError **error)
@@ -332,6 +336,8 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
  * Thread safety: any thread.
  *
  * Returns: whether the file was written
+ *
+ * Since: 0.1
  */
 gboolean
 pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
@@ -357,6 +363,8 @@ pto_trace_save_json (PtoTrace *self, const char *path, GError **error)
  * Thread safety: any thread.
  *
  * Returns: whether the file was written
+ *
+ * Since: 0.1
  */
 gboolean
 pto_trace_save_svg (PtoTrace *self, const char *path, GError **error)
@@ -508,6 +516,8 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): lines that end in a newline each
+ *
+ * Since: 0.1
  */
 char *
 pto_trace_summary (PtoTrace *self)
@@ -584,6 +594,8 @@ pto_trace_summary (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): the title, maybe empty
+ *
+ * Since: 0.1
  */
 const char *
 pto_trace_get_title (PtoTrace *self)
@@ -603,6 +615,8 @@ pto_trace_get_title (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): 64 hexadecimal digits
+ *
+ * Since: 0.1
  */
 const char *
 pto_trace_get_sha256 (PtoTrace *self)
@@ -623,6 +637,8 @@ pto_trace_get_sha256 (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: %TRUE for the virtual clock
+ *
+ * Since: 0.1
  */
 gboolean
 pto_trace_is_virtual (PtoTrace *self)
@@ -642,6 +658,8 @@ pto_trace_is_virtual (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: the number of records
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_recorded (PtoTrace *self)
@@ -661,6 +679,8 @@ pto_trace_get_recorded (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: the number of records
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_dropped (PtoTrace *self)
@@ -679,6 +699,8 @@ pto_trace_get_dropped (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: the number of tasks
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_n_tasks (PtoTrace *self)
@@ -697,6 +719,8 @@ pto_trace_get_n_tasks (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: the number of edges
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_n_edges (PtoTrace *self)
@@ -715,6 +739,8 @@ pto_trace_get_n_edges (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: nanoseconds of the trace's clock
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_elapsed_ns (PtoTrace *self)
@@ -739,6 +765,8 @@ pto_trace_get_elapsed_ns (PtoTrace *self)
  *
  * Returns: (transfer full) (array length=n_tasks) (nullable): ids of tasks, by time; %NULL when
  *   nothing ran
+ *
+ * Since: 0.1
  */
 guint64 *
 pto_trace_get_critical_path (PtoTrace *self, gsize *n_tasks)
@@ -768,6 +796,8 @@ pto_trace_get_critical_path (PtoTrace *self, gsize *n_tasks)
  * Thread safety: any thread.
  *
  * Returns: nanoseconds of the trace's clock
+ *
+ * Since: 0.1
  */
 guint64
 pto_trace_get_critical_path_ns (PtoTrace *self)
@@ -786,6 +816,8 @@ pto_trace_get_critical_path_ns (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: the number of cores
+ *
+ * Since: 0.1
  */
 guint
 pto_trace_get_n_cores (PtoTrace *self)
@@ -806,6 +838,8 @@ pto_trace_get_n_cores (PtoTrace *self)
  * Thread safety: any thread.
  *
  * Returns: (transfer full) (nullable): the name; %NULL when there is no such core
+ *
+ * Since: 0.1
  */
 char *
 pto_trace_get_core_name (PtoTrace *self, guint core)
@@ -833,6 +867,8 @@ pto_trace_get_core_name (PtoTrace *self, guint core)
  * Thread safety: any thread.
  *
  * Returns: 0 (idle) to 1 (always busy); 0 when there is no such core
+ *
+ * Since: 0.1
  */
 double
 pto_trace_get_core_utilization (PtoTrace *self, guint core)

@@ -17,6 +17,8 @@
  * Source: seed 000 section 11. Thread safety: any thread.
  *
  * Returns: bytes; 0 for a value that is no type
+ *
+ * Since: 0.1
  */
 guint
 pto_dtype_get_size (PtoDtype dtype)

@@ -26,6 +26,8 @@ typedef struct _PtoWorker PtoWorker;
  * PTO_TENSOR_MAX_DIMS:
  *
  * The most dimensions a tensor has.
+ *
+ * Since: 0.1
  */
 #define PTO_TENSOR_MAX_DIMS 5
 
@@ -35,6 +37,8 @@ typedef struct _PtoWorker PtoWorker;
  * @PTO_CORE_AIV: a vector core
  *
  * Where a kernel runs. The values are those of the orchestration interface.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -49,6 +53,8 @@ typedef enum
  * @PTO_BACKEND_THREADS: one thread per simulated core: for debuggers
  *
  * How a worker executes its simulated chip; chosen by the parameter `backend`.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -68,6 +74,8 @@ typedef enum
  * @PTO_DIRECTION_SCALAR: no tensor: a number, passed by value
  *
  * The tag of a task's argument. The runtime finds the dependencies between tasks from the tags.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -88,6 +96,8 @@ typedef enum
  * @PTO_SCALAR_KIND_DOUBLE: a number that all get as a `double`
  *
  * What a scalar argument is.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -105,6 +115,8 @@ typedef enum
  * @PTO_CALLABLE_ORCHESTRATION: a function that submits tasks, for a worker of level 3 or up
  *
  * What a [class@Pto.Callable] is.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -123,6 +135,8 @@ typedef enum
  * @PTO_CALLABLE_SOURCE_IMPORT: a function that an interpreter imports, `module:qualname`
  *
  * Where a [class@Pto.Callable] comes from.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -139,6 +153,8 @@ typedef enum
  * @PTO_TARGET_REMOTE_TASK_DISPATCHER: workers of another host; not in this version
  *
  * Who resolves the digest of a registered callable. Source: seed 001 section 2.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -153,6 +169,8 @@ typedef enum
  * @PTO_CHILD_MODE_THREAD: each child is a thread of this process
  *
  * How the children of a worker run.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -167,6 +185,8 @@ typedef enum
  *
  * What follows when a child process has died. A child that was ended because its run was cancelled
  * is always started again.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -181,6 +201,8 @@ typedef enum
  * @PTO_WORKER_STATE_CLOSED: closed; only its properties can be read
  *
  * The life of a [class@Pto.Worker].
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -211,6 +233,8 @@ typedef unsigned int PtoDtype;
  * @PTO_DTYPE_BOOL: a truth value in one byte
  *
  * The type of a tensor's elements.
+ *
+ * Since: 0.1
  */
 typedef enum
 {
@@ -229,7 +253,7 @@ typedef enum
 } PtoDtype;
 #endif
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_dtype_get_size (PtoDtype dtype);
 
 G_END_DECLS

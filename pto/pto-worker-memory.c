@@ -71,6 +71,8 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, GError **error)
  * that is under way.
  *
  * Returns: an address, 64-byte aligned; 0 on failure
+ *
+ * Since: 0.1
  */
 guint64
 pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error)
@@ -95,6 +97,8 @@ pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error)
  * thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was given back
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
@@ -120,6 +124,8 @@ pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
  * 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: %TRUE if they were copied
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **error)
@@ -147,6 +153,8 @@ pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **
  * 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: (transfer full): bytes
+ *
+ * Since: 0.1
  */
 GBytes *
 pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError **error)
@@ -182,6 +190,8 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
  * run that is under way.
  *
  * Returns: %TRUE if it was copied
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, guint64 size,
@@ -211,6 +221,8 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
  * a run that is under way.
  *
  * Returns: %TRUE if it was copied
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address, guint64 size,

@@ -34,6 +34,8 @@ find_parameter (const char *name)
  * safety: any thread.
  *
  * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value, GError **error)
@@ -105,6 +107,8 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
  * Fails with %PTO_ERROR_NOT_FOUND. Thread safety: any thread.
  *
  * Returns: (transfer full): its value as text
+ *
+ * Since: 0.1
  */
 char *
 pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error)
@@ -139,6 +143,8 @@ pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error)
  * Thread safety: any thread.
  *
  * Returns: (array zero-terminated=1) (transfer full): names
+ *
+ * Since: 0.1
  */
 char **
 pto_worker_list_parameters (void)
@@ -159,6 +165,8 @@ pto_worker_list_parameters (void)
  * Thread safety: any thread.
  *
  * Returns: (transfer none) (nullable): text; %NULL when there is no such parameter
+ *
+ * Since: 0.1
  */
 const char *
 pto_worker_describe_parameter (const char *name)
@@ -180,6 +188,8 @@ pto_worker_describe_parameter (const char *name)
  * Thread safety: any thread.
  *
  * Returns: (transfer none) (nullable): a name; %NULL when there is none
+ *
+ * Since: 0.1
  */
 const char *
 pto_worker_get_parameter_variable (const char *name)

@@ -136,6 +136,8 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
  * Thread safety: any thread.
  *
  * Returns: (transfer full): the name of the callable on this worker
+ *
+ * Since: 0.1
  */
 PtoCallableHandle *
 pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *cancellable,
@@ -160,6 +162,8 @@ pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *can
  * Fails with %PTO_ERROR_NOT_FOUND. Source: seed 001 section 2. Thread safety: any thread.
  *
  * Returns: %TRUE if it was registered
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error)

@@ -410,6 +410,8 @@ pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrches
  * first.
  *
  * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data, PtoTaskArgs *args,
@@ -449,6 +451,8 @@ pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data
  * first.
  *
  * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
@@ -639,6 +643,8 @@ job_new (PtoWorker *self, PtoTaskArgs *args, PtoCallConfig *config, GCancellable
  * other.
  *
  * Source: seed 003. Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer func_data,
@@ -670,6 +676,8 @@ pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer fun
  * Thread safety: any thread.
  *
  * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
@@ -695,6 +703,8 @@ pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
  *
  * Asynchronous runs of one worker happen one after the other. Source: seed 003. Thread safety: any
  * thread.
+ *
+ * Since: 0.1
  */
 void
 pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
@@ -724,6 +734,8 @@ pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, Pto
  * Thread safety: any thread.
  *
  * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
@@ -747,6 +759,8 @@ pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError 
  * Thread safety: any thread.
  *
  * Returns: (transfer full) (nullable): numbers; %NULL before the first run
+ *
+ * Since: 0.1
  */
 PtoRunStatistics *
 pto_worker_get_statistics (PtoWorker *worker)
@@ -769,6 +783,8 @@ pto_worker_get_statistics (PtoWorker *worker)
  *
  * Returns: (transfer full) (nullable): a trace; %NULL when the last run was not recorded, while one
  * is under way, and when the worker is closed
+ *
+ * Since: 0.1
  */
 PtoTrace *
 pto_worker_get_trace (PtoWorker *worker)

@@ -107,6 +107,8 @@ pto_worker_import (PtoWorker *self, PtoCallableKind kind, const char *path, GErr
  * than 3. Source: seed 001, seed 003. Thread safety: any thread.
  *
  * Returns: (transfer full): a worker
+ *
+ * Since: 0.1
  */
 PtoWorker *
 pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const char *platform,
@@ -174,6 +176,8 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if it was added
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
@@ -235,6 +239,8 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
  * Thread safety: any thread.
  *
  * Returns: a number
+ *
+ * Since: 0.1
  */
 guint
 pto_worker_get_n_workers (PtoWorker *worker)
@@ -255,6 +261,8 @@ pto_worker_get_n_workers (PtoWorker *worker)
  * safety: any thread.
  *
  * Returns: (transfer none) (nullable): a worker; %NULL when there is none with that id
+ *
+ * Since: 0.1
  */
 PtoWorker *
 pto_worker_get_child (PtoWorker *worker, guint id)
@@ -273,6 +281,8 @@ pto_worker_get_child (PtoWorker *worker, guint id)
  * Thread safety: any thread.
  *
  * Returns: a number
+ *
+ * Since: 0.1
  */
 guint
 pto_worker_get_n_sub_workers (PtoWorker *worker)
@@ -291,6 +301,8 @@ pto_worker_get_n_sub_workers (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: bytes
+ *
+ * Since: 0.1
  */
 guint64
 pto_worker_get_heap_ring_size (PtoWorker *worker)
@@ -314,6 +326,8 @@ pto_worker_get_heap_ring_size (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: %TRUE if it is, or will be
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_get_isolate (PtoWorker *worker)
@@ -337,6 +351,8 @@ pto_worker_get_isolate (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: how its children run
+ *
+ * Since: 0.1
  */
 PtoChildMode
 pto_worker_get_child_mode (PtoWorker *worker)
@@ -355,6 +371,8 @@ pto_worker_get_child_mode (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: whether it is started again
+ *
+ * Since: 0.1
  */
 PtoRestart
 pto_worker_get_restart (PtoWorker *worker)
@@ -374,6 +392,8 @@ pto_worker_get_restart (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a path
+ *
+ * Since: 0.1
  */
 char *
 pto_worker_get_path (PtoWorker *worker)
@@ -399,6 +419,8 @@ pto_worker_get_path (PtoWorker *worker)
  * Says how this worker, and those below it that have no function of their own, make processes.
  *
  * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
@@ -436,6 +458,8 @@ pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_dat
  * what was registered as an import path.
  *
  * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
  */
 void
 pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,

@@ -76,6 +76,8 @@ static guint signals[N_SIGNALS];
  * time, another one waits. Signals are emitted in the main context that was the thread's default
  * when the worker was made. A fork leaves the worker unusable in the child: calls are refused with
  * %PTO_ERROR_BUSY.
+ *
+ * Since: 0.1
  */
 /* pto_worker_init() is a method of the interface, so that the type's own functions are called
  * otherwise. */
@@ -88,6 +90,8 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker_object, G_TYPE_OBJECT, pto_
  * Gives the type.
  *
  * Returns: a type
+ *
+ * Since: 0.1
  */
 GType
 pto_worker_get_type (void)
@@ -536,6 +540,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * The level of the machine: 2 is one chip, 3 several chips of a host, 4 workers of level 3.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_LEVEL]
       = g_param_spec_uint ("level", NULL, NULL, 0, G_MAXUINT, DEFAULT_LEVEL,
@@ -546,6 +552,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * The name of the chips' platform; see [func@Pto.Platform.list_names].
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_PLATFORM]
       = g_param_spec_string ("platform", NULL, NULL, PTO_DEFAULT_PLATFORM,
@@ -556,6 +564,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * The number of the device; simulated chips differ in nothing else.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_DEVICE_ID]
       = g_param_spec_uint ("device-id", NULL, NULL, 0, G_MAXUINT, 0,
@@ -566,6 +576,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * How many SUB workers a worker of level 3 or up has: at most 256, with the others below it.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_N_SUB_WORKERS]
       = g_param_spec_uint ("n-sub-workers", NULL, NULL, 0, G_MAXUINT, 0,
@@ -577,6 +589,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * the workers' ids.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_DEVICE_IDS]
       = g_param_spec_variant ("device-ids", NULL, NULL, G_VARIANT_TYPE ("au"), NULL,
@@ -588,6 +602,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * says. It is address space: memory is taken where it is used.
    *
    * Source: seed 001. Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_HEAP_RING_SIZE]
       = g_param_spec_uint64 ("heap-ring-size", NULL, NULL, 0, G_MAXUINT64, 0,
@@ -608,6 +624,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * What is below a worker of level 3 or up is processes already: there it is refused.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_ISOLATE]
       = g_param_spec_boolean ("isolate", NULL, NULL, FALSE,
@@ -620,6 +638,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * is a process always.
    *
    * Source: seed 001. Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_CHILD_MODE]
       = g_param_spec_enum ("child-mode", NULL, NULL, PTO_TYPE_CHILD_MODE, PTO_CHILD_MODE_PROCESS,
@@ -630,6 +650,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * What follows when a child process has died.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_RESTART]
       = g_param_spec_enum ("restart", NULL, NULL, PTO_TYPE_RESTART, PTO_RESTART_NEVER,
@@ -640,6 +662,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * Its place in the tree of workers: `L4/0/L3/1`.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_PATH]
       = g_param_spec_string ("path", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
@@ -649,6 +673,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    * Whether the worker is new, ready or closed.
    *
    * Thread safety: any thread.
+   *
+   * Since: 0.1
    */
   properties[PROP_STATE]
       = g_param_spec_enum ("state", NULL, NULL, PTO_TYPE_WORKER_STATE, PTO_WORKER_STATE_NEW,
@@ -667,6 +693,8 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
    *
    * Thread safety: emitted in the main context that was the thread's default when the worker was
    * made.
+   *
+   * Since: 0.1
    */
   signals[SIGNAL_PROGRESS]
       = g_signal_new ("progress", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
@@ -722,6 +750,8 @@ pto_worker_check_level (guint level, GError **error)
  * Thread safety: any thread.
  *
  * Returns: (transfer full): a worker
+ *
+ * Since: 0.1
  */
 PtoWorker *
 pto_worker_new (guint level, const char *platform, GError **error)
@@ -756,6 +786,8 @@ pto_worker_new (guint level, const char *platform, GError **error)
  * Fails like [ctor@Pto.Worker.new]. Source: seed 003. Thread safety: any thread.
  *
  * Returns: (transfer full): a worker
+ *
+ * Since: 0.1
  */
 PtoWorker *
 pto_worker_new_chip (const char *platform, GError **error)
@@ -772,6 +804,8 @@ pto_worker_new_chip (const char *platform, GError **error)
  * Thread safety: any thread.
  *
  * Returns: 2 for one chip, more for what has children
+ *
+ * Since: 0.1
  */
 guint
 pto_worker_get_level (PtoWorker *worker)
@@ -790,6 +824,8 @@ pto_worker_get_level (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: (transfer none): a name
+ *
+ * Since: 0.1
  */
 const char *
 pto_worker_get_platform (PtoWorker *worker)
@@ -808,6 +844,8 @@ pto_worker_get_platform (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: a number
+ *
+ * Since: 0.1
  */
 guint
 pto_worker_get_device_id (PtoWorker *worker)
@@ -826,6 +864,8 @@ pto_worker_get_device_id (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: the state
+ *
+ * Since: 0.1
  */
 PtoWorkerState
 pto_worker_get_state (PtoWorker *worker)
@@ -849,6 +889,8 @@ pto_worker_get_state (PtoWorker *worker)
  * Thread safety: any thread.
  *
  * Returns: a back end
+ *
+ * Since: 0.1
  */
 PtoBackend
 pto_worker_get_backend (PtoWorker *worker)
@@ -936,6 +978,8 @@ bring_up (PtoWorker *worker, GCancellable *cancellable, GError **error)
  * section 9, seed 003. Thread safety: any thread.
  *
  * Returns: %TRUE if the worker is ready
+ *
+ * Since: 0.1
  */
 gboolean
 pto_worker_init (PtoWorker *worker, GCancellable *cancellable, GError **error)
@@ -1040,6 +1084,8 @@ pto_worker_take_down (PtoWorker *self)
  * worker closes it too.
  *
  * Source: seed 003. Thread safety: any thread.
+ *
+ * Since: 0.1
  */
 void
 pto_worker_close (PtoWorker *worker)

@@ -12,7 +12,7 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_WORKER (pto_worker_get_type ())
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 G_DECLARE_FINAL_TYPE (PtoWorker, pto_worker, PTO, WORKER, GObject)
 
 /**
@@ -23,6 +23,8 @@ G_DECLARE_FINAL_TYPE (PtoWorker, pto_worker, PTO, WORKER, GObject)
  * its own; Python's is `os.fork`.
  *
  * Returns: 0 in the child, its process id in the parent, -1 on failure
+ *
+ * Since: 0.1
  */
 typedef int (*PtoForkFunc) (gpointer user_data);
 
@@ -36,115 +38,117 @@ typedef int (*PtoForkFunc) (gpointer user_data);
  * Imports a function. Called in the process that is to run it.
  *
  * Returns: (transfer full) (nullable): a callable made of a function of this process
+ *
+ * Since: 0.1
  */
 typedef PtoCallable *(*PtoImportFunc) (PtoCallableKind kind, const char *path, gpointer user_data,
                                        GError **error);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers,
                                 const char *platform, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_n_workers (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_get_child (PtoWorker *worker, guint id);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_n_sub_workers (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_worker_get_heap_ring_size (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_get_isolate (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoChildMode pto_worker_get_child_mode (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoRestart pto_worker_get_restart (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char *pto_worker_get_path (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
                                GDestroyNotify destroy);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,
                                  GDestroyNotify destroy);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new (guint level, const char *platform, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new_chip (const char *platform, GError **error);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_level (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 const char *pto_worker_get_platform (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_device_id (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoWorkerState pto_worker_get_state (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoBackend pto_worker_get_backend (PtoWorker *worker);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value,
                                    GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char *pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 char **pto_worker_list_parameters (void);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 const char *pto_worker_describe_parameter (const char *name);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 const char *pto_worker_get_parameter_variable (const char *name);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_init (PtoWorker *worker, GCancellable *cancellable, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_worker_close (PtoWorker *worker);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoCallableHandle *pto_worker_register (PtoWorker *worker, PtoCallable *callable,
                                         GCancellable *cancellable, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data,
                          PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
                          GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
                                   PtoCallConfig *config, GCancellable *cancellable, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer func_data,
                            GDestroyNotify func_data_destroy, PtoTaskArgs *args,
                            PtoCallConfig *config, GCancellable *cancellable,
                            GAsyncReadyCallback callback, gpointer user_data);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 void pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
                                     PtoCallConfig *config, GCancellable *cancellable,
                                     GAsyncReadyCallback callback, gpointer user_data);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoRunStatistics *pto_worker_get_statistics (PtoWorker *worker);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 PtoTrace *pto_worker_get_trace (PtoWorker *worker);
 
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 guint64 pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_free (PtoWorker *worker, guint64 address, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 GBytes *pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, guint64 size,
                                      GError **error);
-PTO_AVAILABLE_IN_ALL
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address,
                                        guint64 size, GError **error);
 

@@ -13,6 +13,7 @@
 #include "pto-compile.h"
 #include "pto-enums.h"
 #include "pto-error.h"
+#include "pto-library.h"
 #include "pto-macros.h"
 #include "pto-orchestrator.h"
 #include "pto-platform.h"

@@ -9,10 +9,35 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 import tap
 
 library, gir, source, build = sys.argv[1:5]
+
+
+CORE = "{http://www.gtk.org/introspection/core/1.0}"
+GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
+SYMBOLS = {CORE + name for name in ("alias", "bitfield", "callback", "class", "constant", "constructor", "enumeration", "function",
+                                    "function-macro", "interface", "method", "property", "record", "union", "virtual-method")}
+
+
+def public_headers():
+    for name in sorted(os.listdir(source)):
+        if re.fullmatch(r"pto-[a-z-]+\.h", name) and not name.endswith("-private.h"):
+            with open(os.path.join(source, name), encoding="utf-8") as file:
+                yield name, file.read()
+
+
+def symbols(element, path=""):
+    """Whatever of the introspection data has a name that a program can use, but for fields and members of enumerations."""
+    for child in element:
+        name = path + child.get("name", "")
+        if child.tag in SYMBOLS or child.tag == GLIB + "signal":
+            if child.get(GLIB + "is-gtype-struct-for") is None:
+                yield name, child
+        if child.tag in (CORE + "class", CORE + "record", CORE + "enumeration", CORE + "interface", CORE + "bitfield"):
+            yield from symbols(child, name + ".")
 
 
 class Interface(unittest.TestCase):
@@ -30,14 +55,40 @@ class Interface(unittest.TestCase):
         with open(gir, encoding="utf-8") as file:
             text = file.read()
         described = set(re.findall(r"c:type=\"(Pto\w+)\"", text))
-        for name in sorted(os.listdir(source)):
-            if not re.fullmatch(r"pto-[a-z-]+\.h", name) or name.endswith("-private.h"):
-                continue
-            with open(os.path.join(source, name), encoding="utf-8") as file:
-                header = file.read()
+        for name, header in public_headers():
             declared = re.findall(r"^} (Pto\w+);", header, re.M) + re.findall(r"^typedef struct \w+ (Pto\w+);", header, re.M)
             for type_name in declared:
                 self.assertIn(type_name, described, name)
+
+    def test_symbols_say_since_when(self):
+        namespace = ElementTree.parse(gir).getroot().find(CORE + "namespace")
+        since = {name: element.get("version") for name, element in symbols(namespace)}
+        self.assertGreater(len(since), 200)
+        self.assertEqual([name for name, version in since.items() if not re.fullmatch(r"\d+\.\d+", version or "")], [])
+
+    def test_declarations_say_since_when(self):
+        for name, header in public_headers():
+            if name == "pto-macros.h":
+                continue
+            self.assertNotIn("PTO_AVAILABLE_IN_ALL", header, name)
+            code = re.sub(r"/\*.*?\*/|^ *#([^\n]*\\\n)*[^\n]*\n", "", header, flags=re.M | re.S)
+            for declaration in re.findall(r"[^;{}]*?\b(?:pto_\w+ \(|G_DECLARE_)[^;]*", code):
+                if "typedef" not in declaration and not declaration.lstrip().startswith("G_DEFINE_"):
+                    self.assertRegex(declaration, r"^\s*(?:G_BEGIN_DECLS\s+|\)\s*)?PTO_(?:AVAILABLE|DEPRECATED)_IN_\d+_\d+\b",
+                                     name)
+
+    def test_newer_symbols_warn(self):
+        """A program that must build with an older version is told what came later, and what is too old for it."""
+        commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "pto/Pto-1.gir"], check=True,
+                                  capture_output=True, text=True).stdout
+        includes = re.findall(r"-I\S+", [line for line in commands.splitlines() if "g-ir-scanner" in line][-1])
+        code = "#include <pto/pto.h>\nint main (void) { return (int) pto_get_major_version (); }\n"
+        for allowed, text in (("PTO_VERSION_0_1", None), ("G_ENCODE_VERSION (0, 0)", "Not available before 0.1")):
+            result = subprocess.run(
+                ["cc", *includes, f"-DPTO_VERSION_MIN_REQUIRED={allowed}", f"-DPTO_VERSION_MAX_ALLOWED={allowed}", "-Werror",
+                 "-fsyntax-only", "-x", "c", "-"], input=code, cwd=build, capture_output=True, text=True)
+            self.assertEqual(result.returncode == 0, text is None, result.stderr)
+            self.assertIn(text or "", result.stderr)
 
     def test_scanner_is_silent(self):
         commands = subprocess.run(["ninja", "-C", build, "-t", "commands", "pto/Pto-1.gir"], check=True,

@@ -39,6 +39,38 @@ test_version (void)
       = g_strdup_printf ("%d.%d.%d", PTO_MAJOR_VERSION, PTO_MINOR_VERSION, PTO_MICRO_VERSION);
 
   g_assert_cmpstr (text, ==, PTO_VERSION_S);
+  g_assert_cmpuint (pto_get_major_version (), ==, PTO_MAJOR_VERSION);
+  g_assert_cmpuint (pto_get_minor_version (), ==, PTO_MINOR_VERSION);
+  g_assert_cmpuint (pto_get_micro_version (), ==, PTO_MICRO_VERSION);
+}
+
+/* The macro and the function say the same, on either side of each number. */
+static void
+test_check_version (void)
+{
+  const int major = PTO_MAJOR_VERSION, minor = PTO_MINOR_VERSION, micro = PTO_MICRO_VERSION;
+  const struct
+  {
+    int major, minor, micro;
+    gboolean is;
+  } cases[] = {
+    { major, minor, micro, TRUE },
+    { major, minor, micro + 1, FALSE },
+    { major, minor + 1, 0, FALSE },
+    { major + 1, 0, 0, FALSE },
+    { 0, 1, 0, TRUE },
+    { 0, 0, 99, TRUE },
+    { G_MAXINT, G_MAXINT, G_MAXINT, FALSE },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_assert_true (PTO_CHECK_VERSION (cases[i].major, cases[i].minor, cases[i].micro)
+                     == cases[i].is);
+      g_assert_true (
+          pto_check_version ((guint) cases[i].major, (guint) cases[i].minor, (guint) cases[i].micro)
+          == cases[i].is);
+    }
 }
 
 static void
@@ -379,6 +411,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/values/dtype-sizes", test_dtype_sizes);
   g_test_add_func ("/pto/values/enums-registered", test_enums_registered);
   g_test_add_func ("/pto/values/version", test_version);
+  g_test_add_func ("/pto/values/check-version", test_check_version);
   g_test_add_func ("/pto/values/buffer", test_buffer);
   g_test_add_func ("/pto/values/buffer-file", test_buffer_file);
   g_test_add_func ("/pto/values/buffer-refused", test_buffer_refused);
