@@ -59,19 +59,20 @@ struct _PtoChild
 void
 pto_failure_set_from_error (struct pto_failure *failure, const GError *error)
 {
+  int status = pto_error_get_status (error);
+
   /* Our own codes are those of the floors below, which need no domain. */
-  pto_failure_set (failure, error->code,
-                   error->domain == PTO_ERROR ? NULL : g_quark_to_string (error->domain), "%s",
-                   error->message);
+  if (status != 0)
+    pto_failure_set (failure, status, NULL, "%s", error->message);
+  else
+    pto_failure_set (failure, error->code, g_quark_to_string (error->domain), "%s", error->message);
 }
 
 void
 pto_failure_propagate (const struct pto_failure *failure, GError **error)
 {
   if (failure->domain[0] == '\0')
-    g_set_error_literal (error, PTO_ERROR,
-                         pto_error_code_from_status ((enum pto_status) failure->code),
-                         failure->text);
+    pto_error_set_status (error, (enum pto_status) failure->code, failure->text);
   else
     g_set_error_literal (error, g_quark_from_string (failure->domain), failure->code,
                          failure->text);
@@ -433,7 +434,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
   if (error != NULL)
     {
       /* Of a task it is the function's own; of everything else, why this child can not have it. */
-      if (error->domain != PTO_ERROR && call->request != PTO_REQUEST_TASK)
+      if (error->domain != PTO_ERROR && pto_error_get_status (error) == 0
+          && call->request != PTO_REQUEST_TASK)
         {
           error->domain = PTO_ERROR;
           error->code = PTO_ERROR_LOAD;
@@ -442,7 +444,9 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       if (error->domain == PTO_ERROR && error->code <= 0)
         error->code
             = call->request == PTO_REQUEST_TASK ? PTO_ERROR_TASK_FAILED : PTO_ERROR_INTERNAL;
-      status = error->domain == PTO_ERROR ? (uint32_t) error->code : PTO_ERROR_TASK_FAILED;
+      status = (uint32_t) pto_error_get_status (error);
+      if (status == 0)
+        status = PTO_ERROR_TASK_FAILED;
       pto_failure_set_from_error (failure, error);
       g_error_free (error);
     }

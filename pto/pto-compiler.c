@@ -875,7 +875,7 @@ pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress prog
  * The result lies in the user's cache directory under a name made of its content: it is not to be
  * changed or removed. Fails with %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SUPPORTED (no such kind of
  * file), %PTO_ERROR_COMPILE (with the compiler's own text), %PTO_ERROR_LOAD (no shared object for
- * this machine), %PTO_ERROR_CANCELLED or %PTO_ERROR_SYSTEM. Thread safety: any thread.
+ * this machine), %G_IO_ERROR_CANCELLED or %PTO_ERROR_SYSTEM. Thread safety: any thread.
  *
  * Returns: (transfer full) (type filename): the path of a shared object
  *

@@ -10,7 +10,10 @@
 
 G_BEGIN_DECLS
 
-int pto_error_code_from_status (enum pto_status status);
+/* What the floors below call it, or another process: a code of PTO_ERROR, or, of a cancel, that of
+ * GIO. And back; 0: an error of somebody else's. */
+void pto_error_set_status (GError **error, enum pto_status status, const char *text);
+int pto_error_get_status (const GError *error);
 void pto_error_set_from_report (GError **error, enum pto_status status,
                                 const struct pto_report *report);
 gboolean pto_error_set_if_cancelled (GCancellable *cancellable, GError **error);

@@ -79,7 +79,7 @@ pto_error_prefix (GError **error, const char *format, ...)
 static const struct
 {
   enum pto_status status;
-  PtoError code;
+  int code;         /* of PTO_ERROR; a cancel is what GIO says it is */
   const char *text; /* when the engine left no report */
 } codes[] = {
   { PTO_STATUS_SCOPE_DEADLOCK, PTO_ERROR_SCOPE_DEADLOCK, "tasks of an open scope hold every slot" },
@@ -99,12 +99,12 @@ static const struct
   { PTO_STATUS_OUT_OF_BOUNDS, PTO_ERROR_OUT_OF_BOUNDS, "a kernel wrote past an output" },
   { PTO_STATUS_READY_QUEUE, PTO_ERROR_READY_QUEUE, "a ready queue failed" },
   { PTO_STATUS_NO_MEMORY, PTO_ERROR_NO_MEMORY, "memory is not to be had" },
-  { PTO_STATUS_CANCELLED, PTO_ERROR_CANCELLED, "the run was cancelled" },
+  { PTO_STATUS_CANCELLED, G_IO_ERROR_CANCELLED, "the run was cancelled" },
   { PTO_STATUS_SYSTEM, PTO_ERROR_SYSTEM, "the operating system refused something" },
 };
 
-int
-pto_error_code_from_status (enum pto_status status)
+static int
+find_code (enum pto_status status)
 {
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
     if (codes[i].status == status)
@@ -113,6 +113,21 @@ pto_error_code_from_status (enum pto_status status)
   if ((int) status >= PTO_ERROR_COMPILE && (int) status <= PTO_ERROR_NOT_SHARED)
     return (int) status;
   return PTO_ERROR_INTERNAL;
+}
+
+void
+pto_error_set_status (GError **error, enum pto_status status, const char *text)
+{
+  g_set_error_literal (error, status == PTO_STATUS_CANCELLED ? G_IO_ERROR : PTO_ERROR,
+                       find_code (status), text);
+}
+
+int
+pto_error_get_status (const GError *error)
+{
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    return PTO_STATUS_CANCELLED;
+  return error->domain == PTO_ERROR ? error->code : 0;
 }
 
 void
@@ -126,10 +141,10 @@ pto_error_set_from_report (GError **error, enum pto_status status, const struct 
     if (codes[i].status == status)
       text = codes[i].text;
   if (text[0] == '\0')
-    g_set_error (error, PTO_ERROR, pto_error_code_from_status (status),
-                 "the runtime failed with status %d", (int) status);
+    g_set_error (error, PTO_ERROR, find_code (status), "the runtime failed with status %d",
+                 (int) status);
   else
-    g_set_error_literal (error, PTO_ERROR, pto_error_code_from_status (status), text);
+    pto_error_set_status (error, status, text);
 }
 
 gboolean
@@ -137,6 +152,6 @@ pto_error_set_if_cancelled (GCancellable *cancellable, GError **error)
 {
   if (!g_cancellable_is_cancelled (cancellable))
     return FALSE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "cancelled");
+  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "cancelled");
   return TRUE;
 }

@@ -37,7 +37,6 @@ G_BEGIN_DECLS
  * @PTO_ERROR_OUT_OF_BOUNDS: a kernel wrote past one of its outputs
  * @PTO_ERROR_READY_QUEUE: a ready queue failed
  * @PTO_ERROR_NO_MEMORY: memory is not to be had
- * @PTO_ERROR_CANCELLED: the run was cancelled
  * @PTO_ERROR_SYSTEM: the operating system refused something
  * @PTO_ERROR_COMPILE: the compiler refused a source, or can not be run
  * @PTO_ERROR_LOAD: a shared object can not be loaded, or does not export what it must
@@ -56,7 +55,8 @@ G_BEGIN_DECLS
  * @PTO_ERROR_NOT_SHARED: a tensor lies where children would see a copy, or nothing
  * @PTO_ERROR_INTERNAL: the runtime gave a code that this library does not know
  *
- * What went wrong. Codes up to 107 are those of the runtime itself.
+ * What went wrong. Codes up to 107 are those of the runtime itself. What was cancelled fails with
+ * %G_IO_ERROR_CANCELLED everywhere.
  *
  * A message is one sentence that says what happened, to which file, task or ring, and which knob to
  * turn; only %PTO_ERROR_COMPILE is followed by the compiler's own text on further lines.
@@ -81,7 +81,6 @@ typedef enum
   PTO_ERROR_OUT_OF_BOUNDS = 103,
   PTO_ERROR_READY_QUEUE = 104,
   PTO_ERROR_NO_MEMORY = 105,
-  PTO_ERROR_CANCELLED = 106,
   PTO_ERROR_SYSTEM = 107,
   PTO_ERROR_COMPILE = 200,
   PTO_ERROR_LOAD = 201,

@@ -312,7 +312,9 @@ answer (GError *error, struct pto_failure *failure)
     return 0;
   if (error->domain == PTO_ERROR && error->code <= 0)
     error->code = PTO_ERROR_INTERNAL;
-  status = error->domain == PTO_ERROR ? (uint32_t) error->code : PTO_ERROR_TASK_FAILED;
+  status = (uint32_t) pto_error_get_status (error);
+  if (status == 0)
+    status = PTO_ERROR_TASK_FAILED;
   pto_failure_set_from_error (failure, error);
   g_error_free (error);
   return status;

@@ -588,7 +588,7 @@ set_died (IsolatedMachine *self, GError **error)
 
   /* Its cancellable may have ended a registration of its own, and the child with that. */
   if (self->is_cancelled || self->run->is_cancelled (self->run->data))
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
+    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "the run was cancelled");
   else if (n > 0)
     g_set_error (error, PTO_ERROR, self->ended_as != 0 ? self->ended_as : PTO_ERROR_KERNEL_FAULT,
                  "%s: the kernel's process %s", tasks->str, how);
@@ -623,8 +623,8 @@ place_values (IsolatedMachine *self, const PtoMachineRun *run, guint64 *values, 
                                 &report);
       if (placed == 0)
         {
-          g_set_error (error, PTO_ERROR, pto_error_code_from_status (report.status),
-                       "orchestration \"%s\": argument %u: %s", run->title, i, report.message);
+          pto_error_set_status (error, report.status, report.message);
+          g_prefix_error (error, "orchestration \"%s\": argument %u: ", run->title, i);
           return FALSE;
         }
       values[i] = placed + (values[i] - begin);
@@ -730,7 +730,7 @@ await_answer (IsolatedMachine *self, GError **error)
       /* The child may have been told too late, and this thread before it looked. */
       if (!self->is_cancelled && !self->run->is_cancelled (self->run->data))
         return TRUE;
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CANCELLED, "the run was cancelled");
+      g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "the run was cancelled");
       return FALSE;
     }
   /* A kernel that has crashed may have left anything behind; one that has not ended is there. */

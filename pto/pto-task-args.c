@@ -533,7 +533,7 @@ pto_task_args_get_scalar_value (PtoTaskArgs *args, guint index, GValue *value)
  * @args: what a function for a SUB worker was given
  *
  * Asks whether the result of this call is still wanted: a long function looks now and then, and
- * fails with %PTO_ERROR_CANCELLED when it is not.
+ * fails with %G_IO_ERROR_CANCELLED when it is not.
  *
  * Thread safety: any thread, during the call.
  *

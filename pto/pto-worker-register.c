@@ -130,7 +130,7 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
  * [signal@Pto.Worker::progress] for each object.
  *
  * Fails with %PTO_ERROR_COMPILE (with the compiler's own text), %PTO_ERROR_LOAD (naming file and
- * missing function), %PTO_ERROR_TAMPERED, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_CANCELLED,
+ * missing function), %PTO_ERROR_TAMPERED, %PTO_ERROR_WORKER_LOST, %G_IO_ERROR_CANCELLED,
  * %PTO_ERROR_SYSTEM, %PTO_ERROR_CLOSED, or %PTO_ERROR_BUSY (from an orchestration function, while
  * another thread registers the same); then nothing is registered. Source: seed 001 section 2.
  * Thread safety: any thread.

@@ -133,7 +133,7 @@ call_function_in_context (Run *run)
   g_source_unref (source);
 
   if (!pto_gate_serve (run->gate))
-    g_set_error_literal (&run->error, PTO_ERROR, PTO_ERROR_CANCELLED,
+    g_set_error_literal (&run->error, G_IO_ERROR, G_IO_ERROR_CANCELLED,
                          "the run was cancelled before its orchestration function was called");
 
   g_mutex_lock (&run->self->lock);
@@ -324,7 +324,7 @@ cancel_machine (GCancellable *cancellable, gpointer data)
 static void
 propagate_failure (const Run *run, GError *failure, GError **error)
 {
-  if (g_error_matches (failure, PTO_ERROR, PTO_ERROR_CANCELLED)
+  if (g_error_matches (failure, G_IO_ERROR, G_IO_ERROR_CANCELLED)
       && g_atomic_int_get (&run->self->closing) && !g_cancellable_is_cancelled (run->cancellable)
       && (run->parent_cancelled == NULL || !run->parent_cancelled (run->parent_data)))
     {
@@ -402,7 +402,7 @@ pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrches
  * run, whatever its domain. A switch in @config that has no effect is refused with
  * %PTO_ERROR_NOT_SUPPORTED. When tasks have failed, the error is that of the first one, with the
  * place of the worker that ran it; those that needed it did not run, all others did. Other errors
- * are those of the machine, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_CANCELLED,
+ * are those of the machine, %PTO_ERROR_WORKER_LOST, %G_IO_ERROR_CANCELLED,
  * %PTO_ERROR_NOT_INITIALIZED, %PTO_ERROR_CLOSED and %PTO_ERROR_BUSY (called from an orchestration
  * function, or while an asynchronous run needs one).
  *

@@ -65,7 +65,7 @@ static guint signals[N_SIGNALS];
  * ([method@Pto.Orchestrator.submit_sub]). Each child is a process, so that what crashes or hangs
  * there fails its task and nothing else. When this process ends, however it does, its children end.
  *
- * A run is cancelled with a #GCancellable; the error is then %PTO_ERROR_CANCELLED. A run that was
+ * A run is cancelled with a #GCancellable; the error is then %G_IO_ERROR_CANCELLED. A run that was
  * cancelled before the last of its tasks had ended never succeeds: no other task begins, and those
  * that run are waited for. A kernel is given an eighth of the parameter `timeout` for that, counted
  * from its begin; a child process 30 ms, or 60 ms if it has children of its own.
@@ -973,7 +973,7 @@ bring_up (PtoWorker *worker, GCancellable *cancellable, GError **error)
  * The first failure in the tree is reported with its place in it. Fails with
  * %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_SUPPORTED, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NO_MEMORY,
  * %PTO_ERROR_SYSTEM, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_LOAD, %PTO_ERROR_TAMPERED,
- * %PTO_ERROR_CANCELLED or %PTO_ERROR_CLOSED; then everything is taken down again, and it can be
+ * %G_IO_ERROR_CANCELLED or %PTO_ERROR_CLOSED; then everything is taken down again, and it can be
  * called again. Fails with %PTO_ERROR_BUSY for a worker that is below another one. Source: seed 001
  * section 9, seed 003. Thread safety: any thread.
  *
@@ -1080,7 +1080,7 @@ pto_worker_take_down (PtoWorker *self)
  *
  * Called inside an orchestration function, it cancels the run and takes effect when that has
  * ended. Runs that it has cancelled, and those that have not begun, fail with %PTO_ERROR_CLOSED;
- * %PTO_ERROR_CANCELLED means that somebody has cancelled that very run. The last reference to a
+ * %G_IO_ERROR_CANCELLED means that somebody has cancelled that very run. The last reference to a
  * worker closes it too.
  *
  * Source: seed 003. Thread safety: any thread.

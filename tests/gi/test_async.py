@@ -210,7 +210,7 @@ class Awaited(unittest.TestCase):
             worker.init()
             with self.assertRaises(GLib.Error) as caught:
                 await worker.run_async(fill, self.x, 1.0, cancellable=cancellable)
-            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
 
         with chip() as worker:
             run(main(worker))
@@ -372,7 +372,7 @@ class Callbacks(unittest.TestCase):
         with chip() as worker:
             error = self.finish(lambda done: worker.run_async(graph, cancellable=cancellable, callback=done),
                                 worker.run_finish)
-        self.assertTrue(error.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+        self.assertTrue(error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
 
 
 class Later(unittest.TestCase):

@@ -176,7 +176,7 @@ class Isolate(unittest.TestCase):
         with self.assertRaises(GLib.Error) as raised:
             self.worker.run(lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing()), x, y,
                             cancellable=cancellable)
-        self.assertTrue(raised.exception.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+        self.assertTrue(raised.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
         self.assertLess(time.monotonic() - begin, 5)
         self.worker.run(self.graph, x, y)
 

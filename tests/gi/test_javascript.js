@@ -116,7 +116,7 @@ const tests = {
                     submit_fill(orch, buffer, i);
             }, null, null, cancellable);
             cancellable.cancel();
-            await rejected(run, Pto.Error, 'cancelled');
+            await rejected(run, Gio.IOErrorEnum, 'cancelled');
             // As it is without a promise.
             equal(await new Promise(resolve => {
                 worker.run_async(orch => submit_fill(orch, buffer, 4), null, null, null,

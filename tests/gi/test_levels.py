@@ -342,7 +342,7 @@ void kernel_entry (int64_t *args)
             host.init()
             with self.assertRaises(GLib.Error) as caught:
                 host.run(lambda orch: True, cancellable=cancellable)
-            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.CANCELLED))
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
 
     def test_fork_hooks(self):
         """Children are made by os.fork(), so that the interpreter in them is a whole one."""

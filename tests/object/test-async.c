@@ -243,7 +243,7 @@ test_cancelled_before (Fixture *fixture, gconstpointer data)
   start (fixture, graph, 5);
   g_cancellable_cancel (fixture->cancellable);
   wait_for (fixture, 1);
-  g_assert_error (fixture->error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (fixture->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_assert_cmpuint (fixture->begun, ==, 0);
   g_assert_cmpuint (fixture->destroyed, ==, 1);
 }
@@ -267,7 +267,7 @@ test_cancelled_inside (Fixture *fixture, gconstpointer data)
   g_assert_true (pto_worker_get_state (fixture->worker) == PTO_WORKER_STATE_READY);
   start (fixture, cancel, 5);
   wait_for (fixture, 1);
-  g_assert_error (fixture->error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (fixture->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 static void

@@ -488,20 +488,39 @@ test_buffer_after_fork (void)
 }
 
 /* A code of this layer that a child gave comes out as it went in; the engine's are those of the
- * table; others are nobody's. */
+ * table; a cancel is GIO's; others are nobody's. */
 static void
 test_codes (void)
 {
-  static const int codes[] = { PTO_ERROR_HEAP_RING,   PTO_ERROR_CANCELLED, PTO_ERROR_SYSTEM,
-                               PTO_ERROR_COMPILE,     PTO_ERROR_NOT_FOUND, PTO_ERROR_TASK_FAILED,
-                               PTO_ERROR_WORKER_LOST, PTO_ERROR_TAMPERED,  PTO_ERROR_NOT_SHARED };
-  static const int others[] = { 6, 108, 150, 199, 214, 1000 };
+  static const int codes[]
+      = { PTO_ERROR_HEAP_RING,   PTO_ERROR_SYSTEM,      PTO_ERROR_COMPILE,  PTO_ERROR_NOT_FOUND,
+          PTO_ERROR_TASK_FAILED, PTO_ERROR_WORKER_LOST, PTO_ERROR_TAMPERED, PTO_ERROR_NOT_SHARED };
+  static const int others[] = { 6, 19, 108, 150, 199, 214, 1000 };
+  g_autoptr (GError) foreign = g_error_new_literal (G_IO_ERROR, G_IO_ERROR_CLOSED, "foreign");
 
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
-    g_assert_cmpint (pto_error_code_from_status ((enum pto_status) codes[i]), ==, codes[i]);
+    {
+      g_autoptr (GError) error = NULL;
+
+      pto_error_set_status (&error, (enum pto_status) codes[i], "text");
+      g_assert_error (error, PTO_ERROR, codes[i]);
+      g_assert_cmpint (pto_error_get_status (error), ==, codes[i]);
+    }
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
-    g_assert_cmpint (pto_error_code_from_status ((enum pto_status) others[i]), ==,
-                     PTO_ERROR_INTERNAL);
+    {
+      g_autoptr (GError) error = NULL;
+
+      pto_error_set_status (&error, (enum pto_status) others[i], "text");
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INTERNAL);
+    }
+  {
+    g_autoptr (GError) error = NULL;
+
+    pto_error_set_status (&error, PTO_STATUS_CANCELLED, "text");
+    g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_assert_cmpint (pto_error_get_status (error), ==, PTO_STATUS_CANCELLED);
+  }
+  g_assert_cmpint (pto_error_get_status (foreign), ==, 0);
 }
 
 int

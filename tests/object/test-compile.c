@@ -366,7 +366,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
 
   g_cancellable_cancel (cancellable);
   g_assert_null (pto_worker_register (fixture->worker, kernel, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 /* A name with blanks, quotes and a percent sign. */
@@ -575,7 +575,7 @@ test_ended_compiler_leaves_nothing (Fixture *fixture, gconstpointer data)
   g_setenv ("CC", compiler, TRUE);
   thread = g_thread_new ("cancel", cancel_when_compiling, &cancel);
   g_assert_null (pto_worker_register (fixture->worker, kernel, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_thread_join (thread);
   if (before != NULL)
     g_setenv ("CC", before, TRUE);

@@ -398,7 +398,7 @@ test_cancel (Fixture *fixture, gconstpointer data)
               pto_worker_run (worker, submit_fill, &graph, NULL, NULL, cancellable, &error));
         }
       g_thread_join (thread);
-      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
       g_assert_true (g_file_get_contents (flag, &text, NULL, NULL));
       pid = (pid_t) g_ascii_strtoll (text, NULL, 10);
       g_assert_cmpint (pid, >, 0);

@@ -290,7 +290,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
 
   g_cancellable_cancel (cancellable);
   g_assert_null (pto_registration_new (callable, PLATFORM, NULL, NULL, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 /* --- from bytes --- */
@@ -1229,7 +1229,7 @@ test_waits (Fixture *fixture, gconstpointer data)
           g_cancellable_cancel (waiter.cancellable);
           g_thread_join (thread);
           g_assert_null (waiter.result);
-          g_assert_error (waiter.error, PTO_ERROR, PTO_ERROR_CANCELLED);
+          g_assert_error (waiter.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
           pto_registry_commit (waiter.registry, first, TRUE);
         }
       else

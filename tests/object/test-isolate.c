@@ -677,7 +677,7 @@ test_cut_off (Fixture *fixture, gconstpointer data)
       g_assert_false (
           pto_worker_run (fixture->worker, submit_evil, fixture, NULL, NULL, cancellable, &error));
       g_assert_cmpfloat (object_test_floats (fixture->buffer)[0], ==, 2);
-      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
       g_thread_join (thread);
     }
   check_works (fixture);
@@ -710,7 +710,7 @@ test_cancel (Fixture *fixture, gconstpointer data)
   g_assert_true (pto_worker_init (worker, NULL, &error));
   thread = g_thread_new ("cancel", cancel_later, cancellable);
   g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_thread_join (thread);
   /* Far below the time-out of 10 s. */
   g_assert_cmpint (g_get_monotonic_time () - begin, <, 5 * G_USEC_PER_SEC);

@@ -822,7 +822,7 @@ test_cancel (void)
       thread = g_thread_new ("cancel", cancel_when_started, &canceller);
       g_assert_false (pto_worker_run (test.host, one_task, &test, NULL, NULL, cancellable, &error));
       g_thread_join (thread);
-      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
       pid = test.board.words[WORD_PID];
 
       /* One that stops when it is asked lives on; another one was ended, and is back. */
@@ -908,7 +908,7 @@ test_life (void)
   test.handles[0] = level_test_register (test.host, "count", count);
   g_cancellable_cancel (cancellable);
   g_assert_false (pto_worker_init (test.host, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   g_assert_true (pto_worker_init (test.host, NULL, &error));
   g_assert_true (pto_worker_init (test.host, NULL, &error));

@@ -325,7 +325,7 @@ test_lost (void)
       thread = g_thread_new ("cancel", cancel_when_running, &cancel);
       g_assert_false (pto_worker_run (worker, wait_for_cancel, &cancel, NULL, NULL,
                                       cancel.cancellable, &error));
-      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
       g_clear_error (&error);
       g_thread_join (thread);
       g_assert_true (atomic_load (&cancel.is_running));

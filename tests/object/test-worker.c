@@ -793,14 +793,14 @@ test_cancelled (Fixture *fixture, gconstpointer data)
 
   g_assert_false (pto_worker_run (fixture->worker, cancel_inside, cancellable, NULL, NULL,
                                   cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   g_assert_false (
       pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   g_assert_false (pto_worker_init (fixture->worker, cancellable, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);

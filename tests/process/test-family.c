@@ -220,7 +220,7 @@ test_cancel_grandchild (void)
       thread = g_thread_new ("cancel", cancel_when_it_hangs, &canceller);
       g_assert_false (pto_worker_run (family.top, graph, &family, NULL, NULL, cancellable, &error));
       g_thread_join (thread);
-      g_assert_error (error, PTO_ERROR, PTO_ERROR_CANCELLED);
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
       hung = atomic_load (&family.board.words[WORD_PIDS]);
       g_assert_cmpuint (hung, ==, before[0]);
       wait_gone (hung);
