@@ -333,18 +333,26 @@ append_schedulers (Writer *writer)
     }
 }
 
-/* What the edge keeps apart; a question mark where an overlap was assumed, not proved. */
+/* What the edge keeps apart, or that it was asked for; a question mark where an overlap was
+ * assumed, not proved. */
 static void
 append_hazards (Writer *writer, guint32 kinds)
 {
-  static const char *const names[] = { "RAW", "WAW", "WAR" };
+  static const struct
+  {
+    guint32 kind;
+    const char *name;
+  } names[] = { { PTO_HAZARD_RAW, "RAW" },
+                { PTO_HAZARD_WAW, "WAW" },
+                { PTO_HAZARD_WAR, "WAR" },
+                { PTO_HAZARD_EXPLICIT, "explicit" } };
   const char *separator = "";
 
   g_string_append (writer->text, ",\"name\":\"");
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if ((kinds & 1u << i) != 0)
+    if ((kinds & names[i].kind) != 0)
       {
-        g_string_append_printf (writer->text, "%s%s", separator, names[i]);
+        g_string_append_printf (writer->text, "%s%s", separator, names[i].name);
         separator = "+";
       }
   g_string_append (writer->text, (kinds & PTO_HAZARD_UNSURE) != 0 ? "?\"" : "\"");
@@ -499,12 +507,12 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
  * There is a row for each control thread and each core. A run of a kernel is a slice whose
  * arguments name the task, its ring, the tasks it waited for and the times of its life; arrows are
  * dependencies, named by what they order (RAW, WAW, WAR, with a question mark where an overlap was
- * assumed, not proved); counters show ready tasks, live tasks of each ring and open scopes. Of a
- * worker of level 3 or up there is a row for each child, and below them those of each worker that
- * did something inside of its tasks, at the time that it did it; where a chip has a virtual clock,
- * its times are stretched over the run that it took. Times are microseconds with three decimals;
- * ids of tasks are strings, because a JavaScript number does not hold them. The text depends on
- * nothing but the records.
+ * assumed, not proved; explicit: the submit named the producer); counters show ready tasks, live
+ * tasks of each ring and open scopes. Of a worker of level 3 or up there is a row for each child,
+ * and below them those of each worker that did something inside of its tasks, at the time that it
+ * did it; where a chip has a virtual clock, its times are stretched over the run that it took.
+ * Times are microseconds with three decimals; ids of tasks are strings, because a JavaScript number
+ * does not hold them. The text depends on nothing but the records.
  *
  * Thread safety: any thread.
  *

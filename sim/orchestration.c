@@ -195,8 +195,6 @@ static __attribute__ ((noinline)) void
 submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
         int32_t n_params)
 {
-  struct pto_submit task;
-
   if (!is_sound (chip, kernel_id, worker_type, params, n_params))
     {
       refuse_submit (chip, kernel_id, worker_type, params, n_params);
@@ -204,12 +202,10 @@ submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam 
     }
   if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))
     return;
-  task.kernel = (uint32_t) kernel_id;
-  task.queue = (uint32_t) worker_type;
-  task.params = params;
-  task.n_params = (uint32_t) n_params;
-  task.extra_bytes = 0;
-  pto_engine_submit (&chip->engine, &task);
+  pto_engine_submit (&chip->engine, &(struct pto_submit){ .kernel = (uint32_t) kernel_id,
+                                                          .queue = (uint32_t) worker_type,
+                                                          .params = params,
+                                                          .n_params = (uint32_t) n_params });
 }
 
 static __attribute__ ((noinline)) void

@@ -211,6 +211,40 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   return true;
 }
 
+/* What the submit names itself, behind what its tensors have found. A position that the ring has
+ * not reached was never given; one that a run before this one has given is not told apart. */
+static __attribute__ ((noinline)) bool
+name_producers (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  for (uint32_t i = 0; i < submit->n_producers; i++)
+    {
+      pto_task_id id = submit->producers[i];
+
+      if (PTO_TASK_RING (id) >= PTO_RINGS
+          || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
+        {
+          pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                           "task %" PRIu64 " (%s): producer %u, 0x%" PRIx64
+                           ", is no task of this run: name a task by what its submit gave",
+                           engine->submitted, pto_engine_kernel_name (engine, submit->kernel), i,
+                           id);
+          return false;
+        }
+      if (pto_task_is_retired (engine->tails, id))
+        {
+          if (pto_task_set_has (&engine->failed, id))
+            engine->poisoned_by = id;
+        }
+      else if (!pto_deps_add (&engine->deps, id, PTO_HAZARD_EXPLICIT))
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                           "no memory for the %u dependencies of a task", engine->deps.count);
+          return false;
+        }
+    }
+  return true;
+}
+
 /* Each producer once. Gives how many of them the task waits for, and whose memory it retains. */
 static uint32_t
 merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
@@ -537,10 +571,11 @@ sweep (struct pto_engine *engine)
   return !pto_engine_ask_cancelled (engine);
 }
 
-void
+pto_task_id
 pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
   struct pto_needs needs;
+  pto_task_id id;
   uint32_t ring_index;
   struct pto_ring *ring;
   struct pto_slot *slot;
@@ -555,7 +590,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     {
       if (engine->deadlock.what != PTO_OK)
         count_submit (engine, submit);
-      return;
+      return PTO_TASK_NONE;
     }
   if (PTO_UNLIKELY (submit->n_params > PTO_ARGS_MAX))
     {
@@ -563,16 +598,17 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
                        "task %" PRIu64 " (%s): %u arguments; a task takes at most %u",
                        engine->submitted, pto_engine_kernel_name (engine, submit->kernel),
                        submit->n_params, PTO_ARGS_MAX);
-      return;
+      return PTO_TASK_NONE;
     }
   if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
-    return;
+    return PTO_TASK_NONE;
   ring_index = pto_engine_ring_of_depth (engine->depth - 1);
   ring = &engine->rings[ring_index];
   direct = engine->direct;
   engine->poisoned_by = PTO_TASK_NONE;
-  if (!examine (engine, submit, &needs))
-    return;
+  if (!examine (engine, submit, &needs)
+      || (PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit)))
+    return PTO_TASK_NONE;
   pto_charge (engine->exec, engine->config.submit_cost
                                 + (uint64_t) needs.n_tensors * engine->config.argument_cost);
   n_wait = merge_dependencies (engine, &n_retained);
@@ -587,9 +623,10 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (slot == NULL)
     slot = pto_engine_make_room (engine, ring_index, &needs, &heap_offset, &storage_offset);
   if (slot == NULL)
-    return;
+    return PTO_TASK_NONE;
 
-  slot->id = PTO_TASK_ID (ring_index, ring->head);
+  id = PTO_TASK_ID (ring_index, ring->head);
+  slot->id = id;
   slot->kernel = submit->kernel;
   slot->queue = submit->queue;
   slot->first_edge = ring->edge_head;
@@ -625,7 +662,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     {
       note_ready (engine, slot);
       pto_engine_run_direct (engine, slot);
-      return;
+      return id;
     }
   /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
    * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
@@ -637,4 +674,5 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     }
   expect_submits (ring, needs.storage);
   pto_engine_share (engine);
+  return id;
 }

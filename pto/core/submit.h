@@ -15,7 +15,11 @@ struct pto_submit
   uint32_t n_params;
   uint32_t extra_bytes;
   const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
+  /* Tasks of this run that it comes after, whatever their tensors are; it does not keep their
+   * memory. Those that are done are no trouble, those that have failed poison it. */
+  const pto_task_id *producers;
+  uint32_t n_producers;
 };
 
-/* Nothing happens once the run has failed. */
-void pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+/* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
+pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);

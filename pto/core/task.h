@@ -25,7 +25,9 @@ enum
   PTO_HAZARD_WAR = 4,
   /* Goes with a kind: that the regions overlap was assumed, not proved (region.h, PTO_REGION_WORK).
    */
-  PTO_HAZARD_UNSURE = 8
+  PTO_HAZARD_UNSURE = 8,
+  /* No hazard at all: the submit names the producer. */
+  PTO_HAZARD_EXPLICIT = 16
 };
 
 struct pto_dep

@@ -558,14 +558,23 @@ pto_task_id
 machine_submit (struct machine *machine, uint32_t kernel, uint32_t queue, PTOParam *params,
                 uint32_t n_params)
 {
-  struct pto_engine *engine = machine->engine;
-  uint32_t ring = MIN (engine->depth, PTO_RINGS) - 1;
-  pto_task_id id = PTO_TASK_ID (ring, engine->rings[ring].head);
+  return pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = kernel,
+                                                                   .queue = queue,
+                                                                   .params = params,
+                                                                   .n_params = n_params });
+}
 
-  pto_engine_submit (
-      engine, &(struct pto_submit){
-                  .kernel = kernel, .queue = queue, .params = params, .n_params = n_params });
-  return id;
+pto_task_id
+machine_submit_after (struct machine *machine, const pto_task_id *producers, uint32_t n_producers,
+                      _Atomic uint32_t *ran)
+{
+  PTOParam param = scalar (ran);
+
+  return pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_COUNT,
+                                                                   .params = &param,
+                                                                   .n_params = 1,
+                                                                   .producers = producers,
+                                                                   .n_producers = n_producers });
 }
 
 /* --- messages --- */

@@ -192,9 +192,12 @@ no_dep (const Tensor *tensor)
   return pto2_make_param (PTO_PARAM_NO_DEP, tensor);
 }
 
-/* Gives the id that the task has got. */
+/* Gives what pto_engine_submit() does. */
 pto_task_id machine_submit (struct machine *machine, uint32_t kernel, uint32_t queue,
                             PTOParam *params, uint32_t n_params);
+/* Counts on ran, once these tasks are done. */
+pto_task_id machine_submit_after (struct machine *machine, const pto_task_id *producers,
+                                  uint32_t n_producers, _Atomic uint32_t *ran);
 #define SUBMIT(machine, kernel, ...) SUBMIT_TO (machine, kernel, 0, __VA_ARGS__)
 #define SUBMIT_TO(machine, kernel, queue, ...)                               \
   machine_submit ((machine), (kernel), (queue), (PTOParam[]){ __VA_ARGS__ }, \

@@ -242,6 +242,176 @@ test_task_without_kernel_orders (gconstpointer backend)
   machine_free (machine);
 }
 
+/* --- producers that the submit names --- */
+
+/* Tasks without a tensor: the edge is there because it was asked for, once however often, and goes
+ * with what the tensors say. */
+static void
+test_named_producer_orders (gconstpointer backend)
+{
+  struct machine *machine = machine_new_for (backend);
+  uint8_t memory[8];
+  Tensor tensor = machine_external (memory, sizeof memory);
+  PTOParam param = input (&tensor);
+  _Atomic uint32_t ran = 0;
+  struct gate gates[2];
+  pto_task_id producers[4];
+  pto_task_id last;
+  pto_task_id reader;
+
+  machine_record (machine);
+  gate_init (&gates[0]);
+  gate_init (&gates[1]);
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  producers[0] = SUBMIT (machine, KERNEL_GATE, scalar (&gates[0]));
+  pto_engine_scope_end (machine->engine);
+  producers[1] = SUBMIT (machine, KERNEL_GATE, output (&tensor), scalar (&gates[1]));
+  producers[2] = producers[0];
+  producers[3] = producers[1];
+  g_assert_cmphex (producers[0], ==, PTO_TASK_ID (1, 0));
+  g_assert_cmphex (producers[1], ==, PTO_TASK_ID (0, 0));
+  last = machine_submit_after (machine, producers, 4, &ran);
+  reader = pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTHING,
+                                                                     .params = &param,
+                                                                     .n_params = 1,
+                                                                     .producers = &last,
+                                                                     .n_producers = 1 });
+  /* It only waits: nobody's memory is kept for it. */
+  for (uint32_t ring = 0; ring < 2; ring++)
+    g_assert_cmpuint (pto_ring_slot (&machine->engine->rings[ring], 0)->taken, ==, 0);
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      gate_wait_reached (machine, &gates[i]);
+      g_assert_cmpint (pto_engine_task_state (machine->engine, last), ==, PTO_TASK_PENDING);
+      gate_open (machine, &gates[i]);
+      machine_wait_completed (machine, 1 + i);
+    }
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  g_assert_cmphex (machine_edge (machine, last, producers[0]), ==, PTO_HAZARD_EXPLICIT);
+  g_assert_cmphex (machine_edge (machine, last, producers[1]), ==, PTO_HAZARD_EXPLICIT);
+  g_assert_cmphex (machine_edge (machine, reader, last), ==, PTO_HAZARD_EXPLICIT);
+  g_assert_cmphex (machine_edge (machine, reader, producers[1]), ==, PTO_HAZARD_RAW);
+  g_assert_cmpuint (machine_n_edges (machine), ==, 4);
+  g_assert_cmpuint (machine->engine->stats.edges, ==, 4);
+
+  /* For both reasons: one edge. */
+  machine_begin (machine);
+  last = SUBMIT (machine, KERNEL_NOTHING, output (&tensor));
+  reader = pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTHING,
+                                                                     .params = &param,
+                                                                     .n_params = 1,
+                                                                     .producers = &last,
+                                                                     .n_producers = 1 });
+  machine_end_ok (machine);
+  g_assert_cmphex (machine_edge (machine, reader, last), ==, PTO_HAZARD_RAW | PTO_HAZARD_EXPLICIT);
+  g_assert_cmpuint (machine_n_edges (machine), ==, 1);
+  machine_free (machine);
+}
+
+/* A name stays good for the whole run, however often its slot has been used since. */
+static void
+test_named_producer_has_retired (gconstpointer backend)
+{
+  struct machine *machine
+      = machine_new (&(struct machine_config){ .backend = BACKEND (backend), .window = 4 });
+  _Atomic uint32_t ran = 0;
+  pto_task_id producers[20];
+
+  machine_record (machine);
+  machine_begin (machine);
+  for (uint32_t i = 0; i < G_N_ELEMENTS (producers); i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      producers[i] = SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+      pto_engine_scope_end (machine->engine);
+    }
+  g_assert_cmpuint (machine->engine->tails[1], >, 0);
+  machine_submit_after (machine, producers, G_N_ELEMENTS (producers), &ran);
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  g_assert_cmpuint (machine_n_edges (machine), <, 4);
+  machine_free (machine);
+}
+
+/* What fails before it is named, while it is waited for, and long before: none of those behind it
+ * runs. */
+static void
+test_named_producer_fails (gconstpointer backend)
+{
+  struct machine *machine
+      = machine_new (&(struct machine_config){ .backend = BACKEND (backend), .window = 4 });
+  _Atomic uint32_t failed = 0;
+  _Atomic uint32_t poisoned = 0;
+  _Atomic uint32_t fine = 0;
+  struct gate gate;
+  pto_task_id first;
+  pto_task_id other;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  first = SUBMIT (machine, KERNEL_GATE, scalar (&gate));
+  first = pto_engine_submit (machine->engine,
+                             &(struct pto_submit){ .kernel = KERNEL_FAIL,
+                                                   .params = (PTOParam[]){ scalar (&failed) },
+                                                   .n_params = 1,
+                                                   .producers = &first,
+                                                   .n_producers = 1 });
+  machine_submit_after (machine, &first, 1, &poisoned);
+  gate_open (machine, &gate);
+  pto_engine_scope_end (machine->engine);
+  machine_wait_completed (machine, 3);
+  machine_submit_after (machine, &first, 1, &poisoned);
+  for (uint32_t i = 0; i < 10; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      other = machine_submit_after (machine, NULL, 0, &fine);
+      pto_engine_scope_end (machine->engine);
+    }
+  g_assert_true (pto_task_is_retired (machine->engine->tails, first));
+  machine_submit_after (machine, &first, 1, &poisoned);
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  machine_submit_after (machine, &other, 1, &fine);
+  pto_engine_scope_end (machine->engine);
+  machine_end_ok (machine);
+  g_assert_cmpuint (failed, ==, 1);
+  g_assert_cmpuint (poisoned, ==, 0);
+  g_assert_cmpuint (fine, ==, 11);
+  g_assert_cmpuint (pto_engine_failures (machine->engine), ==, 4);
+  machine_free (machine);
+}
+
+static void
+test_named_producer_is_unknown (gconstpointer backend)
+{
+  static const pto_task_id unknown[]
+      = { PTO_TASK_NONE, PTO_TASK_ID (0, 1), PTO_TASK_ID (1, 0), PTO_TASK_ID (PTO_RINGS, 0) };
+  struct machine *machine = machine_new_for (backend);
+  _Atomic uint32_t ran = 0;
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (unknown); i++)
+    {
+      pto_task_id producers[2];
+      char *text = g_strdup_printf ("task 1 (count): producer 1, 0x%" G_GINT64_MODIFIER "x, is no "
+                                    "task of this run",
+                                    unknown[i]);
+
+      machine_begin (machine);
+      producers[0] = machine_submit_after (machine, NULL, 0, &ran);
+      producers[1] = unknown[i];
+      g_assert_cmphex (producers[0], ==, 0);
+      g_assert_cmphex (machine_submit_after (machine, producers, 2, &ran), ==, PTO_TASK_NONE);
+      /* The run has failed. */
+      g_assert_cmphex (machine_submit_after (machine, NULL, 0, &ran), ==, PTO_TASK_NONE);
+      machine_expect_error (machine, PTO_STATUS_INVALID_ARGS, text);
+      g_free (text);
+    }
+  g_assert_cmpuint (ran, <=, G_N_ELEMENTS (unknown));
+  machine_free (machine);
+}
+
 static void
 add_tests (void)
 {
@@ -252,6 +422,10 @@ add_tests (void)
   machine_add ("engine-edges", "producer-counts-once", test_producer_counts_once);
   machine_add ("engine-edges", "no-edge-to-itself", test_no_edge_to_itself);
   machine_add ("engine-edges", "task-without-kernel-orders", test_task_without_kernel_orders);
+  machine_add ("engine-edges", "named-producer-orders", test_named_producer_orders);
+  machine_add ("engine-edges", "named-producer-has-retired", test_named_producer_has_retired);
+  machine_add ("engine-edges", "named-producer-fails", test_named_producer_fails);
+  machine_add ("engine-edges", "named-producer-is-unknown", test_named_producer_is_unknown);
 }
 
 int

@@ -6,8 +6,8 @@
  * Every task reads its inputs into a checksum, lets others run, and writes its outputs from the
  * checksum. The interpreter does the same on memory of its own at once, in program order, and tells
  * each task the checksum it must find. Windows and pools are so small that everything wraps and
- * stalls; where that is a deadlock, the message's setting is taken and the same program is run
- * again.
+ * stalls. Tasks also name producers, tasks that have retired among them. Where that is a deadlock,
+ * the message's setting is taken and the same program is run again.
  */
 #include "engine-test.h"
 
@@ -18,6 +18,8 @@
 #define EXTERNAL_BYTES 96u
 #define TENSORS_MAX 64u
 #define PARAMS_MAX 5u
+#define STEPS_MAX 170u
+#define NAMED_MAX 3u /* producers that a submit names */
 
 /* A tensor of the program and the interpreter's memory for it. */
 struct pair
@@ -39,7 +41,8 @@ struct world
   uint8_t mirror[EXTERNALS][EXTERNAL_BYTES];
   struct pair pairs[TENSORS_MAX];
   uint32_t n_pairs;
-  uint64_t n_tasks;
+  pto_task_id ids[STEPS_MAX];
+  uint32_t n_tasks;
 };
 
 /* What a run has come to. */
@@ -61,6 +64,10 @@ struct way
 static _Atomic uint64_t ran;
 static _Atomic uint64_t wrong;
 static _Atomic uint64_t digest;
+static _Atomic uint32_t done[STEPS_MAX];
+/* Which tasks, by number, each must come after. */
+static uint32_t producers_of[STEPS_MAX][NAMED_MAX];
+static uint32_t n_producers_of[STEPS_MAX];
 /* Do they let others run? */
 static bool polite;
 
@@ -117,8 +124,12 @@ kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args
   uint32_t n = slot->payload->n_args - 4;
   uint64_t reads = (uint64_t) args[n];
   uint64_t writes = (uint64_t) args[n + 1];
+  uint32_t number = (uint32_t) args[n + 3];
   uint64_t sum = 0;
 
+  for (uint32_t i = 0; i < n_producers_of[number]; i++)
+    if (atomic_load_explicit (&done[producers_of[number][i]], memory_order_relaxed) == 0)
+      atomic_fetch_add (&wrong, 1);
   for (uint32_t i = 0; i < n; i++)
     if ((reads >> i & 1) != 0)
       {
@@ -141,6 +152,7 @@ kernel_step (struct machine *machine, const struct pto_slot *slot, int64_t *args
         if (polite)
           pto_yield (machine->exec);
       }
+  atomic_store_explicit (&done[number], 1, memory_order_relaxed);
   atomic_fetch_add (&ran, 1);
 }
 
@@ -187,6 +199,31 @@ data_of (const Tensor *tensor)
   memcpy (data.shapes, tensor->shapes, sizeof data.shapes);
   memcpy (data.strides, tensor->strides, sizeof data.strides);
   return data;
+}
+
+static void
+submit_step (struct world *world, PTOParam *params, uint32_t n_params)
+{
+  uint32_t number = world->n_tasks++;
+  pto_task_id producers[NAMED_MAX];
+  uint32_t n = 0;
+
+  if (number > 0 && machine_below (&world->random, 3) == 0)
+    for (n = 0; n < 1 + number % NAMED_MAX; n++)
+      {
+        producers_of[number][n] = machine_below (&world->random, number);
+        producers[n] = world->ids[producers_of[number][n]];
+      }
+  n_producers_of[number] = n;
+  atomic_store (&done[number], 0);
+  world->ids[number] = pto_engine_submit (
+      world->machine->engine,
+      &(struct pto_submit){ .kernel = KERNEL_OWN,
+                            .queue = machine_below (&world->random, world->machine->config.queues),
+                            .params = params,
+                            .n_params = n_params,
+                            .producers = producers,
+                            .n_producers = n });
 }
 
 static void
@@ -245,9 +282,7 @@ submit_random (struct world *world)
   params[n + 1] = make_scalar_param (writes);
   params[n + 2] = make_scalar_param (sum);
   params[n + 3] = make_scalar_param (world->n_tasks);
-  machine_submit (world->machine, KERNEL_OWN,
-                  machine_below (&world->random, world->machine->config.queues), params, n + 4);
-  world->n_tasks++;
+  submit_step (world, params, n + 4);
 }
 
 static void
@@ -282,7 +317,7 @@ static enum pto_status
 run (struct machine_config *config, uint64_t seed, const struct way *way, const char **message)
 {
   struct world world = { .random = seed };
-  uint32_t steps = 20 + machine_below (&world.random, 150);
+  uint32_t steps = 20 + machine_below (&world.random, STEPS_MAX - 20);
   uint32_t depth_max = 1 + machine_below (&world.random, 7);
   enum pto_status status;
   bool same = true;

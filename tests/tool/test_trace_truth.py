@@ -13,7 +13,7 @@ import unittest
 from decimal import Decimal
 
 from svg_reader import Svg
-from trace_truth import (ACK, COMPLETE, DEP, DISPATCH, NO_TASK, RAW, READY, RETIRE, RUN, SCOPE,
+from trace_truth import (ACK, COMPLETE, DEP, DISPATCH, EXPLICIT, NO_TASK, RAW, READY, RETIRE, RUN, SCOPE,
                          STALL, SUBMIT, UNSURE, WAR, WAW, Case, Truth, hazard_name, stall_name,
                          summary)
 
@@ -75,7 +75,8 @@ def random_case(seed):
         for producer, end in producers:
             for _ in range(r.choice([1, 1, 2])):
                 put(orchestrator, now + r.choice([0, 3]), task, DEP,
-                    r.choice([RAW, WAW, WAR, RAW | WAW, RAW | UNSURE]), producer)
+                    r.choice([RAW, WAW, WAR, EXPLICIT, RAW | WAW, RAW | UNSURE, WAR | EXPLICIT]),
+                    producer)
             ready = max(ready, end)
         put(r.choice([orchestrator] + of_schedulers), ready, task, READY, 0, 0)
         if kernel != NO_KERNEL:

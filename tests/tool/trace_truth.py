@@ -4,7 +4,7 @@
 import hashlib
 
 SUBMIT, DEP, READY, DISPATCH, ACK, RUN, COMPLETE, RETIRE, SCOPE, STALL = range(1, 11)
-RAW, WAW, WAR, UNSURE = 1, 2, 4, 8
+RAW, WAW, WAR, UNSURE, EXPLICIT = 1, 2, 4, 8, 16
 NO_TASK = 2 ** 64 - 1
 N_RINGS = 4
 THIN = "\u2009"
@@ -259,7 +259,8 @@ def stall_name(what):
 
 
 def hazard_name(kinds):
-    names = [name for bit, name in ((RAW, "RAW"), (WAW, "WAW"), (WAR, "WAR")) if kinds & bit]
+    names = [name for bit, name in ((RAW, "RAW"), (WAW, "WAW"), (WAR, "WAR"), (EXPLICIT, "explicit"))
+             if kinds & bit]
     return "+".join(names) + ("?" if kinds & UNSURE else "")
 
 
