@@ -17,6 +17,9 @@ G_BEGIN_DECLS
  * submit. */
 #define PTO_MAX_KERNELS 4096u
 
+/* The most arguments of one task on a chip. */
+#define PTO_MAX_KERNEL_ARGS 128
+
 /* What tells a closure from all others, in every process. */
 #define PTO_CLOSURE_SIZE 16
 

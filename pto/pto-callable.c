@@ -15,7 +15,6 @@
 #define DEFAULT_ENTRY "aicpu_orchestration_entry"
 #define DEFAULT_KERNEL "kernel_entry"
 #define DEFAULT_COST "linear:1000:0.05"
-#define MAX_ARGS 128 /* of one task on a chip */
 
 /**
  * PtoCallable:
@@ -565,11 +564,11 @@ pto_callable_set_n_args (PtoCallable *kernel, int n_args, GError **error)
   if (!pto_callable_check_kind (kernel, PTO_CALLABLE_KERNEL,
                                 "only a kernel has a number of arguments", error))
     return FALSE;
-  if (n_args < -1 || n_args > MAX_ARGS)
+  if (n_args < -1 || n_args > PTO_MAX_KERNEL_ARGS)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "kernel \"%s\" can not take %d arguments: 0 to %d, or -1 for any number",
-                   kernel->name, n_args, MAX_ARGS);
+                   kernel->name, n_args, PTO_MAX_KERNEL_ARGS);
       return FALSE;
     }
   g_clear_pointer (&kernel->signature, g_array_unref);

@@ -50,6 +50,8 @@ PtoCallable *pto_callable_new_kernel (PtoCoreType core_type, const char *path, c
 PTO_AVAILABLE_IN_0_1
 PtoCallable *pto_callable_new_chip (const char *path, const char *function, GError **error);
 PTO_AVAILABLE_IN_0_1
+PtoCallable *pto_callable_new_for_directory (const char *directory, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_callable_add_kernel (PtoCallable *chip, guint func_id, const char *name,
                                   PtoCallable *kernel, GError **error);
 PTO_AVAILABLE_IN_0_1

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * GKeyFile takes the last of two equal groups or keys without a word, and ignores keys that nobody
- * asks for. Here both are mistakes: a person who wrote them meant something else.
+ * The library reads the orchestration and the kernels, and has then refused what is there twice and
+ * groups that nobody knows. What it passes over is read here.
  */
 #include "config.h"
 
@@ -13,20 +13,6 @@
 #include <errno.h>
 #include <glib/gi18n.h>
 #include <string.h>
-
-#define MAX_ARGS 128 /* of one task */
-
-static void
-kernel_free (gpointer data)
-{
-  ManifestKernel *kernel = data;
-
-  g_free (kernel->name);
-  g_free (kernel->source);
-  g_free (kernel->path);
-  g_free (kernel->cost);
-  g_free (kernel);
-}
 
 static void
 case_free (gpointer data)
@@ -46,10 +32,8 @@ manifest_free (Manifest *manifest)
   g_free (manifest->file);
   g_free (manifest->name);
   g_free (manifest->description);
-  g_free (manifest->orchestration);
-  g_free (manifest->function);
+  g_clear_object (&manifest->chip);
   g_free (manifest->reference);
-  g_ptr_array_unref (manifest->kernels);
   g_ptr_array_unref (manifest->cases);
   g_free (manifest->default_case);
   g_key_file_unref (manifest->keys);
@@ -68,41 +52,6 @@ fail (Manifest *manifest, GError **error, const char *format, ...)
   va_end (args);
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, message);
   return FALSE;
-}
-
-/* Refuses what GKeyFile would swallow: a group or a key that is there twice. */
-static gboolean
-check_text (Manifest *manifest, const char *text, GError **error)
-{
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_autofree char *group = g_strdup ("");
-
-  for (guint i = 0; lines[i] != NULL; i++)
-    {
-      char *line = g_strstrip (lines[i]);
-      char *end;
-
-      if (line[0] == '\0' || line[0] == '#')
-        continue;
-      if (line[0] == '[' && (end = strchr (line, ']')) != NULL)
-        {
-          g_free (group);
-          group = g_strndup (line, (gsize) (end - line) + 1);
-          if (!g_hash_table_add (seen, g_strdup (group)))
-            return fail (manifest, error, _ ("line %u: the group %s is there twice"), i + 1, group);
-        }
-      else if ((end = strchr (line, '=')) != NULL)
-        {
-          g_autofree char *key = g_strndup (line, (gsize) (end - line));
-
-          g_strchomp (key);
-          if (!g_hash_table_add (seen, g_strdup_printf ("%s%s", group, key)))
-            return fail (manifest, error, _ ("line %u: the key \"%s\" is there twice in %s"), i + 1,
-                         key, group);
-        }
-    }
-  return TRUE;
 }
 
 static gboolean
@@ -132,75 +81,19 @@ get_required (Manifest *manifest, const char *group, const char *key, char **val
   return TRUE;
 }
 
-/* A source or a shared object, beside the manifest or with an absolute path. */
+/* Beside the manifest or with an absolute path. */
 static gboolean
-find_source (Manifest *manifest, const char *thing, const char *source, char **path, GError **error)
+find_reference (Manifest *manifest, GError **error)
 {
-  static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".so" };
   g_autofree char *directory = g_path_get_dirname (manifest->file);
-  gboolean known = FALSE;
+  g_autofree char *source = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
-    known = known || g_str_has_suffix (source, suffixes[i]);
-  if (!known)
-    return fail (manifest, error, _ ("%s: %s: neither a C or C++ source nor a .so file"), thing,
-                 source);
-  *path = g_path_is_absolute (source) ? g_strdup (source)
-                                      : g_build_filename (directory, source, NULL);
-  if (g_file_test (*path, G_FILE_TEST_IS_REGULAR))
-    return TRUE;
-  if (g_file_test (*path, G_FILE_TEST_EXISTS))
-    return fail (manifest, error, _ ("%s: %s: not a file"), thing, source);
-  return fail (manifest, error, _ ("%s: %s: no such file"), thing, source);
-}
-
-static gboolean
-load_kernel (Manifest *manifest, const char *group, GError **error)
-{
-  static const char *const known[] = { "name", "source", "core", "cost", "args", NULL };
-  ManifestKernel *kernel = g_new0 (ManifestKernel, 1);
-  g_autofree char *core = NULL;
-  g_autofree char *thing = NULL;
-  g_autofree char *args = NULL;
-  guint64 func_id = 0, n_args;
-
-  g_ptr_array_add (manifest->kernels, kernel);
-  if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, G_MAXUINT, &func_id, NULL))
-    return fail (manifest, error, _ ("[%s]: the function id after \"kernel\" must be a number"),
-                 group);
-  kernel->func_id = (guint) func_id;
-  for (guint i = 0; i + 1 < manifest->kernels->len; i++)
-    {
-      const ManifestKernel *other = g_ptr_array_index (manifest->kernels, i);
-
-      if (other->func_id == kernel->func_id)
-        return fail (manifest, error, _ ("[%s]: the function id %u is taken by the kernel \"%s\""),
-                     group, kernel->func_id, other->name);
-    }
-  if (!check_keys (manifest, group, known, error)
-      || !get_required (manifest, group, "name", &kernel->name, error)
-      || !get_required (manifest, group, "source", &kernel->source, error)
-      || !get_required (manifest, group, "core", &core, error))
+  if (!get_required (manifest, "reference", "source", &source, error))
     return FALSE;
-  thing = g_strdup_printf (_ ("kernel \"%s\""), kernel->name);
-  if (g_ascii_strcasecmp (core, "aic") == 0)
-    kernel->core_type = PTO_CORE_AIC;
-  else if (g_ascii_strcasecmp (core, "aiv") == 0)
-    kernel->core_type = PTO_CORE_AIV;
-  else
-    return fail (manifest, error, _ ("%s: core=%s: aic or aiv wanted"), thing, core);
-  if (!find_source (manifest, thing, kernel->source, &kernel->path, error))
-    return FALSE;
-  kernel->cost = g_key_file_get_string (manifest->keys, group, "cost", NULL);
-  kernel->n_args = -1;
-  args = g_key_file_get_value (manifest->keys, group, "args", NULL);
-  if (args == NULL)
-    return TRUE;
-  if (!g_ascii_string_to_unsigned (g_strstrip (args), 10, 0, MAX_ARGS, &n_args, NULL))
-    return fail (manifest, error, _ ("%s: args=%s: a number from 0 to %d wanted"), thing, args,
-                 MAX_ARGS);
-  kernel->n_args = (int) n_args;
-  return TRUE;
+  manifest->reference = g_path_is_absolute (source) ? g_steal_pointer (&source)
+                                                    : g_build_filename (directory, source, NULL);
+  return g_file_test (manifest->reference, G_FILE_TEST_IS_REGULAR)
+         || fail (manifest, error, _ ("[reference]: %s: no such file"), manifest->reference);
 }
 
 static gboolean
@@ -247,71 +140,34 @@ load_case (Manifest *manifest, const char *group, GError **error)
   return TRUE;
 }
 
-static gint
-compare_kernels (gconstpointer a, gconstpointer b)
-{
-  const ManifestKernel *x = *(const ManifestKernel *const *) a;
-  const ManifestKernel *y = *(const ManifestKernel *const *) b;
-
-  return x->func_id < y->func_id ? -1 : x->func_id > y->func_id;
-}
-
 static gboolean
 load_groups (Manifest *manifest, GError **error)
 {
   static const char *const known_example[] = { "name", "description", "default-case", NULL };
-  static const char *const known_orchestration[] = { "source", "function", NULL };
   static const char *const known_reference[] = { "source", NULL };
-  static const char *const required[] = { "orchestration", "example", "reference" };
+  static const char *const required[] = { "example", "reference" };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
-  g_autofree char *orchestration = NULL;
-  g_autofree char *reference = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
     if (!g_key_file_has_group (manifest->keys, required[i]))
       return fail (manifest, error,
-                   i == 0 ? _ ("the group [%s] is missing")
-                          : _ ("the group [%s] is missing: a program can use this as a chip "
-                               "callable, pto run can not"),
+                   _ ("the group [%s] is missing: a program can use this as a chip callable, pto "
+                      "run can not"),
                    required[i]);
-
   if (!check_keys (manifest, "example", known_example, error)
       || !get_required (manifest, "example", "name", &manifest->name, error)
-      || !check_keys (manifest, "orchestration", known_orchestration, error)
-      || !get_required (manifest, "orchestration", "source", &orchestration, error)
-      || !find_source (manifest, "[orchestration]", orchestration, &manifest->orchestration, error)
       || !check_keys (manifest, "reference", known_reference, error)
-      || !get_required (manifest, "reference", "source", &reference, error)
-      || !find_source (manifest, "[reference]", reference, &manifest->reference, error))
+      || !find_reference (manifest, error))
     return FALSE;
   manifest->description
       = g_key_file_get_locale_string (manifest->keys, "example", "description", NULL, NULL);
-  manifest->function = g_key_file_get_string (manifest->keys, "orchestration", "function", NULL);
-
   for (guint i = 0; groups[i] != NULL; i++)
-    {
-      if (g_str_has_prefix (groups[i], "kernel "))
-        {
-          if (!load_kernel (manifest, groups[i], error))
-            return FALSE;
-        }
-      else if (g_str_has_prefix (groups[i], "case "))
-        {
-          if (!load_case (manifest, groups[i], error))
-            return FALSE;
-        }
-      else if (strcmp (groups[i], "example") != 0 && strcmp (groups[i], "orchestration") != 0
-               && strcmp (groups[i], "reference") != 0)
-        return fail (manifest, error,
-                     _ ("unknown group [%s] (known: [example], [orchestration], [kernel NUMBER], "
-                        "[reference], [case NAME])"),
-                     groups[i]);
-    }
-  if (manifest->kernels->len == 0)
+    if (g_str_has_prefix (groups[i], "case ") && !load_case (manifest, groups[i], error))
+      return FALSE;
+  if (pto_callable_get_n_kernels (manifest->chip) == 0)
     return fail (manifest, error, _ ("there is no group [kernel NUMBER]"));
   if (manifest->cases->len == 0)
     return fail (manifest, error, _ ("there is no group [case NAME]"));
-  g_ptr_array_sort (manifest->kernels, compare_kernels);
 
   manifest->default_case = g_key_file_get_string (manifest->keys, "example", "default-case", NULL);
   if (manifest->default_case != NULL)
@@ -365,11 +221,8 @@ manifest_load (const char *name, GError **error)
   g_autoptr (Manifest) manifest = g_new0 (Manifest, 1);
   g_autoptr (GError) local = NULL;
   g_autofree char *directory = find_directory (name);
-  g_autofree char *text = NULL;
-  gsize length;
 
   manifest->file = g_build_filename (directory, "pto.ini", NULL);
-  manifest->kernels = g_ptr_array_new_with_free_func (kernel_free);
   manifest->cases = g_ptr_array_new_with_free_func (case_free);
   manifest->keys = g_key_file_new ();
 
@@ -380,25 +233,17 @@ manifest_load (const char *name, GError **error)
     }
   if (!g_file_test (manifest->file, G_FILE_TEST_EXISTS))
     {
-      text = describe_missing (directory);
+      g_autofree char *text = describe_missing (directory);
+
       g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_FAILED, text);
       return NULL;
     }
-  if (!g_file_get_contents (manifest->file, &text, &length, &local))
+  manifest->chip = pto_callable_new_for_directory (directory, error);
+  if (manifest->chip == NULL)
+    return NULL;
+  if (!g_key_file_load_from_file (manifest->keys, manifest->file, G_KEY_FILE_NONE, &local))
     {
       fail (manifest, error, _ ("can not be read: %s"), local->message);
-      return NULL;
-    }
-  if (!g_utf8_validate_len (text, length, NULL))
-    {
-      fail (manifest, error, _ ("is not a text file in UTF-8"));
-      return NULL;
-    }
-  if (!check_text (manifest, text, error))
-    return NULL;
-  if (!g_key_file_load_from_data (manifest->keys, text, length, G_KEY_FILE_NONE, &local))
-    {
-      fail (manifest, error, "%s", local->message);
       return NULL;
     }
   if (!load_groups (manifest, error))

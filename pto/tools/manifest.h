@@ -12,17 +12,6 @@ G_BEGIN_DECLS
 
 typedef struct
 {
-  guint func_id;
-  char *name;
-  char *source; /* as in the file */
-  char *path;   /* from here */
-  PtoCoreType core_type;
-  char *cost; /* or NULL */
-  int n_args; /* -1: any */
-} ManifestKernel;
-
-typedef struct
-{
   char *name;
   char *group; /* of the file */
   char *title;
@@ -36,11 +25,9 @@ typedef struct
   char *file; /* the pto.ini, as the person would name it */
   char *name;
   char *description;
-  char *orchestration;
-  char *function; /* or NULL */
+  PtoCallable *chip;
   char *reference;
-  GPtrArray *kernels; /* ManifestKernel, by function id */
-  GPtrArray *cases;   /* ManifestCase, as in the file */
+  GPtrArray *cases; /* ManifestCase, as in the file */
   char *default_case;
   GKeyFile *keys;
 } Manifest;

@@ -256,38 +256,6 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   return TRUE;
 }
 
-static PtoCallable *
-make_callable (Manifest *manifest, GError **error)
-{
-  g_autoptr (GError) local = NULL;
-  g_autoptr (PtoCallable) chip = NULL;
-
-  chip = pto_callable_new_chip (manifest->orchestration, manifest->function, &local);
-  if (chip == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: [orchestration]: %s", manifest->file,
-                   local->message);
-      return NULL;
-    }
-  for (guint i = 0; i < manifest->kernels->len; i++)
-    {
-      const ManifestKernel *entry = g_ptr_array_index (manifest->kernels, i);
-      g_autoptr (PtoCallable) kernel
-          = pto_callable_new_kernel (entry->core_type, entry->path, "kernel_entry", &local);
-
-      if (kernel == NULL
-          || (entry->cost != NULL && !pto_callable_set_cost (kernel, entry->cost, &local))
-          || !pto_callable_set_n_args (kernel, entry->n_args, &local)
-          || !pto_callable_add_kernel (chip, entry->func_id, entry->name, kernel, &local))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: kernel \"%s\": %s"),
-                       manifest->file, entry->name, local->message);
-          return NULL;
-        }
-    }
-  return g_steal_pointer (&chip);
-}
-
 /* Makes the arguments on the device, runs, and compares every output. */
 static gboolean
 run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
@@ -520,10 +488,10 @@ print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
     print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
   else
     print_row (_ ("case"), item->name);
-  for (guint i = 0; i < manifest->kernels->len; i++)
-    g_string_append_printf (
-        kernels, "%s%s", i > 0 ? " " : "",
-        ((const ManifestKernel *) g_ptr_array_index (manifest->kernels, i))->name);
+  for (guint i = 0; i < pto_callable_get_n_kernels (manifest->chip); i++)
+    if (pto_callable_get_kernel_name (manifest->chip, i) != NULL)
+      g_string_append_printf (kernels, "%s%s", kernels->len > 0 ? " " : "",
+                              pto_callable_get_kernel_name (manifest->chip, i));
   if (outcome->n_built > 0)
     print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
                       outcome->build_seconds);
@@ -614,7 +582,6 @@ run_example (const char *directory, guint repeat, GError **error)
   const char *platform = option_platform != NULL ? option_platform : "a2a3sim";
   g_autoptr (Manifest) manifest = NULL;
   g_autoptr (PtoWorker) worker = NULL;
-  g_autoptr (PtoCallable) chip = NULL;
   g_autoptr (PtoCallableHandle) handle = NULL;
   g_autoptr (Reference) reference = NULL;
   g_autoptr (PtoPlatform) known = NULL;
@@ -642,18 +609,15 @@ run_example (const char *directory, guint repeat, GError **error)
   worker = pto_worker_new (LEVEL_CHIP, platform, error);
   if (worker == NULL || !set_parameters (worker, manifest, item, error))
     return FALSE;
-  chip = make_callable (manifest, error);
-  if (chip == NULL)
-    return FALSE;
   /* A registration keeps the name that it was made with: the title of the trace. */
   title
       = g_strdup_printf ("%s: %s", manifest->name, item->title != NULL ? item->title : item->name);
-  pto_callable_set_name (chip, title);
+  pto_callable_set_name (manifest->chip, title);
 
   build_start = g_get_monotonic_time ();
   g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
   if (pto_worker_init (worker, NULL, &local))
-    handle = pto_worker_register (worker, chip, NULL, &local);
+    handle = pto_worker_register (worker, manifest->chip, NULL, &local);
   outcome.build_seconds = (double) (g_get_monotonic_time () - build_start) / 1e6;
   g_signal_handlers_disconnect_by_data (worker, &outcome);
   if (handle != NULL)

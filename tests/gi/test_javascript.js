@@ -101,6 +101,25 @@ const tests = {
         worker.close();
     },
 
+    // pto.ini is read in C: what Python has, JavaScript has.
+    directory() {
+        const dir = GLib.Dir.make_tmp('pto-test-XXXXXX');
+        const file = GLib.build_filenamev([dir, 'pto.ini']);
+        const source = GLib.build_filenamev([here, 'fill.c']);
+        const orchestration = GLib.build_filenamev([here, 'fill_orch.c']);
+        const text = `[orchestration]\nsource=${orchestration}\n[kernel 1]\nname=fill\nsource=${source}\ncore=aiv\n`;
+        GLib.file_set_contents(file, text);
+        const callable = Pto.Callable.new_for_directory(dir);
+        equal(callable.path, orchestration, 'orchestration');
+        equal(callable.get_kernel(1).path, source, 'kernel');
+        equal(callable.get_kernel_name(1), 'fill', 'name');
+        GLib.file_set_contents(file, `${text}core=gpu\n`);
+        refused(() => Pto.Callable.new_for_directory(dir), Pto.Error, `${file}: line 7: the key "core" is there twice`);
+        GLib.unlink(file);
+        refused(() => Pto.Callable.new_for_directory(dir), Pto.Error, `${file}: there is no such file`);
+        GLib.rmdir(dir);
+    },
+
     async promises() {
         for (const backend of ['par', 'det', 'threads']) {
             const worker = chip(backend);

@@ -1,6 +1,7 @@
 # test_levels.py: do levels 3 and 4 read and behave in Python as a Python programmer expects?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -70,6 +71,18 @@ class Levels(unittest.TestCase):
         with Pto.Worker(platform="a2a3sim") as chip:
             with self.assertRaisesRegex(GLib.Error, '"add_scalar" takes 3 arguments, but 2 are given'):
                 chip.run(lambda orch, x: orch.submit(add, x.read(), x.write_existing()), Pto.Buffer.array(16))
+
+    def test_directory(self):
+        """What pto.ini says wrong is refused as pto run refuses it: by the same code."""
+        with tempfile.TemporaryDirectory() as directory:
+            with self.assertRaisesRegex(GLib.Error, f"{directory}/pto.ini: there is no such file"):
+                Pto.Callable.chip(directory)
+            path = pathlib.Path(directory)
+            (path / "graph.c").touch()
+            (path / "pto.ini").write_text("[orchestration]\nsource=graph.c\nfunction=%f\n")
+            with self.assertRaisesRegex(GLib.Error, f'{directory}/pto.ini: .orchestration.: .*"%f" is no name') as caught:
+                Pto.Callable.chip(path)
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
 
     def test_two_chips(self):
         part_path = os.path.join(examples, "two-chips", "partial-sum")

@@ -409,7 +409,7 @@ class Manifest(PtoTest):
         self.spoil("name=add\n", "name=\n", ["[kernel 0]", '"name"'])
 
     def test_unknown_core(self):
-        self.spoil("core=aiv", "core=gpu", ['"add"', "gpu", "aic", "aiv"])
+        self.spoil("core=aiv", "core=gpu", ["[kernel 0]", "core=gpu", "aic", "aiv"])
 
     def test_bad_number(self):
         self.spoil("rtol=1e-5", "rtol=small", ['"five"', "rtol=small"])
@@ -606,7 +606,7 @@ dtype={FLOAT16}
 
     def test_number_of_arguments(self):
         for value in ("x", "-1", "129", ""):
-            self.spoil("args=3", "args=" + value, ['"add"', "args=" + value])
+            self.spoil("args=3", "args=" + value, ["[kernel 0]", "args=" + value])
         for value in (0, 2, 4, 128):
             self.spoil("args=3", f"args={value}", [f"(add) takes {value} arguments, but 3 are given", "vector_orch.c:"],
                        False)

@@ -7,7 +7,6 @@
 import ast
 import collections.abc
 import concurrent.futures
-import configparser
 import contextlib
 import contextvars
 import ctypes
@@ -405,22 +404,7 @@ class Callable(Pto.Callable):
     @staticmethod
     def chip(directory):
         """Of the orchestration and the kernels that a directory's pto.ini names."""
-        manifest = configparser.ConfigParser(delimiters="=", comment_prefixes="#", interpolation=None)
-        with open(os.path.join(directory, "pto.ini"), encoding="utf-8") as file:
-            manifest.read_file(file)
-
-        def source(group):
-            return os.path.join(directory, manifest.get(group, "source"))
-
-        self = Pto.Callable.new_chip(source("orchestration"), manifest["orchestration"].get("function"))
-        for group in manifest.sections():
-            if group.startswith("kernel "):
-                kernel = Callable.kernel(source(group), manifest.get(group, "core"),
-                                         manifest.getint(group, "args", fallback=-1))
-                if "cost" in manifest[group]:
-                    kernel.set_cost(manifest[group]["cost"])
-                self.add_kernel(int(group[7:]), manifest.get(group, "name"), kernel)
-        return self
+        return Pto.Callable.new_for_directory(os.fspath(directory))
 
     @staticmethod
     def function(function, kind=None):
