@@ -202,20 +202,38 @@ append_header (PtoPicture *picture)
   return y + 14;
 }
 
-/* A key of the legend of that width: on a new line when this one is full. */
-static void
-place_key (PtoPicture *picture, double width, double *x, double *y)
+/* A key of the legend is a sample, 24 by 13 at x and y, and its label. */
+static double
+get_key_width (const char *label)
 {
-  if (*x > PTO_SVG_MARGIN && *x + width > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
+  return 30 + pto_svg_text_width (label, 12.5) + 18;
+}
+
+/* Where its sample goes: on a new line when this one is full. */
+static void
+begin_key (const char *label, double *x, double *y)
+{
+  if (*x > PTO_SVG_MARGIN && *x + get_key_width (label) > PTO_SVG_WIDTH - PTO_SVG_MARGIN)
     {
       *x = PTO_SVG_MARGIN;
       *y += 22;
     }
 }
 
+static void
+end_key (PtoPicture *picture, const char *label, double *x, double y)
+{
+  pto_svg_append_label (picture, "legend", *x + 30, y + 11, label);
+  *x += get_key_width (label);
+}
+
 static double
 append_legend (PtoPicture *picture, double y)
 {
+  static const char critical[] = "critical path";
+  static const char failed[] = "failed";
+  static const char ticks[] = "scheduler: dispatch above, complete below";
+  static const char stall[] = "submitter waits for a ring";
   GString *text = picture->text;
   double x = PTO_SVG_MARGIN;
 
@@ -224,7 +242,6 @@ append_legend (PtoPicture *picture, double y)
       const PtoLegendEntry *entry = &g_array_index (picture->legend, PtoLegendEntry, i);
       g_autoptr (GString) label = g_string_new (NULL);
       g_autofree char *style = g_strdup_printf ("k%u", i);
-      double width;
 
       if (g_utf8_strlen (entry->name, -1) > 28)
         {
@@ -236,28 +253,24 @@ append_legend (PtoPicture *picture, double y)
         g_string_append (label, entry->name);
       g_string_append (label, "  \303\227");
       pto_svg_append_grouped (label, entry->runs);
-      width = 30 + pto_svg_text_width (label->str, 12.5) + 18;
-      place_key (picture, width, &x, &y);
+      begin_key (label->str, &x, &y);
       pto_svg_append_rect (text, style, x, y, 24, 13);
       g_string_append (text, " stroke=\"#5b6875\" stroke-width=\".6\"/>\n");
-      pto_svg_append_label (picture, "legend", x + 30, y + 11, label->str);
-      x += width;
+      end_key (picture, label->str, &x, y);
     }
 
-  place_key (picture, 130, &x, &y);
+  begin_key (critical, &x, &y);
   pto_svg_append_rect (text, "critical", x + 1, y + 1, 22, 11);
   g_string_append (text, "/>\n");
-  pto_svg_append_label (picture, "legend", x + 30, y + 11, "critical path");
-  x += 130;
+  end_key (picture, critical, &x, y);
   if (picture->analysis->n_failed > 0)
     {
-      place_key (picture, 85, &x, &y);
+      begin_key (failed, &x, &y);
       pto_svg_append_rect (text, "failed", x + 2, y + 2, 20, 9);
       g_string_append (text, " fill=\"none\"/>\n");
-      pto_svg_append_label (picture, "legend", x + 30, y + 11, "failed");
-      x += 85;
+      end_key (picture, failed, &x, y);
     }
-  place_key (picture, 310, &x, &y);
+  begin_key (ticks, &x, &y);
   g_string_append (text, "<path class=\"dispatch\" d=\"M");
   pto_svg_append_number (text, x + 6);
   g_string_append_c (text, ' ');
@@ -267,15 +280,13 @@ append_legend (PtoPicture *picture, double y)
   g_string_append_c (text, ' ');
   pto_svg_append_number (text, y + 7);
   g_string_append (text, "v6m5-6v6m5-6v6\"/>\n");
-  pto_svg_append_label (picture, "legend", x + 30, y + 11,
-                        "scheduler: dispatch above, complete below");
-  x += 330;
+  end_key (picture, ticks, &x, y);
   if (picture->analysis->stalls->len > 0)
     {
-      place_key (picture, 210, &x, &y);
+      begin_key (stall, &x, &y);
       pto_svg_append_rect (text, "stall", x, y, 24, 13);
       g_string_append (text, "/>\n");
-      pto_svg_append_label (picture, "legend", x + 30, y + 11, "submitter waits for a ring");
+      end_key (picture, stall, &x, y);
     }
   return y + 13 + 12;
 }
@@ -832,8 +843,7 @@ append_critical_path (PtoPicture *picture)
     {
       /* Many lines side by side would cover the rows. */
       g_string_append (text, "<path class=\"chain\"");
-      pto_svg_append_attribute (text, "opacity",
-                                CLAMP (120.0 / (analysis->n_critical + 1), 0.2, 0.8));
+      pto_svg_append_attribute (text, "opacity", CLAMP (120.0 / analysis->n_critical, 0.2, 0.8));
       g_string_append_printf (text, " d=\"%s\"/>\n", chain->str);
     }
 }

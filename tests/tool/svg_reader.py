@@ -242,19 +242,26 @@ class Svg:
                 self.near(y2 + down2, top + 13)
                 t.assertLessEqual(y + down, y2)
                 self.legend |= {dispatch, complete}
-                key = x - 6
+                middle = (x + x2 + 10) / 2
+                key = label.x - 30
             else:
                 mark = self.elements[at - 1]
                 t.assertEqual((mark.tag, mark.kinds), ("rect", [kind]))
                 t.assertTrue(top <= mark.y and mark.bottom <= top + 13 + EPS)
                 t.assertTrue(label.x - 30 <= mark.x and mark.right <= label.x - 5)
                 t.assertGreaterEqual(mark.width, 20)
+                self.near(mark.middle, top + 6.5, "sample in its line")
                 self.legend.add(mark)
-                key = mark.x
-            if before is not None and before[0] == label.y:
-                t.assertGreater(key, before[1])
-            elif before is not None:
-                t.assertGreaterEqual(label.y - 13, before[0])
+                middle = mark.x + mark.width / 2
+                key = label.x - 30
+            self.near(middle, key + 12, "a sample, and as far from it the label")
+            if before is None:
+                t.assertEqual(key, MARGIN)
+            elif before[0] == label.y:
+                self.near(key, before[1] + 18, "one key beside the other", 2 * EPS)
+            else:
+                t.assertEqual(key, MARGIN)
+                self.near(label.y, before[0] + 22, "one line of keys below the other")
             end = label.x + text_width(text, 12.5)
             t.assertTrue(end <= self.width - MARGIN + 8 or key <= MARGIN + 8, text)
             before = (label.y, end)
@@ -264,7 +271,8 @@ class Svg:
             last = [e for e in labels if e.y < line][-1]
             first = next(e for e in labels if e.y == line)
             used = last.x + text_width(last.text, 12.5)
-            t.assertGreater(used + 30 + text_width(first.text, 12.5) + 130, self.width - MARGIN)
+            t.assertGreater(used + 18 + 30 + text_width(first.text, 12.5) + 18,
+                            self.width - MARGIN)
 
     # --- rows ---
 
@@ -608,7 +616,7 @@ class Svg:
             for a, b in zip(got, (x, y, down, along)):
                 self.near(a, b, "chain")
         opacity = float(chains[0].node.get("opacity"))
-        self.near(opacity, min(max(120.0 / (len(path) + 1), 0.2), 0.8), "opacity")
+        self.near(opacity, min(max(120.0 / len(path), 0.2), 0.8), "opacity")
 
     # --- charts ---
 
