@@ -62,7 +62,6 @@ pto_trace_init (PtoTrace *self)
   /* Language bindings can make an object of any type: that one is an empty trace. */
   self->starts = g_new0 (guint64, 1);
   self->drops = g_new0 (guint64, 1);
-  self->records = g_new0 (struct pto_trace_record, 1);
   self->kernel_names = g_new0 (char *, 1);
   self->title = g_strdup ("");
   pto_trace_pieces_init (&self->pieces);

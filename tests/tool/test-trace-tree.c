@@ -197,6 +197,42 @@ test_numbers (void)
   g_assert_null (strstr (summary, "own:"));
 }
 
+/* Whatever is different in a tree is in its digest: who ran a piece, for which task, and what it
+ * was. */
+static void
+test_digest (void)
+{
+  static const struct
+  {
+    guint child;
+    guint64 task, end_ns;
+  } pieces[] = { { 0, 0, 300 }, { 0, 0, 300 }, { 1, 0, 300 }, { 0, 1, 300 }, { 0, 0, 400 } };
+  PtoTrace *traces[G_N_ELEMENTS (pieces)];
+
+  for (guint i = 0; i < G_N_ELEMENTS (pieces); i++)
+    {
+      struct pto_trace_record run = { 100, 0, PTO_TRACE_RUN, 1, pieces[i].end_ns };
+      struct pto_trace_topology topology
+          = { .n_schedulers = 1, .n_cores = 1, .n_clusters = 1, .aiv_per_cluster = 1, .level = 2 };
+      struct pto_trace_buffer buffers[3] = { 0 };
+      struct pto_trace records = { buffers, 3 };
+
+      buffers[2].records = &run;
+      buffers[2].count = 1;
+      traces[i] = make_level (three_runs, G_N_ELEMENTS (three_runs));
+      pto_trace_pieces_take (&traces[i]->pieces, pieces[i].child, pieces[i].task,
+                             pto_trace_new_from_run (&records, &topology, NULL, 0, "chip"));
+      pto_trace_settle (traces[i]);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (pieces); i++)
+    for (guint k = 0; k < i; k++)
+      g_assert_cmpint (
+          g_strcmp0 (pto_trace_get_sha256 (traces[i]), pto_trace_get_sha256 (traces[k])) == 0, ==,
+          i == 1 && k == 0);
+  for (guint i = 0; i < G_N_ELEMENTS (pieces); i++)
+    g_assert_finalize_object (traces[i]);
+}
+
 static void
 test_missing (void)
 {
@@ -417,6 +453,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-tree/places", test_places);
   g_test_add_func ("/pto/trace-tree/numbers", test_numbers);
+  g_test_add_func ("/pto/trace-tree/digest", test_digest);
   g_test_add_func ("/pto/trace-tree/missing", test_missing);
   g_test_add_func ("/pto/trace-tree/group", test_group);
   g_test_add_func ("/pto/trace-tree/packed", test_packed);
