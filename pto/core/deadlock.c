@@ -261,7 +261,8 @@ pto_engine_report_deadlock (struct pto_engine *engine)
     default:
       {
         uint64_t total = 0;
-        uint64_t tasks = engine->submitted > 0 ? engine->submitted : 1;
+        /* Not 0: somebody has the nodes. */
+        uint64_t tasks = engine->submitted;
 
         for (uint32_t i = 0; i < PTO_RINGS; i++)
           total += engine->demand[i].peak_held;

@@ -362,6 +362,40 @@ shared_ring (struct machine *machine)
     }
 }
 
+/* Whose is the oldest task: of the scope that it was submitted in, though the next one begins right
+ * behind it. */
+static void
+beside_a_scope (struct machine *machine)
+{
+  for (uint32_t depth = 1; depth < PTO_RINGS; depth++)
+    pto_engine_scope_begin (machine->engine, "outer.c", (int32_t) depth);
+  SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+  pto_engine_scope_begin (machine->engine, "inner.c", 1);
+  for (uint32_t i = 0; i < 10; i++)
+    SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+}
+
+static void
+inside_a_scope (struct machine *machine)
+{
+  for (uint32_t depth = 1; depth < PTO_RINGS; depth++)
+    pto_engine_scope_begin (machine->engine, "outer.c", (int32_t) depth);
+  pto_engine_scope_begin (machine->engine, "inner.c", 1);
+  for (uint32_t i = 0; i < 10; i++)
+    SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (0));
+}
+
+static void
+test_scope_of_the_oldest (void)
+{
+  struct program beside = { beside_a_scope, limits (PTO_BACKEND_DET) };
+  struct program inside = { inside_a_scope, limits (PTO_BACKEND_DET) };
+
+  beside.config.window = inside.config.window = 4;
+  machine_assert_names (expect_deadlock (&beside, PTO_STATUS_TASK_RING), "outer.c:3");
+  machine_assert_names (expect_deadlock (&inside, PTO_STATUS_TASK_RING), "inner.c:1");
+}
+
 static void
 test_shared_ring_deadlock (void)
 {
@@ -756,6 +790,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-limits/task-ring-deadlock", test_task_ring_deadlock);
   g_test_add_func ("/pto/engine-limits/outermost-scope-deadlock", test_outermost_scope_deadlock);
   g_test_add_func ("/pto/engine-limits/shared-ring-deadlock", test_shared_ring_deadlock);
+  g_test_add_func ("/pto/engine-limits/scope-of-the-oldest", test_scope_of_the_oldest);
   g_test_add_func ("/pto/engine-limits/shared-ring-demand", test_shared_ring_demand);
   g_test_add_func ("/pto/engine-limits/heap-ring-deadlock", test_heap_ring_deadlock);
   g_test_add_func ("/pto/engine-limits/heap-demand-with-guards", test_heap_demand_with_guards);
