@@ -336,6 +336,7 @@ test_outermost_scope_deadlock (void)
   message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
   machine_assert_names (message, "task ring 0");
   machine_assert_names (message, "the outermost scope (the orchestration itself), which");
+  machine_assert_names (message, "Set task-window to 32 or more (this run holds at most 20 tasks");
   program.config.window = 32;
   expect_ok (&program);
 }

@@ -780,6 +780,25 @@ test_device_fences_end (enum pto_backend backend)
     g_assert_false (pto_fence_find (blocks[i], &found));
 }
 
+/* Given back, it is as new: for whoever closes and begins again. */
+static void
+test_device_memory_again (enum pto_backend backend)
+{
+  struct pto_device_memory memory;
+  struct pto_report report = { 0 };
+
+  pto_device_memory_init (&memory, 64, NULL, NULL);
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      for (uint64_t i = 0; i < 20; i++)
+        g_assert_cmpuint (pto_device_memory_malloc (&memory, 100 + i, &report), !=, 0);
+      g_assert_cmpuint (memory.n_blocks, ==, 20);
+      pto_device_memory_clear (&memory);
+      g_assert_cmpuint (memory.n_blocks, ==, 0);
+    }
+  pto_device_memory_clear (&memory);
+}
+
 static int
 fill_device (PTO2Runtime *rt, void *data)
 {
@@ -824,6 +843,7 @@ add_tests (void)
   sim_add_once ("memory/device", test_device_memory);
   sim_add_once ("memory/device-books", test_device_books);
   sim_add_once ("memory/device-fences-end", test_device_fences_end);
+  sim_add_once ("memory/device-memory-again", test_device_memory_again);
   sim_add ("memory/kernels-see-device-memory", test_kernels_see_device_memory);
 }
 

@@ -108,6 +108,7 @@ list_slices (PtoTrace *trace)
 {
   g_autoptr (JsonParser) parser = json_parser_new ();
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autoptr (GHashTable) processes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autofree char *text = pto_trace_to_json (trace);
   GPtrArray *slices = g_ptr_array_new_with_free_func (g_free);
   JsonArray *events;
@@ -123,10 +124,17 @@ list_slices (PtoTrace *trace)
       gint64 tid = json_object_get_int_member (event, "tid");
 
       if (g_str_has_suffix (name, "_name"))
-        g_hash_table_insert (
-            names, g_strdup_printf ("%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, name, pid, tid),
-            g_strdup (json_object_get_string_member (json_object_get_object_member (event, "args"),
-                                                     "name")));
+        {
+          const char *value = json_object_get_string_member (
+              json_object_get_object_member (event, "args"), "name");
+
+          g_assert_true (g_hash_table_insert (
+              names, g_strdup_printf ("%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, name, pid, tid),
+              g_strdup (value)));
+          /* What runs in one place is shown in one. */
+          if (strcmp (name, "process_name") == 0)
+            g_assert_true (g_hash_table_add (processes, g_strdup (value)));
+        }
       else if (g_strcmp0 (json_object_get_string_member (event, "ph"), "X") == 0)
         {
           g_autofree char *process = g_strdup_printf ("process_name %" G_GINT64_FORMAT " 0", pid);

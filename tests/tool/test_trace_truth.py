@@ -99,6 +99,7 @@ def random_case(seed):
     names = ["mul", "add & <sub>", None, "a kernel \"with\" a very long \\ name — too long", "e", "f", "g", "h",
              "i", "j"]
     if lossy:
+        orchestrator.insert(0, (epoch, NO_TASK, SCOPE, 2, 0))  # where it was opened is missing
         orchestrator.append((epoch + 7, 4 << 32 | 1, SUBMIT, 0, 4 << 8 | 1))  # no such ring
         cores[0].append((epoch + 7, 5, RUN, n_cores, epoch + 9))  # no such core
         cores[0].append((epoch + 7, 5, RUN, 0, epoch + 6))        # backwards
