@@ -195,7 +195,6 @@ pto_engine_report_deadlock (struct pto_engine *engine)
             PTO_TASK_LOCAL (engine->deadlock.task),
             pto_engine_kernel_name (engine, engine->deadlock.kernel),
             state_name (engine->deadlock.state));
-  pto_engine_note_peaks (engine);
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:

@@ -531,31 +531,57 @@ count_demand (struct pto_engine *engine, uint32_t ring, const struct pto_needs *
     demand->largest_storage = needs->storage;
 }
 
+/* Nothing has been told where it is, and this task would. */
+static bool
+is_new_output (const PTOParam *param)
+{
+  const struct PTO2Buffer *buffer = param->tensor.storage;
+
+  return param->type == PTO_PARAM_OUTPUT && param->tensor.status == PTO2_TENSOR_OK && buffer != NULL
+         && buffer->generation == param->tensor.generation && buffer->addr == 0;
+}
+
+/* The task that found no room has been counted, and its outputs are not counted again. */
+static __attribute__ ((cold)) void
+end_count (const struct pto_engine *engine, const struct pto_submit *submit)
+{
+  if (engine->deadlock.what == PTO_OK)
+    return;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (is_new_output (&submit->params[i]))
+      submit->params[i].tensor.storage->addr = 1;
+}
+
 /* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
- * known by their shapes alone. */
+ * known by their shapes alone; addresses of what would have been made are 1. */
 static __attribute__ ((cold)) void
 count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
   struct pto_needs needs = { 0 };
   uint32_t n_outputs = 0;
 
-  if (engine->depth > PTO_SCOPE_MAX)
+  if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
   for (uint32_t i = 0; i < submit->n_params; i++)
     {
-      Tensor *tensor = &submit->params[i].tensor;
+      PTOParam *param = &submit->params[i];
+      Tensor *tensor = &param->tensor;
 
-      needs.n_tensors += submit->params[i].type != PTO_PARAM_SCALAR;
-      if (submit->params[i].type == PTO_PARAM_OUTPUT && tensor->status == PTO2_TENSOR_OK
-          && tensor->storage != NULL && tensor->storage->generation == tensor->generation
-          && tensor->storage->addr == 0)
+      if (param->type == PTO_PARAM_SCALAR)
+        continue;
+      needs.n_tensors++;
+      if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
           needs.heap += output_bytes (engine, tensor);
           n_outputs++;
         }
+      else if (tensor->status == PTO2_TENSOR_OK && tensor->storage != NULL
+               && tensor->storage->generation == tensor->generation)
+        tensor->buffer.addr = tensor->storage->addr;
     }
-  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs, 0);
+  needs.n_fences = note_fences (engine, submit->params, submit->n_params);
+  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs, needs.n_fences);
   count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
 }
 
@@ -623,7 +649,10 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (slot == NULL)
     slot = pto_engine_make_room (engine, ring_index, &needs, &heap_offset, &storage_offset);
   if (slot == NULL)
-    return PTO_TASK_NONE;
+    {
+      end_count (engine, submit);
+      return PTO_TASK_NONE;
+    }
 
   id = PTO_TASK_ID (ring_index, ring->head);
   slot->id = id;

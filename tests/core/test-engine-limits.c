@@ -749,6 +749,65 @@ test_argument_storage_deadlock (void)
   expect_ok (&program);
 }
 
+/* What a run needs is counted alike by those that get it and, after a deadlock, by those that do
+ * not. */
+static void
+many_outputs (struct machine *machine)
+{
+  Tensor before[8];
+
+  pto_engine_scope_begin (machine->engine, "outputs.c", 1);
+  for (uint32_t i = 0; i < 40; i++)
+    {
+      PTOParam params[16];
+      Tensor tensors[8];
+
+      for (uint32_t k = 0; k < 8; k++)
+        {
+          tensors[k] = machine_tensor (machine, 1024);
+          params[k] = output (&tensors[k]);
+          params[8 + k] = i > 0 ? inout (&before[k]) : make_scalar_param (k);
+        }
+      machine_submit (machine, KERNEL_NOTHING, 0, params, 16);
+      memcpy (before, tensors, sizeof before);
+    }
+  pto_engine_scope_end (machine->engine);
+}
+
+static void
+test_demand_either_way (void)
+{
+  for (uint32_t guard = 0; guard <= 64; guard += 64)
+    {
+      struct pto_demand demand[2][PTO_RINGS];
+
+      for (uint32_t stuck = 0; stuck < 2; stuck++)
+        {
+          struct machine_config config = limits (PTO_BACKEND_DET);
+          struct machine *machine;
+          const char *message;
+
+          config.guard_bytes = guard;
+          config.window = stuck ? 8 : 1024;
+          machine = machine_new (&config);
+          machine_begin (machine);
+          many_outputs (machine);
+          g_assert_cmpint (machine_end (machine, &message), ==,
+                           stuck ? PTO_STATUS_TASK_RING : PTO_OK);
+          memcpy (demand[stuck], machine->engine->demand, sizeof demand[stuck]);
+          machine_free (machine);
+        }
+      for (uint32_t r = 0; r < PTO_RINGS; r++)
+        {
+          g_assert_cmpuint (demand[1][r].peak_held, ==, demand[0][r].peak_held);
+          g_assert_cmpuint (demand[1][r].peak_heap, ==, demand[0][r].peak_heap);
+          g_assert_cmpuint (demand[1][r].largest_heap, ==, demand[0][r].largest_heap);
+          g_assert_cmpuint (demand[1][r].peak_storage, ==, demand[0][r].peak_storage);
+          g_assert_cmpuint (demand[1][r].largest_storage, ==, demand[0][r].largest_storage);
+        }
+    }
+}
+
 /* A ring whose oldest task belongs to an ended scope is no deadlock, however long it takes. */
 static void
 test_ended_scope_is_no_deadlock (gconstpointer backend)
@@ -805,6 +864,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-limits/map-deadlock-growing", test_map_deadlock_growing);
   g_test_add_func ("/pto/engine-limits/map-deadlock-names-the-holder",
                    test_map_deadlock_names_the_holder);
+  g_test_add_func ("/pto/engine-limits/demand-either-way", test_demand_either_way);
   g_test_add_func ("/pto/engine-limits/argument-storage-deadlock", test_argument_storage_deadlock);
 }
 
