@@ -283,9 +283,10 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  /* The first: nothing has been fenced yet. */
+  g_test_add_func ("/pto/fence/pattern", test_pattern);
   g_test_add_func ("/pto/fence/add-find-remove", test_add_find_remove);
   g_test_add_func ("/pto/fence/damage", test_damage);
-  g_test_add_func ("/pto/fence/pattern", test_pattern);
   g_test_add_func ("/pto/fence/beside-changes", test_beside_changes);
   g_test_add_func ("/pto/fence/processes", test_processes);
   g_test_add_func ("/pto/fence/too-many", test_too_many);

@@ -214,7 +214,12 @@ test_digest (void)
   {
     guint child;
     guint64 task, end_ns;
-  } pieces[] = { { 0, 0, 300 }, { 0, 0, 300 }, { 1, 0, 300 }, { 0, 1, 300 }, { 0, 0, 400 } };
+    const char *rows[4];
+  } pieces[] = {
+    { 0, 0, 300, { "a", "bc", "d" } }, { 0, 0, 300, { "a", "bc", "d" } },
+    { 1, 0, 300, { "a", "bc", "d" } }, { 0, 1, 300, { "a", "bc", "d" } },
+    { 0, 0, 400, { "a", "bc", "d" } }, { 0, 0, 300, { "ab", "c", "d" } },
+  };
   PtoTrace *traces[G_N_ELEMENTS (pieces)];
 
   for (guint i = 0; i < G_N_ELEMENTS (pieces); i++)
@@ -228,6 +233,8 @@ test_digest (void)
       buffers[2].records = &run;
       buffers[2].count = 1;
       traces[i] = make_level (three_runs, G_N_ELEMENTS (three_runs));
+      g_strfreev (traces[i]->rows);
+      traces[i]->rows = g_strdupv ((char **) (gpointer) pieces[i].rows);
       pto_trace_pieces_take (&traces[i]->pieces, pieces[i].child, pieces[i].task,
                              pto_trace_new_from_run (&records, &topology, NULL, 0, "chip"));
       pto_trace_settle (traces[i]);
