@@ -168,4 +168,4 @@ int pto_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline
 void pto_futex_wake (_Atomic uint32_t *word);
 
 /* pto_atomic.h declares it for explorer builds only; it is always there. */
-void pto_explore_point (void);
+void (pto_explore_point) (void);

@@ -22,6 +22,8 @@ void pto_explore_point (void);
   (pto_explore_point (), atomic_store_explicit ((p), (v), memory_order_relaxed))
 #define pto_store_release(p, v) \
   (pto_explore_point (), atomic_store_explicit ((p), (v), memory_order_release))
+#define pto_store_seq_cst(p, v) \
+  (pto_explore_point (), atomic_store_explicit ((p), (v), memory_order_seq_cst))
 #define pto_fetch_add_acq_rel(p, v) \
   (pto_explore_point (), atomic_fetch_add_explicit ((p), (v), memory_order_acq_rel))
 #define pto_fetch_sub_acq_rel(p, v) \

@@ -14,6 +14,7 @@
  */
 #include "pool.h"
 
+#include "../core/progress.h"
 #include "../core/ready.h"
 #include "../exec/pto_atomic.h"
 
@@ -25,21 +26,35 @@
 #define SEATS_MIN 64u
 #define SEATS_A_CHILD 4u
 #define WORDS (PTO_CHILDREN_MAX / 64)
-/* A child that has not taken START after so long has been caught by a lock, or was given no CPU: it
- * is forked again. Its last life is given as long as START. One thread that does nothing but
- * allocate catches about every sixth. */
-#define CAUGHT_NS (500 * MS)
-#define CAUGHT_MAX 7u /* "eight times", below */
 /* A child that registers what is not wanted any more, and hears of it only when it is done. */
 #define CONTROL_NS (30 * MS)
-/* What a worker is given more than others when it is asked to stop: it hears of it a little later,
- * and has children of its own to ask, and to end. */
-#define PASS_ON_NS (30 * MS)
-/* The most that one tick takes of the time to stop: it may have begun long before it was asked. */
-#define STEP_NS (20 * MS)
 #define US UINT64_C (1000)
 #define MS UINT64_C (1000000)
-#define SECOND UINT64_C (1000000000)
+
+/* One task, and which of its members: what stands in a child's list. */
+struct entry
+{
+  uint16_t seat;
+  uint16_t member;
+};
+
+/* First in, first out; every seat at most once, so that it can not be full. */
+struct list
+{
+  struct entry *entries;
+  uint32_t head; /* free running: next to leave */
+  uint32_t tail;
+};
+
+/* What a child has to do. */
+struct work
+{
+  struct pto_seat *seat;       /* TASK: whose member it runs */
+  uint32_t member;             /* of them */
+  uint64_t posted;             /* a recorded one: when, as the trace counts */
+  struct pto_control *control; /* REGISTER, UNREGISTER, CLOSE, TRACE: of whom */
+  struct list tasks;           /* that wait for this child */
+};
 
 /* Children that can stand in for each other. */
 struct class
@@ -50,7 +65,7 @@ struct class
   uint32_t n_gone;
   uint16_t children[PTO_CHILDREN_MAX]; /* indices, ascending numbers */
   uint64_t free[WORDS];                /* bits by index: idle, and nothing waits for it */
-  struct pto_pool_list tasks;          /* for any of them */
+  struct list tasks;                   /* for any of them */
 };
 
 /* Tasks that wait for the same: a child, any of a class, several of a class. */
@@ -97,10 +112,11 @@ struct pto_pool
   uint32_t mask;  /* of lists */
   struct pto_seat *seats;
   struct pto_endpoint **endpoints;
-  struct pto_pool_entry *entries;
+  struct entry *entries;
 
   /* --- the carrier's --- */
-  uint32_t n_under_way; /* children with a request */
+  struct work *works;   /* of each child */
+  uint32_t n_under_way; /* children whose answer, or end, is awaited */
   uint64_t time;        /* sum of the ticks */
   uint64_t cancel_seen; /* what has been acted upon */
   enum pto_pace pace;
@@ -127,6 +143,12 @@ struct pto_pool
   /* W: carrier, the guest that begins a child again; R: the guest. Relaxed: all are inside of the
    * executor, whose token orders them. */
   _Atomic uint32_t starting;
+  /* Index + 1 of the first child that could not start; 0: none. As starting; W: carrier. */
+  _Atomic uint32_t start_failed;
+  /* Children that are LOST: a hint; who begins one before it is counted lets it wrap for a moment.
+   * W: carrier adds, guest subtracts; R: anybody. */
+  _Atomic uint32_t n_lost;
+  uint32_t restarts; /* the guest's */
   struct pto_word news;
 };
 
@@ -141,32 +163,32 @@ copy_text (char *to, size_t size, const char *from)
 /* --- lists --- */
 
 static bool
-list_is_empty (const struct pto_pool_list *list)
+list_is_empty (const struct list *list)
 {
   return list->head == list->tail;
 }
 
 static uint32_t
-list_length (const struct pto_pool_list *list)
+list_length (const struct list *list)
 {
   return list->tail - list->head;
 }
 
 static void
-list_push (const struct pto_pool *pool, struct pto_pool_list *list, uint32_t seat, uint32_t member)
+list_push (const struct pto_pool *pool, struct list *list, uint32_t seat, uint32_t member)
 {
   list->entries[list->tail++ & pool->mask]
-      = (struct pto_pool_entry){ .seat = (uint16_t) seat, .member = (uint16_t) member };
+      = (struct entry){ .seat = (uint16_t) seat, .member = (uint16_t) member };
 }
 
-static struct pto_pool_entry
-list_first (const struct pto_pool *pool, const struct pto_pool_list *list)
+static struct entry
+list_first (const struct pto_pool *pool, const struct list *list)
 {
   return list->entries[list->head & pool->mask];
 }
 
 static void
-list_remove (const struct pto_pool *pool, struct pto_pool_list *list, uint32_t seat)
+list_remove (const struct pto_pool *pool, struct list *list, uint32_t seat)
 {
   uint32_t to = list->head;
 
@@ -204,11 +226,10 @@ set_bit (uint64_t *bits, uint32_t index, bool value)
   bits[index / 64] = value ? bits[index / 64] | bit : bits[index / 64] & ~bit;
 }
 
-static bool
-is_idle (const struct pto_child *child)
+static struct work *
+work_of (const struct pto_pool *pool, const struct pto_child *child)
 {
-  /* Who is about to die is given nothing more. */
-  return child->state == PTO_CHILD_UP && child->request == 0 && !child->killed;
+  return &pool->works[child->index];
 }
 
 static void
@@ -226,27 +247,31 @@ set_pace (struct pto_pool *pool, enum pto_pace pace)
   pool->config.pace (pool->config.data, pace);
 }
 
+/* It has begun to be under way. */
 static void
-begin_request (struct pto_pool *pool, struct pto_child *child, uint32_t request)
+count_under_way (struct pto_pool *pool, struct pto_child *child)
 {
-  child->request = request;
-  child->since = pool->time;
-  child->beat = pto_load_relaxed (&child->sender.mailbox->beat);
-  child->stopped_ns = 0;
   set_bit (class_of (pool, child)->free, child->index, false);
   if (pool->n_under_way++ == 0)
     set_pace (pool, PTO_PACE_SLOW);
 }
 
 static void
+begin_request (struct pto_pool *pool, struct pto_child *child, enum pto_request request)
+{
+  pto_child_ask (child, request, pool->time);
+  count_under_way (pool, child);
+}
+
+/* What it was asked is over; it may be under way to its end. */
+static void
 end_request (struct pto_pool *pool, struct pto_child *child)
 {
-  child->request = 0;
-  child->seat = NULL;
-  child->control = NULL;
-  child->ending = false;
-  child->cancelled = false;
-  if (--pool->n_under_way == 0)
+  struct work *work = work_of (pool, child);
+
+  work->seat = NULL;
+  work->control = NULL;
+  if (!pto_child_is_under_way (child) && --pool->n_under_way == 0)
     set_pace (pool, PTO_PACE_IDLE);
 }
 
@@ -254,41 +279,9 @@ end_request (struct pto_pool *pool, struct pto_child *child)
 static void
 cancel_child (struct pto_pool *pool, struct pto_child *child, uint64_t patience)
 {
-  if (child->level > 2 && patience != PTO_NEVER)
-    patience += PASS_ON_NS;
-  pto_sender_cancel (&child->sender);
-  if (child->cancelled && child->patience <= patience)
-    return;
-  child->cancelled = true;
-  child->asked_ns = child->patience = patience;
-  set_pace (pool, PTO_PACE_FAST);
-}
-
-static void
-kill_child (struct pto_pool *pool, struct pto_child *child, const char *why)
-{
-  if (child->killed || child->thread)
-    return;
-  child->killed = true;
-  if (why != child->why)
-    copy_text (child->why, sizeof child->why, why);
-  pool->config.kill (pool->config.data, child, child->why);
-}
-
-/* what: before how long it has lasted. */
-static void
-end_child (struct pto_pool *pool, struct pto_child *child, const char *what, uint64_t ns)
-{
-  char time[32];
-
-  if (child->killed || child->thread)
-    return;
-  if (ns % SECOND == 0)
-    snprintf (time, sizeof time, "%" PRIu64 " s", ns / SECOND);
-  else
-    snprintf (time, sizeof time, "%" PRIu64 " ms", ns / MS);
-  snprintf (child->why, sizeof child->why, "%s %s", what, time);
-  kill_child (pool, child, child->why);
+  pto_child_cancel (child, patience);
+  if (pto_child_life (child) == PTO_LIFE_ASKED)
+    set_pace (pool, PTO_PACE_FAST);
 }
 
 /* --- crowds --- */
@@ -397,8 +390,8 @@ note_failure (struct pto_pool *pool, struct pto_seat *seat, enum pto_failure_kin
   memset (&first->failure, 0, sizeof first->failure);
   first->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
   first->failure.code = PTO_STATUS_WORKER_LOST;
-  pool->config.describe (pool->config.data, child, first->failure.text, sizeof first->failure.text,
-                         first->words, sizeof first->words);
+  child->ops->describe (child, first->failure.text, sizeof first->failure.text, first->words,
+                        sizeof first->words);
   first->failure.bytes = (uint32_t) strlen (first->failure.text);
 }
 
@@ -423,10 +416,11 @@ fail_waiting (struct pto_pool *pool, struct pto_seat *seat, enum pto_failure_kin
   for (uint32_t i = 0; i < class->n_children; i++)
     {
       struct pto_child *other = &pool->config.children[class->children[i]];
-      uint32_t before = list_length (&other->tasks);
+      struct list *tasks = &work_of (pool, other)->tasks;
+      uint32_t before = list_length (tasks);
 
-      list_remove (pool, &other->tasks, number);
-      if (list_length (&other->tasks) != before)
+      list_remove (pool, tasks, number);
+      if (list_length (tasks) != before)
         set_bit (freed, other->index, true);
     }
   end_to_wait (pool, seat);
@@ -452,7 +446,7 @@ end_member (struct pto_pool *pool, struct pto_seat *seat)
       {
         struct pto_child *child = &pool->config.children[seat->class->children[i]];
 
-        if (child->seat == seat)
+        if (work_of (pool, child)->seat == seat)
           cancel_child (pool, child, pool->config.group_ns);
       }
 }
@@ -503,20 +497,22 @@ record_post (struct pto_pool *pool, struct pto_child *child, const struct pto_se
              uint32_t member)
 {
   child->sender.mailbox->task = seat->slot->id;
-  child->posted = pto_engine_stamp (pool->engine);
-  pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, child->posted, seat->slot->id, child->index,
-                 member);
+  work_of (pool, child)->posted = pto_engine_stamp (pool->engine);
+  pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, work_of (pool, child)->posted,
+                 seat->slot->id, child->index, member);
 }
 
 static void
 post_task (struct pto_pool *pool, struct pto_child *child, struct pto_seat *seat, uint32_t member)
 {
+  struct work *work = work_of (pool, child);
+
   encode (child->sender.mailbox, seat, &pto_level_task_members (seat->task)[member]);
   child->sender.mailbox->record = pool->record;
   if (pool->record != 0)
     record_post (pool, child, seat, member);
-  child->seat = seat;
-  child->member = member;
+  work->seat = seat;
+  work->member = member;
   end_to_wait (pool, seat);
   seat->posted = true;
   begin_request (pool, child, PTO_REQUEST_TASK);
@@ -530,8 +526,7 @@ post_control (struct pto_pool *pool, struct pto_child *child, struct pto_control
 
   set_bit (control->targets, child->index, false);
   control->outstanding++;
-  child->control = control;
-  child->renewed = control->request == PTO_REQUEST_CLOSE;
+  work_of (pool, child)->control = control;
   memcpy (mailbox->digest, control->digest, PTO_DIGEST_BYTES);
   mailbox->request = control->request;
   mailbox->bytes = (uint32_t) control->bytes;
@@ -554,22 +549,24 @@ start_group (struct pto_pool *pool, struct pto_seat *seat)
   for (uint32_t i = 0; i < class->n_children; i++)
     {
       const struct pto_child *child = &pool->config.children[class->children[i]];
+      const struct list *tasks = &work_of (pool, child)->tasks;
 
-      n += is_idle (child) && !list_is_empty (&child->tasks)
-           && list_first (pool, &child->tasks).seat == number;
+      n += pto_child_is_idle (child) && !list_is_empty (tasks)
+           && list_first (pool, tasks).seat == number;
     }
   if (n < seat->left)
     return;
   for (uint32_t i = 0; i < class->n_children; i++)
     {
       struct pto_child *child = &pool->config.children[class->children[i]];
+      struct list *tasks = &work_of (pool, child)->tasks;
 
-      if (is_idle (child) && !list_is_empty (&child->tasks)
-          && list_first (pool, &child->tasks).seat == number)
+      if (pto_child_is_idle (child) && !list_is_empty (tasks)
+          && list_first (pool, tasks).seat == number)
         {
-          uint32_t member = list_first (pool, &child->tasks).member;
+          uint32_t member = list_first (pool, tasks).member;
 
-          child->tasks.head++;
+          tasks->head++;
           post_task (pool, child, seat, member);
         }
     }
@@ -581,11 +578,11 @@ static void
 feed (struct pto_pool *pool, struct pto_child *child)
 {
   struct class *class = class_of (pool, child);
-  struct pto_pool_list *list = &child->tasks;
+  struct list *list = &work_of (pool, child)->tasks;
   bool own = !list_is_empty (list);
   struct pto_seat *seat;
 
-  if (!is_idle (child))
+  if (!pto_child_is_idle (child))
     return;
   for (struct pto_control *control = pool->controls; control != NULL; control = control->next)
     if (has_bit (control->targets, child->index))
@@ -639,7 +636,7 @@ static const struct pto_child *
 somebody_gone (const struct pto_pool *pool, const struct class *class)
 {
   for (uint32_t i = 0; i < class->n_children; i++)
-    if (pool->config.children[class->children[i]].state == PTO_CHILD_GONE)
+    if (pto_child_life (&pool->config.children[class->children[i]]) == PTO_LIFE_GONE)
       return &pool->config.children[class->children[i]];
   return &pool->config.children[class->children[0]];
 }
@@ -649,15 +646,15 @@ enlist (struct pto_pool *pool, struct pto_child *child, struct pto_seat *seat, u
 {
   set_bit (class_of (pool, child)->free, child->index, false);
   begin_to_wait (seat);
-  list_push (pool, &child->tasks, seat_number (pool, seat), member);
+  list_push (pool, &work_of (pool, child)->tasks, seat_number (pool, seat), member);
 }
 
 /* How much stands before a new task of this child. */
 static uint32_t
-load_of (const struct pto_child *child)
+load_of (const struct pto_pool *pool, const struct pto_child *child)
 {
-  return list_length (&child->tasks) + (child->request != 0)
-         + (child->state == PTO_CHILD_DEAD ? PTO_ENDPOINTS_MAX : 0);
+  return list_length (&work_of (pool, child)->tasks) + !pto_child_is_idle (child)
+         + (pto_child_is_there (child) ? 0 : PTO_ENDPOINTS_MAX);
 }
 
 /* A group takes all of its children in one step: named ones, and for the others those with the
@@ -676,7 +673,7 @@ place_group (struct pto_pool *pool, struct pto_seat *seat)
       {
         chosen[m] = find_worker (pool, task->kind, members[m].worker);
         set_bit (taken, chosen[m]->index, true);
-        if (chosen[m]->state == PTO_CHILD_GONE)
+        if (pto_child_life (chosen[m]) == PTO_LIFE_GONE)
           {
             fail_waiting (pool, seat, PTO_FAILURE_NO_WORKER, chosen[m]);
             return;
@@ -692,8 +689,8 @@ place_group (struct pto_pool *pool, struct pto_seat *seat)
         {
           struct pto_child *child = &pool->config.children[class->children[i]];
 
-          if (child->state != PTO_CHILD_GONE && !has_bit (taken, child->index)
-              && (best == NULL || load_of (child) < load_of (best)))
+          if (pto_child_life (child) != PTO_LIFE_GONE && !has_bit (taken, child->index)
+              && (best == NULL || load_of (pool, child) < load_of (pool, best)))
             best = child;
         }
       if (best == NULL)
@@ -724,7 +721,7 @@ place (struct pto_pool *pool, struct pto_seat *seat)
   if (worker != PTO_WORKER_ANY)
     {
       child = find_worker (pool, task->kind, worker);
-      if (child->state == PTO_CHILD_GONE)
+      if (pto_child_life (child) == PTO_LIFE_GONE)
         {
           fail_waiting (pool, seat, PTO_FAILURE_NO_WORKER, child);
           return;
@@ -835,16 +832,16 @@ static bool
 needs (const struct pto_control *control, const struct pto_child *child)
 {
   /* Relaxed: who has asked has seen the begin, and the request's acquire brings it along. */
-  return child->state == PTO_CHILD_UP
-         || (child->state == PTO_CHILD_DEAD
-             && (control->request == PTO_REQUEST_REGISTER
-                 || pto_load_relaxed (&child->begun) != PTO_BEGINNING_NOT));
+  enum pto_life life = pto_child_life (child);
+
+  return life != PTO_LIFE_GONE
+         && (life != PTO_LIFE_LOST || control->request == PTO_REQUEST_REGISTER);
 }
 
 static void
 answer_control (struct pto_pool *pool, struct pto_child *child, bool yes, bool lost)
 {
-  struct pto_control *control = child->control;
+  struct pto_control *control = work_of (pool, child)->control;
 
   control->outstanding--;
   if (yes)
@@ -860,17 +857,20 @@ answer_control (struct pto_pool *pool, struct pto_child *child, bool yes, bool l
           memset (&control->failure, 0, sizeof control->failure);
           control->failure.code = PTO_STATUS_WORKER_LOST;
           control->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
-          pool->config.describe (pool->config.data, child, control->failure.text,
-                                 sizeof control->failure.text, NULL, 0);
+          child->ops->describe (child, control->failure.text, sizeof control->failure.text, NULL,
+                                0);
           control->failure.bytes = (uint32_t) strlen (control->failure.text);
         }
     }
   settle_control (pool, control);
 }
 
+/* START has come to something. */
 static void
-started (struct pto_pool *pool)
+end_start (struct pto_pool *pool, const struct pto_child *child, bool ok)
 {
+  if (!ok && pto_load_relaxed (&pool->start_failed) == 0)
+    pto_store_relaxed (&pool->start_failed, child->index + 1);
   pto_fetch_sub_relaxed (&pool->starting, 1);
   tell_news (pool);
 }
@@ -889,16 +889,17 @@ static __attribute__ ((noinline)) void
 record_member (struct pto_pool *pool, struct pto_child *child, bool answered)
 {
   const struct pto_mailbox *mailbox = child->sender.mailbox;
+  const struct work *work = work_of (pool, child);
   uint64_t now = pto_engine_stamp (pool->engine);
   uint64_t began, ended;
 
   if (!answered && !pto_sender_is_taken (&child->sender))
     return;
-  began = stamp_between (pool, mailbox->began, child->posted, now);
+  began = stamp_between (pool, mailbox->began, work->posted, now);
   ended = answered ? stamp_between (pool, mailbox->ended, began, now) : now;
-  pto_trace_add (&pool->runs[child->index], PTO_TRACE_ACK, began, child->seat->slot->id,
-                 child->index, child->member);
-  pto_trace_add (&pool->runs[child->index], PTO_TRACE_RUN, began, child->seat->slot->id,
+  pto_trace_add (&pool->runs[child->index], PTO_TRACE_ACK, began, work->seat->slot->id,
+                 child->index, work->member);
+  pto_trace_add (&pool->runs[child->index], PTO_TRACE_RUN, began, work->seat->slot->id,
                  child->index, ended);
 }
 
@@ -906,70 +907,56 @@ record_member (struct pto_pool *pool, struct pto_child *child, bool answered)
 static void
 take_answer (struct pto_pool *pool, struct pto_child *child)
 {
+  struct pto_seat *seat = work_of (pool, child)->seat;
   struct pto_failure failure;
   bool ok = pto_sender_answer (&child->sender, &failure) == PTO_OK;
 
   switch ((enum pto_request) child->request)
     {
     case PTO_REQUEST_TASK:
-      {
-        struct pto_seat *seat = child->seat;
-
-        if (pool->record != 0)
-          record_member (pool, child, true);
-        if (!ok)
-          note_failure (pool, seat, PTO_FAILURE_ANSWERED, child);
-        child->deaths = 0;
-        end_request (pool, child);
-        end_member (pool, seat);
-        return;
-      }
-    case PTO_REQUEST_START:
+      if (pool->record != 0)
+        record_member (pool, child, true);
       if (!ok)
-        {
-          pool->config.refused (pool->config.data, child, &failure);
-          if (!child->thread)
-            break;
-        }
-      child->failed_starts = child->times_caught = 0;
+        note_failure (pool, seat, PTO_FAILURE_ANSWERED, child);
+      child->deaths = 0;
+      pto_child_answered (child);
       end_request (pool, child);
+      end_member (pool, seat);
+      return;
+    case PTO_REQUEST_START:
       if (ok)
-        pool->config.started (pool->config.data, child);
-      started (pool);
+        pto_child_started (child);
+      else
+        pto_child_refused (child, &failure);
+      end_request (pool, child);
+      end_start (pool, child, ok);
       return;
     case PTO_REQUEST_REGISTER:
     case PTO_REQUEST_UNREGISTER:
     case PTO_REQUEST_TRACE:
       answer_control (pool, child, ok, false);
+      pto_child_answered (child);
       end_request (pool, child);
       return;
     case PTO_REQUEST_CLOSE:
       answer_control (pool, child, true, false);
-      child->control = NULL;
-      break;
+      pto_child_closed (child, pool->time);
+      end_request (pool, child);
+      if (pto_child_life (child) == PTO_LIFE_GONE)
+        {
+          class_of (pool, child)->n_gone++;
+          tell_news (pool);
+        }
+      return;
     case PTO_REQUEST_UP:
     case PTO_REQUEST_RUN:
-      break; /* of a solo child only */
+      return; /* of a solo child only */
     }
-  /* It ends now, by itself or because it has to. A thread's end is somebody else's to await. */
-  if (child->thread)
-    {
-      end_request (pool, child);
-      child->state = PTO_CHILD_GONE;
-      class_of (pool, child)->n_gone++;
-      pool->config.lost (pool->config.data, child);
-      tell_news (pool);
-      return;
-    }
-  child->ending = true;
-  child->since = pool->time;
-  if (child->request == PTO_REQUEST_START)
-    kill_child (pool, child, "could not start");
 }
 
 /* Nobody will ever serve this list again. */
 static void
-fail_list (struct pto_pool *pool, struct pto_pool_list *list, const struct pto_child *child)
+fail_list (struct pto_pool *pool, struct list *list, const struct pto_child *child)
 {
   while (!list_is_empty (list))
     fail_waiting (pool, &pool->seats[list_first (pool, list).seat], PTO_FAILURE_NO_WORKER, child);
@@ -979,34 +966,29 @@ static void
 take_death (struct pto_pool *pool, struct pto_child *child)
 {
   struct class *class = class_of (pool, child);
-  struct pto_seat *seat = child->seat;
+  struct work *work = work_of (pool, child);
+  struct pto_seat *seat = work->seat;
+  bool starting = child->request == PTO_REQUEST_START;
+  bool under_way = pto_child_is_under_way (child);
+  bool again = false;
   struct pto_control *next;
-  uint32_t request = child->request;
 
   for (struct pto_control *control = pool->controls; control != NULL; control = control->next)
-    child->renewed
-        = child->renewed
-          || (control->request == PTO_REQUEST_CLOSE && has_bit (control->targets, child->index));
+    again = again
+            || (control->request == PTO_REQUEST_CLOSE && has_bit (control->targets, child->index));
   if (seat != NULL && pool->record != 0)
     record_member (pool, child, false);
-  /* One that took a task with it got on, however badly. */
-  if (seat != NULL)
-    child->deaths = 0;
-  else if (!child->cancelled && !child->caught && !child->renewed)
-    child->deaths++;
   set_bit (class->free, child->index, false);
   if (seat != NULL)
     note_failure (pool, seat,
                   pto_sender_is_taken (&child->sender) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE,
                   child);
   /* Who is dead knows nothing any more, and is closed. */
-  if (child->control != NULL)
-    answer_control (pool, child, child->control->request != PTO_REQUEST_REGISTER, true);
-  if (request == PTO_REQUEST_START && !child->caught)
-    child->failed_starts++;
-  if (request != 0)
+  if (work->control != NULL)
+    answer_control (pool, child, work->control->request != PTO_REQUEST_REGISTER, true);
+  pto_child_bury (child, pto_now (pool->exec), again, pool->closing, seat != NULL);
+  if (under_way)
     end_request (pool, child);
-  child->state = pool->config.lost (pool->config.data, child) ? PTO_CHILD_DEAD : PTO_CHILD_GONE;
   for (struct pto_control *control = pool->controls; control != NULL; control = next)
     {
       next = control->next;
@@ -1014,19 +996,26 @@ take_death (struct pto_pool *pool, struct pto_child *child)
         set_bit (control->targets, child->index, false);
       settle_control (pool, control);
     }
-  if (child->state == PTO_CHILD_GONE)
+  if (pto_child_life (child) == PTO_LIFE_GONE)
     {
       class->n_gone++;
-      fail_list (pool, &child->tasks, child);
+      fail_list (pool, &work->tasks, child);
       if (class->n_gone == class->n_children)
         fail_list (pool, &class->tasks, child);
     }
+  else
+    pto_fetch_add_acq_rel (&pool->n_lost, 1);
   if (seat != NULL)
     end_member (pool, seat);
-  if (request == PTO_REQUEST_START)
-    started (pool);
+  if (starting)
+    /* Relaxed: our own. */
+    end_start (pool, child,
+               pto_child_life (child) != PTO_LIFE_GONE || pto_load_relaxed (&child->started) != 0);
   else
     tell_news (pool);
+  /* The guest, should it wait for tasks, is the one to begin it again. */
+  pto_fetch_add_acq_rel (&pool->engine->progress.value, 1);
+  pto_unpark (pool->exec, &pool->engine->progress);
 }
 
 /* A child's bit was set: it was begun again, has answered, or is dead; perhaps several of these. */
@@ -1035,21 +1024,17 @@ settle_child (struct pto_pool *pool, struct pto_child *child)
 {
   bool dead;
 
-  /* Acquire: pairs with the release in pto_pool_revive(). */
-  if (child->state == PTO_CHILD_DEAD && pto_load_acquire (&child->begun) == PTO_BEGUN)
-    {
-      pto_store_relaxed (&child->begun, PTO_BEGINNING_NOT);
-      child->state = PTO_CHILD_UP;
-      child->killed = child->caught = child->renewed = false;
-      begin_request (pool, child, PTO_REQUEST_START);
-    }
+  if (pto_child_take_over (child, pool->time))
+    count_under_way (pool, child);
+  if (!pto_child_is_there (child))
+    return;
   /* First the death, then the mailbox: an answer that came before the death is there. */
-  dead = pto_load_acquire (&child->dead) != 0;
-  if (child->request != 0 && !child->ending && pto_sender_is_idle (&child->sender))
+  dead = pto_child_is_dead (child);
+  if (child->request != 0 && pto_sender_is_idle (&child->sender))
     take_answer (pool, child);
   else if (child->request != 0 && !pto_sender_is_sound (&child->sender))
-    kill_child (pool, child, "wrote over its mailbox");
-  if (child->state != PTO_CHILD_UP)
+    pto_child_kill (child, PTO_WHY_FAULT, "wrote over its mailbox");
+  if (!pto_child_is_there (child))
     return;
   if (dead)
     take_death (pool, child);
@@ -1120,7 +1105,7 @@ drop_cancelled_controls (struct pto_pool *pool)
         continue;
       memset (control->targets, 0, sizeof control->targets);
       for (uint32_t i = 0; i < pool->config.n_children; i++)
-        if (pool->config.children[i].control == control)
+        if (pool->works[i].control == control)
           cancel_child (pool, &pool->config.children[i], CONTROL_NS);
       settle_control (pool, control);
     }
@@ -1143,91 +1128,8 @@ take_cancel (struct pto_pool *pool)
     while (pool->crowds[i].first != NULL)
       call_back (pool, &pool->crowds[i]);
   for (uint32_t i = 0; i < pool->config.n_children; i++)
-    if (pool->config.children[i].seat != NULL)
+    if (pool->works[i].seat != NULL)
       cancel_child (pool, &pool->config.children[i], ((uint32_t) cancel - 1) * US);
-}
-
-/* Has it not come as far as to its first request? Threads are not forked. */
-static bool
-is_coming_up (const struct pto_child *child)
-{
-  return child->request == PTO_REQUEST_START && !child->thread
-         && !pto_sender_is_taken (&child->sender);
-}
-
-/* How long the request may take without a sign of life. */
-static uint64_t
-limit_of (const struct pto_pool *pool, const struct pto_child *child, bool coming_up)
-{
-  const struct pto_pool_config *config = &pool->config;
-  uint64_t limit;
-
-  if (child->ending)
-    return config->close_ns;
-  if (coming_up && child->times_caught < CAUGHT_MAX)
-    return CAUGHT_NS < config->start_ns ? CAUGHT_NS : config->start_ns;
-  if (child->request == PTO_REQUEST_TASK && !pool->closing)
-    return config->task_ns;
-  limit = child->request == PTO_REQUEST_CLOSE
-                  || (pool->closing && config->close_ns < config->start_ns)
-              ? config->close_ns
-              : config->start_ns;
-  if (coming_up)
-    return limit;
-  /* Its own children have theirs, and are to be named if one of them is to blame. */
-  return child->level > 2 && limit != PTO_NEVER ? limit * (child->level - 1) : limit;
-}
-
-static void
-look_after (struct pto_pool *pool, struct pto_child *child, uint64_t ns)
-{
-  uint32_t beat = pto_load_relaxed (&child->sender.mailbox->beat);
-  bool coming_up;
-  uint64_t limit;
-
-  if (child->killed)
-    return;
-  if (!pto_sender_is_sound (&child->sender))
-    {
-      kill_child (pool, child, "wrote over its mailbox");
-      return;
-    }
-  if (beat != child->beat)
-    {
-      child->beat = beat;
-      child->since = pool->time;
-    }
-  child->stopped_ns = pto_load_relaxed (&child->stopped) != 0 ? child->stopped_ns + ns : 0;
-  /* Once: it may take START just now. Who is stopped is no case of locks. */
-  coming_up = child->stopped_ns == 0 && is_coming_up (child);
-  limit = limit_of (pool, child, coming_up);
-  if (child->stopped_ns > pool->config.stop_ns)
-    end_child (pool, child, "stopped for", pool->config.stop_ns);
-  else if (pool->time - child->since > limit && coming_up)
-    {
-      child->caught = child->times_caught++ < CAUGHT_MAX;
-      end_child (
-          pool, child,
-          child->caught
-              ? "did not come up for"
-              : "did not come up: eight times caught by a lock that another thread held when it was "
-                "forked, the last time for",
-          limit);
-    }
-  else if (pool->time - child->since > limit)
-    end_child (pool, child,
-               child->ending || child->request == PTO_REQUEST_CLOSE ? "did not end for"
-               : child->request == PTO_REQUEST_TASK ? "gave no sign of life for task-timeout ="
-                                                    : "did not answer for",
-               limit);
-  else if (child->cancelled)
-    {
-      uint64_t counted = ns < STEP_NS ? ns : STEP_NS;
-
-      child->patience = child->patience > counted ? child->patience - counted : 0;
-      if (child->patience == 0)
-        end_child (pool, child, "was asked to stop and did not for", child->asked_ns);
-    }
 }
 
 static void
@@ -1244,10 +1146,10 @@ take_ticks (struct pto_pool *pool)
     {
       struct pto_child *child = &pool->config.children[i];
 
-      if (child->state != PTO_CHILD_UP || child->request == 0)
+      if (!pto_child_is_under_way (child))
         continue;
-      look_after (pool, child, ns);
-      fast = fast || (child->cancelled && !child->killed);
+      pto_child_look_after (child, &pool->config.limits, pool->closing, pool->time, ns);
+      fast = fast || pto_child_life (child) == PTO_LIFE_ASKED;
     }
   set_pace (pool, fast ? PTO_PACE_FAST : pool->n_under_way > 0 ? PTO_PACE_SLOW : PTO_PACE_IDLE);
 }
@@ -1314,7 +1216,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
   uint32_t n = config->n_children;
   uint32_t seats = config->n_seats;
   uint32_t capacity = 1;
-  struct pto_pool_entry *entries;
+  struct entry *entries;
 
   if (seats == 0)
     seats = SEATS_A_CHILD * n > SEATS_MIN ? SEATS_A_CHILD * n : SEATS_MIN;
@@ -1337,6 +1239,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
   pool->class_of = calloc (n + 1, sizeof *pool->class_of);
   for (uint32_t kind = 0; kind < PTO_N_CHILD_KINDS; kind++)
     pool->numbers[kind] = calloc (n + 1, sizeof *pool->numbers[kind]);
+  pool->works = calloc (n + 1, sizeof *pool->works);
   pool->seats = calloc (seats, sizeof *pool->seats);
   pool->endpoints = calloc (seats, sizeof *pool->endpoints);
   /* There are no more classes than children. */
@@ -1344,8 +1247,8 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
   /* Touched as far as they are used: a list for each child and each class. */
   pool->entries = calloc ((size_t) (2 * n + 1) * capacity, sizeof *pool->entries);
   if (pool->crowds == NULL || pool->classes == NULL || pool->class_of == NULL
-      || pool->numbers[0] == NULL || pool->numbers[1] == NULL || pool->seats == NULL
-      || pool->endpoints == NULL || pool->entries == NULL)
+      || pool->numbers[0] == NULL || pool->numbers[1] == NULL || pool->works == NULL
+      || pool->seats == NULL || pool->endpoints == NULL || pool->entries == NULL)
     {
       pto_pool_free (pool);
       return NULL;
@@ -1357,7 +1260,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
       uint32_t number = class_number (pool, child);
       struct class *class = &pool->classes[number];
 
-      child->tasks.entries = entries;
+      pool->works[i].tasks.entries = entries;
       entries += capacity;
       if (class->n_children == 0)
         {
@@ -1368,8 +1271,6 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
       pool->class_of[i] = (uint16_t) number;
       pool->numbers[child->kind][child->number] = (uint16_t) i;
       pool->n_numbers[child->kind]++;
-      child->state = PTO_CHILD_UP;
-      child->request = PTO_REQUEST_START;
     }
   /* Children that run a task have another seat each. */
   pool->n_crowds = n + 2 * pool->n_classes;
@@ -1412,6 +1313,7 @@ pto_pool_free (struct pto_pool *pool)
   free_controls (pto_load_acquire (&pool->incoming));
   free (pool->classes);
   free (pool->class_of);
+  free (pool->works);
   for (uint32_t kind = 0; kind < PTO_N_CHILD_KINDS; kind++)
     free (pool->numbers[kind]);
   free (pool->seats);
@@ -1543,19 +1445,43 @@ pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
   return PTO_OK;
 }
 
-void
-pto_pool_begin_child (struct pto_child *child)
+uint32_t
+pto_pool_begin_lost (struct pto_pool *pool)
 {
-  pto_store_relaxed (&child->begun, PTO_BEGINNING);
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; pto_pool_has_lost (pool) && i < pool->config.n_children; i++)
+    if (pto_child_is_due (&pool->config.children[i], pto_now (pool->exec)))
+      {
+        pto_pool_begin_again (pool, &pool->config.children[i]);
+        n++;
+      }
+  return n;
 }
 
 void
-pto_pool_revive (struct pto_pool *pool, struct pto_child *child)
+pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child)
 {
+  pto_fetch_sub_acq_rel (&pool->n_lost, 1);
   pto_fetch_add_relaxed (&pool->starting, 1);
-  /* Release: the new life's numbers. The bit may not be the one that the pump comes for. */
-  pto_store_release (&child->begun, PTO_BEGUN);
+  pool->restarts += child->why != PTO_WHY_CAUGHT;
+  pto_child_begin_again (child, pto_now (pool->exec));
+  /* The bit may not be the one that the pump comes for. */
   pto_hub_mark (pool->peers, pool->config.hub, child->index);
+}
+
+uint32_t
+pto_pool_restarts (const struct pto_pool *pool)
+{
+  return pool->restarts;
+}
+
+struct pto_child *
+pto_pool_start_failed (const struct pto_pool *pool)
+{
+  uint32_t failed = pto_load_relaxed (&pool->start_failed);
+
+  return failed != 0 ? &pool->config.children[failed - 1] : NULL;
 }
 
 /* --- any thread --- */
@@ -1639,6 +1565,13 @@ uint32_t
 pto_pool_starting (const struct pto_pool *pool)
 {
   return pto_load_relaxed (&pool->starting);
+}
+
+bool
+pto_pool_has_lost (const struct pto_pool *pool)
+{
+  /* Acquire: pairs with the addition in take_death(). */
+  return pto_load_acquire (&pool->n_lost) != 0;
 }
 
 struct pto_word *

@@ -15,82 +15,7 @@
 #pragma once
 
 #include "../core/scheduler.h"
-#include "mailbox.h"
-
-/* How far the guest is with a child that it begins again. */
-enum pto_beginning
-{
-  PTO_BEGINNING_NOT,
-  PTO_BEGINNING, /* from here on a new child may know, by birth, all that its parent does */
-  PTO_BEGUN      /* its mailbox is ready, START is posted */
-};
-
-enum pto_child_state
-{
-  PTO_CHILD_UP,   /* answers, or has been asked to start */
-  PTO_CHILD_DEAD, /* will not answer until it is begun again; tasks that name it wait for that */
-  PTO_CHILD_GONE  /* for good */
-};
-
-/* One task, and which of its members: what stands in a child's list. */
-struct pto_pool_entry
-{
-  uint16_t seat;
-  uint16_t member;
-};
-
-/* First in, first out; every seat at most once, so that it can not be full. */
-struct pto_pool_list
-{
-  struct pto_pool_entry *entries;
-  uint32_t head; /* free running: next to leave */
-  uint32_t tail;
-};
-
-struct pto_child
-{
-  struct pto_sender sender;
-  uint32_t index;  /* of all children: bit in the hub, number in traces */
-  uint32_t number; /* of its kind: the stable worker id */
-  enum pto_child_kind kind;
-  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
-  bool thread;    /* can not die alone */
-  char path[96];
-
-  /* Found dead. W: keeper, release, after what describe() reads and before the bit and the ring;
-   * the guest clears it before there is a new process. R: pump, acquire, before its look at the
-   * mailbox: an answer that was given is seen before the death. */
-  _Atomic uint32_t dead;
-  /* enum pto_beginning. W: guest, BEGUN with release; R: pump, that one with acquire, which clears
-   * it at last. Between its death (pool's lost()) and BEGUN the child is the guest's. */
-  _Atomic uint32_t begun;
-  /* Found stopped by a signal. W: keeper; R: pump at a tick. Relaxed: asked again. */
-  _Atomic uint32_t stopped;
-
-  /* --- the carrier's --- */
-  enum pto_child_state state;
-  uint32_t request;            /* enum pto_request that is under way; 0: idle */
-  struct pto_seat *seat;       /* TASK: whose member it runs */
-  uint32_t member;             /* of them */
-  uint64_t posted;             /* a recorded one: when, as the trace counts */
-  struct pto_control *control; /* REGISTER, UNREGISTER, CLOSE: of whom */
-  struct pto_pool_list tasks;  /* that wait for this child */
-  bool ending;                 /* CLOSE is answered, or START with a no: its end is awaited */
-  bool killed;                 /* asked for; why says what for */
-  bool caught;                 /* what for: it did not take START, and may live again */
-  bool renewed;                /* asked to close, or about to be: it is to be begun again */
-  bool cancelled;              /* its request is not wanted any more ... */
-  uint64_t patience;           /* ... and has so long to end */
-  uint64_t asked_ns;           /* of that at first */
-  uint64_t since;              /* pool time of the request, or of its last sign of life */
-  uint32_t beat;               /* of the mailbox by then */
-  uint32_t failed_starts;      /* in a row */
-  uint32_t times_caught;       /* in a row, and not among those */
-  /* In a row, by itself, without a task that was answered or went down with it. */
-  uint32_t deaths;
-  uint64_t stopped_ns; /* pool time for which it was found stopped, in a row */
-  char why[160];
-};
+#include "child.h"
 
 /* A request to several children. Counted: who asked may leave before it is done. */
 struct pto_control
@@ -155,33 +80,14 @@ struct pto_pool_config
 {
   const char *path; /* of the worker, for messages */
   struct pto_hub *hub;
-  struct pto_child *children; /* zeroed but for the fields above dead; START is posted to each */
+  struct pto_child *children; /* pto_child_init(); START is posted to each */
   uint32_t n_children;
   uint32_t n_seats; /* 0: 4 a child, at least 64, at most PTO_ENDPOINTS_MAX */
-  /* Why a child is dead, for the message: "died (signal 9, Killed)"; and the last it said, perhaps
-   * "". Carrier. */
-  void (*describe) (void *data, const struct pto_child *child, char *text, size_t size, char *words,
-                    size_t words_size);
-  /* Ends a child that can not be waited for; its death comes like any other. Not called for
-   * threads. Carrier. */
-  void (*kill) (void *data, struct pto_child *child, const char *why);
-  /* A child has started. Carrier. */
-  void (*started) (void *data, struct pto_child *child);
-  /* A child could not start, and says why: it will be killed. Carrier. */
-  void (*refused) (void *data, struct pto_child *child, const struct pto_failure *failure);
-  /* A child was found dead; it still says whether it was killed, caught and renewed, and how often
-   * in a row it died. true: it is the guest's now, who will begin it again. Carrier. */
-  bool (*lost) (void *data, struct pto_child *child);
   /* How often ticks are wanted from now on. Carrier; called whenever it changes, so cheap. */
   void (*pace) (void *data, enum pto_pace pace);
   void *data;
-  /* In pool time: the sum of all ticks, so that a machine that slept counts for nothing. PTO_NEVER:
-   * no limit. */
-  uint64_t task_ns;  /* one task without a sign of life */
-  uint64_t start_ns; /* START of a child of level 2 or less; twice for level 3, and so on. REGISTER
-                      * as well */
-  uint64_t close_ns; /* CLOSE, and the end after it */
-  uint64_t stop_ns;  /* a stopped child that has a request */
+  /* In pool time: the sum of all ticks, so that a machine that slept counts for nothing. */
+  struct pto_child_limits limits;
   uint64_t group_ns; /* a member whose group has failed */
 };
 
@@ -215,11 +121,14 @@ const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *p
 enum pto_status pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
                                 const struct pto_member *members, uint64_t bytes,
                                 struct pto_report *report);
-/* The child is about to be begun again: who is asked to forget, or to end, from now on is asked in
- * its new life. */
-void pto_pool_begin_child (struct pto_child *child);
-/* And was: its mailbox was reset, START is posted; dead was 0 before it. */
-void pto_pool_revive (struct pto_pool *pool, struct pto_child *child);
+/* Begins those of the lost again whose time has come; gives how many. Native stack. */
+uint32_t pto_pool_begin_lost (struct pto_pool *pool);
+/* One that is LOST, now. */
+void pto_pool_begin_again (struct pto_pool *pool, struct pto_child *child);
+/* Lives that were begun again, but for those that a lock had caught. */
+uint32_t pto_pool_restarts (const struct pto_pool *pool);
+/* The first child that could not start, and will not; NULL: none. */
+struct pto_child *pto_pool_start_failed (const struct pto_pool *pool);
 
 /* --- any thread --- */
 
@@ -242,6 +151,8 @@ bool pto_pool_is_cancelled (const struct pto_pool *pool);
 void pto_pool_tick (struct pto_pool *pool, uint64_t ns);
 /* Children that have been asked to start and have neither answered nor died. */
 uint32_t pto_pool_starting (const struct pto_pool *pool);
+/* Are there children that wait for the guest to begin them again? A hint. */
+bool pto_pool_has_lost (const struct pto_pool *pool);
 /* Changes when a child has started, or was lost, or has ended: the guest may park on it. */
 struct pto_word *pto_pool_news (struct pto_pool *pool);
 /* Sum of all children's beats: progress that the engine does not see. */

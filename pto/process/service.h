@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "../core/status.h"
 #include "wire.h"
 
 enum pto_request
@@ -67,6 +68,20 @@ struct pto_server
   /* Asked before each sleep; true: nobody will post any more, and the server returns. NULL: a
    * thread, which its parent outlives. */
   bool (*is_orphan) (void);
+};
+
+struct pto_child_config
+{
+  enum pto_child_kind kind;
+  uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
+  bool thread;    /* a thread of this process instead of a process */
+  /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
+   * as well. In a process child all of it is the copy that the fork made. */
+  struct pto_server server;
+  /* THREAD children that have process children of their own fork them in our fork phase. NULL: they
+   * have none. */
+  enum pto_status (*fork) (void *data, struct pto_report *report);
+  void (*close) (void *data); /* after the child has ended, in the parent; may be NULL */
 };
 
 /* One member of a task: its part of the task's arguments, and where it is to run. */

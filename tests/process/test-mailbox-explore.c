@@ -13,7 +13,7 @@
  * A second build has PTO_WEAK instead, and runs on the machine of weak.h: loads may also give old
  * values, by the seed, and plain accesses that nothing orders end the program.
  *
- * Each seed is a graph, a choice of deaths and an interleaving: 10000 of them, or as many as
+ * Each seed is a graph, a choice of deaths and an interleaving: 10500 of them, or as many as
  * PTO_TEST_SEEDS says, beginning with PTO_TEST_SEED.
  */
 #include "../../pto/core/progress.h"
@@ -41,9 +41,9 @@
 
 #define WATCHDOG_S 900
 #ifdef PTO_WEAK
-#define SEEDS 1500u
+#define SEEDS 1600u
 #else
-#define SEEDS 10000u
+#define SEEDS 10500u
 #endif
 #define CHILDREN 4u
 #define LIVES 6u
@@ -117,11 +117,9 @@ struct world
   bool to_bury[CHILDREN];
   bool pace;
   bool end;
-  /* The child is the guest's. */
-  bool lost[CHILDREN];
-  uint32_t said[CHILDREN]; /* that it has come up, or will not */
-  bool begun;              /* all, for the first time */
-  bool closing;
+  enum pto_life seen[CHILDREN]; /* at the last point */
+  uint32_t said[CHILDREN];      /* that it has come up, or will not */
+  bool begun;                   /* all, for the first time */
   uint32_t deaths;
 
   uint32_t n_tasks;
@@ -133,6 +131,7 @@ struct world
 static struct world *world;
 static bool exploring;
 static uint64_t n_points, n_deaths, n_lost; /* over all seeds */
+static uint64_t n_steps[PTO_LIFE_GONE + 1][PTO_LIFE_GONE + 1];
 static const char *carrier;
 
 static const char scheduler_name[] = "scheduler";
@@ -202,6 +201,43 @@ end_life (struct life *life)
     }
 }
 
+#define TO(life) (1u << PTO_LIFE_##life)
+
+/* What may follow upon what. */
+static const uint32_t steps[PTO_LIFE_GONE + 1] = {
+  [PTO_LIFE_STARTING] = TO (IDLE) | TO (KILLED) | TO (LOST) | TO (GONE),
+  [PTO_LIFE_IDLE] = TO (BUSY) | TO (LOST) | TO (GONE),
+  [PTO_LIFE_BUSY] = TO (IDLE) | TO (ASKED) | TO (ENDING) | TO (KILLED) | TO (LOST) | TO (GONE),
+  [PTO_LIFE_ASKED] = TO (IDLE) | TO (ENDING) | TO (KILLED) | TO (LOST) | TO (GONE),
+  [PTO_LIFE_ENDING] = TO (KILLED) | TO (LOST) | TO (GONE),
+  [PTO_LIFE_KILLED] = TO (LOST) | TO (GONE),
+  [PTO_LIFE_LOST] = TO (BEGINNING),
+  [PTO_LIFE_BEGINNING] = TO (BEGUN),
+  [PTO_LIFE_BEGUN] = TO (STARTING),
+};
+
+/* Each step of a life is one that there is, and its owner's. */
+static void
+check_lives (const char *name)
+{
+  for (uint32_t c = 0; c < world->n_children; c++)
+    {
+      enum pto_life life
+          = (enum pto_life) atomic_load_explicit (&world->children[c].life, memory_order_relaxed);
+      enum pto_life seen = world->seen[c];
+
+      if (life == seen)
+        continue;
+      world->seen[c] = life;
+      n_steps[seen][life]++;
+      g_assert_cmpuint (steps[seen] >> life & 1, ==, 1);
+      if (seen == PTO_LIFE_LOST || seen == PTO_LIFE_BEGINNING)
+        g_assert_true (!is_carried (name) && name != keeper_name && life_of (name) == NULL);
+      else
+        g_assert_true (is_carried (name));
+    }
+}
+
 void
 explorer_point (void)
 {
@@ -212,6 +248,7 @@ explorer_point (void)
     return;
   n_points++;
   name = pto_actor_name ();
+  check_lives (name);
   pto_yield (world->exec);
   life = life_of (name);
   if (life == NULL)
@@ -386,7 +423,6 @@ spawn (void (*fn) (void *), void *arg, const char *name)
 static void
 begin_child (uint32_t index, enum ending ending, uint32_t points)
 {
-  struct pto_mailbox *mailbox = world->children[index].sender.mailbox;
   struct life *life;
 
   g_assert_cmpuint (world->n_lives[index], <, LIVES);
@@ -395,10 +431,6 @@ begin_child (uint32_t index, enum ending ending, uint32_t points)
   snprintf (life->name, sizeof life->name, "child%u.%u", index, world->n_lives[index]);
   pto_word_init (&life->grave, 0, false);
   world->runs[index] = -1;
-  mailbox->request = PTO_REQUEST_START;
-  mailbox->bytes = 0;
-  mailbox->far_body = 0;
-  pto_sender_post (world->exec, &world->children[index].sender);
   weak_release (life);
   spawn (child_main, life, life->name);
 }
@@ -428,7 +460,7 @@ keeper_main (void *data)
             explorer_point ();
             /* The kernel has told it. */
             weak_acquire (&world->lives[c][world->n_lives[c] - 1].over);
-            weak_store (&world->children[c].dead, 1);
+            pto_child_found_dead (&world->children[c]);
             pto_hub_mark (world->exec, world->hub, c);
           }
       if (pto_park (world->exec, &world->keeper, seen, world->pace ? now + TICK_NS : PTO_NEVER)
@@ -438,7 +470,7 @@ keeper_main (void *data)
             {
               const struct life *life = &world->lives[c][world->n_lives[c] - 1];
 
-              weak_store (&world->children[c].stopped, life->over && life->ending == STOP);
+              pto_child_found_stopped (&world->children[c], life->over && life->ending == STOP);
             }
           pto_pool_tick (world->pool, TICK_NS);
         }
@@ -448,8 +480,7 @@ keeper_main (void *data)
 /* --- what the pool asks --- */
 
 static void
-describe (void *data, const struct pto_child *child, char *text, size_t size, char *words,
-          size_t words_size)
+describe (const struct pto_child *child, char *text, size_t size, char *words, size_t words_size)
 {
   snprintf (text, size, "died");
   if (words != NULL)
@@ -457,7 +488,7 @@ describe (void *data, const struct pto_child *child, char *text, size_t size, ch
 }
 
 static void
-kill_child (void *data, struct pto_child *child, const char *why)
+kill_child (struct pto_child *child, const char *why)
 {
   struct life *life = &world->lives[child->index][world->n_lives[child->index] - 1];
 
@@ -469,31 +500,31 @@ kill_child (void *data, struct pto_child *child, const char *why)
 }
 
 static void
-started (void *data, struct pto_child *child)
-{
-  world->said[child->index]++;
-}
-
-static void
-refused (void *data, struct pto_child *child, const struct pto_failure *failure)
+refused (struct pto_child *child, const struct pto_failure *failure)
 {
   g_assert_not_reached ();
 }
 
-static bool
-lost (void *data, struct pto_child *child)
+static void
+changed (struct pto_child *child)
 {
-  bool again = world->restart && !world->closing;
-
-  started (data, child);
-  world->lost[child->index] = again;
-  /* As the phase of a child of a level, which the guest looks at. */
-  weak_release (world->lost);
-  n_lost++;
-  atomic_fetch_add (&world->engine->progress.value, 1);
-  pto_unpark (world->exec, &world->engine->progress);
-  return again;
+  world->said[child->index]++;
+  n_lost += !pto_child_is_there (child);
 }
+
+/* The guest. */
+static bool
+begin_again (struct pto_child *child)
+{
+  begin_child (child->index, NO_END, 0);
+  return true;
+}
+
+static const struct pto_child_ops child_ops = { .describe = describe,
+                                                .kill = kill_child,
+                                                .refused = refused,
+                                                .changed = changed,
+                                                .begin = begin_again };
 
 static void
 set_pace (void *data, enum pto_pace pace)
@@ -508,18 +539,7 @@ set_pace (void *data, enum pto_pace pace)
 static bool
 begin_lost (void *data)
 {
-  for (uint32_t c = 0; c < world->n_children; c++)
-    if (world->lost[c])
-      {
-        world->lost[c] = false;
-        weak_acquire (world->lost);
-        pto_pool_begin_child (&world->children[c]);
-        pto_sender_reset (&world->children[c].sender);
-        weak_store (&world->children[c].dead, 0);
-        weak_store (&world->children[c].stopped, 0);
-        begin_child (c, NO_END, 0);
-        pto_pool_revive (world->pool, &world->children[c]);
-      }
+  pto_pool_begin_lost (world->pool);
   return false;
 }
 
@@ -534,13 +554,8 @@ await_starts (void)
     {
       uint32_t seen = pto_word_get (pto_pool_news (world->pool));
       bool starting = pto_pool_starting (world->pool) != 0;
-      bool any = false;
 
-      for (uint32_t c = 0; c < world->n_children; c++)
-        any = any || world->lost[c];
-      if (any)
-        begin_lost (NULL);
-      else if (!starting)
+      if (pto_pool_begin_lost (world->pool) == 0 && !starting && !pto_pool_has_lost (world->pool))
         break;
       explorer_park (world->exec, pto_pool_news (world->pool), seen, PTO_NEVER);
     }
@@ -573,19 +588,14 @@ make_world (uint64_t seed)
   static const char *const queue_names[] = { "tasks" };
   char error[256] = "";
   struct pto_report report = { 0 };
-  struct pto_pool_config config = { .path = "L3/0",
-                                    .describe = describe,
-                                    .kill = kill_child,
-                                    .started = started,
-                                    .refused = refused,
-                                    .lost = lost,
-                                    .pace = set_pace,
-                                    .n_seats = 8,
-                                    .task_ns = PTO_NEVER,
-                                    .start_ns = PTO_NEVER,
-                                    .close_ns = PTO_NEVER,
-                                    .stop_ns = 300 * MS,
-                                    .group_ns = PTO_NEVER };
+  struct pto_pool_config config = {
+    .path = "L3/0",
+    .pace = set_pace,
+    .n_seats = 8,
+    .limits
+    = { .task_ns = PTO_NEVER, .start_ns = PTO_NEVER, .close_ns = PTO_NEVER, .stop_ns = 300 * MS },
+    .group_ns = PTO_NEVER
+  };
   struct pto_scheduler_config scheduler = { .index = 0 };
 
   world = g_new0 (struct world, 1);
@@ -625,6 +635,12 @@ make_world (uint64_t seed)
       pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
       child->index = child->number = c;
       child->kind = PTO_CHILD_SUB;
+      child->ops = &child_ops;
+      child->restart = world->restart;
+      pto_child_init (child);
+      /* Most have been up before: the others, should they die first, are gone. */
+      if (below (4) != 0)
+        atomic_init (&child->started, 1);
       snprintf (child->path, sizeof child->path, "L3/0/sub%u", c);
     }
   config.hub = world->hub;
@@ -799,26 +815,38 @@ run (struct pto_control *control)
 }
 
 static void
-await (struct pto_control *control)
+await (struct pto_control *control, bool begins)
 {
   while (pto_word_get (&control->done) == 0)
     {
-      begin_lost (NULL);
+      if (begins)
+        begin_lost (NULL);
       explorer_park (world->exec, &control->done, 0, pto_now (world->exec) + TICK_NS);
     }
+}
+
+static bool
+somebody_is_gone (void)
+{
+  for (uint32_t c = 0; c < world->n_children; c++)
+    if (pto_child_is_gone (&world->children[c]))
+      return true;
+  return false;
 }
 
 static void
 explore (uint64_t seed)
 {
   struct pto_control *control = pto_control_new (PTO_REQUEST_REGISTER, NULL, NULL, 0);
+  struct pto_control *renewal = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
   struct pto_control *close = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
   uint32_t mode;
-  bool registers;
+  bool registers, renews;
 
   make_world (seed);
   mode = below (4);
   registers = below (3) == 0;
+  renews = below (4) == 0;
   pto_exec_enter (world->exec);
   spawn (scheduler_main, world->scheduler, scheduler_name);
   spawn (pump_main, world->pool, pump_name);
@@ -831,6 +859,7 @@ explore (uint64_t seed)
                   : mode == 1 ? c == seed % world->n_children
                               : mode == 2 || below (2);
 
+      pto_child_post_start (&world->children[c]);
       begin_child (c,
                    !ends            ? NO_END
                    : below (3) == 0 ? STOP
@@ -845,11 +874,12 @@ explore (uint64_t seed)
 #endif
   draw_graph (true);
   memset (control->targets, 0xff, sizeof control->targets);
+  memset (renewal->targets, 0xff, sizeof renewal->targets);
   run (registers ? control : NULL);
   check_run (world->deaths);
   if (registers)
     {
-      await (control);
+      await (control, true);
       if (world->deaths == 0)
         {
           g_assert_cmpuint (control->refused, ==, UINT32_MAX);
@@ -864,9 +894,10 @@ explore (uint64_t seed)
   for (uint32_t again = 0;; again++)
     {
       draw_graph (false);
-      run (NULL);
+      run (renews && again == 0 ? renewal : NULL);
       check_run (world->deaths);
-      if (pto_pool_first_failure (world->pool)->roots == 0 || !world->restart)
+      if (pto_pool_first_failure (world->pool)->roots == 0 || !world->restart
+          || somebody_is_gone ())
         break;
       /* Each of these has found one of those that stand still. */
       g_assert_cmpuint (again, <=, world->n_children);
@@ -874,10 +905,12 @@ explore (uint64_t seed)
   if (pto_pool_first_failure (world->pool)->roots == 0)
     for (uint32_t t = 0; t < world->n_tasks; t++)
       g_assert_cmpuint (world->words[t], ==, world->tasks[t].n_members);
-  world->closing = true;
+  if (renews)
+    await (renewal, true);
+  close->last = true;
   memset (close->targets, 0xff, sizeof close->targets);
   pto_pool_control (world->pool, close);
-  await (close);
+  await (close, false);
   for (uint32_t c = 0; c < world->n_children; c++)
     g_assert_true (world->lives[c][world->n_lives[c] - 1].over || is_answered (c));
   while (pto_exec_help (world->exec))
@@ -897,6 +930,7 @@ explore (uint64_t seed)
   g_assert_null (carrier);
   pto_exec_leave (world->exec);
   pto_control_unref (control);
+  pto_control_unref (renewal);
   pto_control_unref (close);
   free_world ();
 }
@@ -921,6 +955,12 @@ test_seeds (void)
         g_test_message ("seed %" G_GUINT64_FORMAT, seed);
       explore (seed);
     }
+  /* All that there are, but for those of who is given up while it closes. */
+  for (uint32_t from = 0; n >= 10000 && from <= PTO_LIFE_GONE; from++)
+    for (uint32_t to = 0; to <= PTO_LIFE_GONE; to++)
+      if ((steps[from] >> to & 1) != 0 && n_steps[from][to] == 0)
+        g_assert_true (from == PTO_LIFE_ASKED ? to == PTO_LIFE_ENDING
+                                              : from == PTO_LIFE_ENDING && to == PTO_LIFE_KILLED);
   g_test_message ("%" G_GUINT64_FORMAT " switch points, %" G_GUINT64_FORMAT
                   " deaths, %" G_GUINT64_FORMAT " ends seen",
                   n_points, n_deaths, n_lost);

@@ -27,10 +27,10 @@ struct bench
   struct pto_hub *hub;
   struct pto_child *children;
   enum pto_pace pace;
-  bool again; /* the dead are begun again */
   char killed[CHILDREN][160];
   uint32_t lost[CHILDREN];
   char refused[CHILDREN][64];
+  struct pto_control *asked; /* while a child is made; NULL: nothing */
 };
 
 static const char *
@@ -50,8 +50,7 @@ lines (size_t size)
 }
 
 static void
-describe (void *data, const struct pto_child *child, char *text, size_t size, char *words,
-          size_t words_size)
+describe (const struct pto_child *child, char *text, size_t size, char *words, size_t words_size)
 {
   snprintf (text, size, "died");
   if (words != NULL)
@@ -59,43 +58,28 @@ describe (void *data, const struct pto_child *child, char *text, size_t size, ch
 }
 
 static void
-kill_child (void *data, struct pto_child *child, const char *why)
+kill_child (struct pto_child *child, const char *why)
 {
-  struct bench *bench = data;
+  struct bench *bench = child->data;
 
   g_assert_cmpstr (bench->killed[child->index], ==, "");
   snprintf (bench->killed[child->index], sizeof bench->killed[0], "%s", why);
 }
 
 static void
-started (void *data, struct pto_child *child)
+refused (struct pto_child *child, const struct pto_failure *failure)
 {
-}
-
-static void
-refused (void *data, struct pto_child *child, const struct pto_failure *failure)
-{
-  struct bench *bench = data;
+  struct bench *bench = child->data;
 
   snprintf (bench->refused[child->index], sizeof bench->refused[0], "%.60s", failure->text);
 }
 
-static bool
-lost (void *data, struct pto_child *child)
-{
-  struct bench *bench = data;
-
-  bench->lost[child->index]++;
-  return bench->again;
-}
-
 static void
-set_pace (void *data, enum pto_pace pace)
+changed (struct pto_child *child)
 {
-  struct bench *bench = data;
+  struct bench *bench = child->data;
 
-  g_assert_cmpint (pace, !=, bench->pace);
-  bench->pace = pace;
+  bench->lost[child->index] += !pto_child_is_there (child);
 }
 
 static void
@@ -105,14 +89,31 @@ settle (struct bench *bench)
     ;
 }
 
-static void
-post_start (struct bench *bench, uint32_t child)
+static bool
+begin (struct pto_child *child)
 {
-  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  struct bench *bench = child->data;
 
-  mailbox->request = PTO_REQUEST_START;
-  mailbox->bytes = 0;
-  pto_sender_post (bench->exec, &bench->children[child].sender);
+  g_assert_cmpint (pto_child_life (child), ==, PTO_LIFE_BEGINNING);
+  if (bench->asked != NULL)
+    pto_pool_control (bench->pool, bench->asked);
+  settle (bench);
+  return true;
+}
+
+static const struct pto_child_ops child_ops = { .describe = describe,
+                                                .kill = kill_child,
+                                                .refused = refused,
+                                                .changed = changed,
+                                                .begin = begin };
+
+static void
+set_pace (void *data, enum pto_pace pace)
+{
+  struct bench *bench = data;
+
+  g_assert_cmpint (pace, !=, bench->pace);
+  bench->pace = pace;
 }
 
 static void
@@ -146,7 +147,7 @@ take (struct bench *bench, uint32_t child)
 static void
 die (struct bench *bench, uint32_t child)
 {
-  atomic_store (&bench->children[child].dead, 1);
+  pto_child_found_dead (&bench->children[child]);
   pto_hub_mark (bench->exec, bench->hub, child);
   settle (bench);
 }
@@ -154,11 +155,8 @@ die (struct bench *bench, uint32_t child)
 static void
 revive (struct bench *bench, uint32_t child)
 {
-  pto_pool_begin_child (&bench->children[child]);
-  pto_sender_reset (&bench->children[child].sender);
-  atomic_store (&bench->children[child].dead, 0);
-  post_start (bench, child);
-  pto_pool_revive (bench->pool, &bench->children[child]);
+  g_assert_cmpint (pto_child_life (&bench->children[child]), ==, PTO_LIFE_LOST);
+  pto_pool_begin_again (bench->pool, &bench->children[child]);
   settle (bench);
 }
 
@@ -208,22 +206,16 @@ bench_new (bool again)
   char error[256] = "";
   struct pto_report report = { 0 };
   struct pto_scheduler_config scheduler = { .index = 0 };
-  struct pto_pool_config config = { .path = "L3/0",
-                                    .describe = describe,
-                                    .kill = kill_child,
-                                    .started = started,
-                                    .refused = refused,
-                                    .lost = lost,
-                                    .pace = set_pace,
-                                    .data = bench,
-                                    .task_ns = 10 * SECOND,
-                                    .start_ns = 5 * SECOND,
-                                    .close_ns = 2 * SECOND,
-                                    .stop_ns = SECOND,
-                                    .group_ns = 3 * SECOND,
-                                    .n_children = CHILDREN };
+  struct pto_pool_config config = {
+    .path = "L3/0",
+    .pace = set_pace,
+    .data = bench,
+    .limits
+    = { .task_ns = 10 * SECOND, .start_ns = 5 * SECOND, .close_ns = 2 * SECOND, .stop_ns = SECOND },
+    .group_ns = 3 * SECOND,
+    .n_children = CHILDREN
+  };
 
-  bench->again = again;
   bench->exec = pto_exec_new (
       &(struct pto_exec_config){ .backend = PTO_BACKEND_DET, .domains = 1, .seed = 1 }, error,
       sizeof error);
@@ -253,8 +245,12 @@ bench_new (bool again)
       pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
       child->index = child->number = c;
       child->kind = PTO_CHILD_SUB;
+      child->ops = &child_ops;
+      child->data = bench;
+      child->restart = again;
+      pto_child_init (child);
       snprintf (child->path, sizeof child->path, "L3/0/sub%u", c);
-      post_start (bench, c);
+      pto_child_post_start (child);
     }
   config.hub = bench->hub;
   config.children = bench->children;
@@ -657,11 +653,9 @@ test_control_of_the_dead (void)
       pto_pool_control (bench->pool, dead);
       settle (bench);
       g_assert_cmpuint (pto_word_get (&dead->done), ==, 1);
-      pto_pool_begin_child (&bench->children[0]);
-      pto_pool_control (bench->pool, begun);
-      settle (bench);
-      g_assert_cmpuint (pto_word_get (&begun->done), ==, 0);
+      bench->asked = begun;
       revive (bench, 0);
+      g_assert_cmpuint (pto_word_get (&begun->done), ==, 0);
       g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_START);
       answer (bench, 0);
       g_assert_cmpuint (request_of (bench, 0), ==, requests[i]);
@@ -670,7 +664,7 @@ test_control_of_the_dead (void)
       if (requests[i] == PTO_REQUEST_CLOSE)
         {
           die (bench, 0);
-          g_assert_true (bench->children[0].renewed);
+          g_assert_cmpint (pto_child_life (&bench->children[0]), ==, PTO_LIFE_LOST);
         }
       end_run (bench, 0, 0);
       pto_control_unref (dead);
@@ -706,7 +700,7 @@ test_control_left_alone (void)
     {
       g_assert_cmpuint (freed, ==, 0);
       g_assert_cmpuint (request_of (bench, c), ==, PTO_REQUEST_REGISTER);
-      g_assert_true (bench->children[c].cancelled);
+      g_assert_cmpint (pto_child_life (&bench->children[c]), ==, PTO_LIFE_ASKED);
       answer (bench, c);
     }
   g_assert_cmpuint (freed, ==, 100000);
@@ -733,7 +727,6 @@ test_last (void)
   take (bench, 0);
   pass_time (bench, 4 * SECOND);
   close->last = true;
-  bench->again = false;
   pto_pool_control (bench->pool, close);
   settle (bench);
   pass_time (bench, 2 * SECOND);
@@ -869,11 +862,11 @@ test_limits (void)
   die (bench, 1);
   /* One that stands still: one second in a row. */
   submit_to (bench, 2, 3);
-  atomic_store (&bench->children[3].stopped, 1);
+  pto_child_found_stopped (&bench->children[3], true);
   pass_time (bench, SECOND);
-  atomic_store (&bench->children[3].stopped, 0);
+  pto_child_found_stopped (&bench->children[3], false);
   pass_time (bench, SECOND);
-  atomic_store (&bench->children[3].stopped, 1);
+  pto_child_found_stopped (&bench->children[3], true);
   pass_time (bench, SECOND);
   g_assert_cmpstr (bench->killed[3], ==, "");
   pass_time (bench, 1);
@@ -893,18 +886,24 @@ test_caught (void)
 
   for (uint32_t c = 1; c < CHILDREN; c++)
     take (bench, c);
+  /* One that has been up since then counts for nothing. */
+  pass_time (bench, 501 * MS);
+  g_assert_cmpstr (bench->killed[0], ==, "did not come up for 500 ms");
+  bench->killed[0][0] = '\0';
+  die (bench, 0);
+  live_again (bench);
+  die (bench, 0);
   for (uint32_t life = 0; life < 8; life++)
     {
-      if (life > 0)
-        revive (bench, 0);
+      revive (bench, 0);
       pass_time (bench, life < 7 ? 500 * MS : 5 * SECOND);
       g_assert_cmpstr (bench->killed[0], ==, "");
       if (life == 0)
         {
           /* Who stands still is no case of locks. */
-          atomic_store (&child->stopped, 1);
+          pto_child_found_stopped (child, true);
           pass_time (bench, 100 * MS);
-          atomic_store (&child->stopped, 0);
+          pto_child_found_stopped (child, false);
           g_assert_cmpstr (bench->killed[0], ==, "");
         }
       pass_time (bench, MS);
@@ -912,7 +911,7 @@ test_caught (void)
                        life < 7 ? "did not come up for 500 ms"
                                 : "did not come up: eight times caught by a lock that another "
                                   "thread held when it was forked, the last time for 5 s");
-      g_assert_cmpint (child->caught, ==, life < 7);
+      g_assert_cmpint (child->why, ==, life < 7 ? PTO_WHY_CAUGHT : PTO_WHY_FAULT);
       for (uint32_t c = 1; c < CHILDREN; c++)
         {
           g_assert_cmpstr (bench->killed[c], ==, "");
@@ -940,13 +939,39 @@ test_caught (void)
   answer (bench, 0);
   submit_to (bench, 1, 0);
   g_assert_cmpuint (request_of (bench, 0), ==, 0);
-  g_assert_true (child->caught);
+  g_assert_cmpint (child->why, ==, PTO_WHY_CAUGHT);
+  g_assert_cmpint (pto_child_life (child), ==, PTO_LIFE_KILLED);
   die (bench, 0);
   revive (bench, 0);
   answer (bench, 0);
   g_assert_cmpuint (task_of (bench, 0), ==, 1);
   answer (bench, 0);
   end_run (bench, 2, 1);
+  bench_free (bench);
+}
+
+/* Who has never been up is not begun again for ever: the level does not come up. */
+static void
+test_never_up (void)
+{
+  struct bench *bench = bench_new (true);
+  struct pto_child *child = &bench->children[0];
+
+  for (uint32_t c = 1; c < CHILDREN; c++)
+    answer (bench, c);
+  for (uint32_t life = 0; life < 8; life++)
+    {
+      if (life > 0)
+        revive (bench, 0);
+      g_assert_null (pto_pool_start_failed (bench->pool));
+      pass_time (bench, life < 7 ? 501 * MS : 5001 * MS);
+      bench->killed[0][0] = '\0';
+      die (bench, 0);
+    }
+  g_assert_cmpint (pto_child_life (child), ==, PTO_LIFE_GONE);
+  g_assert_true (pto_pool_start_failed (bench->pool) == child);
+  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, 0);
+  g_assert_false (pto_pool_has_lost (bench->pool));
   bench_free (bench);
 }
 
@@ -1043,6 +1068,7 @@ add_tests (void)
   g_test_add_func ("/pto/pool/long-patience", test_long_patience);
   g_test_add_func ("/pto/pool/limits", test_limits);
   g_test_add_func ("/pto/pool/caught", test_caught);
+  g_test_add_func ("/pto/pool/never-up", test_never_up);
   g_test_add_func ("/pto/pool/cancel", test_cancel);
   g_test_add_func ("/pto/pool/cancel-worker", test_cancel_worker);
 }

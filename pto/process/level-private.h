@@ -1,0 +1,54 @@
+/* level-private.h: what do the files of a level share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * level.c puts it together and runs it, level-submit.c takes tasks, level-control.c asks children
+ * for other things. Three threads may be at work: the guest (who runs), the keeper, and any that
+ * registers or cancels. Locks, outer first: guest_lock (who may be the executor's guest), the
+ * executor's token, the family's. Nobody waits for the token with the family's lock held.
+ */
+#pragma once
+
+#include "../core/run.h"
+#include "keeper.h"
+#include "level.h"
+
+#include <pthread.h>
+
+/* Where somebody waits who can be cancelled but not woken for that. */
+#define PTO_LEVEL_POLL_NS UINT64_C (10000000)
+
+struct pto_level
+{
+  struct pto_level_config config;
+  struct pto_params params;
+  uint32_t generation; /* of the process that it belongs to */
+  struct pto_engine engine;
+  struct pto_scheduler scheduler;
+  struct pto_exec *exec;
+  struct pto_family family;
+  struct pto_keeper keeper;
+  struct pto_pool *pool;
+  struct pto_control *closer; /* CLOSE to all: the end needs no memory any more */
+  struct PTO2Runtime runtime; /* first member is the table of calls */
+  struct pto_recorder recorder;
+  uint32_t n_recorded; /* runs */
+  bool has_scheduler;
+  bool has_arena;
+  bool runs; /* the actors are there */
+
+  int event; /* of the bell */
+  struct pto_shared_map *map;
+  uint64_t arena;
+  uint64_t arena_size;
+  pthread_mutex_t guest_lock;
+
+  /* --- of the current run; the guest's --- */
+  bool (*cancelled) (void *data);
+  void *cancelled_data;
+  /* pthread_self() of who runs, or 0. W: guest; R: who cancels or registers. */
+  _Atomic uint64_t guest;
+};
+
+/* The run has failed: what children still do is not wanted. level.c */
+void pto_level_give_up_run (struct pto_level *level);

@@ -1,0 +1,187 @@
+/* level-submit.c: may this task be given to the children of a level, and what does it take along?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "level-private.h"
+
+#include "arena.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static enum pto_visibility
+look_up (const struct pto_level *level, uint64_t address, uint64_t bytes, bool write)
+{
+  if (address - level->arena < level->arena_size
+      && bytes <= level->arena_size - (address - level->arena))
+    return PTO_VISIBLE;
+  for (uint32_t i = 0; i < PTO_RINGS; i++)
+    {
+      const struct pto_circle *heap = &level->engine.rings[i].heap;
+      uint64_t offset = address - (uint64_t) (uintptr_t) heap->base;
+
+      if (offset < heap->size && bytes <= heap->size - offset)
+        return PTO_VISIBLE;
+    }
+  return pto_shared_map_check (level->map, address, bytes, write);
+}
+
+static enum pto_status
+refuse_address (const struct pto_level_task *task, uint32_t argument, uint64_t address,
+                enum pto_visibility visibility, struct pto_report *report)
+{
+  const char *where = "no memory";
+  const char *what = "a child process would not see it";
+
+  if (visibility == PTO_VISIBLE_PRIVATE)
+    {
+      where = "private memory";
+      what = "a child process would see a copy of it, and write into that";
+    }
+  else if (visibility == PTO_VISIBLE_TOO_LATE)
+    where = "memory that was shared after init()";
+  else if (visibility == PTO_VISIBLE_READ_ONLY)
+    {
+      where = "memory that is shared to be read";
+      what = "a child process could not write there";
+    }
+  return pto_report_set (report, (enum pto_status) PTO_STATUS_NOT_SHARED,
+                         "task of \"%s\": argument %u lies in %s (0x%" PRIx64
+                         "): %s: use a buffer, alloc(), or memory that was shared before init()",
+                         task->name, argument, where, address, what);
+}
+
+/* What the wire can not carry, or children not reach. */
+static enum pto_status
+check_tensor (const struct pto_level *level, const struct pto_level_task *task, uint32_t argument,
+              const PTOParam *given, struct pto_report *report)
+{
+  const Tensor *tensor = &given->tensor;
+  uint64_t size = pto_dtype_size (tensor->dtype);
+  enum pto_visibility visibility;
+  uint64_t address = tensor->buffer.addr;
+
+  /* The engine has words for it. */
+  if (tensor->status != PTO2_TENSOR_OK)
+    return PTO_OK;
+  if (!pto2_tensor_is_contiguous (tensor))
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "task of \"%s\": argument %u is not contiguous: copy the part that is "
+                           "meant, workers get tensors without strides",
+                           task->name, argument);
+  for (uint32_t d = 0; d < tensor->ndims; d++)
+    if (tensor->shapes[d] > UINT32_MAX)
+      return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                             "task of \"%s\": argument %u has %" PRIu64
+                             " elements in dimension %u; at most %u go to a worker",
+                             task->name, argument, tensor->shapes[d], d, UINT32_MAX);
+  /* Of the rings, by the engine. */
+  if (tensor->storage != NULL || !level->family.has_processes[task->kind]
+      || (address == 0 && given->type == PTO_PARAM_OUTPUT))
+    return PTO_OK;
+  address += tensor->start_offset * size;
+  visibility = look_up (level, address, pto2_tensor_numel (tensor) * size,
+                        given->type != PTO_PARAM_INPUT && given->type != PTO_PARAM_NO_DEP);
+  if (visibility == PTO_VISIBLE)
+    return PTO_OK;
+  return refuse_address (task, argument, address, visibility, report);
+}
+
+/* After every submit: what it made runnable runs here and now. */
+static enum pto_status
+after_submit (struct pto_level *level, struct pto_report *report)
+{
+  pto_exec_help (level->exec);
+  if (!pto_engine_has_failed (&level->engine))
+    {
+      pto_pool_begin_lost (level->pool);
+      return PTO_OK;
+    }
+  pto_level_give_up_run (level);
+  return pto_engine_tell (&level->engine, report);
+}
+
+enum pto_status
+pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_level_task *task,
+                  PTOParam *params, uint32_t n_params, struct pto_report *report)
+{
+  uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
+                + PTO_CHILDREN_MAX * sizeof (struct pto_member) + PTO_ARGS_MAX]
+      __attribute__ ((aligned (8)));
+  struct pto_level_task *copy = (struct pto_level_task *) extra;
+  uint64_t largest = 0;
+  uint32_t n_scalars = 0;
+  uint32_t bytes;
+  enum pto_status status;
+
+  if (pto_engine_has_failed (&level->engine))
+    {
+      /* After a deadlock it goes on to count. */
+      if (level->engine.deadlock.what != PTO_OK)
+        pto_engine_submit (
+            &level->engine,
+            &(struct pto_submit){ .kernel = callable, .params = params, .n_params = n_params });
+      return after_submit (level, report);
+    }
+  if (task->n_members < 1 || task->n_members > PTO_CHILDREN_MAX)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "a group of %u: it has 1 to %u members",
+                           task->n_members, PTO_CHILDREN_MAX);
+  for (uint32_t m = 0; m < task->n_members; m++)
+    {
+      const struct pto_member *member = &task->members[m];
+      uint64_t own = pto_blob_size (member->n_tensors, member->n_scalars)
+                     + (task->kinds != NULL ? member->n_scalars : 0);
+
+      largest = own > largest ? own : largest;
+    }
+  status = pto_pool_check (level->pool, task, task->members, largest, report);
+  if (status == PTO_OK && n_params > PTO_ARGS_MAX)
+    status = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                             "task of \"%s\": %u arguments, all members' together; a task takes at "
+                             "most %u",
+                             task->name, n_params, PTO_ARGS_MAX);
+  for (uint32_t i = 0; i < n_params && status == PTO_OK; i++)
+    if (params[i].type != PTO_PARAM_SCALAR)
+      status = check_tensor (level, task, i, &params[i], report);
+    else
+      n_scalars++;
+  if (status != PTO_OK)
+    return status;
+  memcpy (copy, task, offsetof (struct pto_level_task, config));
+  copy->config_bytes = pto_wire_config_bytes (&task->config);
+  pto_wire_config_copy (&copy->config, &task->config);
+  copy->members = NULL;
+  copy->behind = NULL;
+  copy->called = false;
+  bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
+  memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
+  bytes += (uint32_t) (task->n_members * sizeof *task->members);
+  if (task->kinds != NULL)
+    {
+      memcpy (extra + bytes, task->kinds, n_scalars);
+      bytes += n_scalars;
+    }
+  pto_engine_submit (&level->engine, &(struct pto_submit){ .kernel = callable,
+                                                           .params = params,
+                                                           .n_params = n_params,
+                                                           .extra = extra,
+                                                           .extra_bytes = bytes });
+  return after_submit (level, report);
+}
+
+enum pto_status
+pto_level_alloc (struct pto_level *level, Tensor *tensor, struct pto_report *report)
+{
+  PTOParam output;
+
+  if (tensor->storage == NULL && tensor->status == PTO2_TENSOR_OK)
+    tensor->storage
+        = pto_engine_new_buffer (&level->engine, tensor->buffer.size, &tensor->generation);
+  output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
+  pto_engine_submit (
+      &level->engine,
+      &(struct pto_submit){ .kernel = PTO_KERNEL_NONE, .params = &output, .n_params = 1 });
+  if (tensor->storage != NULL)
+    tensor->buffer.addr = tensor->storage->addr;
+  return after_submit (level, report);
+}
