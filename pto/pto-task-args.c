@@ -766,7 +766,7 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
     {
       const struct pto_continuous_tensor *tensor = &view->tensors[i];
       gboolean ok = tensor->data != 0 && tensor->ndims >= 1 && tensor->ndims <= PTO2_TENSOR_MAX_DIMS
-                    && pto_dtype_size (tensor->dtype) != 0 && tensor->zero == 0;
+                    && pto_dtype_size (tensor->dtype) != 0 && tensor->access == 0;
 
       for (guint k = 0; ok && k < PTO2_TENSOR_MAX_DIMS; k++)
         ok = (tensor->shapes[k] != 0) == (k < tensor->ndims);

@@ -94,7 +94,7 @@ pto_child_cancel (struct pto_child *child, uint64_t patience)
 
   if (child->level > 2 && patience != PTO_NEVER)
     patience += PASS_ON_NS;
-  pto_sender_cancel (&child->sender);
+  pto_link_cancel (&child->link);
   if (life == PTO_LIFE_KILLED || (life == PTO_LIFE_ASKED && child->patience <= patience))
     return;
   child->asked_ns = child->patience = patience;
@@ -133,7 +133,7 @@ static bool
 is_coming_up (const struct pto_child *child)
 {
   return pto_child_life (child) == PTO_LIFE_STARTING && !child->thread
-         && !pto_sender_is_taken (&child->sender);
+         && !pto_link_is_taken (&child->link);
 }
 
 /* How long the request may take without a sign of life. */
@@ -162,14 +162,14 @@ void
 pto_child_look_after (struct pto_child *child, const struct pto_child_limits *limits, bool closing,
                       uint64_t time, uint64_t ns)
 {
-  uint32_t beat = pto_load_relaxed (&child->sender.mailbox->beat);
+  uint32_t beat = pto_link_beat (&child->link);
   enum pto_life life = pto_child_life (child);
   bool coming_up;
   uint64_t limit;
 
   if (life == PTO_LIFE_KILLED)
     return;
-  if (!pto_sender_is_sound (&child->sender))
+  if (!pto_link_is_sound (&child->link))
     {
       pto_child_kill (child, PTO_WHY_FAULT, "wrote over its mailbox");
       return;
@@ -281,12 +281,7 @@ pto_child_is_due (const struct pto_child *child, uint64_t now)
 void
 pto_child_post_start (struct pto_child *child)
 {
-  struct pto_mailbox *mailbox = child->sender.mailbox;
-
-  mailbox->request = PTO_REQUEST_START;
-  mailbox->bytes = 0;
-  mailbox->far_body = 0;
-  pto_sender_post (NULL, &child->sender);
+  pto_link_post (NULL, &child->link, &(struct pto_letter){ .request = PTO_REQUEST_START });
 }
 
 void
@@ -296,7 +291,7 @@ pto_child_begin_again (struct pto_child *child, uint64_t now)
   pto_fetch_add_acq_rel (&child->lives, 1);
   /* While there is no process: a new one may die, and be found dead, at any moment. */
   pto_store_release (&child->found, PTO_FOUND_NOTHING);
-  pto_sender_reset (&child->sender);
+  pto_link_reset (&child->link);
   pto_child_post_start (child);
   child->begun_at = now;
   child->unborn = !child->ops->begin (child);

@@ -33,7 +33,7 @@
 #pragma once
 
 #include "../exec/pto_atomic.h"
-#include "mailbox.h"
+#include "link.h"
 
 enum pto_life
 {
@@ -93,7 +93,7 @@ struct pto_child_ops
 
 struct pto_child
 {
-  struct pto_sender sender;
+  struct pto_link link;
   const struct pto_child_ops *ops;
   void *data;      /* the ops' */
   uint32_t index;  /* of all children: bit in the hub, number in traces */
@@ -123,7 +123,7 @@ struct pto_child
   uint64_t asked_ns;      /* ... and what it was at first */
   uint64_t since;         /* pool time of the request, or of its last sign of life */
   uint64_t stopped_ns;    /* pool time for which it was found stopped, in a row */
-  uint32_t beat;          /* of the mailbox by then */
+  uint32_t beat;          /* signs of life by then */
   uint32_t failed_starts; /* in a row */
   uint32_t times_caught;  /* in a row, and not among those */
   /* In a row, by itself, without a task that was answered or went down with it. */
@@ -193,7 +193,7 @@ pto_child_ask (struct pto_child *child, enum pto_request request, uint64_t time)
   child->request = request;
   child->since = time;
   child->stopped_ns = 0;
-  child->beat = pto_load_relaxed (&child->sender.mailbox->beat);
+  child->beat = pto_link_beat (&child->link);
   pto_child_set_life (child, request == PTO_REQUEST_START ? PTO_LIFE_STARTING : PTO_LIFE_BUSY);
 }
 

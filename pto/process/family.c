@@ -38,7 +38,7 @@ serve (const struct pto_body *body, const struct pto_server *server)
 {
   const struct pto_child *child = body->child;
 
-  return pto_mailbox_serve (NULL, child->sender.mailbox, body->family->hub, child->index,
+  return pto_mailbox_serve (NULL, child->link.mailbox, body->family->hub, child->index,
                             may_spin (child->index), server);
 }
 
@@ -168,7 +168,7 @@ make_child (struct pto_family *family, uint32_t i)
       = (struct pto_mailbox *) (family->shared + HUB_BYTES + (size_t) i * PTO_MAILBOX_BYTES);
 
   pto_mailbox_guard (mailbox);
-  pto_sender_init (&child->sender, mailbox);
+  pto_mailbox_link (&child->link, mailbox);
   child->ops = &ops;
   child->data = body;
   child->index = i;
@@ -334,7 +334,7 @@ pto_family_give_up (struct pto_family *family)
 {
   for (uint32_t i = 0; i < family->n_children; i++)
     {
-      pto_sender_cancel (&family->children[i].sender);
+      pto_link_cancel (&family->children[i].link);
       kill_process (&family->children[i], "the start was given up");
     }
 }

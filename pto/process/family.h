@@ -11,6 +11,7 @@
 #pragma once
 
 #include "child.h"
+#include "mailbox.h"
 #include "process.h"
 
 #include <poll.h>

@@ -78,12 +78,12 @@ free_from_heap (void *body, uint64_t bytes)
   free (body);
 }
 
-/* A body that no mailbox takes, to where children see it. */
+/* A body that no link takes, to where children see it. */
 static bool
 place_body (const struct pto_level *level, struct pto_control *control, enum pto_child_kind kind,
             const void *body)
 {
-  if (control->bytes <= PTO_MAILBOX_BODY)
+  if (control->bytes <= PTO_LINK_BODY)
     return true;
   control->far = true;
   /* Thread children see everything. */

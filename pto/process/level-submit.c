@@ -87,6 +87,19 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
   return refuse_address (task, argument, address, visibility, report);
 }
 
+static uint8_t
+access_of (PTOParamType type)
+{
+  static const uint8_t access[] = { [PTO_PARAM_INPUT] = PTO_WIRE_READ,
+                                    [PTO_PARAM_OUTPUT] = PTO_WIRE_WRITE,
+                                    [PTO_PARAM_INOUT] = PTO_WIRE_READ | PTO_WIRE_WRITE,
+                                    [PTO_PARAM_OUTPUT_EXISTING] = PTO_WIRE_WRITE,
+                                    [PTO_PARAM_NO_DEP] = 0 };
+
+  /* The engine has words for others. */
+  return type <= PTO_PARAM_NO_DEP ? access[type] : 0;
+}
+
 /* After every submit: what it made runnable runs here and now. */
 static enum pto_status
 after_submit (struct pto_level *level, struct pto_report *report)
@@ -156,6 +169,10 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
   memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
   bytes += (uint32_t) (task->n_members * sizeof *task->members);
+  copy->n_tensors = n_params - n_scalars;
+  for (uint32_t i = 0; i < n_params; i++)
+    if (params[i].type != PTO_PARAM_SCALAR)
+      extra[bytes++] = access_of (params[i].type);
   if (task->kinds != NULL)
     {
       memcpy (extra + bytes, task->kinds, n_scalars);

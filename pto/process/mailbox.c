@@ -7,6 +7,7 @@
 #include "../core/status.h"
 #include "../exec/pto_atomic.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 /* How long a child looks for the next request before it sleeps: about what a wake-up costs. */
@@ -45,24 +46,24 @@ pto_mailbox_guard (struct pto_mailbox *mailbox)
 }
 
 static uint32_t
-number_of (const struct pto_sender *sender)
+number_of (const struct pto_link *link)
 {
-  return pto_load_relaxed (&sender->number);
+  return pto_load_relaxed (&link->number);
 }
 
 void
-pto_sender_init (struct pto_sender *sender, struct pto_mailbox *mailbox)
+pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox)
 {
-  sender->mailbox = mailbox;
-  atomic_init (&sender->number, 0);
-  pto_sender_reset (sender);
+  link->mailbox = mailbox;
+  atomic_init (&link->number, 0);
+  pto_link_reset (link);
 }
 
 void
-pto_sender_reset (struct pto_sender *sender)
+pto_link_reset (struct pto_link *link)
 {
-  struct pto_mailbox *mailbox = sender->mailbox;
-  uint32_t number = number_of (sender);
+  struct pto_mailbox *mailbox = link->mailbox;
+  uint32_t number = number_of (link);
 
   /* All relaxed: nobody else is there; what begins the next child publishes them. */
   pto_word_init (&mailbox->post, number, false);
@@ -74,64 +75,97 @@ pto_sender_reset (struct pto_sender *sender)
 /* 0: not taken, 1: taken, 2: answered; more: none of a server's. Acquire: pairs with the releases
  * in pto_mailbox_serve(). */
 static uint32_t
-step_of (const struct pto_sender *sender)
+step_of (const struct pto_link *link)
 {
-  return pto_load_acquire (&sender->mailbox->reply) - (2 * number_of (sender) - 2);
+  return pto_load_acquire (&link->mailbox->reply) - (2 * number_of (link) - 2);
 }
 
 bool
-pto_sender_is_idle (const struct pto_sender *sender)
+pto_link_is_idle (const struct pto_link *link)
 {
-  return step_of (sender) == 2;
+  return step_of (link) == 2;
 }
 
 bool
-pto_sender_is_taken (const struct pto_sender *sender)
+pto_link_is_taken (const struct pto_link *link)
 {
-  uint32_t step = step_of (sender);
+  uint32_t step = step_of (link);
 
   return step == 1 || step == 2;
 }
 
 bool
-pto_sender_is_sound (const struct pto_sender *sender)
+pto_link_is_sound (const struct pto_link *link)
 {
-  uint32_t step = step_of (sender);
+  uint32_t step = step_of (link);
 
   /* A child takes no number but the next: while there is none, post is set right by the next. */
   return step == 2
-         || (step < 2 && pto_load_relaxed (&sender->mailbox->post.value) == number_of (sender));
+         || (step < 2 && pto_load_relaxed (&link->mailbox->post.value) == number_of (link));
 }
 
 uint32_t
-pto_sender_answer (const struct pto_sender *sender, struct pto_failure *failure)
+pto_link_answer (const struct pto_link *link, struct pto_failure *failure)
 {
-  uint32_t status = sender->mailbox->status;
+  uint32_t status = link->mailbox->status;
 
   if (status == PTO_OK)
     return PTO_OK;
-  pto_failure_copy (failure, &sender->mailbox->failure);
+  pto_failure_copy (failure, &link->mailbox->failure);
   return status < STATUS_END ? status : PTO_STATUS_TASK_FAILED;
 }
 
 void
-pto_sender_post (struct pto_exec *exec, struct pto_sender *sender)
+pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_letter *letter)
 {
-  struct pto_mailbox *mailbox = sender->mailbox;
-  uint32_t number = number_of (sender) + 1;
+  struct pto_mailbox *mailbox = link->mailbox;
+  uint32_t number = number_of (link) + 1;
 
+  mailbox->request = letter->request;
+  mailbox->bytes = letter->bytes;
+  mailbox->far_body = letter->far_body;
+  mailbox->task = letter->task;
+  mailbox->record = letter->record;
+  if (letter->config != NULL)
+    memcpy (&mailbox->config, letter->config, letter->config_bytes);
   /* Numbers come again after hours: an old wish must not meet a new request. Relaxed: goes out with
    * the release below. */
   pto_store_relaxed (&mailbox->cancel, number - 1);
-  pto_store_relaxed (&sender->number, number);
+  pto_store_relaxed (&link->number, number);
   pto_shared_set (exec, &mailbox->post, number);
 }
 
 void
-pto_sender_cancel (struct pto_sender *sender)
+pto_link_cancel (struct pto_link *link)
 {
-  if (!pto_sender_is_idle (sender))
-    pto_store_relaxed (&sender->mailbox->cancel, number_of (sender));
+  if (!pto_link_is_idle (link))
+    pto_store_relaxed (&link->mailbox->cancel, number_of (link));
+}
+
+uint8_t *
+pto_link_digest (const struct pto_link *link)
+{
+  return link->mailbox->digest;
+}
+
+uint8_t *
+pto_link_body (const struct pto_link *link)
+{
+  return link->mailbox->body;
+}
+
+void
+pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
+{
+  *began = link->mailbox->began;
+  *ended = link->mailbox->ended;
+}
+
+uint32_t
+pto_link_beat (const struct pto_link *link)
+{
+  /* Relaxed: only that it changes counts. */
+  return pto_load_relaxed (&link->mailbox->beat);
 }
 
 /* --- child --- */
@@ -164,7 +198,7 @@ wait_for_request (struct pto_exec *exec, struct pto_mailbox *mailbox, uint32_t n
 {
   uint32_t seen;
 
-  /* Acquire: pairs with the release in pto_sender_post(); the request can be read. Of other numbers
+  /* Acquire: pairs with the release in pto_link_post(); the request can be read. Of other numbers
    * none is the parent's: it will write its own over it. */
   while ((seen = pto_load_acquire (&mailbox->post.value)) != number)
     {
@@ -195,11 +229,11 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
   mailbox->failure.code = 0;
   mailbox->failure.bytes = 0;
   mailbox->failure.domain[0] = '\0';
-  if (mailbox->far_body == 0 && mailbox->bytes > PTO_MAILBOX_BODY)
+  if (mailbox->far_body == 0 && mailbox->bytes > PTO_LINK_BODY)
     {
       pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,
                        "a body of %u bytes is longer than the mailbox's %u", mailbox->bytes,
-                       PTO_MAILBOX_BODY);
+                       PTO_LINK_BODY);
       return PTO_STATUS_INVALID_ARGS;
     }
   if (call.request == PTO_REQUEST_TASK)
@@ -247,7 +281,7 @@ pto_mailbox_serve (struct pto_exec *exec, struct pto_mailbox *mailbox, struct pt
       mailbox->status = serve (mailbox, server);
       if (mailbox->record != 0)
         mailbox->ended = pto_ticks_ordered ();
-      /* Release: pairs with the acquire in pto_sender_is_idle(). The one step from "not answered"
+      /* Release: pairs with the acquire in pto_link_is_idle(). The one step from "not answered"
        * to "answered"; from here on the next request may be posted, so nothing of the mailbox but
        * its post is touched any more. */
       pto_store_release (&mailbox->reply, 2 * number);

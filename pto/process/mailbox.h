@@ -26,22 +26,20 @@
  *
  * A child can write anything anywhere in here, and its functions may do so by mistake. So the
  * parent keeps its own number in memory of its own, asks nothing back that only it has said, and a
- * reply that no server gives (pto_sender_is_sound()) means that this child is lost.
+ * reply that no server gives (pto_link_is_sound()) means that this child is lost.
  *
  * The mailbox knows bytes: not what a callable is, not that its child is a process. Thread safety:
- * one poster at a time, one server.
+ * one poster at a time (link.h), one server.
  */
 #pragma once
 
-#include "../exec/shared.h"
-#include "service.h"
+#include "link.h"
 
 #include <stddef.h>
 
 /* A mailbox is 20 KiB of address space; a usual task touches 2 pages, and the last is nobody's. */
 #define PTO_MAILBOX_BYTES 20480u
 #define PTO_MAILBOX_GUARD 4096u
-#define PTO_MAILBOX_BODY 10240u
 
 struct pto_mailbox
 {
@@ -71,7 +69,7 @@ struct pto_mailbox
   /* --- the parent's, behind post --- */
   alignas (64) struct pto_call_config config; /* TASK */
   alignas (8) uint8_t digest[PTO_DIGEST_BYTES];
-  uint8_t body[PTO_MAILBOX_BODY]; /* the digest "prefixes the args blob" (seed 001 section 2) */
+  uint8_t body[PTO_LINK_BODY]; /* the digest "prefixes the args blob" (seed 001 section 2) */
 };
 _Static_assert(sizeof (struct pto_mailbox) <= PTO_MAILBOX_BYTES - PTO_MAILBOX_GUARD, "fits");
 _Static_assert(offsetof (struct pto_mailbox, body)
@@ -79,54 +77,14 @@ _Static_assert(offsetof (struct pto_mailbox, body)
                "nothing lies between");
 _Static_assert(offsetof (struct pto_mailbox, body) % 64 == 0, "a blob begins with a line");
 
-/* What a parent has for all of its children: one page, shared. Bit i: look at child i, it has
- * answered or was found dead. W: child i, and who finds it dead (pto_hub_mark()); R: the pump,
- * which exchanges a word of them for 0. A bit that was set for nothing costs a look. */
-struct pto_hub
-{
-  struct pto_bell bell;
-  alignas (64) _Atomic uint64_t answered[PTO_CHILDREN_MAX / 64];
-};
-
-/* Sets the bit and rings. Any process, any thread; exec as for pto_bell_ring(). */
-void pto_hub_mark (struct pto_exec *exec, struct pto_hub *hub, uint32_t index);
-/* Takes the bits of children 64 * word and up. What they answered is visible after it. */
-uint64_t pto_hub_take (struct pto_hub *hub, uint32_t word);
-
 /* --- parent --- */
-
-/* The parent's end, in memory that no child can write. */
-struct pto_sender
-{
-  struct pto_mailbox *mailbox;
-  /* Of the last request. W: poster; R: any thread of the parent, relaxed: it says nothing of what
-   * is in the mailbox. */
-  _Atomic uint32_t number;
-};
 
 /* Makes the last page of PTO_MAILBOX_BYTES untouchable: who writes beyond a body is ended there,
  * and not its neighbour. */
 void pto_mailbox_guard (struct pto_mailbox *mailbox);
 
-/* Fresh memory: zeros. */
-void pto_sender_init (struct pto_sender *sender, struct pto_mailbox *mailbox);
-/* Makes the mailbox idle, whatever was under way, without changing the number. Only while it has no
- * child: before a child that is dead and reaped is begun again. */
-void pto_sender_reset (struct pto_sender *sender);
-/* Is the last request answered? Acquire: then the answer can be read, body be reused. */
-bool pto_sender_is_idle (const struct pto_sender *sender);
-/* Has the child begun the last request? For messages about the dead. */
-bool pto_sender_is_taken (const struct pto_sender *sender);
-/* Can what stands in the two words have been written by a parent and a server? If not, a request
- * that is under way may never be answered. */
-bool pto_sender_is_sound (const struct pto_sender *sender);
-/* The answer, while idle: 0, or an enum pto_status and then failure is filled, in sound text
- * whatever the child wrote. */
-uint32_t pto_sender_answer (const struct pto_sender *sender, struct pto_failure *failure);
-/* Posts what request, bytes, config, digest and body hold. Only while idle. */
-void pto_sender_post (struct pto_exec *exec, struct pto_sender *sender);
-/* Asks for an end of the request that is under way; nothing when there is none. */
-void pto_sender_cancel (struct pto_sender *sender);
+/* The near end of a link whose far end is pto_mailbox_serve(). Fresh memory: zeros. */
+void pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox);
 
 /* --- child --- */
 

@@ -384,7 +384,7 @@ note_failure (struct pto_pool *pool, struct pto_seat *seat, enum pto_failure_kin
   copy_text (first->name, sizeof first->name, seat->task->name);
   if (kind == PTO_FAILURE_ANSWERED)
     {
-      first->status = (enum pto_status) pto_sender_answer (&child->sender, &first->failure);
+      first->status = (enum pto_status) pto_link_answer (&child->link, &first->failure);
       return;
     }
   memset (&first->failure, 0, sizeof first->failure);
@@ -453,17 +453,21 @@ end_member (struct pto_pool *pool, struct pto_seat *seat)
 
 /* --- posting --- */
 
-static void
-encode (struct pto_mailbox *mailbox, const struct pto_seat *seat, const struct pto_member *member)
+/* Writes digest and body; gives how much of it. */
+static uint32_t
+encode (struct pto_link *link, const struct pto_seat *seat, const struct pto_member *member)
 {
   const struct pto_level_task *task = seat->task;
   const struct pto_payload *payload = seat->slot->payload;
+  uint8_t *body = pto_link_body (link);
+  uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
   uint32_t n_tensors;
   const TensorData *tensors = pto_payload_tensors (payload, &n_tensors);
+  const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
   struct pto_continuous_tensor *to;
   uint64_t *scalars;
 
-  pto_blob_begin (mailbox->body, member->n_tensors, member->n_scalars, &to, &scalars);
+  pto_blob_begin (body, member->n_tensors, member->n_scalars, &to, &scalars);
   tensors += member->first_tensor;
   for (uint32_t i = 0; i < member->n_tensors; i++, to++, tensors++)
     {
@@ -473,22 +477,16 @@ encode (struct pto_mailbox *mailbox, const struct pto_seat *seat, const struct p
         to->shapes[d] = d < tensors->ndims ? (uint32_t) tensors->shapes[d] : 0;
       to->ndims = tensors->ndims;
       to->dtype = (uint32_t) tensors->dtype;
-      to->zero = 0;
+      to->access = access[i];
     }
   if (member->n_scalars > 0)
     memcpy (scalars, payload->args + n_tensors + member->first_scalar,
             member->n_scalars * sizeof (uint64_t));
-  memcpy (&mailbox->config, &task->config, task->config_bytes);
-  memcpy (mailbox->digest, task->digest, PTO_DIGEST_BYTES);
-  mailbox->request = PTO_REQUEST_TASK;
-  mailbox->bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
-  if (task->kinds != NULL)
-    {
-      memcpy (mailbox->body + mailbox->bytes, pto_level_task_kinds (task) + member->first_scalar,
-              member->n_scalars);
-      mailbox->bytes += member->n_scalars;
-    }
-  mailbox->far_body = 0;
+  memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
+  if (task->kinds == NULL)
+    return bytes;
+  memcpy (body + bytes, pto_level_task_kinds (task) + member->first_scalar, member->n_scalars);
+  return bytes + member->n_scalars;
 }
 
 /* Apart, as is record_member(): runs that are not recorded pay for a test. */
@@ -496,7 +494,6 @@ static __attribute__ ((noinline)) void
 record_post (struct pto_pool *pool, struct pto_child *child, const struct pto_seat *seat,
              uint32_t member)
 {
-  child->sender.mailbox->task = seat->slot->id;
   work_of (pool, child)->posted = pto_engine_stamp (pool->engine);
   pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, work_of (pool, child)->posted,
                  seat->slot->id, child->index, member);
@@ -507,8 +504,14 @@ post_task (struct pto_pool *pool, struct pto_child *child, struct pto_seat *seat
 {
   struct work *work = work_of (pool, child);
 
-  encode (child->sender.mailbox, seat, &pto_level_task_members (seat->task)[member]);
-  child->sender.mailbox->record = pool->record;
+  struct pto_letter letter
+      = { .request = PTO_REQUEST_TASK,
+          .bytes = encode (&child->link, seat, &pto_level_task_members (seat->task)[member]),
+          .config = &seat->task->config,
+          .config_bytes = seat->task->config_bytes,
+          .task = seat->slot->id,
+          .record = pool->record };
+
   if (pool->record != 0)
     record_post (pool, child, seat, member);
   work->seat = seat;
@@ -516,25 +519,25 @@ post_task (struct pto_pool *pool, struct pto_child *child, struct pto_seat *seat
   end_to_wait (pool, seat);
   seat->posted = true;
   begin_request (pool, child, PTO_REQUEST_TASK);
-  pto_sender_post (pool->peers, &child->sender);
+  pto_link_post (pool->peers, &child->link, &letter);
 }
 
 static void
 post_control (struct pto_pool *pool, struct pto_child *child, struct pto_control *control)
 {
-  struct pto_mailbox *mailbox = child->sender.mailbox;
+  struct pto_letter letter
+      = { .request = control->request,
+          .bytes = (uint32_t) control->bytes,
+          .far_body = control->far ? (uint64_t) (uintptr_t) control->body : 0 };
 
   set_bit (control->targets, child->index, false);
   control->outstanding++;
   work_of (pool, child)->control = control;
-  memcpy (mailbox->digest, control->digest, PTO_DIGEST_BYTES);
-  mailbox->request = control->request;
-  mailbox->bytes = (uint32_t) control->bytes;
-  mailbox->far_body = control->far ? (uint64_t) (uintptr_t) control->body : 0;
+  memcpy (pto_link_digest (&child->link), control->digest, PTO_DIGEST_BYTES);
   if (!control->far && control->bytes > 0)
-    memcpy (mailbox->body, control->body, control->bytes);
+    memcpy (pto_link_body (&child->link), control->body, control->bytes);
   begin_request (pool, child, control->request);
-  pto_sender_post (pool->peers, &child->sender);
+  pto_link_post (pool->peers, &child->link, &letter);
 }
 
 /* All members of a group stand first in their lists, and their children are idle: they begin
@@ -851,7 +854,7 @@ answer_control (struct pto_pool *pool, struct pto_child *child, bool yes, bool l
       control->refused = child->index;
       control->lost = lost;
       if (!lost)
-        control->status = (enum pto_status) pto_sender_answer (&child->sender, &control->failure);
+        control->status = (enum pto_status) pto_link_answer (&child->link, &control->failure);
       else
         {
           memset (&control->failure, 0, sizeof control->failure);
@@ -888,15 +891,15 @@ stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint
 static __attribute__ ((noinline)) void
 record_member (struct pto_pool *pool, struct pto_child *child, bool answered)
 {
-  const struct pto_mailbox *mailbox = child->sender.mailbox;
   const struct work *work = work_of (pool, child);
   uint64_t now = pto_engine_stamp (pool->engine);
   uint64_t began, ended;
 
-  if (!answered && !pto_sender_is_taken (&child->sender))
+  if (!answered && !pto_link_is_taken (&child->link))
     return;
-  began = stamp_between (pool, mailbox->began, work->posted, now);
-  ended = answered ? stamp_between (pool, mailbox->ended, began, now) : now;
+  pto_link_stamps (&child->link, &began, &ended);
+  began = stamp_between (pool, began, work->posted, now);
+  ended = answered ? stamp_between (pool, ended, began, now) : now;
   pto_trace_add (&pool->runs[child->index], PTO_TRACE_ACK, began, work->seat->slot->id,
                  child->index, work->member);
   pto_trace_add (&pool->runs[child->index], PTO_TRACE_RUN, began, work->seat->slot->id,
@@ -909,7 +912,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
 {
   struct pto_seat *seat = work_of (pool, child)->seat;
   struct pto_failure failure;
-  bool ok = pto_sender_answer (&child->sender, &failure) == PTO_OK;
+  bool ok = pto_link_answer (&child->link, &failure) == PTO_OK;
 
   switch ((enum pto_request) child->request)
     {
@@ -981,7 +984,7 @@ take_death (struct pto_pool *pool, struct pto_child *child)
   set_bit (class->free, child->index, false);
   if (seat != NULL)
     note_failure (pool, seat,
-                  pto_sender_is_taken (&child->sender) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE,
+                  pto_link_is_taken (&child->link) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE,
                   child);
   /* Who is dead knows nothing any more, and is closed. */
   if (work->control != NULL)
@@ -1030,9 +1033,9 @@ settle_child (struct pto_pool *pool, struct pto_child *child)
     return;
   /* First the death, then the mailbox: an answer that came before the death is there. */
   dead = pto_child_is_dead (child);
-  if (child->request != 0 && pto_sender_is_idle (&child->sender))
+  if (child->request != 0 && pto_link_is_idle (&child->link))
     take_answer (pool, child);
-  else if (child->request != 0 && !pto_sender_is_sound (&child->sender))
+  else if (child->request != 0 && !pto_link_is_sound (&child->link))
     pto_child_kill (child, PTO_WHY_FAULT, "wrote over its mailbox");
   if (!pto_child_is_there (child))
     return;
@@ -1437,11 +1440,11 @@ pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
                                worker);
       set_bit (named, worker, true);
     }
-  if (bytes > PTO_MAILBOX_BODY)
+  if (bytes > PTO_LINK_BODY)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "the arguments of \"%s\" take %" PRIu64
                            " bytes (8, 40 a tensor, 9 a scalar); a task can take %u",
-                           task->name, bytes, PTO_MAILBOX_BODY);
+                           task->name, bytes, PTO_LINK_BODY);
   return PTO_OK;
 }
 
@@ -1490,7 +1493,7 @@ struct pto_control *
 pto_control_new (enum pto_request request, const uint8_t *digest, const void *body, uint64_t bytes)
 {
   struct pto_control *control;
-  uint64_t copied = bytes <= PTO_MAILBOX_BODY ? bytes : 0;
+  uint64_t copied = bytes <= PTO_LINK_BODY ? bytes : 0;
 
   control = calloc (1, sizeof *control + copied);
   if (control == NULL)
@@ -1586,6 +1589,6 @@ pto_pool_beats (const struct pto_pool *pool)
   uint64_t sum = 0;
 
   for (uint32_t i = 0; i < pool->config.n_children; i++)
-    sum += pto_load_relaxed (&pool->config.children[i].sender.mailbox->beat);
+    sum += pto_link_beat (&pool->config.children[i].link);
   return sum;
 }

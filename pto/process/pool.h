@@ -169,9 +169,16 @@ pto_level_task_members (const struct pto_level_task *task)
                                       + PTO_LEVEL_TASK_BYTES (task->config_bytes));
 }
 
+/* enum pto_wire_access of each tensor. */
+static inline const uint8_t *
+pto_level_task_access (const struct pto_level_task *task)
+{
+  return (const uint8_t *) (pto_level_task_members (task) + task->n_members);
+}
+
 /* Of a task that has kinds. */
 static inline const uint8_t *
 pto_level_task_kinds (const struct pto_level_task *task)
 {
-  return (const uint8_t *) (pto_level_task_members (task) + task->n_members);
+  return pto_level_task_access (task) + task->n_tensors;
 }

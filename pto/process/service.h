@@ -105,13 +105,15 @@ struct pto_level_task
   bool called;
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
-  const struct pto_member *members; /* in: the caller's; in storage: behind config */
+  const struct pto_member *members; /* in: the caller's; in storage: behind config, and behind them
+                                     * a byte of enum pto_wire_access for each tensor */
   /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
-   * behind the members, if not NULL. */
+   * behind those bytes, if not NULL. */
   const uint8_t *kinds;
   uint32_t n_members;
-  uint32_t kind;   /* enum pto_child_kind */
-  uint32_t serves; /* NEXT: the level a child must have; SUB: 0 */
+  uint32_t n_tensors; /* all members'; filled in with the storage */
+  uint32_t kind;      /* enum pto_child_kind */
+  uint32_t serves;    /* NEXT: the level a child must have; SUB: 0 */
   uint32_t config_bytes;
   struct pto_call_config config; /* last: cut behind output_prefix's text */
 };

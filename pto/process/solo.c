@@ -31,7 +31,7 @@
 struct lane
 {
   struct pto_hub *hub;
-  struct pto_sender sender;
+  struct pto_link link;
   struct pto_server server;
   int event;
 };
@@ -77,7 +77,7 @@ make_lanes (struct pto_solo *solo, const struct pto_solo_config *config)
       if (lane->event < 0)
         return false;
       pto_bell_init (&lane->hub->bell, lane->event);
-      pto_sender_init (&lane->sender, mailbox);
+      pto_mailbox_link (&lane->link, mailbox);
       pto_mailbox_guard (mailbox);
     }
   return true;
@@ -161,7 +161,7 @@ serve_second (void *data)
   struct pto_solo *solo = data;
   struct lane *lane = &solo->lanes[1];
 
-  pto_mailbox_serve (NULL, lane->sender.mailbox, lane->hub, 0, false, &lane->server);
+  pto_mailbox_serve (NULL, lane->link.mailbox, lane->hub, 0, false, &lane->server);
 }
 
 static bool
@@ -188,7 +188,7 @@ child_main (void *data)
       fprintf (stderr, "%s\n", error);
       return EXIT_FAILURE;
     }
-  return pto_mailbox_serve (NULL, lane->sender.mailbox, lane->hub, 0, may_spin (), &lane->server)
+  return pto_mailbox_serve (NULL, lane->link.mailbox, lane->hub, 0, may_spin (), &lane->server)
              ? 0
              : PTO_EXIT_ORPHAN;
 }
@@ -248,7 +248,7 @@ begin_once (struct pto_solo *solo, struct pto_report *report)
   enum pto_status status;
 
   for (uint32_t i = 0; i < PTO_SOLO_LANES; i++)
-    pto_sender_reset (&solo->lanes[i].sender);
+    pto_link_reset (&solo->lanes[i].link);
   pto_solo_post (solo, 0, PTO_REQUEST_START, 0, 0);
   pthread_mutex_lock (&solo->lock);
   status = pto_process_begin (&solo->process, &config, report);
@@ -262,7 +262,7 @@ await_taken (struct pto_solo *solo)
 {
   uint64_t until = pto_wall_clock () + CAUGHT_NS;
 
-  while (!pto_sender_is_taken (&solo->lanes[0].sender))
+  while (!pto_link_is_taken (&solo->lanes[0].link))
     {
       uint64_t now = pto_wall_clock ();
 
@@ -322,7 +322,7 @@ pto_solo_end (struct pto_solo *solo, bool at_once)
 {
   struct lane *lane = &solo->lanes[0];
 
-  if (!at_once && pto_solo_is_alive (solo) && pto_sender_is_idle (&lane->sender))
+  if (!at_once && pto_solo_is_alive (solo) && pto_link_is_idle (&lane->link))
     {
       uint64_t until = pto_wall_clock () + CLOSE_NS;
 
@@ -331,8 +331,7 @@ pto_solo_end (struct pto_solo *solo, bool at_once)
              && pto_wall_clock () < until)
         ;
       /* Answered: it prints what is left, and goes. */
-      while (pto_sender_is_idle (&lane->sender) && pto_solo_look (solo)
-             && pto_wall_clock () < until)
+      while (pto_link_is_idle (&lane->link) && pto_solo_look (solo) && pto_wall_clock () < until)
         {
           struct pollfd end = { .fd = solo->process.pidfd, .events = POLLIN };
 
@@ -368,18 +367,18 @@ pto_solo_map (const struct pto_solo *solo)
 
 /* --- requests --- */
 
-_Static_assert(PTO_SOLO_BODY == PTO_MAILBOX_BODY && PTO_SOLO_NEVER == PTO_NEVER, "the same");
+_Static_assert(PTO_SOLO_BODY == PTO_LINK_BODY && PTO_SOLO_NEVER == PTO_NEVER, "the same");
 
 uint8_t *
 pto_solo_digest (const struct pto_solo *solo, uint32_t lane)
 {
-  return solo->lanes[lane].sender.mailbox->digest;
+  return pto_link_digest (&solo->lanes[lane].link);
 }
 
 void *
 pto_solo_body (const struct pto_solo *solo, uint32_t lane)
 {
-  return solo->lanes[lane].sender.mailbox->body;
+  return pto_link_body (&solo->lanes[lane].link);
 }
 
 uint64_t
@@ -392,18 +391,14 @@ void
 pto_solo_post (struct pto_solo *solo, uint32_t lane, enum pto_request request, uint64_t body,
                uint32_t bytes)
 {
-  struct pto_mailbox *mailbox = solo->lanes[lane].sender.mailbox;
-
-  mailbox->request = request;
-  mailbox->bytes = bytes;
-  mailbox->far_body = body;
-  pto_sender_post (NULL, &solo->lanes[lane].sender);
+  pto_link_post (NULL, &solo->lanes[lane].link,
+                 &(struct pto_letter){ .request = request, .bytes = bytes, .far_body = body });
 }
 
 void
 pto_solo_cancel (struct pto_solo *solo, uint32_t lane)
 {
-  pto_sender_cancel (&solo->lanes[lane].sender);
+  pto_link_cancel (&solo->lanes[lane].link);
 }
 
 void
@@ -426,8 +421,7 @@ spin (const struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t end)
   do
     for (int i = 0; i < SPIN_LOOKS; i++)
       {
-        if (pto_solo_listen (solo, index) != heard
-            || pto_sender_is_idle (&solo->lanes[index].sender))
+        if (pto_solo_listen (solo, index) != heard || pto_link_is_idle (&solo->lanes[index].link))
           return true;
         pto_pause ();
       }
@@ -470,10 +464,10 @@ pto_solo_wait (struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t s
   enum pto_solo_event event = PTO_SOLO_LOOK;
   uint64_t now;
 
-  if (pto_sender_is_idle (&lane->sender))
+  if (pto_link_is_idle (&lane->link))
     return PTO_SOLO_ANSWERED;
   if (spin_ns > 0 && spin (solo, index, heard, pto_wall_clock () + spin_ns))
-    return pto_sender_is_idle (&lane->sender) ? PTO_SOLO_ANSWERED : PTO_SOLO_LOOK;
+    return pto_link_is_idle (&lane->link) ? PTO_SOLO_ANSWERED : PTO_SOLO_LOOK;
   /* seq_cst: before the look at the answer; pairs with pto_bell_ring(), which says that there is
    * one before it looks who sleeps. */
   pto_fetch_or_seq_cst (&lane->hub->bell.asleep, (uint32_t) PTO_BELL_KEEPER);
@@ -482,11 +476,11 @@ pto_solo_wait (struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t s
       bool alive = pto_solo_is_alive (solo);
 
       /* In this order: who is dead by now has given its last answer. */
-      if (pto_sender_is_idle (&lane->sender))
+      if (pto_link_is_idle (&lane->link))
         event = PTO_SOLO_ANSWERED;
       else if (!alive)
         event = PTO_SOLO_DIED;
-      else if (!pto_sender_is_sound (&lane->sender))
+      else if (!pto_link_is_sound (&lane->link))
         pto_solo_kill (solo, "it wrote into its mailbox");
       now = pto_wall_clock ();
       /* seq_cst: behind the store above; pairs with the addition in pto_bell_ring(). */
@@ -506,7 +500,7 @@ pto_solo_wait (struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t s
 uint32_t
 pto_solo_answer (const struct pto_solo *solo, uint32_t lane, struct pto_failure *failure)
 {
-  return pto_sender_answer (&solo->lanes[lane].sender, failure);
+  return pto_link_answer (&solo->lanes[lane].link, failure);
 }
 
 void

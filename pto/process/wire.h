@@ -14,14 +14,22 @@
 
 #define PTO_DIGEST_BYTES 32u
 
+/* What a worker that does not see the memory would have to copy. Neither: it is passed on, and what
+ * is done with it is not said. */
+enum pto_wire_access
+{
+  PTO_WIRE_READ = 1, /* in, before the call */
+  PTO_WIRE_WRITE = 2 /* out, after it */
+};
+
 /* A tensor on its way to another worker: contiguous, all of it in memory that both map. */
 struct pto_continuous_tensor
 {
   uint64_t data; /* address of the first element */
   uint32_t shapes[PTO2_TENSOR_MAX_DIMS];
   uint32_t ndims;
-  uint32_t dtype; /* DataType */
-  uint32_t zero;
+  uint32_t dtype;  /* DataType */
+  uint32_t access; /* bits of enum pto_wire_access; a blob outside of a request: 0 */
 };
 _Static_assert(sizeof (struct pto_continuous_tensor) == 40, "seed 001: 40 bytes each");
 

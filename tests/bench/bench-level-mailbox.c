@@ -22,7 +22,7 @@ struct family
 {
   struct pto_hub hub;
   struct pto_mailbox mailbox;
-  struct pto_sender sender;
+  struct pto_link link;
   bool awake;
 };
 
@@ -50,23 +50,21 @@ child_main (void *data)
 static double
 round_trip (struct family *family, enum pto_request request)
 {
-  struct pto_mailbox *mailbox = &family->mailbox;
   uint64_t begin = bench_now ();
   struct pto_continuous_tensor *tensors;
   struct pto_failure failure;
   uint64_t *scalars;
 
-  pto_blob_begin (mailbox->body, 1, 2, &tensors, &scalars);
+  pto_blob_begin (pto_link_body (&family->link), 1, 2, &tensors, &scalars);
   tensors[0] = (struct pto_continuous_tensor){ .data = 64, .shapes = { 1 }, .ndims = 1 };
   scalars[0] = 1;
   scalars[1] = 2;
-  mailbox->request = request;
-  mailbox->bytes = (uint32_t) pto_blob_size (1, 2);
-  pto_sender_post (NULL, &family->sender);
+  pto_link_post (
+      NULL, &family->link,
+      &(struct pto_letter){ .request = request, .bytes = (uint32_t) pto_blob_size (1, 2) });
   while (pto_hub_take (&family->hub, 0) == 0)
     ;
-  if (!pto_sender_is_idle (&family->sender)
-      || pto_sender_answer (&family->sender, &failure) != PTO_OK)
+  if (!pto_link_is_idle (&family->link) || pto_link_answer (&family->link, &failure) != PTO_OK)
     return 0;
   return (double) (bench_now () - begin);
 }
@@ -112,7 +110,7 @@ bench_level_mailbox (const struct bench_figure *figure, uint32_t workers, uint32
       return false;
     }
   pto_bell_init (&family->hub.bell, -1);
-  pto_sender_init (&family->sender, &family->mailbox);
+  pto_mailbox_link (&family->link, &family->mailbox);
   family->awake = figure->number == 0;
   pto_process_init (&process, "sub0");
   if (pto_process_begin (&process, &config, &report) != PTO_OK)

@@ -5,6 +5,8 @@
  */
 #include "level-test.h"
 
+#include "../../pto/process/mailbox.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -14,12 +14,13 @@
 
 enum
 {
-  ADD,   /* tensors a, b, to: to = a + b, word by word */
-  FILL,  /* tensor, scalar */
-  COUNT, /* scalar: counter */
-  RANK,  /* any tensors; scalar: number */
-  GATE,  /* any tensors; scalar: gate */
-  CONFIG /* checks what it is given */
+  ADD,    /* tensors a, b, to: to = a + b, word by word */
+  FILL,   /* tensor, scalar */
+  COUNT,  /* scalar: counter */
+  RANK,   /* any tensors; scalar: number */
+  GATE,   /* any tensors; scalar: gate */
+  CONFIG, /* checks what it is given */
+  ACCESS  /* tensors of each direction; scalar: what each of them says, four bits each */
 };
 
 static uint32_t
@@ -71,7 +72,7 @@ check_config (struct rig *rig, const struct pto_call *call, struct pto_failure *
     return call_fail (failure, PTO_STATUS_INVALID_ARGS, "config");
   if (call->args.tensor_count != 1 || call->args.scalar_count != 2 || tensor->ndims != 2
       || tensor->shapes[0] != 3 || tensor->shapes[1] != 4 || tensor->shapes[2] != 0
-      || tensor->dtype != PTO_DTYPE_UINT64 || tensor->zero != 0
+      || tensor->dtype != PTO_DTYPE_UINT64 || tensor->access != (PTO_WIRE_READ | PTO_WIRE_WRITE)
       || tensor->data != (uint64_t) (uintptr_t) &rig->board->words[8])
     return call_fail (failure, PTO_STATUS_INVALID_ARGS, "tensor");
   if (call->args.scalars[0] != 17 || call->args.scalars[1] != UINT64_MAX)
@@ -80,7 +81,22 @@ check_config (struct rig *rig, const struct pto_call *call, struct pto_failure *
   return 0;
 }
 
-static const rig_function functions[] = { add, fill, count, rank, gate, check_config };
+/* What a worker that does not see the memory would copy. */
+static uint32_t
+check_access (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
+{
+  uint64_t said = 0;
+
+  for (int32_t i = 0; i < call->args.tensor_count; i++)
+    said |= (uint64_t) call->args.tensors[i].access << (4 * i);
+  if (said != call_scalar (call, 0))
+    return call_fail (failure, PTO_STATUS_INVALID_ARGS, "access");
+  atomic_fetch_add (&rig->board->counters[0], 1);
+  return 0;
+}
+
+static const rig_function functions[]
+    = { add, fill, count, rank, gate, check_config, check_access };
 
 static struct rig *
 new_rig (gconstpointer threads, uint32_t chips, uint32_t subs)
@@ -150,6 +166,36 @@ test_arguments (gconstpointer threads)
 
   rig_run_ok (rig, one_of_everything, NULL);
   g_assert_cmpuint (rig->board->counters[0], ==, 1);
+  rig_free (rig);
+}
+
+static void
+of_each_direction (struct rig *rig, void *data)
+{
+  Tensor tensors[4];
+  PTOParam params[5];
+
+  for (uint32_t i = 0; i < 4; i++)
+    tensors[i] = rig_words (rig, i, 1);
+  params[0] = make_input_param (tensors[0]);
+  params[1] = make_inout_param (tensors[1]);
+  params[2] = make_output_existing_param (tensors[2]);
+  params[3] = make_no_dep_param (tensors[3]);
+  params[4] = scalar (0x0231);
+  rig_submit (rig, ACCESS, PTO_CHILD_SUB, ANY, params, 5);
+  SUB (rig, ACCESS, ANY, make_output_param (rig_tensor (rig, 1)), make_input_param (tensors[0]),
+       scalar (0x12));
+  /* Each member is given its own. */
+  rig_group (rig, ACCESS, 2, NULL, &params[2], 2);
+}
+
+static void
+test_directions (gconstpointer threads)
+{
+  struct rig *rig = new_rig (threads, 0, 2);
+
+  rig_run_ok (rig, of_each_direction, NULL);
+  g_assert_cmpuint (rig->board->counters[0], ==, 4);
   rig_free (rig);
 }
 
@@ -632,6 +678,7 @@ add_tests (void)
 {
   add_both ("two-chips", test_two_chips);
   add_both ("arguments", test_arguments);
+  add_both ("directions", test_directions);
   add_both ("many", test_many);
   add_both ("chain", test_chain);
   add_both ("slabs", test_slabs);

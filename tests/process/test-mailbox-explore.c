@@ -19,6 +19,7 @@
 #include "../../pto/core/progress.h"
 #include "../../pto/core/run.h"
 #include "../../pto/core/scheduler.h"
+#include "../../pto/process/mailbox.h"
 #include "../../pto/process/pool.h"
 
 #ifdef PTO_WEAK
@@ -179,7 +180,7 @@ tell_keeper (void)
 static bool
 is_answered (uint32_t child)
 {
-  const struct pto_mailbox *mailbox = world->children[child].sender.mailbox;
+  const struct pto_mailbox *mailbox = world->children[child].link.mailbox;
 
   return atomic_load (&mailbox->reply) == 2 * atomic_load (&mailbox->post.value);
 }
@@ -402,7 +403,7 @@ child_main (void *data)
   struct pto_server server = { .serve = serve, .data = life };
 
   weak_acquire (life);
-  pto_mailbox_serve (world->exec, world->children[life->child].sender.mailbox, world->hub,
+  pto_mailbox_serve (world->exec, world->children[life->child].link.mailbox, world->hub,
                      life->child, false, &server);
   life->closed = life->over = true;
   weak_release (&life->over);
@@ -632,7 +633,7 @@ make_world (uint64_t seed)
     {
       struct pto_child *child = &world->children[c];
 
-      pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
+      pto_mailbox_link (&child->link, lines (sizeof (struct pto_mailbox)));
       child->index = child->number = c;
       child->kind = PTO_CHILD_SUB;
       child->ops = &child_ops;
@@ -661,7 +662,7 @@ free_world (void)
   pto_scheduler_destroy (world->scheduler);
   pto_pool_free (world->pool);
   for (uint32_t c = 0; c < world->n_children; c++)
-    free (world->children[c].sender.mailbox);
+    free (world->children[c].link.mailbox);
   free (world->children);
   free (world->hub);
   free (world->engine);
@@ -707,7 +708,7 @@ submit (uint32_t number)
   static const uint8_t digest[PTO_DIGEST_BYTES];
   struct task *task = &world->tasks[number];
   uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
-                + CHILDREN * sizeof (struct pto_member)] __attribute__ ((aligned (8)));
+                + CHILDREN * sizeof (struct pto_member) + TASKS] __attribute__ ((aligned (8)));
   struct pto_level_task *to = (struct pto_level_task *) extra;
   struct pto_member *members;
   PTOParam params[TASKS + 1 + 2 * CHILDREN];
@@ -729,7 +730,7 @@ submit (uint32_t number)
         params[n++]
             = pto2_make_param (d == number ? PTO_PARAM_OUTPUT_EXISTING : PTO_PARAM_INPUT, &tensor);
       }
-  n_tensors = n;
+  n_tensors = to->n_tensors = n;
   members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
   for (uint32_t m = 0; m < task->n_members; m++)
     {

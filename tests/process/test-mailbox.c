@@ -42,14 +42,14 @@ struct family
 };
 
 /* The parent's end of each. */
-static struct pto_sender senders[CHILDREN];
+static struct pto_link links[CHILDREN];
 
-static struct pto_sender *
-sender_of (const struct pto_mailbox *mailbox)
+static struct pto_link *
+link_of (const struct pto_mailbox *mailbox)
 {
   for (guint i = 0; i < CHILDREN; i++)
-    if (senders[i].mailbox == mailbox)
-      return &senders[i];
+    if (links[i].mailbox == mailbox)
+      return &links[i];
   g_assert_not_reached ();
 }
 
@@ -64,7 +64,7 @@ family_new (void)
   /* The test looks at the bell itself. */
   atomic_store (&family->hub.bell.asleep, PTO_BELL_LISTENS);
   for (guint i = 0; i < CHILDREN; i++)
-    pto_sender_init (&senders[i], &family->mailbox[i]);
+    pto_mailbox_link (&links[i], &family->mailbox[i]);
   return family;
 }
 
@@ -100,18 +100,17 @@ wait_answer (struct pto_exec *exec, struct family *family, uint32_t i, struct pt
       listen (exec, family, seen);
     }
   g_assert_cmpuint (bits, ==, UINT64_C (1) << i);
-  g_assert_true (pto_sender_is_idle (sender_of (&family->mailbox[i])));
-  g_assert_true (pto_sender_is_taken (sender_of (&family->mailbox[i])));
-  return pto_sender_answer (sender_of (&family->mailbox[i]), failure);
+  g_assert_true (pto_link_is_idle (link_of (&family->mailbox[i])));
+  g_assert_true (pto_link_is_taken (link_of (&family->mailbox[i])));
+  return pto_link_answer (link_of (&family->mailbox[i]), failure);
 }
 
 static void
 post (struct pto_exec *exec, struct pto_mailbox *mailbox, enum pto_request request, uint32_t bytes)
 {
-  g_assert_true (pto_sender_is_idle (sender_of (mailbox)));
-  mailbox->request = request;
-  mailbox->bytes = bytes;
-  pto_sender_post (exec, sender_of (mailbox));
+  g_assert_true (pto_link_is_idle (link_of (mailbox)));
+  pto_link_post (exec, link_of (mailbox),
+                 &(struct pto_letter){ .request = request, .bytes = bytes });
 }
 
 /* A task of one tensor and two scalars: what is asked, and a number. */
@@ -268,7 +267,7 @@ test_layout (void)
   g_assert_cmpuint (offsetof (struct pto_mailbox, digest) / 64, ==,
                     (offsetof (struct pto_mailbox, digest) + PTO_DIGEST_BYTES - 1) / 64);
   /* 128 tensors and 128 scalars of one member. */
-  g_assert_cmpuint (pto_blob_size (128, 128), <=, PTO_MAILBOX_BODY);
+  g_assert_cmpuint (pto_blob_size (128, 128), <=, PTO_LINK_BODY);
 }
 
 static void
@@ -282,8 +281,8 @@ test_life (gconstpointer data)
 
   /* The first request waits for the child. */
   post (NULL, mailbox, PTO_REQUEST_START, 0);
-  g_assert_false (pto_sender_is_idle (sender_of (mailbox)));
-  g_assert_false (pto_sender_is_taken (sender_of (mailbox)));
+  g_assert_false (pto_link_is_idle (link_of (mailbox)));
+  g_assert_false (pto_link_is_taken (link_of (mailbox)));
   child_start (&child, family, 1, data != NULL);
   g_assert_cmpuint (wait_answer (NULL, family, 1, &failure), ==, PTO_OK);
 
@@ -337,8 +336,8 @@ test_many_children (void)
       for (uint32_t i = 0; i < CHILDREN; i++)
         if ((bits >> i & 1) != 0)
           {
-            g_assert_true (pto_sender_is_idle (sender_of (&family->mailbox[i])));
-            g_assert_cmpuint (pto_sender_answer (sender_of (&family->mailbox[i]), &failure), ==,
+            g_assert_true (pto_link_is_idle (link_of (&family->mailbox[i])));
+            g_assert_cmpuint (pto_link_answer (link_of (&family->mailbox[i]), &failure), ==,
                               PTO_OK);
             g_assert_cmpint (elements[i], ==, posted[i]);
             answered++;
@@ -394,7 +393,7 @@ test_refused (void)
   post (NULL, mailbox, PTO_REQUEST_TASK, (uint32_t) pto_blob_size (2, 2) - 1);
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_INVALID_ARGS);
   g_assert_cmpstr (failure.text, ==, "the arguments do not fit in the 103 bytes that were sent");
-  post (NULL, mailbox, PTO_REQUEST_REGISTER, PTO_MAILBOX_BODY + 1);
+  post (NULL, mailbox, PTO_REQUEST_REGISTER, PTO_LINK_BODY + 1);
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_INVALID_ARGS);
   g_assert_cmpstr (failure.text, ==, "a body of 10241 bytes is longer than the mailbox's 10240");
   child_close (&child);
@@ -413,12 +412,13 @@ test_far_body (void)
 
   memset (body, 3, 100000);
   child_start (&child, family, 0, false);
-  mailbox->far_body = (uint64_t) (uintptr_t) body;
-  post (NULL, mailbox, PTO_REQUEST_REGISTER, 100000);
+  pto_link_post (NULL, link_of (mailbox),
+                 &(struct pto_letter){ .request = PTO_REQUEST_REGISTER,
+                                       .bytes = 100000,
+                                       .far_body = (uint64_t) (uintptr_t) body });
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_OK);
   g_assert_cmpuint (child.state.bytes, ==, 100000);
   g_assert_cmpuint (child.state.sum, ==, 300000);
-  mailbox->far_body = 0;
   child_close (&child);
   g_free (body);
   family_free (family);
@@ -435,22 +435,22 @@ test_cancel_and_beats (void)
 
   child_start (&child, family, 0, false);
   /* Nothing is under way: no wish for later. */
-  pto_sender_cancel (sender_of (mailbox));
+  pto_link_cancel (link_of (mailbox));
   post_task (NULL, mailbox, WAIT, 5, NULL);
   while (atomic_load (&mailbox->beat) != 5)
     sched_yield ();
-  g_assert_false (pto_sender_is_idle (sender_of (mailbox)));
-  g_assert_true (pto_sender_is_taken (sender_of (mailbox)));
-  pto_sender_cancel (sender_of (mailbox));
+  g_assert_false (pto_link_is_idle (link_of (mailbox)));
+  g_assert_true (pto_link_is_taken (link_of (mailbox)));
+  pto_link_cancel (link_of (mailbox));
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_CANCELLED);
   g_assert_cmpstr (failure.text, ==, "cancelled");
   /* Of a request that is answered: the next one is not meant. */
-  pto_sender_cancel (sender_of (mailbox));
+  pto_link_cancel (link_of (mailbox));
   post_task (NULL, mailbox, WAIT, 2, NULL);
   while (atomic_load (&mailbox->beat) != 7)
     sched_yield ();
   g_assert_cmpuint (atomic_load (&mailbox->cancel), !=, pto_word_get (&mailbox->post));
-  pto_sender_cancel (sender_of (mailbox));
+  pto_link_cancel (link_of (mailbox));
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_CANCELLED);
   post_task (NULL, mailbox, ADD, 1, &element);
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_OK);
@@ -469,9 +469,9 @@ test_numbers_turn (gconstpointer data)
   struct child child;
   int32_t element = 0;
 
-  atomic_store (&sender_of (mailbox)->number, first);
-  pto_sender_reset (sender_of (mailbox));
-  g_assert_true (pto_sender_is_idle (sender_of (mailbox)));
+  atomic_store (&link_of (mailbox)->number, first);
+  pto_link_reset (link_of (mailbox));
+  g_assert_true (pto_link_is_idle (link_of (mailbox)));
   child_start (&child, family, 0, false);
   for (int i = 1; i <= 6; i++)
     {
@@ -480,7 +480,7 @@ test_numbers_turn (gconstpointer data)
       g_assert_cmpint (element, ==, i);
       /* One that was cancelled has the number that a later one will have, all 0 and all 1. */
       post_task (NULL, mailbox, WAIT, 0, NULL);
-      pto_sender_cancel (sender_of (mailbox));
+      pto_link_cancel (link_of (mailbox));
       g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_CANCELLED);
     }
   child_close (&child);
@@ -491,15 +491,15 @@ test_numbers_turn (gconstpointer data)
   family = family_new ();
   mailbox = &family->mailbox[0];
   pto_word_init (&mailbox->post, UINT32_MAX, false);
-  atomic_store (&sender_of (mailbox)->number, UINT32_MAX);
+  atomic_store (&link_of (mailbox)->number, UINT32_MAX);
   atomic_store (&mailbox->reply, 2 * UINT32_MAX);
   child_start (&child, family, 0, false);
   post_task (NULL, mailbox, WAIT, 3, NULL);
   g_assert_cmpuint (pto_word_get (&mailbox->post), ==, 0);
   while (atomic_load (&mailbox->beat) != 3)
     sched_yield ();
-  g_assert_false (pto_sender_is_idle (sender_of (mailbox)));
-  pto_sender_cancel (sender_of (mailbox));
+  g_assert_false (pto_link_is_idle (link_of (mailbox)));
+  pto_link_cancel (link_of (mailbox));
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_STATUS_CANCELLED);
   child_close (&child);
   family_free (family);
@@ -535,7 +535,7 @@ test_written_over (void)
 {
   struct family *family = family_new ();
   struct pto_mailbox *mailbox = &family->mailbox[0];
-  struct pto_sender *sender = sender_of (mailbox);
+  struct pto_link *link = link_of (mailbox);
   struct pto_failure failure = { 0 };
   static const uint8_t bytes[] = { 0x00, 0x01, 0xa5, 0xff };
 
@@ -546,38 +546,38 @@ test_written_over (void)
     }
   for (guint i = 0; i < G_N_ELEMENTS (bytes); i++)
     {
-      g_assert_true (pto_sender_is_sound (sender));
+      g_assert_true (pto_link_is_sound (link));
       post (NULL, mailbox, PTO_REQUEST_START, 0);
-      g_assert_true (pto_sender_is_sound (sender));
+      g_assert_true (pto_link_is_sound (link));
       memset (mailbox, bytes[i], sizeof *mailbox);
-      g_assert_false (pto_sender_is_sound (sender));
-      g_assert_false (pto_sender_is_idle (sender));
-      g_assert_false (pto_sender_is_taken (sender));
-      pto_sender_cancel (sender);
-      g_assert_cmpuint (pto_sender_answer (sender, &failure), <, 1000);
+      g_assert_false (pto_link_is_sound (link));
+      g_assert_false (pto_link_is_idle (link));
+      g_assert_false (pto_link_is_taken (link));
+      pto_link_cancel (link);
+      g_assert_cmpuint (pto_link_answer (link, &failure), <, 1000);
       g_assert_cmpuint (failure.bytes, <, PTO_FAILURE_TEXT);
       g_assert_cmpuint (strlen (failure.text), ==, failure.bytes);
-      pto_sender_reset (sender);
-      g_assert_true (pto_sender_is_idle (sender));
+      pto_link_reset (link);
+      g_assert_true (pto_link_is_idle (link));
       g_assert_cmpuint (pto_word_get (&mailbox->post), ==, 6 + i);
-      g_assert_cmpuint (pto_sender_answer (sender, &failure), ==, PTO_OK);
+      g_assert_cmpuint (pto_link_answer (link, &failure), ==, PTO_OK);
     }
   /* One of the two words. */
   post (NULL, mailbox, PTO_REQUEST_START, 0);
   atomic_store (&mailbox->post.value, 7);
-  g_assert_false (pto_sender_is_sound (sender));
+  g_assert_false (pto_link_is_sound (link));
   atomic_store (&mailbox->post.value, 10);
   for (uint32_t reply = 18; reply <= 20; reply++)
     {
       atomic_store (&mailbox->reply, reply);
-      g_assert_true (pto_sender_is_sound (sender));
-      g_assert_cmpint (pto_sender_is_taken (sender), ==, reply > 18);
-      g_assert_cmpint (pto_sender_is_idle (sender), ==, reply == 20);
+      g_assert_true (pto_link_is_sound (link));
+      g_assert_cmpint (pto_link_is_taken (link), ==, reply > 18);
+      g_assert_cmpint (pto_link_is_idle (link), ==, reply == 20);
     }
   atomic_store (&mailbox->reply, 17);
-  g_assert_false (pto_sender_is_sound (sender));
+  g_assert_false (pto_link_is_sound (link));
   atomic_store (&mailbox->reply, 21);
-  g_assert_false (pto_sender_is_sound (sender));
+  g_assert_false (pto_link_is_sound (link));
   family_free (family);
 }
 
@@ -602,7 +602,7 @@ test_posted_by_nobody (gconstpointer data)
   syscall (SYS_futex, &mailbox->post.value, FUTEX_WAKE, 1, NULL, NULL, 0);
   while (atomic_load (&mailbox->post.parked) == 0)
     sched_yield ();
-  g_assert_true (pto_sender_is_idle (sender_of (mailbox)));
+  g_assert_true (pto_link_is_idle (link_of (mailbox)));
   post_task (NULL, mailbox, ADD, 1, &element);
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_OK);
   g_assert_cmpint (element, ==, 2);
@@ -636,7 +636,7 @@ test_guard (void)
     {
       /* A sanitizer may report it instead. */
       g_assert_cmpint (status, !=, 0);
-      g_assert_cmpint (mailbox->body[PTO_MAILBOX_BODY - 1], ==, 2);
+      g_assert_cmpint (mailbox->body[PTO_LINK_BODY - 1], ==, 2);
       g_assert_cmpint (memory[PTO_MAILBOX_BYTES], ==, 0);
     }
   munmap (memory, 2 * PTO_MAILBOX_BYTES);
@@ -686,7 +686,7 @@ run_det (uint64_t seed)
           {
             struct pto_mailbox *mailbox = &family->mailbox[i];
             struct pto_failure failure;
-            uint32_t status = pto_sender_answer (sender_of (mailbox), &failure);
+            uint32_t status = pto_link_answer (link_of (mailbox), &failure);
 
             g_assert_cmpint (elements[i], ==, MIN (posted[i], 3));
             if (posted[i] == 4)
@@ -702,7 +702,7 @@ run_det (uint64_t seed)
                 post_task (exec, mailbox, WAIT, 1, NULL);
                 if (pto_rand (exec) % 2 == 0)
                   pto_charge (exec, pto_rand (exec) % 300);
-                pto_sender_cancel (sender_of (mailbox));
+                pto_link_cancel (link_of (mailbox));
               }
             else
               post_task (exec, mailbox, ADD, 1, &elements[i]);
@@ -881,9 +881,9 @@ live_again (struct family *family, int32_t *element)
   int32_t before = *element;
   pid_t pid;
 
-  pto_sender_reset (sender_of (&family->mailbox[0]));
-  g_assert_true (pto_sender_is_idle (sender_of (&family->mailbox[0])));
-  g_assert_cmpuint (pto_sender_answer (sender_of (&family->mailbox[0]), &failure), ==, PTO_OK);
+  pto_link_reset (link_of (&family->mailbox[0]));
+  g_assert_true (pto_link_is_idle (link_of (&family->mailbox[0])));
+  g_assert_cmpuint (pto_link_answer (link_of (&family->mailbox[0]), &failure), ==, PTO_OK);
   post (NULL, &family->mailbox[0], PTO_REQUEST_START, 0);
   g_assert_cmpuint (pto_word_get (&family->mailbox[0].post), ==, number + 1);
   pid = fork_child (family, false, false);
@@ -907,8 +907,8 @@ test_death_before_between_and_in_requests (void)
   post_task (NULL, mailbox, DIE, 0, element);
   pid = fork_child (family, false, false);
   g_assert_cmpint (WEXITSTATUS (wait_status (pid)), ==, 42);
-  g_assert_false (pto_sender_is_idle (sender_of (mailbox)));
-  g_assert_true (pto_sender_is_taken (sender_of (mailbox)));
+  g_assert_false (pto_link_is_idle (link_of (mailbox)));
+  g_assert_true (pto_link_is_taken (link_of (mailbox)));
   bury (family);
   live_again (family, element);
 
@@ -918,11 +918,11 @@ test_death_before_between_and_in_requests (void)
   g_assert_cmpuint (wait_answer (NULL, family, 0, &failure), ==, PTO_OK);
   kill (pid, SIGKILL);
   g_assert_cmpint (WTERMSIG (wait_status (pid)), ==, SIGKILL);
-  g_assert_true (pto_sender_is_idle (sender_of (mailbox)));
+  g_assert_true (pto_link_is_idle (link_of (mailbox)));
   bury (family);
   post_task (NULL, mailbox, ADD, 1, element);
-  g_assert_false (pto_sender_is_idle (sender_of (mailbox)));
-  g_assert_false (pto_sender_is_taken (sender_of (mailbox)));
+  g_assert_false (pto_link_is_idle (link_of (mailbox)));
+  g_assert_false (pto_link_is_taken (link_of (mailbox)));
   live_again (family, element);
   munmap (element, sizeof *element);
   family_free (family);
@@ -976,14 +976,14 @@ walk_look (struct walk *walk)
   if (phase != walk->phase)
     walk->phase_at[phase] = walk->steps;
   walk->phase = phase;
-  g_assert_cmpint (pto_sender_is_idle (sender_of (mailbox)), ==, phase == 2);
-  g_assert_cmpint (pto_sender_is_taken (sender_of (mailbox)), ==, phase >= 1);
+  g_assert_cmpint (pto_link_is_idle (link_of (mailbox)), ==, phase == 2);
+  g_assert_cmpint (pto_link_is_taken (link_of (mailbox)), ==, phase >= 1);
   /* The bit never runs ahead. */
   if ((atomic_load (&walk->family->hub.answered[0]) & 1) != 0)
     g_assert_cmpuint (phase, ==, 2);
   if (phase == 2)
     {
-      g_assert_cmpuint (pto_sender_answer (sender_of (mailbox), &walk->answer), ==,
+      g_assert_cmpuint (pto_link_answer (link_of (mailbox), &walk->answer), ==,
                         PTO_STATUS_EXPLICIT);
       g_assert_cmpint (walk->answer.code, ==, 33);
       g_assert_cmpstr (walk->answer.domain, ==, "some-domain");

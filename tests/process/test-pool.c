@@ -5,6 +5,7 @@
  * On det, and the test is the children: it looks into their mailboxes, answers by hand, declares
  * them dead and lets time pass. Everything else parks in between, so nothing depends on chance.
  */
+#include "../../pto/process/mailbox.h"
 #include "level-test.h"
 
 #include "../../pto/core/progress.h"
@@ -119,9 +120,9 @@ set_pace (void *data, enum pto_pace pace)
 static void
 answer_with (struct bench *bench, uint32_t child, uint32_t status, const char *text)
 {
-  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
 
-  g_assert_false (pto_sender_is_idle (&bench->children[child].sender));
+  g_assert_false (pto_link_is_idle (&bench->children[child].link));
   mailbox->status = status;
   if (status != 0)
     pto_failure_set (&mailbox->failure, (int32_t) status, NULL, "%s", text);
@@ -139,7 +140,7 @@ answer (struct bench *bench, uint32_t child)
 static void
 take (struct bench *bench, uint32_t child)
 {
-  struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
 
   atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post) - 1);
 }
@@ -171,16 +172,16 @@ pass_time (struct bench *bench, uint64_t ns)
 static uint32_t
 request_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  const struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
 
-  return pto_sender_is_idle (&bench->children[child].sender) ? 0 : mailbox->request;
+  return pto_link_is_idle (&bench->children[child].link) ? 0 : mailbox->request;
 }
 
 /* The number of the task that the child has, or NEVER_MIND. */
 static uint64_t
 task_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->children[child].sender.mailbox;
+  const struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
   struct pto_args_view view = { 0 };
 
   if (request_of (bench, child) != PTO_REQUEST_TASK)
@@ -242,7 +243,7 @@ bench_new (bool again)
     {
       struct pto_child *child = &bench->children[c];
 
-      pto_sender_init (&child->sender, lines (sizeof (struct pto_mailbox)));
+      pto_mailbox_link (&child->link, lines (sizeof (struct pto_mailbox)));
       child->index = child->number = c;
       child->kind = PTO_CHILD_SUB;
       child->ops = &child_ops;
@@ -315,7 +316,7 @@ bench_free (struct bench *bench)
   pto_scheduler_destroy (bench->scheduler);
   pto_pool_free (bench->pool);
   for (uint32_t c = 0; c < CHILDREN; c++)
-    free (bench->children[c].sender.mailbox);
+    free (bench->children[c].link.mailbox);
   free (bench->children);
   free (bench->hub);
   free (bench->engine);
@@ -471,8 +472,8 @@ test_failures (void)
   g_assert_cmpstr (first->failure.text, ==, "too blue");
   g_assert_cmpstr (first->path, ==, "L3/0/sub0");
   /* An answer that was given before the death counts: the next task of 1 is not posted. */
-  atomic_store (&bench->children[1].sender.mailbox->reply,
-                2 * pto_word_get (&bench->children[1].sender.mailbox->post));
+  atomic_store (&bench->children[1].link.mailbox->reply,
+                2 * pto_word_get (&bench->children[1].link.mailbox->post));
   die (bench, 1);
   g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 2);
   g_assert_cmpuint (first->roots, ==, 1);
@@ -611,7 +612,7 @@ test_control (void)
   /* At once where nothing is under way, before the next task otherwise. */
   for (uint32_t c = 0; c < CHILDREN; c++)
     g_assert_cmpuint (request_of (bench, c), ==, c < 2 ? PTO_REQUEST_TASK : PTO_REQUEST_REGISTER);
-  g_assert_cmpmem (bench->children[2].sender.mailbox->body, 4, "body", 4);
+  g_assert_cmpmem (bench->children[2].link.mailbox->body, 4, "body", 4);
   answer (bench, 2);
   answer (bench, 0);
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
@@ -789,12 +790,12 @@ test_written_over (void)
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
-  atomic_store (&bench->children[0].sender.mailbox->reply, 0xa5a5a5a5);
+  atomic_store (&bench->children[0].link.mailbox->reply, 0xa5a5a5a5);
   pto_hub_mark (bench->exec, bench->hub, 0);
   settle (bench);
   g_assert_cmpstr (bench->killed[0], ==, "wrote over its mailbox");
   /* Nobody says so: it is found all the same. */
-  atomic_store (&bench->children[1].sender.mailbox->post.value, 77);
+  atomic_store (&bench->children[1].link.mailbox->post.value, 77);
   pass_time (bench, MS);
   g_assert_cmpstr (bench->killed[1], ==, "wrote over its mailbox");
   die (bench, 0);
@@ -843,7 +844,7 @@ test_limits (void)
   g_assert_cmpstr (bench->killed[2], ==, "could not start");
   die (bench, 2);
   pass_time (bench, 4 * SECOND);
-  atomic_fetch_add (&bench->children[3].sender.mailbox->beat, 1);
+  atomic_fetch_add (&bench->children[3].link.mailbox->beat, 1);
   pass_time (bench, 2 * SECOND);
   g_assert_cmpstr (bench->killed[0], ==, "did not answer for 5 s");
   g_assert_cmpstr (bench->killed[3], ==, "");
@@ -915,7 +916,7 @@ test_caught (void)
       for (uint32_t c = 1; c < CHILDREN; c++)
         {
           g_assert_cmpstr (bench->killed[c], ==, "");
-          atomic_fetch_add (&bench->children[c].sender.mailbox->beat, 1);
+          atomic_fetch_add (&bench->children[c].link.mailbox->beat, 1);
         }
       bench->killed[0][0] = '\0';
       die (bench, 0);
@@ -988,8 +989,8 @@ test_cancel (void)
   g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 6);
   g_assert_true (pto_pool_is_cancelled (bench->pool));
   g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
-  g_assert_cmpuint (atomic_load (&bench->children[1].sender.mailbox->cancel), ==,
-                    pto_word_get (&bench->children[1].sender.mailbox->post));
+  g_assert_cmpuint (atomic_load (&bench->children[1].link.mailbox->cancel), ==,
+                    pto_word_get (&bench->children[1].link.mailbox->post));
   /* More of it comes to nothing at once. */
   submit_to (bench, 8, ANY);
   g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 7);
@@ -1033,8 +1034,8 @@ test_cancel_worker (void)
   pto_pool_cancel (bench->pool, 30 * MS);
   settle (bench);
   for (uint32_t c = 0; c < 2; c++)
-    g_assert_cmpuint (atomic_load (&bench->children[c].sender.mailbox->cancel), ==,
-                      pto_word_get (&bench->children[c].sender.mailbox->post));
+    g_assert_cmpuint (atomic_load (&bench->children[c].link.mailbox->cancel), ==,
+                      pto_word_get (&bench->children[c].link.mailbox->post));
   for (int i = 0; i < 3; i++)
     pass_time (bench, 10 * MS);
   g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 30 ms");

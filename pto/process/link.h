@@ -1,0 +1,83 @@
+/* link.h: what do a parent and one worker say to each other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The parent posts a request, and the worker answers it, one at a time. The parent may say that it
+ * is not wanted any more; the worker gives signs of life. That is all of it, and nothing here says
+ * how it travels: struct pto_link is the near end, and the functions below are all that those who
+ * post and wait (child.c, pool.c, solo.c) know. The one that there is, mailbox.c, is memory that
+ * both map; the far end of another one would get as bytes what is written here, and for tensors
+ * what their access says is to be copied in before and out after (wire.h).
+ *
+ * Whoever answers, or is found dead, leaves a bit in the parent's hub. Thread safety: one poster at
+ * a time.
+ */
+#pragma once
+
+#include "../exec/shared.h"
+#include "service.h"
+
+/* Bytes of a body that need no other memory. */
+#define PTO_LINK_BODY 10240u
+
+/* The near end, in memory that no child can write. */
+struct pto_link
+{
+  struct pto_mailbox *mailbox;
+  /* Of the last request. W: poster; R: any thread of the parent, relaxed: it says nothing of what
+   * the worker has. */
+  _Atomic uint32_t number;
+};
+
+/* A request, but for digest and body, which are written in place. */
+struct pto_letter
+{
+  enum pto_request request;
+  uint32_t bytes;                       /* of the body */
+  uint64_t far_body;                    /* 0, or where it lies instead: in the arena */
+  const struct pto_call_config *config; /* TASK; NULL: as it was */
+  uint32_t config_bytes;
+  uint64_t task;   /* TASK that is recorded: its id */
+  uint32_t record; /* TASK: number of the recorded run that it is of; 0: of none */
+};
+
+/* Where the next request's digest and body are written, while none is under way. */
+uint8_t *pto_link_digest (const struct pto_link *link);
+uint8_t *pto_link_body (const struct pto_link *link);
+/* Posts it. Only while idle. exec as for pto_bell_ring(). */
+void pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_letter *letter);
+/* Asks for an end of the request that is under way; nothing when there is none. */
+void pto_link_cancel (struct pto_link *link);
+/* Makes it idle, whatever was under way. Only while there is no worker: before one that is dead and
+ * reaped is begun again. */
+void pto_link_reset (struct pto_link *link);
+
+/* Is the last request answered? Acquire: then the answer can be read, the next one be written. */
+bool pto_link_is_idle (const struct pto_link *link);
+/* Has the worker begun the last request? */
+bool pto_link_is_taken (const struct pto_link *link);
+/* Can what came have been said by a worker? If not, a request that is under way may never be
+ * answered. */
+bool pto_link_is_sound (const struct pto_link *link);
+/* The answer, while idle: 0, or an enum pto_status and then failure is filled, in sound text
+ * whatever the worker wrote. */
+uint32_t pto_link_answer (const struct pto_link *link, struct pto_failure *failure);
+/* Of a TASK that was recorded and taken: pto_ticks() of its begin and, once it is answered, its
+ * end. As the worker says. */
+void pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended);
+/* How many signs of life it has given. */
+uint32_t pto_link_beat (const struct pto_link *link);
+
+/* What a parent has for all of its children: one page, shared. Bit i: look at child i, it has
+ * answered or was found dead. W: child i, and who finds it dead (pto_hub_mark()); R: the pump,
+ * which exchanges a word of them for 0. A bit that was set for nothing costs a look. */
+struct pto_hub
+{
+  struct pto_bell bell;
+  alignas (64) _Atomic uint64_t answered[PTO_CHILDREN_MAX / 64];
+};
+
+/* Sets the bit and rings. Any process, any thread; exec as for pto_bell_ring(). */
+void pto_hub_mark (struct pto_exec *exec, struct pto_hub *hub, uint32_t index);
+/* Takes the bits of children 64 * word and up. What they answered is visible after it. */
+uint64_t pto_hub_take (struct pto_hub *hub, uint32_t word);
