@@ -74,10 +74,10 @@ hello (const char *directory, GError **error)
   chip = pto_worker_new_chip ("a2a3sim", error);
   if (chip == NULL || !pto_worker_init (chip, NULL, error))
     return FALSE;
-  add = pto_callable_new_kernel (PTO_CORE_AIV, add_path, "kernel_entry", error);
+  add = pto_kernel_new (PTO_CORE_AIV, add_path, "kernel_entry", error);
   if (add == NULL)
     return FALSE;
-  mul = pto_callable_new_kernel (PTO_CORE_AIV, mul_path, "kernel_entry", error);
+  mul = pto_kernel_new (PTO_CORE_AIV, mul_path, "kernel_entry", error);
   if (mul == NULL)
     return FALSE;
   if ((a = filled (chip, 2, error)) == NULL || (b = filled (chip, 3, error)) == NULL

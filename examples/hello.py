@@ -13,7 +13,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto
 
 kernels = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vector", "kernels")
-add = Pto.Callable.new_kernel(Pto.CoreType.AIV, os.path.join(kernels, "add.c"), "kernel_entry")
+add = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(kernels, "add.c"), "kernel_entry")
 chip = Pto.Worker.new_chip("a2a3sim")
 chip.init(None)
 addresses = [chip.malloc(4 * 1024) for _ in range(3)]

@@ -488,10 +488,10 @@ def run(options):
             worker.set_parameter(key, value)
         worker.init(None)
         try:
-            chip = Pto.Callable.new_chip(config.orchestration, config.function)
+            chip = Pto.ChipOrchestration.new(config.orchestration, config.function)
             for func_id, name, source, core_type, args in config.kernels:
                 core = Pto.CoreType.AIC if core_type == "aic" else Pto.CoreType.AIV
-                kernel = Pto.Callable.new_kernel(core, source, "kernel_entry")
+                kernel = Pto.Kernel.new(core, source, "kernel_entry")
                 kernel.set_n_args(args)
                 chip.add_kernel(func_id, name, kernel)
             handle = worker.register(chip, None)

@@ -29,38 +29,38 @@ closure_equal (gconstpointer a, gconstpointer b)
   return memcmp (a, b, PTO_CLOSURE_SIZE) == 0;
 }
 
+PtoClosure *
+pto_callable_get_closure (PtoCallable *self)
+{
+  if (PTO_IS_SUB_FUNCTION (self))
+    return &PTO_SUB_FUNCTION (self)->closure;
+  return PTO_IS_ORCHESTRATION_FUNCTION (self) ? &PTO_ORCHESTRATION_FUNCTION (self)->closure : NULL;
+}
+
 static void
-add_closure (PtoCallable *self)
+add_closure (PtoCallable *self, PtoClosure *closure)
 {
   /* The kernel's generator, which a fork does not copy. */
-  while (getentropy (self->closure, PTO_CLOSURE_SIZE) != 0 && errno == EINTR)
+  while (getentropy (closure->id, PTO_CLOSURE_SIZE) != 0 && errno == EINTR)
     ;
   pto_lock (PTO_LOCK_CLOSURES);
   if (closures == NULL)
     closures = g_hash_table_new (closure_hash, closure_equal);
-  g_hash_table_insert (closures, self->closure, self);
+  g_hash_table_insert (closures, closure->id, self);
   pto_unlock (PTO_LOCK_CLOSURES);
 }
 
 PtoCallable *
-pto_callable_find_closure (const guint8 *closure)
+pto_callable_find_closure (const guint8 *id)
 {
   PtoCallable *callable;
 
   pto_lock (PTO_LOCK_CLOSURES);
-  callable = closures != NULL ? g_hash_table_lookup (closures, closure) : NULL;
+  callable = closures != NULL ? g_hash_table_lookup (closures, id) : NULL;
   if (callable != NULL)
     g_object_ref (callable);
   pto_unlock (PTO_LOCK_CLOSURES);
   return callable;
-}
-
-void
-pto_callable_hide_closure (PtoCallable *self)
-{
-  pto_lock (PTO_LOCK_CLOSURES);
-  g_hash_table_remove (closures, self->closure);
-  pto_unlock (PTO_LOCK_CLOSURES);
 }
 
 /* What destroys a closure's data in the context where it is at home. */
@@ -85,50 +85,133 @@ end_source (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
-void
-pto_callable_destroy_closure (PtoCallable *self)
+static void
+destroy_data (const PtoClosure *closure)
 {
   GSource *source;
   Destruction *destruction;
 
-  if (self->destroy == NULL || self->process != getpid ())
+  if (closure->destroy == NULL || closure->process != getpid ())
     return;
-  if (self->owner == g_thread_self ())
+  if (closure->owner == g_thread_self ())
     {
-      self->destroy (self->func_data);
+      closure->destroy (closure->data);
       return;
     }
   destruction = g_new (Destruction, 1);
-  destruction->destroy = self->destroy;
-  destruction->data = self->func_data;
+  destruction->destroy = closure->destroy;
+  destruction->data = closure->data;
   source = g_idle_source_new ();
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_static_name (source, "pto closure");
   /* Destroyed with the source: also when the context goes without calling it. */
   g_source_set_callback (source, end_source, destruction, destruction_free);
-  g_source_attach (source, self->context);
+  g_source_attach (source, closure->context);
   g_source_unref (source);
 }
 
-static PtoCallable *
-closure_new (PtoCallableKind kind, const char *name, gpointer user_data, GDestroyNotify destroy)
-{
-  PtoCallable *callable = g_object_new (PTO_TYPE_CALLABLE, NULL);
+/* --- the two types --- */
 
-  callable->kind = kind;
-  callable->source = PTO_CALLABLE_SOURCE_CLOSURE;
-  callable->name = g_utf8_make_valid (name, -1);
-  callable->func_data = user_data;
-  callable->destroy = destroy;
-  callable->context = g_main_context_ref_thread_default ();
-  callable->owner = g_thread_ref (g_thread_self ());
-  callable->process = getpid ();
-  add_closure (callable);
+/**
+ * PtoSubFunction:
+ *
+ * A function of this process for SUB workers.
+ *
+ * Made by [ctor@Pto.SubFunction.new]. Source: seed 001 section 5. Thread safety: as
+ * [class@Pto.Callable].
+ *
+ * Since: 0.1
+ */
+G_DEFINE_FINAL_TYPE (PtoSubFunction, pto_sub_function, PTO_TYPE_CALLABLE)
+
+/**
+ * PtoOrchestrationFunction:
+ *
+ * A function of this process that submits tasks on workers of level 3 and up.
+ *
+ * Made by [ctor@Pto.OrchestrationFunction.new]. Source: seed 001 section 9. Thread safety: as
+ * [class@Pto.Callable].
+ *
+ * Since: 0.1
+ */
+G_DEFINE_FINAL_TYPE (PtoOrchestrationFunction, pto_orchestration_function, PTO_TYPE_CALLABLE)
+
+static GObjectClass *
+get_parent_class (GObject *object)
+{
+  return g_type_class_peek_parent (G_OBJECT_GET_CLASS (object));
+}
+
+/* A reference that was found before this keeps it from being finalized, and none can be found
+ * afterwards. */
+static void
+dispose (GObject *object)
+{
+  PtoClosure *closure = pto_callable_get_closure (PTO_CALLABLE (object));
+
+  if (closure->func != NULL)
+    {
+      pto_lock (PTO_LOCK_CLOSURES);
+      g_hash_table_remove (closures, closure->id);
+      pto_unlock (PTO_LOCK_CLOSURES);
+    }
+  get_parent_class (object)->dispose (object);
+}
+
+static void
+finalize (GObject *object)
+{
+  PtoClosure *closure = pto_callable_get_closure (PTO_CALLABLE (object));
+
+  destroy_data (closure);
+  g_clear_pointer (&closure->context, g_main_context_unref);
+  g_clear_pointer (&closure->owner, g_thread_unref);
+  get_parent_class (object)->finalize (object);
+}
+
+static void
+pto_sub_function_class_init (PtoSubFunctionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = dispose;
+  G_OBJECT_CLASS (klass)->finalize = finalize;
+}
+
+static void
+pto_sub_function_init (PtoSubFunction *self)
+{
+}
+
+static void
+pto_orchestration_function_class_init (PtoOrchestrationFunctionClass *klass)
+{
+  G_OBJECT_CLASS (klass)->dispose = dispose;
+  G_OBJECT_CLASS (klass)->finalize = finalize;
+}
+
+static void
+pto_orchestration_function_init (PtoOrchestrationFunction *self)
+{
+}
+
+static PtoCallable *
+closure_new (GType type, PtoCallableKind kind, const char *name, GCallback func, gpointer user_data,
+             GDestroyNotify destroy)
+{
+  PtoCallable *callable = pto_callable_make (type, kind, PTO_CALLABLE_SOURCE_CLOSURE, name);
+  PtoClosure *closure = pto_callable_get_closure (callable);
+
+  closure->func = func;
+  closure->data = user_data;
+  closure->destroy = destroy;
+  closure->context = g_main_context_ref_thread_default ();
+  closure->owner = g_thread_ref (g_thread_self ());
+  closure->process = getpid ();
+  add_closure (callable, closure);
   return callable;
 }
 
 /**
- * pto_callable_new_sub: (constructor)
+ * pto_sub_function_new: (constructor)
  * @name: what messages and traces call it
  * @func: (scope notified) (closure user_data) (destroy destroy): a function of this process
  * @user_data: for @func
@@ -148,20 +231,17 @@ closure_new (PtoCallableKind kind, const char *name, gpointer user_data, GDestro
  * Since: 0.1
  */
 PtoCallable *
-pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data, GDestroyNotify destroy)
+pto_sub_function_new (const char *name, PtoSubFunc func, gpointer user_data, GDestroyNotify destroy)
 {
-  PtoCallable *callable;
-
   g_return_val_if_fail (name != NULL, NULL);
   g_return_val_if_fail (func != NULL, NULL);
 
-  callable = closure_new (PTO_CALLABLE_SUB, name, user_data, destroy);
-  callable->sub = func;
-  return callable;
+  return closure_new (PTO_TYPE_SUB_FUNCTION, PTO_CALLABLE_SUB, name, G_CALLBACK (func), user_data,
+                      destroy);
 }
 
 /**
- * pto_callable_new_orchestration: (constructor)
+ * pto_orchestration_function_new: (constructor)
  * @name: what messages and traces call it
  * @func: (scope notified) (closure user_data) (destroy destroy): a function of this process
  * @user_data: for @func
@@ -169,7 +249,7 @@ pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data, GDe
  *
  * Makes an orchestration for workers of level 3 and up of a function of this process.
  *
- * Otherwise like [ctor@Pto.Callable.new_sub]. Source: seed 001 section 9. Thread safety: any
+ * Otherwise like [ctor@Pto.SubFunction.new]. Source: seed 001 section 9. Thread safety: any
  * thread.
  *
  * Returns: (transfer full): a callable
@@ -177,15 +257,12 @@ pto_callable_new_sub (const char *name, PtoSubFunc func, gpointer user_data, GDe
  * Since: 0.1
  */
 PtoCallable *
-pto_callable_new_orchestration (const char *name, PtoOrchestrationFunc func, gpointer user_data,
+pto_orchestration_function_new (const char *name, PtoOrchestrationFunc func, gpointer user_data,
                                 GDestroyNotify destroy)
 {
-  PtoCallable *callable;
-
   g_return_val_if_fail (name != NULL, NULL);
   g_return_val_if_fail (func != NULL, NULL);
 
-  callable = closure_new (PTO_CALLABLE_ORCHESTRATION, name, user_data, destroy);
-  callable->orchestration = func;
-  return callable;
+  return closure_new (PTO_TYPE_ORCHESTRATION_FUNCTION, PTO_CALLABLE_ORCHESTRATION, name,
+                      G_CALLBACK (func), user_data, destroy);
 }

@@ -187,7 +187,7 @@ get_func_id (const Manifest *manifest, const char *group, PtoCallable *chip, gui
                  "[%s]: the function id after \"kernel\" must be a number from 0 to %u", group,
                  PTO_MAX_KERNELS - 1);
   *func_id = (guint) number;
-  other = pto_callable_get_kernel_name (chip, *func_id);
+  other = pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), *func_id);
   return other == NULL
          || fail (manifest, PTO_ERROR_INVALID_ARGS, error,
                   "[%s]: the function id %u is taken by the kernel \"%s\"", group, *func_id, other);
@@ -213,10 +213,11 @@ add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GErr
       || !get_n_args (manifest, group, &n_args, error))
     return FALSE;
   cost = dup_value (manifest, group, "cost");
-  kernel = pto_callable_new_kernel (core_type, source, NULL, error);
-  if (kernel != NULL && (cost == NULL || pto_callable_set_cost (kernel, cost, error))
-      && pto_callable_set_n_args (kernel, n_args, error)
-      && pto_callable_add_kernel (chip, func_id, name, kernel, error))
+  kernel = pto_kernel_new (core_type, source, NULL, error);
+  if (kernel != NULL && (cost == NULL || pto_kernel_set_cost (PTO_KERNEL (kernel), cost, error))
+      && pto_kernel_set_n_args (PTO_KERNEL (kernel), n_args, error)
+      && pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), func_id, name, kernel,
+                                            error))
     return TRUE;
   pto_error_prefix (error, "%s: kernel \"%s\": ", manifest->file, name);
   return FALSE;
@@ -266,7 +267,7 @@ make_chip (const Manifest *manifest, GError **error)
       || (source = dup_source (manifest, "orchestration", error)) == NULL)
     return NULL;
   function = dup_value (manifest, "orchestration", "function");
-  chip = pto_callable_new_chip (source, function, error);
+  chip = pto_chip_orchestration_new (source, function, error);
   if (chip == NULL)
     {
       pto_error_prefix (error, "%s: [orchestration]: ", manifest->file);
@@ -279,7 +280,7 @@ make_chip (const Manifest *manifest, GError **error)
 }
 
 /**
- * pto_callable_new_for_directory: (constructor)
+ * pto_chip_orchestration_new_for_directory: (constructor)
  * @directory: (type filename): where a file `pto.ini` is
  * @error: where to say why there is none
  *
@@ -288,7 +289,7 @@ make_chip (const Manifest *manifest, GError **error)
  *
  * The group `[orchestration]` has the keys `source` and `function` (which may be left out), each
  * group `[kernel NUMBER]` has `name`, `source`, `core` (`aic` or `aiv`), and may have `cost` (see
- * [method@Pto.Callable.set_cost]) and `args` (see [method@Pto.Callable.set_n_args]). Sources are
+ * [method@Pto.Kernel.set_cost]) and `args` (see [method@Pto.Kernel.set_n_args]). Sources are
  * found from the directory. The groups `[example]`, `[reference]` and `[case NAME]` are for `pto
  * run` and are passed over; any other is refused, and so are keys that nobody reads and what is
  * there twice.
@@ -303,7 +304,7 @@ make_chip (const Manifest *manifest, GError **error)
  * Since: 0.1
  */
 PtoCallable *
-pto_callable_new_for_directory (const char *directory, GError **error)
+pto_chip_orchestration_new_for_directory (const char *directory, GError **error)
 {
   g_auto (Manifest) manifest = { 0 };
 

@@ -7,7 +7,10 @@
 #include "../sim/chip.h"
 
 #include "pto-callable.h"
+#include "pto-chip-orchestration.h"
 #include "pto-compiler-private.h"
+#include "pto-function.h"
+#include "pto-kernel.h"
 
 #include <sys/types.h>
 
@@ -23,13 +26,6 @@ G_BEGIN_DECLS
 /* What tells a closure from all others, in every process. */
 #define PTO_CLOSURE_SIZE 16
 
-typedef struct
-{
-  guint func_id;
-  char *name;
-  PtoCallable *kernel;
-} PtoChipKernel;
-
 /* In a signature: an argument of which only is known that it is there. */
 #define PTO_CALLABLE_ANY_DIRECTION ((PtoDirection) 0xff)
 
@@ -40,47 +36,122 @@ struct _PtoCallable
   guint64 serial; /* no other one of this process has it, also later at the same address */
   PtoCallableKind kind;
   PtoCallableSource source;
-  PtoCoreType core_type;
+  gboolean is_made; /* by a constructor: then its type is that of its kind and source */
   PtoLanguage language;
-  char *path;        /* absolute; of a library that was named without one, and without file: NULL */
-  char *symbol;      /* of the kernel, of the orchestration's entry, of the function */
-  char *library;     /* of a symbol, as it was given */
-  char *import_path; /* module:qualname */
+  char *path;   /* absolute; of a library that was named without one, and without file: NULL */
+  char *symbol; /* of the kernel, of the orchestration's entry, of the function; or NULL */
   char *name;
+};
 
-  /* A closure. */
-  guint8 closure[PTO_CLOSURE_SIZE];
-  PtoSubFunc sub;                     /* of kind SUB; NULL for all others */
-  PtoOrchestrationFunc orchestration; /* of kind ORCHESTRATION; NULL for all others */
-  gpointer func_data;
+struct _PtoCallableClass
+{
+  GObjectClass parent_class;
+};
+
+struct _PtoKernel
+{
+  PtoCallable parent_instance;
+
+  PtoCoreType core_type;
+  char *cost_text;
+  struct pto_cost cost; /* points are those of cost_points */
+  GArray *cost_points;  /* struct pto_cost_point, or NULL */
+  GArray *signature;    /* PtoDirection, PTO_CALLABLE_ANY_DIRECTION when only the number is known;
+                           or NULL */
+};
+
+struct _PtoKernelClass
+{
+  PtoCallableClass parent_class;
+};
+
+typedef struct
+{
+  guint func_id;
+  char *name;
+  PtoCallable *kernel; /* a PtoKernel */
+} PtoChipKernel;
+
+struct _PtoChipOrchestration
+{
+  PtoCallable parent_instance;
+
+  GArray *kernels; /* PtoChipKernel, ascending func_id */
+};
+
+struct _PtoChipOrchestrationClass
+{
+  PtoCallableClass parent_class;
+};
+
+/* A function of this process. */
+typedef struct
+{
+  guint8 id[PTO_CLOSURE_SIZE];
+  GCallback func; /* PtoSubFunc or PtoOrchestrationFunc; NULL: not made by a constructor */
+  gpointer data;
   GDestroyNotify destroy;
   GMainContext *context; /* where destroy belongs */
   GThread *owner;        /* whose default context that was */
   pid_t process;         /* where it was made: a copy in a child destroys nothing */
+} PtoClosure;
 
-  char *cost_text;
-  struct pto_cost cost; /* points are those of cost_points */
-  GArray *cost_points;  /* struct pto_cost_point, or NULL */
+struct _PtoSubFunction
+{
+  PtoCallable parent_instance;
 
-  GArray *signature; /* PtoDirection, PTO_CALLABLE_ANY_DIRECTION when only the number is known; or
-                        NULL */
-  GArray *kernels;   /* of an orchestration: PtoChipKernel, ascending func_id */
+  PtoClosure closure;
 };
+
+struct _PtoSubFunctionClass
+{
+  PtoCallableClass parent_class;
+};
+
+struct _PtoOrchestrationFunction
+{
+  PtoCallable parent_instance;
+
+  PtoClosure closure;
+};
+
+struct _PtoOrchestrationFunctionClass
+{
+  PtoCallableClass parent_class;
+};
+
+struct _PtoImportedFunction
+{
+  PtoCallable parent_instance;
+
+  char *library;     /* of a symbol, as it was given */
+  char *import_path; /* module:qualname */
+};
+
+struct _PtoImportedFunctionClass
+{
+  PtoCallableClass parent_class;
+};
+
+/* Of one of the types above, complete but for what only that has. */
+gpointer pto_callable_make (GType type, PtoCallableKind kind, PtoCallableSource source,
+                            const char *name);
+/* Of a source or a shared object. */
+PtoCallable *pto_callable_new_for_file (GType type, PtoCallableKind kind, const char *path,
+                                        const char *symbol, GError **error);
+/* A program can make objects by their types alone: those are nothing that can be run. */
+gboolean pto_callable_check_made (PtoCallable *callable, GError **error);
+/* Also what may become part of a C source. */
+gboolean pto_callable_is_identifier (const char *text);
 
 /* a kernel, an orchestration for a chip, ... */
 const char *pto_callable_describe_kind (PtoCallableKind kind);
+/* NULL for all that are no closures. */
+PtoClosure *pto_callable_get_closure (PtoCallable *callable);
 /* The closure of this process that has these PTO_CLOSURE_SIZE bytes, also one that its parent made
  * before the fork; a reference, or NULL. Any thread. */
-PtoCallable *pto_callable_find_closure (const guint8 *closure);
-/* Of a closure that is being disposed of: a reference that was found before this keeps it from
- * being finalized, and none can be found afterwards. */
-void pto_callable_hide_closure (PtoCallable *closure);
-/* Of one that is being finalized: destroys its data in the context where that is at home. */
-void pto_callable_destroy_closure (PtoCallable *closure);
-/* what: why not. */
-gboolean pto_callable_check_kind (PtoCallable *callable, PtoCallableKind kind, const char *what,
-                                  GError **error);
+PtoCallable *pto_callable_find_closure (const guint8 *id);
 /* A copy of the cost with points of its own, to be freed by the caller when not NULL. */
-struct pto_cost pto_callable_dup_cost (PtoCallable *kernel, struct pto_cost_point **points);
+struct pto_cost pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points);
 
 G_END_DECLS

@@ -14,7 +14,8 @@ static gboolean
 resolve_symbol (PtoRegistration *registration, GError **error)
 {
   PtoCallable *callable = registration->callable;
-  const char *library = callable->path != NULL ? callable->path : callable->library;
+  const char *library
+      = callable->path != NULL ? callable->path : PTO_IMPORTED_FUNCTION (callable)->library;
   const char *why;
   gpointer module;
   gpointer symbol;
@@ -48,11 +49,12 @@ resolve_symbol (PtoRegistration *registration, GError **error)
 }
 
 static void
-use_closure (PtoRegistration *registration, PtoCallable *closure)
+use_closure (PtoRegistration *registration, PtoCallable *callable)
 {
-  registration->function = closure->kind == PTO_CALLABLE_SUB ? G_CALLBACK (closure->sub)
-                                                             : G_CALLBACK (closure->orchestration);
-  registration->function_data = closure->func_data;
+  const PtoClosure *closure = pto_callable_get_closure (callable);
+
+  registration->function = closure->func;
+  registration->function_data = closure->data;
 }
 
 static gboolean
@@ -60,6 +62,7 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
                 GError **error)
 {
   PtoCallable *callable = registration->callable;
+  const char *path = PTO_IMPORTED_FUNCTION (callable)->import_path;
   g_autoptr (PtoCallable) imported = NULL;
   GError *local = NULL;
 
@@ -68,24 +71,23 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                    "\"%s\" has to be imported (%s), and this program has nothing that imports: set "
                    "an import function on the worker",
-                   registration->name, callable->import_path);
+                   registration->name, path);
       return FALSE;
     }
-  imported = importer (callable->kind, callable->import_path, importer_data, &local);
+  imported = importer (callable->kind, path, importer_data, &local);
   if (imported == NULL && local == NULL)
-    g_set_error (&local, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such function",
-                 callable->import_path);
+    g_set_error (&local, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such function", path);
   if (local != NULL)
     {
       pto_error_make_valid (local);
       g_propagate_error (error, local);
       return FALSE;
     }
-  if (imported->kind != callable->kind || imported->source != PTO_CALLABLE_SOURCE_CLOSURE)
+  if (imported->kind != callable->kind || pto_callable_get_closure (imported) == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: the import function gave %s instead of %s", callable->import_path,
-                   imported->source != PTO_CALLABLE_SOURCE_CLOSURE
+                   "%s: the import function gave %s instead of %s", path,
+                   pto_callable_get_closure (imported) == NULL
                        ? "no function of this process"
                        : pto_callable_describe_kind (imported->kind),
                    pto_callable_describe_kind (callable->kind));

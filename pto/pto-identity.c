@@ -90,15 +90,16 @@ put_text_field (GByteArray *bytes, guint32 tag, const char *text)
 }
 
 static void
-put_kernel (GByteArray *bytes, PtoCallable *kernel, guint func_id, const char *name,
+put_kernel (GByteArray *bytes, PtoCallable *callable, guint func_id, const char *name,
             const guint8 *content)
 {
+  PtoKernel *kernel = PTO_KERNEL (callable);
   g_autoptr (GByteArray) field = g_byte_array_new ();
 
   put_u32 (field, func_id);
   put_u32 (field, (guint32) kernel->core_type);
   g_byte_array_append (field, content, PTO_DIGEST_SIZE);
-  put_text (field, kernel->symbol);
+  put_text (field, callable->symbol);
   put_text (field, name);
   put_text (field, kernel->cost_text);
   put_u32 (field, kernel->signature != NULL ? kernel->signature->len : ANY_SIGNATURE);
@@ -109,6 +110,13 @@ put_kernel (GByteArray *bytes, PtoCallable *kernel, guint func_id, const char *n
       g_byte_array_append (field, &direction, 1);
     }
   put_field (bytes, PTO_FIELD_KERNEL, field->data, field->len);
+}
+
+/* NULL: it is not an orchestration of a chip. */
+static const GArray *
+get_kernels (PtoCallable *callable)
+{
+  return PTO_IS_CHIP_ORCHESTRATION (callable) ? PTO_CHIP_ORCHESTRATION (callable)->kernels : NULL;
 }
 
 static PtoTargetNamespace
@@ -126,11 +134,12 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
 {
   GByteArray *bytes = g_byte_array_new ();
   guint32 n_fields = 2; /* the name, and what a closure or an import path have */
+  const GArray *kernels = get_kernels (callable);
   const guint8 head[] = { (guint8) callable->kind, (guint8) callable->source,
                           (guint8) find_target (callable->kind), 0 };
 
   if (callable->kind == PTO_CALLABLE_CHIP)
-    n_fields = 4 + callable->kernels->len;
+    n_fields = 4 + kernels->len;
   else if (callable->kind == PTO_CALLABLE_KERNEL || callable->source == PTO_CALLABLE_SOURCE_SYMBOL)
     n_fields = 3;
   g_byte_array_append (bytes, (const guint8 *) MAGIC, 4);
@@ -148,9 +157,9 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
         }
       put_text_field (bytes, PTO_FIELD_SYMBOL, callable->symbol);
       put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
-      for (guint i = 0; i < callable->kernels->len; i++)
+      for (guint i = 0; i < kernels->len; i++)
         {
-          PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+          PtoChipKernel *entry = &g_array_index (kernels, PtoChipKernel, i);
 
           put_kernel (bytes, entry->kernel, entry->func_id, entry->name,
                       contents->data + (i + 1) * PTO_DIGEST_SIZE);
@@ -161,13 +170,14 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
       if (contents->len > 0)
         put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
       else
-        put_text_field (bytes, PTO_FIELD_LIBRARY, callable->library);
+        put_text_field (bytes, PTO_FIELD_LIBRARY, PTO_IMPORTED_FUNCTION (callable)->library);
       break;
     case PTO_CALLABLE_SOURCE_CLOSURE:
-      put_field (bytes, PTO_FIELD_CLOSURE, callable->closure, PTO_CLOSURE_SIZE);
+      put_field (bytes, PTO_FIELD_CLOSURE, pto_callable_get_closure (callable)->id,
+                 PTO_CLOSURE_SIZE);
       break;
     case PTO_CALLABLE_SOURCE_IMPORT:
-      put_text_field (bytes, PTO_FIELD_IMPORT, callable->import_path);
+      put_text_field (bytes, PTO_FIELD_IMPORT, PTO_IMPORTED_FUNCTION (callable)->import_path);
       break;
     default:
       g_assert_not_reached ();
@@ -242,7 +252,8 @@ registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, G
 static PtoCompilerJob *
 make_jobs (PtoCallable *callable, guint *n_jobs)
 {
-  guint n_kernels = callable->kernels != NULL ? callable->kernels->len : 0;
+  const GArray *kernels = get_kernels (callable);
+  guint n_kernels = kernels != NULL ? kernels->len : 0;
   PtoCompilerJob *jobs = g_new0 (PtoCompilerJob, 1 + n_kernels);
 
   *n_jobs = 1 + n_kernels;
@@ -255,7 +266,7 @@ make_jobs (PtoCallable *callable, guint *n_jobs)
     jobs[0].entry = callable->symbol;
   for (guint i = 0; i < n_kernels; i++)
     {
-      PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+      PtoChipKernel *entry = &g_array_index (kernels, PtoChipKernel, i);
 
       jobs[1 + i].path = entry->kernel->path;
       jobs[1 + i].language = entry->kernel->language;
@@ -332,7 +343,7 @@ pto_registration_new (PtoCallable *callable, const char *platform, PtoCompilerPr
   g_autoptr (GByteArray) contents = g_byte_array_new ();
   GBytes *descriptor;
 
-  if (pto_error_set_if_cancelled (cancellable, error)
+  if (!pto_callable_check_made (callable, error) || pto_error_set_if_cancelled (cancellable, error)
       || !find_objects (callable, objects, contents, progress, user_data, cancellable, error))
     return NULL;
   descriptor = make_descriptor (callable, callable->name, platform, contents);
@@ -527,8 +538,8 @@ parse_signature (Reader *reader, PtoCallable *kernel, GError **error)
   for (guint32 i = 0; i < n; i++)
     directions[i] = (PtoDirection) data[i];
   if (n > 0 && n <= G_MAXINT && directions[0] == PTO_CALLABLE_ANY_DIRECTION)
-    return pto_callable_set_n_args (kernel, (int) n, error);
-  return pto_callable_set_signature (kernel, directions, n, error);
+    return pto_kernel_set_n_args (PTO_KERNEL (kernel), (int) n, error);
+  return pto_kernel_set_signature (PTO_KERNEL (kernel), directions, n, error);
 }
 
 static PtoCallable *
@@ -554,8 +565,8 @@ parse_kernel (Parse *parse, guint32 *func_id, char **name, GError **error)
   path = take_content (parse, content, label, error);
   if (path == NULL)
     return NULL;
-  kernel = pto_callable_new_kernel ((PtoCoreType) core_type, path, symbol, error);
-  if (kernel == NULL || !pto_callable_set_cost (kernel, cost, error)
+  kernel = pto_kernel_new ((PtoCoreType) core_type, path, symbol, error);
+  if (kernel == NULL || !pto_kernel_set_cost (PTO_KERNEL (kernel), cost, error)
       || !parse_signature (&field, kernel, error))
     return NULL;
   pto_callable_set_name (kernel, *name);
@@ -581,7 +592,7 @@ parse_chip (Parse *parse, guint32 n_fields, GError **error)
   path = take_content (parse, content.data, label, error);
   if (path == NULL)
     return NULL;
-  chip = pto_callable_new_chip (path, symbol, error);
+  chip = pto_chip_orchestration_new (path, symbol, error);
   if (chip == NULL)
     return NULL;
   for (guint32 i = 4; i < n_fields; i++)
@@ -591,7 +602,9 @@ parse_chip (Parse *parse, guint32 n_fields, GError **error)
       guint32 func_id;
 
       kernel = parse_kernel (parse, &func_id, &kernel_name, error);
-      if (kernel == NULL || !pto_callable_add_kernel (chip, func_id, kernel_name, kernel, error))
+      if (kernel == NULL
+          || !pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), func_id,
+                                                 kernel_name, kernel, error))
         return NULL;
     }
   return g_steal_pointer (&chip);
@@ -628,7 +641,7 @@ parse_symbol (Parse *parse, PtoCallableKind kind, GError **error)
       return NULL;
     }
   both = g_strconcat (library, ":", symbol, NULL);
-  return pto_callable_new_symbol (kind, both, error);
+  return pto_imported_function_new_for_symbol (kind, both, error);
 }
 
 static PtoCallable *
@@ -681,7 +694,7 @@ parse_callable (Parse *parse, PtoCallableKind kind, PtoCallableSource source, gu
     callable = parse_closure (parse, error);
   else if (source == PTO_CALLABLE_SOURCE_IMPORT && is_function
            && get_text_field (&parse->reader, PTO_FIELD_IMPORT, &import))
-    callable = pto_callable_new_import (kind, import, error);
+    callable = pto_imported_function_new (kind, import, error);
   else
     set_malformed (error, "there is no such kind of callable from such a source");
   /* A closure is the very object of this process, whose name is its program's. */

@@ -114,6 +114,7 @@ static gboolean
 load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoCompilerJob *job,
              struct pto_kernel *kernel, GError **error)
 {
+  PtoKernel *described = PTO_KERNEL (callable);
   struct pto_cost_point *points;
   PtoModule *module = pto_module_load (job, error);
   gpointer entry;
@@ -127,9 +128,9 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
   kernel->name = g_strdup (name);
   g_ptr_array_add (loaded->memory, (gpointer) kernel->name);
   kernel->entry = (KernelFunc) entry;
-  kernel->core_type = callable->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
-  kernel->n_args_plus_1 = (uint32_t) (pto_callable_get_n_args (callable) + 1);
-  kernel->cost = pto_callable_dup_cost (callable, &points);
+  kernel->core_type = described->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+  kernel->n_args_plus_1 = (uint32_t) (pto_kernel_get_n_args (described) + 1);
+  kernel->cost = pto_kernel_dup_cost (described, &points);
   if (points != NULL)
     g_ptr_array_add (loaded->memory, points);
   return TRUE;
@@ -139,6 +140,7 @@ static gboolean
 load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *jobs,
                     GError **error)
 {
+  PtoChipOrchestration *chip = PTO_CHIP_ORCHESTRATION (callable);
   PtoModule *module = pto_module_load (&jobs[0], error);
   const int *marker;
   gpointer symbol;
@@ -160,11 +162,11 @@ load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob 
   marker = pto_module_look_up (module, PTO_COMPILER_RETURNS_INT);
   loaded->returns_int = marker != NULL && *marker != 0;
 
-  loaded->n_kernels = pto_callable_get_n_kernels (callable);
+  loaded->n_kernels = pto_chip_orchestration_get_n_kernels (chip);
   loaded->kernels = g_new0 (struct pto_kernel, MAX (loaded->n_kernels, 1));
-  for (guint i = 0; i < callable->kernels->len; i++)
+  for (guint i = 0; i < chip->kernels->len; i++)
     {
-      PtoChipKernel *entry = &g_array_index (callable->kernels, PtoChipKernel, i);
+      PtoChipKernel *entry = &g_array_index (chip->kernels, PtoChipKernel, i);
 
       if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i],
                         &loaded->kernels[entry->func_id], error))

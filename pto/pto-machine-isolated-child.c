@@ -44,11 +44,13 @@ unref_registration (gpointer data)
 static void
 set_languages (PtoCallable *callable, const guint8 *languages, guint n)
 {
+  GArray *kernels
+      = PTO_IS_CHIP_ORCHESTRATION (callable) ? PTO_CHIP_ORCHESTRATION (callable)->kernels : NULL;
+
   if (n > 0)
     callable->language = (PtoLanguage) languages[0];
-  for (guint i = 1; i < n && callable->kernels != NULL && i <= callable->kernels->len; i++)
-    g_array_index (callable->kernels, PtoChipKernel, i - 1).kernel->language
-        = (PtoLanguage) languages[i];
+  for (guint i = 1; i < n && kernels != NULL && i <= kernels->len; i++)
+    g_array_index (kernels, PtoChipKernel, i - 1).kernel->language = (PtoLanguage) languages[i];
 }
 
 static gboolean

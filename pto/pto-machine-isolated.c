@@ -146,9 +146,10 @@ ask (IsolatedMachine *self, guint lane, enum pto_request request, guint64 body, 
 static PtoCallable *
 get_part (PtoRegistration *registration, guint object)
 {
-  return object == 0
-             ? registration->callable
-             : g_array_index (registration->callable->kernels, PtoChipKernel, object - 1).kernel;
+  return object == 0 ? registration->callable
+                     : g_array_index (PTO_CHIP_ORCHESTRATION (registration->callable)->kernels,
+                                      PtoChipKernel, object - 1)
+                           .kernel;
 }
 
 /* The child has objects only: a message is to name the files that they were made of. */
@@ -516,7 +517,7 @@ find_kernel_name (IsolatedMachine *self, guint32 kernel)
 
   if (self->run->registration != NULL)
     {
-      GArray *kernels = self->run->registration->callable->kernels;
+      GArray *kernels = PTO_CHIP_ORCHESTRATION (self->run->registration->callable)->kernels;
 
       for (guint i = 0; i < kernels->len; i++)
         if (g_array_index (kernels, PtoChipKernel, i).func_id == kernel)

@@ -42,7 +42,7 @@ pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, GError **
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                "\"%s\" is a kernel, and a worker of level %u has no cores: register an "
-               "orchestration that submits it, made by pto_callable_new_chip()",
+               "orchestration that submits it, made by pto_chip_orchestration_new()",
                callable->name, machine->worker->level);
   return FALSE;
 }

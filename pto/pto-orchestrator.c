@@ -301,16 +301,17 @@ call_scope (gpointer data)
 }
 
 static gboolean
-check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
+check_args (PtoOrchestrator *self, PtoCallable *callable, const PtoArg *args, guint n_args,
             GError **error)
 {
+  const PtoKernel *kernel = (PtoKernel *) callable; /* find_kernel() has checked it */
   gsize n_expected;
-  const PtoDirection *expected = pto_callable_get_signature (kernel, &n_expected);
+  const PtoDirection *expected = pto_kernel_get_signature ((PtoKernel *) callable, &n_expected);
 
   if (kernel->signature != NULL && kernel->signature->len != n_args)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\" takes %u arguments, but %u are given", kernel->name,
+                   "kernel \"%s\" takes %u arguments, but %u are given", callable->name,
                    kernel->signature->len, n_args);
       return FALSE;
     }
@@ -318,14 +319,14 @@ check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guin
     if (expected[i] != args[i].direction)
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "kernel \"%s\": argument %u is %s, but %s is given", kernel->name, i,
+                     "kernel \"%s\": argument %u is %s, but %s is given", callable->name, i,
                      pto_direction_describe (expected[i]),
                      pto_direction_describe (args[i].direction));
         return FALSE;
       }
   if (pto_args_admit (args, n_args, TRUE, self->run, &self->kept, error))
     return TRUE;
-  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
+  g_prefix_error (error, "kernel \"%s\": ", callable->name);
   return FALSE;
 }
 
@@ -366,7 +367,7 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
       || !find_kernel (self, kernel, &call.kernel, error)
       || !check_args (self, kernel, args, n_args, error))
     return FALSE;
-  call.core_type = (gint32) kernel->core_type;
+  call.core_type = (gint32) ((PtoKernel *) kernel)->core_type;
   return make_call (self, call_submit, &call, error);
 }
 

@@ -126,7 +126,7 @@ static gboolean
 run (gboolean *passed, GError **error)
 {
   g_autoptr (PtoWorker) host = pto_worker_new_host (3, 0, MEMBERS, NULL, error);
-  g_autoptr (PtoCallable) function = pto_callable_new_sub ("running-sum", running_sum, NULL, NULL);
+  g_autoptr (PtoCallable) function = pto_sub_function_new ("running-sum", running_sum, NULL, NULL);
   g_autoptr (PtoCallableHandle) handle = NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autoptr (PtoTensor) x = make_tensor (ELEMENTS, args, PTO_DIRECTION_INPUT, error);

@@ -68,11 +68,11 @@ run (gboolean *passed, GError **error)
 
   /* Each worker knows what it runs itself; what is registered before init goes along in the fork.
    */
-  verify = pto_callable_new_sub ("verify_result", verify_result, notes, NULL);
+  verify = pto_sub_function_new ("verify_result", verify_result, notes, NULL);
   l3_sub_handle = pto_worker_register (l3, verify, NULL, error);
   if (l3_sub_handle == NULL)
     return FALSE;
-  l3_orch = pto_callable_new_orchestration ("my_l3_orch", my_l3_orch, l3_sub_handle, NULL);
+  l3_orch = pto_orchestration_function_new ("my_l3_orch", my_l3_orch, l3_sub_handle, NULL);
   l3_handle = pto_worker_register (w4, l3_orch, NULL, error);
   if (l3_handle == NULL || !pto_worker_add_worker (w4, l3, error)
       || !pto_worker_init (w4, NULL, error)

@@ -214,15 +214,15 @@ make_layer (const char *directory, const char *gemm_source, GError **error)
 {
   g_autofree char *orchestration = g_build_filename (directory, "feed_forward_orch.c", NULL);
   g_autofree char *relu_source = g_build_filename (directory, "kernels", "relu.c", NULL);
-  g_autoptr (PtoCallable) layer = pto_callable_new_chip (orchestration, NULL, error);
+  g_autoptr (PtoCallable) layer = pto_chip_orchestration_new (orchestration, NULL, error);
   g_autoptr (PtoCallable) gemm = NULL;
   g_autoptr (PtoCallable) relu = NULL;
 
-  if (layer == NULL
-      || (gemm = pto_callable_new_kernel (PTO_CORE_AIC, gemm_source, NULL, error)) == NULL
-      || (relu = pto_callable_new_kernel (PTO_CORE_AIV, relu_source, NULL, error)) == NULL
-      || !pto_callable_add_kernel (layer, 0, "gemm", gemm, error)
-      || !pto_callable_add_kernel (layer, 1, "relu", relu, error))
+  if (layer == NULL || (gemm = pto_kernel_new (PTO_CORE_AIC, gemm_source, NULL, error)) == NULL
+      || (relu = pto_kernel_new (PTO_CORE_AIV, relu_source, NULL, error)) == NULL
+      || !pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (layer), 0, "gemm", gemm, error)
+      || !pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (layer), 1, "relu", relu,
+                                             error))
     return NULL;
   return g_steal_pointer (&layer);
 }
@@ -233,7 +233,7 @@ run (Network *network, const char *directory, const char *gemm_source, gboolean 
 {
   g_autoptr (PtoWorker) host = pto_worker_new_host (3, CHIPS, 1, "a2a3sim", error);
   g_autoptr (PtoCallable) layer = NULL;
-  g_autoptr (PtoCallable) sum = pto_callable_new_sub ("allreduce", allreduce, NULL, NULL);
+  g_autoptr (PtoCallable) sum = pto_sub_function_new ("allreduce", allreduce, NULL, NULL);
   g_autoptr (PtoCallableHandle) h_layer = NULL;
   g_autoptr (PtoCallableHandle) h_sum = NULL;
   g_autoptr (PtoRunStatistics) statistics = NULL;

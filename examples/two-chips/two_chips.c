@@ -87,13 +87,15 @@ make_part (const char *directory, GError **error)
 {
   g_autofree char *orchestration = g_build_filename (directory, "partial_sum_orch.c", NULL);
   g_autofree char *source = g_build_filename (directory, "kernels", "sum.c", NULL);
-  g_autoptr (PtoCallable) part = pto_callable_new_chip (orchestration, NULL, error);
+  g_autoptr (PtoCallable) part = pto_chip_orchestration_new (orchestration, NULL, error);
   g_autoptr (PtoCallable) kernel = NULL;
 
   if (part == NULL)
     return NULL;
-  kernel = pto_callable_new_kernel (PTO_CORE_AIV, source, NULL, error);
-  if (kernel == NULL || !pto_callable_add_kernel (part, 0, "sum", kernel, error))
+  kernel = pto_kernel_new (PTO_CORE_AIV, source, NULL, error);
+  if (kernel == NULL
+      || !pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (part), 0, "sum", kernel,
+                                             error))
     return NULL;
   return g_steal_pointer (&part);
 }
@@ -113,7 +115,7 @@ two_chips (const char *directory, gboolean *passed, GError **error)
 {
   g_autoptr (PtoWorker) host = pto_worker_new_host (3, 2, 1, "a2a3sim", error);
   g_autoptr (PtoCallable) part = NULL;
-  g_autoptr (PtoCallable) total = pto_callable_new_sub ("total", add_parts, NULL, NULL);
+  g_autoptr (PtoCallable) total = pto_sub_function_new ("total", add_parts, NULL, NULL);
   g_autoptr (PtoCallableHandle) h_part = NULL;
   g_autoptr (PtoCallableHandle) h_total = NULL;
   g_autoptr (PtoTensor) x = NULL;

@@ -39,13 +39,14 @@ static PtoCallable *
 make_add (const char *directory, const char *kernel_source, GError **error)
 {
   g_autofree char *orchestration = g_build_filename (directory, "add_orch.c", NULL);
-  g_autoptr (PtoCallable) add = pto_callable_new_chip (orchestration, NULL, error);
+  g_autoptr (PtoCallable) add = pto_chip_orchestration_new (orchestration, NULL, error);
   g_autoptr (PtoCallable) kernel = NULL;
 
   if (add == NULL)
     return NULL;
-  kernel = pto_callable_new_kernel (PTO_CORE_AIV, kernel_source, NULL, error);
-  if (kernel == NULL || !pto_callable_add_kernel (add, 0, "add", kernel, error))
+  kernel = pto_kernel_new (PTO_CORE_AIV, kernel_source, NULL, error);
+  if (kernel == NULL
+      || !pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (add), 0, "add", kernel, error))
     return NULL;
   return g_steal_pointer (&add);
 }

@@ -164,7 +164,7 @@ load_groups (Manifest *manifest, GError **error)
   for (guint i = 0; groups[i] != NULL; i++)
     if (g_str_has_prefix (groups[i], "case ") && !load_case (manifest, groups[i], error))
       return FALSE;
-  if (pto_callable_get_n_kernels (manifest->chip) == 0)
+  if (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (manifest->chip)) == 0)
     return fail (manifest, error, _ ("there is no group [kernel NUMBER]"));
   if (manifest->cases->len == 0)
     return fail (manifest, error, _ ("there is no group [case NAME]"));
@@ -238,7 +238,7 @@ manifest_load (const char *name, GError **error)
       g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_FAILED, text);
       return NULL;
     }
-  manifest->chip = pto_callable_new_for_directory (directory, error);
+  manifest->chip = pto_chip_orchestration_new_for_directory (directory, error);
   if (manifest->chip == NULL)
     return NULL;
   if (!g_key_file_load_from_file (manifest->keys, manifest->file, G_KEY_FILE_NONE, &local))

@@ -488,10 +488,12 @@ print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
     print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
   else
     print_row (_ ("case"), item->name);
-  for (guint i = 0; i < pto_callable_get_n_kernels (manifest->chip); i++)
-    if (pto_callable_get_kernel_name (manifest->chip, i) != NULL)
-      g_string_append_printf (kernels, "%s%s", kernels->len > 0 ? " " : "",
-                              pto_callable_get_kernel_name (manifest->chip, i));
+  for (guint i = 0;
+       i < pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (manifest->chip)); i++)
+    if (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i) != NULL)
+      g_string_append_printf (
+          kernels, "%s%s", kernels->len > 0 ? " " : "",
+          pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i));
   if (outcome->n_built > 0)
     print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
                       outcome->build_seconds);

@@ -115,7 +115,7 @@ measure_sub (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoWorker) host = pto_worker_new_host (3, 0, 1, NULL, &error);
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("nothing", nothing, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("nothing", nothing, NULL, NULL);
   g_autoptr (PtoCallableHandle) handle = NULL;
   g_autoptr (PtoBuffer) buffer = NULL;
   g_autoptr (PtoTensor) tensor = NULL;

@@ -14,10 +14,10 @@ function check(what, good) {
     print(`${good ? 'ok' : 'not ok'} ${count} ${what}`);
 }
 
-const fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, source, null);
+const fill = Pto.Kernel.new(Pto.CoreType.AIV, source, null);
 const evilPath = GLib.build_filenamev([GLib.dir_make_tmp('pto-js-XXXXXX'), 'evil.c']);
 GLib.file_set_contents(evilPath, '#include <unistd.h>\n#include <stdint.h>\nvoid kernel_entry (int64_t *args) { (void) args; _exit (3); }\n');
-const evil = Pto.Callable.new_kernel(Pto.CoreType.AIV, evilPath, null);
+const evil = Pto.Kernel.new(Pto.CoreType.AIV, evilPath, null);
 
 const worker = new Pto.Worker({platform: 'a2a3sim', isolate: true});
 check('the property', worker.isolate);

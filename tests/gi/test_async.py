@@ -61,7 +61,7 @@ class Awaited(unittest.TestCase):
                 self.assertEqual(list(self.x), [2.5] * 8)
 
     def test_handle(self):
-        callable_ = Pto.Callable.new_chip(os.path.join(here, "fill_orch.c"), None)
+        callable_ = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
         callable_.add_kernel(0, "FILL", _fill)
 
         async def main(worker):
@@ -344,7 +344,7 @@ class Callbacks(unittest.TestCase):
     def test_handle(self):
         x = np.zeros(8, np.float32)
         args = Pto.TaskArgs((x, Pto.Direction.OUTPUT_EXISTING), 8, bits(3.5))
-        callable_ = Pto.Callable.new_chip(os.path.join(here, "fill_orch.c"), None)
+        callable_ = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
         callable_.add_kernel(0, "FILL", _fill)
         with chip() as worker:
             handle = worker.register(callable_)

@@ -6,7 +6,7 @@ import System from 'system';
 import Pto from 'gi://Pto?version=1';
 
 const [here] = System.programArgs;
-const fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+const fill = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
 const elements = 16;
 
 function equal(found, expected, what) {
@@ -76,13 +76,13 @@ const tests = {
             }
             worker.close();
         }
-        for (const make of ['new_orchestration', 'new_sub']) {
+        for (const type of [Pto.OrchestrationFunction, Pto.SubFunction]) {
             for (const [func, part] of later)
-                refused(() => Pto.Callable[make]('later', func), TypeError, part);
+                refused(() => type.new('later', func), TypeError, part);
         }
         const host = Pto.Worker.new_host(3, 0, 0, 'a2a3sim');
         for (const [func, part] of later_results) {
-            const handle = host.register(Pto.Callable.new_orchestration('later', func), null);
+            const handle = host.register(Pto.OrchestrationFunction.new('later', func), null);
             refused(() => host.run_callable(handle, null, null, null), TypeError, part);
         }
         host.close();
@@ -101,6 +101,24 @@ const tests = {
         worker.close();
     },
 
+    // Each is of its own type, says what it is, and refuses names that are misspelt.
+    callables() {
+        const sub = Pto.SubFunction.new('f', () => true);
+        equal(fill instanceof Pto.Kernel && fill instanceof Pto.Callable && !(sub instanceof Pto.Kernel), true, 'types');
+        equal(`${fill}`, `[Pto.Kernel: the kernel "fill" of ${here}/fill.c]`, 'kernel');
+        equal(`${sub}`, '[Pto.SubFunction: the SUB function "f" of this process]', 'function');
+        equal(fill.kind, Pto.CallableKind.KERNEL, 'kind');
+        equal(fill.core_type, Pto.CoreType.AIV, 'core type');
+        refused(() => {
+            fill.nmae = 'x';
+        }, TypeError, 'nmae does not exist');
+        refused(() => sub.set_cost('constant:1'), TypeError, 'set_cost');
+        refused(() => new Pto.Callable(), Error, 'abstract');
+        const worker = chip('par');
+        refused(() => worker.register(new Pto.Kernel(), null), Pto.Error, 'was not made by a constructor');
+        worker.close();
+    },
+
     // pto.ini is read in C: what Python has, JavaScript has.
     directory() {
         const dir = GLib.Dir.make_tmp('pto-test-XXXXXX');
@@ -109,14 +127,14 @@ const tests = {
         const orchestration = GLib.build_filenamev([here, 'fill_orch.c']);
         const text = `[orchestration]\nsource=${orchestration}\n[kernel 1]\nname=fill\nsource=${source}\ncore=aiv\n`;
         GLib.file_set_contents(file, text);
-        const callable = Pto.Callable.new_for_directory(dir);
+        const callable = Pto.ChipOrchestration.new_for_directory(dir);
         equal(callable.path, orchestration, 'orchestration');
         equal(callable.get_kernel(1).path, source, 'kernel');
         equal(callable.get_kernel_name(1), 'fill', 'name');
         GLib.file_set_contents(file, `${text}core=gpu\n`);
-        refused(() => Pto.Callable.new_for_directory(dir), Pto.Error, `${file}: line 7: the key "core" is there twice`);
+        refused(() => Pto.ChipOrchestration.new_for_directory(dir), Pto.Error, `${file}: line 7: the key "core" is there twice`);
         GLib.unlink(file);
-        refused(() => Pto.Callable.new_for_directory(dir), Pto.Error, `${file}: there is no such file`);
+        refused(() => Pto.ChipOrchestration.new_for_directory(dir), Pto.Error, `${file}: there is no such file`);
         GLib.rmdir(dir);
     },
 

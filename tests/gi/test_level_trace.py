@@ -88,7 +88,7 @@ class Trace(unittest.TestCase):
         self.parts = Pto.Buffer.array([ROUNDS, 2, N], "f4")
 
     def chip_callable(self, path=os.path.join(here, "fill.c")):
-        chip = Pto.Callable.new_chip(os.path.join(here, "fill_orch.c"), None)
+        chip = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
         chip.set_name("part")
         chip.add_kernel(0, "fill", Pto.Callable.kernel(path))
         return chip

@@ -215,7 +215,7 @@ class Levels(unittest.TestCase):
 
             host.run(graph, self.board)
             self.assertEqual(self.board[0], 2 * 7 + 2 * 1)
-            missing = Pto.Callable.new_import(Pto.CallableKind.SUB, "levels_helper:no_such_name")
+            missing = Pto.ImportedFunction.new(Pto.CallableKind.SUB, "levels_helper:no_such_name")
             with self.assertRaises(GLib.Error) as caught:
                 host.register(missing)
             self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.LOAD))
@@ -288,7 +288,7 @@ void kernel_entry (int64_t *args)
                 path = os.path.join(folder, "step.c")
                 with open(path, "w") as file:
                     file.write(source)
-                kernel = Pto.Callable.new_kernel(Pto.CoreType.AIV, path, None)
+                kernel = Pto.Kernel.new(Pto.CoreType.AIV, path, None)
                 submitted = threading.Event()
                 self.board[:] = 0
 

@@ -26,7 +26,7 @@ def bits(value):
 
 class WorkerTest(unittest.TestCase):
     def setUp(self):
-        self.fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, fill_source, None)
+        self.fill = Pto.Kernel.new(Pto.CoreType.AIV, fill_source, None)
         self.worker = Pto.Worker.new_chip("a2a3sim")
         self.worker.init(None)
         self.buffer = Pto.Buffer.new(4 * elements)
@@ -79,7 +79,7 @@ class WorkerTest(unittest.TestCase):
         self.assertTrue(self.worker.run(graph, None, args, config, None))
 
     def test_runtime_tensor(self):
-        add = Pto.Callable.new_kernel(Pto.CoreType.AIV, fill_source, None)
+        add = Pto.Kernel.new(Pto.CoreType.AIV, fill_source, None)
 
         def graph(orch, args, config, *data):
             tensor = orch.tensor(Pto.Dtype.FLOAT32, [elements])
@@ -92,7 +92,7 @@ class WorkerTest(unittest.TestCase):
         self.assertTrue(self.worker.run(graph, None, None, None, None))
 
     def test_callable(self):
-        chip = Pto.Callable.new_chip(fill_orchestration, None)
+        chip = Pto.ChipOrchestration.new(fill_orchestration, None)
         chip.add_kernel(0, "FILL", self.fill)
         progress = []
         self.worker.connect("progress", lambda worker, *what: progress.append(what))

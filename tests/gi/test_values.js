@@ -7,7 +7,7 @@ import Pto from 'gi://Pto?version=1';
 
 const [here] = System.programArgs;
 const {OUTPUT_EXISTING} = Pto.Direction;
-const fill = Pto.Callable.new_kernel(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+const fill = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
 const elements = 16;
 let count = 0;
 
@@ -107,7 +107,7 @@ const tests = {
         const args = Pto.TaskArgs.new();
         args.add_scalar_signed(-2);
         args.add_scalar_float(2.5);
-        const orchestration = Pto.Callable.new_orchestration('look', (orch, given) => {
+        const orchestration = Pto.OrchestrationFunction.new('look', (orch, given) => {
             for (let i = 0; i < given.get_n_args(); i++)
                 seen.push(given.get_scalar_value(i));
             return true;

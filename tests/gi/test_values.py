@@ -162,7 +162,7 @@ class Memory(unittest.TestCase):
     def test_registered_run(self):
         """With arrays, with a list as an input, and with what can only be read as an output."""
         here = os.path.dirname(os.path.abspath(__file__))
-        orchestration = Pto.Callable.new_chip(os.path.join(here, "fill_orch.c"), None)
+        orchestration = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
         orchestration.add_kernel(0, "FILL", Pto.Callable.kernel(os.path.join(here, "fill.c")))
         with chip() as worker:
             worker.init()

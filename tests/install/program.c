@@ -29,7 +29,7 @@ main (int argc, char **argv)
   const float *values;
 
   if (argc != 2 || chip == NULL || !pto_worker_init (chip, NULL, &error)
-      || (kernel = pto_callable_new_kernel (PTO_CORE_AIV, argv[1], NULL, &error)) == NULL
+      || (kernel = pto_kernel_new (PTO_CORE_AIV, argv[1], NULL, &error)) == NULL
       || (buffer = pto_buffer_new (16, &error)) == NULL
       || (out = pto_tensor_new_for_buffer (buffer, 0, PTO_DTYPE_FLOAT32, 1, shape, &error)) == NULL)
     {

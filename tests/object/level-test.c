@@ -141,7 +141,7 @@ PtoCallableHandle *
 level_test_register (PtoWorker *worker, const char *name, PtoSubFunc func)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub (name, func, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new (name, func, NULL, NULL);
   PtoCallableHandle *handle = pto_worker_register (worker, callable, NULL, &error);
 
   g_assert_no_error (error);
@@ -179,10 +179,10 @@ level_test_fill (const char *dir)
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (dir, "fill_orch.c", fill_orchestration);
   g_autoptr (PtoCallable) kernel = object_test_kernel (dir, "fill.c", fill_kernel);
-  PtoCallable *chip = pto_callable_new_chip (path, NULL, &error);
+  PtoCallable *chip = pto_chip_orchestration_new (path, NULL, &error);
 
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, "fill", kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill", kernel, &error);
   g_assert_no_error (error);
   return chip;
 }

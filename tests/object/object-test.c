@@ -107,7 +107,7 @@ object_test_kernel (const char *dir, const char *name, const char *text)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (dir, name, text);
-  PtoCallable *kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+  PtoCallable *kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
 
   g_assert_no_error (error);
   g_assert_nonnull (kernel);

@@ -262,11 +262,11 @@ register_fill (Fixture *fixture)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, "orch.c", object_test_orchestration);
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
   PtoCallableHandle *handle;
 
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, NULL, fixture->fill, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL, fixture->fill, &error);
   g_assert_no_error (error);
   handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   g_assert_no_error (error);
@@ -651,7 +651,7 @@ test_numbers_at_level_4 (void)
   PtoWorker *top = level_test_host (4, 0, 0);
   PtoWorker *middle = level_test_host (3, 0, 1);
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_orchestration ("note", note_as_orchestration, NULL, NULL);
+      = pto_orchestration_function_new ("note", note_as_orchestration, NULL, NULL);
   PtoCallableHandle *handle = pto_worker_register (top, callable, NULL, &error);
   LevelTestBoard board;
   LevelRun run = { handle, &board, FALSE };
@@ -709,14 +709,14 @@ test_numbers_at_a_chip (void)
   char *dir = object_test_make_dir ();
   g_autofree char *path = object_test_write (dir, "float_orch.c", float_orchestration);
   g_autoptr (PtoCallable) kernel = object_test_kernel (dir, "read.c", read_scalars);
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
   PtoWorker *host = level_test_host (3, 1, 0);
   PtoCallableHandle *handle;
   LevelTestBoard board;
   LevelRun run = { NULL, &board, FALSE };
 
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, "read", kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "read", kernel, &error);
   g_assert_no_error (error);
   handle = run.handle = pto_worker_register (host, chip, NULL, &error);
   g_assert_no_error (error);

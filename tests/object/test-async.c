@@ -185,11 +185,12 @@ register_chip (Fixture *fixture)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, "orch.c", object_test_orchestration);
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
   PtoCallableHandle *handle;
 
   g_assert_no_error (error);
-  g_assert_true (pto_callable_add_kernel (chip, 0, NULL, fixture->fill, &error));
+  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL,
+                                                    fixture->fill, &error));
   handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   g_assert_no_error (error);
   return handle;

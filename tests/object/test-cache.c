@@ -620,7 +620,7 @@ sub_file_size (Fixture *fixture, gconstpointer data)
   built = find_object (fixture->dir, text);
   g_assert_true (g_file_get_contents (built, &data_of_it, &size, NULL));
   g_assert_true (g_file_set_contents (given, data_of_it, (gssize) size, NULL));
-  kernel = pto_callable_new_kernel (PTO_CORE_AIV, given, NULL, NULL);
+  kernel = pto_kernel_new (PTO_CORE_AIV, given, NULL, NULL);
   g_assert_nonnull (kernel);
   remove_all (cache);
   for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
@@ -672,7 +672,7 @@ test_given_cut_off (Fixture *fixture, gconstpointer data)
       g_autoptr (PtoCallable) kernel = NULL;
 
       g_assert_true (g_file_set_contents (given, contents, (gssize) cut, NULL));
-      kernel = pto_callable_new_kernel (PTO_CORE_AIV, given, NULL, &error);
+      kernel = pto_kernel_new (PTO_CORE_AIV, given, NULL, &error);
       g_assert_null (kernel);
       g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
       object_test_assert_contains (error->message, "cut off");

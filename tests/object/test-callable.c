@@ -40,21 +40,96 @@ static void
 test_closures (void)
 {
   Data data = { 0 };
-  PtoCallable *sub = pto_callable_new_sub ("reduce", succeed, &data, destroy_data);
-  g_autoptr (PtoCallable) graph = pto_callable_new_orchestration ("graph", orchestrate, NULL, NULL);
+  PtoCallable *sub = pto_sub_function_new ("reduce", succeed, &data, destroy_data);
+  g_autoptr (PtoCallable) graph = pto_orchestration_function_new ("graph", orchestrate, NULL, NULL);
 
   g_assert_cmpint (pto_callable_get_kind (sub), ==, PTO_CALLABLE_SUB);
   g_assert_cmpint (pto_callable_get_source (sub), ==, PTO_CALLABLE_SOURCE_CLOSURE);
   g_assert_cmpstr (pto_callable_get_name (sub), ==, "reduce");
   g_assert_null (pto_callable_get_path (sub));
   g_assert_null (pto_callable_get_symbol (sub));
-  g_assert_null (pto_callable_get_cost (sub));
-  g_assert_cmpuint (pto_callable_get_n_kernels (sub), ==, 0);
   g_assert_cmpint (pto_callable_get_kind (graph), ==, PTO_CALLABLE_ORCHESTRATION);
   g_assert_cmpint (data.destroyed, ==, 0);
   g_object_unref (sub);
   g_assert_cmpint (data.destroyed, ==, 1);
   g_assert_true (data.thread == g_thread_self ());
+}
+
+static void
+assert_is (PtoCallable *callable, GType type, const char *text)
+{
+  g_autofree char *found = pto_callable_to_string (callable);
+
+  g_assert_true (G_OBJECT_TYPE (callable) == type);
+  g_assert_true (PTO_IS_CALLABLE (callable));
+  g_assert_cmpstr (found, ==, text);
+}
+
+static void
+count_notify (GObject *object, GParamSpec *pspec, gpointer user_data)
+{
+  ++*(guint *) user_data;
+}
+
+static void
+test_types (void)
+{
+  char *dir = object_test_make_dir ();
+  g_autofree char *file = object_test_write (dir, "add.c", object_test_add);
+  g_autofree char *as_kernel = g_strdup_printf ("the kernel \"add\" of %s", file);
+  g_autofree char *as_chip = g_strdup_printf ("the chip's orchestration \"add\" of %s", file);
+  g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIV, file, NULL, NULL);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (file, NULL, NULL);
+  g_autoptr (PtoCallable) sub = pto_sub_function_new ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) graph = pto_orchestration_function_new ("g", orchestrate, NULL, NULL);
+  g_autoptr (PtoCallable) import = pto_imported_function_new (PTO_CALLABLE_SUB, "a.b:C.d", NULL);
+  g_autoptr (PtoCallable) symbol
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, "libm.so.6:cos", NULL);
+  g_autofree char *name = NULL;
+  g_autofree char *path = NULL;
+  PtoCallableKind kind;
+  PtoCallableSource source;
+  guint n_notified = 0;
+
+  g_assert_true (G_TYPE_IS_ABSTRACT (PTO_TYPE_CALLABLE));
+  assert_is (kernel, PTO_TYPE_KERNEL, as_kernel);
+  assert_is (chip, PTO_TYPE_CHIP_ORCHESTRATION, as_chip);
+  assert_is (sub, PTO_TYPE_SUB_FUNCTION, "the SUB function \"f\" of this process");
+  assert_is (graph, PTO_TYPE_ORCHESTRATION_FUNCTION, "the orchestration \"g\" of this process");
+  assert_is (import, PTO_TYPE_IMPORTED_FUNCTION, "the SUB function \"C.d\" of a.b:C.d");
+  assert_is (symbol, PTO_TYPE_IMPORTED_FUNCTION, "the orchestration \"cos\" of libm.so.6");
+
+  g_signal_connect (kernel, "notify::name", G_CALLBACK (count_notify), &n_notified);
+  g_object_set (kernel, "name", "sum", NULL);
+  g_object_get (kernel, "name", &name, "path", &path, "kind", &kind, "source", &source, NULL);
+  g_assert_cmpuint (n_notified, ==, 1);
+  g_assert_cmpstr (name, ==, "sum");
+  g_assert_cmpstr (path, ==, file);
+  g_assert_cmpint (kind, ==, PTO_CALLABLE_KERNEL);
+  g_assert_cmpint (source, ==, PTO_CALLABLE_SOURCE_OBJECT);
+  g_assert_cmpstr (pto_callable_get_name (kernel), ==, "sum");
+  object_test_remove_dir (dir);
+}
+
+/* Of a type alone an object can be made, but nothing run. */
+static void
+test_not_made (void)
+{
+  g_autoptr (PtoWorker) worker = object_test_worker ();
+  const GType types[] = { PTO_TYPE_KERNEL, PTO_TYPE_CHIP_ORCHESTRATION, PTO_TYPE_SUB_FUNCTION,
+                          PTO_TYPE_ORCHESTRATION_FUNCTION, PTO_TYPE_IMPORTED_FUNCTION };
+
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    {
+      g_autoptr (PtoCallable) callable = g_object_new (types[i], NULL);
+      g_autofree char *text = pto_callable_to_string (callable);
+      g_autoptr (GError) error = NULL;
+
+      g_assert_null (pto_worker_register (worker, callable, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, "was not made by a constructor");
+      object_test_assert_contains (error->message, G_OBJECT_TYPE_NAME (callable));
+    }
 }
 
 static gpointer
@@ -69,7 +144,7 @@ static void
 test_destroyed_at_home (void)
 {
   Data data = { 0 };
-  PtoCallable *sub = pto_callable_new_sub ("f", succeed, &data, destroy_data);
+  PtoCallable *sub = pto_sub_function_new ("f", succeed, &data, destroy_data);
 
   g_thread_join (g_thread_new ("other", release, sub));
   g_assert_cmpint (g_atomic_int_get (&data.destroyed), ==, 0);
@@ -88,7 +163,7 @@ test_destroyed_with_context (void)
   PtoCallable *sub;
 
   g_main_context_push_thread_default (context);
-  sub = pto_callable_new_sub ("f", succeed, &data, destroy_data);
+  sub = pto_sub_function_new ("f", succeed, &data, destroy_data);
   g_main_context_pop_thread_default (context);
   g_thread_join (g_thread_new ("other", release, sub));
   g_assert_cmpint (g_atomic_int_get (&data.destroyed), ==, 0);
@@ -101,7 +176,7 @@ static void
 test_not_destroyed_in_child (void)
 {
   Data data = { 0 };
-  PtoCallable *sub = pto_callable_new_sub ("f", succeed, &data, destroy_data);
+  PtoCallable *sub = pto_sub_function_new ("f", succeed, &data, destroy_data);
   pid_t child = fork ();
   int status;
 
@@ -121,9 +196,10 @@ static void
 test_symbols (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) sub = pto_callable_new_symbol (PTO_CALLABLE_SUB, "libx.so:fn_1", &error);
+  g_autoptr (PtoCallable) sub
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, "libx.so:fn_1", &error);
   g_autoptr (PtoCallable) colon
-      = pto_callable_new_symbol (PTO_CALLABLE_ORCHESTRATION, "a:b.so:_f", &error);
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, "a:b.so:_f", &error);
 
   g_assert_no_error (error);
   g_assert_cmpint (pto_callable_get_kind (sub), ==, PTO_CALLABLE_SUB);
@@ -139,7 +215,7 @@ assert_symbol_refused (PtoCallableKind kind, const char *text, PtoError code, co
 {
   g_autoptr (GError) error = NULL;
 
-  g_assert_null (pto_callable_new_symbol (kind, text, &error));
+  g_assert_null (pto_imported_function_new_for_symbol (kind, text, &error));
   g_assert_error (error, PTO_ERROR, (int) code);
   object_test_assert_contains (error->message, part);
 }
@@ -167,9 +243,9 @@ test_imports (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_import (PTO_CALLABLE_ORCHESTRATION, "mymodel.steps:Layer.run", &error);
+      = pto_imported_function_new (PTO_CALLABLE_ORCHESTRATION, "mymodel.steps:Layer.run", &error);
   g_autoptr (PtoCallable) foreign
-      = pto_callable_new_import (PTO_CALLABLE_SUB, "modül:größe", &error);
+      = pto_imported_function_new (PTO_CALLABLE_SUB, "modül:größe", &error);
 
   g_assert_no_error (error);
   g_assert_cmpint (pto_callable_get_source (callable), ==, PTO_CALLABLE_SOURCE_IMPORT);
@@ -189,36 +265,36 @@ test_imports_refused (void)
     {
       g_autoptr (GError) error = NULL;
 
-      g_assert_null (pto_callable_new_import (PTO_CALLABLE_SUB, paths[i], &error));
+      g_assert_null (pto_imported_function_new (PTO_CALLABLE_SUB, paths[i], &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, "write module:qualname");
     }
   {
     g_autoptr (GError) error = NULL;
 
-    g_assert_null (pto_callable_new_import (PTO_CALLABLE_KERNEL, "m:f", &error));
+    g_assert_null (pto_imported_function_new (PTO_CALLABLE_KERNEL, "m:f", &error));
     g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   }
 }
 
-/* What belongs to kernels and to orchestrations for a chip only. */
+/* Not everything is a kernel. */
 static void
 test_other_kinds (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) sub = pto_callable_new_sub ("reduce", succeed, NULL, NULL);
+  char *dir = object_test_make_dir ();
+  g_autofree char *file = object_test_write (dir, "graph.c", object_test_orchestration);
+  g_autofree char *says = g_strdup_printf (
+      "%s: the SUB function \"reduce\" of this process can not be submitted as a kernel", file);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (file, NULL, NULL);
+  g_autoptr (PtoCallable) sub = pto_sub_function_new ("reduce", succeed, NULL, NULL);
 
-  g_assert_false (pto_callable_set_cost (sub, "constant:1", &error));
+  g_assert_false (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL, sub, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  g_assert_cmpstr (error->message, ==,
-                   "reduce is a function for a SUB worker: only a kernel has a cost");
-  g_clear_error (&error);
-  g_assert_false (pto_callable_set_signature (sub, NULL, 0, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  g_clear_error (&error);
-  g_assert_false (pto_callable_add_kernel (sub, 0, NULL, sub, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  g_assert_null (pto_callable_get_kernel (sub, 0));
+  g_assert_cmpstr (error->message, ==, says);
+  g_assert_null (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 0));
+  object_test_remove_dir (dir);
 }
 
 static void
@@ -266,8 +342,8 @@ static void
 test_chip_refuses (void)
 {
   g_autoptr (PtoWorker) worker = object_test_worker ();
-  g_autoptr (PtoCallable) sub = pto_callable_new_sub ("reduce", succeed, NULL, NULL);
-  g_autoptr (PtoCallable) graph = pto_callable_new_orchestration ("graph", orchestrate, NULL, NULL);
+  g_autoptr (PtoCallable) sub = pto_sub_function_new ("reduce", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) graph = pto_orchestration_function_new ("graph", orchestrate, NULL, NULL);
   g_autoptr (GError) error = NULL;
 
   g_assert_null (pto_worker_register (worker, sub, NULL, &error));
@@ -341,6 +417,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/callable/closures", test_closures);
+  g_test_add_func ("/pto/callable/types", test_types);
+  g_test_add_func ("/pto/callable/not-made", test_not_made);
   g_test_add_func ("/pto/callable/destroyed-at-home", test_destroyed_at_home);
   g_test_add_func ("/pto/callable/destroyed-with-context", test_destroyed_with_context);
   g_test_add_func ("/pto/callable/not-destroyed-in-child", test_not_destroyed_in_child);

@@ -93,9 +93,10 @@ test_init (Test *test)
   test->dir = object_test_make_dir ();
   test->kernel = object_test_kernel (test->dir, "step.c", step_kernel);
   path = object_test_write (test->dir, "chain.c", chain_orchestration);
-  test->chain = pto_callable_new_chip (path, NULL, &error);
+  test->chain = pto_chip_orchestration_new (path, NULL, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (test->chain, 0, "step", test->kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (test->chain), 0, "step", test->kernel,
+                                     &error);
   g_assert_no_error (error);
 }
 
@@ -413,7 +414,7 @@ static void
 test_level_4 (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) callable = pto_callable_new_orchestration ("walk", walk, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_orchestration_function_new ("walk", walk, NULL, NULL);
   g_autoptr (PtoWorker) child = NULL;
   LevelTestState state;
   Test test;
@@ -468,7 +469,7 @@ test_long_task (gconstpointer backend)
   LevelTestState state;
   Test test;
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_orchestration ("pass-on", pass_on, &test, NULL);
+      = pto_orchestration_function_new ("pass-on", pass_on, &test, NULL);
 
   for (guint level = 3; level <= 4; level++)
     {

@@ -301,7 +301,7 @@ test_prefix_level4 (void)
   begin (&test, 1, PTO_CHILD_MODE_PROCESS);
   test.top = pto_worker_new_host (4, 0, 0, NULL, &error);
   g_assert_no_error (error);
-  inner = pto_callable_new_orchestration ("graph", graph, &test, NULL);
+  inner = pto_orchestration_function_new ("graph", graph, &test, NULL);
   test.inner = pto_worker_register (test.top, inner, NULL, &error);
   g_assert_no_error (error);
   pto_worker_add_worker (test.top, test.host, &error);

@@ -217,7 +217,7 @@ new_chip (Fixture *fixture, const char *name, const char *text, const char *func
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, name, text);
-  PtoCallable *chip = pto_callable_new_chip (path, function, &error);
+  PtoCallable *chip = pto_chip_orchestration_new (path, function, &error);
 
   g_assert_no_error (error);
   return chip;
@@ -277,13 +277,13 @@ test_files_refused (Fixture *fixture, gconstpointer data)
     {
       g_autoptr (GError) error = NULL;
 
-      g_assert_null (pto_callable_new_kernel (PTO_CORE_AIC, cases[i].path, NULL, &error));
+      g_assert_null (pto_kernel_new (PTO_CORE_AIC, cases[i].path, NULL, &error));
       g_assert_error (error, PTO_ERROR, (int) cases[i].code);
       object_test_assert_contains (error->message, cases[i].path);
       object_test_assert_contains (error->message, cases[i].part);
       g_assert_null (strchr (error->message, '\n'));
       g_clear_error (&error);
-      g_assert_null (pto_callable_new_chip (cases[i].path, NULL, &error));
+      g_assert_null (pto_chip_orchestration_new (cases[i].path, NULL, &error));
       g_assert_error (error, PTO_ERROR, (int) cases[i].code);
     }
 }
@@ -308,7 +308,7 @@ test_shared_object (Fixture *fixture, gconstpointer data)
       g_assert_no_error (error);
       g_assert_true (g_file_get_contents (object, &contents, &size, NULL));
       g_assert_true (g_file_set_contents (path, contents, (gssize) size, NULL));
-      kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+      kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
       g_assert_no_error (error);
       handles[i] = register_kernel (fixture, kernel);
     }
@@ -331,9 +331,10 @@ test_several_at_once (Fixture *fixture, gconstpointer data)
       g_autofree char *text = unique (object_test_fill);
       g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, name, text);
 
-      g_assert_true (pto_callable_add_kernel (chip, i * 10, NULL, kernel, &error));
+      g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), i * 10, NULL,
+                                                        kernel, &error));
     }
-  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 51);
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 51);
   handle = register_kernel (fixture, chip);
   g_assert_cmpuint (fixture->n_progress, ==, 7);
   g_assert_cmpuint (fixture->last_total, ==, 7);
@@ -351,8 +352,10 @@ test_all_or_nothing (Fixture *fixture, gconstpointer data)
   g_autoptr (PtoCallable) good = object_test_kernel (fixture->dir, "good.c", object_test_fill);
   g_autoptr (PtoCallable) bad = object_test_kernel (fixture->dir, "bad.c", "no C at all");
 
-  g_assert_true (pto_callable_add_kernel (chip, 0, "GOOD", good, &error));
-  g_assert_true (pto_callable_add_kernel (chip, 1, "BAD", bad, &error));
+  g_assert_true (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "GOOD", good, &error));
+  g_assert_true (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 1, "BAD", bad, &error));
   expect_refused (fixture, chip, PTO_ERROR_COMPILE,
                   (const char *const[]){ "kernel \"BAD\"", "bad.c:1", NULL });
 }
@@ -434,46 +437,48 @@ test_callable_getters (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, "fill.c", object_test_fill);
-  g_autoptr (PtoCallable) kernel
-      = pto_callable_new_kernel (PTO_CORE_AIC, path, "my_kernel", &error);
+  g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIC, path, "my_kernel", &error);
   g_autoptr (PtoCallable) chip
       = new_chip (fixture, "orch.c", object_test_orchestration, "my_entry");
 
   g_assert_no_error (error);
   g_assert_cmpint (pto_callable_get_kind (kernel), ==, PTO_CALLABLE_KERNEL);
-  g_assert_cmpint (pto_callable_get_core_type (kernel), ==, PTO_CORE_AIC);
+  g_assert_cmpint (pto_kernel_get_core_type (PTO_KERNEL (kernel)), ==, PTO_CORE_AIC);
   g_assert_cmpstr (pto_callable_get_path (kernel), ==, path);
   g_assert_cmpstr (pto_callable_get_symbol (kernel), ==, "my_kernel");
   g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "my_entry");
   g_assert_cmpstr (pto_callable_get_name (kernel), ==, "fill");
   pto_callable_set_name (kernel, "FILL");
   g_assert_cmpstr (pto_callable_get_name (kernel), ==, "FILL");
-  g_assert_cmpuint (pto_callable_get_n_kernels (kernel), ==, 0);
-  g_assert_null (pto_callable_get_cost (chip));
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 0);
 
-  g_assert_true (pto_callable_add_kernel (chip, 3, NULL, kernel, &error));
-  g_assert_true (pto_callable_add_kernel (chip, 1, "one", kernel, &error));
-  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 4);
-  g_assert_true (pto_callable_get_kernel (chip, 3) == kernel);
-  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 3), ==, "FILL");
-  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 1), ==, "one");
-  g_assert_null (pto_callable_get_kernel (chip, 2));
-  g_assert_null (pto_callable_get_kernel_name (chip, 2));
+  g_assert_true (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 3, NULL, kernel, &error));
+  g_assert_true (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 1, "one", kernel, &error));
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 4);
+  g_assert_true (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 3) == kernel);
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 3), ==,
+                   "FILL");
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 1), ==,
+                   "one");
+  g_assert_null (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 2));
+  g_assert_null (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 2));
 
-  g_assert_false (pto_callable_add_kernel (chip, 1, "two", kernel, &error));
+  g_assert_false (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 1, "two", kernel, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "\"one\"");
   g_clear_error (&error);
-  g_assert_false (pto_callable_add_kernel (chip, 4096, "far", kernel, &error));
+  g_assert_false (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 4096, "far",
+                                                     kernel, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
-  g_assert_false (pto_callable_add_kernel (chip, 5, "chip", chip, &error));
+  g_assert_false (
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 5, "chip", chip, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
-  g_assert_false (pto_callable_add_kernel (kernel, 5, "kernel", kernel, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  g_clear_error (&error);
-  g_assert_null (pto_callable_new_kernel (PTO_CORE_AIV, path, "x; system (\"\")", &error));
+  g_assert_null (pto_kernel_new (PTO_CORE_AIV, path, "x; system (\"\")", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
 }
 
@@ -513,21 +518,21 @@ test_cost (Fixture *fixture, gconstpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
 
-  g_assert_cmpstr (pto_callable_get_cost (kernel), ==, "linear:1000:0.05");
+  g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (kernel)), ==, "linear:1000:0.05");
   for (guint i = 0; i < G_N_ELEMENTS (good); i++)
     {
-      g_assert_true (pto_callable_set_cost (kernel, good[i], &error));
+      g_assert_true (pto_kernel_set_cost (PTO_KERNEL (kernel), good[i], &error));
       g_assert_no_error (error);
-      g_assert_cmpstr (pto_callable_get_cost (kernel), ==, good[i]);
+      g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (kernel)), ==, good[i]);
     }
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
     {
-      g_assert_false (pto_callable_set_cost (kernel, bad[i], &error));
+      g_assert_false (pto_kernel_set_cost (PTO_KERNEL (kernel), bad[i], &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, "kernel \"fill\"");
       g_clear_error (&error);
     }
-  g_assert_cmpstr (pto_callable_get_cost (kernel), ==, good[G_N_ELEMENTS (good) - 1]);
+  g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (kernel)), ==, good[G_N_ELEMENTS (good) - 1]);
 }
 
 typedef struct
@@ -594,7 +599,7 @@ test_cost_changes_digest (Fixture *fixture, gconstpointer data)
   g_autoptr (PtoCallableHandle) first = register_kernel (fixture, kernel);
   g_autoptr (PtoCallableHandle) second = NULL;
 
-  g_assert_true (pto_callable_set_cost (kernel, "constant:77", NULL));
+  g_assert_true (pto_kernel_set_cost (PTO_KERNEL (kernel), "constant:77", NULL));
   second = register_kernel (fixture, kernel);
   g_assert_cmpstr (pto_callable_handle_get_digest (first), !=,
                    pto_callable_handle_get_digest (second));
@@ -609,28 +614,29 @@ test_signature (Fixture *fixture, gconstpointer data)
   const PtoDirection *given;
   gsize n = 9;
 
-  g_assert_null (pto_callable_get_signature (kernel, &n));
+  g_assert_null (pto_kernel_get_signature (PTO_KERNEL (kernel), &n));
   g_assert_cmpuint (n, ==, 0);
-  g_assert_true (pto_callable_set_signature (kernel, directions, 2, &error));
-  given = pto_callable_get_signature (kernel, &n);
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (kernel), directions, 2, &error));
+  given = pto_kernel_get_signature (PTO_KERNEL (kernel), &n);
   g_assert_cmpmem (given, n * sizeof *given, directions, sizeof directions);
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 2);
-  g_assert_false (pto_callable_set_signature (kernel, (const PtoDirection[]){ 17 }, 1, &error));
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, 2);
+  g_assert_false (
+      pto_kernel_set_signature (PTO_KERNEL (kernel), (const PtoDirection[]){ 17 }, 1, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
 
   /* Their number alone. */
-  g_assert_true (pto_callable_set_n_args (kernel, 3, &error));
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 3);
-  g_assert_null (pto_callable_get_signature (kernel, &n));
+  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (kernel), 3, &error));
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, 3);
+  g_assert_null (pto_kernel_get_signature (PTO_KERNEL (kernel), &n));
   g_assert_cmpuint (n, ==, 0);
-  g_assert_true (pto_callable_set_n_args (kernel, 0, &error));
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 0);
-  g_assert_true (pto_callable_set_n_args (kernel, -1, &error));
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, -1);
+  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (kernel), 0, &error));
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, 0);
+  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (kernel), -1, &error));
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, -1);
   for (int i = 0; i < 2; i++)
     {
-      g_assert_false (pto_callable_set_n_args (kernel, i == 0 ? -2 : 129, &error));
+      g_assert_false (pto_kernel_set_n_args (PTO_KERNEL (kernel), i == 0 ? -2 : 129, &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       g_clear_error (&error);
     }

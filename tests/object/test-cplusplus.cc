@@ -99,11 +99,11 @@ run_orchestration (const char *type, const char *result)
   g_autoptr (PtoWorker) worker = pto_worker_new_chip ("a2a3sim", &error);
   pto_worker_init (worker, nullptr, &error);
   g_assert_no_error (error);
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (orchestration, nullptr, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (orchestration, nullptr, &error);
   g_assert_no_error (error);
-  g_autoptr (PtoCallable) scale = pto_callable_new_kernel (PTO_CORE_AIV, kernel, nullptr, &error);
+  g_autoptr (PtoCallable) scale = pto_kernel_new (PTO_CORE_AIV, kernel, nullptr, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, "scale", scale, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "scale", scale, &error);
   g_assert_no_error (error);
   g_autoptr (PtoCallableHandle) handle = pto_worker_register (worker, chip, nullptr, &error);
   g_assert_no_error (error);

@@ -34,7 +34,7 @@ test_everything (void)
                         "[kernel 7]\nname= mul\nsource=add.c\ncore=AIC\n"
                         "[kernel 2]\nname=add\nsource=add.c\ncore=aiv\ncost=constant:5\nargs= 3 \n"
                         "[reference]\nsource=nowhere.c\n[case one]\nrtol=wrong\n");
-  g_autoptr (PtoCallable) chip = pto_callable_new_for_directory (dir, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new_for_directory (dir, &error);
   g_autofree char *orchestration = g_build_filename (dir, "graph.c", NULL);
   g_autofree char *add = g_build_filename (dir, "add.c", NULL);
   PtoCallable *kernel;
@@ -44,18 +44,20 @@ test_everything (void)
   g_assert_cmpstr (pto_callable_get_path (chip), ==, orchestration);
   g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "graph_2");
   g_assert_cmpstr (pto_callable_get_name (chip), ==, "graph");
-  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 8);
-  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 2), ==, "add");
-  g_assert_cmpstr (pto_callable_get_kernel_name (chip, 7), ==, "mul");
-  g_assert_null (pto_callable_get_kernel (chip, 0));
-  kernel = pto_callable_get_kernel (chip, 2);
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 8);
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 2), ==,
+                   "add");
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 7), ==,
+                   "mul");
+  g_assert_null (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 0));
+  kernel = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 2);
   g_assert_cmpstr (pto_callable_get_path (kernel), ==, add);
-  g_assert_cmpint (pto_callable_get_core_type (kernel), ==, PTO_CORE_AIV);
-  g_assert_cmpstr (pto_callable_get_cost (kernel), ==, "constant:5");
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, 3);
-  kernel = pto_callable_get_kernel (chip, 7);
-  g_assert_cmpint (pto_callable_get_core_type (kernel), ==, PTO_CORE_AIC);
-  g_assert_cmpint (pto_callable_get_n_args (kernel), ==, -1);
+  g_assert_cmpint (pto_kernel_get_core_type (PTO_KERNEL (kernel)), ==, PTO_CORE_AIV);
+  g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (kernel)), ==, "constant:5");
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, 3);
+  kernel = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 7);
+  g_assert_cmpint (pto_kernel_get_core_type (PTO_KERNEL (kernel)), ==, PTO_CORE_AIC);
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (kernel)), ==, -1);
   object_test_remove_dir (dir);
 }
 
@@ -68,10 +70,10 @@ test_least (void)
   g_autoptr (PtoCallable) chip = NULL;
 
   g_free (object_test_write (dir, "pto.ini", text));
-  chip = pto_callable_new_for_directory (dir, &error);
+  chip = pto_chip_orchestration_new_for_directory (dir, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "aicpu_orchestration_entry");
-  g_assert_cmpuint (pto_callable_get_n_kernels (chip), ==, 0);
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 0);
   object_test_remove_dir (dir);
 }
 
@@ -131,7 +133,7 @@ test_refused (void)
       g_autofree char *begin = g_strdup_printf ("%s/pto.ini: %s", dir, cases[i].says);
 
       g_test_message ("%s", cases[i].says);
-      g_assert_null (pto_callable_new_for_directory (dir, &error));
+      g_assert_null (pto_chip_orchestration_new_for_directory (dir, &error));
       g_assert_error (error, PTO_ERROR, (int) cases[i].code);
       g_assert_cmpint (strncmp (error->message, begin, strlen (begin)), ==, 0);
       g_assert_null (strchr (error->message, '\n'));
@@ -149,10 +151,10 @@ test_odd_files (void)
   g_autoptr (GError) error = NULL;
 
   g_assert_cmpint (g_mkdir (odd, 0700), ==, 0);
-  g_assert_null (pto_callable_new_for_directory (dir, &error));
+  g_assert_null (pto_chip_orchestration_new_for_directory (dir, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_SYSTEM);
   g_clear_error (&error);
-  g_assert_null (pto_callable_new_for_directory (file, &error));
+  g_assert_null (pto_chip_orchestration_new_for_directory (file, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
   g_rmdir (odd);
   object_test_remove_dir (dir);

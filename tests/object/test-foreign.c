@@ -110,13 +110,13 @@ set_up (Fixture *fixture, const char *backend)
   g_autoptr (GError) error = NULL;
   g_autofree char *orchestration = source ("evil-orchestration.cc");
   g_autofree char *kernel_path = source ("evil-kernel.cc");
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (orchestration, NULL, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (orchestration, NULL, &error);
   g_autoptr (PtoCallable) kernel = NULL;
 
   g_assert_no_error (error);
-  kernel = pto_callable_new_kernel (PTO_CORE_AIV, kernel_path, NULL, &error);
+  kernel = pto_kernel_new (PTO_CORE_AIV, kernel_path, NULL, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, "evil", kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "evil", kernel, &error);
   g_assert_no_error (error);
   fixture->worker = pto_worker_new_chip (NULL, &error);
   g_assert_no_error (error);

@@ -232,7 +232,7 @@ static gboolean
 run_sub (PtoSubFunc func, gpointer data, GError **error)
 {
   g_autoptr (PtoWorker) host = level_test_host (3, 0, 1);
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("test", func, data, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("test", func, data, NULL);
   g_autoptr (PtoCallableHandle) handle = pto_worker_register (host, callable, NULL, error);
   LevelTestBoard board;
   SubGraph graph = { handle, NULL };

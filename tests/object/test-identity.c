@@ -58,7 +58,7 @@ static PtoRegistration *
 make_import (const char *path)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) callable = pto_callable_new_import (PTO_CALLABLE_SUB, path, &error);
+  g_autoptr (PtoCallable) callable = pto_imported_function_new (PTO_CALLABLE_SUB, path, &error);
 
   g_assert_no_error (error);
   return make (callable);
@@ -73,18 +73,18 @@ make_chip (Fixture *fixture)
   g_autofree char *path = object_test_write (fixture->dir, "graph.c", object_test_orchestration);
   g_autoptr (PtoCallable) fill = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
   g_autoptr (PtoCallable) add = object_test_kernel (fixture->dir, "add.c", object_test_add);
-  PtoCallable *chip = pto_callable_new_chip (path, NULL, &error);
+  PtoCallable *chip = pto_chip_orchestration_new (path, NULL, &error);
 
   g_assert_no_error (error);
-  pto_callable_set_signature (fill, signature, G_N_ELEMENTS (signature), &error);
+  pto_kernel_set_signature (PTO_KERNEL (fill), signature, G_N_ELEMENTS (signature), &error);
   g_assert_no_error (error);
-  pto_callable_set_cost (add, "table:1:2,3:4.5", &error);
+  pto_kernel_set_cost (PTO_KERNEL (add), "table:1:2,3:4.5", &error);
   g_assert_no_error (error);
-  pto_callable_set_n_args (add, 3, &error);
+  pto_kernel_set_n_args (PTO_KERNEL (add), 3, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 7, "sum", add, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 7, "sum", add, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, NULL, fill, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL, fill, &error);
   g_assert_no_error (error);
   return chip;
 }
@@ -246,20 +246,21 @@ test_content (Fixture *fixture, gconstpointer data)
   pto_callable_set_name (fill, "add");
   assert_same (first, fill, FALSE);
 
-  pto_callable_set_cost (same, "linear:1000:0.050", &error);
+  pto_kernel_set_cost (PTO_KERNEL (same), "linear:1000:0.050", &error);
   g_assert_no_error (error);
   assert_same (first, same, FALSE);
-  pto_callable_set_cost (same, "linear:1000:0.05", &error);
+  pto_kernel_set_cost (PTO_KERNEL (same), "linear:1000:0.05", &error);
   assert_same (first, same, TRUE);
 
   /* No arguments is not the same as any. */
-  pto_callable_set_signature (same, (const PtoDirection[]){ PTO_DIRECTION_INPUT }, 0, &error);
+  pto_kernel_set_signature (PTO_KERNEL (same), (const PtoDirection[]){ PTO_DIRECTION_INPUT }, 0,
+                            &error);
   g_assert_no_error (error);
   assert_same (first, same, FALSE);
-  pto_callable_set_signature (same, NULL, 0, &error);
+  pto_kernel_set_signature (PTO_KERNEL (same), NULL, 0, &error);
   assert_same (first, same, TRUE);
 
-  cube = pto_callable_new_kernel (PTO_CORE_AIC, pto_callable_get_path (first), NULL, &error);
+  cube = pto_kernel_new (PTO_CORE_AIC, pto_callable_get_path (first), NULL, &error);
   g_assert_no_error (error);
   assert_same (first, cube, FALSE);
 
@@ -274,8 +275,8 @@ test_content (Fixture *fixture, gconstpointer data)
 static void
 test_closure (Fixture *fixture, gconstpointer data)
 {
-  g_autoptr (PtoCallable) a = pto_callable_new_sub ("f", succeed, NULL, NULL);
-  g_autoptr (PtoCallable) b = pto_callable_new_sub ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) a = pto_sub_function_new ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) b = pto_sub_function_new ("f", succeed, NULL, NULL);
 
   assert_same (a, b, FALSE);
   assert_same (a, a, TRUE);
@@ -286,7 +287,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("f", succeed, NULL, NULL);
 
   g_cancellable_cancel (cancellable);
   g_assert_null (pto_registration_new (callable, PLATFORM, NULL, NULL, cancellable, &error));
@@ -330,18 +331,27 @@ test_send_chip (Fixture *fixture, gconstpointer data)
   g_assert_true (callable != chip);
   g_assert_cmpstr (pto_callable_get_name (callable), ==, "graph");
   g_assert_cmpstr (pto_callable_get_symbol (callable), ==, "aicpu_orchestration_entry");
-  g_assert_cmpuint (pto_callable_get_n_kernels (callable), ==, 8);
-  g_assert_cmpstr (pto_callable_get_kernel_name (callable, 0), ==, "fill");
-  g_assert_cmpstr (pto_callable_get_kernel_name (callable, 7), ==, "sum");
-  g_assert_cmpstr (pto_callable_get_cost (pto_callable_get_kernel (callable, 7)), ==,
-                   "table:1:2,3:4.5");
-  g_assert_cmpint (pto_callable_get_core_type (pto_callable_get_kernel (callable, 0)), ==,
-                   PTO_CORE_AIV);
-  signature = pto_callable_get_signature (pto_callable_get_kernel (callable, 0), &n);
+  g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (callable)), ==,
+                    8);
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (callable), 0),
+                   ==, "fill");
+  g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (callable), 7),
+                   ==, "sum");
+  g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (
+                       pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (callable), 7))),
+                   ==, "table:1:2,3:4.5");
+  g_assert_cmpint (pto_kernel_get_core_type (PTO_KERNEL (
+                       pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (callable), 0))),
+                   ==, PTO_CORE_AIV);
+  signature = pto_kernel_get_signature (
+      PTO_KERNEL (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (callable), 0)), &n);
   g_assert_cmpuint (n, ==, 2);
   g_assert_cmpint (signature[0], ==, PTO_DIRECTION_OUTPUT_EXISTING);
-  g_assert_null (pto_callable_get_signature (pto_callable_get_kernel (callable, 7), &n));
-  g_assert_cmpint (pto_callable_get_n_args (pto_callable_get_kernel (callable, 7)), ==, 3);
+  g_assert_null (pto_kernel_get_signature (
+      PTO_KERNEL (pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (callable), 7)), &n));
+  g_assert_cmpint (pto_kernel_get_n_args (PTO_KERNEL (
+                       pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (callable), 7))),
+                   ==, 3);
 
   /* The objects stand where the callable's own kernels are. */
   jobs = pto_registration_make_jobs (received, &n_jobs);
@@ -374,18 +384,18 @@ test_send_functions (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) symbol
-      = pto_callable_new_symbol (PTO_CALLABLE_ORCHESTRATION, "libm.so.6:cos", &error);
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_ORCHESTRATION, "libm.so.6:cos", &error);
   PtoRegistration *first = make_import ("a.b:c");
   PtoRegistration *second = make (symbol);
   PtoRegistration *received;
 
   g_assert_no_error (error);
   received = send (first);
-  g_assert_cmpstr (received->callable->import_path, ==, "a.b:c");
+  g_assert_cmpstr (PTO_IMPORTED_FUNCTION (received->callable)->import_path, ==, "a.b:c");
   pto_registration_unref (received);
   pto_registration_unref (first);
   received = send (second);
-  g_assert_cmpstr (received->callable->library, ==, "libm.so.6");
+  g_assert_cmpstr (PTO_IMPORTED_FUNCTION (received->callable)->library, ==, "libm.so.6");
   g_assert_cmpstr (pto_callable_get_symbol (received->callable), ==, "cos");
   g_assert_null (pto_callable_get_path (received->callable));
   pto_registration_unref (received);
@@ -398,7 +408,7 @@ test_send_closure (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_orchestration ("f", orchestrate, &error, NULL);
+      = pto_orchestration_function_new ("f", orchestrate, &error, NULL);
   PtoRegistration *registration = make (callable);
   PtoRegistration *received;
   pid_t child;
@@ -429,7 +439,7 @@ make_closures (gpointer user_data)
   int *stop = user_data;
 
   while (!g_atomic_int_get (stop))
-    g_object_unref (pto_callable_new_sub ("f", succeed, NULL, NULL));
+    g_object_unref (pto_sub_function_new ("f", succeed, NULL, NULL));
   return NULL;
 }
 
@@ -437,7 +447,7 @@ make_closures (gpointer user_data)
 static void
 test_fork_while_made (Fixture *fixture, gconstpointer data)
 {
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("f", succeed, NULL, NULL);
   int stop = FALSE;
   GThread *thread = g_thread_new ("closures", make_closures, &stop);
 
@@ -447,7 +457,8 @@ test_fork_while_made (Fixture *fixture, gconstpointer data)
       int status;
 
       if (child == 0)
-        _exit (pto_callable_find_closure (callable->closure) == callable ? 5 : 6);
+        _exit (pto_callable_find_closure (pto_callable_get_closure (callable)->id) == callable ? 5
+                                                                                               : 6);
       g_assert_cmpint (waitpid (child, &status, 0), ==, child);
       g_assert_true (WIFEXITED (status));
       g_assert_cmpint (WEXITSTATUS (status), ==, 5);
@@ -461,7 +472,7 @@ static void
 test_late_closure (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
-  PtoCallable *callable = pto_callable_new_sub ("late", succeed, NULL, NULL);
+  PtoCallable *callable = pto_sub_function_new ("late", succeed, NULL, NULL);
   PtoRegistration *registration = make (callable);
   g_autoptr (GBytes) descriptor = g_bytes_ref (registration->descriptor);
   g_autoptr (GBytes) sources = g_bytes_ref (registration->sources);
@@ -657,7 +668,7 @@ static void
 test_damaged (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "add.c", object_test_add);
-  g_autoptr (PtoCallable) closure = pto_callable_new_sub ("f", succeed, NULL, NULL);
+  g_autoptr (PtoCallable) closure = pto_sub_function_new ("f", succeed, NULL, NULL);
   PtoRegistration *registrations[] = { make_import ("a.b:c"), make (closure), make (kernel) };
 
   for (guint i = 0; i < G_N_ELEMENTS (registrations); i++)
@@ -742,9 +753,12 @@ test_symbol (Fixture *fixture, gconstpointer data)
   g_autofree char *yes = g_strconcat (path, ":yes", NULL);
   g_autofree char *no = g_strconcat (path, ":no", NULL);
   g_autofree char *none = g_strconcat (path, ":none", NULL);
-  g_autoptr (PtoCallable) first = pto_callable_new_symbol (PTO_CALLABLE_SUB, yes, &error);
-  g_autoptr (PtoCallable) second = pto_callable_new_symbol (PTO_CALLABLE_SUB, no, &error);
-  g_autoptr (PtoCallable) third = pto_callable_new_symbol (PTO_CALLABLE_SUB, none, &error);
+  g_autoptr (PtoCallable) first
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, yes, &error);
+  g_autoptr (PtoCallable) second
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, no, &error);
+  g_autoptr (PtoCallable) third
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, none, &error);
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autofree char *changed = NULL;
   PtoRegistration *registration;
@@ -795,9 +809,9 @@ test_library_without_path (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) there
-      = pto_callable_new_symbol (PTO_CALLABLE_SUB, "libm.so.6:cos", &error);
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, "libm.so.6:cos", &error);
   g_autoptr (PtoCallable) away
-      = pto_callable_new_symbol (PTO_CALLABLE_SUB, "libpto-no-such.so:f", &error);
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, "libpto-no-such.so:f", &error);
   PtoRegistration *registration = make (there);
 
   g_assert_cmpuint (registration->objects->len, ==, 0);
@@ -846,8 +860,8 @@ test_import (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   guint calls = 0;
-  g_autoptr (PtoCallable) function = pto_callable_new_sub ("c", count_call, &calls, NULL);
-  g_autoptr (PtoCallable) other = pto_callable_new_orchestration ("c", orchestrate, NULL, NULL);
+  g_autoptr (PtoCallable) function = pto_sub_function_new ("c", count_call, &calls, NULL);
+  g_autoptr (PtoCallable) other = pto_orchestration_function_new ("c", orchestrate, NULL, NULL);
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   Importer importer = { 0 };
   PtoRegistration *registration = make_import ("a.b:c");
@@ -893,7 +907,7 @@ static void
 test_call_fails (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("f", fail_with_error, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("f", fail_with_error, NULL, NULL);
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   PtoRegistration *registration = make (callable);
 

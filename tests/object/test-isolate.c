@@ -322,13 +322,14 @@ test_private_memory_of_callable (Fixture *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, "graph.c", object_test_orchestration);
-  g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
   g_autoptr (PtoCallableHandle) handle = NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autoptr (PtoTensor) x = array_tensor (fixture->array + 10, 100);
 
   g_assert_no_error (error);
-  g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fixture->fill, &error));
+  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill",
+                                                    fixture->fill, &error));
   handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   g_assert_no_error (error);
   pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
@@ -355,9 +356,10 @@ test_many_arguments (Fixture *fixture, gconstpointer data)
   /* It takes as many as it is given. */
   g_assert_cmpuint (g_string_replace (text, "{ 2 }", "{ n }", 0), ==, 1);
   path = object_test_write (fixture->dir, "graph.c", text->str);
-  chip = pto_callable_new_chip (path, NULL, &error);
+  chip = pto_chip_orchestration_new (path, NULL, &error);
   g_assert_no_error (error);
-  g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fixture->fill, &error));
+  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill",
+                                                    fixture->fill, &error));
   handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   g_assert_no_error (error);
   for (guint step = 0; step < 3; step++)

@@ -77,7 +77,7 @@ import_slowly (PtoCallableKind kind, const char *path, gpointer data, GError **e
 
   if (atomic_load (&words[WORD_SLOW]) != 0 && nth >= atomic_load (&words[WORD_SLOW]))
     level_test_wait (&words[WORD_GO], 1);
-  return pto_callable_new_sub ("imported", count, NULL, NULL);
+  return pto_sub_function_new ("imported", count, NULL, NULL);
 }
 
 /* --- the parent --- */
@@ -119,7 +119,7 @@ static PtoCallable *
 make_import (void)
 {
   g_autoptr (GError) error = NULL;
-  PtoCallable *callable = pto_callable_new_import (PTO_CALLABLE_SUB, "somewhere:count", &error);
+  PtoCallable *callable = pto_imported_function_new (PTO_CALLABLE_SUB, "somewhere:count", &error);
 
   g_assert_no_error (error);
   return callable;
@@ -130,7 +130,7 @@ make_symbol (void)
 {
   g_autofree char *name = g_strconcat (g_getenv ("PTO_TEST_SUB_FUNCTIONS"), ":count_call", NULL);
   g_autoptr (GError) error = NULL;
-  PtoCallable *callable = pto_callable_new_symbol (PTO_CALLABLE_SUB, name, &error);
+  PtoCallable *callable = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, name, &error);
 
   g_assert_no_error (error);
   return callable;
@@ -227,7 +227,7 @@ test_closure_inside (gconstpointer is_asynchronous)
   begin (&test, 2, PTO_RESTART_NEVER);
   test.handle = level_test_register (test.host, "count", count);
   init (&test);
-  test.late = pto_callable_new_sub ("count-by-ten", count_by_ten, NULL, NULL);
+  test.late = pto_sub_function_new ("count-by-ten", count_by_ten, NULL, NULL);
   if (is_asynchronous != NULL)
     {
       test.loop = g_main_loop_new (NULL, FALSE);
@@ -360,7 +360,7 @@ test_cancel_busy (gconstpointer is_closure)
   test.handle = level_test_register (test.host, "wait", wait_for_go);
   init (&test);
   test.late
-      = is_closure != NULL ? pto_callable_new_sub ("count", count, NULL, NULL) : make_symbol ();
+      = is_closure != NULL ? pto_sub_function_new ("count", count, NULL, NULL) : make_symbol ();
   runner = g_thread_new ("run", run_in_thread, &test);
   level_test_wait (&test.board.words[WORD_STARTED], 1);
   canceller = g_thread_new ("cancel", cancel_in_thread, &test);
@@ -391,7 +391,7 @@ test_cancel_renew (void)
   g_assert_no_error (test.error);
   test.board.words[WORD_SLOW] = 2;
   init (&test);
-  test.late = pto_callable_new_sub ("count", count, NULL, NULL);
+  test.late = pto_sub_function_new ("count", count, NULL, NULL);
   thread = g_thread_new ("cancel", cancel_when_imported, &test);
   assert_is_given_up (&test);
   g_thread_join (thread);
@@ -418,7 +418,7 @@ test_cancel_start (gconstpointer is_init)
   test.handle = pto_worker_register (test.host, first, NULL, &test.error);
   g_assert_no_error (test.error);
   test.board.words[WORD_SLOW] = 1;
-  test.late = pto_callable_new_sub ("count", count, NULL, NULL);
+  test.late = pto_sub_function_new ("count", count, NULL, NULL);
   starter = g_thread_new ("init", init_in_thread, &test);
   level_test_wait (&test.board.words[WORD_IMPORTS], 1);
   canceller = g_thread_new ("cancel", cancel_in_thread, &test);

@@ -593,7 +593,10 @@ refusal_graph (PtoOrchestrator *o, PtoTaskArgs *args, PtoCallConfig *config, gpo
   g_assert_false (pto_orchestrator_submit_sub (o, test->handles[2], NULL, -1, &refusal));
   assert_refused (&refusal, PTO_ERROR_NOT_FOUND, "count");
   g_assert_false (pto_orchestrator_submit (
-      o, pto_callable_get_kernel (pto_callable_handle_get_callable (chip), 0), NULL, &refusal));
+      o,
+      pto_chip_orchestration_get_kernel (
+          PTO_CHIP_ORCHESTRATION (pto_callable_handle_get_callable (chip)), 0),
+      NULL, &refusal));
   assert_refused (&refusal, PTO_ERROR_NOT_SUPPORTED, "use submit_next_level or submit_sub");
   g_assert_null (pto_orchestrator_alloc (o, PTO_DTYPE_UINT64, 2, none, &refusal));
   assert_refused (&refusal, PTO_ERROR_INVALID_ARGS, "the shape is refused");
@@ -869,7 +872,7 @@ static PtoWorker *worker_of_parent;
 static gboolean
 use_copy (PtoTaskArgs *args, gpointer data, GError **error)
 {
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("x", count, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("x", count, NULL, NULL);
   g_autoptr (GError) refusal = NULL;
   g_autoptr (PtoCallableHandle) handle = NULL;
 

@@ -247,7 +247,7 @@ test_destroyed (Fixture *fixture, gconstpointer backend)
       g_autoptr (GError) error = NULL;
       PtoWorker *host = level_test_host (3, 0, 1);
       PtoCallable *callable
-          = pto_callable_new_orchestration ("nothing", do_nothing, &destroyed, add_one);
+          = pto_orchestration_function_new ("nothing", do_nothing, &destroyed, add_one);
       PtoCallableHandle *handle = pto_worker_register (host, callable, NULL, &error);
 
       g_assert_no_error (error);
@@ -274,7 +274,7 @@ register_and_unregister (gpointer data)
   Fixture *fixture = data;
   g_autoptr (GError) error = NULL;
   g_autofree char *path = g_build_filename (fixture->dir, "fill.c", NULL);
-  g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+  g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
   g_autoptr (PtoCallableHandle) handle
       = pto_worker_register (fixture->worker, kernel, NULL, &error);
 
@@ -322,7 +322,7 @@ retire (gpointer data)
     {
       g_autofree char *name = g_strdup_printf ("fill%u.c", i);
       g_autofree char *path = g_build_filename (self.fixture->dir, name, NULL);
-      g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+      g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
 
       g_assert_no_error (error);
       self.handles[i] = pto_worker_register (self.fixture->worker, kernel, NULL, &error);
@@ -379,8 +379,8 @@ go_home (gpointer data)
   for (guint i = 0; i < 4; i++)
     {
       PtoCallable *callable
-          = i % 2 == 0 ? pto_callable_new_sub ("f", succeed, &destroyed, add_one)
-                       : pto_callable_new_orchestration ("g", do_nothing, &destroyed, add_one);
+          = i % 2 == 0 ? pto_sub_function_new ("f", succeed, &destroyed, add_one)
+                       : pto_orchestration_function_new ("g", do_nothing, &destroyed, add_one);
 
       g_thread_join (g_thread_new ("other", unref_elsewhere, callable));
       g_assert_cmpuint (destroyed, ==, i < 2 ? 0 : 2);
@@ -558,10 +558,9 @@ be_refused (gpointer data)
   g_autoptr (GError) error = NULL;
   g_autoptr (GCancellable) cancelled = g_cancellable_new ();
   g_autoptr (PtoCallable) function
-      = pto_callable_new_orchestration ("nothing", do_nothing, NULL, NULL);
+      = pto_orchestration_function_new ("nothing", do_nothing, NULL, NULL);
   g_autofree char *broken_path = g_build_filename (fixture->dir, "broken.c", NULL);
-  g_autoptr (PtoCallable) broken
-      = pto_callable_new_kernel (PTO_CORE_AIV, broken_path, NULL, &error);
+  g_autoptr (PtoCallable) broken = pto_kernel_new (PTO_CORE_AIV, broken_path, NULL, &error);
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   guint64 shape = 64;
   guint8 bytes[8] = { 0 };
@@ -591,12 +590,13 @@ be_refused (gpointer data)
   expect (pto_tensor_new_for_buffer (fixture->buffer, 1, PTO_DTYPE_UINT64, 1, &shape, &error)
               != NULL,
           &error);
-  expect (pto_callable_new_kernel (PTO_CORE_AIV, "/no/such/file.c", NULL, &error) != NULL, &error);
-  expect (pto_callable_new_chip ("/no/such/file.c", NULL, &error) != NULL, &error);
-  expect (pto_callable_new_symbol (PTO_CALLABLE_SUB, "/no/such/dir/libx.so:f", &error) != NULL,
+  expect (pto_kernel_new (PTO_CORE_AIV, "/no/such/file.c", NULL, &error) != NULL, &error);
+  expect (pto_chip_orchestration_new ("/no/such/file.c", NULL, &error) != NULL, &error);
+  expect (pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, "/no/such/dir/libx.so:f", &error)
+              != NULL,
           &error);
-  expect (pto_callable_new_import (PTO_CALLABLE_SUB, "m:f()", &error) != NULL, &error);
-  expect (pto_callable_set_cost (fixture->kernel, "linear:x", &error), &error);
+  expect (pto_imported_function_new (PTO_CALLABLE_SUB, "m:f()", &error) != NULL, &error);
+  expect (pto_kernel_set_cost (PTO_KERNEL (fixture->kernel), "linear:x", &error), &error);
 }
 
 static void
@@ -633,7 +633,7 @@ live (gpointer data)
   g_autoptr (GError) error = NULL;
   PtoWorker *worker = new_worker (fixture->backend);
   g_autofree char *path = g_build_filename (fixture->dir, "fill.c", NULL);
-  g_autoptr (PtoCallable) kernel = pto_callable_new_kernel (PTO_CORE_AIV, path, NULL, &error);
+  g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
   g_autoptr (PtoCallableHandle) handle = pto_worker_register (worker, kernel, NULL, &error);
   g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 64 });
   Shared shared = { fixture->kernel, tensor };
@@ -735,7 +735,7 @@ import_count (PtoCallableKind kind, const char *path, gpointer data, GError **er
   Late *late = data;
 
   if (!late->refuse)
-    return pto_callable_new_sub (path, count, NULL, NULL);
+    return pto_sub_function_new (path, count, NULL, NULL);
   g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s is refused", path);
   return NULL;
 }
@@ -761,7 +761,7 @@ register_late (gpointer data)
   g_autoptr (GError) error = NULL;
   /* Another one each time: what is kept of the last one is not replaced. */
   g_autofree char *name = g_strdup_printf ("module:count%04u", late->n_steps++);
-  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, name, &error);
+  g_autoptr (PtoCallable) sub = pto_imported_function_new (PTO_CALLABLE_SUB, name, &error);
 
   late->refuse = TRUE;
   g_assert_null (pto_worker_register (late->host, sub, NULL, &error));
@@ -836,7 +836,8 @@ test_named_workers (void)
 {
   static const int numbers[] = { -2, 0, 1, 2, 3, 255, 256, G_MAXINT, G_MININT };
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) sub = pto_callable_new_import (PTO_CALLABLE_SUB, "module:count", &error);
+  g_autoptr (PtoCallable) sub
+      = pto_imported_function_new (PTO_CALLABLE_SUB, "module:count", &error);
   char *dir = object_test_make_dir ();
   LevelTestState state;
   Late late;

@@ -190,7 +190,7 @@ test_no_such_level (void)
 {
   static const guint levels[] = { 0, 1, 16, 17, G_MAXUINT };
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_orchestration ("nothing", do_nothing, NULL, NULL);
+      = pto_orchestration_function_new ("nothing", do_nothing, NULL, NULL);
   guint64 word = 0, at = (guint64) (guintptr) &word;
 
   for (guint i = 0; i < G_N_ELEMENTS (levels); i++)

@@ -112,7 +112,7 @@ static void
 test_counted (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) callable = pto_callable_new_sub ("count", count, NULL, NULL);
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("count", count, NULL, NULL);
   g_autoptr (PtoCallableHandle) again = NULL;
   Test test;
 
@@ -178,9 +178,9 @@ test_symbol (void)
   Test test;
 
   begin (&test, 2);
-  callable = pto_callable_new_symbol (PTO_CALLABLE_SUB, name, &error);
+  callable = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, name, &error);
   g_assert_no_error (error);
-  wrong = pto_callable_new_symbol (PTO_CALLABLE_SUB, missing, &error);
+  wrong = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, missing, &error);
   g_assert_no_error (error);
   init (&test);
   /* After the start: it is sent, and refused where it can not be had. */
@@ -248,7 +248,8 @@ test_tampered (void)
   char *dir = object_test_make_dir ();
   g_autofree char *path = copy_functions (dir);
   g_autofree char *name = g_strconcat (path, ":count_call", NULL);
-  g_autoptr (PtoCallable) callable = pto_callable_new_symbol (PTO_CALLABLE_SUB, name, &error);
+  g_autoptr (PtoCallable) callable
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, name, &error);
   Test test;
 
   g_assert_no_error (error);
@@ -291,7 +292,8 @@ test_replaced (void)
   char *dir = object_test_make_dir ();
   g_autofree char *path = copy_functions (dir);
   g_autofree char *name = g_strconcat (path, ":count_call", NULL);
-  g_autoptr (PtoCallable) callable = pto_callable_new_symbol (PTO_CALLABLE_SUB, name, &error);
+  g_autoptr (PtoCallable) callable
+      = pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, name, &error);
   Test test;
 
   g_assert_no_error (error);
@@ -334,7 +336,7 @@ import_count (PtoCallableKind kind, const char *path, gpointer data, GError **er
       g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND, "not on this day");
       return NULL;
     }
-  return pto_callable_new_sub ("count", count, NULL, NULL);
+  return pto_sub_function_new ("count", count, NULL, NULL);
 }
 
 static void
@@ -342,7 +344,7 @@ test_all_or_nothing (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) callable
-      = pto_callable_new_import (PTO_CALLABLE_SUB, "somewhere:count", &error);
+      = pto_imported_function_new (PTO_CALLABLE_SUB, "somewhere:count", &error);
   Test test;
 
   g_assert_no_error (error);
@@ -374,9 +376,9 @@ test_not_accepted (void)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallable) import
-      = pto_callable_new_import (PTO_CALLABLE_SUB, "somewhere:count", &error);
+      = pto_imported_function_new (PTO_CALLABLE_SUB, "somewhere:count", &error);
   g_autoptr (PtoCallable) kernel = NULL;
-  g_autoptr (PtoCallable) sub = pto_callable_new_sub ("count", count, NULL, NULL);
+  g_autoptr (PtoCallable) sub = pto_sub_function_new ("count", count, NULL, NULL);
   g_autoptr (PtoWorker) chip = NULL;
   char *dir = object_test_make_dir ();
   Test test;
@@ -454,9 +456,9 @@ test_while_running (gconstpointer is_closure)
   test.handle = level_test_register (test.host, "count", count);
   test.wait = level_test_register (test.host, "wait", wait_for_go);
   init (&test);
-  registering.callable = is_closure != NULL
-                             ? pto_callable_new_sub ("count-by-ten", count_by_ten, NULL, NULL)
-                             : pto_callable_new_symbol (PTO_CALLABLE_SUB, name, &error);
+  registering.callable
+      = is_closure != NULL ? pto_sub_function_new ("count-by-ten", count_by_ten, NULL, NULL)
+                           : pto_imported_function_new_for_symbol (PTO_CALLABLE_SUB, name, &error);
   g_assert_no_error (error);
   thread = g_thread_new ("register", register_meanwhile, &registering);
   pto_worker_run (test.host, busy_graph, &test, NULL, NULL, NULL, &error);
@@ -499,7 +501,7 @@ test_own_orchestration (void)
   Test test;
 
   begin (&test, 1);
-  callable = pto_callable_new_orchestration ("own", own_graph, &test, NULL);
+  callable = pto_orchestration_function_new ("own", own_graph, &test, NULL);
   fill = level_test_fill (dir);
   test.handle = level_test_register (test.host, "count", count);
   handle = pto_worker_register (test.host, callable, NULL, &error);

@@ -327,7 +327,7 @@ test_chip (gconstpointer backend)
   for (guint i = 0; settings[i] != NULL; i += 2)
     g_assert_true (pto_worker_set_parameter (worker, settings[i], settings[i + 1], &error));
   chip.spin = object_test_kernel (dir, "spin.c", spin_kernel);
-  g_assert_true (pto_callable_set_cost (chip.spin, "constant:7000", &error));
+  g_assert_true (pto_kernel_set_cost (PTO_KERNEL (chip.spin), "constant:7000", &error));
   g_assert_no_error (error);
   chip.word = pto_tensor_new_for_buffer (chip.buffer, 0, PTO_DTYPE_UINT64, 1, &shape, &error);
   g_assert_no_error (error);

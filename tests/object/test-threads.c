@@ -168,9 +168,10 @@ test (const char *backend, gboolean closes)
   GThread *handles[THREADS];
 
   shared.kernel = object_test_kernel (dir, "fill.c", object_test_fill);
-  shared.chip = pto_callable_new_chip (path, NULL, &error);
+  shared.chip = pto_chip_orchestration_new (path, NULL, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (shared.chip, 0, "fill", shared.kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (shared.chip), 0, "fill", shared.kernel,
+                                     &error);
   g_assert_no_error (error);
   shared.worker = pto_worker_new_chip (NULL, &error);
   g_assert_no_error (error);
@@ -288,9 +289,9 @@ test_lost (void)
   GError *error = NULL;
   int *words;
 
-  chip = pto_callable_new_chip (path, NULL, &error);
+  chip = pto_chip_orchestration_new (path, NULL, &error);
   g_assert_no_error (error);
-  pto_callable_add_kernel (chip, 0, "deaf", kernel, &error);
+  pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "deaf", kernel, &error);
   g_assert_no_error (error);
   /* On this back end no kernel is run by the thread that waits for it. */
   worker = pto_worker_new_chip (NULL, &error);

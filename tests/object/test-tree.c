@@ -110,7 +110,7 @@ build (Tree *tree, PtoSubFunc func, PtoCallable *chip, PtoRestart restart)
   tree->l4 = g_object_new (PTO_TYPE_WORKER, "level", 4, "restart", restart, NULL);
   for (guint i = 0; i < 2; i++)
     {
-      g_autoptr (PtoCallable) callable = pto_callable_new_orchestration (
+      g_autoptr (PtoCallable) callable = pto_orchestration_function_new (
           i == 0 ? "walk-0" : "walk-1", i == 0 ? walk_0 : walk_1, tree, NULL);
 
       tree->l3[i] = level_test_host (3, chip != NULL ? 1 : 0, 1);
@@ -260,7 +260,7 @@ test_death_in_the_middle (void)
 
   level_test_begin (&state);
   build (&tree, count, NULL, PTO_RESTART_ON_FAILURE);
-  deadly = pto_callable_new_orchestration ("deadly", walk_into_death, NULL, NULL);
+  deadly = pto_orchestration_function_new ("deadly", walk_into_death, NULL, NULL);
   g_assert_true (pto_worker_run (tree.l4, graph, &tree, NULL, NULL, NULL, &error));
   g_assert_no_error (error);
   bottom = tree.board.words[WORD_PIDS];

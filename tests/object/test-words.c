@@ -165,7 +165,7 @@ sub_log (gconstpointer data)
   PtoCallableHandle *handle;
   GError *error = NULL;
 
-  chip = pto_callable_new_chip (path, NULL, &error);
+  chip = pto_chip_orchestration_new (path, NULL, &error);
   g_assert_no_error (error);
   handle = pto_worker_register (worker, chip, NULL, &error);
   g_assert_no_error (error);

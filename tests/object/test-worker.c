@@ -241,10 +241,11 @@ new_chip (Fixture *fixture, const char *name, const char *text, const char *func
 {
   g_autoptr (GError) error = NULL;
   g_autofree char *path = object_test_write (fixture->dir, name, text);
-  PtoCallable *chip = pto_callable_new_chip (path, function, &error);
+  PtoCallable *chip = pto_chip_orchestration_new (path, function, &error);
 
   g_assert_no_error (error);
-  g_assert_true (pto_callable_add_kernel (chip, 0, NULL, fixture->fill, &error));
+  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL,
+                                                    fixture->fill, &error));
   return chip;
 }
 
@@ -574,16 +575,16 @@ test_signature (Fixture *fixture, gconstpointer data)
   const PtoDirection wrong[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INOUT, PTO_DIRECTION_OUTPUT };
   g_autoptr (GError) error = NULL;
 
-  g_assert_true (pto_callable_set_signature (fixture->add, right, 3, &error));
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 3, &error));
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   check_graph (fixture);
-  g_assert_true (pto_callable_set_signature (fixture->add, wrong, 3, &error));
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), wrong, 3, &error));
   g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "argument 1 is an inout, but an input is given");
   g_clear_error (&error);
-  g_assert_true (pto_callable_set_signature (fixture->add, right, 2, &error));
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 2, &error));
   g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "takes 2 arguments, but 3 are given");
@@ -602,11 +603,11 @@ test_number_of_arguments (Fixture *fixture, gconstpointer data)
   for (const char *at = object_test_orchestration;
        at < strstr (object_test_orchestration, "submit_task"); at++)
     line += *at == '\n';
-  g_assert_true (pto_callable_set_n_args (fixture->add, 3, &error));
+  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fixture->add), 3, &error));
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   check_graph (fixture);
-  g_assert_true (pto_callable_set_n_args (fixture->add, 4, &error));
+  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fixture->add), 4, &error));
   g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "\"add\" takes 4 arguments, but 3 are given");
@@ -619,15 +620,16 @@ test_number_of_arguments (Fixture *fixture, gconstpointer data)
         g_autoptr (PtoWorker) worker = pto_worker_new_chip (NULL, &error);
         g_autoptr (PtoCallable) fill
             = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
-        g_autoptr (PtoCallable) chip = pto_callable_new_chip (path, NULL, &error);
+        g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
         g_autoptr (PtoCallableHandle) handle = NULL;
         g_autoptr (PtoBuffer) buffer = pto_buffer_new (64, &error);
         g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
         gboolean ok;
 
         g_assert_true (pto_worker_set_parameter (worker, "backend", backends[i], &error));
-        g_assert_true (pto_callable_set_n_args (fill, n, &error));
-        g_assert_true (pto_callable_add_kernel (chip, 0, "fill", fill, &error));
+        g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fill), n, &error));
+        g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill",
+                                                          fill, &error));
         g_assert_true (pto_worker_init (worker, NULL, &error));
         handle = pto_worker_register (worker, chip, NULL, &error);
         g_assert_no_error (error);

@@ -121,7 +121,7 @@ family_init (Family *family)
   family->top = level_test_host (4, 0, 0);
   for (guint i = 0; i < 2; i++)
     {
-      g_autoptr (PtoCallable) callable = pto_callable_new_orchestration (
+      g_autoptr (PtoCallable) callable = pto_orchestration_function_new (
           i == 0 ? "walk-0" : "walk-1", i == 0 ? walk_0 : walk_1, family, NULL);
 
       family->l3[i] = level_test_host (3, 0, 2);

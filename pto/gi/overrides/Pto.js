@@ -5,8 +5,8 @@
 // Plain functions as orchestrations, promises, attributes. What works through plain GJS works here, too.
 const {Gio, GLib} = imports.gi;
 
-const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'Orchestrator', 'Platform', 'RunStatistics', 'TaskArgs',
-    'Tensor', 'Trace', 'Worker'];
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ImportedFunction', 'Kernel',
+    'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace', 'Worker'];
 
 function refuseLater(func, what) {
     const name = func.name === '' ? 'the function' : `"${func.name}"`;
@@ -49,7 +49,7 @@ function takeNumber(where, name, wanted, isWanted) {
 }
 
 // Getters and setters as attributes, and no other names: one that is misspelt would be accepted and have no effect.
-function close(name, prototype) {
+function close(name, prototype, isDerived) {
     for (const getter of Object.getOwnPropertyNames(prototype)) {
         const field = getter.startsWith('get_') ? getter.slice(4) : '';
         if (field === '' || field in prototype || prototype[getter].length > 0)
@@ -65,6 +65,8 @@ function close(name, prototype) {
             } : undefined,
         });
     }
+    if (isDerived) // from one that refuses them
+        return;
     Object.setPrototypeOf(prototype, new Proxy(Object.getPrototypeOf(prototype), {
         set(target, field, value, receiver) {
             if (field in target)
@@ -78,10 +80,13 @@ function _init() {
     const Pto = this;
 
     GLib.quark_from_string('pto-javascript-override'); // or the library says, at the first type, that this file was not found
+    Pto.Callable.prototype.toString = function () {
+        return `[Pto.${this.constructor.name.replace('Pto_', '')}: ${this.to_string()}]`;
+    };
     Gio._promisify(Pto.Worker.prototype, 'run_async', 'run_finish');
     Gio._promisify(Pto.Worker.prototype, 'run_callable_async', 'run_callable_finish');
-    takePlainFunction(Pto.Callable, 'new_orchestration', 1);
-    takePlainFunction(Pto.Callable, 'new_sub', 1);
+    takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
+    takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
     for (const name of ['add_scalar', 'add_scalar_signed'])
@@ -89,5 +94,5 @@ function _init() {
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)
-        close(name, Pto[name].prototype);
+        close(name, Pto[name].prototype, Object.getPrototypeOf(Pto[name].prototype) === Pto.Callable.prototype);
 }

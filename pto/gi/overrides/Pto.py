@@ -394,17 +394,19 @@ def _import_path(function):
 
 @_export
 class Callable(Pto.Callable):
+    __repr__ = __str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
+
     @staticmethod
     def kernel(path, core="aiv", args=-1):
         """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
-        self = Pto.Callable.new_kernel(getattr(Pto.CoreType, core.upper()), path, None)
+        self = Pto.Kernel.new(getattr(Pto.CoreType, core.upper()), path, None)
         self.set_n_args(args)
         return self
 
     @staticmethod
     def chip(directory):
         """Of the orchestration and the kernels that a directory's pto.ini names."""
-        return Pto.Callable.new_for_directory(os.fspath(directory))
+        return Pto.ChipOrchestration.new_for_directory(os.fspath(directory))
 
     @staticmethod
     def function(function, kind=None):
@@ -414,8 +416,8 @@ class Callable(Pto.Callable):
             raise TypeError("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)")
         name = _text(getattr(function, "__name__", type(function).__name__))
         if kind == kinds.SUB or (kind is None and count <= 1):
-            return Pto.Callable.new_sub(name, _as_callback(function, lambda given: given[:1]))
-        return Pto.Callable.new_orchestration(name, _as_callback(function, lambda given: given[:3]))
+            return Pto.SubFunction.new(name, _as_callback(function, lambda given: given[:1]))
+        return Pto.OrchestrationFunction.new(name, _as_callback(function, lambda given: given[:3]))
 
 
 # --- orchestrations ---
@@ -628,7 +630,7 @@ class Worker(Pto.Worker):
         if not isinstance(what, Pto.Callable):
             path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
             made = Callable.function(what)
-            what = Pto.Callable.new_import(made.get_kind(), path) if path else made
+            what = Pto.ImportedFunction.new(made.get_kind(), path) if path else made
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
             return Pto.Worker.register(self, what, cancellable)

@@ -1,0 +1,414 @@
+/* pto-kernel.c: what does a worker know of a kernel, and how long does it take on the virtual
+ * clock?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-callable-private.h"
+
+#include "pto-error-private.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEFAULT_KERNEL "kernel_entry"
+#define DEFAULT_COST "linear:1000:0.05"
+
+/**
+ * PtoKernel:
+ *
+ * A kernel: a function that runs on a core of a chip, in a C or C++ source or in a shared object.
+ *
+ * Made by [ctor@Pto.Kernel.new]. Source: seed 000 section 11. Thread safety: as
+ * [class@Pto.Callable].
+ *
+ * Since: 0.1
+ */
+G_DEFINE_FINAL_TYPE (PtoKernel, pto_kernel, PTO_TYPE_CALLABLE)
+
+static const char *
+get_name (PtoKernel *self)
+{
+  return self->parent_instance.name;
+}
+
+static void
+pto_kernel_finalize (GObject *object)
+{
+  PtoKernel *self = PTO_KERNEL (object);
+
+  g_free (self->cost_text);
+  g_clear_pointer (&self->cost_points, g_array_unref);
+  g_clear_pointer (&self->signature, g_array_unref);
+  G_OBJECT_CLASS (pto_kernel_parent_class)->finalize (object);
+}
+
+static void
+pto_kernel_class_init (PtoKernelClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_kernel_finalize;
+}
+
+static void
+pto_kernel_init (PtoKernel *self)
+{
+}
+
+/**
+ * pto_kernel_new: (constructor)
+ * @core_type: the type of core that runs it
+ * @path: (type filename): a C (`.c`) or C++ (`.cc`, `.cpp`, `.cxx`) source, or a shared object
+ * (`.so`)
+ * @symbol: (nullable): the function that is the kernel; `kernel_entry` when %NULL
+ * @error: where to say why there is none
+ *
+ * Names a kernel: a function `void kernel_entry (int64_t *args)` with C linkage.
+ *
+ * Fails with %PTO_ERROR_NOT_FOUND (no such file), %PTO_ERROR_NOT_SUPPORTED (no such kind of file),
+ * %PTO_ERROR_LOAD (no shared object for this machine) or %PTO_ERROR_INVALID_ARGS. A source is
+ * compiled by the worker. Source: seed 000 section 11. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a kernel
+ *
+ * Since: 0.1
+ */
+PtoCallable *
+pto_kernel_new (PtoCoreType core_type, const char *path, const char *symbol, GError **error)
+{
+  PtoCallable *callable;
+
+  g_return_val_if_fail (path != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if ((guint) core_type >= PTO_N_CORE_TYPES)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "%s: %d is no type of core: it is 0 (AIC) or 1 (AIV)", path, (int) core_type);
+      return NULL;
+    }
+  callable = pto_callable_new_for_file (
+      PTO_TYPE_KERNEL, PTO_CALLABLE_KERNEL, path,
+      symbol != NULL && symbol[0] != '\0' ? symbol : DEFAULT_KERNEL, error);
+  if (callable == NULL)
+    return NULL;
+  PTO_KERNEL (callable)->core_type = core_type;
+  if (!pto_kernel_set_cost (PTO_KERNEL (callable), DEFAULT_COST, error))
+    g_clear_object (&callable);
+  return callable;
+}
+
+/**
+ * pto_kernel_get_core_type:
+ * @kernel: a kernel
+ *
+ * Gives the type of core that runs the kernel.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a type of core
+ *
+ * Since: 0.1
+ */
+PtoCoreType
+pto_kernel_get_core_type (PtoKernel *kernel)
+{
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), PTO_CORE_AIC);
+
+  return kernel->core_type;
+}
+
+/**
+ * pto_kernel_set_signature:
+ * @kernel: a kernel
+ * @directions: (array length=n_directions) (nullable): the tag of each argument, in order; %NULL:
+ * anything goes
+ * @n_directions: number of arguments
+ * @error: where to say why not
+ *
+ * Says which arguments the kernel takes; a submit from an orchestration function with others is
+ * refused. An orchestration in C is held to their number, see [method@Pto.Kernel.set_n_args].
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_kernel_set_signature (PtoKernel *kernel, const PtoDirection *directions, gsize n_directions,
+                          GError **error)
+{
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), FALSE);
+  g_return_val_if_fail (directions != NULL || n_directions == 0, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  for (gsize i = 0; i < n_directions; i++)
+    if ((guint) directions[i] > PTO_DIRECTION_SCALAR)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "kernel \"%s\": argument %" G_GSIZE_FORMAT ": %d is no direction",
+                     get_name (kernel), i, (int) directions[i]);
+        return FALSE;
+      }
+  g_clear_pointer (&kernel->signature, g_array_unref);
+  if (directions != NULL)
+    {
+      kernel->signature
+          = g_array_sized_new (FALSE, FALSE, sizeof (PtoDirection), (guint) n_directions);
+      g_array_append_vals (kernel->signature, directions, (guint) n_directions);
+    }
+  return TRUE;
+}
+
+/**
+ * pto_kernel_get_signature:
+ * @kernel: a kernel
+ * @n_directions: (out): number of arguments
+ *
+ * Gives which arguments the kernel takes.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (array length=n_directions) (transfer none) (nullable): tags in order; %NULL when
+ * nothing was said
+ *
+ * Since: 0.1
+ */
+const PtoDirection *
+pto_kernel_get_signature (PtoKernel *kernel, gsize *n_directions)
+{
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), NULL);
+  g_return_val_if_fail (n_directions != NULL, NULL);
+
+  *n_directions = 0;
+  if (kernel->signature == NULL
+      || (kernel->signature->len > 0
+          && g_array_index (kernel->signature, PtoDirection, 0) == PTO_CALLABLE_ANY_DIRECTION))
+    return NULL;
+  *n_directions = kernel->signature->len;
+  return (const PtoDirection *) (gpointer) kernel->signature->data;
+}
+
+/**
+ * pto_kernel_set_n_args:
+ * @kernel: a kernel
+ * @n_args: number of arguments, at most 128; -1: any
+ * @error: where to say why not
+ *
+ * Says how many arguments the kernel takes, tensors and scalars together.
+ *
+ * A kernel has no way to know how many it was given, and reads whatever lies behind them: with
+ * this, a submit with another number is refused, from a function and from an orchestration in C,
+ * whose run fails. It takes back what [method@Pto.Kernel.set_signature] has said, which says more
+ * than this. Fails with %PTO_ERROR_INVALID_ARGS.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_kernel_set_n_args (PtoKernel *kernel, int n_args, GError **error)
+{
+  const PtoDirection any = PTO_CALLABLE_ANY_DIRECTION;
+
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (n_args < -1 || n_args > PTO_MAX_KERNEL_ARGS)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\" can not take %d arguments: 0 to %d, or -1 for any number",
+                   get_name (kernel), n_args, PTO_MAX_KERNEL_ARGS);
+      return FALSE;
+    }
+  g_clear_pointer (&kernel->signature, g_array_unref);
+  if (n_args >= 0)
+    kernel->signature = g_array_sized_new (FALSE, FALSE, sizeof any, (guint) n_args);
+  for (int i = 0; i < n_args; i++)
+    g_array_append_val (kernel->signature, any);
+  return TRUE;
+}
+
+/**
+ * pto_kernel_get_n_args:
+ * @kernel: a kernel
+ *
+ * Gives how many arguments the kernel takes.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: number of arguments, tensors and scalars together; -1 when nothing was said
+ *
+ * Since: 0.1
+ */
+int
+pto_kernel_get_n_args (PtoKernel *kernel)
+{
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), -1);
+
+  return kernel->signature != NULL ? (int) kernel->signature->len : -1;
+}
+
+/* A number that is not negative, up to an end character. */
+static gboolean
+parse_number (const char **text, double *value)
+{
+  char *end;
+
+  if (!g_ascii_isdigit (**text) && **text != '.')
+    return FALSE;
+  *value = g_ascii_strtod (*text, &end);
+  if (end == *text || !isfinite (*value) || *value < 0)
+    return FALSE;
+  *text = end;
+  return TRUE;
+}
+
+static gboolean
+parse_bytes (const char **text, guint64 *value)
+{
+  char *end;
+
+  if (!g_ascii_isdigit (**text))
+    return FALSE;
+  *value = g_ascii_strtoull (*text, &end, 10);
+  if (*value == G_MAXUINT64)
+    return FALSE;
+  *text = end;
+  return TRUE;
+}
+
+static gboolean
+parse_table (const char *text, GArray *points)
+{
+  for (;;)
+    {
+      struct pto_cost_point point;
+
+      if (!parse_bytes (&text, &point.bytes) || *text++ != ':' || !parse_number (&text, &point.ns))
+        return FALSE;
+      if (points->len > 0
+          && point.bytes <= g_array_index (points, struct pto_cost_point, points->len - 1).bytes)
+        return FALSE;
+      g_array_append_val (points, point);
+      if (*text == '\0')
+        return TRUE;
+      if (*text++ != ',')
+        return FALSE;
+    }
+}
+
+static gboolean
+parse_cost (const char *text, struct pto_cost *cost, GArray *points)
+{
+  memset (cost, 0, sizeof *cost);
+  if (strcmp (text, "measure") == 0)
+    {
+      cost->model = PTO_COST_MEASURE;
+      return TRUE;
+    }
+  if (g_str_has_prefix (text, "constant:"))
+    {
+      text += strlen ("constant:");
+      cost->model = PTO_COST_LINEAR;
+      return parse_number (&text, &cost->base_ns) && *text == '\0';
+    }
+  if (g_str_has_prefix (text, "linear:"))
+    {
+      text += strlen ("linear:");
+      cost->model = PTO_COST_LINEAR;
+      return parse_number (&text, &cost->base_ns) && *text++ == ':'
+             && parse_number (&text, &cost->ns_per_byte) && *text == '\0';
+    }
+  if (g_str_has_prefix (text, "table:"))
+    {
+      cost->model = PTO_COST_TABLE;
+      return parse_table (text + strlen ("table:"), points);
+    }
+  return FALSE;
+}
+
+/**
+ * pto_kernel_set_cost:
+ * @kernel: a kernel
+ * @cost: `constant:NS`, `linear:NS:NS-PER-BYTE`, `table:BYTES:NS,BYTES:NS,...` with ascending
+ * bytes, or `measure`
+ * @error: where to say why not
+ *
+ * Sets how long the kernel takes on the virtual clock of the back end `det`.
+ *
+ * Bytes are those of all tensor arguments together; a table is linear between its points. With
+ * `measure` it takes what it takes here, and two runs differ. The default is `linear:1000:0.05`.
+ * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_kernel_set_cost (PtoKernel *kernel, const char *cost, GError **error)
+{
+  g_autoptr (GArray) points = NULL;
+  struct pto_cost parsed;
+
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), FALSE);
+  g_return_val_if_fail (cost != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  points = g_array_new (FALSE, FALSE, sizeof (struct pto_cost_point));
+  if (!parse_cost (cost, &parsed, points))
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "kernel \"%s\": \"%s\" is no cost: write constant:NS, linear:NS:NS-PER-BYTE, measure, or "
+          "table:BYTES:NS,BYTES:NS with ascending bytes",
+          get_name (kernel), cost);
+      return FALSE;
+    }
+  kernel->cost = parsed;
+  g_clear_pointer (&kernel->cost_points, g_array_unref);
+  if (points->len > 0)
+    kernel->cost_points = g_steal_pointer (&points);
+  g_free (kernel->cost_text);
+  kernel->cost_text = g_strdup (cost);
+  return TRUE;
+}
+
+struct pto_cost
+pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points)
+{
+  struct pto_cost cost = kernel->cost;
+
+  *points = NULL;
+  if (kernel->cost_points != NULL)
+    {
+      cost.n_points = kernel->cost_points->len;
+      *points
+          = g_memdup2 (kernel->cost_points->data, sizeof (struct pto_cost_point) * cost.n_points);
+      cost.points = *points;
+    }
+  return cost;
+}
+
+/**
+ * pto_kernel_get_cost:
+ * @kernel: a kernel
+ *
+ * Gives how long the kernel takes on the virtual clock, as it was set.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer none): text
+ *
+ * Since: 0.1
+ */
+const char *
+pto_kernel_get_cost (PtoKernel *kernel)
+{
+  g_return_val_if_fail (PTO_IS_KERNEL (kernel), NULL);
+
+  return kernel->cost_text;
+}
