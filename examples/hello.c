@@ -39,21 +39,22 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
                                        PTO_IN (sum), PTO_OUT (f), NULL);
 }
 
-/* A tensor in the chip's memory, every element `value`. */
+/* A tensor in the chip's memory, every element `value`; it keeps the memory. */
 static PtoTensor *
 filled (PtoWorker *chip, float value, GError **error)
 {
   float numbers[ELEMENTS];
-  guint64 address;
+  g_autoptr (PtoBuffer) buffer = NULL;
   g_autoptr (GBytes) bytes = NULL;
 
   for (int i = 0; i < ELEMENTS; i++)
     numbers[i] = value;
   bytes = g_bytes_new (numbers, sizeof numbers);
-  address = pto_worker_malloc (chip, sizeof numbers, error);
-  if (address == 0 || !pto_worker_copy_to (chip, address, bytes, error))
+  buffer = pto_worker_alloc_buffer (chip, sizeof numbers, error);
+  if (buffer == NULL || !pto_buffer_write (buffer, 0, bytes, error))
     return NULL;
-  return pto_tensor_new_external (address, PTO_DTYPE_FLOAT32, 1, (guint64[]){ ELEMENTS });
+  return pto_tensor_new_for_buffer (buffer, 0, PTO_DTYPE_FLOAT32, 1, (guint64[]){ ELEMENTS },
+                                    error);
 }
 
 static gboolean

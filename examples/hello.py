@@ -16,10 +16,10 @@ kernels = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vector", "ke
 add = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(kernels, "add.c"), "kernel_entry")
 chip = Pto.Worker.new_chip("a2a3sim")
 chip.init(None)
-addresses = [chip.malloc(4 * 1024) for _ in range(3)]
-for address, value in zip(addresses, (2.0, 3.0, 0.0)):
-    chip.copy_to(address, GLib.Bytes.new(struct.pack("1024f", *[value] * 1024)))
-a, b, f = [Pto.Tensor.new_external(address, Pto.Dtype.FLOAT32, [1024]) for address in addresses]
+buffers = [chip.alloc_buffer(4 * 1024) for _ in range(3)]
+for buffer, value in zip(buffers, (2.0, 3.0, 0.0)):
+    buffer.write(0, GLib.Bytes.new(struct.pack("1024f", *[value] * 1024)))
+a, b, f = [Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [1024]) for buffer in buffers]
 
 
 def graph(orchestrator, args, config, *user_data):
@@ -34,5 +34,5 @@ def graph(orchestrator, args, config, *user_data):
 
 
 chip.run(graph, None, None, None, None)
-print("2 + 3 + 3 =", struct.unpack_from("f", chip.copy_from(addresses[2], 4).get_data())[0])
+print("2 + 3 + 3 =", struct.unpack_from("f", buffers[2].read(0, 4).get_data())[0])
 chip.close()

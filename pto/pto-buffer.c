@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "pto-buffer.h"
+#include "pto-buffer-private.h"
 
 #include "core/fence.h"
 #include "exec/memory_file.h"
@@ -14,6 +14,7 @@
 #include "pto-override-private.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,12 +30,17 @@
  * Behind its last byte lie 64 more that nobody must write: a task of a chip that names the buffer
  * as an output and writes there fails with %PTO_ERROR_OUT_OF_BOUNDS.
  *
- * Child processes of a worker see it at the same address. That holds for a buffer made before they
- * were forked, and for one made later as long as the memory set aside for that (the parameter
- * `arena`) has room; another is refused as an argument of their tasks.
+ * That is a buffer of [ctor@Pto.Buffer.new]. One of [method@Pto.Worker.alloc_buffer] is memory of
+ * that worker's device instead, without a descriptor; it is the same to tasks and to this program.
+ * It keeps the worker. When the worker is closed it stays what it is, but for
+ * [method@Pto.Buffer.write] and [method@Pto.Buffer.read], which fail then.
+ *
+ * Child processes of a worker see a shared one at the same address. That holds for a buffer made
+ * before they were forked, and for one made later as long as the memory set aside for that (the
+ * parameter `arena`) has room; another is refused as an argument of their tasks.
  *
  * Thread safety: any thread; access to the memory itself is the program's to order. A fork shares
- * the memory.
+ * the memory; that of a device, where the chip is not isolated, it copies.
  *
  * Since: 0.1
  */
@@ -45,6 +51,8 @@ struct _PtoBuffer
   gsize size;
   gboolean in_arena; /* a piece of memory that children have, instead of a mapping of its own */
   int fd;            /* of its own mapping; -1: an anonymous one */
+  const PtoBufferOwner *ops; /* NULL: the memory is this buffer's own */
+  gpointer owner;
 };
 
 G_DEFINE_BOXED_TYPE_WITH_CODE (PtoBuffer, pto_buffer, pto_buffer_ref, pto_buffer_unref,
@@ -115,6 +123,20 @@ pto_buffer_new (guint64 size, GError **error)
   return buffer;
 }
 
+PtoBuffer *
+pto_buffer_new_owned (guint64 address, guint64 size, const PtoBufferOwner *ops, gpointer owner)
+{
+  PtoBuffer *buffer = g_new0 (PtoBuffer, 1);
+
+  g_atomic_ref_count_init (&buffer->ref_count);
+  buffer->data = (guint8 *) (guintptr) address;
+  buffer->size = size;
+  buffer->fd = -1;
+  buffer->ops = ops;
+  buffer->owner = owner;
+  return buffer;
+}
+
 /**
  * pto_buffer_ref:
  * @buffer: a buffer
@@ -153,6 +175,12 @@ pto_buffer_unref (PtoBuffer *buffer)
 
   if (!g_atomic_ref_count_dec (&buffer->ref_count))
     return;
+  if (buffer->ops != NULL)
+    {
+      buffer->ops->release (buffer->owner);
+      g_free (buffer);
+      return;
+    }
   pto_fence_remove ((guint64) (guintptr) buffer->data);
   if (buffer->in_arena)
     pto_arena_free ((guint64) (guintptr) buffer->data, buffer->size + PTO_FENCE_BYTES);
@@ -191,7 +219,7 @@ pto_buffer_get_size (PtoBuffer *buffer)
  *
  * Valid as long as the buffer. Thread safety: any thread.
  *
- * Returns: an address, page-aligned
+ * Returns: an address, page-aligned; 64-byte aligned in device memory
  *
  * Since: 0.1
  */
@@ -212,7 +240,7 @@ pto_buffer_get_address (PtoBuffer *buffer)
  *
  * It belongs to the library: do not close it. Thread safety: any thread.
  *
- * Returns: a descriptor; -1 when the system had none
+ * Returns: a descriptor; -1 when the system had none, and for device memory
  *
  * Since: 0.1
  */
@@ -275,4 +303,116 @@ pto_buffer_get_bytes (PtoBuffer *buffer)
 
   return g_bytes_new_with_free_func (buffer->data, buffer->size, release_bytes,
                                      pto_buffer_ref (buffer));
+}
+
+/**
+ * pto_buffer_get_worker:
+ * @buffer: a buffer
+ *
+ * Gives the worker whose device memory it is.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): a worker; %NULL for shared memory
+ *
+ * Since: 0.1
+ */
+PtoWorker *
+pto_buffer_get_worker (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, NULL);
+
+  return buffer->ops != NULL ? buffer->ops->get_worker (buffer->owner) : NULL;
+}
+
+static gboolean
+check_range (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
+{
+  if (offset <= buffer->size && size <= buffer->size - offset)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "%" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
+               " reach beyond a buffer of %" G_GSIZE_FORMAT " bytes",
+               size, offset, buffer->size);
+  return FALSE;
+}
+
+/**
+ * pto_buffer_write:
+ * @buffer: a buffer
+ * @offset: where to, in bytes from its beginning
+ * @bytes: what
+ * @error: where to say why not
+ *
+ * Copies bytes to a buffer.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when they reach beyond it and, for device memory, with
+ * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_to].
+ * Thread safety: any thread; of device memory it waits for a run of that worker that is under way.
+ *
+ * Returns: %TRUE if they were copied
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_buffer_write (PtoBuffer *buffer, guint64 offset, GBytes *bytes, GError **error)
+{
+  gconstpointer data;
+  gsize size;
+
+  g_return_val_if_fail (buffer != NULL, FALSE);
+  g_return_val_if_fail (bytes != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  data = g_bytes_get_data (bytes, &size);
+  if (!check_range (buffer, offset, size, error))
+    return FALSE;
+  if (buffer->ops != NULL)
+    return buffer->ops->write (buffer->owner, (guint64) (guintptr) buffer->data + offset, data,
+                               size, error);
+  if (size > 0)
+    memmove (buffer->data + offset, data, size); /* the bytes may be this buffer's own */
+  return TRUE;
+}
+
+/**
+ * pto_buffer_read:
+ * @buffer: a buffer
+ * @offset: where from, in bytes from its beginning
+ * @size: how many bytes
+ * @error: where to say why not
+ *
+ * Copies bytes from a buffer.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when they reach beyond it and, for device memory, with
+ * %PTO_ERROR_CLOSED when the worker is closed, and like [method@Pto.Worker.copy_from].
+ * Thread safety: any thread; of device memory it waits for a run of that worker that is under way.
+ *
+ * Returns: (transfer full): bytes
+ *
+ * Since: 0.1
+ */
+GBytes *
+pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
+{
+  g_autofree gpointer data = NULL;
+
+  g_return_val_if_fail (buffer != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (!check_range (buffer, offset, size, error))
+    return NULL;
+  data = g_try_malloc (MAX (size, 1));
+  if (data == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   "no memory for %" G_GUINT64_FORMAT " bytes", size);
+      return NULL;
+    }
+  if (buffer->ops == NULL)
+    memcpy (data, buffer->data + offset, size);
+  else if (!buffer->ops->read (buffer->owner, (guint64) (guintptr) buffer->data + offset, data,
+                               size, error))
+    return NULL;
+  return g_bytes_new_take (g_steal_pointer (&data), size);
 }

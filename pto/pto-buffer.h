@@ -29,6 +29,13 @@ guint64 pto_buffer_get_fd_offset (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_0_1
 GBytes *pto_buffer_get_bytes (PtoBuffer *buffer);
 
+PTO_AVAILABLE_IN_0_1
+PtoWorker *pto_buffer_get_worker (PtoBuffer *buffer);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_buffer_write (PtoBuffer *buffer, guint64 offset, GBytes *bytes, GError **error);
+PTO_AVAILABLE_IN_0_1
+GBytes *pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoBuffer, pto_buffer_unref)
 
 G_END_DECLS

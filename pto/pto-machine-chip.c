@@ -670,6 +670,9 @@ chip_use_memory (PtoMachine *machine, PtoMachineMemory *memory, GError **error)
     case PTO_MEMORY_FREE:
       status = pto_chip_mfree (chip, memory->device, &report);
       break;
+    case PTO_MEMORY_RELEASE:
+      status = pto_chip_release (chip, memory->device, &memory->size, &memory->give, &report);
+      break;
     case PTO_MEMORY_COPY_TO:
       status = pto_chip_copy_to (chip, memory->device, memory->host, memory->size, &report);
       break;

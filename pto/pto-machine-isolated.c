@@ -843,6 +843,9 @@ isolated_use_memory (PtoMachine *machine, PtoMachineMemory *call, GError **error
     case PTO_MEMORY_FREE:
       status = pto_device_memory_free (memory, call->device, &report);
       break;
+    case PTO_MEMORY_RELEASE:
+      status = pto_device_memory_release (memory, call->device, &call->size, &call->give, &report);
+      break;
     case PTO_MEMORY_COPY_TO:
       status = pto_device_memory_copy_to (memory, call->device, call->host, call->size, &report);
       break;

@@ -64,12 +64,14 @@ typedef struct
   {
     PTO_MEMORY_MALLOC,
     PTO_MEMORY_FREE,
+    PTO_MEMORY_RELEASE, /* from now on it is the caller's, who calls give (device, size) */
     PTO_MEMORY_COPY_TO,
     PTO_MEMORY_COPY_FROM
   } what;
   guint64 device; /* address; the result of MALLOC */
   gpointer host;
-  guint64 size;
+  guint64 size;                                /* a result of RELEASE */
+  void (*give) (guint64 device, guint64 size); /* another one */
 } PtoMachineMemory;
 
 typedef struct
@@ -116,7 +118,8 @@ typedef struct
                    GError **error);
   void (*remove) (PtoMachine *machine, PtoRegistration *registration);
 
-  /* Also on the thread of a run that is under way. NULL for a machine without device memory. */
+  /* Also on the thread of a run that is under way. NULL for a machine without device memory. Takes
+   * no lock. */
   gboolean (*use_memory) (PtoMachine *machine, PtoMachineMemory *memory, GError **error);
 
   /* Any thread; of the last run. NULL: there was none, nothing was recorded. */

@@ -6,14 +6,28 @@
 
 #include "pto-worker-private.h"
 
+#include "pto-buffer-private.h"
 #include "pto-error-private.h"
 #include "pto-orchestrator-private.h"
+
+/* The device memory of one buffer. While the machine has it in its books, the worker has it in its
+ * blocks; when the worker is closed it is given to the buffer. */
+typedef struct
+{
+  PtoWorker *worker; /* owned */
+  guint64 address;   /* immutable once it is in the worker's blocks */
+  /* W: take_down, with the worker's lock, when it takes this out of the blocks. */
+  guint64 size;
+  void (*give) (guint64 address, guint64 size);
+} Block;
 
 /* One use, on its way to the thread that may make it. */
 typedef struct
 {
+  PtoWorker *worker;
   PtoMachine *machine;
   PtoMachineMemory memory;
+  Block *block; /* to be made of the result of MALLOC; NULL: a program has the number only */
   gboolean done;
   GError *error;
 } MemoryCall;
@@ -24,15 +38,23 @@ call_memory (gpointer data)
   MemoryCall *call = data;
 
   call->done = call->machine->ops->use_memory (call->machine, &call->memory, &call->error);
+  if (call->done && call->block != NULL)
+    {
+      /* Before the machine is given back: the worker may be closed next. */
+      call->block->address = call->memory.device;
+      g_mutex_lock (&call->worker->lock);
+      g_hash_table_insert (call->worker->blocks, &call->block->address, call->block);
+      g_mutex_unlock (&call->worker->lock);
+    }
 }
 
 /* On the machine's thread: inside an orchestration function that is the run's, otherwise whoever
  * takes the machine. */
 static gboolean
-use_memory (PtoWorker *self, PtoMachineMemory *memory, GError **error)
+use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **error)
 {
   g_autoptr (PtoOrchestrator) orchestrator = NULL;
-  MemoryCall call = { .machine = self->machine, .memory = *memory };
+  MemoryCall call = { .worker = self, .machine = self->machine, .memory = *memory, .block = block };
 
   if (self->machine == NULL || self->machine->ops->use_memory == NULL)
     {
@@ -59,6 +81,154 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, GError **error)
   return call.done;
 }
 
+/* --- memory that belongs to a buffer --- */
+
+static gboolean
+block_write (gpointer owner, guint64 address, gconstpointer data, gsize size, GError **error)
+{
+  Block *block = owner;
+
+  return pto_worker_copy_to_address (block->worker, address, (guint64) (guintptr) data, size,
+                                     error);
+}
+
+static gboolean
+block_read (gpointer owner, guint64 address, gpointer data, gsize size, GError **error)
+{
+  Block *block = owner;
+
+  return pto_worker_copy_from_address (block->worker, (guint64) (guintptr) data, address, size,
+                                       error);
+}
+
+static PtoWorker *
+block_get_worker (gpointer owner)
+{
+  Block *block = owner;
+
+  return block->worker;
+}
+
+static void
+block_free (Block *block)
+{
+  g_object_unref (block->worker);
+  g_free (block);
+}
+
+/* Whoever lets go last waits for nobody: while somebody uses the machine, it is for him to give the
+ * memory back. */
+static void
+block_release (gpointer owner)
+{
+  Block *block = owner;
+  PtoWorker *worker = block->worker;
+  gboolean taken = FALSE;
+
+  if (pto_worker_is_foreign (worker))
+    {
+      /* The memory is that of the process which this one is a copy of, and so are the books. */
+      block_free (block);
+      return;
+    }
+  g_mutex_lock (&worker->lock);
+  if (g_hash_table_remove (worker->blocks, &block->address))
+    {
+      g_array_append_val (worker->unused_blocks, block->address);
+      taken = !worker->in_use;
+      if (taken)
+        {
+          worker->in_use = TRUE;
+          worker->user = g_thread_self ();
+        }
+    }
+  g_mutex_unlock (&worker->lock);
+  if (taken)
+    pto_worker_give_back (worker);
+  if (block->give != NULL)
+    block->give (block->address, block->size);
+  block_free (block);
+}
+
+static const PtoBufferOwner block_ops = {
+  .write = block_write,
+  .read = block_read,
+  .get_worker = block_get_worker,
+  .release = block_release,
+};
+
+void
+pto_worker_free_unused_blocks (PtoWorker *self)
+{
+  for (guint i = 0; i < self->unused_blocks->len; i++)
+    {
+      PtoMachineMemory call
+          = { .what = PTO_MEMORY_FREE, .device = g_array_index (self->unused_blocks, guint64, i) };
+
+      self->machine->ops->use_memory (self->machine, &call, NULL);
+    }
+  g_array_set_size (self->unused_blocks, 0);
+}
+
+void
+pto_worker_release_blocks (PtoWorker *self)
+{
+  GHashTableIter iter;
+  gpointer value;
+
+  pto_worker_free_unused_blocks (self);
+  g_hash_table_iter_init (&iter, self->blocks);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      Block *block = value;
+      PtoMachineMemory call = { .what = PTO_MEMORY_RELEASE, .device = block->address };
+
+      if (self->machine->ops->use_memory (self->machine, &call, NULL))
+        {
+          block->size = call.size;
+          block->give = call.give;
+        }
+    }
+  g_hash_table_remove_all (self->blocks);
+}
+
+/**
+ * pto_worker_alloc_buffer:
+ * @worker: an initialized worker
+ * @size: bytes
+ * @error: where to say why there is none
+ *
+ * Takes device memory that belongs to a buffer: it is given back when nothing can reach it any
+ * more: no reference to the buffer, no tensor in it, and no run that one was submitted in.
+ *
+ * Fails with %PTO_ERROR_NO_MEMORY. Source: seed 003. Thread safety: any thread; waits for a run
+ * that is under way.
+ *
+ * Returns: (transfer full): a buffer
+ *
+ * Since: 0.1
+ */
+PtoBuffer *
+pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
+{
+  PtoMachineMemory call = { .what = PTO_MEMORY_MALLOC, .size = size };
+  Block *block;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  block = g_new0 (Block, 1);
+  block->worker = g_object_ref (worker);
+  if (!use_memory (worker, &call, block, error))
+    {
+      block_free (block);
+      return NULL;
+    }
+  return pto_buffer_new_owned (call.device, size, &block_ops, block);
+}
+
+/* --- memory that a program has the number of --- */
+
 /**
  * pto_worker_malloc:
  * @worker: an initialized worker
@@ -66,6 +236,8 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, GError **error)
  * @error: where to say why not
  *
  * Takes device memory, to be given back with [method@Pto.Worker.free].
+ *
+ * [method@Pto.Worker.alloc_buffer] gives memory that nobody has to give back.
  *
  * Fails with %PTO_ERROR_NO_MEMORY. Source: seed 003. Thread safety: any thread; waits for a run
  * that is under way.
@@ -82,7 +254,7 @@ pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error)
   g_return_val_if_fail (PTO_IS_WORKER (worker), 0);
   g_return_val_if_fail (error == NULL || *error == NULL, 0);
 
-  return use_memory (worker, &call, error) ? call.device : 0;
+  return use_memory (worker, &call, NULL, error) ? call.device : 0;
 }
 
 /**
@@ -93,8 +265,8 @@ pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error)
  *
  * Gives back device memory.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS for another address. Source: seed 003. Thread safety: any
- * thread; waits for a run that is under way.
+ * Fails with %PTO_ERROR_INVALID_ARGS for another address, that of a buffer included. Source: seed
+ * 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was given back
  *
@@ -104,11 +276,25 @@ gboolean
 pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
 {
   PtoMachineMemory call = { .what = PTO_MEMORY_FREE, .device = address };
+  gboolean is_owned;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return use_memory (worker, &call, error);
+  if (!pto_worker_check_process (worker, error))
+    return FALSE;
+  g_mutex_lock (&worker->lock);
+  is_owned = g_hash_table_contains (worker->blocks, &address);
+  g_mutex_unlock (&worker->lock);
+  if (is_owned)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "0x%" G_GINT64_MODIFIER
+                   "x belongs to a buffer: it is given back with the last reference to that",
+                   address);
+      return FALSE;
+    }
+  return use_memory (worker, &call, NULL, error);
 }
 
 /**
@@ -204,7 +390,7 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return use_memory (worker, &call, error);
+  return use_memory (worker, &call, NULL, error);
 }
 
 /**
@@ -236,5 +422,5 @@ pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address, 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return use_memory (worker, &call, error);
+  return use_memory (worker, &call, NULL, error);
 }

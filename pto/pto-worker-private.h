@@ -79,6 +79,8 @@ struct _PtoWorker
   guint waiting_functions;   /* asynchronous orchestration functions that are queued or under way */
   struct pto_params params;  /* W: before init only */
   GError *params_error;      /* of the environment, told by init */
+  GHashTable *blocks;        /* of device memory, by address: of buffers that are alive */
+  GArray *unused_blocks;     /* addresses, of buffers that are not: freed when it is given back */
   GPtrArray *retired;        /* PtoRegistration: removed when the machine is idle */
 
   GThread *thread; /* of asynchronous runs; made by the first */
@@ -89,6 +91,10 @@ struct _PtoWorker
 gboolean pto_worker_take (PtoWorker *worker, gboolean is_asynchronous, GCancellable *cancellable,
                           GError **error);
 void pto_worker_give_back (PtoWorker *worker);
+/* Device memory of buffers. With the lock, the machine taken, and running. The second: what buffers
+ * have is theirs from now on; before the machine is stopped. */
+void pto_worker_free_unused_blocks (PtoWorker *worker);
+void pto_worker_release_blocks (PtoWorker *worker);
 /* That of the function that this thread is in; NULL: in none of this worker. */
 PtoOrchestrator *pto_worker_get_own_orchestrator (PtoWorker *worker);
 /* In the process that has brought it up, or not brought up? To be asked before a lock is taken:

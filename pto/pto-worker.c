@@ -311,6 +311,7 @@ pto_worker_give_back (PtoWorker *self)
 
   g_mutex_lock (&self->lock);
   retired = pto_worker_steal_retired (self);
+  pto_worker_free_unused_blocks (self);
   self->in_use = FALSE;
   self->user = NULL;
   self->cancellable = NULL;
@@ -515,6 +516,8 @@ pto_worker_object_finalize (GObject *object)
   if (self->machine != NULL)
     self->machine->ops->free (self->machine);
   g_ptr_array_unref (self->retired);
+  g_hash_table_unref (self->blocks);
+  g_array_unref (self->unused_blocks);
   pto_registry_free (self->registry);
   g_async_queue_unref (self->queue);
   g_main_context_unref (self->context);
@@ -715,6 +718,8 @@ pto_worker_object_init (PtoWorker *self)
   g_cond_init (&self->idle);
   self->registry = pto_registry_new (self->serial);
   self->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
+  self->blocks = g_hash_table_new (g_int64_hash, g_int64_equal);
+  self->unused_blocks = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->queue = g_async_queue_new ();
   self->children = g_ptr_array_new_with_free_func (g_object_unref);
 
@@ -1042,6 +1047,8 @@ take_down (PtoWorker *worker, PtoWorkerState state)
       g_mutex_unlock (&worker->lock);
       return;
     }
+  if (worker->state == PTO_WORKER_STATE_READY)
+    pto_worker_release_blocks (worker);
   worker->state = state;
   thread = g_steal_pointer (&worker->thread);
   retired = pto_worker_steal_retired (worker);

@@ -181,6 +181,11 @@ void pto_chip_set_log (struct pto_chip *chip,
  * is refused. */
 uint64_t pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report);
 enum pto_status pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report);
+/* From now on the block is the caller's, who gives it back by give (address, bytes); it may outlive
+ * the chip. */
+enum pto_status pto_chip_release (struct pto_chip *chip, uint64_t address, uint64_t *bytes,
+                                  void (**give) (uint64_t address, uint64_t bytes),
+                                  struct pto_report *report);
 /* The range must lie in one allocation. */
 enum pto_status pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host,
                                   uint64_t bytes, struct pto_report *report);

@@ -117,8 +117,9 @@ pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
 }
 
 enum pto_status
-pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
-                        struct pto_report *report)
+pto_device_memory_release (struct pto_device_memory *memory, uint64_t address, uint64_t *bytes,
+                           void (**give) (uint64_t address, uint64_t bytes),
+                           struct pto_report *report)
 {
   uint32_t at = find (memory, address);
 
@@ -126,11 +127,25 @@ pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                            "0x%" PRIx64 " is not the address of a device buffer", address);
   pto_fence_remove (address);
-  memory->give (address, memory->blocks[at].bytes + memory->guard_bytes);
+  *bytes = memory->blocks[at].bytes + memory->guard_bytes;
+  *give = memory->give;
   memory->n_blocks--;
   memmove (&memory->blocks[at], &memory->blocks[at + 1],
            (memory->n_blocks - at) * sizeof memory->blocks[0]);
   return PTO_OK;
+}
+
+enum pto_status
+pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
+                        struct pto_report *report)
+{
+  void (*give) (uint64_t address, uint64_t bytes);
+  uint64_t bytes;
+  enum pto_status status = pto_device_memory_release (memory, address, &bytes, &give, report);
+
+  if (status == PTO_OK)
+    give (address, bytes);
+  return status;
 }
 
 static enum pto_status
@@ -220,6 +235,13 @@ enum pto_status
 pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report)
 {
   return pto_device_memory_free (&chip->memory, address, report);
+}
+
+enum pto_status
+pto_chip_release (struct pto_chip *chip, uint64_t address, uint64_t *bytes,
+                  void (**give) (uint64_t address, uint64_t bytes), struct pto_report *report)
+{
+  return pto_device_memory_release (&chip->memory, address, bytes, give, report);
 }
 
 enum pto_status

@@ -41,6 +41,11 @@ uint64_t pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t by
                                    struct pto_report *report);
 enum pto_status pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
                                         struct pto_report *report);
+/* Takes a block out of the books: it stays as it is until somebody calls give (address, bytes). */
+enum pto_status pto_device_memory_release (struct pto_device_memory *memory, uint64_t address,
+                                           uint64_t *bytes,
+                                           void (**give) (uint64_t address, uint64_t bytes),
+                                           struct pto_report *report);
 enum pto_status pto_device_memory_copy_to (const struct pto_device_memory *memory, uint64_t device,
                                            const void *host, uint64_t bytes,
                                            struct pto_report *report);

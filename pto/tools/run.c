@@ -262,7 +262,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
           const ManifestCase *item, Reference *reference, Outcome *outcome, GError **error)
 {
   guint n = reference_get_n_arguments (reference);
-  g_autofree guint64 *addresses = g_new0 (guint64, MAX (n, 1));
+  g_autofree PtoBuffer **buffers = g_new0 (PtoBuffer *, MAX (n, 1));
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autoptr (GError) local = NULL;
   gboolean good = TRUE;
@@ -277,11 +277,15 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
           pto_task_args_add_scalar (args, argument->value);
           continue;
         }
-      addresses[i] = pto_worker_malloc (worker, argument->n_bytes, &local);
-      good = addresses[i] != 0
-             && pto_worker_copy_to_address (worker, addresses[i], (guintptr) argument->data,
-                                            argument->n_bytes, &local);
-      pto_task_args_add_scalar (args, addresses[i]);
+      buffers[i] = pto_worker_alloc_buffer (worker, argument->n_bytes, &local);
+      if (buffers[i] == NULL)
+        {
+          good = FALSE;
+          break;
+        }
+      good = pto_worker_copy_to_address (worker, pto_buffer_get_address (buffers[i]),
+                                         (guintptr) argument->data, argument->n_bytes, &local);
+      pto_task_args_add_scalar (args, pto_buffer_get_address (buffers[i]));
     }
   good = good && pto_worker_run_callable (worker, handle, args, NULL, NULL, &local);
 
@@ -300,7 +304,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
 
       if (!argument->is_output)
         continue;
-      bytes = pto_worker_copy_from (worker, addresses[i], argument->n_bytes, &local);
+      bytes = pto_buffer_read (buffers[i], 0, argument->n_bytes, &local);
       good = bytes != NULL;
       if (!good)
         break;
@@ -318,8 +322,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
       comparison_clear (&comparison);
     }
   for (guint i = 0; i < n; i++)
-    if (addresses[i] != 0 && !pto_worker_free (worker, addresses[i], good ? &local : NULL))
-      good = FALSE;
+    g_clear_pointer (&buffers[i], pto_buffer_unref);
   if (!good)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"), manifest->name,
                  item->name, local->message);

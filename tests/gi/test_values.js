@@ -48,6 +48,30 @@ function fill_args(tensor, value) {
 const Owner = GObject.registerClass(class Owner extends GObject.Object {});
 
 const tests = {
+    // Device memory belongs to what JavaScript collects.
+    device_memory() {
+        const worker = chip('par');
+        let address = 0;
+        (() => {
+            const buffer = worker.alloc_buffer(4 * elements);
+            address = buffer.get_address();
+            equal(buffer.get_worker(), worker, 'worker');
+            buffer.write(4, new GLib.Bytes(new Uint8Array(new Float32Array([2.5]).buffer)));
+            const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [1]);
+            worker.run(orch => orch.submit(fill, fill_args(tensor, 8)), null, null, null);
+            const read = new Float32Array(buffer.read(0, 8).toArray().buffer);
+            equal(read[0], 8, 'by a task');
+            equal(read[1], 2.5, 'by the program');
+            refused(() => buffer.read(0, 4 * elements + 1), 'reach beyond');
+            refused(() => worker.free(address), 'belongs to a buffer');
+        })();
+        for (let i = 0; i < 100; i++)
+            worker.alloc_buffer(1 << 16);
+        System.gc();
+        refused(() => worker.copy_from(address, 4), 'lies in no device buffer');
+        worker.close();
+    },
+
     // Tensors that JavaScript forgets at once, while their tasks wait.
     run_keeps() {
         for (const backend of ['par', 'det', 'threads']) {

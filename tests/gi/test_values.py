@@ -76,6 +76,29 @@ class Base(Exception):
 
 @unittest.skipIf(np is None, "no numpy")
 class Memory(unittest.TestCase):
+    def test_device_memory(self):
+        """An array over device memory keeps it; with the last of what can reach it, it is given back."""
+        with chip() as worker:
+            worker.init()
+            buffer = worker.alloc_buffer(16)
+            address, array = buffer.address, np.asarray(buffer).view("f4")
+            self.assertIs(buffer.worker, worker)
+            del buffer
+            worker.run(lambda orch, x: orch.submit(scale, Pto.Tensor.of([1, 2, 3, 4]).read(), x.write_existing(), 2.0), array)
+            self.assertEqual(array.tolist(), [2, 4, 6, 8])
+            with self.assertRaisesRegex(GLib.Error, "belongs to a buffer"):
+                worker.free(address)
+            self.assertEqual(worker.copy_from(address, 16).get_data(), array.tobytes())
+            del array
+            gc.collect()
+            with self.assertRaisesRegex(GLib.Error, "lies in no device buffer"):
+                worker.copy_from(address, 1)
+            last = worker.alloc_buffer(4)
+            last.write(0, GLib.Bytes.new(b"left"))
+        self.assertEqual(np.asarray(last).tobytes(), b"left")
+        with self.assertRaisesRegex(GLib.Error, "the worker is closed"):
+            last.read(0, 4)
+
     def test_tensor_keeps_array(self):
         given = Gone([1, 2, 3, 4])
         gone = weakref.ref(given)
