@@ -4,6 +4,8 @@
  */
 #include "map-test.h"
 
+#include "../../pto/core/map-node.h"
+
 /* Two tensors of the caller's over one memory that begin at different addresses. */
 static void
 test_external_merge (MapFixture *fixture, gconstpointer data)
@@ -184,12 +186,32 @@ test_external_exhaustion (void)
   map_tear_down (&fixture, NULL);
 }
 
+/* Runs that come and go, each with a few arrays of its caller: none leaves a trace. */
+static void
+test_external_reset (MapFixture *fixture, gconstpointer data)
+{
+  uint32_t cells = fixture->map->externals.grid_mask;
+
+  (void) data;
+  for (uint64_t round = 0; round < 2 * (uint64_t) cells; round++)
+    {
+      for (uint64_t i = 0; i < 3; i++)
+        g_assert_nonnull (
+            pto_map_external_space (fixture->map, BASE + (3 * round + i) * 4096, 4096));
+      g_assert_cmpuint (fixture->map->externals.count, ==, 3);
+      pto_map_reset (fixture->map);
+      g_assert_cmpuint (fixture->map->externals.count, ==, 0);
+    }
+  g_assert_cmpuint (fixture->map->externals.grid_mask, ==, cells);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   map_add ("tensor-map-external/merge", test_external_merge);
   map_add ("tensor-map-external/merge-twice", test_external_merge_twice);
+  map_add ("tensor-map-external/reset", test_external_reset);
   g_test_add_func ("/pto/tensor-map-external/bounded", test_external_bounded);
   g_test_add_func ("/pto/tensor-map-external/exhaustion", test_external_exhaustion);
   return g_test_run ();

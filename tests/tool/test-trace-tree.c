@@ -397,6 +397,41 @@ test_picture (void)
   g_assert_null (strstr (svg, "rows more"));
 }
 
+/* A worker that was made anew with fewer cores: each run has the rows that it had cores for. */
+static void
+test_different_chips (void)
+{
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 1,
+                                         .n_clusters = 1,
+                                         .aic_per_cluster = 1,
+                                         .level = 2,
+                                         .begin_ns = 100 * SECOND + 32000,
+                                         .end_ns = 100 * SECOND + 32400,
+                                         .run_ns = 400 };
+  struct pto_trace_record run = { 100, 0, PTO_TRACE_RUN, 0, 300 };
+  struct pto_trace_buffer buffers[3] = { 0 };
+  struct pto_trace records = { buffers, 3 };
+  g_autofree char *svg = NULL;
+  guint n_rows = 0;
+
+  buffers[2].records = &run;
+  buffers[2].count = 1;
+  pto_trace_pieces_take (&trace->pieces, 0, 0,
+                         make_chip (100 * SECOND + 12000, 100 * SECOND + 12400, 400, FALSE));
+  pto_trace_pieces_take (&trace->pieces, 0, 2,
+                         pto_trace_new_from_run (&records, &topology, NULL, 0, "small"));
+  pto_trace_settle (trace);
+  svg = pto_trace_to_svg (trace);
+  for (const char *at = svg; (at = strstr (at, "font-size=\"7\"")) != NULL; at++)
+    n_rows++;
+  /* AIV0 of the one, AIC of the other. */
+  g_assert_cmpuint (n_rows, ==, 2);
+  g_assert_nonnull (strstr (svg, ">AIV0<"));
+  g_assert_nonnull (strstr (svg, ">AIC0<"));
+}
+
 /* As many children as there can be, each with a chip of 72 cores and 4 000 tasks: still a picture.
  */
 static void
@@ -474,6 +509,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-tree/packed", test_packed);
   g_test_add_func ("/pto/trace-tree/wild-bytes", test_wild_bytes);
   g_test_add_func ("/pto/trace-tree/picture", test_picture);
+  g_test_add_func ("/pto/trace-tree/picture/different-chips", test_different_chips);
   g_test_add_func ("/pto/trace-tree/picture/large", test_large_picture);
   return g_test_run ();
 }
