@@ -187,6 +187,25 @@ expect_signal (struct job *job, void (*fn) (int64_t *), int64_t argument, int si
     }
 }
 
+/* Who has been in the engine is guarded again when it comes back. */
+static struct pto_exec *crash_exec;
+
+static NOT_SANITIZED void
+kernel_after_engine (int64_t *args)
+{
+  int64_t wild[2] = { 0x40, 0 };
+  struct pto_word word;
+
+  pto_word_init (&word, 1, true);
+  if (args[0] == 0)
+    pto_charge (crash_exec, 10);
+  else if (args[0] == 1)
+    pto_yield (crash_exec);
+  else
+    pto_park (crash_exec, &word, 0, PTO_NEVER);
+  kernel_segv (wild);
+}
+
 static void
 crash_main (void *arg)
 {
@@ -197,6 +216,8 @@ crash_main (void *arg)
   expect_signal (job, kernel_segv, 0x40, SIGSEGV);
   call (job, kernel_segv, 0x48);
   g_assert_cmphex (job->fault.address, ==, 0x48);
+  for (int64_t i = 0; i < 3; i++)
+    expect_signal (job, kernel_after_engine, i, SIGSEGV);
   expect_signal (job, kernel_divide, 1, SIGFPE);
   expect_signal (job, kernel_illegal, 0, SIGILL);
   expect_signal (job, kernel_abort, 0, SIGABRT);
@@ -227,6 +248,7 @@ test_crashes (gconstpointer backend)
   struct pto_exec *exec = new_exec (GPOINTER_TO_INT (backend), 2, 3);
   struct job *jobs = g_new0 (struct job, 4);
 
+  crash_exec = exec;
   g_assert_cmpint (pto_guard_init (), ==, 0);
   for (uint32_t i = 0; i < 4; i++)
     {

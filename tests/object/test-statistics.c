@@ -10,6 +10,7 @@
 #include "level-test.h"
 
 #include "pto-run-statistics-private.h"
+#include "process/arena.h"
 
 #include <string.h>
 
@@ -459,6 +460,53 @@ test_level (void)
   level_test_end (&state);
 }
 
+/* Where the next small piece of the memory that children see would lie. */
+static guint64
+next_of_arena (void)
+{
+  guint64 address = pto_arena_alloc (64);
+
+  g_assert_cmpuint (address, !=, 0);
+  pto_arena_free (address, 64);
+  return address;
+}
+
+/* What a level asks its workers for, with the answers, is given back. */
+static void
+test_level_memory (void)
+{
+  g_autoptr (GError) error = NULL;
+  LevelTestState state;
+  Level level = { 0 };
+  PtoWorker *worker;
+  guint64 next = 0;
+
+  level_test_begin (&state);
+  level_test_board_init (&level.board);
+  worker = level_test_host (3, 2, 1);
+  g_assert_true (pto_worker_set_parameter (worker, "trace", "1", &error));
+  level.handle = level_test_register (worker, "work", work);
+  pto_worker_init (worker, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (PtoTrace) trace = NULL;
+
+      pto_worker_run (worker, level_chain, &level, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      trace = pto_worker_get_trace (worker);
+      g_assert_nonnull (trace);
+      if (i == 0)
+        next = next_of_arena ();
+      else
+        g_assert_cmphex (next_of_arena (), ==, next);
+    }
+  pto_callable_handle_unref (level.handle);
+  g_assert_finalize_object (worker);
+  level_test_board_clear (&level.board);
+  level_test_end (&state);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -471,5 +519,6 @@ main (int argc, char **argv)
   g_test_add_data_func ("/pto/statistics/chip/det", "det", test_chip);
   g_test_add_data_func ("/pto/statistics/chip/threads", "threads", test_chip);
   g_test_add_func ("/pto/statistics/level", test_level);
+  g_test_add_func ("/pto/statistics/level/memory", test_level_memory);
   return g_test_run ();
 }
