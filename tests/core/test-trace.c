@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "../../pto/core/recorder.h"
 #include "../../pto/core/trace.h"
 
 #include <glib.h>
@@ -164,6 +165,48 @@ test_memory (void)
     }
 }
 
+/* One recorder for run after run: the same buffers as long as there are as many actors, others when
+ * not; what was recorded is scaled once, however often it is asked for. */
+static void
+test_recorder (void)
+{
+  struct pto_recorder recorder = { .trace = NULL };
+  struct pto_report report = { 0 };
+  const struct pto_trace_record *first;
+
+  g_assert_cmpint (pto_recorder_choose (&recorder, false, N, CAPACITY, &report), ==, PTO_OK);
+  g_assert_null (pto_recorder_trace (&recorder));
+  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, CAPACITY, &report), ==, PTO_OK);
+  first = recorder.trace->buffers[0].records;
+  add_numbered (&recorder.trace->buffers[0], 5);
+  recorder.scale = (struct pto_scale){ .from = 1, .to = 2 };
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      const struct pto_trace *trace = pto_recorder_trace (&recorder);
+
+      g_assert_cmpuint (trace->n_buffers, ==, N);
+      g_assert_cmpuint (trace->buffers[0].count, ==, 1);
+      g_assert_cmpuint (trace->buffers[0].records[0].time, ==, 2 * 1005);
+    }
+
+  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, CAPACITY, &report), ==, PTO_OK);
+  g_assert_true (recorder.trace->buffers[0].records == first);
+  g_assert_cmpuint (recorder.trace->buffers[0].count, ==, 0);
+  g_assert_cmpint (pto_recorder_choose (&recorder, true, N + 2, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpuint (recorder.trace->n_buffers, ==, N + 2);
+  g_assert_cmpint (pto_recorder_choose (&recorder, false, N + 2, CAPACITY, &report), ==, PTO_OK);
+  g_assert_null (pto_recorder_trace (&recorder));
+
+  /* More than any address space has. */
+  pto_recorder_clear (&recorder);
+  g_assert_null (recorder.trace);
+  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, UINT64_C (1) << 58, &report), ==,
+                   PTO_STATUS_NO_MEMORY);
+  g_assert_nonnull (strstr (report.message, "trace-records"));
+  g_assert_null (pto_recorder_trace (&recorder));
+  pto_recorder_clear (&recorder);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -172,5 +215,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/counts", test_counts);
   g_test_add_func ("/pto/trace/scale", test_scale);
   g_test_add_func ("/pto/trace/memory", test_memory);
+  g_test_add_func ("/pto/trace/recorder", test_recorder);
   return g_test_run ();
 }
