@@ -1111,7 +1111,8 @@ par_serve (struct pto_actor *self, struct pto_word *word,
   self->word = word;
   for (;;)
     {
-      uint32_t value = atomic_load_explicit (&word->value, memory_order_acquire);
+      /* Relaxed: a local word; what orders its writer and us is the domain, from hand to hand. */
+      uint32_t value = atomic_load_explicit (&word->value, memory_order_relaxed);
 
       if (value != last)
         {
