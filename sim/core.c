@@ -25,11 +25,12 @@ static void
 dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   struct pto_core *core = core_of (endpoint);
-  const struct pto_kernel *kernel = &core->chip->program->kernels[slot->kernel];
+  uint32_t kernel_id = pto_slot_kernel (slot, endpoint->member);
+  const struct pto_kernel *kernel = &core->chip->program->kernels[kernel_id];
   struct pto_trace_buffer *trace = endpoint->scheduler->trace;
 
   core->payload.task_id = slot->id;
-  core->payload.kernel_id = slot->kernel;
+  core->payload.kernel_id = kernel_id;
   core->payload.num_args = slot->payload->n_args;
   core->payload.function_bin_addr = kernel->entry;
   core->payload.args = slot->payload->args;
@@ -40,7 +41,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
     {
       core->dispatched = pto_engine_stamp (core->engine);
       pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
-                     core->sequence);
+                     (uint64_t) endpoint->member << 32 | core->sequence);
     }
   if (endpoint->attended)
     pto_word_run (core->engine->exec, &core->registers.data_main_base, core->sequence);
@@ -80,6 +81,7 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
   core->endpoint.ops = &core_ops;
   core->endpoint.queue = (uint32_t) type;
   core->endpoint.number = number;
+  core->endpoint.cohort = cluster;
   core->chip = chip;
   core->engine = engine;
   core->type = type;
@@ -483,7 +485,7 @@ serve (void *data, uint32_t value)
   pto_charge (exec, costs->start);
   if (core->trace != NULL)
     pto_trace_add (core->trace, PTO_TRACE_ACK, now (core), core->payload.task_id,
-                   core->endpoint.number, value);
+                   core->endpoint.number, (uint64_t) core->endpoint.member << 32 | value);
   /* Relaxed: ACK says nothing of what the core does. */
   pto_store_relaxed (&core->registers.cond, value);
   /* After a fatal error what was dispatched already does not run any more. */

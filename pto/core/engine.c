@@ -26,6 +26,7 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
   atomic_init (&engine->verdict, PTO_VERDICT_CLOSED);
   engine->exec = exec;
   engine->config = *config;
+  engine->line.cohort = UINT32_MAX;
   pto_word_init (&engine->progress, 0, false);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     if (!pto_ring_init (&engine->rings[ring], &config->ring))
@@ -65,9 +66,12 @@ pto_engine_destroy (struct pto_engine *engine)
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
       pto_ready_queue_destroy (&engine->ready[queue][shard]);
+  pto_line_clear (&engine->line);
+  free (engine->scratch);
   if (engine->map != NULL)
     pto_map_free (engine->map);
   engine->map = NULL;
+  engine->scratch = NULL;
   for (uint32_t i = 0; i < engine->n_buffer_chunks; i++)
     free (engine->buffer_chunks[i]);
   free (engine->buffer_chunks);
@@ -76,6 +80,24 @@ pto_engine_destroy (struct pto_engine *engine)
   engine->buffer_chunks = NULL;
   engine->deps.items = NULL;
   engine->failed.items = NULL;
+}
+
+void
+pto_line_clear (struct pto_line *line)
+{
+  free (line->places);
+  free (line->cohorts);
+  memset (line, 0, sizeof *line);
+  line->cohort = UINT32_MAX;
+}
+
+void
+pto_engine_wake (struct pto_engine *engine, uint32_t index)
+{
+  struct pto_scheduler_words *words = engine->words[index];
+
+  pto_fetch_add_acq_rel (&words->bell.value, 1);
+  pto_unpark (engine->exec, &words->bell);
 }
 
 /* --- errors --- */

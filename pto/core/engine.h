@@ -30,6 +30,8 @@
 #define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
 
+struct pto_endpoint;
+struct pto_places;
 struct pto_scheduler;
 
 struct pto_engine_config
@@ -50,6 +52,9 @@ struct pto_engine_config
   uint64_t (*beats) (void *data);
   void *beats_data;
   const char *const *queue_names;
+  /* What to do where a task asks for more of them than there are. NULL: nothing helps. */
+  const char *more_places;
+  const char *larger_cohorts;
   /* For messages; never NULL. */
   const char *(*kernel_name) (void *data, uint32_t kernel);
   void *kernel_name_data;
@@ -140,6 +145,36 @@ struct pto_scheduler_words
    * the submitter. */
   alignas (64) _Atomic uint64_t completed;
   _Atomic uint64_t failed; /* those of them that did not run to their end */
+  /* Somebody may wait for its places in a way that the ready queues do not know: it asks
+   * pto_place_look(). W: who has the line's lock; R: the scheduler; relaxed, see place.c's call().
+   */
+  _Atomic uint32_t called;
+};
+
+/* Neighbours. */
+struct pto_cohort
+{
+  const struct pto_places *of; /* whose they are; NULL: there is no such cohort */
+  struct pto_endpoint *first;
+  uint32_t n_of[PTO_QUEUES_MAX];
+};
+
+/* Tasks with parties that wait for places; place.h says how. */
+struct pto_line
+{
+  /* 1: somebody has it. W: submitter, schedulers (acquire, release) */
+  alignas (64) _Atomic uint32_t lock;
+  /* The cohort that the head of the line has chosen. From here on under the lock. */
+  uint32_t cohort;
+  struct pto_slot *first;
+  struct pto_slot *last;
+  uint64_t turn;
+  /* The machine's, by number; not written while it runs. */
+  struct pto_endpoint **places;
+  uint32_t n_places;
+  uint32_t n_cohorts;
+  struct pto_cohort *cohorts;
+  uint32_t n_of[PTO_QUEUES_MAX];
 };
 
 struct pto_engine
@@ -176,6 +211,8 @@ struct pto_engine
   uint32_t indirect;     /* so often it decided not to */
   struct pto_engine_stats stats;
   struct pto_demand demand[PTO_RINGS];
+  void *scratch; /* what a submit with a party adds to its task, while it does */
+  uint64_t scratch_bytes;
   struct PTO2Buffer **buffer_chunks;
   uint32_t n_buffer_chunks;
   uint32_t n_buffers;
@@ -215,8 +252,8 @@ struct pto_engine
    * For each ready queue a bit a scheduler. Set by the scheduler before it looks at the queue a
    * last time and parks; cleared by whoever pushes and rings its bell (see pto_engine_ring() and
    * announce_hunger()). A bit may be of the past: who is rung in vain rings the next. */
-  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX];
-  _Atomic uint32_t turn; /* which of them is rung first */
+  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX + 1]; /* the last one: never */
+  _Atomic uint32_t turn;                                    /* which of them is rung first */
   /* What a task costs whoever takes it from the queue, in ns. W: schedulers that attend; R: the
    * submitter; a hint. */
   alignas (64) _Atomic uint64_t task_ns;
@@ -224,12 +261,18 @@ struct pto_engine
    * ring. W: those schedulers (seq_cst); R: pto_engine_ring() (seq_cst). Who stops looking
    * says so here first, announces its hunger and then looks once more, so nothing is missed. */
   alignas (64) _Atomic uint32_t lingering;
+  struct pto_line line;
 };
 
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
 enum pto_status pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                                  const struct pto_engine_config *config, struct pto_report *report);
 void pto_engine_destroy (struct pto_engine *engine);
+
+/* Rings a scheduler's bell: there may be work. Any thread. */
+void pto_engine_wake (struct pto_engine *engine, uint32_t index);
+/* The machine goes, and another may come. */
+void pto_line_clear (struct pto_line *line);
 
 /* Time since the begin of the run, for records. */
 static inline uint64_t

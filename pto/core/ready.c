@@ -5,11 +5,17 @@
 #include "ready.h"
 
 #include "../exec/pto_atomic.h"
+#include "place.h"
 
 void
 pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
 {
   pto_store_relaxed (&slot->state, PTO_TASK_READY);
+  if (__builtin_expect (slot->queue == PTO_QUEUE_LINE, 0))
+    {
+      pto_place_enter (engine, slot);
+      return;
+    }
   /* There is a cell for every slot there is, so a full queue is one whose oldest tasks are being
    * popped: by another thread, for a pop does not wait in between. */
   while (!pto_ready_queue_push (&engine->ready[slot->queue][shard % engine->config.n_shards],
@@ -39,15 +45,6 @@ pto_engine_has_ready (struct pto_engine *engine, uint32_t queue)
     if (pto_ready_queue_has_items (&engine->ready[queue][shard]))
       return true;
   return false;
-}
-
-void
-pto_engine_wake (struct pto_engine *engine, uint32_t index)
-{
-  struct pto_scheduler_words *words = engine->words[index];
-
-  pto_fetch_add_acq_rel (&words->bell.value, 1);
-  pto_unpark (engine->exec, &words->bell);
 }
 
 void

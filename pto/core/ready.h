@@ -6,7 +6,8 @@
 
 #include "engine.h"
 
-/* A task has no producer left: on the queue with it. shard: where, modulo their number. */
+/* A task has no producer left: on the queue with it, or into the line. shard: where, modulo their
+ * number. */
 void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
 /* At most max (and PTO_POP_MAX) ready tasks of one shard, the own one if it has some. Gives how
  * many. */
@@ -17,8 +18,6 @@ uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32
 bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
 /* Tasks in the ready queues, about. */
 uint64_t pto_engine_backlog (const struct pto_engine *engine);
-/* Rings a scheduler's bell: there may be work. Any thread. */
-void pto_engine_wake (struct pto_engine *engine, uint32_t index);
 /* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
 void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
 /* For every queue with ready tasks. */

@@ -5,10 +5,10 @@
 #include "scheduler.h"
 
 #include "../exec/pto_atomic.h"
+#include "bits.h"
 #include "progress.h"
 #include "ready.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Successors that one endpoint may take over directly before the queue is looked at again, so that
@@ -34,36 +34,20 @@ bool
 pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
                     const struct pto_scheduler_config *config)
 {
-  uint32_t capacity = 1;
-
   memset (scheduler, 0, sizeof *scheduler);
   if (config->n_endpoints > PTO_ENDPOINTS_MAX)
     return false;
   scheduler->engine = engine;
   scheduler->config = *config;
   pto_word_init (&scheduler->words.bell, 0, false);
-  while (capacity < config->n_endpoints)
-    capacity *= 2;
-  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+  if (!pto_places_init (&scheduler->places, engine, config->index, config->endpoints,
+                        config->n_endpoints))
     {
-      scheduler->idle[queue].capacity = capacity;
-      scheduler->idle[queue].items = calloc (capacity, sizeof (uint32_t));
-      if (scheduler->idle[queue].items == NULL)
-        {
-          pto_scheduler_destroy (scheduler);
-          return false;
-        }
+      pto_scheduler_destroy (scheduler);
+      return false;
     }
   for (uint32_t i = 0; i < config->n_endpoints; i++)
-    {
-      struct pto_endpoint *endpoint = config->endpoints[i];
-      struct pto_idle_ring *idle = &scheduler->idle[endpoint->queue];
-
-      endpoint->scheduler = scheduler;
-      endpoint->index = i;
-      endpoint->running = NULL;
-      idle->items[idle->head++] = i;
-    }
+    config->endpoints[i]->scheduler = scheduler;
   engine->schedulers[config->index] = scheduler;
   engine->words[config->index] = &scheduler->words;
   return true;
@@ -72,41 +56,7 @@ pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,
 void
 pto_scheduler_destroy (struct pto_scheduler *scheduler)
 {
-  for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
-    {
-      free (scheduler->idle[queue].items);
-      scheduler->idle[queue].items = NULL;
-    }
-}
-
-static bool
-idle_is_empty (const struct pto_idle_ring *idle)
-{
-  return idle->head == idle->tail;
-}
-
-static void
-idle_push (struct pto_idle_ring *idle, uint32_t index)
-{
-  idle->items[idle->head++ & (idle->capacity - 1)] = index;
-}
-
-static uint32_t
-idle_first (const struct pto_idle_ring *idle)
-{
-  return idle->items[idle->tail & (idle->capacity - 1)];
-}
-
-static uint32_t
-idle_pop (struct pto_idle_ring *idle)
-{
-  return idle->items[idle->tail++ & (idle->capacity - 1)];
-}
-
-static void
-idle_push_back (struct pto_idle_ring *idle, uint32_t index)
-{
-  idle->items[--idle->tail & (idle->capacity - 1)] = index;
+  pto_places_destroy (&scheduler->places, scheduler->engine);
 }
 
 void
@@ -210,7 +160,8 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
                        0, 0);
       if (next == NULL
           && (consumer->queue == queue
-              || (scheduler->config.attends && !idle_is_empty (&scheduler->idle[consumer->queue]))))
+              || (scheduler->config.attends
+                  && !pto_idle_is_empty (&scheduler->places.idle[consumer->queue]))))
         {
           pto_store_relaxed (&consumer->state, PTO_TASK_READY);
           next = consumer;
@@ -273,15 +224,22 @@ static struct pto_slot *
 finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
         const struct pto_outcome *outcome)
 {
+  struct pto_slot *slot = endpoint->running;
+  bool failed = outcome->failed;
   struct pto_slot *next;
 
   if (scheduler->trace != NULL)
     pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
                    outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
-                   endpoint->running->id, endpoint->number, outcome->failed);
-  next = settle (scheduler, endpoint->running, outcome->failed, endpoint->queue);
+                   slot->id, endpoint->number, outcome->failed);
   endpoint->running = NULL;
-  if (next != NULL && scheduler->run_through++ >= RUN_THROUGH_MAX)
+  if (PTO_UNLIKELY (slot->queue == PTO_QUEUE_LINE) && !pto_party_leave (endpoint, slot, &failed))
+    return NULL;
+  next = settle (scheduler, slot, failed, endpoint->queue);
+  if (next != NULL
+      && (scheduler->run_through++ >= RUN_THROUGH_MAX
+          /* Or one chain of tasks after another keeps this place from who waits for it. */
+          || pto_load_relaxed (&scheduler->words.called) != 0))
     {
       pto_engine_push_ready (scheduler->engine, next, scheduler->config.index);
       scheduler->pushed++;
@@ -304,9 +262,9 @@ offer_pushed (struct pto_scheduler *scheduler)
 static inline struct pto_idle_ring *
 find_idle (struct pto_scheduler *scheduler, struct pto_slot *slot)
 {
-  struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
+  struct pto_idle_ring *idle = &scheduler->places.idle[slot->queue];
 
-  if (!idle_is_empty (idle))
+  if (!pto_idle_is_empty (idle))
     return idle;
   pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
   scheduler->pushed++;
@@ -321,37 +279,45 @@ start (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pt
   pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
 }
 
+/* Runs a task on the first of the idle endpoints, which shares the scheduler's carrier, and which
+ * leaves them only if the task waits for something. Gives a successor that is to run next. */
+static inline struct pto_slot *
+run_on_first (struct pto_scheduler *scheduler, struct pto_idle_ring *idle, struct pto_slot *slot)
+{
+  struct pto_endpoint *endpoint = scheduler->config.endpoints[pto_idle_first (idle)];
+  struct pto_outcome outcome;
+
+  start (scheduler, endpoint, slot);
+  offer_pushed (scheduler);
+  endpoint->attended = true;
+  endpoint->ops->dispatch (endpoint, slot);
+  endpoint->attended = false;
+  if (!endpoint->ops->poll (endpoint, &outcome))
+    {
+      /* Its signal comes later. */
+      pto_idle_pop (idle);
+      scheduler->busy++;
+      return NULL;
+    }
+  slot = finish (scheduler, endpoint, &outcome);
+  /* What follows may take long. Relaxed: the end of the pass looks again. */
+  if (slot != NULL && pto_load_relaxed (&scheduler->engine->waiting) != 0)
+    pto_engine_tell_submitter (scheduler->engine);
+  return slot;
+}
+
 /* Runs a task, and what follows from it, where endpoints share the scheduler's carrier. What runs
- * within the pass stays on one endpoint, whose memory is warm: it is the first of the idle ones all
- * the time, and leaves them only if it waits for something. */
+ * within the pass stays on one endpoint, whose memory is warm. */
 static void
 attend (struct pto_scheduler *scheduler, struct pto_slot *slot)
 {
   while (slot != NULL)
     {
       struct pto_idle_ring *idle = find_idle (scheduler, slot);
-      struct pto_outcome outcome;
-      struct pto_endpoint *endpoint;
 
       if (idle == NULL)
         return;
-      endpoint = scheduler->config.endpoints[idle_first (idle)];
-      start (scheduler, endpoint, slot);
-      offer_pushed (scheduler);
-      endpoint->attended = true;
-      endpoint->ops->dispatch (endpoint, slot);
-      endpoint->attended = false;
-      if (!endpoint->ops->poll (endpoint, &outcome))
-        {
-          /* Its signal comes later. */
-          idle_pop (idle);
-          scheduler->busy++;
-          return;
-        }
-      slot = finish (scheduler, endpoint, &outcome);
-      /* What follows may take long. Relaxed: the end of the pass looks again. */
-      if (slot != NULL && pto_load_relaxed (&scheduler->engine->waiting) != 0)
-        pto_engine_tell_submitter (scheduler->engine);
+      slot = run_on_first (scheduler, idle, slot);
     }
 }
 
@@ -370,16 +336,70 @@ hand_out (struct pto_scheduler *scheduler, struct pto_slot *slot)
   idle = slot != NULL ? find_idle (scheduler, slot) : NULL;
   if (idle == NULL)
     return;
-  endpoint = scheduler->config.endpoints[idle_pop (idle)];
+  endpoint = scheduler->config.endpoints[pto_idle_pop (idle)];
   scheduler->busy++;
   start (scheduler, endpoint, slot);
   endpoint->ops->dispatch (endpoint, slot);
 }
 
+/* An endpoint that was kept: its member begins, or it is idle again. */
+static void
+begin_granted (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint)
+{
+  struct pto_idle_ring *idle = &scheduler->places.idle[endpoint->queue];
+  struct pto_slot *slot = endpoint->granted;
+
+  endpoint->kept = false;
+  if (slot == NULL)
+    pto_idle_push (idle, endpoint->index);
+  else if (scheduler->config.attends)
+    {
+      pto_idle_push_back (idle, endpoint->index);
+      attend (scheduler, run_on_first (scheduler, idle, slot));
+    }
+  else
+    {
+      scheduler->busy++;
+      start (scheduler, endpoint, slot);
+      endpoint->ops->dispatch (endpoint, slot);
+    }
+}
+
+/* Who waits for places here. Gives how much there was to do. */
+static uint32_t
+answer_call (struct pto_scheduler *scheduler, bool patient)
+{
+  struct pto_calling calling;
+  uint32_t n = 0;
+
+  if (PTO_LIKELY (pto_load_relaxed (&scheduler->words.called) == 0))
+    return 0;
+  do
+    {
+      pto_place_look (scheduler->engine, &scheduler->places, patient, &calling);
+      while (calling.granted != NULL)
+        {
+          struct pto_endpoint *endpoint = calling.granted;
+
+          calling.granted = endpoint->next_granted;
+          begin_granted (scheduler, endpoint);
+          n++;
+        }
+      if (calling.over != NULL)
+        {
+          hand_out (scheduler,
+                    settle (scheduler, calling.over, true, pto_slot_kind (calling.over)));
+          n++;
+        }
+    }
+  while (calling.over != NULL);
+  return n;
+}
+
 bool
 pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
 {
-  struct pto_idle_ring *idle = &scheduler->idle[slot->queue];
+  struct pto_idle_ring *idle = &scheduler->places.idle[slot->queue];
   bool ran = true;
   bool failed;
 
@@ -388,11 +408,11 @@ pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
   scheduler->alone = true;
   if (passes_by (scheduler, slot, &failed))
     settle (scheduler, slot, failed, slot->queue);
-  else if (!idle_is_empty (idle))
+  else if (!pto_idle_is_empty (idle))
     {
       /* Work goes round, but not so fast that memory is always cold. */
       if (++scheduler->turn % PASS_TASKS == 0)
-        idle_push (idle, idle_pop (idle));
+        pto_idle_push (idle, pto_idle_pop (idle));
       attend (scheduler, slot);
     }
   else
@@ -433,9 +453,9 @@ collect (struct pto_scheduler *scheduler)
             scheduler->busy--;
             /* So that it is the next, while its memory is warm; the others in turn. */
             if (scheduler->config.attends)
-              idle_push_back (&scheduler->idle[endpoint->queue], index);
+              pto_idle_push_back (&scheduler->places.idle[endpoint->queue], index);
             else
-              idle_push (&scheduler->idle[endpoint->queue], index);
+              pto_idle_push (&scheduler->places.idle[endpoint->queue], index);
             hand_out (scheduler, next);
           }
       }
@@ -499,11 +519,11 @@ dispatch (struct pto_scheduler *scheduler)
 
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     {
-      struct pto_idle_ring *idle = &scheduler->idle[queue];
+      struct pto_idle_ring *idle = &scheduler->places.idle[queue];
 
-      if (attends && !idle_is_empty (idle))
-        idle_push (idle, idle_pop (idle));
-      while (!idle_is_empty (idle))
+      if (attends && !pto_idle_is_empty (idle))
+        pto_idle_push (idle, pto_idle_pop (idle));
+      while (!pto_idle_is_empty (idle))
         {
           struct pto_slot *slots[PTO_POP_MAX];
           uint32_t popped
@@ -557,7 +577,7 @@ announce_hunger (struct pto_scheduler *scheduler)
   uint64_t bit = UINT64_C (1) << scheduler->config.index;
 
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-    if (!idle_is_empty (&scheduler->idle[queue])
+    if (!pto_idle_is_empty (&scheduler->places.idle[queue])
         /* Only this scheduler sets it; others that clear it ring afterwards. */
         && (pto_load_relaxed (&engine->hungry[queue]) & bit) == 0)
       pto_fetch_or_seq_cst (&engine->hungry[queue], bit);
@@ -587,7 +607,7 @@ has_missed_something (struct pto_scheduler *scheduler)
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     if (pto_engine_has_ready (engine, queue))
       {
-        if (idle_is_empty (&scheduler->idle[queue]))
+        if (pto_idle_is_empty (&scheduler->places.idle[queue]))
           pto_engine_ring (engine, queue);
         else
           mine = true;
@@ -603,7 +623,9 @@ pass (struct pto_scheduler *scheduler)
   scheduler->pushed = 0;
   scheduler->finished = 0;
   collect (scheduler);
-  n_taken = dispatch (scheduler);
+  n_taken = answer_call (scheduler, true);
+  n_taken += dispatch (scheduler);
+  n_taken += answer_call (scheduler, false);
   if (scheduler->finished > 0)
     pto_engine_tell_submitter (scheduler->engine);
   /* What is left over is for somebody else. */
@@ -628,7 +650,7 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
           found = pto_word_get (&scheduler->words.bell) != seen;
           for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
             found = found
-                    || (!idle_is_empty (&scheduler->idle[queue])
+                    || (!pto_idle_is_empty (&scheduler->places.idle[queue])
                         && pto_engine_has_ready (engine, queue));
         }
       pto_yield (engine->exec);

@@ -8,9 +8,7 @@
  */
 #pragma once
 
-#include "engine.h"
-
-struct pto_endpoint;
+#include "place.h"
 
 /* What became of a task. */
 struct pto_outcome
@@ -20,39 +18,6 @@ struct pto_outcome
   /* Not done: the endpoint is free again, and whoever has the task puts it back with
    * pto_engine_push_ready() and wakes the scheduler. Not where endpoints are attended. */
   bool parked;
-};
-
-struct pto_endpoint_ops
-{
-  /* Hands the task over; its end is signalled with pto_scheduler_signal(). Called only while the
-   * endpoint is idle. */
-  void (*dispatch) (struct pto_endpoint *endpoint, struct pto_slot *slot);
-  /* After a signal: true when the task is done, with its outcome. */
-  bool (*poll) (struct pto_endpoint *endpoint, struct pto_outcome *outcome);
-  /* The scheduler ends: tell the endpoint's actor to end. */
-  void (*close) (struct pto_endpoint *endpoint);
-};
-
-struct pto_endpoint
-{
-  const struct pto_endpoint_ops *ops;
-  struct pto_scheduler *scheduler;
-  struct pto_slot *running; /* W, R: the scheduler */
-  uint32_t index;           /* among the scheduler's */
-  uint32_t queue;           /* which ready queue it serves */
-  uint32_t number;          /* of the whole chip, for traces and messages */
-  /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
-   * endpoint's actor, which shares its carrier. */
-  bool attended;
-};
-
-/* Idle endpoints of one kind, first in, first out, so that work goes round. */
-struct pto_idle_ring
-{
-  uint32_t *items;
-  uint32_t capacity; /* a power of two */
-  uint32_t head;
-  uint32_t tail;
 };
 
 struct pto_scheduler_config
@@ -72,7 +37,7 @@ struct pto_scheduler
 {
   struct pto_engine *engine;
   struct pto_scheduler_config config;
-  struct pto_idle_ring idle[PTO_QUEUES_MAX];
+  struct pto_places places;
   uint32_t busy;        /* endpoints with a task */
   uint32_t run_through; /* successors handed on without a look at the queue, in a row */
   uint32_t pushed;      /* successors pushed in this pass */

@@ -16,6 +16,7 @@
 #include "room.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
@@ -515,6 +516,72 @@ expect_submits (const struct pto_ring *ring, uint64_t storage)
   __builtin_prefetch (arguments + 128, 1);
 }
 
+/* --- tasks with a party --- */
+
+/* Room for that much that goes with a task, kept until the next. */
+static uint8_t *
+get_scratch (struct pto_engine *engine, uint64_t bytes)
+{
+  if (bytes > engine->scratch_bytes)
+    {
+      void *grown = realloc (engine->scratch, bytes);
+
+      if (grown == NULL)
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                           "no memory for the %" PRIu64 " bytes of a task's members", bytes);
+          return NULL;
+        }
+      engine->scratch = grown;
+      engine->scratch_bytes = bytes;
+    }
+  return engine->scratch;
+}
+
+/* The same submit with its party behind what the endpoint gets besides, which is where set_party()
+ * finds it. One that is like any other task becomes one. */
+static __attribute__ ((noinline)) pto_task_id
+submit_party (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  const struct pto_wish *wish = submit->wish;
+  struct pto_submit full = *submit;
+  uint64_t party_at = align_up (submit->extra_bytes, alignof (struct pto_party));
+  uint64_t bytes = party_at + pto_party_size (wish);
+  uint8_t *scratch;
+
+  if (submit->kernel != PTO_KERNEL_NONE)
+    {
+      full.kernel = wish->n_members > 0 ? wish->members[0].kernel : submit->kernel;
+      if (!pto_place_admit (engine, full.kernel, wish))
+        return PTO_TASK_NONE;
+      full.queue = wish->members[0].queue;
+    }
+  if (submit->kernel == PTO_KERNEL_NONE
+      || (wish->n_members == 1 && wish->members[0].place == PTO_PLACE_ANY
+          && wish->cohort == PTO_COHORT_NONE))
+    {
+      full.wish = NULL;
+      return pto_engine_submit (engine, &full);
+    }
+  scratch = get_scratch (engine, bytes);
+  if (scratch == NULL)
+    return PTO_TASK_NONE;
+  if (submit->extra_bytes > 0)
+    memcpy (scratch, submit->extra, submit->extra_bytes);
+  pto_party_init ((struct pto_party *) (scratch + party_at), wish);
+  full.queue = PTO_QUEUE_LINE;
+  full.extra = scratch;
+  full.extra_bytes = (uint32_t) bytes;
+  return pto_engine_submit (engine, &full);
+}
+
+static void
+set_party (struct pto_slot *slot, const struct pto_submit *submit)
+{
+  slot->party = (struct pto_party *) ((uint8_t *) slot->payload->extra + submit->extra_bytes
+                                      - pto_party_size (submit->wish));
+}
+
 /* --- counting, for the words of a deadlock --- */
 
 static inline void
@@ -612,6 +679,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   uint32_t done = 0;
   bool direct;
 
+  if (PTO_UNLIKELY (submit->wish != NULL) && submit->queue != PTO_QUEUE_LINE)
+    return submit_party (engine, submit);
   if (PTO_UNLIKELY (pto_engine_has_failed (engine)))
     {
       if (engine->deadlock.what != PTO_OK)
@@ -669,12 +738,14 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
   fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset,
                 ring->heap.base + heap_offset);
+  if (PTO_UNLIKELY (submit->wish != NULL))
+    set_party (slot, submit);
 
   if (engine->trace != NULL)
     {
       engine->stamp = pto_engine_stamp_own (engine);
       pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id, submit->kernel,
-                     ring_index << 8 | submit->queue);
+                     ring_index << 8 | pto_slot_kind (slot));
     }
   ring->edge_head += needs.n_edges;
   ring->head++;

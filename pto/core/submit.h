@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "engine.h"
+#include "place.h"
 
 /* One submit. Parameters as an orchestration gives them. */
 struct pto_submit
@@ -19,6 +19,9 @@ struct pto_submit
    * memory. Those that are done are no trouble, those that have failed poison it. */
   const pto_task_id *producers;
   uint32_t n_producers;
+  /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
+   * two is read, unless the task has no kernel: then it has no members. */
+  const struct pto_wish *wish;
 };
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */

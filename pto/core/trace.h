@@ -20,10 +20,11 @@ enum pto_trace_kind
   PTO_TRACE_SUBMIT = 1, /* orchestrator; detail = kernel id, extra = ring << 8 | core type */
   /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
   PTO_TRACE_DEP = 2,
-  PTO_TRACE_READY = 3,    /* whoever saw the last producer complete */
-  PTO_TRACE_DISPATCH = 4, /* scheduler; detail = core, extra = per-core sequence number */
-  PTO_TRACE_ACK = 5,      /* core; detail = core, extra = per-core sequence number */
-  PTO_TRACE_RUN = 6,      /* core; time = start, extra = end; detail = core */
+  PTO_TRACE_READY = 3, /* whoever saw the last producer complete */
+  /* scheduler; detail = core, extra = member << 32 | per-core sequence number */
+  PTO_TRACE_DISPATCH = 4,
+  PTO_TRACE_ACK = 5,      /* core; as DISPATCH */
+  PTO_TRACE_RUN = 6,      /* core, of each member; time = start, extra = end; detail = core */
   PTO_TRACE_COMPLETE = 7, /* scheduler saw FIN; detail = core, extra = 1 when the task failed */
   PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
   PTO_TRACE_SCOPE = 9,    /* orchestrator; detail = depth, extra = 1 begin, 0 end */

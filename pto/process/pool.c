@@ -1289,6 +1289,7 @@ pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
 
       seat->endpoint.ops = &seat_ops;
       seat->endpoint.number = i;
+      seat->endpoint.cohort = PTO_COHORT_NONE;
       seat->pool = pool;
       pool->endpoints[i] = &seat->endpoint;
     }

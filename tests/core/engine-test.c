@@ -115,15 +115,24 @@ endpoint_of (struct pto_endpoint *endpoint)
   return (struct machine_endpoint *) endpoint;
 }
 
+static _Thread_local const struct pto_endpoint *here;
+
+const struct pto_endpoint *
+machine_here (void)
+{
+  return here;
+}
+
 static void
 run (struct machine_endpoint *endpoint)
 {
   struct pto_slot *slot = endpoint->slot;
-  machine_kernel kernel = slot->kernel < KERNEL_OWN
-                              ? common_kernels[slot->kernel]
-                              : endpoint->machine->config.kernels[slot->kernel - KERNEL_OWN];
+  uint32_t id = pto_slot_kernel (slot, endpoint->endpoint.member);
+  machine_kernel kernel
+      = id < KERNEL_OWN ? common_kernels[id] : endpoint->machine->config.kernels[id - KERNEL_OWN];
 
   endpoint->failed = false;
+  here = &endpoint->endpoint;
   kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
 }
 
@@ -299,6 +308,8 @@ machine_new (const struct machine_config *given)
           endpoint->endpoint.ops = config->immediate ? &immediate_ops : &actor_ops;
           endpoint->endpoint.queue = e / config->endpoints;
           endpoint->endpoint.number = s * machine->n_endpoints + e;
+          endpoint->endpoint.cohort
+              = config->cohorts > 0 ? s * config->cohorts + e % config->cohorts : PTO_COHORT_NONE;
           endpoint->machine = machine;
           pto_word_init (&endpoint->order, 0, true);
           machine->endpoints[s][e] = endpoint;

@@ -70,6 +70,7 @@ struct machine_config
   uint32_t schedulers; /* 0: 1 */
   uint32_t endpoints;  /* of each scheduler and queue; 0: 2 */
   uint32_t queues;     /* 0: 1 */
+  uint32_t cohorts;    /* of each scheduler: its endpoints in turn; 0: there are none */
   uint32_t shards;     /* of each ready queue; 0: 2 */
   bool immediate;      /* endpoints run kernels within dispatch; otherwise each is an actor */
   bool attends;        /* schedulers wait for immediate endpoints as for those of par */
@@ -109,6 +110,9 @@ struct machine
   struct pto_trace *trace;
   bool inside;
 };
+
+/* Where the kernel runs that asks: first of all, before it waits for anything. */
+const struct pto_endpoint *machine_here (void);
 
 extern const char *const machine_backend_names[3];
 

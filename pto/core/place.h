@@ -1,0 +1,209 @@
+/* place.h: where do the members of a task run?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A place is an endpoint. It has a kind, which is the ready queue that it serves, a number, and
+ * perhaps a cohort: places that are neighbours of each other and belong to one scheduler. Most
+ * tasks need one place of a kind, whichever is idle: they know nothing of this file. A task with a
+ * party says more: one place by its number, several at once, or several of one cohort at once.
+ *
+ * Such a task does not go to a ready queue when it is ready (pto_place_enter()). One that names its
+ * only place waits there. The others stand in one line, first come, first served. Only the head of
+ * it keeps idle places for itself, so two tasks never wait for each other's; whoever gives the last
+ * one sends all members off, each through its own scheduler. Everything here is under one lock:
+ * schedulers come for it only while somebody waits, which each knows by a word of its own.
+ */
+#pragma once
+
+#include "engine.h"
+
+/* Beside the kinds of places: what a slot with a party has instead of a ready queue. */
+#define PTO_QUEUE_LINE PTO_QUEUES_MAX
+#define PTO_PLACE_ANY UINT32_MAX
+#define PTO_COHORT_NONE UINT32_MAX
+
+struct pto_outcome;
+struct pto_places;
+struct pto_scheduler;
+
+struct pto_endpoint_ops
+{
+  /* Hands the task over; its end is signalled with pto_scheduler_signal(). Called only while the
+   * endpoint is idle. */
+  void (*dispatch) (struct pto_endpoint *endpoint, struct pto_slot *slot);
+  /* After a signal: true when the task is done, with its outcome. */
+  bool (*poll) (struct pto_endpoint *endpoint, struct pto_outcome *outcome);
+  /* The scheduler ends: tell the endpoint's actor to end. */
+  void (*close) (struct pto_endpoint *endpoint);
+};
+
+struct pto_endpoint
+{
+  const struct pto_endpoint_ops *ops;
+  struct pto_scheduler *scheduler;
+  struct pto_slot *running; /* W, R: the scheduler */
+  uint32_t index;           /* among the scheduler's */
+  uint32_t queue;           /* which ready queue it serves */
+  uint32_t number;          /* of the whole chip, for traces and messages; no two have the same */
+  uint32_t cohort;          /* PTO_COHORT_NONE: of none */
+  /* Which member of the task runs here; 0 if that has no party. W: who grants the place, and the
+   * scheduler; R: the endpoint, while it runs. */
+  uint32_t member;
+  /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
+   * endpoint's actor, which shares its carrier. */
+  bool attended;
+
+  /* --- place.c's. W, R: the scheduler --- */
+  bool kept;   /* for the head of the line: not among the idle ones */
+  bool lately; /* has run a member since others were last asked for */
+  struct pto_places *of;
+  struct pto_endpoint *neighbour; /* of its cohort; ends with NULL */
+  /* Under the line's lock. What it is kept for, or NULL: nothing any more; and the next one that
+   * its scheduler is to be told of. */
+  struct pto_slot *granted;
+  struct pto_endpoint *next_granted;
+  /* Who waits for just this one. */
+  struct pto_slot *first;
+  struct pto_slot *last;
+};
+
+/* What a member needs. */
+struct pto_need
+{
+  uint32_t queue;
+  uint32_t place; /* a number, or PTO_PLACE_ANY */
+  uint32_t kernel;
+};
+
+/* What a submit asks for. All members begin at once. */
+struct pto_wish
+{
+  bool together;   /* in one cohort; then no member names its place */
+  uint32_t cohort; /* then: in this one, or PTO_COHORT_NONE: in any */
+  uint32_t n_members;
+  const struct pto_need *members;
+};
+
+struct pto_party_member
+{
+  struct pto_need need;
+  struct pto_endpoint *kept; /* under the line's lock, while the task waits */
+};
+
+/* The same in the task's storage, and how far it has come. */
+struct pto_party
+{
+  struct pto_slot *next; /* these three under the line's lock */
+  uint64_t turn;         /* who has entered before whom */
+  uint32_t n_kept;
+  /* Members that have not ended. W: their schedulers (acq_rel: the last one sees what the others
+   * did). */
+  _Atomic uint32_t left;
+  _Atomic uint32_t failed; /* one of them has. Ordered by left */
+  bool together;
+  uint32_t cohort;
+  uint32_t n_of[PTO_QUEUES_MAX];
+  uint32_t n_members;
+  struct pto_party_member members[];
+};
+
+/* Idle endpoints of one kind, first in, first out, so that work goes round. */
+struct pto_idle_ring
+{
+  uint32_t *items;
+  uint32_t capacity; /* a power of two */
+  uint32_t head;
+  uint32_t tail;
+};
+
+/* One scheduler's. */
+struct pto_places
+{
+  uint32_t index; /* of the scheduler */
+  uint32_t n_endpoints;
+  struct pto_endpoint **endpoints;
+  /* For parties there is one that is always empty. */
+  struct pto_idle_ring idle[PTO_QUEUES_MAX + 1];
+  /* Under the line's lock. Kept endpoints that are to begin, or to be idle again; and how many of
+   * its endpoints somebody waits for by name. */
+  struct pto_endpoint *granted;
+  uint32_t n_named;
+};
+
+static inline bool
+pto_idle_is_empty (const struct pto_idle_ring *idle)
+{
+  return idle->head == idle->tail;
+}
+
+static inline void
+pto_idle_push (struct pto_idle_ring *idle, uint32_t index)
+{
+  idle->items[idle->head++ & (idle->capacity - 1)] = index;
+}
+
+static inline uint32_t
+pto_idle_first (const struct pto_idle_ring *idle)
+{
+  return idle->items[idle->tail & (idle->capacity - 1)];
+}
+
+static inline uint32_t
+pto_idle_pop (struct pto_idle_ring *idle)
+{
+  return idle->items[idle->tail++ & (idle->capacity - 1)];
+}
+
+static inline void
+pto_idle_push_back (struct pto_idle_ring *idle, uint32_t index)
+{
+  idle->items[--idle->tail & (idle->capacity - 1)] = index;
+}
+
+/* The endpoints of a scheduler, all of them idle; between runs. places is zeroed. false: no memory.
+ */
+bool pto_places_init (struct pto_places *places, struct pto_engine *engine, uint32_t index,
+                      struct pto_endpoint **endpoints, uint32_t n_endpoints);
+void pto_places_destroy (struct pto_places *places, struct pto_engine *engine);
+
+/* Can there ever be such places? false: no, and the run has failed. */
+bool pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish);
+static inline uint64_t
+pto_party_size (const struct pto_wish *wish)
+{
+  return sizeof (struct pto_party) + wish->n_members * sizeof (struct pto_party_member);
+}
+void pto_party_init (struct pto_party *party, const struct pto_wish *wish);
+
+/* A task with a party is ready: it waits, and whoever has places for it is rung. Whoever has made
+ * it ready must not look at it any more. */
+void pto_place_enter (struct pto_engine *engine, struct pto_slot *slot);
+
+/* What a scheduler is to do next: begin what its endpoints, linked by next_granted, have been
+ * granted; and settle a task that is over without having run, or NULL. Called by the scheduler,
+ * with no endpoint in its hands, when its words say so. patient: places whose last task was a
+ * member are for others first. */
+struct pto_calling
+{
+  struct pto_endpoint *granted;
+  struct pto_slot *over;
+};
+void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patient,
+                     struct pto_calling *calling);
+
+/* A member has ended there. true: it was the last one, and the task is over, perhaps *failed. */
+bool pto_party_leave (struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed);
+
+/* Which kernel, and which kind of place, a member of the task is for. */
+static inline uint32_t
+pto_slot_kernel (const struct pto_slot *slot, uint32_t member)
+{
+  return __builtin_expect (slot->queue == PTO_QUEUE_LINE, 0)
+             ? slot->party->members[member].need.kernel
+             : slot->kernel;
+}
+static inline uint32_t
+pto_slot_kind (const struct pto_slot *slot)
+{
+  return slot->queue == PTO_QUEUE_LINE ? slot->party->members[0].need.queue : slot->queue;
+}
