@@ -52,7 +52,10 @@ explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, 
 void
 explorer_yield (struct pto_exec *exec)
 {
-  explorer_pause ();
+  if (explorer.on)
+    explorer_pause ();
+  else
+    pto_yield (exec);
 }
 
 static void cancel (void *data);
@@ -124,7 +127,11 @@ explore (const struct scenario *scenario)
 
       /* What decisions depend on and a run does not begin with. */
       for (uint32_t s = 0; s < machine->config.schedulers; s++)
-        machine->schedulers[s]->run_through = 0;
+        {
+          machine->schedulers[s]->run_through = 0;
+          for (uint32_t e = 0; e < machine->n_endpoints; e++)
+            machine->pointers[s][e]->lately = false;
+        }
       atomic_store (&machine->engine->turn, 0);
       atomic_store (&machine->engine->task_ns, 0);
       for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
@@ -956,6 +963,186 @@ test_observer (void)
   g_assert_cmpuint (late, >, 0);
 }
 
+/* --- tasks with several members, whose places two schedulers own --- */
+
+/* Two members at once, on any place of the first kind, or one of each in one cohort. */
+static pto_task_id
+submit_two (struct machine *machine, bool together, const Tensor *tensor, uint32_t number)
+{
+  struct pto_need needs[]
+      = { { 0, PTO_PLACE_ANY, KERNEL_NOTE }, { together, PTO_PLACE_ANY, KERNEL_NOTE } };
+  PTOParam params[] = { input (tensor), make_scalar_param (number) };
+
+  return pto_engine_submit (
+      machine->engine, &(struct pto_submit){ .params = params,
+                                             .n_params = 2,
+                                             .wish = &(struct pto_wish){ .together = together,
+                                                                         .cohort = PTO_COHORT_NONE,
+                                                                         .n_members = 2,
+                                                                         .members = needs } });
+}
+
+static void
+assert_ran (uint32_t number, uint32_t times)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < n_order; i++)
+    n += order[i] == number;
+  g_assert_cmpuint (n, ==, times);
+}
+
+/* What both members read is written before and behind them. */
+static void
+members_between (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  submit_two (machine, false, &tensor, 1);
+  SUBMIT (machine, KERNEL_NOTE, inout (&tensor), make_scalar_param (2 | WRITES (0)));
+}
+
+static void
+check_members_between (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 4);
+  g_assert_cmpuint (place (0), ==, 0);
+  g_assert_cmpuint (place (2), ==, 3);
+  assert_ran (1, 2);
+}
+
+static void
+test_members_between (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = members_between,
+      .check = check_members_between });
+}
+
+/* Each needs all places, and somebody else needs one. */
+static void
+two_parties (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  submit_two (machine, false, &tensor, 1);
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  submit_two (machine, false, &tensor, 2);
+}
+
+static void
+check_two_parties (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 5);
+  assert_ran (0, 1);
+  assert_ran (1, 2);
+  assert_ran (2, 2);
+}
+
+static void
+test_two_parties (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = two_parties,
+      .check = check_two_parties });
+}
+
+/* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
+static void
+neighbours (struct machine *machine)
+{
+  struct pto_need need = { 1, 3, KERNEL_NOTE };
+  Tensor tensor = machine_external (memory, 8);
+  PTOParam param = make_scalar_param (2);
+
+  n_order = 0;
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  start ();
+  submit_two (machine, true, &tensor, 1);
+  pto_engine_submit (machine->engine,
+                     &(struct pto_submit){ .params = &param,
+                                           .n_params = 1,
+                                           .wish = &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                                                       .n_members = 1,
+                                                                       .members = &need } });
+}
+
+static void
+check_neighbours (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 4);
+  assert_ran (0, 1);
+  assert_ran (1, 2);
+  assert_ran (2, 1);
+}
+
+static void
+test_neighbours (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .endpoints = 1,
+                                           .queues = 2,
+                                           .cohorts = 1,
+                                           .kernels = kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = neighbours,
+                               .check = check_neighbours });
+}
+
+/* A cancel at any time: either all members run, or none, and what was kept is given back. */
+static void
+cancelled_parties (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  begin_to_cancel (machine);
+  submit_two (machine, false, &tensor, 1);
+  submit_two (machine, false, &tensor, 2);
+}
+
+static void
+check_cancelled_parties (struct machine *machine)
+{
+  uint32_t n[3] = { 0 };
+
+  for (uint32_t i = 0; i < n_order; i++)
+    n[order[i]]++;
+  for (uint32_t i = 1; i < 3; i++)
+    g_assert_true (n[i] == 0 || n[i] == 2);
+  if (n_order == 4)
+    late++;
+  else
+    early++;
+}
+
+static void
+test_cancelled_parties (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 1,
+      .at_least = 200,
+      .may_end_as = PTO_STATUS_CANCELLED,
+      .body = cancelled_parties,
+      .check = check_cancelled_parties });
+  g_assert_cmpuint (early, >, 10);
+  g_assert_cmpuint (late, >, 0);
+}
+
 static void
 add_tests (void)
 {
@@ -979,6 +1166,10 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/edge-reuse", test_edge_reuse);
   g_test_add_func ("/pto/engine-explore/reference-reuse", test_reference_reuse);
   g_test_add_func ("/pto/engine-explore/signal-while-parking", test_signal_while_parking);
+  g_test_add_func ("/pto/engine-explore/members-between", test_members_between);
+  g_test_add_func ("/pto/engine-explore/two-parties", test_two_parties);
+  g_test_add_func ("/pto/engine-explore/neighbours", test_neighbours);
+  g_test_add_func ("/pto/engine-explore/cancelled-parties", test_cancelled_parties);
 }
 
 int
