@@ -187,7 +187,7 @@ typedef struct
   guint64 end;
 } Member;
 
-/* A task ran once, but for a group's: of its members the table has the one that ends last. */
+/* A task ran once, but for one of several members: of them the table has the one that ends last. */
 static void
 read_run (PtoTraceTask *task, guint32 position, guint32 core, guint64 start, guint64 end,
           GArray *members)
@@ -254,8 +254,8 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task = find_or_add (tasks, index, record->task);
             if (record->detail < trace->topology.n_cores && record->extra >= record->time)
               {
-                /* A core has every task to itself: of two records of one the last counts. */
-                if (!pto_trace_is_level (trace))
+                /* A core has every task once: of two records of it the last counts. */
+                if (!pto_trace_is_level (trace) && task->core == record->detail)
                   task->core = PTO_TRACE_NOWHERE;
                 read_run (task, (guint32) (task - (PtoTraceTask *) (void *) tasks->data),
                           record->detail, time, record->extra - analysis->first, members);

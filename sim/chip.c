@@ -373,6 +373,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .ring_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .end_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .queue_names = queue_names,
+    .cohort_name = "cluster",
     .more_places = "set clusters to more, or block-dim if that is less",
     .larger_cohorts = "choose a platform with larger clusters",
     .kernel_name = kernel_name,

@@ -52,6 +52,7 @@ struct pto_engine_config
   uint64_t (*beats) (void *data);
   void *beats_data;
   const char *const *queue_names;
+  const char *cohort_name; /* NULL: "cohort" */
   /* What to do where a task asks for more of them than there are. NULL: nothing helps. */
   const char *more_places;
   const char *larger_cohorts;

@@ -117,6 +117,12 @@ refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, cons
 }
 
 static const char *
+cohort_name (const struct pto_engine *engine)
+{
+  return engine->config.cohort_name != NULL ? engine->config.cohort_name : "cohort";
+}
+
+static const char *
 advice (const char *text)
 {
   return text != NULL ? text : "ask for less";
@@ -140,7 +146,8 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
                        engine->config.queue_names[need->queue]);
       if (wish->together)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       "member %u names its place, but members in one cohort name the cohort", m);
+                       "member %u names its place, but members in one %s name the %s", m,
+                       cohort_name (engine), cohort_name (engine));
       for (uint32_t other = 0; other < m; other++)
         if (wish->members[other].place == need->place)
           return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
@@ -169,8 +176,8 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
   if (wish->cohort != PTO_COHORT_NONE
       && (wish->cohort >= line->n_cohorts || line->cohorts[wish->cohort].of == NULL))
     return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                   "it is for cohort %u; this machine has %u: %s", wish->cohort, line->n_cohorts,
-                   advice (engine->config.more_places));
+                   "it is for %s %u; this machine has %u: %s", cohort_name (engine), wish->cohort,
+                   line->n_cohorts, advice (engine->config.more_places));
   for (uint32_t c = 0; c < line->n_cohorts; c++)
     if ((wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
         && has_room (line->cohorts[c].n_of, wanted))
@@ -183,8 +190,8 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
         snprintf (text + length, sizeof text - length, "%s%u %s", length > 0 ? " and " : "",
                   wanted[queue], engine->config.queue_names[queue]);
       }
-  return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "no cohort has %s: %s", text,
-                 advice (engine->config.larger_cohorts));
+  return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "no %s has %s: %s", cohort_name (engine),
+                 text, advice (engine->config.larger_cohorts));
 }
 
 bool

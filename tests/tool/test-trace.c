@@ -211,6 +211,30 @@ test_utilization (void)
   g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV1), 90.0 / 310, 1e-9);
 }
 
+/* One task on two cores: both were busy with it. */
+static void
+test_members (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *json = NULL;
+  guint n = 0;
+
+  hand_init (&hand);
+  hand_submit (&hand, 0, 0, 0, PTO_CORE_TYPE_AIC);
+  hand_run (&hand, AIC0, 0, 10, 60);
+  hand_run (&hand, AIV1, 0, 10, 110);
+  trace = hand_trace (&hand, known_names, 2, "members");
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIC0), 50.0 / 110, 1e-9);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV1), 100.0 / 110, 1e-9);
+  g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 100);
+  json = pto_trace_to_json (trace);
+  for (const char *at = json; (at = strstr (at, "\"ph\":\"X\"")) != NULL; at++)
+    n++;
+  g_assert_cmpuint (n, ==, 3); /* the submit and both runs */
+}
+
 static void
 test_sha256 (void)
 {
@@ -886,6 +910,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/critical-path", test_critical_path);
   g_test_add_func ("/pto/trace/critical-path/attention", test_critical_path_attention);
   g_test_add_func ("/pto/trace/utilization", test_utilization);
+  g_test_add_func ("/pto/trace/members", test_members);
   g_test_add_func ("/pto/trace/sha256", test_sha256);
   g_test_add_func ("/pto/trace/sha256/origin", test_sha256_origin);
   g_test_add_func ("/pto/trace/dropped", test_dropped);
