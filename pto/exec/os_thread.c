@@ -7,6 +7,7 @@
 #include "exec-private.h"
 #include "guard-private.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,4 +72,35 @@ void
 pto_os_thread_join (pthread_t thread)
 {
   pthread_join (thread, NULL);
+}
+
+static void
+go_back (void *back)
+{
+  longjmp (*(jmp_buf *) back, 1);
+}
+
+static void
+do_nothing (void *arg)
+{
+}
+
+bool
+pto_os_thread_survives (void (*fn) (void *arg), void *arg)
+{
+  volatile bool survives = false;
+  jmp_buf back;
+
+  /* The outer one is there so that it is taken off where the end goes on behind the inner one:
+   * handlers that were added meanwhile are gone with it. */
+  pthread_cleanup_push (do_nothing, NULL);
+  if (setjmp (back) == 0)
+    {
+      pthread_cleanup_push (go_back, &back);
+      fn (arg);
+      survives = true;
+      pthread_cleanup_pop (0);
+    }
+  pthread_cleanup_pop (0);
+  return survives;
 }

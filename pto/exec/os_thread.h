@@ -16,3 +16,8 @@
 int pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
                          void (*fn) (void *arg), void *arg, char *error, size_t error_size);
 void pto_os_thread_join (pthread_t thread);
+
+/* Runs fn(arg), foreign code that may end its thread: pthread_exit(), or pthread_cancel() of
+ * itself. false: it has; the thread is here all the same, as if fn had been left with longjmp(). On
+ * a thread's own stack. */
+bool pto_os_thread_survives (void (*fn) (void *arg), void *arg);

@@ -54,12 +54,48 @@ process_main (void *data)
   return serve (body, &server) ? 0 : PTO_EXIT_ORPHAN;
 }
 
+/* One request of a thread. */
+struct thread_call
+{
+  const struct pto_server *server;
+  const struct pto_call *call;
+  struct pto_failure *failure;
+  uint32_t status;
+};
+
+static void
+serve_call (void *data)
+{
+  struct thread_call *call = data;
+
+  call->status = call->server->serve (call->server->data, call->call, call->failure);
+}
+
+/* A process ends with the thread that serves (process.c); a thread of ours would leave its request
+ * for ever. */
+static uint32_t
+serve_on_thread (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  const struct pto_body *body = data;
+  struct thread_call thread_call
+      = { .server = &body->config.server, .call = call, .failure = failure };
+
+  if (pto_os_thread_survives (serve_call, &thread_call))
+    return thread_call.status;
+  pto_failure_set (failure, PTO_STATUS_TASK_FAILED, NULL,
+                   "it ended its thread (pthread_exit), which is the worker's");
+  return PTO_STATUS_TASK_FAILED;
+}
+
 static void
 thread_main (void *data)
 {
-  const struct pto_body *body = data;
+  struct pto_body *body = data;
+  struct pto_server server = body->config.server;
 
-  serve (body, &body->config.server);
+  server.serve = serve_on_thread;
+  server.data = body;
+  serve (body, &server);
 }
 
 /* --- what a child's life asks of it --- */

@@ -6,7 +6,7 @@
 #include "level-private.h"
 
 #include "../core/progress.h"
-
+#include "../exec/os_thread.h"
 #include "arena.h"
 
 #include <errno.h>
@@ -582,6 +582,24 @@ pto_level_trace_topology (const struct pto_level *level, struct pto_trace_topolo
   pto_recorder_tell_clock (&level->recorder, topology);
 }
 
+struct orchestration
+{
+  struct pto_level *level;
+  int (*orchestrate) (PTO2Runtime *rt, void *data);
+  void *data;
+};
+
+static void
+orchestrate_on_thread (void *data)
+{
+  const struct orchestration *call = data;
+  int result = call->orchestrate (&call->level->runtime, call->data);
+
+  if (result != 0)
+    pto_engine_fail (&call->level->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d",
+                     result);
+}
+
 enum pto_status
 pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
                void *cancelled_data, int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
@@ -592,7 +610,6 @@ pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *da
   struct pto_failure own_failure;
   enum pto_status status;
   uint64_t wall;
-  int result;
 
   if (stats == NULL)
     stats = &own_stats;
@@ -620,9 +637,12 @@ pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *da
   pto_recorder_begin (&level->recorder, &level->engine);
   pto_store_release (&level->guest, (uint64_t) pthread_self ());
   wall = pto_wall_clock ();
-  result = orchestrate (&level->runtime, data);
-  if (result != 0)
-    pto_engine_fail (&level->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+  /* Or its worker, and who waits for that, would be left with what the run holds. */
+  if (!pto_os_thread_survives (
+          orchestrate_on_thread,
+          &(struct orchestration){ .level = level, .orchestrate = orchestrate, .data = data }))
+    pto_engine_fail (&level->engine, PTO_STATUS_EXPLICIT,
+                     "the orchestration ended its thread (pthread_exit)");
   if (pto_engine_has_failed (&level->engine))
     pto_level_give_up_run (level);
   status = pto_engine_end (&level->engine, report);

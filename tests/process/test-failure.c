@@ -148,6 +148,72 @@ forty_tasks (struct rig *rig, void *data)
     SUB (rig, COUNT, ANY, scalar (9));
 }
 
+/* --- threads that end --- */
+
+static uint32_t
+end_thread (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
+{
+  count (rig, call, failure);
+  if (call_scalar (call, 0) == 0)
+    {
+      pthread_cancel (pthread_self ());
+      pthread_testcancel ();
+    }
+  pthread_exit (NULL);
+}
+
+static void
+one_ends_its_thread (struct rig *rig, void *data)
+{
+  SUB (rig, 1, 0, scalar (GPOINTER_TO_UINT (data)));
+  SUB (rig, 0, 0, scalar (2));
+  SUB (rig, 0, 1, scalar (2));
+}
+
+static int
+end_graph (struct rig *rig)
+{
+  pthread_exit (NULL);
+}
+
+static void
+ends_itself (struct rig *rig, void *data)
+{
+  SUB (rig, 0, 0, scalar (3));
+  end_graph (rig);
+}
+
+/* The task fails and says why; its worker goes on. So does who runs, if the orchestration does it.
+ */
+static void
+test_ended_threads (void)
+{
+  static const rig_function ending[] = { count, end_thread };
+  struct rig *rig
+      = rig_new (&(struct rig_config){ .subs = 2, .threads = true, .functions = ending });
+
+  /* A thread is cancelled once, and may end often. */
+  for (guint round = 0; round < 6; round++)
+    {
+      g_assert_cmpint (rig_run (rig, one_ends_its_thread, GUINT_TO_POINTER (round > 0)), ==,
+                       PTO_STATUS_TASK_FAILED);
+      assert_says (rig->report.message, "task 0 (\"f1\") on L3/0/sub0 failed: it ended its thread "
+                                        "(pthread_exit), which is the worker's");
+      g_assert_cmpuint (rig->stats.completed, ==, 3);
+      g_assert_cmpuint (rig->stats.failed, ==, 1);
+      g_assert_cmpuint (counter (rig, round > 0), ==, round > 0 ? round : 1);
+      g_assert_cmpuint (counter (rig, 2), ==, 2 * round + 2);
+    }
+  for (guint i = 1; i < 3; i++)
+    {
+      g_assert_cmpint (rig_run (rig, ends_itself, NULL), ==, PTO_STATUS_EXPLICIT);
+      assert_says (rig->report.message, "the orchestration ended its thread (pthread_exit)");
+    }
+  rig_run_ok (rig, forty_tasks, NULL);
+  g_assert_cmpuint (counter (rig, 9), ==, 40);
+  rig_free (rig);
+}
+
 /* --- a task that fails by itself --- */
 
 /* 0 fails; 1, 2 and 3 need it, directly or not; 4 to 43 do not. */
@@ -1292,6 +1358,7 @@ add_tests (void)
   g_test_add_func ("/pto/failure/start", test_start);
 #ifndef __SANITIZE_THREAD__
   g_test_add_func ("/pto/failure/no-thread", test_no_thread);
+  g_test_add_func ("/pto/failure/ended-threads", test_ended_threads);
 #endif
   g_test_add_func ("/pto/failure/start-again", test_start_again_fails);
   g_test_add_func ("/pto/failure/caught/start", test_caught_at_start);
