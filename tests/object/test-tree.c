@@ -4,6 +4,7 @@
  */
 #include "level-test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -101,19 +102,22 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
 }
 
 static void
-build (Tree *tree, PtoSubFunc func, PtoCallable *chip, PtoRestart restart)
+build_of (Tree *tree, PtoChildMode mode, PtoSubFunc func, PtoCallable *chip, PtoRestart restart)
 {
   g_autoptr (GError) error = NULL;
 
   memset (tree, 0, sizeof *tree);
   level_test_board_init (&tree->board);
-  tree->l4 = g_object_new (PTO_TYPE_WORKER, "level", 4, "restart", restart, NULL);
+  tree->l4
+      = g_object_new (PTO_TYPE_WORKER, "level", 4, "restart", restart, "child-mode", mode, NULL);
   for (guint i = 0; i < 2; i++)
     {
       g_autoptr (PtoCallable) callable = pto_orchestration_function_new (
           i == 0 ? "walk-0" : "walk-1", i == 0 ? walk_0 : walk_1, tree, NULL);
 
-      tree->l3[i] = level_test_host (3, chip != NULL ? 1 : 0, 1);
+      tree->l3[i] = chip != NULL ? level_test_host (3, 1, 1)
+                                 : g_object_new (PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 1,
+                                                 "child-mode", mode, NULL);
       tree->sub[i] = level_test_register (tree->l3[i], "bottom", func);
       if (chip != NULL)
         tree->chip[i] = pto_worker_register (tree->l3[i], chip, NULL, &error);
@@ -123,6 +127,12 @@ build (Tree *tree, PtoSubFunc func, PtoCallable *chip, PtoRestart restart)
       pto_worker_add_worker (tree->l4, tree->l3[i], &error);
       g_assert_no_error (error);
     }
+}
+
+static void
+build (Tree *tree, PtoSubFunc func, PtoCallable *chip, PtoRestart restart)
+{
+  build_of (tree, PTO_CHILD_MODE_PROCESS, func, chip, restart);
 }
 
 static void
@@ -370,6 +380,65 @@ test_mixed (void)
   object_test_remove_dir (dir);
 }
 
+static gboolean
+end_thread (PtoTaskArgs *args, gpointer data, GError **error)
+{
+  if (pto_task_args_get_scalar (args, 1) % 10 == 0)
+    pthread_exit (NULL);
+  return count (args, data, error);
+}
+
+static gboolean
+end_thread_up_here (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                    gpointer data, GError **error)
+{
+  Tree *tree = data;
+
+  if (!level_test_submit (orchestrator, tree->sub[0], pto_task_args_get_tensor (args, 0),
+                          PTO_DIRECTION_INOUT, 1, -1, error))
+    return FALSE;
+  pthread_exit (NULL);
+}
+
+/* Workers that are threads outlive what a function does to theirs, and so do all that they have:
+ * the task's error says what it was. */
+static void
+test_ended_threads (void)
+{
+  g_autoptr (GError) error = NULL;
+  LevelTestState state;
+  Tree tree;
+
+  level_test_begin (&state);
+  build_of (&tree, PTO_CHILD_MODE_THREAD, end_thread, NULL, PTO_RESTART_NEVER);
+  pto_callable_handle_unref (tree.walk[0]);
+  {
+    g_autoptr (PtoCallable) callable
+        = pto_orchestration_function_new ("up-here", end_thread_up_here, &tree, NULL);
+
+    tree.walk[0] = pto_worker_register (tree.l4, callable, NULL, &error);
+    g_assert_no_error (error);
+  }
+  g_assert_true (pto_worker_init (tree.l4, NULL, &error));
+  g_assert_no_error (error);
+  for (guint round = 1; round <= 3; round++)
+    {
+      tree.number = 8 + round;
+      g_assert_false (pto_worker_run (tree.l4, graph, &tree, NULL, NULL, NULL, &error));
+      /* Either may be the first. */
+      if (round != 1 || strstr (error->message, "up-here") != NULL)
+        object_test_assert_contains (error->message,
+                                     "(\"up-here\") on L4/0/L3/0 failed: the orchestration ended "
+                                     "its thread (pthread_exit)");
+      else
+        object_test_assert_contains (error->message, "it ended its thread (pthread_exit)");
+      g_clear_error (&error);
+      g_assert_cmpuint (tree.board.words[WORD_COUNT], ==, round + (round > 1 ? round - 1 : 0));
+    }
+  take_apart (&tree);
+  level_test_end (&state);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -381,5 +450,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/tree/death-in-the-middle", test_death_in_the_middle);
   g_test_add_func ("/pto/tree/killed", test_killed);
   g_test_add_func ("/pto/tree/mixed", test_mixed);
+  g_test_add_func ("/pto/tree/ended-threads", test_ended_threads);
   return g_test_run ();
 }
