@@ -25,11 +25,11 @@ typedef struct
   guint32 kinds;
 } Edge;
 
-static PtoTraceTask *
+static PtoTraceEntry *
 find_or_add (GArray *tasks, GHashTable *index, guint64 id)
 {
   gpointer position;
-  PtoTraceTask task = {
+  PtoTraceEntry task = {
     .id = id,
     .submit = PTO_TRACE_NEVER,
     .submit_end = PTO_TRACE_NEVER,
@@ -49,13 +49,13 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
   gint64 *stored;
 
   if (g_hash_table_lookup_extended (index, &key, NULL, &position))
-    return &g_array_index (tasks, PtoTraceTask, GPOINTER_TO_UINT (position));
+    return &g_array_index (tasks, PtoTraceEntry, GPOINTER_TO_UINT (position));
 
   stored = g_new (gint64, 1);
   *stored = key;
   g_hash_table_insert (index, stored, GUINT_TO_POINTER (tasks->len));
   g_array_append_val (tasks, task);
-  return &g_array_index (tasks, PtoTraceTask, tasks->len - 1);
+  return &g_array_index (tasks, PtoTraceEntry, tasks->len - 1);
 }
 
 static gint
@@ -131,9 +131,9 @@ compare_spans (gconstpointer a, gconstpointer b)
 static gint
 compare_runs (gconstpointer a, gconstpointer b, gpointer data)
 {
-  const PtoTraceTask *tasks = data;
-  const PtoTraceTask *x = &tasks[*(const guint32 *) a];
-  const PtoTraceTask *y = &tasks[*(const guint32 *) b];
+  const PtoTraceEntry *tasks = data;
+  const PtoTraceEntry *x = &tasks[*(const guint32 *) a];
+  const PtoTraceEntry *y = &tasks[*(const guint32 *) b];
 
   if (x->start != y->start)
     return x->start < y->start ? -1 : 1;
@@ -189,7 +189,7 @@ typedef struct
 
 /* A task ran once, but for one of several members: of them the table has the one that ends last. */
 static void
-read_run (PtoTraceTask *task, guint32 position, guint32 core, guint64 start, guint64 end,
+read_run (PtoTraceEntry *task, guint32 position, guint32 core, guint64 start, guint64 end,
           GArray *members)
 {
   Member other = { position, task->core, task->start, task->end };
@@ -217,7 +217,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
       {
         const struct pto_trace_record *record = &trace->records[i];
         guint64 time = record->time - analysis->first;
-        PtoTraceTask *task;
+        PtoTraceEntry *task;
 
         switch (record->kind)
           {
@@ -234,7 +234,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
               task = find_or_add (tasks, index, record->task);
               if (task->submit == PTO_TRACE_NEVER || time > task->submit_end)
                 task->submit_end = time;
-              edge.consumer = (guint32) (task - (PtoTraceTask *) (void *) tasks->data);
+              edge.consumer = (guint32) (task - (PtoTraceEntry *) (void *) tasks->data);
               g_array_append_val (edges, edge);
               break;
             }
@@ -257,7 +257,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
                 /* A core has every task once: of two records of it the last counts. */
                 if (!pto_trace_is_level (trace) && task->core == record->detail)
                   task->core = PTO_TRACE_NOWHERE;
-                read_run (task, (guint32) (task - (PtoTraceTask *) (void *) tasks->data),
+                read_run (task, (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
                           record->detail, time, record->extra - analysis->first, members);
               }
             break;
@@ -293,7 +293,7 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
   for (guint i = 0; i < edges->len; i++)
     {
       const Edge *edge = &g_array_index (edges, Edge, i);
-      PtoTraceTask *task = &analysis->tasks[edge->consumer];
+      PtoTraceEntry *task = &analysis->tasks[edge->consumer];
       gint64 key = (gint64) edge->producer;
       gpointer position;
       PtoTraceDep *dep = NULL;
@@ -309,6 +309,7 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
           continue;
         }
       dep = &analysis->deps[analysis->n_deps++];
+      dep->consumer = edge->consumer;
       dep->producer = edge->producer;
       dep->kinds = edge->kinds;
       dep->producer_index = g_hash_table_lookup_extended (index, &key, NULL, &position)
@@ -318,17 +319,35 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
     }
 }
 
-static void
-add_members (PtoTraceAnalysis *analysis, const GArray *members)
+static gint
+compare_members (gconstpointer a, gconstpointer b)
 {
+  const Member *x = a;
+  const Member *y = b;
+
+  if (x->task != y->task)
+    return x->task < y->task ? -1 : 1;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->core < y->core ? -1 : x->core > y->core;
+}
+
+static void
+add_members (PtoTraceAnalysis *analysis, GArray *members)
+{
+  g_array_sort (members, compare_members);
   analysis->n_entries = analysis->n_tasks + members->len;
-  analysis->tasks = g_renew (PtoTraceTask, analysis->tasks, MAX (analysis->n_entries, 1));
+  analysis->tasks = g_renew (PtoTraceEntry, analysis->tasks, MAX (analysis->n_entries, 1));
   for (guint i = 0; i < members->len; i++)
     {
       const Member *member = &g_array_index (members, Member, i);
-      PtoTraceTask *entry = &analysis->tasks[analysis->n_tasks + i];
+      PtoTraceEntry *entry = &analysis->tasks[analysis->n_tasks + i];
+      PtoTraceEntry *task = &analysis->tasks[member->task];
 
-      *entry = analysis->tasks[member->task];
+      if (task->n_members++ == 0)
+        task->first_member = analysis->n_tasks + i;
+      *entry = *task;
+      entry->n_members = 0;
       entry->core = member->core;
       entry->start = member->start;
       entry->end = member->end;
@@ -354,7 +373,7 @@ sort_runs (PtoTraceAnalysis *analysis)
     }
   for (guint i = 0; i < analysis->n_entries; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->core == PTO_TRACE_NOWHERE)
         continue;
@@ -372,7 +391,7 @@ sort_runs (PtoTraceAnalysis *analysis)
 static guint32
 find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core)
 {
-  const PtoTraceTask *task = &analysis->tasks[position];
+  const PtoTraceEntry *task = &analysis->tasks[position];
   guint32 best = PTO_TRACE_NOWHERE;
   guint64 ready = task->ready != PTO_TRACE_NEVER ? task->ready : task->submit;
 
@@ -380,7 +399,7 @@ find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core
     {
       gboolean is_dep = k < task->n_deps;
       guint32 other = is_dep ? analysis->deps[task->first_dep + k].producer_index : before_on_core;
-      const PtoTraceTask *candidate;
+      const PtoTraceEntry *candidate;
 
       if (other == PTO_TRACE_NOWHERE)
         continue;
@@ -421,7 +440,7 @@ find_critical_path (PtoTraceAnalysis *analysis)
 
   for (; at != PTO_TRACE_NOWHERE; at = find_cause (analysis, at, before[at]))
     {
-      PtoTraceTask *task = &analysis->tasks[at];
+      PtoTraceEntry *task = &analysis->tasks[at];
 
       task->critical = 1;
       analysis->critical_run_ns += task->end - task->start;
@@ -434,7 +453,7 @@ find_critical_path (PtoTraceAnalysis *analysis)
     analysis->critical[i] = g_array_index (path, guint32, path->len - 1 - i);
   if (path->len > 0)
     {
-      const PtoTraceTask *first = &analysis->tasks[analysis->critical[0]];
+      const PtoTraceEntry *first = &analysis->tasks[analysis->critical[0]];
 
       analysis->critical_ns = analysis->tasks[analysis->critical[path->len - 1]].end - first->start;
       analysis->critical_submit = first->submit != PTO_TRACE_NEVER ? first->submit : 0;
@@ -454,7 +473,7 @@ make_charts (PtoTraceAnalysis *analysis)
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
       guint32 ring = PTO_TASK_RING (task->id);
       guint64 taken = MIN (task->dispatch, task->start);
 
@@ -485,7 +504,7 @@ PtoTraceAnalysis *
 pto_trace_analysis_new (PtoTrace *trace)
 {
   PtoTraceAnalysis *analysis = g_new0 (PtoTraceAnalysis, 1);
-  GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceTask));
+  GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceEntry));
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (Member));
   g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
@@ -512,14 +531,14 @@ pto_trace_analysis_new (PtoTrace *trace)
   g_array_sort (analysis->stalls, compare_spans);
 
   analysis->n_tasks = tasks->len;
-  analysis->tasks = (PtoTraceTask *) (void *) g_array_free (tasks, FALSE);
+  analysis->tasks = (PtoTraceEntry *) (void *) g_array_free (tasks, FALSE);
   link_edges (analysis, edges, index);
   add_members (analysis, members);
   analysis->n_cores = trace->topology.n_cores;
   sort_runs (analysis);
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->end != PTO_TRACE_NEVER)
         analysis->elapsed = MAX (analysis->elapsed, task->end);

@@ -210,7 +210,7 @@ append_kernel (Writer *writer, guint32 kernel)
 
 /* The arguments that say who a task is and who it waited for. Leaves the object open. */
 static void
-append_task (Writer *writer, const PtoTraceTask *task)
+append_task (Writer *writer, const PtoTraceEntry *task)
 {
   g_string_append_printf (writer->text,
                           ",\"args\":{\"task\":\"%" G_GUINT64_FORMAT "\",\"ring\":%u,\"kernel\":",
@@ -242,7 +242,7 @@ append_runs (Writer *writer)
   for (guint c = 0; c < analysis->n_cores; c++)
     for (guint i = 0; i < analysis->n_core_runs[c]; i++)
       {
-        const PtoTraceTask *task = &analysis->tasks[analysis->core_runs[c][i]];
+        const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[c][i]];
 
         begin (writer, 'X', core_pid (writer, c), TID_CORE + c, task->start);
         append_duration (writer, task->start, task->end);
@@ -278,7 +278,7 @@ append_orchestrator (Writer *writer)
     }
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->submit == PTO_TRACE_NEVER)
         continue;
@@ -310,7 +310,7 @@ append_schedulers (Writer *writer)
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->scheduler == PTO_TRACE_NOWHERE)
         continue;
@@ -367,14 +367,14 @@ append_flows (Writer *writer)
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->core == PTO_TRACE_NOWHERE)
         continue;
       for (guint k = 0; k < task->n_deps; k++)
         {
           const PtoTraceDep *dep = &analysis->deps[task->first_dep + k];
-          const PtoTraceTask *producer;
+          const PtoTraceEntry *producer;
 
           if (dep->producer_index == PTO_TRACE_NOWHERE)
             continue;

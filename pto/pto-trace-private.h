@@ -80,14 +80,17 @@ typedef struct
   guint32 scheduler; /* who dispatched it, or PTO_TRACE_NOWHERE */
   guint32 first_dep; /* in PtoTraceAnalysis.deps */
   guint32 n_deps;
+  guint32 first_member; /* in PtoTraceAnalysis.tasks: of a group, those that did not end last */
+  guint32 n_members;
   guint8 core_type;
   guint8 failed;
   guint8 critical; /* on the critical path */
-} PtoTraceTask;
+} PtoTraceEntry;
 
 typedef struct
 {
   guint64 producer;       /* its id */
+  guint32 consumer;       /* in PtoTraceAnalysis.tasks */
   guint32 producer_index; /* in PtoTraceAnalysis.tasks, or PTO_TRACE_NOWHERE when it was dropped */
   guint32 kinds;          /* PTO_HAZARD_* */
 } PtoTraceDep;
@@ -111,7 +114,7 @@ typedef struct
 {
   /* By order of submit; behind them those members of groups that did not end last: each a copy of
    * its task with core, start and end of its own. */
-  PtoTraceTask *tasks;
+  PtoTraceEntry *tasks;
   guint n_tasks;
   guint n_entries; /* with the members */
   PtoTraceDep *deps;
@@ -141,6 +144,11 @@ typedef struct
   guint n_failed;
 } PtoTraceAnalysis;
 
+/* The runs that the trace is made of, as its lists go through them (pto-trace-items.c). */
+typedef struct _PtoTraceParts PtoTraceParts;
+
+void pto_trace_parts_free (PtoTraceParts *parts);
+
 struct _PtoTrace
 {
   GObject parent_instance;
@@ -162,6 +170,7 @@ struct _PtoTrace
   /* Made on first use under g_once_init_enter(); read-only afterwards. */
   PtoTraceAnalysis *analysis;
   char *sha256;
+  PtoTraceParts *parts;
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
@@ -205,6 +214,8 @@ guint64 pto_trace_count_records (PtoTrace *trace);
 
 /* "QK"; "kernel 7" when it has no name; "no kernel" for a task that only orders. Caller frees. */
 char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
+/* The same; it stays. */
+const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
 /* "3", or "3 of ring 1". Caller frees. */
 char *pto_trace_dup_task_name (guint64 id);
 /* Cluster of a core, its type, and its number among the cores of that type in the cluster. Of a

@@ -80,7 +80,7 @@ add_bars (Collector *collector, const PtoTraceView *view, guint core, PtoInnerRo
 
   for (guint i = 0; i < analysis->n_core_runs[core]; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[analysis->core_runs[core][i]];
+      const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[core][i]];
       Bar bar = { .start = pto_trace_view_time (view, task->start),
                   .end = pto_trace_view_time (view, task->end),
                   .own_start = task->start,

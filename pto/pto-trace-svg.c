@@ -62,7 +62,7 @@ collect_kernels (PtoPicture *picture)
 {
   for (guint i = 0; i < picture->analysis->n_entries; i++)
     {
-      const PtoTraceTask *task = &picture->analysis->tasks[i];
+      const PtoTraceEntry *task = &picture->analysis->tasks[i];
       gpointer key = GUINT_TO_POINTER (task->kernel);
       guint position = GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, key));
 
@@ -400,7 +400,7 @@ append_control (PtoPicture *picture, double y)
           g_array_set_size (times, 0);
           for (guint i = 0; i < analysis->n_tasks; i++)
             {
-              const PtoTraceTask *task = &analysis->tasks[i];
+              const PtoTraceEntry *task = &analysis->tasks[i];
               guint64 time = half == 0 ? task->dispatch : task->complete;
 
               if (task->scheduler == s && time != PTO_TRACE_NEVER)
@@ -574,7 +574,7 @@ append_axis (PtoPicture *picture, double top, double bottom, double label_top, d
 
 /* The story of one task. */
 static void
-append_story (PtoPicture *picture, const PtoTraceTask *task)
+append_story (PtoPicture *picture, const PtoTraceEntry *task)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
@@ -634,7 +634,7 @@ clump_length (const PtoPicture *picture, guint core, guint first, double narrow)
 {
   const PtoTraceAnalysis *analysis = picture->analysis;
   const guint32 *runs = analysis->core_runs[core];
-  const PtoTraceTask *task = &analysis->tasks[runs[first]];
+  const PtoTraceEntry *task = &analysis->tasks[runs[first]];
   double start = pto_svg_x (picture, task->start);
   double end = pto_svg_x (picture, task->end);
   guint n = 1;
@@ -643,7 +643,7 @@ clump_length (const PtoPicture *picture, guint core, guint first, double narrow)
     return 1;
   for (; first + n < analysis->n_core_runs[core]; n++)
     {
-      const PtoTraceTask *next = &analysis->tasks[runs[first + n]];
+      const PtoTraceEntry *next = &analysis->tasks[runs[first + n]];
 
       if (pto_svg_x (picture, next->end) - pto_svg_x (picture, next->start) >= narrow
           || pto_svg_x (picture, next->start) - end > narrow / 2
@@ -673,8 +673,8 @@ append_clump (PtoPicture *picture, guint core, guint first, guint n)
   GString *text = picture->text;
   g_autofree guint64 *busy = g_new0 (guint64, picture->legend->len);
   g_autofree guint *count = g_new0 (guint, picture->legend->len);
-  const PtoTraceTask *from = &analysis->tasks[analysis->core_runs[core][first]];
-  const PtoTraceTask *to = &analysis->tasks[analysis->core_runs[core][first + n - 1]];
+  const PtoTraceEntry *from = &analysis->tasks[analysis->core_runs[core][first]];
+  const PtoTraceEntry *to = &analysis->tasks[analysis->core_runs[core][first + n - 1]];
   double width = MAX ((double) (to->end - from->start) * picture->scale, 0.5);
   double top = picture->core_top[core] + 1;
   double height = picture->row - 2;
@@ -682,7 +682,7 @@ append_clump (PtoPicture *picture, guint core, guint first, guint n)
 
   for (guint i = 0; i < n; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[analysis->core_runs[core][first + i]];
+      const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[core][first + i]];
       guint k = style_of (picture, task->kernel);
 
       /* A run of no time still counts. */
@@ -719,7 +719,7 @@ append_clump (PtoPicture *picture, guint core, guint first, guint n)
 }
 
 static void
-append_bar (PtoPicture *picture, const PtoTraceTask *task)
+append_bar (PtoPicture *picture, const PtoTraceEntry *task)
 {
   GString *text = picture->text;
   guint look = style_of (picture, task->kernel);
@@ -791,7 +791,7 @@ append_critical_path (PtoPicture *picture)
 
   if (analysis->n_critical > 0)
     {
-      const PtoTraceTask *first = &analysis->tasks[analysis->critical[0]];
+      const PtoTraceEntry *first = &analysis->tasks[analysis->critical[0]];
       double submit = pto_svg_x (picture, analysis->critical_submit);
 
       pto_svg_append_rect (text, "critical", picture->left, picture->control_top + 1,
@@ -808,14 +808,14 @@ append_critical_path (PtoPicture *picture)
     }
   for (guint i = 0; i < analysis->n_critical; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[analysis->critical[i]];
+      const PtoTraceEntry *task = &analysis->tasks[analysis->critical[i]];
       double x = pto_svg_x (picture, task->start);
       double end = pto_svg_x (picture, task->end);
       double top = picture->core_top[task->core];
 
       if (i > 0)
         {
-          const PtoTraceTask *before = &analysis->tasks[analysis->critical[i - 1]];
+          const PtoTraceEntry *before = &analysis->tasks[analysis->critical[i - 1]];
 
           if (before->core != task->core)
             {

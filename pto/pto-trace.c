@@ -37,6 +37,7 @@ pto_trace_finalize (GObject *object)
 {
   PtoTrace *self = PTO_TRACE (object);
 
+  pto_trace_parts_free (self->parts);
   pto_trace_analysis_free (self->analysis);
   g_free (self->records);
   g_free (self->starts);
@@ -121,14 +122,23 @@ pto_trace_get_analysis (PtoTrace *trace)
   return trace->analysis;
 }
 
+const char *
+pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
+{
+  g_autofree char *name = NULL;
+
+  if ((gint32) kernel < 0)
+    return "no kernel";
+  if (kernel < trace->n_kernel_names)
+    return trace->kernel_names[kernel];
+  name = g_strdup_printf ("kernel %u", kernel);
+  return g_intern_string (name);
+}
+
 char *
 pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel)
 {
-  if (kernel < trace->n_kernel_names)
-    return g_strdup (trace->kernel_names[kernel]);
-  if ((gint32) kernel < 0)
-    return g_strdup ("no kernel");
-  return g_strdup_printf ("kernel %u", kernel);
+  return g_strdup (pto_trace_get_kernel_name (trace, kernel));
 }
 
 char *
@@ -407,7 +417,7 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
 
   for (guint i = 0; i < analysis->n_entries; i++)
     {
-      const PtoTraceTask *task = &analysis->tasks[i];
+      const PtoTraceEntry *task = &analysis->tasks[i];
       KernelTotal fresh = { task->kernel, 0, 0 };
       KernelTotal *total;
       gpointer position;

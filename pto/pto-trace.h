@@ -51,5 +51,11 @@ PTO_AVAILABLE_IN_0_1
 char *pto_trace_get_core_name (PtoTrace *self, guint core);
 PTO_AVAILABLE_IN_0_1
 double pto_trace_get_core_utilization (PtoTrace *self, guint core);
+PTO_AVAILABLE_IN_0_1
+GListModel *pto_trace_list_tasks (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+GListModel *pto_trace_list_edges (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+GListModel *pto_trace_list_cores (PtoTrace *self);
 
 G_END_DECLS

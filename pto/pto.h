@@ -23,6 +23,7 @@
 #include "pto-run-statistics.h"
 #include "pto-task-args.h"
 #include "pto-tensor.h"
+#include "pto-trace-items.h"
 #include "pto-trace.h"
 #include "pto-types.h"
 #include "pto-version.h"

@@ -154,6 +154,18 @@ class Python(unittest.TestCase):
         done = call(os.path.join(EXAMPLES, "hello.py"))
         self.assertEqual((done.returncode, done.stdout), (0, "2 + 3 + 3 = 8.0\n"), done.stderr)
 
+    def test_view(self):
+        """What the viewer finds in the lists is what the summary says."""
+        done = call(os.path.join(EXAMPLES, "view.py"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len([line for line in lines if re.fullmatch(r" +AIV\d \|[a -]{60}\| +\d+ %", line)]), 4)
+        self.assertTrue(any(line.startswith("7 tasks, 6 edges, ") for line in lines))
+        for name in ("3 AIC", "6 AIV"):
+            said = [line for line in lines if line.startswith(name + " busy ")]
+            self.assertEqual(len(said), 2)
+            self.assertEqual(said[0], said[1])
+
     def test_readme(self):
         """The Python program that README.md shows."""
         with open(os.environ["PTO_TEST_README"], encoding="utf-8") as file:

@@ -197,8 +197,44 @@ class Trace(unittest.TestCase):
             self.assertEqual({s.name for s in inside}, {"fill"})
             orchestrators = [s for s in shown.row(f"L3/0/L2/{c} AICPU", "orchestrator") if s.name == "fill"]
             self.check_nested(rows[c], orchestrators, 1)
+        self.check_lists(trace, shown)
         self.check_summary(trace, [f"{ROUNDS} runs, {ROUNDS} tasks inside"] * 2)
         self.check_svg(trace, backend)
+
+    def check_lists(self, trace, shown):
+        """What the lists say is what JSON says, over the whole tree and on one clock."""
+        tasks, edges, cores = map(list, (trace.list_tasks(), trace.list_edges(), trace.list_cores()))
+        self.assertEqual([task.id for task in tasks[:trace.get_n_tasks()]], list(range(trace.get_n_tasks())))
+        self.assertEqual([(core.path, core.name, core.kind.value_nick) for core in cores[:4]],
+                         [("L3/0", "L2/0", "worker"), ("L3/0", "L2/1", "worker"), ("L3/0", "sub0", "sub-worker"),
+                          ("L3/0", "sub1", "sub-worker")])
+        self.assertEqual({(core.path, core.cluster) for core in cores},
+                         {("L3/0", -1)} | {(f"L3/0/L2/{c}", cluster) for c in range(2) for cluster in range(2)})
+        self.assertEqual({(task.path, task.level, task.name) for task in tasks},
+                         {("L3/0", 3, "part"), ("L3/0", 3, "witness"), ("L3/0/L2/0", 2, "fill"), ("L3/0/L2/1", 2, "fill")})
+        rows = collections.defaultdict(list)
+        for task in tasks:
+            core = cores[task.core]
+            self.assertEqual(core.path, task.path)
+            rows[(core.path if core.cluster < 0 else f"{core.path} cluster {core.cluster}"), core.name].append(
+                (task.start_ns, task.end_ns, task.name, str(task.id)))
+            self.assertEqual([(member.id, member.core) for member in task.list_members()], [(task.id, task.core)])
+            self.assertTrue(0 <= task.submit_ns <= task.start_ns <= task.end_ns)
+            self.assertFalse(task.has_failed())
+        for row, slices in rows.items():
+            self.assertEqual(sorted(slices), sorted(
+                (round(s.start * 1000), round(s.end * 1000), s.name, s.args["task"]) for s in shown.row(*row)))
+        self.assertEqual(len(edges), 2 * ROUNDS)
+        for edge in edges:
+            producer, consumer = tasks[edge.producer], tasks[edge.consumer]
+            self.assertEqual((producer.name, consumer.name), ("part", "witness"))
+            self.assertEqual(edge.producer_id, producer.id)
+            self.assertTrue(edge.hazards & Pto.Hazards.RAW)
+            self.assertLessEqual(producer.end_ns, consumer.start_ns)
+        for c in range(4):
+            self.assertAlmostEqual(trace.get_core_utilization(c), cores[c].busy_ns / trace.get_elapsed_ns(), 12)
+        for c, core in enumerate(cores):
+            self.assertEqual(core.busy_ns, sum(task.end_ns - task.start_ns for task in tasks if task.core == c))
 
     def check_summary(self, trace, workers):
         lines = trace.summary().splitlines()
@@ -310,6 +346,12 @@ class Trace(unittest.TestCase):
         rows = [shown.row("L3/0", f"sub{c}") for c in range(2)]
         self.assertEqual([[s.args["task"] for s in row] for row in rows], [["0"], ["0", "1"]])
         self.assertRegex(trace.summary(), r"  witness +3 runs")
+        group, alone = trace.list_tasks()
+        self.assertEqual(sorted((member.core, member.start_ns, member.end_ns) for member in group.list_members()),
+                         [(2 + c, round(rows[c][0].start * 1000), round(rows[c][0].end * 1000)) for c in range(2)])
+        self.assertEqual({member.submit_ns for member in group.list_members()}, {group.submit_ns})
+        self.assertEqual(group.end_ns, max(member.end_ns for member in group.list_members()))
+        self.assertEqual(alone.list_members()[0].core, 3)
         for row in rows:
             self.assertGreaterEqual(row[0].end - row[0].start + SLACK_US, 500)
 

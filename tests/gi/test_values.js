@@ -48,6 +48,32 @@ function fill_args(tensor, value) {
 const Owner = GObject.registerClass(class Owner extends GObject.Object {});
 
 const tests = {
+    // A viewer's way through a trace; what it finds is what the summary says.
+    trace() {
+        const worker = Pto.Worker.new_chip('a2a3sim');
+        for (const [name, value] of [['backend', 'det'], ['clusters', '3'], ['trace', '1']])
+            worker.set_parameter(name, value);
+        worker.init(null);
+        const buffer = Pto.Buffer.new(4 * elements);
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        worker.run(orch => [1, 2, 3].every(value => orch.submit(fill, fill_args(tensor, value)) ?? true), null, null, null);
+        const trace = worker.get_trace();
+        const list = model => Array.from({length: model.get_n_items()}, (_, i) => model.get_item(i));
+        const [tasks, edges, cores] = [trace.list_tasks(), trace.list_edges(), trace.list_cores()].map(list);
+        equal(tasks.map(task => task.get_name()).join(), 'fill,fill,fill', 'names');
+        equal(edges.map(edge => `${edge.get_producer()}-${edge.get_consumer()}`).join(), '0-1,1-2', 'edges');
+        equal(edges[0].get_hazards(), Pto.Hazards.WAW, 'hazards');
+        equal(trace.list_tasks().get_item(3), null, 'behind the last');
+        equal(tasks[0].list_members().get_n_items(), 1, 'members');
+        for (const [kind, name] of [[Pto.TraceCoreKind.AIC, '3 AIC'], [Pto.TraceCoreKind.AIV, '6 AIV']]) {
+            const busy = cores.filter(core => core.get_kind() === kind).map(core => core.get_busy_ns());
+            const share = busy.reduce((sum, ns) => sum + ns) / busy.length / trace.get_elapsed_ns();
+            if (!trace.summary().includes(`${name} busy ${Math.round(100 * share)} %`))
+                throw new Error(`${name}: ${share}: ${trace.summary()}`);
+        }
+        worker.close();
+    },
+
     // Device memory belongs to what JavaScript collects.
     device_memory() {
         const worker = chip('par');

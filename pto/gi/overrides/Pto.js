@@ -6,7 +6,8 @@
 const {Gio, GLib} = imports.gi;
 
 const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ImportedFunction', 'Kernel',
-    'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace', 'Worker'];
+    'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
+    'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
 function refuseLater(func, what) {
     const name = func.name === '' ? 'the function' : `"${func.name}"`;

@@ -1,0 +1,1100 @@
+/* pto-trace-items.c: what can be asked of a task, an edge or a core of a trace?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A trace and what it holds of the workers below are parts: traces of their own, of which every one
+ * knows where it lies in the outermost. The lists go through all of them, in the order that JSON
+ * has them in; an item is made when it is asked for.
+ */
+#include "config.h"
+
+#include "pto-trace-items.h"
+
+#include "core/task.h"
+
+#include "pto-trace-private.h"
+
+G_STATIC_ASSERT ((int) PTO_HAZARDS_RAW == (int) PTO_HAZARD_RAW);
+G_STATIC_ASSERT ((int) PTO_HAZARDS_WAW == (int) PTO_HAZARD_WAW);
+G_STATIC_ASSERT ((int) PTO_HAZARDS_WAR == (int) PTO_HAZARD_WAR);
+G_STATIC_ASSERT ((int) PTO_HAZARDS_UNSURE == (int) PTO_HAZARD_UNSURE);
+G_STATIC_ASSERT ((int) PTO_HAZARDS_EXPLICIT == (int) PTO_HAZARD_EXPLICIT);
+
+/* One worker of the tree, with the cores or children of all its runs. */
+typedef struct
+{
+  char *path;
+  PtoTrace *trace; /* of its run with the most of them; not owned */
+  guint first_core;
+} Place;
+
+/* One run of one worker. */
+typedef struct
+{
+  PtoTraceView view;
+  Place *place;
+  guint first_task; /* of all, as first_edge */
+  guint first_edge;
+} Part;
+
+struct _PtoTraceParts
+{
+  GPtrArray *parts;  /* Part */
+  GPtrArray *places; /* Place */
+  guint n_tasks;
+  guint n_edges;
+  guint n_cores;
+  guint64 *core_busy; /* on the clock of the outermost */
+};
+
+static void
+place_free (gpointer data)
+{
+  Place *place = data;
+
+  g_free (place->path);
+  g_free (place);
+}
+
+static Place *
+find_place (PtoTraceParts *parts, GHashTable *by_path, const char *path, PtoTrace *trace)
+{
+  Place *place = g_hash_table_lookup (by_path, path);
+
+  if (place == NULL)
+    {
+      place = g_new0 (Place, 1);
+      place->path = g_strdup (path);
+      place->trace = trace;
+      g_hash_table_insert (by_path, place->path, place);
+      g_ptr_array_add (parts->places, place);
+    }
+  else if (trace->topology.n_cores > place->trace->topology.n_cores)
+    place->trace = trace;
+  return place;
+}
+
+static void
+add_part (PtoTraceParts *parts, GHashTable *by_path, const PtoTraceView *view, const char *path)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (view->trace);
+  Part *part = g_new0 (Part, 1);
+
+  part->view = *view;
+  part->place = find_place (parts, by_path, path, view->trace);
+  part->first_task = parts->n_tasks;
+  part->first_edge = parts->n_edges;
+  parts->n_tasks += analysis->n_tasks;
+  parts->n_edges += analysis->n_deps;
+  g_ptr_array_add (parts->parts, part);
+
+  for (guint i = 0; i < view->trace->pieces.list->len; i++)
+    {
+      const PtoTracePiece *piece = g_ptr_array_index (view->trace->pieces.list, i);
+      g_autofree char *inner_path = pto_trace_dup_child_path (path, view->trace, piece->child);
+      PtoTraceView inner;
+
+      pto_trace_view_init (&inner, &part->view, i);
+      add_part (parts, by_path, &inner, inner_path);
+    }
+}
+
+static void
+add_busy (PtoTraceParts *parts, const Part *part)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (part->view.trace);
+
+  for (guint i = 0; i < analysis->n_entries; i++)
+    {
+      const PtoTraceEntry *entry = &analysis->tasks[i];
+
+      if (entry->core != PTO_TRACE_NOWHERE)
+        parts->core_busy[part->place->first_core + entry->core]
+            += pto_trace_view_time (&part->view, entry->end)
+               - pto_trace_view_time (&part->view, entry->start);
+    }
+}
+
+static PtoTraceParts *
+parts_new (PtoTrace *trace)
+{
+  PtoTraceParts *parts = g_new0 (PtoTraceParts, 1);
+  g_autoptr (GHashTable) by_path = g_hash_table_new (g_str_hash, g_str_equal);
+  const PtoTraceView view = { .trace = trace };
+
+  parts->parts = g_ptr_array_new_with_free_func (g_free);
+  parts->places = g_ptr_array_new_with_free_func (place_free);
+  add_part (parts, by_path, &view, trace->path != NULL ? trace->path : "");
+  for (guint i = 0; i < parts->places->len; i++)
+    {
+      Place *place = g_ptr_array_index (parts->places, i);
+
+      place->first_core = parts->n_cores;
+      parts->n_cores += place->trace->topology.n_cores;
+    }
+  parts->core_busy = g_new0 (guint64, MAX (parts->n_cores, 1));
+  for (guint i = 0; i < parts->parts->len; i++)
+    add_busy (parts, g_ptr_array_index (parts->parts, i));
+  return parts;
+}
+
+void
+pto_trace_parts_free (PtoTraceParts *parts)
+{
+  if (parts == NULL)
+    return;
+  g_ptr_array_unref (parts->parts);
+  g_ptr_array_unref (parts->places);
+  g_free (parts->core_busy);
+  g_free (parts);
+}
+
+static const PtoTraceParts *
+get_parts (PtoTrace *trace)
+{
+  if (g_once_init_enter (&trace->parts))
+    g_once_init_leave (&trace->parts, parts_new (trace));
+  return trace->parts;
+}
+
+/* The last that begins at or before a position: one without tasks, or edges, is never that. */
+static const Part *
+find_part (const PtoTraceParts *parts, guint position, gboolean of_edge)
+{
+  guint low = 0;
+  guint high = parts->parts->len;
+
+  while (high - low > 1)
+    {
+      guint middle = (low + high) / 2;
+      const Part *part = g_ptr_array_index (parts->parts, middle);
+
+      if ((of_edge ? part->first_edge : part->first_task) <= position)
+        low = middle;
+      else
+        high = middle;
+    }
+  return g_ptr_array_index (parts->parts, low);
+}
+
+/* --- tasks --- */
+
+/**
+ * PtoTraceTask:
+ *
+ * A task of a [class@Pto.Trace]: what it was, where it ran, and when what happened to it.
+ *
+ * Times are nanoseconds since the first record of the trace, on the trace's one clock: also those
+ * of tasks that ran in workers below, in the time that the worker above has seen. What was not
+ * recorded, because it did not happen or because a record was dropped, is -1.
+ *
+ * Thread safety: any thread. It keeps the trace. A fork keeps it usable in the child.
+ *
+ * Since: 0.1
+ */
+struct _PtoTraceTask
+{
+  GObject parent_instance;
+
+  PtoTrace *trace; /* the outermost */
+  const Part *part;
+  const PtoTraceEntry *entry;
+};
+
+G_DEFINE_FINAL_TYPE (PtoTraceTask, pto_trace_task, G_TYPE_OBJECT)
+
+static void
+pto_trace_task_finalize (GObject *object)
+{
+  g_clear_object (&PTO_TRACE_TASK (object)->trace);
+  G_OBJECT_CLASS (pto_trace_task_parent_class)->finalize (object);
+}
+
+static void
+pto_trace_task_class_init (PtoTraceTaskClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_trace_task_finalize;
+}
+
+/* Language bindings can make an object of any type: that one is a task of which nothing is known.
+ */
+static void
+pto_trace_task_init (PtoTraceTask *self)
+{
+  static const Place nowhere = { .path = (char *) "" };
+  static const Part nothing = { .place = (Place *) &nowhere };
+  static const PtoTraceEntry never = {
+    .submit = PTO_TRACE_NEVER,
+    .ready = PTO_TRACE_NEVER,
+    .dispatch = PTO_TRACE_NEVER,
+    .start = PTO_TRACE_NEVER,
+    .end = PTO_TRACE_NEVER,
+    .complete = PTO_TRACE_NEVER,
+    .retire = PTO_TRACE_NEVER,
+    .kernel = G_MAXUINT32,
+    .core = PTO_TRACE_NOWHERE,
+  };
+
+  self->part = &nothing;
+  self->entry = &never;
+}
+
+/**
+ * pto_trace_task_get_id:
+ * @self: a task
+ *
+ * Gives its 64-bit id: ring << 32 | position in that ring.
+ *
+ * Of one run of one worker it is the only one with that.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: an id
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_task_get_id (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return self->entry->id;
+}
+
+/**
+ * pto_trace_task_get_name:
+ * @self: a task
+ *
+ * Gives the name of what it ran: a kernel, or what is registered with a worker of level 3 or up.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): a name; "no kernel" of a task that only orders
+ *
+ * Since: 0.1
+ */
+const char *
+pto_trace_task_get_name (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
+
+  return pto_trace_get_kernel_name (self->part->view.trace, self->entry->kernel);
+}
+
+/**
+ * pto_trace_task_get_path:
+ * @self: a task
+ *
+ * Gives the worker that it was submitted to, by its place in the tree: "L3/0/L2/1".
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): a path; empty for a chip that is below nobody
+ *
+ * Since: 0.1
+ */
+const char *
+pto_trace_task_get_path (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
+
+  return self->part->place->path;
+}
+
+/**
+ * pto_trace_task_get_level:
+ * @self: a task
+ *
+ * Gives the level of the worker that it was submitted to.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: 2 for a chip
+ *
+ * Since: 0.1
+ */
+guint
+pto_trace_task_get_level (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return self->part->view.trace != NULL ? MAX (self->part->view.trace->topology.level, 2) : 2;
+}
+
+/**
+ * pto_trace_task_get_core:
+ * @self: a task
+ *
+ * Gives where it ran: a position in the list of cores.
+ *
+ * Of a group that is where the member ran that ended last.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a position; -1 when it did not run
+ *
+ * Since: 0.1
+ */
+int
+pto_trace_task_get_core (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  if (self->entry->core == PTO_TRACE_NOWHERE)
+    return -1;
+  return (int) (self->part->place->first_core + self->entry->core);
+}
+
+static gint64
+get_time (PtoTraceTask *self, guint64 time)
+{
+  return time == PTO_TRACE_NEVER ? -1 : (gint64) pto_trace_view_time (&self->part->view, time);
+}
+
+/**
+ * pto_trace_task_get_submit_ns:
+ * @self: a task
+ *
+ * Gives when it was submitted.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_submit_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->submit);
+}
+
+/**
+ * pto_trace_task_get_ready_ns:
+ * @self: a task
+ *
+ * Gives when the last of the tasks that it waited for was complete.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_ready_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->ready);
+}
+
+/**
+ * pto_trace_task_get_dispatch_ns:
+ * @self: a task
+ *
+ * Gives when a scheduler gave it to its core.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_dispatch_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->dispatch);
+}
+
+/**
+ * pto_trace_task_get_start_ns:
+ * @self: a task
+ *
+ * Gives when its core began with it.
+ *
+ * Of a group that is of the member that ended last.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_start_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->start);
+}
+
+/**
+ * pto_trace_task_get_end_ns:
+ * @self: a task
+ *
+ * Gives when its core was done with it.
+ *
+ * Of a group that is of the member that ended last.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_end_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->end);
+}
+
+/**
+ * pto_trace_task_get_complete_ns:
+ * @self: a task
+ *
+ * Gives when a scheduler had seen that.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_complete_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->complete);
+}
+
+/**
+ * pto_trace_task_get_retire_ns:
+ * @self: a task
+ *
+ * Gives when its slot and its memory were free again.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock; -1 when that was not recorded
+ *
+ * Since: 0.1
+ */
+gint64
+pto_trace_task_get_retire_ns (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), -1);
+
+  return get_time (self, self->entry->retire);
+}
+
+/**
+ * pto_trace_task_has_failed:
+ * @self: a task
+ *
+ * Asks whether it failed, or did not run because a task failed that it needed.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_trace_task_has_failed (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
+
+  return self->entry->failed;
+}
+
+/**
+ * pto_trace_task_is_critical:
+ * @self: a task
+ *
+ * Asks whether it is on the critical path of its run.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if it is
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_trace_task_is_critical (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), FALSE);
+
+  return self->entry->critical;
+}
+
+/* --- edges --- */
+
+/**
+ * PtoTraceEdge:
+ *
+ * That one task of a [class@Pto.Trace] waited for another one.
+ *
+ * Thread safety: any thread. A fork keeps it usable in the child.
+ *
+ * Since: 0.1
+ */
+struct _PtoTraceEdge
+{
+  GObject parent_instance;
+
+  int producer;
+  guint64 producer_id;
+  guint consumer;
+  PtoHazards hazards;
+};
+
+G_DEFINE_FINAL_TYPE (PtoTraceEdge, pto_trace_edge, G_TYPE_OBJECT)
+
+static void
+pto_trace_edge_class_init (PtoTraceEdgeClass *klass)
+{
+}
+
+static void
+pto_trace_edge_init (PtoTraceEdge *self)
+{
+  self->producer = -1;
+}
+
+/**
+ * pto_trace_edge_get_producer:
+ * @self: an edge
+ *
+ * Gives the task that was waited for: a position in the list of tasks.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a position; -1 when no record of that task is there
+ *
+ * Since: 0.1
+ */
+int
+pto_trace_edge_get_producer (PtoTraceEdge *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), -1);
+
+  return self->producer;
+}
+
+/**
+ * pto_trace_edge_get_producer_id:
+ * @self: an edge
+ *
+ * Gives the id of the task that was waited for.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: an id
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_edge_get_producer_id (PtoTraceEdge *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
+
+  return self->producer_id;
+}
+
+/**
+ * pto_trace_edge_get_consumer:
+ * @self: an edge
+ *
+ * Gives the task that waited: a position in the list of tasks.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a position
+ *
+ * Since: 0.1
+ */
+guint
+pto_trace_edge_get_consumer (PtoTraceEdge *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
+
+  return self->consumer;
+}
+
+/**
+ * pto_trace_edge_get_hazards:
+ * @self: an edge
+ *
+ * Gives why it waited.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: one reason or several
+ *
+ * Since: 0.1
+ */
+PtoHazards
+pto_trace_edge_get_hazards (PtoTraceEdge *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
+
+  return self->hazards;
+}
+
+/* --- cores --- */
+
+/**
+ * PtoTraceCore:
+ *
+ * What tasks of a [class@Pto.Trace] ran on: a core of a chip, or a child of a worker of level 3 or
+ * up.
+ *
+ * Thread safety: any thread. It keeps the trace. A fork keeps it usable in the child.
+ *
+ * Since: 0.1
+ */
+struct _PtoTraceCore
+{
+  GObject parent_instance;
+
+  PtoTrace *trace; /* the outermost */
+  const Place *place;
+  char *name;
+  PtoTraceCoreKind kind;
+  guint number;
+  int cluster;
+  guint64 busy;
+};
+
+G_DEFINE_FINAL_TYPE (PtoTraceCore, pto_trace_core, G_TYPE_OBJECT)
+
+static void
+pto_trace_core_finalize (GObject *object)
+{
+  PtoTraceCore *self = PTO_TRACE_CORE (object);
+
+  g_clear_object (&self->trace);
+  g_free (self->name);
+  G_OBJECT_CLASS (pto_trace_core_parent_class)->finalize (object);
+}
+
+static void
+pto_trace_core_class_init (PtoTraceCoreClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_trace_core_finalize;
+}
+
+static void
+pto_trace_core_init (PtoTraceCore *self)
+{
+  self->cluster = -1;
+}
+
+/**
+ * pto_trace_core_get_name:
+ * @self: a core
+ *
+ * Names it, for example "AIV17": its type and its number among those of that type.
+ *
+ * Of a worker of level 3 or up a child: "L2/0", "sub1".
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): a name
+ *
+ * Since: 0.1
+ */
+const char *
+pto_trace_core_get_name (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
+
+  return self->name != NULL ? self->name : "";
+}
+
+/**
+ * pto_trace_core_get_path:
+ * @self: a core
+ *
+ * Gives the worker that it belongs to, by its place in the tree: "L3/0/L2/1".
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none): a path; empty for a chip that is below nobody
+ *
+ * Since: 0.1
+ */
+const char *
+pto_trace_core_get_path (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
+
+  return self->place != NULL ? self->place->path : "";
+}
+
+/**
+ * pto_trace_core_get_kind:
+ * @self: a core
+ *
+ * Says what it is.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: its kind
+ *
+ * Since: 0.1
+ */
+PtoTraceCoreKind
+pto_trace_core_get_kind (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), PTO_TRACE_CORE_AIC);
+
+  return self->kind;
+}
+
+/**
+ * pto_trace_core_get_index:
+ * @self: a core
+ *
+ * Gives its number among the cores of its worker; those of a cluster are neighbours, AIC before
+ * AIV.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a number, from 0
+ *
+ * Since: 0.1
+ */
+guint
+pto_trace_core_get_index (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
+
+  return self->number;
+}
+
+/**
+ * pto_trace_core_get_cluster:
+ * @self: a core
+ *
+ * Gives the cluster of the chip that it is in.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a cluster; -1 for a child
+ *
+ * Since: 0.1
+ */
+int
+pto_trace_core_get_cluster (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), -1);
+
+  return self->cluster;
+}
+
+/**
+ * pto_trace_core_get_busy_ns:
+ * @self: a core
+ *
+ * Gives how long tasks ran on it, over all runs of its worker.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: nanoseconds of the trace's clock
+ *
+ * Since: 0.1
+ */
+guint64
+pto_trace_core_get_busy_ns (PtoTraceCore *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
+
+  return self->busy;
+}
+
+/* --- lists --- */
+
+typedef enum
+{
+  LIST_TASKS,
+  LIST_EDGES,
+  LIST_CORES,
+  LIST_MEMBERS
+} ListOf;
+
+/* A list that never changes. */
+typedef struct
+{
+  GObject parent_instance;
+
+  PtoTrace *trace;
+  const PtoTraceParts *parts;
+  ListOf of;
+  guint n_items;
+
+  /* Of members: of which task. */
+  const Part *part;
+  const PtoTraceEntry *entry;
+} PtoTraceList;
+
+typedef struct
+{
+  GObjectClass parent_class;
+} PtoTraceListClass;
+
+static GType pto_trace_list_get_type (void);
+static void pto_trace_list_model_init (GListModelInterface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE (PtoTraceList, pto_trace_list, G_TYPE_OBJECT,
+                               G_IMPLEMENT_INTERFACE (G_TYPE_LIST_MODEL, pto_trace_list_model_init))
+
+static void
+pto_trace_list_finalize (GObject *object)
+{
+  PtoTraceList *self = (PtoTraceList *) object;
+
+  g_object_unref (self->trace);
+  G_OBJECT_CLASS (pto_trace_list_parent_class)->finalize (object);
+}
+
+static void
+pto_trace_list_class_init (PtoTraceListClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_trace_list_finalize;
+}
+
+static void
+pto_trace_list_init (PtoTraceList *self)
+{
+}
+
+static GType
+list_get_item_type (GListModel *model)
+{
+  switch (((PtoTraceList *) model)->of)
+    {
+    case LIST_EDGES:
+      return PTO_TYPE_TRACE_EDGE;
+    case LIST_CORES:
+      return PTO_TYPE_TRACE_CORE;
+    case LIST_TASKS:
+    case LIST_MEMBERS:
+    default:
+      return PTO_TYPE_TRACE_TASK;
+    }
+}
+
+static guint
+list_get_n_items (GListModel *model)
+{
+  return ((PtoTraceList *) model)->n_items;
+}
+
+static gpointer
+make_task (PtoTraceList *self, const Part *part, const PtoTraceEntry *entry)
+{
+  PtoTraceTask *task = g_object_new (PTO_TYPE_TRACE_TASK, NULL);
+
+  task->trace = g_object_ref (self->trace);
+  task->part = part;
+  task->entry = entry;
+  return task;
+}
+
+static gpointer
+make_edge (PtoTraceList *self, guint position)
+{
+  const Part *part = find_part (self->parts, position, TRUE);
+  const PtoTraceDep *dep
+      = &pto_trace_get_analysis (part->view.trace)->deps[position - part->first_edge];
+  PtoTraceEdge *edge = g_object_new (PTO_TYPE_TRACE_EDGE, NULL);
+
+  if (dep->producer_index != PTO_TRACE_NOWHERE)
+    edge->producer = (int) (part->first_task + dep->producer_index);
+  edge->producer_id = dep->producer;
+  edge->consumer = part->first_task + dep->consumer;
+  edge->hazards = (PtoHazards) dep->kinds;
+  return edge;
+}
+
+static gpointer
+make_core (PtoTraceList *self, guint position)
+{
+  PtoTraceCore *core = g_object_new (PTO_TYPE_TRACE_CORE, NULL);
+  const Place *place;
+  guint at = self->parts->places->len;
+  guint cluster, type, number;
+
+  do
+    place = g_ptr_array_index (self->parts->places, --at);
+  while (place->first_core > position);
+  core->trace = g_object_ref (self->trace);
+  core->place = place;
+  core->number = position - place->first_core;
+  core->busy = self->parts->core_busy[position];
+  core->name = pto_trace_get_core_name (place->trace, core->number);
+  pto_trace_locate_core (place->trace, core->number, &cluster, &type, &number);
+  if (pto_trace_is_level (place->trace))
+    core->kind = type == 0 ? PTO_TRACE_CORE_WORKER : PTO_TRACE_CORE_SUB_WORKER;
+  else
+    {
+      core->kind = type == PTO_CORE_TYPE_AIC ? PTO_TRACE_CORE_AIC : PTO_TRACE_CORE_AIV;
+      core->cluster = (int) cluster;
+    }
+  return core;
+}
+
+static gpointer
+list_get_item (GListModel *model, guint position)
+{
+  PtoTraceList *self = (PtoTraceList *) model;
+  const PtoTraceAnalysis *analysis;
+  const Part *part;
+
+  if (position >= self->n_items)
+    return NULL;
+  switch (self->of)
+    {
+    case LIST_EDGES:
+      return make_edge (self, position);
+    case LIST_CORES:
+      return make_core (self, position);
+    case LIST_MEMBERS:
+      analysis = pto_trace_get_analysis (self->part->view.trace);
+      return make_task (self, self->part,
+                        position == 0 ? self->entry
+                                      : &analysis->tasks[self->entry->first_member + position - 1]);
+    case LIST_TASKS:
+    default:
+      part = find_part (self->parts, position, FALSE);
+      analysis = pto_trace_get_analysis (part->view.trace);
+      return make_task (self, part, &analysis->tasks[position - part->first_task]);
+    }
+}
+
+static void
+pto_trace_list_model_init (GListModelInterface *iface)
+{
+  iface->get_item_type = list_get_item_type;
+  iface->get_n_items = list_get_n_items;
+  iface->get_item = list_get_item;
+}
+
+static PtoTraceList *
+list_new (PtoTrace *trace, ListOf of, guint n_items)
+{
+  PtoTraceList *list = g_object_new (pto_trace_list_get_type (), NULL);
+
+  list->trace = g_object_ref (trace);
+  list->parts = get_parts (trace);
+  list->of = of;
+  list->n_items = n_items;
+  return list;
+}
+
+/**
+ * pto_trace_list_tasks:
+ * @self: a trace
+ *
+ * Lists the tasks of the run in the order of their submit, then those that ran in workers below,
+ * run by run.
+ *
+ * The list never changes; what is in it is made when it is asked for, and keeps the trace.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a list of [class@Pto.TraceTask]
+ *
+ * Since: 0.1
+ */
+GListModel *
+pto_trace_list_tasks (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  return G_LIST_MODEL (list_new (self, LIST_TASKS, get_parts (self)->n_tasks));
+}
+
+/**
+ * pto_trace_list_edges:
+ * @self: a trace
+ *
+ * Lists which tasks waited for which, by the task that waited.
+ *
+ * The list never changes; what is in it is made when it is asked for.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a list of [class@Pto.TraceEdge]
+ *
+ * Since: 0.1
+ */
+GListModel *
+pto_trace_list_edges (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  return G_LIST_MODEL (list_new (self, LIST_EDGES, get_parts (self)->n_edges));
+}
+
+/**
+ * pto_trace_list_cores:
+ * @self: a trace
+ *
+ * Lists the cores of the chip or, of a worker of level 3 or up, its children, then the cores and
+ * children of the workers below that have recorded a run.
+ *
+ * The list never changes; what is in it is made when it is asked for, and keeps the trace.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a list of [class@Pto.TraceCore]
+ *
+ * Since: 0.1
+ */
+GListModel *
+pto_trace_list_cores (PtoTrace *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  return G_LIST_MODEL (list_new (self, LIST_CORES, get_parts (self)->n_cores));
+}
+
+/**
+ * pto_trace_task_list_members:
+ * @self: a task
+ *
+ * Lists where it ran: of a group the member that ended last, then the others; of another task that
+ * ran, only itself.
+ *
+ * Members are tasks of the same id and the same times, but for core, start and end.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a list of [class@Pto.TraceTask]
+ *
+ * Since: 0.1
+ */
+GListModel *
+pto_trace_task_list_members (PtoTraceTask *self)
+{
+  PtoTraceList *list;
+
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
+  g_return_val_if_fail (self->trace != NULL, NULL);
+
+  list = list_new (self->trace, LIST_MEMBERS,
+                   self->entry->core == PTO_TRACE_NOWHERE ? 0 : 1 + self->entry->n_members);
+  list->part = self->part;
+  list->entry = self->entry;
+  return G_LIST_MODEL (list);
+}
