@@ -62,5 +62,5 @@ if __name__ == "__main__":
     chip.init(None)
     chip.run(graph, None, None, None, None)
     view(chip.get_trace())
-    print(chip.get_trace().summary(), end="")
+    print(chip.get_trace().summarize(), end="")
     chip.close()

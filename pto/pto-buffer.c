@@ -285,7 +285,7 @@ release_bytes (gpointer data)
 }
 
 /**
- * pto_buffer_get_bytes:
+ * pto_buffer_ref_bytes:
  * @buffer: a buffer
  *
  * Gives the memory itself as bytes, without copying; they change as the buffer does.
@@ -297,7 +297,7 @@ release_bytes (gpointer data)
  * Since: 0.1
  */
 GBytes *
-pto_buffer_get_bytes (PtoBuffer *buffer)
+pto_buffer_ref_bytes (PtoBuffer *buffer)
 {
   g_return_val_if_fail (buffer != NULL, NULL);
 

@@ -27,7 +27,7 @@ int pto_buffer_get_fd (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_buffer_get_fd_offset (PtoBuffer *buffer);
 PTO_AVAILABLE_IN_0_1
-GBytes *pto_buffer_get_bytes (PtoBuffer *buffer);
+GBytes *pto_buffer_ref_bytes (PtoBuffer *buffer);
 
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_buffer_get_worker (PtoBuffer *buffer);

@@ -941,7 +941,7 @@ make_core (PtoTraceList *self, guint position)
   core->place = place;
   core->number = position - place->first_core;
   core->busy = self->parts->core_busy[position];
-  core->name = pto_trace_get_core_name (place->trace, core->number);
+  core->name = pto_trace_dup_core_name (place->trace, core->number);
   pto_trace_locate_core (place->trace, core->number, &cluster, &type, &number);
   if (pto_trace_is_level (place->trace))
     core->kind = type == 0 ? PTO_TRACE_CORE_WORKER : PTO_TRACE_CORE_SUB_WORKER;

@@ -175,7 +175,7 @@ append_rows (Writer *writer)
     }
   for (guint c = 0; c < trace->topology.n_cores; c++)
     {
-      g_autofree char *name = pto_trace_get_core_name (trace, c);
+      g_autofree char *name = pto_trace_dup_core_name (trace, c);
       guint cluster, type, number;
 
       pto_trace_locate_core (trace, c, &cluster, &type, &number);

@@ -143,7 +143,7 @@ collect_rows (Collector *collector, const GPtrArray *views)
           if (c >= view->trace->topology.n_cores)
             continue;
           if (row->name == NULL)
-            row->name = pto_trace_get_core_name (view->trace, c);
+            row->name = pto_trace_dup_core_name (view->trace, c);
           add_bars (collector, view, c, row);
         }
       if (row->bars->len == 0)

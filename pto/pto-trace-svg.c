@@ -481,7 +481,7 @@ append_core_labels (PtoPicture *picture)
                         "busy");
   for (guint c = 0; c < picture->analysis->n_cores; c++)
     {
-      g_autofree char *name = pto_trace_get_core_name (picture->trace, c);
+      g_autofree char *name = pto_trace_dup_core_name (picture->trace, c);
       g_autofree char *style = g_strdup_printf ("row\" font-size=\"%d", (int) size);
       g_autoptr (GString) share = g_string_new (NULL);
       double busy = MIN (pto_trace_get_core_utilization (picture->trace, c), 1.0);
@@ -579,7 +579,7 @@ append_story (PtoPicture *picture, const PtoTraceEntry *task)
   const PtoTraceAnalysis *analysis = picture->analysis;
   GString *text = picture->text;
   g_autofree char *name = pto_trace_dup_task_name (task->id);
-  g_autofree char *core = pto_trace_get_core_name (picture->trace, task->core);
+  g_autofree char *core = pto_trace_dup_core_name (picture->trace, task->core);
 
   g_string_append_printf (text, "task %s: ", name);
   pto_svg_append_escaped (

@@ -516,7 +516,7 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
 }
 
 /**
- * pto_trace_summary:
+ * pto_trace_summarize:
  * @self: a trace
  *
  * Tells the run in a few lines of text: tasks, edges, time, how busy cores or workers were, the
@@ -529,7 +529,7 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
  * Since: 0.1
  */
 char *
-pto_trace_summary (PtoTrace *self)
+pto_trace_summarize (PtoTrace *self)
 {
   const PtoTraceAnalysis *analysis;
   GString *text;
@@ -760,7 +760,7 @@ pto_trace_get_elapsed_ns (PtoTrace *self)
 }
 
 /**
- * pto_trace_get_critical_path:
+ * pto_trace_dup_critical_path:
  * @self: a trace
  * @n_tasks: (out): how many tasks there are on the path
  *
@@ -778,7 +778,7 @@ pto_trace_get_elapsed_ns (PtoTrace *self)
  * Since: 0.1
  */
 guint64 *
-pto_trace_get_critical_path (PtoTrace *self, gsize *n_tasks)
+pto_trace_dup_critical_path (PtoTrace *self, gsize *n_tasks)
 {
   const PtoTraceAnalysis *analysis;
   guint64 *path;
@@ -837,7 +837,7 @@ pto_trace_get_n_cores (PtoTrace *self)
 }
 
 /**
- * pto_trace_get_core_name:
+ * pto_trace_dup_core_name:
  * @self: a trace
  * @core: a core, counted from 0
  *
@@ -851,7 +851,7 @@ pto_trace_get_n_cores (PtoTrace *self)
  * Since: 0.1
  */
 char *
-pto_trace_get_core_name (PtoTrace *self, guint core)
+pto_trace_dup_core_name (PtoTrace *self, guint core)
 {
   guint cluster, type, number;
 

@@ -24,7 +24,7 @@ char *pto_trace_to_json (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_to_svg (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
-char *pto_trace_summary (PtoTrace *self);
+char *pto_trace_summarize (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 const char *pto_trace_get_title (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
@@ -42,13 +42,13 @@ guint64 pto_trace_get_n_edges (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_get_elapsed_ns (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
-guint64 *pto_trace_get_critical_path (PtoTrace *self, gsize *n_tasks);
+guint64 *pto_trace_dup_critical_path (PtoTrace *self, gsize *n_tasks);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_get_critical_path_ns (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 guint pto_trace_get_n_cores (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
-char *pto_trace_get_core_name (PtoTrace *self, guint core);
+char *pto_trace_dup_core_name (PtoTrace *self, guint core);
 PTO_AVAILABLE_IN_0_1
 double pto_trace_get_core_utilization (PtoTrace *self, guint core);
 PTO_AVAILABLE_IN_0_1

@@ -35,7 +35,7 @@ function run(kernel, value) {
 }
 
 function values() {
-    return new Float32Array(buffer.get_bytes().toArray().buffer.slice(0, 64));
+    return new Float32Array(buffer.ref_bytes().toArray().buffer.slice(0, 64));
 }
 
 run(fill, 5);

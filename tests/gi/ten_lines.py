@@ -8,5 +8,5 @@ def graph(orch, *rest):  # noqa: E302
     args.add_tensor(tensor, Pto.Direction.OUTPUT_EXISTING); args.add_scalar_float(42.5)  # noqa: E702
     return orch.submit(kernel, args)
 chip.run(graph, None, None, None, None)  # noqa: E305
-values = struct.unpack("4f", out.get_bytes().get_data()); print(*values)  # noqa: E702
+values = struct.unpack("4f", out.ref_bytes().get_data()); print(*values)  # noqa: E702
 assert values == (42.5,) * 4

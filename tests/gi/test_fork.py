@@ -36,7 +36,7 @@ def chip(backend="par", value=3.0):
         worker.set_parameter("backend", backend)
         number = struct.unpack("=i", struct.pack("=f", value))[0]
         worker.run(lambda orch, x: orch.submit(fill, x.write_existing(), number), out)
-    return set(struct.unpack(f"{elements}f", buffer.get_bytes().get_data()))
+    return set(struct.unpack(f"{elements}f", buffer.ref_bytes().get_data()))
 
 
 def chip_below(backend):
@@ -58,7 +58,7 @@ def host(depth):
     with Pto.Worker(level=3, sub_workers=1) as worker:
         handle = worker.register(sub)
         worker.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), number)
-    return {float(struct.unpack("=q", board.get_bytes().get_data())[0])}
+    return {float(struct.unpack("=q", board.ref_bytes().get_data())[0])}
 
 
 class Fork(unittest.TestCase):

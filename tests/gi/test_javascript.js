@@ -53,7 +53,7 @@ function submit_fill(orch, buffer, value) {
     orch.submit(fill, args);
 }
 
-const floats = buffer => new Float32Array(buffer.get_bytes().toArray().buffer);
+const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 
 // Calling these gives something that would have to be awaited or taken from, by nobody.
 const later = [

@@ -142,11 +142,11 @@ class Trace(unittest.TestCase):
 
         # numbers
         self.assertEqual((trace.get_n_tasks(), trace.get_n_edges()), (3 * ROUNDS, 2 * ROUNDS))
-        self.assertEqual([trace.get_core_name(c) for c in range(trace.get_n_cores())],
+        self.assertEqual([trace.dup_core_name(c) for c in range(trace.get_n_cores())],
                          ["L2/0", "L2/1", "sub0", "sub1"])
         self.assertFalse(trace.is_virtual())
         self.assertEqual(trace.get_dropped(), 0)
-        path = trace.get_critical_path()
+        path = trace.dup_critical_path()
         self.assertTrue(path and set(path) <= set(range(3 * ROUNDS)))
 
         # JSON
@@ -237,7 +237,7 @@ class Trace(unittest.TestCase):
             self.assertEqual(core.busy_ns, sum(task.end_ns - task.start_ns for task in tasks if task.core == c))
 
     def check_summary(self, trace, workers):
-        lines = trace.summary().splitlines()
+        lines = trace.summarize().splitlines()
         self.assertEqual(lines[1].split(" us")[0].split(", ")[:2],
                          [f"{trace.get_n_tasks()} tasks", f"{trace.get_n_edges()} edges"])
         self.assertRegex(lines[2], r"^2 workers busy \d+ %$")
@@ -315,7 +315,7 @@ class Trace(unittest.TestCase):
                 trace = top.get_trace()
                 shown = Json(self, trace)
                 self.assertEqual((trace.get_n_tasks(), trace.get_n_edges()), (3, 2))
-                self.assertEqual([trace.get_core_name(c) for c in range(2)], ["L3/0", "sub0"])
+                self.assertEqual([trace.dup_core_name(c) for c in range(2)], ["L3/0", "sub0"])
                 outer = shown.row("L4/0", "L3/0")
                 self.assertEqual([(s.name, s.args["task"]) for s in outer], [("inner", "0"), ("inner", "1")])
                 chips = shown.row("L4/0/L3/0", "L2/0")
@@ -324,7 +324,7 @@ class Trace(unittest.TestCase):
                 self.check_nested(outer, shown.row("L4/0/L3/0", "sub0"), 1)
                 self.check_nested(chips, shown.below("L4/0/L3/0/L2/0"), 1)
                 self.assertEqual(trace.get_recorded(), shown.root["metadata"]["recorded"])
-                self.assertRegex(trace.summary(), r"(?m)^L3/0: 2 runs, 8 tasks inside, children busy \d+ %$")
+                self.assertRegex(trace.summarize(), r"(?m)^L3/0: 2 runs, 8 tasks inside, children busy \d+ %$")
                 labels = [node.text for node in xml.etree.ElementTree.fromstring(trace.to_svg().encode()).iter(
                     "{http://www.w3.org/2000/svg}text")]
                 for label in ("L3/0", "L2/0", "AIV0", "sub0"):
@@ -345,7 +345,7 @@ class Trace(unittest.TestCase):
         shown = Json(self, trace)
         rows = [shown.row("L3/0", f"sub{c}") for c in range(2)]
         self.assertEqual([[s.args["task"] for s in row] for row in rows], [["0"], ["0", "1"]])
-        self.assertRegex(trace.summary(), r"  witness +3 runs")
+        self.assertRegex(trace.summarize(), r"  witness +3 runs")
         group, alone = trace.list_tasks()
         self.assertEqual(sorted((member.core, member.start_ns, member.end_ns) for member in group.list_members()),
                          [(2 + c, round(rows[c][0].start * 1000), round(rows[c][0].end * 1000)) for c in range(2)])
@@ -382,7 +382,7 @@ class Trace(unittest.TestCase):
             self.assertEqual(shown.row("L3/0", "sub0") + shown.row("L3/0", "sub1"), [])
             self.assertEqual(shown.below("L3/0/L2/0"), [])
             self.check_nested(shown.row("L3/0", "L2/1"), shown.below("L3/0/L2/1"), 1)
-            self.assertIn("2 runs of workers without a record of their own", trace.summary())
+            self.assertIn("2 runs of workers without a record of their own", trace.summarize())
 
     def test_cancelled(self):
         """What workers did in a cancelled run is not asked for; the rows are there, and the next run has all again."""
@@ -420,7 +420,7 @@ class Trace(unittest.TestCase):
                 self.assertEqual([s.args["task"] for s in shown.row("L3/0", "L2/1")], ["0"])
                 self.assertEqual([s.args["task"] for s in shown.row("L3/0", "sub0")], ["1"] * (1 - n_inside))
                 self.assertEqual(len(shown.below("L3/0/L2/1")), n_inside)
-                self.assertEqual("1 run of workers without a record of its own" in trace.summary(), n_inside == 0)
+                self.assertEqual("1 run of workers without a record of its own" in trace.summarize(), n_inside == 0)
                 host.run(graph, self.parts)
 
     def test_bounded(self):
@@ -438,7 +438,7 @@ class Trace(unittest.TestCase):
             for again in range(2):
                 host.run(graph, self.parts)
                 trace = host.get_trace()
-                summary = trace.summary()
+                summary = trace.summarize()
                 kept = int(re.search(r"(?m)^L2/0: (\d+) runs", summary)[1])
                 left = re.search(r"(?m)^(\d+) runs of workers left out, with (\d+) records", summary)
                 self.assertEqual(kept + int(left[1]), runs)

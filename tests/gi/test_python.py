@@ -179,7 +179,7 @@ class WorkerTest(unittest.TestCase):
 
     def test_bytes(self):
         self.worker.run(self.graph, None, None, None, None)
-        data = self.buffer.get_bytes().get_data()
+        data = self.buffer.ref_bytes().get_data()
         self.assertEqual(struct.unpack("16f", data), (2.0,) * 8 + (1.0,) * 8)
         address = self.worker.malloc(64)
         self.worker.copy_to(address, GLib.Bytes.new(b"0123456789"))

@@ -35,7 +35,7 @@ function chip(backend) {
     return worker;
 }
 
-const floats = buffer => new Float32Array(buffer.get_bytes().toArray().buffer);
+const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 
 function fill_args(tensor, value) {
     const args = Pto.TaskArgs.new();
@@ -68,8 +68,8 @@ const tests = {
         for (const [kind, name] of [[Pto.TraceCoreKind.AIC, '3 AIC'], [Pto.TraceCoreKind.AIV, '6 AIV']]) {
             const busy = cores.filter(core => core.get_kind() === kind).map(core => core.get_busy_ns());
             const share = busy.reduce((sum, ns) => sum + ns) / busy.length / trace.get_elapsed_ns();
-            if (!trace.summary().includes(`${name} busy ${Math.round(100 * share)} %`))
-                throw new Error(`${name}: ${share}: ${trace.summary()}`);
+            if (!trace.summarize().includes(`${name} busy ${Math.round(100 * share)} %`))
+                throw new Error(`${name}: ${share}: ${trace.summarize()}`);
         }
         worker.close();
     },

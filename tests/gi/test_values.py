@@ -312,7 +312,7 @@ class Attributes(unittest.TestCase):
                                                                     "scalar_double", "scalar_value")]
             calls += [(getattr(statistics, "get_" + name), 3) for name in ("last_task_alive", "ring_tasks", "heap_peak")]
             calls += [(getattr(statistics, "get_" + name), 1) for name in ("busy_ns", "n_cores", "utilization")]
-            calls += [(getattr(trace, "get_core_" + name), trace.get_n_cores() - 1) for name in ("name", "utilization")]
+            calls += [(getattr(trace, name), trace.get_n_cores() - 1) for name in ("dup_core_name", "get_core_utilization")]
             for call, last in calls:
                 call(last)
                 for index in (last + 1, -1, 2**40):

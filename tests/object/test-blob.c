@@ -470,7 +470,7 @@ test_buffer_after_fork (void)
   g_assert_cmpuint (pto_buffer_get_fd_offset (before), ==, 0);
 
   /* What was given back comes as zeros; the bytes keep it until then. */
-  bytes = pto_buffer_get_bytes (buffer);
+  bytes = pto_buffer_ref_bytes (buffer);
   g_clear_pointer (&buffer, pto_buffer_unref);
   g_assert_cmpint (((const guint8 *) g_bytes_get_data (bytes, NULL))[4999], ==, 8);
   g_clear_pointer (&bytes, g_bytes_unref);

@@ -338,7 +338,7 @@ test_no_prefix (void)
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
   trace = pto_worker_get_trace (test.host);
-  summary = pto_trace_summary (trace);
+  summary = pto_trace_summarize (trace);
   object_test_assert_contains (summary, "L2/0: 2 runs, 2 tasks inside");
   g_clear_object (&trace);
   end (&test);

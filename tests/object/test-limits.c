@@ -446,8 +446,8 @@ run_and_look (gpointer data)
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
   json = pto_trace_to_json (trace);
   svg = pto_trace_to_svg (trace);
-  summary = pto_trace_summary (trace);
-  path = pto_trace_get_critical_path (trace, &n);
+  summary = pto_trace_summarize (trace);
+  path = pto_trace_dup_critical_path (trace, &n);
   g_assert_cmpuint (n, ==, 1);
   g_assert_cmpuint (strlen (pto_trace_get_sha256 (trace)), ==, 64);
   statistics = pto_worker_get_statistics (fixture->worker);
@@ -887,7 +887,7 @@ use_buffers (gpointer data)
       = pto_tensor_new_for_buffer (buffer, 100, PTO_DTYPE_UINT16, 2, shape, &error);
 
   g_assert_no_error (error);
-  bytes = pto_buffer_get_bytes (buffer);
+  bytes = pto_buffer_ref_bytes (buffer);
   g_assert_cmpuint (pto_buffer_get_size (buffer), ==, 10000);
   g_assert_cmpuint (g_bytes_get_size (bytes), ==, 10000);
   g_assert_true (g_bytes_get_data (bytes, NULL)

@@ -88,7 +88,7 @@ test_buffer (void)
   for (guint i = 0; i < 10000; i++)
     g_assert_cmpuint (memory[i], ==, 0);
   memory[5] = 42;
-  bytes = pto_buffer_get_bytes (buffer);
+  bytes = pto_buffer_ref_bytes (buffer);
   g_assert_true (g_bytes_get_data (bytes, NULL) == memory);
   g_assert_cmpuint (g_bytes_get_size (bytes), ==, 10000);
   g_assert_cmpint (pto_buffer_get_fd (buffer), >=, 0);

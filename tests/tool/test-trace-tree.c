@@ -192,7 +192,7 @@ static void
 test_numbers (void)
 {
   g_autoptr (PtoTrace) trace = make_tree ();
-  g_autofree char *summary = pto_trace_summary (trace);
+  g_autofree char *summary = pto_trace_summarize (trace);
 
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 4);
   g_assert_cmpuint (pto_trace_get_recorded (trace), ==, 8 + 3 * 2);
@@ -258,7 +258,7 @@ test_missing (void)
   trace->pieces.n_left_out = 1;
   trace->pieces.records_left_out = 77;
   pto_trace_settle (trace);
-  summary = pto_trace_summary (trace);
+  summary = pto_trace_summarize (trace);
   g_assert_nonnull (strstr (summary, "\n1 run of workers left out, with 77 records: set "
                                      "trace-records to more\n"));
   g_assert_nonnull (strstr (summary, "\n1 run of workers without a record of its own: "));
@@ -290,9 +290,9 @@ test_group (void)
   assert_slice (slices, "L3/0/L2/1 cluster 0/AIV0 fill 7.100 0.200");
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
   g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 7000);
-  path = pto_trace_get_critical_path (trace, &n);
+  path = pto_trace_dup_critical_path (trace, &n);
   g_assert_cmpuint (n, ==, 1);
-  summary = pto_trace_summary (trace);
+  summary = pto_trace_summarize (trace);
   g_assert_nonnull (strstr (summary, " 3 runs "));
 }
 
@@ -371,7 +371,7 @@ test_wild_bytes (void)
         {
           g_autofree char *json = pto_trace_to_json (read);
           g_autofree char *svg = pto_trace_to_svg (read);
-          g_autofree char *summary = pto_trace_summary (read);
+          g_autofree char *summary = pto_trace_summarize (read);
         }
     }
   g_assert_cmpuint (n_none, >, 100);

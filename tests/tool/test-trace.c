@@ -165,7 +165,7 @@ test_critical_path (void)
   hand_init (&hand);
   fill_known (&hand);
   trace = hand_trace (&hand, known_names, 2, NULL);
-  path = pto_trace_get_critical_path (trace, &n);
+  path = pto_trace_dup_critical_path (trace, &n);
 
   /* 4 waited for its producer until 160, and for its core until 210. */
   g_assert_cmpmem (path, n * sizeof *path, expected, sizeof expected);
@@ -181,7 +181,7 @@ test_critical_path_attention (void)
   g_autofree guint64 *path = NULL;
   gsize n;
 
-  path = pto_trace_get_critical_path (trace, &n);
+  path = pto_trace_dup_critical_path (trace, &n);
   g_assert_cmpuint (n, ==, G_N_ELEMENTS (expected));
   for (guint i = 0; i < n; i++)
     g_assert_cmpuint (path[i], ==, PTO_TASK_ID (1, expected[i]));
@@ -198,11 +198,11 @@ test_utilization (void)
   hand_init (&hand);
   fill_known (&hand);
   trace = hand_trace (&hand, known_names, 2, NULL);
-  first = pto_trace_get_core_name (trace, 0);
-  last = pto_trace_get_core_name (trace, 2);
+  first = pto_trace_dup_core_name (trace, 0);
+  last = pto_trace_dup_core_name (trace, 2);
 
   g_assert_cmpuint (pto_trace_get_n_cores (trace), ==, 3);
-  g_assert_null (pto_trace_get_core_name (trace, 3));
+  g_assert_null (pto_trace_dup_core_name (trace, 3));
   g_assert_cmpfloat (pto_trace_get_core_utilization (trace, 3), ==, 0);
   g_assert_cmpstr (first, ==, "AIC0");
   g_assert_cmpstr (last, ==, "AIV1");
@@ -312,7 +312,7 @@ test_dropped (void)
   hand.views[3].dropped = 2;
   trace = hand_trace (&hand, known_names, 2, NULL);
   svg = pto_trace_to_svg (trace);
-  summary = pto_trace_summary (trace);
+  summary = pto_trace_summarize (trace);
   metadata = json_object_get_object_member (parse (parser, trace), "metadata");
 
   g_assert_cmpuint (pto_trace_get_dropped (trace), ==, 13);
@@ -507,7 +507,7 @@ test_svg_rows (void)
 
   for (guint c = 0; c < pto_trace_get_n_cores (trace); c++)
     {
-      g_autofree char *name = pto_trace_get_core_name (trace, c);
+      g_autofree char *name = pto_trace_dup_core_name (trace, c);
       g_autofree char *key = g_strconcat ("=", name, NULL);
 
       if (!g_hash_table_contains (count, key))
@@ -597,7 +597,7 @@ test_empty (void)
 
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 0);
   g_assert_cmpuint (pto_trace_get_elapsed_ns (trace), ==, 0);
-  g_assert_null (pto_trace_get_critical_path (trace, &n));
+  g_assert_null (pto_trace_dup_critical_path (trace, &n));
   g_assert_cmpuint (n, ==, 0);
   g_assert_true (g_hash_table_contains (count, "=AIV1"));
   g_assert_nonnull (parse (parser, trace));
@@ -607,7 +607,7 @@ static void
 test_summary (void)
 {
   g_autoptr (PtoTrace) trace = attention_trace (16, 24, 64);
-  g_autofree char *summary = pto_trace_summary (trace);
+  g_autofree char *summary = pto_trace_summarize (trace);
 
   g_assert_nonnull (strstr (summary, "attention\n208 tasks, 240 edges, "));
   g_assert_nonnull (strstr (summary, "us on the virtual clock\n"));
@@ -780,7 +780,7 @@ test_is_a_copy (void)
   for (guint b = 0; b < G_N_ELEMENTS (hand.buffers); b++)
     memset (hand.buffers[b]->data, 0, hand.buffers[b]->len * sizeof (struct pto_trace_record));
   {
-    g_autofree char *summary = pto_trace_summary (trace);
+    g_autofree char *summary = pto_trace_summarize (trace);
 
     g_assert_nonnull (strstr (summary, "  mul "));
   }
@@ -854,7 +854,7 @@ show (const guint8 *bytes, gsize size)
     return FALSE;
   json = pto_trace_to_json (trace);
   svg = pto_trace_to_svg (trace);
-  text = pto_trace_summary (trace);
+  text = pto_trace_summarize (trace);
   g_assert_cmpuint (strlen (pto_trace_get_sha256 (trace)), ==, 64);
   return TRUE;
 }

@@ -49,11 +49,11 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
 {
   g_autofree char *json = pto_trace_to_json (trace);
   g_autofree char *svg = pto_trace_to_svg (trace);
-  g_autofree char *summary = pto_trace_summary (trace);
+  g_autofree char *summary = pto_trace_summarize (trace);
   g_autofree guint64 *path = NULL;
   gsize n_path;
 
-  path = pto_trace_get_critical_path (trace, &n_path);
+  path = pto_trace_dup_critical_path (trace, &n_path);
   add_string (builder, "json", json);
   add_string (builder, "svg", svg);
   add_string (builder, "summary", summary);
@@ -75,7 +75,7 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
   json_builder_begin_array (builder);
   for (guint c = 0; c < pto_trace_get_n_cores (trace); c++)
     {
-      g_autofree char *name = pto_trace_get_core_name (trace, c);
+      g_autofree char *name = pto_trace_dup_core_name (trace, c);
 
       json_builder_begin_array (builder);
       json_builder_add_string_value (builder, name);

@@ -52,7 +52,7 @@ function takeNumber(where, name, wanted, isWanted) {
 // Getters and setters as attributes, and no other names: one that is misspelt would be accepted and have no effect.
 function close(name, prototype, isDerived) {
     for (const getter of Object.getOwnPropertyNames(prototype)) {
-        const field = getter.startsWith('get_') ? getter.slice(4) : '';
+        const field = /^(get|dup|ref)_/.test(getter) ? getter.slice(4) : '';
         if (field === '' || field in prototype || prototype[getter].length > 0)
             continue;
         const setter = `set_${field}`;

@@ -720,7 +720,7 @@ class Worker(Pto.Worker):
 def _getters(type_):
     """Methods without arguments that give something, by what they give."""
     for name, method in list(vars(type_).items()):
-        if name.startswith("get_") and hasattr(method, "get_arguments") and method.is_method():
+        if name.startswith(("get_", "dup_", "ref_")) and hasattr(method, "get_arguments") and method.is_method():
             if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
                 yield name[4:], method
 
@@ -762,8 +762,8 @@ def _complete():
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
     for name in ("busy_ns", "n_cores", "utilization"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
-    for name in ("name", "utilization"):
-        _bounded(Pto.Trace, "get_core_" + name, Pto.Trace.get_n_cores)
+    for name in ("dup_core_name", "get_core_utilization"):
+        _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
 
 
 _complete()
