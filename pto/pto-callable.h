@@ -43,5 +43,12 @@ PTO_AVAILABLE_IN_0_1
 void pto_callable_set_name (PtoCallable *callable, const char *name);
 PTO_AVAILABLE_IN_0_1
 char *pto_callable_to_string (PtoCallable *callable);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_callable_build (PtoCallable *callable, GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+void pto_callable_build_async (PtoCallable *callable, GCancellable *cancellable,
+                               GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_callable_build_finish (PtoCallable *callable, GAsyncResult *result, GError **error);
 
 G_END_DECLS

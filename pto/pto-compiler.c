@@ -901,3 +901,66 @@ pto_compile_shared_object (const char *source, GCancellable *cancellable, GError
   pto_compiler_job_clear (&job);
   return object;
 }
+
+static void
+compile_in_thread (GTask *task, gpointer source_object, gpointer source, GCancellable *cancellable)
+{
+  GError *error = NULL;
+  char *object = pto_compile_shared_object (source, cancellable, &error);
+
+  if (object != NULL)
+    g_task_return_pointer (task, object, g_free);
+  else
+    g_task_return_error (task, error);
+}
+
+/**
+ * pto_compile_shared_object_async:
+ * @source: (type filename): as in [func@Pto.compile_shared_object]
+ * @cancellable: (nullable): ends the compiler
+ * @callback: (scope async) (closure user_data) (nullable): called when it has ended, in the main
+ * context that is this thread's default
+ * @user_data: for @callback
+ *
+ * Like [func@Pto.compile_shared_object], without waiting. A cancelled one ends when its compiler
+ * has been ended.
+ *
+ * Thread safety: any thread.
+ *
+ * Since: 0.1
+ */
+void
+pto_compile_shared_object_async (const char *source, GCancellable *cancellable,
+                                 GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_autoptr (GTask) task = NULL;
+
+  g_return_if_fail (source != NULL);
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (NULL, cancellable, callback, user_data);
+  g_task_set_source_tag (task, pto_compile_shared_object_async);
+  g_task_set_check_cancellable (task, FALSE);
+  g_task_set_task_data (task, g_strdup (source), g_free);
+  g_task_run_in_thread (task, compile_in_thread);
+}
+
+/**
+ * pto_compile_shared_object_finish:
+ * @result: what the callback was given
+ * @error: where to say why there is none
+ *
+ * Ends [func@Pto.compile_shared_object_async]. Thread safety: the thread of the callback.
+ *
+ * Returns: (transfer full) (type filename): the path of a shared object
+ *
+ * Since: 0.1
+ */
+char *
+pto_compile_shared_object_finish (GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, NULL), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return g_task_propagate_pointer (G_TASK (result), error);
+}

@@ -104,6 +104,9 @@ void pto_registration_unref (PtoRegistration *registration);
 /* Of kind KERNEL or CHIP: a job that is done for each object, to be loaded; the callable's own is
  * the first. */
 PtoCompilerJob *pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs);
+/* A job that is to be done for each object of a callable of kind KERNEL or CHIP, which has to live
+ * as long as they; what is added to it afterwards is not among them. */
+PtoCompilerJob *pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs);
 void pto_registration_free_jobs (PtoCompilerJob *jobs, guint n_jobs);
 
 /* Of kind SUB or ORCHESTRATION: finds the function in this process, where it is to run. importer

@@ -249,8 +249,8 @@ registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, G
 }
 
 /* Everything that has to be built for a callable: itself first. */
-static PtoCompilerJob *
-make_jobs (PtoCallable *callable, guint *n_jobs)
+PtoCompilerJob *
+pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
 {
   const GArray *kernels = get_kernels (callable);
   guint n_kernels = kernels != NULL ? kernels->len : 0;
@@ -278,7 +278,7 @@ make_jobs (PtoCallable *callable, guint *n_jobs)
 PtoCompilerJob *
 pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs)
 {
-  PtoCompilerJob *jobs = make_jobs (registration->callable, n_jobs);
+  PtoCompilerJob *jobs = pto_callable_make_jobs (registration->callable, n_jobs);
 
   for (guint i = 0; i < *n_jobs; i++)
     {
@@ -327,7 +327,7 @@ find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
     }
   if (callable->source != PTO_CALLABLE_SOURCE_OBJECT)
     return TRUE;
-  jobs = make_jobs (callable, &n_jobs);
+  jobs = pto_callable_make_jobs (callable, &n_jobs);
   ok = pto_compiler_build (jobs, n_jobs, progress, user_data, cancellable, error);
   for (guint i = 0; ok && i < n_jobs; i++)
     add_object (jobs[i].object, jobs[i].digest, objects, contents);

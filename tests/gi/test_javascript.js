@@ -119,6 +119,18 @@ const tests = {
         worker.close();
     },
 
+    // Before a worker has it, beside everything else.
+    async build() {
+        equal(await fill.build_async(null), true, 'built');
+        const [file] = GLib.file_open_tmp('pto-XXXXXX.c').slice(1);
+        GLib.file_set_contents(file, 'int x = y;\n');
+        const wrong = Pto.Kernel.new(Pto.CoreType.AIV, file, null);
+        await rejected(wrong.build_async(null), Pto.Error, `${file}:1:9: error: `);
+        GLib.file_set_contents(file, 'int x;\n');
+        equal((await Pto.compile_shared_object_async(file, null)).endsWith('.so'), true, 'object');
+        GLib.unlink(file);
+    },
+
     // pto.ini is read in C: what Python has, JavaScript has.
     directory() {
         const dir = GLib.Dir.make_tmp('pto-test-XXXXXX');

@@ -592,6 +592,132 @@ test_ended_compiler_leaves_nothing (Fixture *fixture, gconstpointer data)
   g_assert_false (g_file_test (where, G_FILE_TEST_EXISTS));
 }
 
+/* A compiler that says when it is at work, and goes on when it is told. */
+typedef struct
+{
+  char *at_work;
+  char *go_on;
+  GCancellable *cancellable; /* instead of going on, this is cancelled */
+  GMainLoop *loop;
+  GThread *thread;
+  GAsyncResult *result;
+} Waiting;
+
+static gboolean
+when_at_work (gpointer data)
+{
+  Waiting *waiting = data;
+
+  if (!g_file_test (waiting->at_work, G_FILE_TEST_EXISTS))
+    return G_SOURCE_CONTINUE;
+  if (waiting->cancellable != NULL)
+    g_cancellable_cancel (waiting->cancellable);
+  else
+    g_assert_true (g_file_set_contents (waiting->go_on, "", 0, NULL));
+  return G_SOURCE_REMOVE;
+}
+
+static void
+on_built (GObject *source, GAsyncResult *result, gpointer data)
+{
+  Waiting *waiting = data;
+
+  g_assert_true (g_thread_self () == waiting->thread);
+  waiting->result = g_object_ref (result);
+  g_main_loop_quit (waiting->loop);
+}
+
+/* The main loop goes on while the compiler is at work: otherwise that would wait for ever. It ends
+ * in the context where it began. */
+static void
+test_without_waiting (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *text = unique (object_test_fill);
+  g_autofree char *path = object_test_write (fixture->dir, "fill.c", text);
+  g_autofree char *before = g_strdup (g_getenv ("CC"));
+  GMainContext *context = g_main_context_new ();
+
+  g_main_context_push_thread_default (context);
+  for (guint round = 0; round < 4; round++)
+    {
+      gboolean is_cancelled = round % 2 == 0;
+      gboolean is_callable = round < 2;
+      g_autofree char *at_work = g_strdup_printf ("%s/at-work-%u", fixture->dir, round);
+      g_autofree char *go_on = g_strdup_printf ("%s/go-on-%u", fixture->dir, round);
+      g_autofree char *script
+          = g_strdup_printf ("#!/bin/sh\n"
+                             "case \"$*\" in\n"
+                             "*-shared*) : > '%s'; while ! test -e '%s'; do sleep 0.01; done ;;\n"
+                             "esac\n"
+                             "exec cc \"$@\"\n",
+                             at_work, go_on);
+      g_autofree char *compiler = object_test_write (fixture->dir, "waiting-cc", script);
+      g_autoptr (PtoCallable) kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, NULL);
+      g_autoptr (GCancellable) cancellable = is_cancelled ? g_cancellable_new () : NULL;
+      g_autoptr (GSource) source = g_timeout_source_new (1);
+      g_autoptr (GError) error = NULL;
+      g_autofree char *object = NULL;
+      Waiting waiting = { at_work,          go_on, cancellable, g_main_loop_new (context, FALSE),
+                          g_thread_self (), NULL };
+
+      g_assert_cmpint (g_chmod (compiler, 0700), ==, 0);
+      g_setenv ("CC", compiler, TRUE);
+      g_source_set_callback (source, when_at_work, &waiting, NULL);
+      g_source_attach (source, context);
+      if (is_callable)
+        pto_callable_build_async (kernel, cancellable, on_built, &waiting);
+      else
+        pto_compile_shared_object_async (path, cancellable, on_built, &waiting);
+      g_main_loop_run (waiting.loop);
+      if (is_callable)
+        g_assert_true (pto_callable_build_finish (kernel, waiting.result, &error) == !is_cancelled);
+      else
+        object = pto_compile_shared_object_finish (waiting.result, &error);
+      if (is_cancelled)
+        g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+      else
+        g_assert_no_error (error);
+      g_assert_true ((object != NULL) == (!is_callable && !is_cancelled));
+      /* What was built is what a worker finds: the compiler has nothing left to do. */
+      if (is_callable && !is_cancelled)
+        {
+          pto_callable_handle_unref (register_kernel (fixture, kernel));
+          g_assert_cmpuint (fixture->n_cached, ==, 1);
+        }
+      g_object_unref (waiting.result);
+      g_main_loop_unref (waiting.loop);
+      g_free (text);
+      text = unique (object_test_fill);
+      g_free (object_test_write (fixture->dir, "fill.c", text));
+    }
+  if (before != NULL)
+    g_setenv ("CC", before, TRUE);
+  else
+    g_unsetenv ("CC");
+  g_main_context_pop_thread_default (context);
+  g_main_context_unref (context);
+}
+
+/* A source that is wrong, a function, and what is nothing. */
+static void
+test_build (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *path = object_test_write (fixture->dir, "wrong.c", "int x = y;\n");
+  g_autoptr (PtoCallable) wrong = pto_kernel_new (PTO_CORE_AIV, path, NULL, NULL);
+  g_autoptr (PtoCallable) import = pto_imported_function_new (PTO_CALLABLE_SUB, "a:b", NULL);
+  g_autoptr (PtoCallable) nothing = g_object_new (PTO_TYPE_KERNEL, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (pto_callable_build (wrong, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
+  object_test_assert_contains (error->message, "kernel \"wrong\": ");
+  g_clear_error (&error);
+  g_assert_true (pto_callable_build (import, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_false (pto_callable_build (nothing, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+}
+
 static void
 test_cost_changes_digest (Fixture *fixture, gconstpointer data)
 {
@@ -663,6 +789,8 @@ main (int argc, char **argv)
   ADD ("/pto/compile/several-at-once", test_several_at_once);
   ADD ("/pto/compile/all-or-nothing", test_all_or_nothing);
   ADD ("/pto/compile/cancelled", test_cancelled);
+  ADD ("/pto/compile/without-waiting", test_without_waiting);
+  ADD ("/pto/compile/build", test_build);
   ADD ("/pto/compile/odd-path", test_odd_path);
   g_test_add_func ("/pto/compile/api-dir", test_api_dir);
   g_test_add_func ("/pto/compile/compiler-variable", test_compiler_variable);

@@ -86,6 +86,8 @@ function _init() {
     };
     Gio._promisify(Pto.Worker.prototype, 'run_async', 'run_finish');
     Gio._promisify(Pto.Worker.prototype, 'run_callable_async', 'run_callable_finish');
+    Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
+    Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);

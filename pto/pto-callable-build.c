@@ -1,0 +1,159 @@
+/* pto-callable-build.c: how is a callable compiled before a worker has it, without waiting?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-callable-private.h"
+
+#include "pto-error-private.h"
+#include "pto-identity-private.h"
+
+/* What is built: as the callable was when it was asked for. */
+typedef struct
+{
+  PtoCallable *callable; /* has the paths that the jobs name */
+  PtoCompilerJob *jobs;
+  guint n_jobs;
+} Build;
+
+static void
+build_free (gpointer data)
+{
+  Build *build = data;
+
+  pto_registration_free_jobs (build->jobs, build->n_jobs);
+  g_object_unref (build->callable);
+  g_free (build);
+}
+
+static Build *
+build_new (PtoCallable *callable, GError **error)
+{
+  Build *build;
+
+  if (!pto_callable_check_made (callable, error))
+    return NULL;
+  build = g_new0 (Build, 1);
+  build->callable = g_object_ref (callable);
+  /* There is nothing to compile of a function, and that is done. */
+  if (callable->source == PTO_CALLABLE_SOURCE_OBJECT)
+    build->jobs = pto_callable_make_jobs (callable, &build->n_jobs);
+  return build;
+}
+
+static gboolean
+build_run (Build *build, GCancellable *cancellable, GError **error)
+{
+  if (build->n_jobs == 0)
+    return !pto_error_set_if_cancelled (cancellable, error);
+  return pto_compiler_build (build->jobs, build->n_jobs, NULL, NULL, cancellable, error);
+}
+
+/**
+ * pto_callable_build:
+ * @callable: a callable
+ * @cancellable: (nullable): ends the compilers
+ * @error: where to say why not
+ *
+ * Compiles what a callable is made of, several sources at once, into the user's cache: a worker
+ * that it is registered on finds it there.
+ *
+ * Of functions there is nothing to compile. Fails with %PTO_ERROR_COMPILE (with the compiler's own
+ * text), %PTO_ERROR_LOAD, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_SYSTEM, or %G_IO_ERROR_CANCELLED.
+ * Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if all of it is built
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_callable_build (PtoCallable *callable, GCancellable *cancellable, GError **error)
+{
+  Build *build;
+  gboolean ok;
+
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
+  g_return_val_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  build = build_new (callable, error);
+  if (build == NULL)
+    return FALSE;
+  ok = build_run (build, cancellable, error);
+  build_free (build);
+  return ok;
+}
+
+static void
+build_in_thread (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  GError *error = NULL;
+
+  if (build_run (data, cancellable, &error))
+    g_task_return_boolean (task, TRUE);
+  else
+    g_task_return_error (task, error);
+}
+
+/**
+ * pto_callable_build_async:
+ * @callable: a callable
+ * @cancellable: (nullable): ends the compilers
+ * @callback: (scope async) (closure user_data) (nullable): called when it has ended, in the main
+ * context that is this thread's default
+ * @user_data: for @callback
+ *
+ * Like [method@Pto.Callable.build], without waiting.
+ *
+ * What is changed in @callable meanwhile is not in it. A cancelled build ends when its compilers
+ * have been ended. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_callable_build_async (PtoCallable *callable, GCancellable *cancellable,
+                          GAsyncReadyCallback callback, gpointer user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  GError *error = NULL;
+  Build *build;
+
+  g_return_if_fail (PTO_IS_CALLABLE (callable));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (callable, cancellable, callback, user_data);
+  g_task_set_source_tag (task, pto_callable_build_async);
+  /* A compiler that was ended is told of by what ended it. */
+  g_task_set_check_cancellable (task, FALSE);
+  build = build_new (callable, &error);
+  if (build == NULL)
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+  g_task_set_task_data (task, build, build_free);
+  g_task_run_in_thread (task, build_in_thread);
+}
+
+/**
+ * pto_callable_build_finish:
+ * @callable: a callable
+ * @result: what the callback was given
+ * @error: where to say why not
+ *
+ * Ends [method@Pto.Callable.build_async]. Thread safety: the thread of the callback.
+ *
+ * Returns: %TRUE if all of it is built
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_callable_build_finish (PtoCallable *callable, GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
+  g_return_val_if_fail (g_task_is_valid (result, callable), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
