@@ -73,7 +73,7 @@ hello (const char *directory, GError **error)
   Kernels kernels;
 
   chip = pto_worker_new_chip ("a2a3sim", error);
-  if (chip == NULL || !pto_worker_init (chip, NULL, error))
+  if (chip == NULL || !pto_worker_start (chip, NULL, error))
     return FALSE;
   add = pto_kernel_new (PTO_CORE_AIV, add_path, "kernel_entry", error);
   if (add == NULL)

@@ -15,7 +15,7 @@ from gi.repository import GLib, Pto
 kernels = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vector", "kernels")
 add = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(kernels, "add.c"), "kernel_entry")
 chip = Pto.Worker.new_chip("a2a3sim")
-chip.init(None)
+chip.start(None)
 buffers = [chip.alloc_buffer(4 * 1024) for _ in range(3)]
 for buffer, value in zip(buffers, (2.0, 3.0, 0.0)):
     buffer.write(0, GLib.Bytes.new(struct.pack("1024f", *[value] * 1024)))

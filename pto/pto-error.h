@@ -41,7 +41,6 @@ G_BEGIN_DECLS
  * @PTO_ERROR_COMPILE: the compiler refused a source, or can not be run
  * @PTO_ERROR_LOAD: a shared object can not be loaded, or does not export what it must
  * @PTO_ERROR_CLOSED: the worker is closed, or the run of an orchestrator is over
- * @PTO_ERROR_NOT_INITIALIZED: [method@Pto.Worker.init] has not been called
  * @PTO_ERROR_NOT_FOUND: there is nothing of that name, number or path
  * @PTO_ERROR_NOT_SUPPORTED: what was asked for does not exist or has no effect in this version
  * @PTO_ERROR_BUSY: the worker is in use in a way that this call could wait for without end
@@ -85,7 +84,6 @@ typedef enum
   PTO_ERROR_COMPILE = 200,
   PTO_ERROR_LOAD = 201,
   PTO_ERROR_CLOSED = 202,
-  PTO_ERROR_NOT_INITIALIZED = 203,
   PTO_ERROR_NOT_FOUND = 204,
   PTO_ERROR_NOT_SUPPORTED = 205,
   PTO_ERROR_BUSY = 206,

@@ -222,21 +222,21 @@ tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancel
 }
 
 static gboolean
-tell_all (IsolatedMachine *self, GError **error)
+tell_all (IsolatedMachine *self, GCancellable *cancellable, GError **error)
 {
   GHashTableIter iter;
   gpointer value;
 
   g_hash_table_iter_init (&iter, self->known);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (!tell (self, value, NULL, error))
+    if (!tell (self, value, cancellable, error))
       return FALSE;
   return TRUE;
 }
 
 /* Nothing runs. A child that has what is registered, and a chip if it is to have one. */
 static gboolean
-ensure_child (IsolatedMachine *self, GError **error)
+ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
 {
   struct pto_report report = { 0 };
   gboolean was_there = FALSE;
@@ -267,7 +267,7 @@ ensure_child (IsolatedMachine *self, GError **error)
           set_report (error, &report);
           return FALSE;
         }
-      if (!tell_all (self, error))
+      if (!tell_all (self, cancellable, error))
         {
           pto_solo_end (self->solo, TRUE);
           return FALSE;
@@ -277,23 +277,15 @@ ensure_child (IsolatedMachine *self, GError **error)
     return TRUE;
   self->shared->params = *self->parent.params;
   self->is_up = ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, 0, 0, "bringing up the chip",
-                     NULL, error);
+                     cancellable, error);
   return self->is_up;
 }
 
 static gboolean
 isolated_prepare (PtoMachine *machine, GError **error)
 {
-  IsolatedMachine *self = (IsolatedMachine *) machine;
-  gboolean ok;
-
-  g_mutex_lock (&self->control);
-  ok = ensure_child (self, error);
-  if (ok)
-    pto_device_memory_init (&self->memory, (guint32) machine->params->values[PTO_PARAMETER_GUARD],
-                            pto_arena_alloc, pto_arena_free);
-  g_mutex_unlock (&self->control);
-  return ok;
+  /* Nothing is below it, or beside it in a tree. */
+  return TRUE;
 }
 
 static void
@@ -320,7 +312,13 @@ isolated_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   g_mutex_lock (&self->control);
   self->wants_up = TRUE;
   self->stage = pto_stage_new ((guint32) machine->params->values[PTO_PARAMETER_GUARD]);
-  ok = self->stage != NULL && ensure_child (self, error);
+  if (self->stage == NULL)
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                         "no room for what is copied to the chip's process");
+  ok = self->stage != NULL && ensure_child (self, cancellable, error);
+  if (ok)
+    pto_device_memory_init (&self->memory, (guint32) machine->params->values[PTO_PARAMETER_GUARD],
+                            pto_arena_alloc, pto_arena_free);
   g_mutex_unlock (&self->control);
   if (!ok)
     isolated_stop (machine);
@@ -362,18 +360,28 @@ isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *
               GError **error)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
+  GError *failure = NULL;
   gboolean ok;
 
   g_mutex_lock (&self->control);
   /* Of a child that has died during a run the next one is begun by the next run. */
   ok = (self->run != NULL && !pto_solo_look (self->solo))
-       || ((self->run != NULL || ensure_child (self, error))
-           && tell (self, registration, cancellable, error));
+       || ((self->run != NULL || ensure_child (self, cancellable, &failure))
+           && tell (self, registration, cancellable, &failure));
+  /* Nor is it this one's fault when the run was cancelled and has ended it. */
+  if (!ok && self->run != NULL && !pto_solo_look (self->solo)
+      && self->run->is_cancelled (self->run->data) && !g_cancellable_is_cancelled (cancellable))
+    {
+      g_clear_error (&failure);
+      ok = TRUE;
+    }
   if (ok)
     g_hash_table_replace (self->known, registration->digest, pto_registration_ref (registration));
   g_mutex_unlock (&self->control);
   if (ok)
     note_name (self, registration);
+  else
+    g_propagate_error (error, failure);
   return ok;
 }
 
@@ -751,7 +759,7 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   gboolean ok;
 
   g_mutex_lock (&self->control);
-  ok = ensure_child (self, error);
+  ok = ensure_child (self, NULL, error);
   self->run = ok ? run : NULL;
   self->recorded = FALSE;
   g_clear_object (&self->trace);

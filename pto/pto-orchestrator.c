@@ -628,7 +628,7 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
  *
  * An argument lies where the other worker sees it: in a [struct@Pto.Buffer], in memory that the
  * runtime gives ([method@Pto.Orchestrator.tensor], [method@Pto.Orchestrator.alloc]), or in memory
- * that was shared before [method@Pto.Worker.init].
+ * that was shared before [method@Pto.Worker.start].
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SHARED or
  * %PTO_ERROR_NOT_SUPPORTED, naming callable, argument or worker: then nothing was submitted and the

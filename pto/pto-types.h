@@ -197,7 +197,7 @@ typedef enum
 /**
  * PtoWorkerState:
  * @PTO_WORKER_STATE_NEW: parameters can be set, nothing has been started
- * @PTO_WORKER_STATE_READY: initialized, ready to run
+ * @PTO_WORKER_STATE_READY: started, ready to run
  * @PTO_WORKER_STATE_CLOSED: closed; only its properties can be read
  *
  * The life of a [class@Pto.Worker].

@@ -194,7 +194,7 @@ pto_worker_release_blocks (PtoWorker *self)
 
 /**
  * pto_worker_alloc_buffer:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @size: bytes
  * @error: where to say why there is none
  *
@@ -231,7 +231,7 @@ pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error)
 
 /**
  * pto_worker_malloc:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @size: bytes
  * @error: where to say why not
  *
@@ -259,7 +259,7 @@ pto_worker_malloc (PtoWorker *worker, guint64 size, GError **error)
 
 /**
  * pto_worker_free:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @address: what [method@Pto.Worker.malloc] gave
  * @error: where to say why not
  *
@@ -299,7 +299,7 @@ pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
 
 /**
  * pto_worker_copy_to:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @address: where to, in device memory
  * @bytes: what
  * @error: where to say why not
@@ -328,7 +328,7 @@ pto_worker_copy_to (PtoWorker *worker, guint64 address, GBytes *bytes, GError **
 
 /**
  * pto_worker_copy_from:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @address: where from, in device memory
  * @size: how many bytes
  * @error: where to say why not
@@ -364,7 +364,7 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
 
 /**
  * pto_worker_copy_to_address:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @address: where to, in device memory
  * @host: where from, in this process
  * @size: how many bytes
@@ -395,7 +395,7 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
 
 /**
  * pto_worker_copy_from_address:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @host: where to, in this process
  * @address: where from, in device memory
  * @size: how many bytes

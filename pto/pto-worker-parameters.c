@@ -21,7 +21,7 @@ find_parameter (const char *name)
 
 /**
  * pto_worker_set_parameter:
- * @worker: a worker that is not initialized
+ * @worker: a worker that has not started
  * @name: a name of [func@Pto.Worker.list_parameters]
  * @value: its value as text; sizes may end in `K`, `M` or `G`
  * @error: where to say why not
@@ -30,7 +30,7 @@ find_parameter (const char *name)
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, or that a worker of this
  * level does not look at it (chips have a back end, hosts have time limits of tasks), and with
- * %PTO_ERROR_BUSY when the worker is initialized already. Source: seed 000 section 14. Thread
+ * %PTO_ERROR_BUSY when the worker has started already. Source: seed 000 section 14. Thread
  * safety: any thread.
  *
  * Returns: %TRUE if it was set
@@ -70,7 +70,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
     }
   g_mutex_lock (&worker->lock);
   state = worker->state;
-  if (state == PTO_WORKER_STATE_NEW && worker->initializing)
+  if (state == PTO_WORKER_STATE_NEW && worker->starting != NULL)
     state = PTO_WORKER_STATE_READY;
   before = worker->params;
   /* One that there is not changes nothing: that is what is wrong, whenever it is asked for. */
@@ -86,8 +86,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
     {
       g_set_error (
           error, PTO_ERROR, state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
-          "parameter %s can be set only before the worker is initialized, by its first run or "
-          "init()",
+          "parameter %s can be set only before the worker starts, by its first run or start()",
           name);
       return FALSE;
     }

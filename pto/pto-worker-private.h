@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * pto-worker.c: life, properties, who has taken the machine. pto-worker-parameters.c: parameters.
- * pto-worker-register.c: registrations. pto-worker-run.c: runs. pto-worker-memory.c: device memory.
- * pto-worker-tree.c: workers below it.
+ * pto-worker.c: properties and signals. -life.c: when there is a machine, and who has taken it.
+ * -parameters.c: parameters. -register.c: registrations. -run.c: runs. -async.c: what has a
+ * callback. -memory.c: device memory. -tree.c: workers below it.
  *
  * A machine is used by one thread at a time. Whoever needs it takes it in pto_worker_take() and
  * gives it back in pto_worker_give_back(); in between the worker's lock is not held.
@@ -68,8 +68,11 @@ struct _PtoWorker
   GMutex lock; /* guards all below unless it says otherwise */
   GCond idle;  /* the machine was given back, is up, or the worker is being closed */
   PtoWorkerState state;
-  gboolean initializing; /* a thread is in pto_worker_init(), without the lock */
-  int closing;           /* atomic; also read by the machine at every wait */
+  /* Of the thread that starts the machine just now, which does not hold the lock: for close().
+   * NULL: none does. */
+  GCancellable *starting;
+  gboolean is_down; /* the end of close() was reached */
+  int closing;      /* atomic; also read by the machine at every wait */
   gboolean close_when_idle;
   gboolean in_use;
   GThread *user;             /* who has taken the machine */
@@ -77,8 +80,8 @@ struct _PtoWorker
   PtoOrchestrator *current;  /* of the orchestration function under way */
   PtoGate *gate;             /* of the asynchronous orchestration function under way */
   guint waiting_functions;   /* asynchronous orchestration functions that are queued or under way */
-  struct pto_params params;  /* W: before init only */
-  GError *params_error;      /* of the environment, told by init */
+  struct pto_params params;  /* W: before start only */
+  GError *params_error;      /* of the environment, told by start */
   GHashTable *blocks;        /* of device memory, by address: of buffers that are alive */
   GArray *unused_blocks;     /* addresses, of buffers that are not: freed when it is given back */
   GPtrArray *retired;        /* PtoRegistration: removed when the machine is idle */
@@ -115,10 +118,16 @@ gboolean pto_worker_wants_isolation (PtoWorker *worker);
 gboolean pto_worker_choose_machine (PtoWorker *worker);
 /* In a copy that a fork made of a worker that was up? Then nothing of it is touched. */
 gboolean pto_worker_is_foreign (PtoWorker *worker);
-/* pto_worker_init() of a worker that has a parent: by that, in the child. */
+/* pto_worker_start(), by what needs the machine. */
+gboolean pto_worker_ensure_up (PtoWorker *worker, GCancellable *cancellable, GError **error);
+/* The same of a worker that has a parent: by that, in the child. */
 gboolean pto_worker_bring_up (PtoWorker *worker, GError **error);
 /* Ends what bring_up began; the worker is as new. */
 void pto_worker_take_down (PtoWorker *worker);
+/* pto_worker_close(), and waits for another thread that does it, or for the orchestration function
+ * that has done it. */
+void pto_worker_close_wholly (PtoWorker *worker);
+void pto_worker_notify_state (PtoWorker *worker);
 /* Registers what another process, or its parent, has described. A reference. */
 PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
                                      GError **error);
@@ -129,6 +138,20 @@ gboolean pto_worker_run_for_parent (PtoWorker *worker, PtoCallableHandle *handle
                                     PtoTaskArgs *args, PtoCallConfig *config, gboolean record,
                                     bool (*is_cancelled) (void *data), gpointer data,
                                     GError **error);
+
+/* A run on the thread of runs. */
+typedef struct
+{
+  PtoOrchestrationFunc func; /* NULL: a handle says what runs */
+  gpointer data;
+  PtoGate *gate; /* of func, which is called in context */
+  GMainContext *context;
+  int priority;
+  GHashTable *kept; /* out: what its tasks were given, to be let go of in context */
+} PtoRunApart;
+gboolean pto_worker_run_apart (PtoWorker *worker, PtoCallableHandle *handle, PtoRunApart *run,
+                               PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+                               GError **error);
 
 /* Tells the owner that an object is built; a PtoCompilerProgress. */
 void pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint total,

@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A run takes the machine, lets it run, and gives it back. The function of an asynchronous run is
- * called in its owner's context, while the worker's own thread makes the calls that it asks for
- * (pto-gate-private.h).
+ * A run takes the machine, lets it run, and gives it back. The function of an asynchronous run
+ * (pto-worker-async.c) is called in its owner's context, while the worker's own thread makes the
+ * calls that it asks for (pto-gate-private.h).
  */
 #include "config.h"
 
@@ -349,10 +349,6 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (handle != NULL && !check_is_orchestration (run->self, handle, error))
     return FALSE;
-  /* Children are made by the first run, so that they have all that was registered before it. */
-  if (run->self->level > 2 && pto_worker_get_state (run->self) == PTO_WORKER_STATE_NEW
-      && !pto_worker_init (run->self, run->cancellable, error))
-    return FALSE;
   if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
     return FALSE;
   if (run->cancellable != NULL)
@@ -386,9 +382,29 @@ pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrches
   return run_any (&run, FALSE, handle, error);
 }
 
+gboolean
+pto_worker_run_apart (PtoWorker *self, PtoCallableHandle *handle, PtoRunApart *apart,
+                      PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+                      GError **error)
+{
+  Run run = { .self = self,
+              .cancellable = cancellable,
+              .func = apart->func,
+              .data = apart->data,
+              .args = args,
+              .config = config,
+              .gate = apart->gate,
+              .context = apart->context,
+              .priority = apart->priority };
+  gboolean ok = run_any (&run, TRUE, handle, error);
+
+  apart->kept = run.kept;
+  return ok;
+}
+
 /**
  * pto_worker_run:
- * @worker: an initialized worker; one of level 3 or up can be new, and is initialized then
+ * @worker: a worker; one that was not started is started
  * @func: (scope call) (closure user_data): a function that submits the tasks
  * @user_data: for @func
  * @args: (nullable): for @func
@@ -403,8 +419,8 @@ pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrches
  * %PTO_ERROR_NOT_SUPPORTED. When tasks have failed, the error is that of the first one, with the
  * place of the worker that ran it; those that needed it did not run, all others did. Other errors
  * are those of the machine, %PTO_ERROR_WORKER_LOST, %G_IO_ERROR_CANCELLED,
- * %PTO_ERROR_NOT_INITIALIZED, %PTO_ERROR_CLOSED and %PTO_ERROR_BUSY (called from an orchestration
- * function, or while an asynchronous run needs one).
+ * %PTO_ERROR_CLOSED and %PTO_ERROR_BUSY (called from an orchestration function, or while an
+ * asynchronous run needs one), or those of [method@Pto.Worker.start].
  *
  * Source: seed 001 section 6, seed 003. Thread safety: any thread; a second run waits for the
  * first.
@@ -433,7 +449,7 @@ pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data
 
 /**
  * pto_worker_run_callable:
- * @worker: an initialized worker
+ * @worker: a worker; one that was not started is started
  * @handle: an orchestration that is registered
  * @args: (nullable): its arguments: tensors become addresses
  * @config: (nullable): choices of this run
@@ -465,287 +481,6 @@ pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskAr
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   return run_any (&run, FALSE, handle, error);
-}
-
-/* --- asynchronous runs --- */
-
-/* An asynchronous run. */
-typedef struct
-{
-  GTask *task;               /* owned; its source is the worker */
-  PtoOrchestrationFunc func; /* NULL: a registered orchestration */
-  gpointer data;
-  GDestroyNotify destroy;
-  PtoGate *gate;
-  PtoCallableHandle *handle;
-  PtoTaskArgs *args;
-  PtoCallConfig *config;
-  GHashTable *kept; /* what the run's tasks were given */
-  GError *error;    /* of the run */
-} Job;
-
-/* Tells the thread of asynchronous runs to end. */
-static Job end_of_jobs;
-
-static void
-job_free (gpointer data)
-{
-  Job *job = data;
-
-  /* In the owner's context: the function's data may belong to a language that is at home there. */
-  if (job->destroy != NULL)
-    job->destroy (job->data);
-  g_clear_pointer (&job->gate, pto_gate_unref);
-  g_clear_pointer (&job->kept, g_hash_table_unref);
-  g_clear_pointer (&job->handle, pto_callable_handle_unref);
-  g_clear_pointer (&job->args, pto_task_args_unref);
-  g_clear_pointer (&job->config, pto_call_config_free);
-  g_clear_error (&job->error);
-  g_object_unref (job->task);
-  g_free (job);
-}
-
-/* Owner's context. */
-static gboolean
-job_return (gpointer data)
-{
-  Job *job = data;
-  GTask *task = job->task;
-
-  if (job->destroy != NULL)
-    {
-      GDestroyNotify destroy = g_steal_pointer (&job->destroy);
-
-      destroy (job->data);
-    }
-  if (job->error != NULL)
-    g_task_return_error (task, g_steal_pointer (&job->error));
-  else
-    g_task_return_boolean (task, TRUE);
-  return G_SOURCE_REMOVE;
-}
-
-static void
-job_run (Job *job)
-{
-  PtoWorker *self = g_task_get_source_object (job->task);
-  Run run = { .self = self,
-              .cancellable = g_task_get_cancellable (job->task),
-              .func = job->func,
-              .data = job->data,
-              .args = job->args,
-              .config = job->config,
-              .gate = job->gate,
-              .context = g_task_get_context (job->task),
-              .priority = g_task_get_priority (job->task) };
-
-  run_any (&run, TRUE, job->handle, &job->error);
-  job->kept = run.kept;
-  if (job->func != NULL)
-    {
-      g_mutex_lock (&self->lock);
-      self->waiting_functions--;
-      g_mutex_unlock (&self->lock);
-    }
-  {
-    GMainContext *context = g_main_context_ref (g_task_get_context (job->task));
-    GSource *source = g_idle_source_new ();
-
-    g_source_set_priority (source, g_task_get_priority (job->task));
-    g_source_set_static_name (source, "pto asynchronous run");
-    g_source_set_callback (source, job_return, job, job_free);
-    g_source_attach (source, context);
-    g_source_unref (source);
-    g_main_context_unref (context);
-  }
-}
-
-static gpointer
-run_jobs (gpointer data)
-{
-  GAsyncQueue *queue = data;
-  Job *job;
-
-  while ((job = g_async_queue_pop (queue)) != &end_of_jobs)
-    job_run (job);
-  g_async_queue_unref (queue);
-  return NULL;
-}
-
-static void
-queue_job (PtoWorker *self, Job *job)
-{
-  GError *error = NULL;
-
-  g_task_set_check_cancellable (job->task, FALSE);
-  g_mutex_lock (&self->lock);
-  if (pto_worker_check_open (self, &error) && self->thread == NULL)
-    self->thread = g_thread_try_new ("pto-runs", run_jobs, g_async_queue_ref (self->queue), &error);
-  if (error == NULL)
-    {
-      if (job->func != NULL)
-        self->waiting_functions++;
-      g_async_queue_push (self->queue, job);
-    }
-  g_mutex_unlock (&self->lock);
-  if (error != NULL)
-    {
-      if (error->domain != PTO_ERROR)
-        g_async_queue_unref (self->queue);
-      job->error = error;
-      job_return (job);
-      job_free (job);
-    }
-}
-
-void
-pto_worker_end_jobs (PtoWorker *self, GThread *thread)
-{
-  g_async_queue_push (self->queue, &end_of_jobs);
-  if (thread == g_thread_self ())
-    g_thread_unref (thread);
-  else
-    g_thread_join (thread);
-}
-
-static Job *
-job_new (PtoWorker *self, PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
-         GAsyncReadyCallback callback, gpointer user_data, gpointer tag)
-{
-  Job *job = g_new0 (Job, 1);
-
-  job->task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (job->task, tag);
-  job->args = args != NULL ? pto_task_args_copy (args) : NULL;
-  job->config = config != NULL ? pto_call_config_copy (config) : NULL;
-  return job;
-}
-
-/**
- * pto_worker_run_async:
- * @worker: an initialized worker
- * @func: (scope notified) (closure func_data) (destroy func_data_destroy): a function that submits
- * the tasks
- * @func_data: for @func
- * @func_data_destroy: for @func_data
- * @args: (nullable): for @func; copied
- * @config: (nullable): choices of this run; copied
- * @cancellable: (nullable): ends the run
- * @callback: (scope async) (closure user_data): called when the run has ended
- * @user_data: for @callback
- *
- * Runs a graph that a function submits, on the worker's own thread.
- *
- * Both functions are called, and @func_data is destroyed, in the main context that is this thread's
- * default: @func first, and while it runs, that context does nothing else. Each submit then goes to
- * the worker's thread and back, which takes microseconds: large graphs are better submitted by
- * [method@Pto.Worker.run_callable_async]. Asynchronous runs of one worker happen one after the
- * other.
- *
- * Source: seed 003. Thread safety: any thread.
- *
- * Since: 0.1
- */
-void
-pto_worker_run_async (PtoWorker *worker, PtoOrchestrationFunc func, gpointer func_data,
-                      GDestroyNotify func_data_destroy, PtoTaskArgs *args, PtoCallConfig *config,
-                      GCancellable *cancellable, GAsyncReadyCallback callback, gpointer user_data)
-{
-  Job *job;
-
-  g_return_if_fail (PTO_IS_WORKER (worker));
-  g_return_if_fail (func != NULL);
-
-  job = job_new (worker, args, config, cancellable, callback, user_data,
-                 (gpointer) pto_worker_run_async);
-  job->func = func;
-  job->data = func_data;
-  job->destroy = func_data_destroy;
-  job->gate = pto_gate_new ();
-  queue_job (worker, job);
-}
-
-/**
- * pto_worker_run_finish:
- * @worker: a worker
- * @result: what the callback was given
- * @error: where to say why it failed
- *
- * Gives the result of [method@Pto.Worker.run_async], with the errors of [method@Pto.Worker.run].
- *
- * Thread safety: any thread.
- *
- * Returns: %TRUE if all tasks completed
- *
- * Since: 0.1
- */
-gboolean
-pto_worker_run_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
-  g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
-  g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_async), FALSE);
-
-  return g_task_propagate_boolean (G_TASK (result), error);
-}
-
-/**
- * pto_worker_run_callable_async:
- * @worker: an initialized worker
- * @handle: an orchestration that is registered
- * @args: (nullable): its arguments: tensors become addresses; copied
- * @config: (nullable): choices of this run; copied
- * @cancellable: (nullable): ends the run
- * @callback: (scope async) (closure user_data): called when the run has ended
- * @user_data: for @callback
- *
- * Runs a registered orchestration on the worker's own thread.
- *
- * Asynchronous runs of one worker happen one after the other. Source: seed 003. Thread safety: any
- * thread.
- *
- * Since: 0.1
- */
-void
-pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
-                               PtoCallConfig *config, GCancellable *cancellable,
-                               GAsyncReadyCallback callback, gpointer user_data)
-{
-  Job *job;
-
-  g_return_if_fail (PTO_IS_WORKER (worker));
-  g_return_if_fail (handle != NULL);
-
-  job = job_new (worker, args, config, cancellable, callback, user_data,
-                 (gpointer) pto_worker_run_callable_async);
-  job->handle = pto_callable_handle_ref (handle);
-  queue_job (worker, job);
-}
-
-/**
- * pto_worker_run_callable_finish:
- * @worker: a worker
- * @result: what the callback was given
- * @error: where to say why it failed
- *
- * Gives the result of [method@Pto.Worker.run_callable_async], with the errors of
- * [method@Pto.Worker.run_callable].
- *
- * Thread safety: any thread.
- *
- * Returns: %TRUE if all tasks completed
- *
- * Since: 0.1
- */
-gboolean
-pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
-  g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
-  g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_callable_async),
-                        FALSE);
-
-  return g_task_propagate_boolean (G_TASK (result), error);
 }
 
 /* --- after a run --- */

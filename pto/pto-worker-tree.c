@@ -168,11 +168,11 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
  * Puts a worker below this one. Its id is its place among those below: devices come first, then
  * workers in the order in which they were added.
  *
- * @child is brought up by [method@Pto.Worker.init] of @worker, in its own process, and is not used
+ * @child is brought up by [method@Pto.Worker.start] of @worker, in its own process, and is not used
  * in this one any more; callables can be registered on it before that.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for a level that is not lower or a worker that has been added
- * already, and with %PTO_ERROR_BUSY when one of them is initialized. Source: seed 001 section 9.
+ * already, and with %PTO_ERROR_BUSY when one of them has started. Source: seed 001 section 9.
  * Thread safety: any thread.
  *
  * Returns: %TRUE if it was added
@@ -199,7 +199,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
       return FALSE;
     }
   if (pto_worker_get_state (child) != PTO_WORKER_STATE_NEW)
-    return refuse (error, PTO_ERROR_BUSY, "it is initialized already", child);
+    return refuse (error, PTO_ERROR_BUSY, "it has started already", child);
   if (child->parent != NULL)
     return refuse (error, PTO_ERROR_INVALID_ARGS, "it is below a worker already", child);
   if (child->isolate && worker->child_mode == PTO_CHILD_MODE_THREAD)
@@ -214,7 +214,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
         child);
 
   g_mutex_lock (&worker->lock);
-  is_new = worker->state == PTO_WORKER_STATE_NEW && !worker->initializing;
+  is_new = worker->state == PTO_WORKER_STATE_NEW && worker->starting == NULL;
   if (is_new && worker->children->len + worker->n_sub_workers < MAX_CHILDREN)
     {
       child->parent = worker;
@@ -224,7 +224,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     }
   g_mutex_unlock (&worker->lock);
   if (!is_new)
-    return refuse (error, PTO_ERROR_BUSY, "the worker above it is initialized already", child);
+    return refuse (error, PTO_ERROR_BUSY, "the worker above it has started already", child);
   if (child->parent == NULL)
     return refuse (error, PTO_ERROR_INVALID_ARGS, "a worker has at most 256 below it", child);
   return TRUE;
@@ -418,7 +418,7 @@ pto_worker_get_path (PtoWorker *worker)
  *
  * Says how this worker, and those below it that have no function of their own, make processes.
  *
- * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ * Does nothing once the worker has started. Thread safety: one thread at a time.
  *
  * Since: 0.1
  */
@@ -457,7 +457,7 @@ pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_dat
  * Says how processes of this worker, and of those below it that have no function of their own, find
  * what was registered as an import path.
  *
- * Does nothing once the worker is initialized. Thread safety: one thread at a time.
+ * Does nothing once the worker has started. Thread safety: one thread at a time.
  *
  * Since: 0.1
  */

@@ -2,23 +2,18 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Life, properties, and who has taken the machine.
+ * Its properties and signals.
  */
 #include "config.h"
 
 #include "pto-worker-private.h"
 
-#include "process/process.h"
-
 #include "pto-compiler-private.h"
 #include "pto-enums.h"
 #include "pto-error-private.h"
-#include "pto-log-private.h"
 #include "pto-orchestrator-private.h"
 #include "pto-override-private.h"
 #include "pto-platform.h"
-
-#include <unistd.h>
 
 #define DEFAULT_LEVEL 2
 
@@ -53,11 +48,11 @@ static guint signals[N_SIGNALS];
  * A machine that runs task graphs: a simulated chip, several chips of a host, or workers of
  * workers.
  *
- * A worker is made, given parameters, initialized, and then runs any number of graphs, one after
- * the other: an orchestration that was registered ([method@Pto.Worker.run_callable]) or a function
- * of the program ([method@Pto.Worker.run]). Its threads and processes live from
- * [method@Pto.Worker.init] to [method@Pto.Worker.close]. After a run that failed, the next one
- * works.
+ * A worker is made, given parameters, started, and then runs any number of graphs, one after the
+ * other: an orchestration that was registered ([method@Pto.Worker.run_callable]) or a function of
+ * the program ([method@Pto.Worker.run]). Its threads and processes live from
+ * [method@Pto.Worker.start] to [method@Pto.Worker.close]; the first run starts a worker that was
+ * not started. After a run that failed, the next one works.
  *
  * A worker of level 2 is a chip: its tasks are kernels. One of level 3 or up has children: chips
  * and other workers, which run what is submitted with
@@ -79,25 +74,7 @@ static guint signals[N_SIGNALS];
  *
  * Since: 0.1
  */
-/* pto_worker_init() is a method of the interface, so that the type's own functions are called
- * otherwise. */
-GType pto_worker_object_get_type (void);
-G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker_object, G_TYPE_OBJECT, pto_override_look ())
-
-/**
- * pto_worker_get_type:
- *
- * Gives the type.
- *
- * Returns: a type
- *
- * Since: 0.1
- */
-GType
-pto_worker_get_type (void)
-{
-  return pto_worker_object_get_type ();
-}
+G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker, G_TYPE_OBJECT, pto_override_look ())
 
 /* --- signals in the owner's context --- */
 
@@ -157,177 +134,21 @@ emit_in_context (PtoWorker *self, guint done, guint total, const char *name, gbo
 }
 
 void
+pto_worker_notify_state (PtoWorker *self)
+{
+  emit_in_context (self, 0, 0, NULL, FALSE);
+}
+
+void
 pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint total, gpointer user_data)
 {
   emit_in_context (user_data, done, total, job->label, job->was_cached);
 }
 
-/* --- taking the machine --- */
-
-static void
-wake_waiters (GCancellable *cancellable, gpointer data)
-{
-  PtoWorker *self = data;
-
-  g_mutex_lock (&self->lock);
-  g_cond_broadcast (&self->idle);
-  g_mutex_unlock (&self->lock);
-}
-
-gboolean
-pto_worker_is_foreign (PtoWorker *self)
-{
-  int process = g_atomic_int_get (&self->process);
-
-  return process != 0 && process != getpid ();
-}
-
-gboolean
-pto_worker_check_process (PtoWorker *self, GError **error)
-{
-  g_autofree char *path = NULL;
-
-  if (!pto_worker_is_foreign (self))
-    return TRUE;
-  path = pto_worker_get_path (self);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               "worker %s belongs to process %d, and this one is a copy of it: use it there", path,
-               g_atomic_int_get (&self->process));
-  return FALSE;
-}
-
-gboolean
-pto_worker_check_open (PtoWorker *self, GError **error)
-{
-  if (self->state != PTO_WORKER_STATE_CLOSED && !g_atomic_int_get (&self->closing))
-    return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, "the worker is closed");
-  return FALSE;
-}
-
-/* With the lock. */
-static PtoOrchestrator *
-get_own_orchestrator (PtoWorker *self)
-{
-  return self->current != NULL && pto_orchestrator_is_own_thread (self->current) ? self->current
-                                                                                 : NULL;
-}
-
-PtoOrchestrator *
-pto_worker_get_own_orchestrator (PtoWorker *self)
-{
-  PtoOrchestrator *orchestrator;
-
-  g_mutex_lock (&self->lock);
-  orchestrator = get_own_orchestrator (self);
-  g_mutex_unlock (&self->lock);
-  return orchestrator;
-}
-
-/* With the lock: the machine, or why it can not be had. */
-static gboolean
-take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellable, GError **error)
-{
-  for (;;)
-    {
-      if (self->state == PTO_WORKER_STATE_CLOSED || g_atomic_int_get (&self->closing))
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, "the worker is closed");
-          return FALSE;
-        }
-      if (self->state == PTO_WORKER_STATE_NEW)
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_INITIALIZED,
-                               "the worker is not initialized: call pto_worker_init() first");
-          return FALSE;
-        }
-      if (pto_error_set_if_cancelled (cancellable, error))
-        return FALSE;
-      if (!self->in_use)
-        break;
-      if (self->user == g_thread_self () || get_own_orchestrator (self) != NULL)
-        {
-          g_set_error_literal (
-              error, PTO_ERROR, PTO_ERROR_BUSY,
-              "an orchestration function can not use its own worker for another run");
-          return FALSE;
-        }
-      if (!is_asynchronous && self->waiting_functions > 0)
-        {
-          g_set_error_literal (
-              error, PTO_ERROR, PTO_ERROR_BUSY,
-              "an asynchronous run whose orchestration function may need this thread is under way: "
-              "wait for it to finish first");
-          return FALSE;
-        }
-      g_cond_wait (&self->idle, &self->lock);
-    }
-  self->in_use = TRUE;
-  self->user = g_thread_self ();
-  self->cancellable = cancellable;
-  return TRUE;
-}
-
-gboolean
-pto_worker_take (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellable,
-                 GError **error)
-{
-  gulong handler = 0;
-  gboolean taken;
-
-  if (!pto_worker_check_process (self, error))
-    return FALSE;
-  if (cancellable != NULL)
-    handler = g_cancellable_connect (cancellable, G_CALLBACK (wake_waiters), self, NULL);
-  g_mutex_lock (&self->lock);
-  taken = take_locked (self, is_asynchronous, cancellable, error);
-  g_mutex_unlock (&self->lock);
-  g_cancellable_disconnect (cancellable, handler);
-  return taken;
-}
-
-/* Is something that processes below wrote lost? No lock is held. */
-static void
-tell_unheard (PtoWorker *self)
-{
-  int error = pto_process_take_unheard ();
-
-  if (error != 0)
-    {
-      g_autofree char *path = pto_worker_get_path (self);
-
-      pto_log (G_LOG_LEVEL_WARNING,
-               "%s: not all that the processes of workers write to standard error can be passed on "
-               "to ours, the rest is left out: %s",
-               path, g_strerror (error));
-    }
-}
-
-void
-pto_worker_give_back (PtoWorker *self)
-{
-  GPtrArray *retired;
-  gboolean close_now;
-
-  g_mutex_lock (&self->lock);
-  retired = pto_worker_steal_retired (self);
-  pto_worker_free_unused_blocks (self);
-  self->in_use = FALSE;
-  self->user = NULL;
-  self->cancellable = NULL;
-  close_now = self->close_when_idle;
-  g_cond_broadcast (&self->idle);
-  g_mutex_unlock (&self->lock);
-  pto_worker_remove_retired (self, retired);
-  tell_unheard (self);
-  if (close_now)
-    pto_worker_close (self);
-}
-
 /* --- construction --- */
 
 static void
-pto_worker_object_get_property (GObject *object, guint id, GValue *value, GParamSpec *pspec)
+pto_worker_get_property (GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
   PtoWorker *self = PTO_WORKER (object);
 
@@ -372,7 +193,7 @@ pto_worker_object_get_property (GObject *object, guint id, GValue *value, GParam
 }
 
 static void
-pto_worker_object_set_property (GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+pto_worker_set_property (GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
   PtoWorker *self = PTO_WORKER (object);
 
@@ -472,7 +293,7 @@ pto_worker_choose_machine (PtoWorker *self)
 }
 
 static void
-pto_worker_object_constructed (GObject *object)
+pto_worker_constructed (GObject *object)
 {
   PtoWorker *self = PTO_WORKER (object);
 
@@ -489,25 +310,25 @@ pto_worker_object_constructed (GObject *object)
                  "the property %s has no effect on level %u, which has no children: that begins "
                  "with 3",
                  self->restart != PTO_RESTART_NEVER ? "restart" : "child-mode", self->level);
-  G_OBJECT_CLASS (pto_worker_object_parent_class)->constructed (object);
+  G_OBJECT_CLASS (pto_worker_parent_class)->constructed (object);
 }
 
 static void
-pto_worker_object_dispose (GObject *object)
+pto_worker_dispose (GObject *object)
 {
   pto_worker_close (PTO_WORKER (object));
-  G_OBJECT_CLASS (pto_worker_object_parent_class)->dispose (object);
+  G_OBJECT_CLASS (pto_worker_parent_class)->dispose (object);
 }
 
 static void
-pto_worker_object_finalize (GObject *object)
+pto_worker_finalize (GObject *object)
 {
   PtoWorker *self = PTO_WORKER (object);
 
   if (pto_worker_is_foreign (self))
     {
       /* What it holds may be half way through something in another thread of the parent. */
-      G_OBJECT_CLASS (pto_worker_object_parent_class)->finalize (object);
+      G_OBJECT_CLASS (pto_worker_parent_class)->finalize (object);
       return;
     }
   pto_worker_clear_tree (self);
@@ -523,19 +344,19 @@ pto_worker_object_finalize (GObject *object)
   g_main_context_unref (self->context);
   g_mutex_clear (&self->lock);
   g_cond_clear (&self->idle);
-  G_OBJECT_CLASS (pto_worker_object_parent_class)->finalize (object);
+  G_OBJECT_CLASS (pto_worker_parent_class)->finalize (object);
 }
 
 static void
-pto_worker_object_class_init (PtoWorkerClass *klass)
+pto_worker_class_init (PtoWorkerClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
 
-  object_class->get_property = pto_worker_object_get_property;
-  object_class->set_property = pto_worker_object_set_property;
-  object_class->constructed = pto_worker_object_constructed;
-  object_class->dispose = pto_worker_object_dispose;
-  object_class->finalize = pto_worker_object_finalize;
+  object_class->get_property = pto_worker_get_property;
+  object_class->set_property = pto_worker_set_property;
+  object_class->constructed = pto_worker_constructed;
+  object_class->dispose = pto_worker_dispose;
+  object_class->finalize = pto_worker_finalize;
 
   /**
    * PtoWorker:level: (getter get_level)
@@ -705,7 +526,7 @@ pto_worker_object_class_init (PtoWorkerClass *klass)
 }
 
 static void
-pto_worker_object_init (PtoWorker *self)
+pto_worker_init (PtoWorker *self)
 {
   static gsize serials; /* atomic */
   struct pto_report report = { 0 };
@@ -908,196 +729,4 @@ pto_worker_get_backend (PtoWorker *worker)
   backend = (PtoBackend) worker->params.values[PTO_PARAMETER_BACKEND];
   g_mutex_unlock (&worker->lock);
   return backend;
-}
-
-/* --- life --- */
-
-static gboolean
-bring_up (PtoWorker *worker, GCancellable *cancellable, GError **error)
-{
-  g_autoptr (PtoPlatform) description = NULL;
-  PtoMachine *machine;
-  gulong handler = 0;
-  gboolean is_ready = FALSE;
-  gboolean ok = FALSE;
-
-  if (pto_error_set_if_cancelled (cancellable, error) || !pto_worker_check_process (worker, error)
-      || !pto_worker_check_level (worker->level, error))
-    return FALSE;
-  description = pto_platform_lookup (worker->platform, error);
-  if (description == NULL)
-    return FALSE;
-  machine = worker->machine;
-
-  if (cancellable != NULL)
-    handler = g_cancellable_connect (cancellable, G_CALLBACK (wake_waiters), worker, NULL);
-  g_mutex_lock (&worker->lock);
-  while (worker->initializing && !g_cancellable_is_cancelled (cancellable))
-    g_cond_wait (&worker->idle, &worker->lock);
-  if (!pto_worker_check_open (worker, error) || pto_error_set_if_cancelled (cancellable, error))
-    ;
-  else if (worker->state == PTO_WORKER_STATE_READY)
-    is_ready = TRUE;
-  else if (worker->params_error != NULL)
-    g_propagate_error (error, g_error_copy (worker->params_error));
-  else
-    worker->initializing = ok = TRUE;
-  g_mutex_unlock (&worker->lock);
-  g_cancellable_disconnect (cancellable, handler);
-  if (!ok)
-    return is_ready;
-
-  /* Without the lock: a machine may fork. Parameters are not set meanwhile. */
-  g_atomic_int_set (&worker->process, getpid ());
-  ok = machine->ops->prepare (machine, error) && machine->ops->start (machine, cancellable, error);
-  g_mutex_lock (&worker->lock);
-  worker->initializing = FALSE;
-  if (ok && !(is_ready = pto_worker_check_open (worker, error)))
-    ok = FALSE;
-  if (ok)
-    worker->state = PTO_WORKER_STATE_READY;
-  g_cond_broadcast (&worker->idle);
-  g_mutex_unlock (&worker->lock);
-  if (ok)
-    emit_in_context (worker, 0, 0, NULL, FALSE);
-  return ok;
-}
-
-/**
- * pto_worker_init:
- * @worker: a new worker
- * @cancellable: (nullable): ends what takes time
- * @error: where to say why not
- *
- * Makes the machine: its threads, rings and memory, and the processes of all workers below it,
- * which are up when this returns. Does nothing when that is done already.
- *
- * Child processes are forked first of all. They see what the program has registered and shared by
- * then; later registrations are sent to them. It is best called before the program has threads.
- *
- * The first failure in the tree is reported with its place in it. Fails with
- * %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_SUPPORTED, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NO_MEMORY,
- * %PTO_ERROR_SYSTEM, %PTO_ERROR_WORKER_LOST, %PTO_ERROR_LOAD, %PTO_ERROR_TAMPERED,
- * %G_IO_ERROR_CANCELLED or %PTO_ERROR_CLOSED; then everything is taken down again, and it can be
- * called again. Fails with %PTO_ERROR_BUSY for a worker that is below another one. Source: seed 001
- * section 9, seed 003. Thread safety: any thread.
- *
- * Returns: %TRUE if the worker is ready
- *
- * Since: 0.1
- */
-gboolean
-pto_worker_init (PtoWorker *worker, GCancellable *cancellable, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  if (worker->parent != NULL)
-    {
-      g_autofree char *path = pto_worker_get_path (worker);
-
-      g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-                   "%s is brought up by the worker above it: initialize that one", path);
-      return FALSE;
-    }
-  return bring_up (worker, cancellable, error);
-}
-
-gboolean
-pto_worker_bring_up (PtoWorker *self, GError **error)
-{
-  self->serves = TRUE;
-  return bring_up (self, NULL, error);
-}
-
-static void
-take_down (PtoWorker *worker, PtoWorkerState state)
-{
-  GPtrArray *retired;
-  GThread *thread;
-
-  if (pto_worker_is_foreign (worker))
-    {
-      worker->state = PTO_WORKER_STATE_CLOSED;
-      return;
-    }
-  g_mutex_lock (&worker->lock);
-  if (worker->state == PTO_WORKER_STATE_CLOSED)
-    {
-      g_mutex_unlock (&worker->lock);
-      return;
-    }
-  g_atomic_int_set (&worker->closing, TRUE);
-  g_cond_broadcast (&worker->idle);
-  if (worker->gate != NULL)
-    pto_gate_abandon (worker->gate);
-  if (worker->in_use && (worker->user == g_thread_self () || get_own_orchestrator (worker) != NULL))
-    {
-      worker->close_when_idle = TRUE;
-      g_mutex_unlock (&worker->lock);
-      return;
-    }
-  if (worker->in_use)
-    worker->machine->ops->cancel (worker->machine);
-  while (worker->in_use || worker->initializing)
-    g_cond_wait (&worker->idle, &worker->lock);
-  if (worker->state == PTO_WORKER_STATE_CLOSED)
-    {
-      /* Another thread was faster. */
-      g_mutex_unlock (&worker->lock);
-      return;
-    }
-  if (worker->state == PTO_WORKER_STATE_READY)
-    pto_worker_release_blocks (worker);
-  worker->state = state;
-  thread = g_steal_pointer (&worker->thread);
-  retired = pto_worker_steal_retired (worker);
-  pto_registry_clear (worker->registry, retired);
-  g_mutex_unlock (&worker->lock);
-
-  if (thread != NULL)
-    pto_worker_end_jobs (worker, thread);
-  /* The machine first: nothing in it holds a callable then. */
-  if (worker->machine != NULL)
-    worker->machine->ops->stop (worker->machine);
-  pto_worker_remove_retired (worker, retired);
-  tell_unheard (worker);
-  if (state == PTO_WORKER_STATE_NEW)
-    {
-      g_atomic_int_set (&worker->process, 0);
-      worker->serves = FALSE;
-      g_atomic_int_set (&worker->closing, FALSE);
-    }
-  else
-    emit_in_context (worker, 0, 0, NULL, FALSE);
-}
-
-void
-pto_worker_take_down (PtoWorker *self)
-{
-  take_down (self, PTO_WORKER_STATE_NEW);
-}
-
-/**
- * pto_worker_close:
- * @worker: a worker
- *
- * Ends the worker: cancels and waits for what it runs, unloads what it has, ends its threads and
- * all processes below it. Can be called twice.
- *
- * Called inside an orchestration function, it cancels the run and takes effect when that has
- * ended. Runs that it has cancelled, and those that have not begun, fail with %PTO_ERROR_CLOSED;
- * %G_IO_ERROR_CANCELLED means that somebody has cancelled that very run. The last reference to a
- * worker closes it too.
- *
- * Source: seed 003. Thread safety: any thread.
- *
- * Since: 0.1
- */
-void
-pto_worker_close (PtoWorker *worker)
-{
-  g_return_if_fail (PTO_IS_WORKER (worker));
-
-  take_down (worker, PTO_WORKER_STATE_CLOSED);
 }

@@ -101,13 +101,28 @@ PTO_AVAILABLE_IN_0_1
 const char *pto_worker_get_parameter_variable (const char *name);
 
 PTO_AVAILABLE_IN_0_1
-gboolean pto_worker_init (PtoWorker *worker, GCancellable *cancellable, GError **error);
+gboolean pto_worker_start (PtoWorker *worker, GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_start_async (PtoWorker *worker, GCancellable *cancellable,
+                             GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_worker_start_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
 PTO_AVAILABLE_IN_0_1
 void pto_worker_close (PtoWorker *worker);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_close_async (PtoWorker *worker, GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_worker_close_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
 
 PTO_AVAILABLE_IN_0_1
 PtoCallableHandle *pto_worker_register (PtoWorker *worker, PtoCallable *callable,
                                         GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_register_async (PtoWorker *worker, PtoCallable *callable, GCancellable *cancellable,
+                                GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_0_1
+PtoCallableHandle *pto_worker_register_finish (PtoWorker *worker, GAsyncResult *result,
+                                               GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error);
 

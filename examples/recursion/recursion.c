@@ -75,7 +75,7 @@ run (gboolean *passed, GError **error)
   l3_orch = pto_orchestration_function_new ("my_l3_orch", my_l3_orch, l3_sub_handle, NULL);
   l3_handle = pto_worker_register (w4, l3_orch, NULL, error);
   if (l3_handle == NULL || !pto_worker_add_worker (w4, l3, error)
-      || !pto_worker_init (w4, NULL, error)
+      || !pto_worker_start (w4, NULL, error)
       || !pto_worker_run (w4, my_l4_orch, l3_handle, NULL, NULL, NULL, error))
     return FALSE;
   pto_worker_close (w4);

@@ -93,7 +93,7 @@ run (const char *directory, const char *kernel_source, gboolean *passed, GError 
     }
   pto_call_config_set_block_dim (config, 3);
 
-  if (!pto_worker_add_worker (w3, chip, error) || !pto_worker_init (w3, NULL, error)
+  if (!pto_worker_add_worker (w3, chip, error) || !pto_worker_start (w3, NULL, error)
       || !pto_worker_run (w3, my_orch, handle, args, config, NULL, error))
     return FALSE;
   pto_worker_close (w3);

@@ -621,7 +621,7 @@ run_example (const char *directory, guint repeat, GError **error)
 
   build_start = g_get_monotonic_time ();
   g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
-  if (pto_worker_init (worker, NULL, &local))
+  if (pto_worker_start (worker, NULL, &local))
     handle = pto_worker_register (worker, manifest->chip, NULL, &local);
   outcome.build_seconds = (double) (g_get_monotonic_time () - build_start) / 1e6;
   g_signal_handlers_disconnect_by_data (worker, &outcome);

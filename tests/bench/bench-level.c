@@ -148,7 +148,7 @@ measure_start (const struct bench_figure *figure, uint32_t reps, bool chips)
       g_autoptr (PtoWorker) host = pto_worker_new_host (3, chips ? figure->number : 0,
                                                         chips ? 0 : figure->number, NULL, &error);
 
-      if (host == NULL || !pto_worker_init (host, NULL, &error))
+      if (host == NULL || !pto_worker_start (host, NULL, &error))
         return refuse (figure, error->message);
       bench_print (figure->name, figure->metric, (double) (bench_now () - begin) / 1e6,
                    figure->unit);
@@ -207,7 +207,7 @@ measure_idle (const struct bench_figure *figure, uint32_t workers, uint32_t reps
   bool ok = true;
   guint n;
 
-  if (host == NULL || !pto_worker_init (host, NULL, &error))
+  if (host == NULL || !pto_worker_start (host, NULL, &error))
     return refuse (figure, error->message);
   n = list_children (getpid (), processes);
   if (n != figure->number)
@@ -250,7 +250,7 @@ begin_tree (guint n_children)
       g_autoptr (GError) error = NULL;
       PtoWorker *host = pto_worker_new_host (3, 0, n_children, NULL, &error);
 
-      if (host == NULL || !pto_worker_init (host, NULL, &error))
+      if (host == NULL || !pto_worker_start (host, NULL, &error))
         fprintf (stderr, "bench: %s\n", error->message);
       else if (write (ready[1], "", 1) == 1)
         for (;;)

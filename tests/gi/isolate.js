@@ -21,7 +21,7 @@ const evil = Pto.Kernel.new(Pto.CoreType.AIV, evilPath, null);
 
 const worker = new Pto.Worker({platform: 'a2a3sim', isolate: true});
 check('the property', worker.isolate);
-worker.init(null);
+worker.start(null);
 const buffer = Pto.Buffer.new(64);
 const x = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [16]);
 

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import gi
@@ -373,6 +374,121 @@ class Callbacks(unittest.TestCase):
             error = self.finish(lambda done: worker.run_async(graph, cancellable=cancellable, callback=done),
                                 worker.run_finish)
         self.assertTrue(error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+
+
+def workers():
+    for backend in ("par", "det", "threads"):
+        yield backend, chip(backend)
+    yield "isolated", Pto.Worker(isolate=True)
+    yield "level 3", Pto.Worker(level=3, devices=1, sub_workers=1)
+    above = Pto.Worker(level=4, sub_workers=1)
+    above.add_worker(Pto.Worker(level=3, sub_workers=1))
+    yield "level 4", above
+
+
+def answer(args):
+    return None
+
+
+class Life(unittest.TestCase):
+    """Starting, registering and closing are awaited."""
+
+    def test_awaited(self):
+        async def main(worker):
+            cancelled = Gio.Cancellable()
+            cancelled.cancel()
+            with self.assertRaises(GLib.Error) as caught:
+                await worker.start_async(cancelled)
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+            self.assertEqual(await asyncio.gather(worker.start_async(), worker.start_async()), [True, True])
+            self.assertEqual(worker.get_state(), Pto.WorkerState.READY)
+            what = _fill if worker.get_level() == 2 else answer
+            one, two = await asyncio.gather(worker.register_async(what), worker.register_async(what))
+            self.assertIsInstance(one, Pto.CallableHandle)
+            if worker.get_level() == 2:
+                self.assertTrue(one.equal(two))
+            else:
+                await worker.run_async(lambda orch: orch.submit_sub(two, []))
+            await asyncio.gather(worker.close_async(), worker.close_async())
+            self.assertEqual(worker.get_state(), Pto.WorkerState.CLOSED)
+            with self.assertRaises(GLib.Error) as caught:
+                await worker.start_async()
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.CLOSED))
+
+        for name, worker in workers():
+            with self.subTest(name):
+                run(main(worker))
+
+    def test_loop_goes_on(self):
+        """The fork is made by a thread of its own, and only when the loop has come round."""
+        came = threading.Event()
+
+        async def main(worker):
+            job = asyncio.ensure_future(worker.start_async())
+            await asyncio.sleep(0)
+            came.set()
+            self.assertTrue(await job)
+
+        def fork(*_):
+            return os.fork() if came.wait(60) else -1
+
+        for name, worker in workers():
+            with self.subTest(name), worker:
+                came.clear()
+                worker._prepare()
+                worker.set_fork_func(fork)
+                run(main(worker))
+
+    def test_cancelled_registration(self):
+        """What nobody is given is taken back."""
+        entered, go = threading.Event(), threading.Event()
+
+        async def main(worker):
+            job = asyncio.ensure_future(worker.register_async(_fill))
+            await asyncio.to_thread(entered.wait, 60)
+            job.cancel()
+            await asyncio.sleep(0)
+            go.set()
+            with self.assertRaises(asyncio.CancelledError):
+                await job
+
+        register, handles = Pto.Worker.register, []
+
+        def held(worker, what, cancellable=None):
+            handles.append(register(worker, what))
+            entered.set()
+            go.wait(60)
+            return handles[0]
+
+        with Pto.Worker() as worker, unittest.mock.patch.object(Pto.Worker, "register", held):
+            run(main(worker))
+            self.assertEqual(len(handles), 1)
+            with self.assertRaises(GLib.Error) as caught:
+                worker.unregister(handles[0])
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.NOT_FOUND))
+
+    def test_callbacks(self):
+        """In GLib's main loop, as in C."""
+        for name, worker in workers():
+            with self.subTest(name):
+                loop, results = GLib.MainLoop(), []
+
+                def done(finish):
+                    def call(source, result):
+                        results.append(finish(result))
+                        loop.quit()
+                    return call
+
+                what = _fill if worker.get_level() == 2 else answer
+                worker.start_async(callback=done(worker.start_finish))
+                loop.run()
+                worker.register_async(what, callback=done(worker.register_finish))
+                loop.run()
+                worker.close_async(callback=done(worker.close_finish))
+                loop.run()
+                self.assertIs(results[0], True)
+                self.assertIsInstance(results[1], Pto.CallableHandle)
+                self.assertIs(results[2], True)
 
 
 class Later(unittest.TestCase):

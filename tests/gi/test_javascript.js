@@ -42,7 +42,7 @@ async function rejected(promise, type, part) {
 function chip(backend) {
     const worker = Pto.Worker.new_chip('a2a3sim');
     worker.set_parameter('backend', backend);
-    worker.init(null);
+    worker.start(null);
     return worker;
 }
 
@@ -174,6 +174,41 @@ const tests = {
             equal(floats(buffer)[0], 4, backend);
             worker.close();
         }
+    },
+
+    async life() {
+        const chips = ['par', 'det', 'threads'].map(backend => {
+            const worker = Pto.Worker.new_chip('a2a3sim');
+            worker.set_parameter('backend', backend);
+            return worker;
+        });
+        const isolated = new Pto.Worker({isolate: true});
+        const host = Pto.Worker.new_host(3, 1, 1, null);
+        const above = Pto.Worker.new_host(4, 0, 1, null);
+        above.add_worker(Pto.Worker.new_host(3, 0, 1, null));
+        for (const worker of [...chips, isolated, host, above]) {
+            const cancelled = new Gio.Cancellable();
+            cancelled.cancel();
+            await rejected(worker.start_async(cancelled), Gio.IOErrorEnum, 'cancelled');
+            const results = await Promise.all([worker.start_async(null), worker.start_async(null)]);
+            equal(results.join(), 'true,true', 'two starts');
+            if (worker.level === 2) {
+                const handles = await Promise.all([1, 2].map(() => worker.register_async(fill, null)));
+                equal(handles[0].equal(handles[1]), true, 'two registrations');
+                const buffer = Pto.Buffer.new(4 * elements);
+                equal(await worker.run_async(orch => submit_fill(orch, buffer, 1.5), null, null, null), true, 'run');
+                equal(floats(buffer)[0], 1.5, 'result');
+            }
+            await Promise.all([worker.close_async(), worker.close_async()]);
+            equal(worker.state, Pto.WorkerState.CLOSED, 'closed');
+            await rejected(worker.start_async(null), Pto.Error, 'closed');
+        }
+        // A run starts what was not started.
+        const chip = Pto.Worker.new_chip(null);
+        const buffer = Pto.Buffer.new(4 * elements);
+        equal(chip.run(orch => submit_fill(orch, buffer, 3.5), null, null, null), true, 'run of a new one');
+        equal(floats(buffer)[0], 3.5, 'its result');
+        await chip.close_async();
     },
 
     numbers() {

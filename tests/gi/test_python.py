@@ -28,7 +28,7 @@ class WorkerTest(unittest.TestCase):
     def setUp(self):
         self.fill = Pto.Kernel.new(Pto.CoreType.AIV, fill_source, None)
         self.worker = Pto.Worker.new_chip("a2a3sim")
-        self.worker.init(None)
+        self.worker.start(None)
         self.buffer = Pto.Buffer.new(4 * elements)
         self.out = Pto.Tensor.new_for_buffer(self.buffer, 0, Pto.Dtype.FLOAT32, [elements])
 

@@ -31,7 +31,7 @@ function refused(call, part) {
 function chip(backend) {
     const worker = Pto.Worker.new_chip('a2a3sim');
     worker.set_parameter('backend', backend);
-    worker.init(null);
+    worker.start(null);
     return worker;
 }
 

@@ -28,7 +28,7 @@ main (int argc, char **argv)
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   const float *values;
 
-  if (argc != 2 || chip == NULL || !pto_worker_init (chip, NULL, &error)
+  if (argc != 2 || chip == NULL || !pto_worker_start (chip, NULL, &error)
       || (kernel = pto_kernel_new (PTO_CORE_AIV, argv[1], NULL, &error)) == NULL
       || (buffer = pto_buffer_new (16, &error)) == NULL
       || (out = pto_tensor_new_for_buffer (buffer, 0, PTO_DTYPE_FLOAT32, 1, shape, &error)) == NULL)

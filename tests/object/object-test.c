@@ -121,7 +121,7 @@ object_test_worker (void)
   PtoWorker *worker = pto_worker_new_chip (NULL, &error);
 
   g_assert_no_error (error);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   return worker;
 }

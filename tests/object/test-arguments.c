@@ -142,7 +142,7 @@ set_up (Fixture *fixture, gconstpointer backend)
   g_assert_no_error (error);
   pto_worker_set_parameter (fixture->worker, "backend", backend, &error);
   g_assert_no_error (error);
-  pto_worker_init (fixture->worker, NULL, &error);
+  pto_worker_start (fixture->worker, NULL, &error);
   g_assert_no_error (error);
   fixture->buffer = pto_buffer_new (ELEMENTS * sizeof (float), &error);
   g_assert_no_error (error);
@@ -345,7 +345,7 @@ test_two_workers (Fixture *fixture, gconstpointer backend)
 
   g_assert_no_error (error);
   pto_worker_set_parameter (other, "backend", backend, &error);
-  pto_worker_init (other, NULL, &error);
+  pto_worker_start (other, NULL, &error);
   g_assert_no_error (error);
   thread = g_thread_new ("other", run_sharer, &sharers[1]);
   run_sharer (&sharers[0]);

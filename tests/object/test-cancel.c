@@ -121,7 +121,7 @@ make_chip (Test *test, const char *backend)
   g_assert_no_error (error);
   pto_worker_set_parameter (test->worker, "backend", backend, &error);
   g_assert_no_error (error);
-  pto_worker_init (test->worker, NULL, &error);
+  pto_worker_start (test->worker, NULL, &error);
   g_assert_no_error (error);
 }
 

@@ -93,7 +93,7 @@ test_properties (void)
       g_autoptr (GError) error = NULL;
       g_autoptr (PtoWorker) chip = g_object_new (PTO_TYPE_WORKER, names[i], 1, NULL);
 
-      g_assert_false (pto_worker_init (chip, NULL, &error));
+      g_assert_false (pto_worker_start (chip, NULL, &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, names[i]);
     }

@@ -97,7 +97,7 @@ run_orchestration (const char *type, const char *result)
   g_assert_true (g_file_set_contents (orchestration, text, -1, &error));
   g_assert_true (g_file_set_contents (kernel, kernel_text, -1, &error));
   g_autoptr (PtoWorker) worker = pto_worker_new_chip ("a2a3sim", &error);
-  pto_worker_init (worker, nullptr, &error);
+  pto_worker_start (worker, nullptr, &error);
   g_assert_no_error (error);
   g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (orchestration, nullptr, &error);
   g_assert_no_error (error);

@@ -101,7 +101,7 @@ test_function (gconstpointer backend)
   test.callable = object_test_kernel (test.dir, "overshoot.c", overshoot);
   pto_worker_set_parameter (chip, "backend", backend, &error);
   g_assert_no_error (error);
-  pto_worker_init (chip, NULL, &error);
+  pto_worker_start (chip, NULL, &error);
   g_assert_no_error (error);
   for (guint i = 0; i < 3; i++)
     {
@@ -160,7 +160,7 @@ test_level (gconstpointer mode)
     {
       give_buffer (&test);
       if (round == 0)
-        pto_worker_init (host, NULL, &error);
+        pto_worker_start (host, NULL, &error);
       g_assert_no_error (error);
       test.elements = N + 1;
       g_assert_false (pto_worker_run (host, run_chip, &test, NULL, NULL, NULL, &error));

@@ -123,7 +123,7 @@ set_up (Fixture *fixture, const char *backend)
   pto_worker_set_parameter (fixture->worker, "backend", backend, &error);
   pto_worker_set_parameter (fixture->worker, "timeout", "300", &error);
   g_assert_no_error (error);
-  pto_worker_init (fixture->worker, NULL, &error);
+  pto_worker_start (fixture->worker, NULL, &error);
   g_assert_no_error (error);
   /* Handlers are called last in, first out: those of what chips need come behind it, and those of
    * what modules need before. */

@@ -92,7 +92,7 @@ new_chip (const char *backend)
 
   g_assert_no_error (error);
   g_assert_true (pto_worker_set_parameter (worker, "backend", backend, &error));
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   return worker;
 }
 
@@ -149,7 +149,7 @@ test_after_first_worker (Fixture *fixture, gconstpointer data)
             }
           expect_exit (pid, 7);
           /* The parent's is refused, in words. */
-          if (pto_worker_init (first, NULL, &error)
+          if (pto_worker_start (first, NULL, &error)
               || !g_error_matches (error, PTO_ERROR, PTO_ERROR_BUSY))
             _exit (3);
           _exit (works (fixture->dir, backend) ? 7 : 4);

@@ -78,7 +78,7 @@ test_full (gconstpointer with_children)
     {
       host = pto_worker_new_host (3, 0, 1, NULL, &error);
       g_assert_no_error (error);
-      g_assert_true (pto_worker_init (host, NULL, &error));
+      g_assert_true (pto_worker_start (host, NULL, &error));
       g_assert_no_error (error);
     }
   buffer = pto_buffer_new (100, &error);

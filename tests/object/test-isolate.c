@@ -50,7 +50,7 @@ set_up (Fixture *fixture, gconstpointer data)
   fixture->add = object_test_kernel (fixture->dir, "add.c", object_test_add);
   fixture->fill = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
   fixture->worker = make_worker (TRUE);
-  pto_worker_init (fixture->worker, NULL, &error);
+  pto_worker_start (fixture->worker, NULL, &error);
   g_assert_no_error (error);
   fixture->buffer = pto_buffer_new (N * sizeof (float), NULL);
   fixture->array = g_new0 (float, N);
@@ -303,7 +303,7 @@ test_private_memory (Fixture *fixture, gconstpointer data)
       {
         for (guint i = 0; i < N; i++)
           fixture->array[i] = (float) (i + round);
-        pto_worker_init (here, NULL, &error);
+        pto_worker_start (here, NULL, &error);
         g_assert_no_error (error);
         pto_worker_run (w == 0 ? here : fixture->worker, add_parts, fixture, NULL, NULL, NULL,
                         &error);
@@ -458,7 +458,7 @@ test_trace (Fixture *fixture, gconstpointer data)
 
       g_assert_true (pto_worker_set_parameter (worker, "backend", "det", &error));
       g_assert_true (pto_worker_set_parameter (worker, "trace", "1", &error));
-      g_assert_true (pto_worker_init (worker, NULL, &error));
+      g_assert_true (pto_worker_start (worker, NULL, &error));
       memset (object_test_floats (fixture->buffer), 0, N * sizeof (float));
       pto_worker_run (worker, many, fixture, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
@@ -514,7 +514,7 @@ test_kept_core (Fixture *fixture, gconstpointer data)
 
   pto_worker_set_parameter (worker, "timeout", "100", &error);
   g_assert_no_error (error);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   fixture->evil = object_test_kernel (fixture->dir, "stuck.c", stuck);
   pto_callable_set_name (fixture->evil, "stuck");
   g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, NULL, &error));
@@ -620,7 +620,7 @@ stopped_together (gconstpointer data)
   /* Less than it stands still, also for the worker, which waits longer. */
   pto_worker_set_parameter (fixture.worker, "timeout", "1000", &error);
   g_assert_no_error (error);
-  pto_worker_init (fixture.worker, NULL, &error);
+  pto_worker_start (fixture.worker, NULL, &error);
   g_assert_no_error (error);
   stop_group (object_test_floats (fixture.buffer));
   pto_worker_run (fixture.worker, submit_evil, &fixture, NULL, NULL, NULL, &error);
@@ -709,7 +709,7 @@ test_cancel (Fixture *fixture, gconstpointer data)
   gint64 begin = g_get_monotonic_time ();
 
   fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   thread = g_thread_new ("cancel", cancel_later, cancellable);
   g_assert_false (pto_worker_run (worker, submit_evil, fixture, NULL, NULL, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
@@ -801,7 +801,7 @@ test_cancel_registration (Fixture *fixture, gconstpointer data)
   GThread *threads[2];
 
   fixture->evil = object_test_kernel (fixture->dir, "evil.c", wait);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   threads[0] = g_thread_new ("run", run_beside, &run);
   await (is_set, words + 1, DEADLINE_US);
   threads[1] = g_thread_new ("register", register_beside, &registration);
@@ -928,7 +928,7 @@ test_refused (Fixture *fixture, gconstpointer data)
   g_assert_false (pto_worker_set_parameter (host, "isolate", "1", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
-  g_assert_false (pto_worker_init (other, NULL, &error));
+  g_assert_false (pto_worker_start (other, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "processes already");
 }
@@ -949,7 +949,7 @@ test_fork (Fixture *fixture, gconstpointer data)
   if (pid == 0)
     {
       gboolean ok
-          = pto_worker_init (worker, NULL, &error)
+          = pto_worker_start (worker, NULL, &error)
             && pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error)
             && object_test_floats (fixture->buffer)[N - 1] == 3
             && !pto_worker_run (fixture->worker, fill_buffer, fixture, NULL, NULL, NULL, &error);
@@ -960,7 +960,7 @@ test_fork (Fixture *fixture, gconstpointer data)
   g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
   g_assert_cmpint (status, ==, 0);
   check_works (fixture);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   pto_worker_run (worker, fill_buffer, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);

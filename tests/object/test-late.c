@@ -111,7 +111,7 @@ end (Test *test)
 static void
 init (Test *test)
 {
-  pto_worker_init (test->host, NULL, &test->error);
+  pto_worker_start (test->host, NULL, &test->error);
   g_assert_no_error (test->error);
 }
 
@@ -175,7 +175,7 @@ init_in_thread (gpointer data)
 {
   Test *test = data;
 
-  pto_worker_init (test->host, NULL, &test->error);
+  pto_worker_start (test->host, NULL, &test->error);
   return NULL;
 }
 
@@ -426,7 +426,7 @@ test_cancel_start (gconstpointer is_init)
     assert_is_given_up (&test);
   else
     {
-      g_assert_false (pto_worker_init (test.host, test.cancellable, &error));
+      g_assert_false (pto_worker_start (test.host, test.cancellable, &error));
       g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     }
   g_thread_join (canceller);

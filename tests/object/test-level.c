@@ -437,7 +437,7 @@ test_shared_tensor (void)
       sharers[i] = (Sharer){ .test = &test, .tensor = tensor, .worker = worker, .number = 20 + i };
       sharers[i].write = test.handles[2 * i] = level_test_register (worker, "write", write_number);
       sharers[i].read = test.handles[2 * i + 1] = level_test_register (worker, "read", read_number);
-      g_assert_true (pto_worker_init (worker, NULL, NULL));
+      g_assert_true (pto_worker_start (worker, NULL, NULL));
     }
   for (guint round = 0; round < 3; round++)
     {
@@ -667,7 +667,7 @@ test_construction (void)
   g_assert_null (pto_worker_new_host (3, 1, 0, "a9sim", &error));
   assert_refused (&error, PTO_ERROR_NOT_FOUND, "a9sim");
   host = g_object_new (PTO_TYPE_WORKER, "level", 2, "n-sub-workers", 1, NULL);
-  g_assert_false (pto_worker_init (host, NULL, &error));
+  g_assert_false (pto_worker_start (host, NULL, &error));
   assert_refused (&error, PTO_ERROR_INVALID_ARGS, "level 2 has no SUB workers");
   g_clear_object (&host);
 
@@ -680,7 +680,7 @@ test_construction (void)
   g_assert_no_error (error);
   g_assert_false (pto_worker_add_worker (second, l3, &error));
   assert_refused (&error, PTO_ERROR_INVALID_ARGS, "it is below a worker already");
-  g_assert_false (pto_worker_init (l3, NULL, &error));
+  g_assert_false (pto_worker_start (l3, NULL, &error));
   assert_refused (&error, PTO_ERROR_BUSY, "L4/0/L3/0 is brought up by the worker above it");
   path = pto_worker_get_path (pto_worker_get_child (l3, 0));
   g_assert_cmpstr (path, ==, "L4/0/L3/0/L2/0");
@@ -818,7 +818,7 @@ test_cancel (void)
       begin (&test, 0, 2);
       test.handles[0] = level_test_register (test.host, "hang", hang);
       test.handles[1] = level_test_register (test.host, "note-pid", note_pid);
-      pto_worker_init (test.host, NULL, &error);
+      pto_worker_start (test.host, NULL, &error);
       g_assert_no_error (error);
       test.number = for_ever;
       canceller.word = &test.board.words[WORD_STARTED];
@@ -849,7 +849,7 @@ test_close_while_running (void)
 
   begin (&test, 0, 1);
   test.handles[0] = level_test_register (test.host, "hang", hang);
-  pto_worker_init (test.host, NULL, &error);
+  pto_worker_start (test.host, NULL, &error);
   g_assert_no_error (error);
   test.number = 1;
   canceller.worker = test.host;
@@ -910,11 +910,11 @@ test_life (void)
   begin (&test, 0, 3);
   test.handles[0] = level_test_register (test.host, "count", count);
   g_cancellable_cancel (cancellable);
-  g_assert_false (pto_worker_init (test.host, cancellable, &error));
+  g_assert_false (pto_worker_start (test.host, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
-  g_assert_true (pto_worker_init (test.host, NULL, &error));
-  g_assert_true (pto_worker_init (test.host, NULL, &error));
+  g_assert_true (pto_worker_start (test.host, NULL, &error));
+  g_assert_true (pto_worker_start (test.host, NULL, &error));
   g_assert_no_error (error);
   g_assert_cmpint (pto_worker_get_state (test.host), ==, PTO_WORKER_STATE_READY);
   run_well (&test, one_task);
@@ -929,7 +929,7 @@ test_life (void)
   begin (&test, 2, 3);
   end (&test);
   begin (&test, 0, 3);
-  pto_worker_init (test.host, NULL, NULL);
+  pto_worker_start (test.host, NULL, NULL);
   end (&test);
 }
 

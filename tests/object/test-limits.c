@@ -145,7 +145,7 @@ new_worker (const char *backend)
   pto_worker_set_parameter (worker, "backend", backend, &error);
   pto_worker_set_parameter (worker, "clusters", "3", &error);
   g_assert_no_error (error);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   return worker;
 }
@@ -253,7 +253,7 @@ test_destroyed (Fixture *fixture, gconstpointer backend)
       g_assert_no_error (error);
       g_object_unref (callable);
       g_assert_cmpuint (destroyed, ==, closing);
-      pto_worker_init (host, NULL, &error);
+      pto_worker_start (host, NULL, &error);
       g_assert_no_error (error);
       pto_worker_run_callable (host, handle, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
@@ -692,7 +692,7 @@ live_on_level_3 (gpointer data)
   PtoBuffer *late;
 
   graph.handle = level_test_register (host, "count", count);
-  pto_worker_init (host, NULL, &error);
+  pto_worker_start (host, NULL, &error);
   g_assert_no_error (error);
   late = pto_buffer_new (100000, &error);
   g_assert_no_error (error);
@@ -793,7 +793,7 @@ begin_late (Late *late, const char *dir, PtoChildMode mode)
       PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 2, "child-mode", mode, "device-ids",
       g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, &device, 1, sizeof device), NULL);
   pto_worker_set_import_func (late->host, import_count, late, NULL);
-  g_assert_true (pto_worker_init (late->host, NULL, &error));
+  g_assert_true (pto_worker_start (late->host, NULL, &error));
   g_assert_no_error (error);
 }
 

@@ -330,8 +330,24 @@ test_no_device (void)
   g_assert_null (pto_worker_alloc_buffer (host, 64, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
   g_clear_error (&error);
+  pto_worker_close (chip);
   g_assert_null (pto_worker_alloc_buffer (chip, 64, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_INITIALIZED);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
+}
+
+/* What needs the machine starts a worker that was not started. */
+static void
+test_new_worker (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) chip = pto_worker_new_chip (NULL, &error);
+  g_autoptr (PtoBuffer) buffer = NULL;
+
+  g_assert_no_error (error);
+  buffer = pto_worker_alloc_buffer (chip, 64, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (buffer);
+  g_assert_cmpint (pto_worker_get_state (chip), ==, PTO_WORKER_STATE_READY);
 }
 
 #define ADD(name, function, data) \
@@ -353,6 +369,7 @@ main (int argc, char **argv)
   ADD ("fork", test_fork, NULL);
   ADD ("many", test_many, NULL);
   g_test_add_func ("/pto/memory/no-device", test_no_device);
+  g_test_add_func ("/pto/memory/new-worker", test_new_worker);
 
   return g_test_run ();
 }

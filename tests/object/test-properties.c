@@ -146,7 +146,7 @@ test_answers (gconstpointer data)
   level_test_begin (&state);
   worker = make (c);
   assert_answers (worker, c, PTO_WORKER_STATE_NEW, default_heap);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   g_assert_no_error (error);
   assert_answers (worker, c, PTO_WORKER_STATE_READY, default_heap);
   pto_worker_close (worker);
@@ -204,7 +204,7 @@ test_no_such_level (void)
         g_assert_null (pto_worker_get_trace (worker));
         g_assert_cmpuint (pto_worker_get_level (worker), ==, levels[i]);
         if (step == 0)
-          g_assert_false (pto_worker_init (worker, NULL, &error));
+          g_assert_false (pto_worker_start (worker, NULL, &error));
         else if (step == 1)
           g_assert_null (pto_worker_register (worker, callable, NULL, &error));
         else if (step == 2)
@@ -222,7 +222,7 @@ test_no_such_level (void)
         g_assert_nonnull (error);
         g_assert_true (error->domain == PTO_ERROR);
         /* Or how it would become clear. */
-        if (strstr (error->message, "pto_worker_init()") == NULL)
+        if (strstr (error->message, "pto_worker_start()") == NULL)
           object_test_assert_contains (error->message, level);
         g_assert_finalize_object (worker);
       }
@@ -256,7 +256,7 @@ test_orphans (void)
       g_autofree char *path = pto_worker_get_path (below[i]);
 
       g_assert_cmpstr (path, ==, "L3/0");
-      g_assert_true (pto_worker_init (below[i], NULL, &error));
+      g_assert_true (pto_worker_start (below[i], NULL, &error));
       g_assert_no_error (error);
       g_assert_finalize_object (below[i]);
     }
@@ -317,7 +317,7 @@ test_given (gconstpointer import)
   give (host, import != NULL, NULL);
   g_assert_cmpuint (given[1].destroyed, ==, 1);
   give (host, import != NULL, &given[2]);
-  g_assert_true (pto_worker_init (host, NULL, &error));
+  g_assert_true (pto_worker_start (host, NULL, &error));
   g_assert_no_error (error);
   give (host, import != NULL, &given[3]);
   g_assert_cmpuint (given[3].destroyed, ==, 1);

@@ -102,7 +102,7 @@ init (Test *test)
 {
   g_autoptr (GError) error = NULL;
 
-  g_assert_true (pto_worker_init (test->host, NULL, &error));
+  g_assert_true (pto_worker_start (test->host, NULL, &error));
   g_assert_no_error (error);
 }
 
@@ -199,7 +199,7 @@ test_symbol (void)
   begin (&test, 2);
   test.handle = pto_worker_register (test.host, wrong, NULL, &error);
   g_assert_no_error (error);
-  g_assert_false (pto_worker_init (test.host, NULL, &error));
+  g_assert_false (pto_worker_start (test.host, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
   object_test_assert_contains (error->message, "L3/0/sub");
   object_test_assert_contains (error->message, "no_such");
@@ -257,7 +257,7 @@ test_tampered (void)
   test.handle = pto_worker_register (test.host, callable, NULL, &error);
   g_assert_no_error (error);
   append_byte (path);
-  g_assert_false (pto_worker_init (test.host, NULL, &error));
+  g_assert_false (pto_worker_start (test.host, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_TAMPERED);
   object_test_assert_contains (error->message, "L3/0/sub");
   object_test_assert_contains (error->message, "copy.so");

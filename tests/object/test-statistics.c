@@ -332,7 +332,7 @@ test_chip (gconstpointer backend)
   g_assert_no_error (error);
   chip.word = pto_tensor_new_for_buffer (chip.buffer, 0, PTO_DTYPE_UINT64, 1, &shape, &error);
   g_assert_no_error (error);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
 
   g_assert_null (pto_worker_get_statistics (worker));
@@ -407,7 +407,7 @@ test_level (void)
   worker = level_test_host (3, 0, 2);
   g_assert_true (pto_worker_set_parameter (worker, "task-window", "16", &error));
   level.handle = level_test_register (worker, "work", work);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   for (guint64 failing = 0; failing <= 4; failing += 4)
     {

@@ -179,7 +179,7 @@ test (const char *backend, gboolean closes)
   g_assert_no_error (error);
   pto_worker_set_parameter (shared.worker, "trace", "1", &error);
   g_assert_no_error (error);
-  pto_worker_init (shared.worker, NULL, &error);
+  pto_worker_start (shared.worker, NULL, &error);
   g_assert_no_error (error);
   for (guint i = 0; i < THREADS; i++)
     {
@@ -303,7 +303,7 @@ test_lost (void)
   /* A process that has lost its chip is ended. */
   pto_worker_set_parameter (worker, "isolate", "0", &error);
   g_assert_no_error (error);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   handle = pto_worker_register (worker, chip, NULL, &error);
   g_assert_no_error (error);

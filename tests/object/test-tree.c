@@ -162,7 +162,7 @@ test_recursion (void)
   chip = level_test_fill (dir);
   level_test_begin (&state);
   build (&tree, count, chip, PTO_RESTART_NEVER);
-  g_assert_true (pto_worker_init (tree.l4, NULL, &error));
+  g_assert_true (pto_worker_start (tree.l4, NULL, &error));
   g_assert_no_error (error);
   for (guint64 i = 1; i <= 5; i++)
     {

@@ -90,7 +90,7 @@ sub_level (gconstpointer data)
   GError *error = NULL;
 
   g_log_set_handler ("Pto", G_LOG_LEVEL_MASK, count_warning, (gpointer) errors[place]);
-  pto_worker_init (host, NULL, &error);
+  pto_worker_start (host, NULL, &error);
   g_assert_no_error (error);
   close_ears (place);
   for (guint i = 0; i < 3; i++)
@@ -140,7 +140,7 @@ sub_isolated (gconstpointer data)
   GError *error = NULL;
 
   g_log_set_handler ("Pto", G_LOG_LEVEL_MASK, count_warning, (gpointer) errors[place]);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   handle = pto_worker_register (worker, kernel, NULL, &error);
   g_assert_no_error (error);

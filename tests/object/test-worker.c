@@ -630,7 +630,7 @@ test_number_of_arguments (Fixture *fixture, gconstpointer data)
         g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fill), n, &error));
         g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill",
                                                           fill, &error));
-        g_assert_true (pto_worker_init (worker, NULL, &error));
+        g_assert_true (pto_worker_start (worker, NULL, &error));
         handle = pto_worker_register (worker, chip, NULL, &error);
         g_assert_no_error (error);
         pto_task_args_add_scalar (args, pto_buffer_get_address (buffer));
@@ -801,7 +801,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
       pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
-  g_assert_false (pto_worker_init (fixture->worker, cancellable, &error));
+  g_assert_false (pto_worker_start (fixture->worker, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
@@ -822,7 +822,7 @@ test_closed (Fixture *fixture, gconstpointer data)
   g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
-  g_assert_false (pto_worker_init (fixture->worker, NULL, &error));
+  g_assert_false (pto_worker_start (fixture->worker, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   g_assert_null (pto_worker_register (fixture->worker, fixture->fill, NULL, &error));
@@ -869,12 +869,14 @@ test_life (void)
   g_assert_cmpstr (pto_worker_get_platform (worker), ==, "a2a3sim");
   g_assert_cmpuint (pto_worker_get_device_id (worker), ==, 3);
 
+  /* Whatever becomes of the run, it starts the worker. */
   g_assert_false (pto_worker_run (worker, fail_silently, NULL, NULL, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_INITIALIZED);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT);
   g_clear_error (&error);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_cmpint (pto_worker_get_state (worker), ==, PTO_WORKER_STATE_READY);
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   g_assert_no_error (error);
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   g_assert_cmpint (pto_worker_get_state (worker), ==, PTO_WORKER_STATE_READY);
   g_assert_cmpuint (changes, ==, 1);
   pto_worker_close (worker);
@@ -896,7 +898,7 @@ test_construction_refused (void)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
   g_clear_error (&error);
   worker = g_object_new (PTO_TYPE_WORKER, "platform", "a9sim", "level", 2, NULL);
-  g_assert_false (pto_worker_init (worker, NULL, &error));
+  g_assert_false (pto_worker_start (worker, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
 }
 
@@ -939,7 +941,7 @@ test_parameters (void)
   object_test_assert_contains (error->message, "task-window");
   g_clear_error (&error);
 
-  g_assert_true (pto_worker_init (worker, NULL, &error));
+  g_assert_true (pto_worker_start (worker, NULL, &error));
   g_assert_false (pto_worker_set_parameter (worker, "task-window", "32", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_BUSY);
   g_clear_error (&error);
@@ -965,7 +967,7 @@ test_environment (void)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
   unready = g_object_new (PTO_TYPE_WORKER, NULL);
-  g_assert_false (pto_worker_init (unready, NULL, &error));
+  g_assert_false (pto_worker_start (unready, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_unsetenv ("PTO2_RING_TASK_WINDOW");
 }

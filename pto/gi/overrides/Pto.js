@@ -84,10 +84,11 @@ function _init() {
     Pto.Callable.prototype.toString = function () {
         return `[Pto.${this.constructor.name.replace('Pto_', '')}: ${this.to_string()}]`;
     };
-    Gio._promisify(Pto.Worker.prototype, 'run_async', 'run_finish');
-    Gio._promisify(Pto.Worker.prototype, 'run_callable_async', 'run_callable_finish');
+    for (const name of ['start', 'register', 'run', 'run_callable', 'close'])
+        Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
     Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
+    Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);

@@ -545,7 +545,7 @@ def _interruptible(cancellable, state):
     return _interrupts[0].watched(cancellable, state)
 
 
-# --- awaited runs ---
+# --- what is awaited ---
 
 _runners = weakref.WeakKeyDictionary()  # worker -> the process that made it, an executor with one thread
 
@@ -558,26 +558,47 @@ def _runner(worker):
 
 
 async def _await_run(worker, what, rest, config, cancellable):
-    import asyncio
     if worker.get_state() == Pto.WorkerState.NEW:
-        worker.init(cancellable)  # here, not on the thread: forks are best made before there are more
+        worker.start(cancellable)  # here, not on the thread: forks are best made before there are more
+    call = functools.partial(worker.run, what, *rest, config=config, cancellable=cancellable)
+    return await _await(_runner(worker), cancellable, call)
 
-    def run():
-        return worker.run(what, *rest, config=config, cancellable=cancellable)
 
-    job = _runner(worker).submit(contextvars.copy_context().run, run)
+async def _await_alone(cancellable, call, *args, undo=None):
+    """On a thread of its own: beside what else is under way."""
+    runner = concurrent.futures.ThreadPoolExecutor(1, "pto-" + call.__name__)
+    try:
+        return await _await(runner, cancellable, functools.partial(call, *args), undo)
+    finally:
+        runner.shutdown(wait=False)
+
+
+async def _await(runner, cancellable, call, undo=None):
+    """undo(result) if it came to one all the same, and nobody is given it."""
+    import asyncio
+    job = runner.submit(contextvars.copy_context().run, call)
     future = asyncio.wrap_future(job)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        cancellable.cancel()
+        if cancellable is not None:
+            cancellable.cancel()
         job.cancel()  # if it has not begun
         while not future.done():  # whoever is told that it has ended may use the arrays again
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([future])
-        if not future.cancelled():
-            future.exception()
+        if not future.cancelled() and future.exception() is None and undo is not None:
+            undo(future.result())
         raise
+
+
+def _fork(*_):
+    """In the child the forking thread is the only one, and its state must stay: when it is C's, this call would end it on
+    its return, and CPython can not make a first one twice."""
+    process = os.fork()
+    if process == 0:
+        ctypes.pythonapi.PyGILState_Ensure()
+    return process
 
 
 _prepared = weakref.WeakSet()  # workers that have functions of Python's
@@ -615,22 +636,50 @@ class Worker(Pto.Worker):
         if (self.get_level() > 2 or self.get_isolate()) and self.get_state() == Pto.WorkerState.NEW:
             with _preparing[-1]:
                 if self not in _prepared:
-                    self.set_fork_func(lambda *_: os.fork())
+                    self.set_fork_func(_fork)
                     self.set_import_func(_import)
                     _prepared.add(self)
             for child in filter(None, map(self.get_child, range(self.get_n_workers()))):
                 Worker._prepare(child)
 
-    def init(self, cancellable=None):
+    def start(self, cancellable=None):
         self._prepare()
-        return Pto.Worker.init(self, cancellable)
+        return Pto.Worker.start(self, cancellable)
+
+    init = start  # as the seeds call it
+
+    def start_async(self, cancellable=None, callback=None):
+        """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
+        if callback is None:
+            return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.start, cancellable)
+        self._prepare()
+        return Pto.Worker.start_async(self, cancellable, lambda worker, result, *_: callback(worker, result))
+
+    def close_async(self, callback=None):
+        """Like close(), in asyncio: await worker.close_async(). With a callback, in GLib's main loop, as in C."""
+        if callback is None:
+            return _await_alone(None, self.close)
+        return Pto.Worker.close_async(self, lambda worker, result, *_: callback(worker, result))
+
+    def _callable(self, what):
+        if isinstance(what, Pto.Callable):
+            return what
+        path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
+        made = Callable.function(what)
+        return Pto.ImportedFunction.new(made.get_kind(), path) if path else made
+
+    def register_async(self, what, cancellable=None, callback=None):
+        """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C."""
+        if callback is None:
+            return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.register, what, cancellable,
+                                undo=self.unregister)
+        self._prepare()
+        return Pto.Worker.register_async(self, self._callable(what), cancellable,
+                                         lambda worker, result, *_: callback(worker, result))
 
     def register(self, what, cancellable=None):
         self._prepare()  # an isolated chip's process begins with the first
-        if not isinstance(what, Pto.Callable):
-            path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
-            made = Callable.function(what)
-            what = Pto.ImportedFunction.new(made.get_kind(), path) if path else made
+        what = self._callable(what)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
             return Pto.Worker.register(self, what, cancellable)
@@ -650,8 +699,7 @@ class Worker(Pto.Worker):
             data = tuple(r if isinstance(r, (numbers.Number, str)) or r is None else Tensor.of(r) for r in rest)
             if data and isinstance(what, Pto.CallableHandle):
                 args, data = TaskArgs(*map(_untagged, data)), ()
-        if self.get_state() == Pto.WorkerState.NEW:
-            self.init(cancellable)
+        self._prepare()
         cancellable = cancellable or Gio.Cancellable()
         if isinstance(what, Pto.CallableHandle):
             return None, args, config, cancellable
