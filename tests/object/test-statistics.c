@@ -486,7 +486,7 @@ test_level_memory (void)
   worker = level_test_host (3, 2, 1);
   g_assert_true (pto_worker_set_parameter (worker, "trace", "1", &error));
   level.handle = level_test_register (worker, "work", work);
-  pto_worker_init (worker, NULL, &error);
+  pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
   for (guint i = 0; i < 4; i++)
     {

@@ -419,7 +419,7 @@ test_ended_threads (void)
     tree.walk[0] = pto_worker_register (tree.l4, callable, NULL, &error);
     g_assert_no_error (error);
   }
-  g_assert_true (pto_worker_init (tree.l4, NULL, &error));
+  g_assert_true (pto_worker_start (tree.l4, NULL, &error));
   g_assert_no_error (error);
   for (guint round = 1; round <= 3; round++)
     {
