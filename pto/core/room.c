@@ -181,7 +181,6 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
             }
           if (!wait_for_ring (engine, ring_index, what))
             return NULL;
-          pto_engine_retire (engine, ring_index);
         }
       if (pto_engine_has_failed (engine))
         return NULL;

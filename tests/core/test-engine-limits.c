@@ -804,6 +804,13 @@ test_demand_either_way (void)
           g_assert_cmpuint (demand[1][r].largest_heap, ==, demand[0][r].largest_heap);
           g_assert_cmpuint (demand[1][r].peak_storage, ==, demand[0][r].peak_storage);
           g_assert_cmpuint (demand[1][r].largest_storage, ==, demand[0][r].largest_storage);
+          /* Nobody has more than the one that has most. */
+          g_assert_cmpuint (demand[0][r].peak_storage, <=,
+                            demand[0][r].peak_held * demand[0][r].largest_storage);
+          g_assert_cmpuint (demand[0][r].peak_heap, <=,
+                            demand[0][r].peak_held * demand[0][r].largest_heap);
+          g_assert_cmpuint (demand[0][r].largest_storage, <=, demand[0][r].peak_storage);
+          g_assert_cmpuint (demand[0][r].largest_heap, <=, demand[0][r].peak_heap);
         }
     }
 }

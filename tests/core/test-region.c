@@ -162,6 +162,23 @@ test_covers (void)
   g_assert_false (covers (&tile, &matrix));
 }
 
+/* More runs than anybody would walk, and the last ones just inside. */
+static void
+test_covers_tall (void)
+{
+  Tensor matrix = whole (3 * PTO_REGION_WORK, 64, PTO_DTYPE_INT8);
+  Tensor wider = part (&matrix, 0, 0, 2 * PTO_REGION_WORK, 48);
+  Tensor narrow = part (&matrix, 0, 16, 2 * PTO_REGION_WORK, 32);
+  Tensor beyond = part (&matrix, 1, 16, 2 * PTO_REGION_WORK, 32);
+  Tensor aside = part (&matrix, 0, 17, 2 * PTO_REGION_WORK, 32);
+
+  g_assert_true (covers (&matrix, &wider));
+  g_assert_true (covers (&wider, &narrow));
+  g_assert_false (covers (&wider, &beyond));
+  g_assert_false (covers (&wider, &aside));
+  g_assert_false (covers (&narrow, &wider));
+}
+
 /* Two dimensions of one region along one of the other: both take of its room. */
 static void
 test_covers_along_one_dimension (void)
@@ -319,6 +336,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/region/equal", test_equal);
   g_test_add_func ("/pto/region/tiles-are-disjoint", test_tiles_are_disjoint);
   g_test_add_func ("/pto/region/covers", test_covers);
+  g_test_add_func ("/pto/region/covers-tall", test_covers_tall);
   g_test_add_func ("/pto/region/covers-along-one-dimension", test_covers_along_one_dimension);
   g_test_add_func ("/pto/region/empty", test_empty);
   g_test_add_func ("/pto/region/huge", test_huge);

@@ -150,6 +150,52 @@ test_addresses (void)
   g_assert_cmphex (hashes[0], ==, hashes[1]);
 }
 
+/* Whose time comes together goes on in the order in which they began to wait. */
+struct queue
+{
+  struct pto_exec *exec;
+  uint64_t n_armed;
+  uint64_t last_time;
+  uint64_t last_armed;
+};
+
+static void
+queuer_main (void *arg)
+{
+  struct queue *queue = arg;
+
+  for (uint32_t round = 0; round < 50; round++)
+    {
+      uint64_t armed = ++queue->n_armed;
+      uint64_t now;
+
+      pto_charge (queue->exec, 10 * (1 + pto_rand (queue->exec) % 3));
+      now = pto_now (queue->exec);
+      g_assert_true (now > queue->last_time || armed > queue->last_armed);
+      queue->last_time = now;
+      queue->last_armed = armed;
+    }
+}
+
+static void
+test_equal_times (void)
+{
+  for (uint64_t seed = 0; seed < 20; seed++)
+    {
+      struct pto_exec_config config
+          = { .backend = PTO_BACKEND_DET, .domains = 1, .seed = seed, .choose = choose_first };
+      struct queue queue = { .n_armed = 0 };
+      char error[256];
+
+      queue.exec = pto_exec_new (&config, error, sizeof error);
+      for (uint32_t i = 0; i < 12; i++)
+        spawn (queue.exec, 0, queuer_main, &queue);
+      pto_exec_join (queue.exec);
+      g_assert_cmpuint (queue.n_armed, ==, 12 * 50);
+      pto_exec_free (queue.exec);
+    }
+}
+
 static void
 test_seeds_differ (void)
 {
@@ -482,6 +528,7 @@ main (int argc, char **argv)
   alarm (WATCHDOG_S);
   g_test_add_func ("/pto/det/same-seed", test_same_seed);
   g_test_add_func ("/pto/det/addresses", test_addresses);
+  g_test_add_func ("/pto/det/equal-times", test_equal_times);
   g_test_add_func ("/pto/det/seeds-differ", test_seeds_differ);
   g_test_add_func ("/pto/det/exact-times", test_exact_times);
   g_test_add_func ("/pto/det/clock-stands", test_clock_stands);

@@ -414,6 +414,7 @@ test_different_chips (void)
   struct pto_trace_buffer buffers[3] = { 0 };
   struct pto_trace records = { buffers, 3 };
   g_autofree char *svg = NULL;
+  g_autofree char *summary = NULL;
   guint n_rows = 0;
 
   buffers[2].records = &run;
@@ -430,6 +431,9 @@ test_different_chips (void)
   g_assert_cmpuint (n_rows, ==, 2);
   g_assert_nonnull (strstr (svg, ">AIV0<"));
   g_assert_nonnull (strstr (svg, ">AIC0<"));
+  /* 200 ns on one of three cores in 250 ns, and 200 in 200. */
+  summary = pto_trace_summarize (trace);
+  g_assert_nonnull (strstr (summary, "\nL2/0: 2 runs, 2 tasks inside, cores busy 59 %\n"));
 }
 
 /* As many children as there can be, each with a chip of 72 cores and 4 000 tasks: still a picture.
