@@ -164,7 +164,6 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
             }
           if (!wait_for_ring (engine, moves, what))
             return NULL;
-          pto_engine_retire (engine, moves);
         }
       else
         {
