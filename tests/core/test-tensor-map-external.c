@@ -129,8 +129,10 @@ test_external_bounded (void)
 {
   MapFixture fixture;
   uint32_t n = 200000;
+  uint32_t cells;
 
   map_set_up_pool (&fixture, 64, ALL);
+  cells = fixture.map->externals.grid_mask;
   for (uint32_t i = 0; i < n; i++)
     {
       Tensor tensor = map_matrix_at (BASE + (uint64_t) i * 4096, 1 + i % 8, 16);
@@ -152,6 +154,9 @@ test_external_bounded (void)
           map_assert_one (&fixture, i - 39, PTO_HAZARD_RAW);
         }
     }
+  /* Those that are there are few, and so are their cells. */
+  g_assert_cmpuint (fixture.map->externals.count, <, n / 100);
+  g_assert_cmpuint (fixture.map->externals.grid_mask, ==, cells);
   map_tear_down (&fixture, NULL);
 }
 
