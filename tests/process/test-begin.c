@@ -43,10 +43,21 @@ hang_at_start (struct rig *rig, uint32_t index, const struct pto_call *call,
   return 0;
 }
 
+/* More often than anything happens while five children start. */
+static bool
+at_fortieth (void *data)
+{
+  uint32_t *n = data;
+
+  return ++*n >= 40;
+}
+
 static void
 test_start (void)
 {
   static const char *const parameters[] = { "timeout", "200", NULL };
+  static const char *const patient[] = { "timeout", "30000", NULL };
+  uint32_t n_asked = 0;
   struct holdings before = holdings_now ();
   struct rig_config config = { .chips = 1, .subs = 4, .functions = deeds, .restart = true };
   struct pto_report report = { 0 };
@@ -74,6 +85,13 @@ test_start (void)
   report = (struct pto_report){ 0 };
   g_assert_null (rig_try (&config, always, NULL, &report));
   g_assert_cmpint (report.status, ==, PTO_STATUS_CANCELLED);
+  holdings_assert (&before);
+  /* Asked again and again, though nobody has news. */
+  config.parameters = patient;
+  report = (struct pto_report){ 0 };
+  g_assert_null (rig_try (&config, at_fortieth, &n_asked, &report));
+  g_assert_cmpint (report.status, ==, PTO_STATUS_CANCELLED);
+  g_assert_cmpuint (n_asked, ==, 40);
   holdings_assert (&before);
   config.parameters = parameters;
   report = (struct pto_report){ 0 };
