@@ -7,6 +7,7 @@
 #include "oracle.h"
 
 #include <glib.h>
+#include <string.h>
 
 #define BASE UINT64_C (0x10000)
 
@@ -160,6 +161,40 @@ test_covers (void)
   g_assert_false (covers (&tile, &beyond));
   g_assert_false (covers (&inner, &tile));
   g_assert_false (covers (&tile, &matrix));
+}
+
+/* A region is what its tensor says, and nothing of what was there before. */
+static void
+test_made_anew (void)
+{
+  uint64_t shape[2] = { 4, 6 };
+  Tensor tensors[4];
+
+  for (guint i = 0; i < G_N_ELEMENTS (tensors); i++)
+    tensors[i] = oracle_make (BASE, shape, 2, PTO_DTYPE_INT8);
+  tensors[1].strides[0] = 100;
+  tensors[2].strides[1] = 3;
+  tensors[3].strides[0] = 100;
+  tensors[3].shapes[1] = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (tensors); i++)
+    {
+      struct pto_region regions[2];
+
+      for (guint k = 0; k < 2; k++)
+        {
+          memset (&regions[k], k == 0 ? 0 : 0xff, sizeof regions[k]);
+          pto_region_init (&regions[k], &tensors[i]);
+        }
+      g_assert_cmpuint (regions[0].n_dims, ==, regions[1].n_dims);
+      g_assert_cmpuint (regions[0].lo, ==, regions[1].lo);
+      g_assert_cmpuint (regions[0].hi, ==, regions[1].hi);
+      g_assert_cmpuint (regions[0].run, ==, regions[1].run);
+      for (uint32_t d = 0; d < regions[0].n_dims; d++)
+        {
+          g_assert_cmpuint (regions[0].dims[d].count, ==, regions[1].dims[d].count);
+          g_assert_cmpuint (regions[0].dims[d].stride, ==, regions[1].dims[d].stride);
+        }
+    }
 }
 
 /* More runs than anybody would walk, and the last ones just inside. */
@@ -336,6 +371,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/region/equal", test_equal);
   g_test_add_func ("/pto/region/tiles-are-disjoint", test_tiles_are_disjoint);
   g_test_add_func ("/pto/region/covers", test_covers);
+  g_test_add_func ("/pto/region/made-anew", test_made_anew);
   g_test_add_func ("/pto/region/covers-tall", test_covers_tall);
   g_test_add_func ("/pto/region/covers-along-one-dimension", test_covers_along_one_dimension);
   g_test_add_func ("/pto/region/empty", test_empty);

@@ -109,6 +109,7 @@ list_slices (PtoTrace *trace)
   g_autoptr (JsonParser) parser = json_parser_new ();
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   g_autoptr (GHashTable) processes = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) threads = g_hash_table_new (NULL, NULL);
   g_autofree char *text = pto_trace_to_json (trace);
   GPtrArray *slices = g_ptr_array_new_with_free_func (g_free);
   JsonArray *events;
@@ -134,6 +135,9 @@ list_slices (PtoTrace *trace)
           /* What runs in one place is shown in one. */
           if (strcmp (name, "process_name") == 0)
             g_assert_true (g_hash_table_add (processes, g_strdup (value)));
+          /* Two threads are two in every process. */
+          else if (strcmp (name, "thread_name") == 0)
+            g_assert_true (g_hash_table_add (threads, GINT_TO_POINTER ((gint) tid)));
         }
       else if (g_strcmp0 (json_object_get_string_member (event, "ph"), "X") == 0)
         {
