@@ -30,7 +30,7 @@
 #define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
 
-struct pto_endpoint;
+struct pto_berth;
 struct pto_places;
 struct pto_scheduler;
 
@@ -142,21 +142,21 @@ struct pto_scheduler_words
   /* Changes when there is something to do. */
   struct pto_word bell;
   _Atomic uint32_t stop;
-  /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
-   * the submitter. */
-  alignas (64) _Atomic uint64_t completed;
-  _Atomic uint64_t failed; /* those of them that did not run to their end */
   /* Somebody may wait for its places in a way that the ready queues do not know: it asks
    * pto_place_look(). W: who has the line's lock; R: the scheduler; relaxed, see place.c's call().
    */
   _Atomic uint32_t called;
+  /* Tasks completed in this run. W: the scheduler (release, after everything else of a batch); R:
+   * the submitter. */
+  alignas (64) _Atomic uint64_t completed;
+  _Atomic uint64_t failed; /* those of them that did not run to their end */
 };
 
 /* Neighbours. */
 struct pto_cohort
 {
   const struct pto_places *of; /* whose they are; NULL: there is no such cohort */
-  struct pto_endpoint *first;
+  struct pto_berth *first;
   uint32_t n_of[PTO_QUEUES_MAX];
 };
 
@@ -171,7 +171,7 @@ struct pto_line
   struct pto_slot *last;
   uint64_t turn;
   /* The machine's, by number; not written while it runs. */
-  struct pto_endpoint **places;
+  struct pto_berth **places;
   uint32_t n_places;
   uint32_t n_cohorts;
   struct pto_cohort *cohorts;

@@ -30,26 +30,26 @@ reserve (void **items, uint32_t *n, uint32_t wanted, size_t size)
 }
 
 static bool
-register_place (struct pto_line *line, struct pto_endpoint *endpoint)
+register_place (struct pto_line *line, struct pto_berth *berth)
 {
+  const struct pto_endpoint *endpoint = berth->endpoint;
   struct pto_cohort *cohort;
 
   if (!reserve ((void **) &line->places, &line->n_places, endpoint->number + 1,
                 sizeof *line->places))
     return false;
-  line->places[endpoint->number] = endpoint;
+  line->places[endpoint->number] = berth;
   line->n_of[endpoint->queue]++;
-  endpoint->neighbour = NULL;
   if (endpoint->cohort == PTO_COHORT_NONE)
     return true;
   if (!reserve ((void **) &line->cohorts, &line->n_cohorts, endpoint->cohort + 1,
                 sizeof *line->cohorts))
     return false;
   cohort = &line->cohorts[endpoint->cohort];
-  cohort->of = endpoint->of;
+  cohort->of = berth->of;
   cohort->n_of[endpoint->queue]++;
-  endpoint->neighbour = cohort->first;
-  cohort->first = endpoint;
+  berth->neighbour = cohort->first;
+  cohort->first = berth;
   return true;
 }
 
@@ -71,6 +71,9 @@ pto_places_init (struct pto_places *places, struct pto_engine *engine, uint32_t 
       if (places->idle[queue].items == NULL)
         return false;
     }
+  places->berths = calloc (n_endpoints, sizeof *places->berths);
+  if (places->berths == NULL)
+    return false;
   /* A cohort lists them from the last one on: from its first one on, this way. */
   for (uint32_t i = n_endpoints; i-- > 0;)
     {
@@ -78,8 +81,8 @@ pto_places_init (struct pto_places *places, struct pto_engine *engine, uint32_t 
 
       endpoint->index = i;
       endpoint->running = NULL;
-      endpoint->of = places;
-      if (!register_place (&engine->line, endpoint))
+      places->berths[i] = (struct pto_berth){ .endpoint = endpoint, .of = places };
+      if (!register_place (&engine->line, &places->berths[i]))
         return false;
     }
   for (uint32_t i = 0; i < n_endpoints; i++)
@@ -95,6 +98,8 @@ pto_places_destroy (struct pto_places *places, struct pto_engine *engine)
       free (places->idle[queue].items);
       places->idle[queue].items = NULL;
     }
+  free (places->berths);
+  places->berths = NULL;
   /* A machine is taken down as a whole. */
   if (engine != NULL)
     pto_line_clear (&engine->line);
@@ -140,7 +145,7 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
       if (need->place == PTO_PLACE_ANY)
         continue;
       if (need->place >= line->n_places || line->places[need->place] == NULL
-          || line->places[need->place]->queue != need->queue)
+          || line->places[need->place]->endpoint->queue != need->queue)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
                        "member %u is for place %u, which is no %s of this machine", m, need->place,
                        engine->config.queue_names[need->queue]);
@@ -302,11 +307,11 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   party->turn = line->turn++;
   if (party->members[0].need.place != PTO_PLACE_ANY && party->n_members == 1)
     {
-      struct pto_endpoint *endpoint = line->places[party->members[0].need.place];
+      struct pto_berth *berth = line->places[party->members[0].need.place];
 
-      endpoint->of->n_named += endpoint->first == NULL;
-      append (&endpoint->first, &endpoint->last, slot);
-      call (engine, endpoint->of->index, &rung);
+      berth->of->n_named += berth->first == NULL;
+      append (&berth->first, &berth->last, slot);
+      call (engine, berth->of->index, &rung);
     }
   else
     {
@@ -321,43 +326,43 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
 /* --- keeping and granting places; under the lock --- */
 
 static bool
-is_free (const struct pto_endpoint *endpoint, bool patient)
+is_free (const struct pto_berth *berth, bool patient)
 {
-  return endpoint->running == NULL && !endpoint->kept && !(patient && endpoint->lately);
+  return berth->endpoint->running == NULL && !berth->kept && !(patient && berth->lately);
 }
 
 static void
-keep (struct pto_endpoint *endpoint)
+keep (struct pto_berth *berth)
 {
-  struct pto_idle_ring *idle = &endpoint->of->idle[endpoint->queue];
+  struct pto_idle_ring *idle = &berth->of->idle[berth->endpoint->queue];
   uint32_t mask = idle->capacity - 1;
   uint32_t i = idle->tail;
 
-  while (idle->items[i & mask] != endpoint->index)
+  while (idle->items[i & mask] != berth->endpoint->index)
     i++;
   for (; i + 1 != idle->head; i++)
     idle->items[i & mask] = idle->items[(i + 1) & mask];
   idle->head--;
-  endpoint->kept = true;
+  berth->kept = true;
 }
 
 static void
-keep_for (struct pto_endpoint *endpoint, struct pto_party *party, uint32_t member)
+keep_for (struct pto_berth *berth, struct pto_party *party, uint32_t member)
 {
-  keep (endpoint);
-  party->members[member].kept = endpoint;
+  keep (berth);
+  party->members[member].kept = berth;
   party->n_kept++;
 }
 
 static void
-grant (struct pto_engine *engine, struct pto_endpoint *endpoint, struct pto_slot *slot,
-       uint32_t member, uint64_t *rung)
+grant (struct pto_engine *engine, struct pto_berth *berth, struct pto_slot *slot, uint32_t member,
+       uint64_t *rung)
 {
-  endpoint->granted = slot;
-  endpoint->member = member;
-  endpoint->next_granted = endpoint->of->granted;
-  endpoint->of->granted = endpoint;
-  call (engine, endpoint->of->index, rung);
+  berth->granted = slot;
+  berth->endpoint->member = member;
+  berth->next_granted = berth->of->granted;
+  berth->of->granted = berth;
+  call (engine, berth->of->index, rung);
 }
 
 /* Its places are idle again. */
@@ -411,21 +416,21 @@ serve_named (struct pto_engine *engine, struct pto_places *places, bool patient,
 {
   for (uint32_t i = 0; i < places->n_endpoints && places->n_named > 0; i++)
     {
-      struct pto_endpoint *endpoint = places->endpoints[i];
-      struct pto_slot *slot = endpoint->first;
+      struct pto_berth *berth = &places->berths[i];
+      struct pto_slot *slot = berth->first;
       bool spoiled;
 
       if (slot == NULL)
         continue;
       spoiled = is_spoiled (engine, slot);
-      if (!spoiled && (slot->party->turn >= turn || !is_free (endpoint, patient)))
+      if (!spoiled && (slot->party->turn >= turn || !is_free (berth, patient)))
         continue;
-      endpoint->first = slot->party->next;
-      places->n_named -= endpoint->first == NULL;
+      berth->first = slot->party->next;
+      places->n_named -= berth->first == NULL;
       if (spoiled)
         return slot;
-      keep (endpoint);
-      grant (engine, endpoint, slot, 0, rung);
+      keep (berth);
+      grant (engine, berth, slot, 0, rung);
     }
   return NULL;
 }
@@ -456,26 +461,26 @@ collect_any (struct pto_places *places, struct pto_party *party, bool patient)
 {
   for (uint32_t i = 0; i < places->n_endpoints && party->n_kept < party->n_members; i++)
     {
-      struct pto_endpoint *endpoint = places->endpoints[i];
+      struct pto_berth *berth = &places->berths[i];
 
-      if (is_free (endpoint, patient))
+      if (is_free (berth, patient))
         {
-          uint32_t member = member_for (party, endpoint);
+          uint32_t member = member_for (party, berth->endpoint);
 
           if (member != PTO_PLACE_ANY)
-            keep_for (endpoint, party, member);
+            keep_for (berth, party, member);
         }
     }
   return party->n_kept == party->n_members;
 }
 
 static bool
-collect_in (struct pto_endpoint *neighbour, struct pto_party *party, bool patient)
+collect_in (struct pto_berth *neighbour, struct pto_party *party, bool patient)
 {
   for (; neighbour != NULL; neighbour = neighbour->neighbour)
     if (is_free (neighbour, patient))
       {
-        uint32_t member = member_for (party, neighbour);
+        uint32_t member = member_for (party, neighbour->endpoint);
 
         if (member != PTO_PLACE_ANY)
           keep_for (neighbour, party, member);
@@ -490,12 +495,16 @@ count_free (const struct pto_cohort *cohort, const struct pto_party *party, bool
   uint32_t n_of[PTO_QUEUES_MAX] = { 0 };
   uint32_t n = 0;
 
-  for (const struct pto_endpoint *at = cohort->first; at != NULL; at = at->neighbour)
-    if (is_free (at, patient) && n_of[at->queue] < party->n_of[at->queue])
-      {
-        n_of[at->queue]++;
-        n++;
-      }
+  for (const struct pto_berth *at = cohort->first; at != NULL; at = at->neighbour)
+    {
+      uint32_t queue = at->endpoint->queue;
+
+      if (is_free (at, patient) && n_of[queue] < party->n_of[queue])
+        {
+          n_of[queue]++;
+          n++;
+        }
+    }
   return n;
 }
 
@@ -575,7 +584,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
     calling->over = serve_named (engine, places, patient, UINT64_MAX, &rung);
   if (!patient)
     for (uint32_t i = 0; i < places->n_endpoints; i++)
-      places->endpoints[i]->lately = false;
+      places->berths[i].lately = false;
   calling->granted = places->granted;
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
@@ -585,11 +594,12 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
 }
 
 bool
-pto_party_leave (struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed)
+pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint, struct pto_slot *slot,
+                 bool *failed)
 {
   struct pto_party *party = slot->party;
 
-  endpoint->lately = true;
+  places->berths[endpoint->index].lately = true;
   endpoint->member = 0;
   if (*failed)
     pto_store_relaxed (&party->failed, 1);

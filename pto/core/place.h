@@ -22,6 +22,7 @@
 #define PTO_PLACE_ANY UINT32_MAX
 #define PTO_COHORT_NONE UINT32_MAX
 
+struct pto_endpoint;
 struct pto_outcome;
 struct pto_places;
 struct pto_scheduler;
@@ -52,16 +53,21 @@ struct pto_endpoint
   /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
    * endpoint's actor, which shares its carrier. */
   bool attended;
+};
 
-  /* --- place.c's. W, R: the scheduler --- */
-  bool kept;   /* for the head of the line: not among the idle ones */
-  bool lately; /* has run a member since others were last asked for */
+/* What place.c knows of an endpoint: apart, for what runs tasks does not look at it. */
+struct pto_berth
+{
+  struct pto_endpoint *endpoint;
   struct pto_places *of;
-  struct pto_endpoint *neighbour; /* of its cohort; ends with NULL */
+  struct pto_berth *neighbour; /* of its cohort; ends with NULL */
+  /* W, R: the scheduler. Kept for the head of the line: the endpoint is not among the idle ones. */
+  bool kept;
+  bool lately; /* has run a member since others were last asked for */
   /* Under the line's lock. What it is kept for, or NULL: nothing any more; and the next one that
    * its scheduler is to be told of. */
   struct pto_slot *granted;
-  struct pto_endpoint *next_granted;
+  struct pto_berth *next_granted;
   /* Who waits for just this one. */
   struct pto_slot *first;
   struct pto_slot *last;
@@ -87,7 +93,7 @@ struct pto_wish
 struct pto_party_member
 {
   struct pto_need need;
-  struct pto_endpoint *kept; /* under the line's lock, while the task waits */
+  struct pto_berth *kept; /* under the line's lock, while the task waits */
 };
 
 /* The same in the task's storage, and how far it has come. */
@@ -122,11 +128,12 @@ struct pto_places
   uint32_t index; /* of the scheduler */
   uint32_t n_endpoints;
   struct pto_endpoint **endpoints;
+  struct pto_berth *berths; /* of each */
   /* For parties there is one that is always empty. */
   struct pto_idle_ring idle[PTO_QUEUES_MAX + 1];
   /* Under the line's lock. Kept endpoints that are to begin, or to be idle again; and how many of
    * its endpoints somebody waits for by name. */
-  struct pto_endpoint *granted;
+  struct pto_berth *granted;
   uint32_t n_named;
 };
 
@@ -179,20 +186,21 @@ void pto_party_init (struct pto_party *party, const struct pto_wish *wish);
  * it ready must not look at it any more. */
 void pto_place_enter (struct pto_engine *engine, struct pto_slot *slot);
 
-/* What a scheduler is to do next: begin what its endpoints, linked by next_granted, have been
+/* What a scheduler is to do next: begin what its places, linked by next_granted, have been
  * granted; and settle a task that is over without having run, or NULL. Called by the scheduler,
  * with no endpoint in its hands, when its words say so. patient: places whose last task was a
  * member are for others first. */
 struct pto_calling
 {
-  struct pto_endpoint *granted;
+  struct pto_berth *granted;
   struct pto_slot *over;
 };
 void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patient,
                      struct pto_calling *calling);
 
 /* A member has ended there. true: it was the last one, and the task is over, perhaps *failed. */
-bool pto_party_leave (struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed);
+bool pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint,
+                      struct pto_slot *slot, bool *failed);
 
 /* Which kernel, and which kind of place, a member of the task is for. */
 static inline uint32_t

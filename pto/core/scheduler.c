@@ -233,13 +233,14 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
                    outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
                    slot->id, endpoint->number, outcome->failed);
   endpoint->running = NULL;
-  if (PTO_UNLIKELY (slot->queue == PTO_QUEUE_LINE) && !pto_party_leave (endpoint, slot, &failed))
+  if (PTO_UNLIKELY (slot->queue == PTO_QUEUE_LINE)
+      && !pto_party_leave (&scheduler->places, endpoint, slot, &failed))
     return NULL;
   next = settle (scheduler, slot, failed, endpoint->queue);
   if (next != NULL
       && (scheduler->run_through++ >= RUN_THROUGH_MAX
           /* Or one chain of tasks after another keeps this place from who waits for it. */
-          || pto_load_relaxed (&scheduler->words.called) != 0))
+          || scheduler->called))
     {
       pto_engine_push_ready (scheduler->engine, next, scheduler->config.index);
       scheduler->pushed++;
@@ -344,12 +345,13 @@ hand_out (struct pto_scheduler *scheduler, struct pto_slot *slot)
 
 /* An endpoint that was kept: its member begins, or it is idle again. */
 static void
-begin_granted (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint)
+begin_granted (struct pto_scheduler *scheduler, struct pto_berth *berth)
 {
+  struct pto_endpoint *endpoint = berth->endpoint;
   struct pto_idle_ring *idle = &scheduler->places.idle[endpoint->queue];
-  struct pto_slot *slot = endpoint->granted;
+  struct pto_slot *slot = berth->granted;
 
-  endpoint->kept = false;
+  berth->kept = false;
   if (slot == NULL)
     pto_idle_push (idle, endpoint->index);
   else if (scheduler->config.attends)
@@ -372,17 +374,18 @@ answer_call (struct pto_scheduler *scheduler, bool patient)
   struct pto_calling calling;
   uint32_t n = 0;
 
-  if (PTO_LIKELY (pto_load_relaxed (&scheduler->words.called) == 0))
+  scheduler->called = pto_load_relaxed (&scheduler->words.called) != 0;
+  if (PTO_LIKELY (!scheduler->called))
     return 0;
   do
     {
       pto_place_look (scheduler->engine, &scheduler->places, patient, &calling);
       while (calling.granted != NULL)
         {
-          struct pto_endpoint *endpoint = calling.granted;
+          struct pto_berth *berth = calling.granted;
 
-          calling.granted = endpoint->next_granted;
-          begin_granted (scheduler, endpoint);
+          calling.granted = berth->next_granted;
+          begin_granted (scheduler, berth);
           n++;
         }
       if (calling.over != NULL)

@@ -43,6 +43,7 @@ struct pto_scheduler
   uint32_t pushed;      /* successors pushed in this pass */
   uint32_t finished;    /* tasks completed in this pass */
   uint32_t turn;        /* tasks run for the submitter */
+  bool called;          /* as its word said in this pass */
   bool alone;           /* the submitter runs a task that nobody else knows of yet */
   struct pto_trace_buffer *trace;
 

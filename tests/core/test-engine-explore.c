@@ -130,7 +130,7 @@ explore (const struct scenario *scenario)
         {
           machine->schedulers[s]->run_through = 0;
           for (uint32_t e = 0; e < machine->n_endpoints; e++)
-            machine->pointers[s][e]->lately = false;
+            machine->schedulers[s]->places.berths[e].lately = false;
         }
       atomic_store (&machine->engine->turn, 0);
       atomic_store (&machine->engine->task_ns, 0);

@@ -516,8 +516,8 @@ wait_and_fail (struct machine *machine, bool cancel)
   SUBMIT_TO (machine, KERNEL_GATE, 1, scalar (&gate));
   gate_wait_reached (machine, &gate);
   for (uint32_t p = 0; p < machine->engine->line.n_places; p++)
-    if (machine->engine->line.places[p]->running != NULL)
-      at = machine->engine->line.places[p];
+    if (machine->engine->line.places[p]->endpoint->running != NULL)
+      at = machine->engine->line.places[p]->endpoint;
   g_assert_nonnull (at);
   submit_meeting (machine, &meetings[0], 8, 8, false, PTO_COHORT_NONE);
   submit_meeting (machine, &meetings[1], 2, 2, true, at->cohort);
