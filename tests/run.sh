@@ -40,8 +40,8 @@ build "$out/plain" -Dwerror=true -Dgir=enabled -Ddocs=enabled -Dtests=enabled -D
 run_suites "plain: all suites" "$out/plain"
 
 build "$out/tsan" -Dwerror=true -Db_sanitize=thread -Db_lundef=false -Dgir=disabled -Ddocs=disabled
-run_suites "thread sanitizer: exec, core, sim, objects" "$out/tsan" --setup tsan --suite exec --suite core --suite sim \
-  --suite object --no-suite children
+run_suites "thread sanitizer: exec, core, processes, sim, objects" "$out/tsan" --setup tsan --suite exec --suite core \
+  --suite process --suite sim --suite object --no-suite children
 
 build "$out/asan" -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false -Dgir=disabled -Ddocs=disabled
 run_suites "address and undefined behaviour sanitizers: all C suites" "$out/asan" --setup asan \

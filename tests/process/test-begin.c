@@ -101,6 +101,7 @@ test_start (void)
   holdings_assert (&before);
 }
 
+/* The thread sanitizer has its own pthread_create(), in whose place this one would stand. */
 #ifndef __SANITIZE_THREAD__
 /* The nth thread from now on can not be made; 0: all can. */
 static int threads_left;

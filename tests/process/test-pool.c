@@ -5,12 +5,11 @@
  * On det, and the test is the children: it looks into their mailboxes, answers by hand, declares
  * them dead and lets time pass. Everything else parks in between, so nothing depends on chance.
  */
-#include "../../pto/process/mailbox.h"
 #include "level-test.h"
+#include "pool-test.h"
 
 #include "../../pto/core/progress.h"
 #include "../../pto/core/run.h"
-#include "../../pto/core/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,34 +20,13 @@
 
 struct bench
 {
-  struct pto_exec *exec;
-  struct pto_engine *engine;
-  struct pto_scheduler *scheduler;
-  struct pto_pool *pool;
-  struct pto_hub *hub;
-  struct pto_child *children;
+  struct pool_test own;
   enum pto_pace pace;
   char killed[CHILDREN][160];
   uint32_t lost[CHILDREN];
   char refused[CHILDREN][64];
   struct pto_control *asked; /* while a child is made; NULL: nothing */
 };
-
-static const char *
-kernel_name (void *data, uint32_t kernel)
-{
-  return "task";
-}
-
-static void *
-lines (size_t size)
-{
-  void *memory = NULL;
-
-  g_assert_cmpint (posix_memalign (&memory, 64, (size + 63) / 64 * 64), ==, 0);
-  memset (memory, 0, size);
-  return memory;
-}
 
 static void
 describe (const struct pto_child *child, char *text, size_t size, char *words, size_t words_size)
@@ -86,7 +64,7 @@ changed (struct pto_child *child)
 static void
 settle (struct bench *bench)
 {
-  while (pto_exec_help (bench->exec))
+  while (pto_exec_help (bench->own.exec))
     ;
 }
 
@@ -97,7 +75,7 @@ begin (struct pto_child *child)
 
   g_assert_cmpint (pto_child_life (child), ==, PTO_LIFE_BEGINNING);
   if (bench->asked != NULL)
-    pto_pool_control (bench->pool, bench->asked);
+    pto_pool_control (bench->own.pool, bench->asked);
   settle (bench);
   return true;
 }
@@ -120,14 +98,14 @@ set_pace (void *data, enum pto_pace pace)
 static void
 answer_with (struct bench *bench, uint32_t child, uint32_t status, const char *text)
 {
-  struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
-  g_assert_false (pto_link_is_idle (&bench->children[child].link));
+  g_assert_false (pto_link_is_idle (&bench->own.children[child].link));
   mailbox->status = status;
   if (status != 0)
     pto_failure_set (&mailbox->failure, (int32_t) status, NULL, "%s", text);
   atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post));
-  pto_hub_mark (bench->exec, bench->hub, child);
+  pto_hub_mark (bench->own.exec, bench->own.hub, child);
   settle (bench);
 }
 
@@ -140,7 +118,7 @@ answer (struct bench *bench, uint32_t child)
 static void
 take (struct bench *bench, uint32_t child)
 {
-  struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
+  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
   atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post) - 1);
 }
@@ -148,23 +126,23 @@ take (struct bench *bench, uint32_t child)
 static void
 die (struct bench *bench, uint32_t child)
 {
-  pto_child_found_dead (&bench->children[child]);
-  pto_hub_mark (bench->exec, bench->hub, child);
+  pto_child_found_dead (&bench->own.children[child]);
+  pto_hub_mark (bench->own.exec, bench->own.hub, child);
   settle (bench);
 }
 
 static void
 revive (struct bench *bench, uint32_t child)
 {
-  g_assert_cmpint (pto_child_life (&bench->children[child]), ==, PTO_LIFE_LOST);
-  pto_pool_begin_again (bench->pool, &bench->children[child]);
+  g_assert_cmpint (pto_child_life (&bench->own.children[child]), ==, PTO_LIFE_LOST);
+  pto_pool_begin_again (bench->own.pool, &bench->own.children[child]);
   settle (bench);
 }
 
 static void
 pass_time (struct bench *bench, uint64_t ns)
 {
-  pto_pool_tick (bench->pool, ns);
+  pto_pool_tick (bench->own.pool, ns);
   settle (bench);
 }
 
@@ -172,16 +150,16 @@ pass_time (struct bench *bench, uint64_t ns)
 static uint32_t
 request_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
+  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
 
-  return pto_link_is_idle (&bench->children[child].link) ? 0 : mailbox->request;
+  return pto_link_is_idle (&bench->own.children[child].link) ? 0 : mailbox->request;
 }
 
 /* The number of the task that the child has, or NEVER_MIND. */
 static uint64_t
 task_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->children[child].link.mailbox;
+  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
   struct pto_args_view view = { 0 };
 
   if (request_of (bench, child) != PTO_REQUEST_TASK)
@@ -202,79 +180,36 @@ assert_tasks (const struct bench *bench, uint64_t a, uint64_t b, uint64_t c, uin
 static struct bench *
 bench_new (bool again)
 {
-  static const char *const queue_names[] = { "tasks" };
   struct bench *bench = g_new0 (struct bench, 1);
-  char error[256] = "";
-  struct pto_report report = { 0 };
-  struct pto_scheduler_config scheduler = { .index = 0 };
   struct pto_pool_config config = {
-    .path = "L3/0",
     .pace = set_pace,
     .data = bench,
     .limits
     = { .task_ns = 10 * SECOND, .start_ns = 5 * SECOND, .close_ns = 2 * SECOND, .stop_ns = SECOND },
     .group_ns = 3 * SECOND,
-    .n_children = CHILDREN
   };
+  char error[256] = "";
 
-  bench->exec = pto_exec_new (
-      &(struct pto_exec_config){ .backend = PTO_BACKEND_DET, .domains = 1, .seed = 1 }, error,
-      sizeof error);
-  g_assert_cmpstr (error, ==, "");
-  bench->engine = lines (sizeof *bench->engine);
-  pto_engine_init (bench->engine, bench->exec,
-                   &(struct pto_engine_config){ .ring = { 256, 256, 65536 },
-                                                .map_pool = 256,
-                                                .hazards = PTO_HAZARD_RAW,
-                                                .n_queues = 1,
-                                                .n_shards = 1,
-                                                .n_schedulers = 1,
-                                                .timeout_ns = SECOND,
-                                                .ring_patience_ns = PTO_NEVER,
-                                                .end_patience_ns = PTO_NEVER,
-                                                .queue_names = queue_names,
-                                                .kernel_name = kernel_name },
-                   &report);
-  g_assert_cmpstr (report.message, ==, "");
-  bench->hub = lines (sizeof *bench->hub);
-  pto_bell_init (&bench->hub->bell, -1);
-  bench->children = lines (CHILDREN * sizeof *bench->children);
+  pool_test_init (&bench->own, 1, 0, 256, 256, CHILDREN, &child_ops, bench, again);
   for (uint32_t c = 0; c < CHILDREN; c++)
-    {
-      struct pto_child *child = &bench->children[c];
-
-      pto_mailbox_link (&child->link, lines (sizeof (struct pto_mailbox)));
-      child->index = child->number = c;
-      child->kind = PTO_CHILD_SUB;
-      child->ops = &child_ops;
-      child->data = bench;
-      child->restart = again;
-      pto_child_init (child);
-      snprintf (child->path, sizeof child->path, "L3/0/sub%u", c);
-      pto_child_post_start (child);
-    }
-  config.hub = bench->hub;
-  config.children = bench->children;
+    pto_child_post_start (&bench->own.children[c]);
   bench->pace = PTO_PACE_SLOW;
-  bench->pool = pto_pool_new (bench->engine, bench->exec, &config);
-  scheduler.endpoints = pto_pool_endpoints (bench->pool, &scheduler.n_endpoints);
-  g_assert_cmpuint (scheduler.n_endpoints, ==, 64);
-  bench->scheduler = lines (sizeof *bench->scheduler);
-  g_assert_true (pto_scheduler_init (bench->scheduler, bench->engine, &scheduler));
-  pto_exec_enter (bench->exec);
-  pto_exec_spawn (bench->exec, 0, "scheduler", pto_scheduler_main, bench->scheduler, error,
+  pool_test_add_pool (&bench->own, &config);
+  g_assert_cmpuint (bench->own.scheduler->config.n_endpoints, ==, 64);
+  pto_exec_enter (bench->own.exec);
+  pto_exec_spawn (bench->own.exec, 0, "scheduler", pto_scheduler_main, bench->own.scheduler, error,
                   sizeof error);
-  pto_exec_spawn (bench->exec, 0, "pump", pto_pool_pump, bench->pool, error, sizeof error);
+  pto_exec_spawn (bench->own.exec, 0, "pump", pto_pool_pump, bench->own.pool, error, sizeof error);
   settle (bench);
-  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, CHILDREN);
+  g_assert_cmpuint (pto_pool_starting (bench->own.pool), ==, CHILDREN);
   return bench;
 }
 
 static void
 begin_run (struct bench *bench)
 {
-  pto_pool_begin_run (bench->pool);
-  pto_engine_begin (bench->engine);
+  pto_pool_begin_run (bench->own.pool);
+  pto_engine_begin (bench->own.engine);
 }
 
 /* Started, and a run has begun. */
@@ -285,7 +220,7 @@ bench_ready (bool again)
 
   for (uint32_t c = 0; c < CHILDREN; c++)
     answer (bench, c);
-  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, 0);
+  g_assert_cmpuint (pto_pool_starting (bench->own.pool), ==, 0);
   g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
   begin_run (bench);
   return bench;
@@ -297,30 +232,21 @@ end_run (struct bench *bench, uint64_t n_tasks, uint64_t roots)
 {
   struct pto_report report = { 0 };
 
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, n_tasks);
-  g_assert_cmpint (pto_engine_end (bench->engine, &report), ==, PTO_OK);
-  g_assert_cmpuint (pto_pool_first_failure (bench->pool)->roots, ==, roots);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, n_tasks);
+  g_assert_cmpint (pto_engine_end (bench->own.engine, &report), ==, PTO_OK);
+  g_assert_cmpuint (pto_pool_first_failure (bench->own.pool)->roots, ==, roots);
 }
 
 static void
 bench_free (struct bench *bench)
 {
-  pto_pool_stop (bench->pool);
-  pto_scheduler_stop (bench->scheduler);
-  pto_exec_join (bench->exec);
-  g_assert_cmpuint (pto_exec_live (bench->exec), ==, 0);
+  pto_pool_stop (bench->own.pool);
+  pto_scheduler_stop (bench->own.scheduler);
+  pto_exec_join (bench->own.exec);
+  g_assert_cmpuint (pto_exec_live (bench->own.exec), ==, 0);
   g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
-  pto_exec_leave (bench->exec);
-  pto_exec_free (bench->exec);
-  pto_engine_destroy (bench->engine);
-  pto_scheduler_destroy (bench->scheduler);
-  pto_pool_free (bench->pool);
-  for (uint32_t c = 0; c < CHILDREN; c++)
-    free (bench->children[c].link.mailbox);
-  free (bench->children);
-  free (bench->hub);
-  free (bench->engine);
-  free (bench->scheduler);
+  pto_exec_leave (bench->own.exec);
+  pool_test_clear (&bench->own);
   g_free (bench);
 }
 
@@ -345,11 +271,11 @@ submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *worker
   members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
   for (uint32_t m = 0; m < n; m++)
     members[m] = (struct pto_member){ .n_scalars = 1, .worker = workers[m] };
-  g_assert_cmpint (pto_pool_check (bench->pool, to, members, 16, &report), ==, PTO_OK);
-  pto_engine_submit (bench->engine, &(struct pto_submit){ .params = &param,
-                                                          .n_params = 1,
-                                                          .extra = extra,
-                                                          .extra_bytes = sizeof extra });
+  g_assert_cmpint (pto_pool_check (bench->own.pool, to, members, 16, &report), ==, PTO_OK);
+  pto_engine_submit (bench->own.engine, &(struct pto_submit){ .params = &param,
+                                                              .n_params = 1,
+                                                              .extra = extra,
+                                                              .extra_bytes = sizeof extra });
   settle (bench);
 }
 
@@ -434,11 +360,11 @@ test_group (void)
   assert_tasks (bench, 1, 3, 1, NEVER_MIND);
   /* Both must have answered. */
   answer (bench, 2);
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 1);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 1);
   /* The next group may have 2, for 3 is free as well. */
   assert_tasks (bench, 1, 3, 2, 2);
   answer (bench, 0);
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 2);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   assert_tasks (bench, 4, 3, 2, 2);
   /* Any: those with the shortest lists. */
   submit_to (bench, 5, 3);
@@ -460,7 +386,7 @@ static void
 test_failures (void)
 {
   struct bench *bench = bench_ready (true);
-  const struct pto_first_failure *first = pto_pool_first_failure (bench->pool);
+  const struct pto_first_failure *first = pto_pool_first_failure (bench->own.pool);
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
@@ -472,10 +398,10 @@ test_failures (void)
   g_assert_cmpstr (first->failure.text, ==, "too blue");
   g_assert_cmpstr (first->path, ==, "L3/0/sub0");
   /* An answer that was given before the death counts: the next task of 1 is not posted. */
-  atomic_store (&bench->children[1].link.mailbox->reply,
-                2 * pto_word_get (&bench->children[1].link.mailbox->post));
+  atomic_store (&bench->own.children[1].link.mailbox->reply,
+                2 * pto_word_get (&bench->own.children[1].link.mailbox->post));
   die (bench, 1);
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 2);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   g_assert_cmpuint (first->roots, ==, 1);
   g_assert_cmpuint (bench->lost[1], ==, 1);
   die (bench, 2);
@@ -504,9 +430,9 @@ test_before_it_began (void)
       if (taken != 0)
         take (bench, 0);
       die (bench, 0);
-      g_assert_cmpint (pto_pool_first_failure (bench->pool)->kind, ==,
+      g_assert_cmpint (pto_pool_first_failure (bench->own.pool)->kind, ==,
                        taken != 0 ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE);
-      g_assert_cmpstr (pto_pool_first_failure (bench->pool)->words, ==, "ouch");
+      g_assert_cmpstr (pto_pool_first_failure (bench->own.pool)->words, ==, "ouch");
       /* Gone for good: who names it fails at once. */
       submit_to (bench, 1, 0);
       submit_to (bench, 2, ANY);
@@ -553,7 +479,7 @@ test_crowd (void)
       g_assert_cmpuint (task_of (bench, 0), ==, i);
       answer (bench, 0);
     }
-  while (pto_engine_completed (bench->engine) < n)
+  while (pto_engine_completed (bench->own.engine) < n)
     for (uint32_t c = 0; c < CHILDREN; c++)
       if (request_of (bench, c) != 0)
         answer (bench, c);
@@ -572,7 +498,7 @@ test_crowd_fails (void)
       gather_crowd (bench);
       if (cancelled)
         {
-          pto_pool_cancel (bench->pool, SECOND);
+          pto_pool_cancel (bench->own.pool, SECOND);
           settle (bench);
           answer (bench, 0);
         }
@@ -607,12 +533,12 @@ test_control (void)
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 0);
   submit_to (bench, 2, ANY);
-  pto_pool_control (bench->pool, control);
+  pto_pool_control (bench->own.pool, control);
   settle (bench);
   /* At once where nothing is under way, before the next task otherwise. */
   for (uint32_t c = 0; c < CHILDREN; c++)
     g_assert_cmpuint (request_of (bench, c), ==, c < 2 ? PTO_REQUEST_TASK : PTO_REQUEST_REGISTER);
-  g_assert_cmpmem (bench->children[2].link.mailbox->body, 4, "body", 4);
+  g_assert_cmpmem (bench->own.children[2].link.mailbox->body, 4, "body", 4);
   answer (bench, 2);
   answer (bench, 0);
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
@@ -651,7 +577,7 @@ test_control_of_the_dead (void)
 
       dead->targets[0] = begun->targets[0] = 1;
       die (bench, 0);
-      pto_pool_control (bench->pool, dead);
+      pto_pool_control (bench->own.pool, dead);
       settle (bench);
       g_assert_cmpuint (pto_word_get (&dead->done), ==, 1);
       bench->asked = begun;
@@ -665,7 +591,7 @@ test_control_of_the_dead (void)
       if (requests[i] == PTO_REQUEST_CLOSE)
         {
           die (bench, 0);
-          g_assert_cmpint (pto_child_life (&bench->children[0]), ==, PTO_LIFE_LOST);
+          g_assert_cmpint (pto_child_life (&bench->own.children[0]), ==, PTO_LIFE_LOST);
         }
       end_run (bench, 0, 0);
       pto_control_unref (dead);
@@ -693,7 +619,7 @@ test_control_left_alone (void)
   control->body = bench;
   control->free_body = note_freed;
   freed = 0;
-  pto_pool_control (bench->pool, control);
+  pto_pool_control (bench->own.pool, control);
   atomic_store (&control->cancel, 1);
   pto_control_unref (control);
   settle (bench);
@@ -701,12 +627,12 @@ test_control_left_alone (void)
     {
       g_assert_cmpuint (freed, ==, 0);
       g_assert_cmpuint (request_of (bench, c), ==, PTO_REQUEST_REGISTER);
-      g_assert_cmpint (pto_child_life (&bench->children[c]), ==, PTO_LIFE_ASKED);
+      g_assert_cmpint (pto_child_life (&bench->own.children[c]), ==, PTO_LIFE_ASKED);
       answer (bench, c);
     }
   g_assert_cmpuint (freed, ==, 100000);
   /* Nobody takes it any more. */
-  pto_pool_control (bench->pool, control = control_to_all (PTO_REQUEST_REGISTER, "body", 4));
+  pto_pool_control (bench->own.pool, control = control_to_all (PTO_REQUEST_REGISTER, "body", 4));
   pto_control_unref (control);
   settle (bench);
   for (uint32_t c = 0; c < CHILDREN; c++)
@@ -728,7 +654,7 @@ test_last (void)
   take (bench, 0);
   pass_time (bench, 4 * SECOND);
   close->last = true;
-  pto_pool_control (bench->pool, close);
+  pto_pool_control (bench->own.pool, close);
   settle (bench);
   pass_time (bench, 2 * SECOND);
   g_assert_cmpstr (bench->killed[0], ==, "");
@@ -759,7 +685,7 @@ static void
 test_deaths (void)
 {
   struct bench *bench = bench_ready (true);
-  const struct pto_child *child = &bench->children[0];
+  const struct pto_child *child = &bench->own.children[0];
 
   for (uint32_t i = 1; i < 4; i++)
     {
@@ -790,12 +716,12 @@ test_written_over (void)
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
-  atomic_store (&bench->children[0].link.mailbox->reply, 0xa5a5a5a5);
-  pto_hub_mark (bench->exec, bench->hub, 0);
+  atomic_store (&bench->own.children[0].link.mailbox->reply, 0xa5a5a5a5);
+  pto_hub_mark (bench->own.exec, bench->own.hub, 0);
   settle (bench);
   g_assert_cmpstr (bench->killed[0], ==, "wrote over its mailbox");
   /* Nobody says so: it is found all the same. */
-  atomic_store (&bench->children[1].link.mailbox->post.value, 77);
+  atomic_store (&bench->own.children[1].link.mailbox->post.value, 77);
   pass_time (bench, MS);
   g_assert_cmpstr (bench->killed[1], ==, "wrote over its mailbox");
   die (bench, 0);
@@ -818,7 +744,7 @@ test_long_patience (void)
 
   submit_to (bench, 0, 0);
   /* 2^32 us, and a tenth of a second. */
-  pto_pool_cancel (bench->pool, (UINT64_C (1) << 32) * 1000 + 100 * MS);
+  pto_pool_cancel (bench->own.pool, (UINT64_C (1) << 32) * 1000 + 100 * MS);
   settle (bench);
   for (int i = 0; i < 50; i++)
     pass_time (bench, 20 * MS);
@@ -844,11 +770,11 @@ test_limits (void)
   g_assert_cmpstr (bench->killed[2], ==, "could not start");
   die (bench, 2);
   pass_time (bench, 4 * SECOND);
-  atomic_fetch_add (&bench->children[3].link.mailbox->beat, 1);
+  atomic_fetch_add (&bench->own.children[3].link.mailbox->beat, 1);
   pass_time (bench, 2 * SECOND);
   g_assert_cmpstr (bench->killed[0], ==, "did not answer for 5 s");
   g_assert_cmpstr (bench->killed[3], ==, "");
-  g_assert_cmpuint (pto_pool_beats (bench->pool), ==, 1);
+  g_assert_cmpuint (pto_pool_beats (bench->own.pool), ==, 1);
   die (bench, 0);
   answer (bench, 3);
   g_assert_cmpint (bench->pace, ==, PTO_PACE_IDLE);
@@ -863,11 +789,11 @@ test_limits (void)
   die (bench, 1);
   /* One that stands still: one second in a row. */
   submit_to (bench, 2, 3);
-  pto_child_found_stopped (&bench->children[3], true);
+  pto_child_found_stopped (&bench->own.children[3], true);
   pass_time (bench, SECOND);
-  pto_child_found_stopped (&bench->children[3], false);
+  pto_child_found_stopped (&bench->own.children[3], false);
   pass_time (bench, SECOND);
-  pto_child_found_stopped (&bench->children[3], true);
+  pto_child_found_stopped (&bench->own.children[3], true);
   pass_time (bench, SECOND);
   g_assert_cmpstr (bench->killed[3], ==, "");
   pass_time (bench, 1);
@@ -883,7 +809,7 @@ static void
 test_caught (void)
 {
   struct bench *bench = bench_new (true);
-  struct pto_child *child = &bench->children[0];
+  struct pto_child *child = &bench->own.children[0];
 
   for (uint32_t c = 1; c < CHILDREN; c++)
     take (bench, c);
@@ -916,7 +842,7 @@ test_caught (void)
       for (uint32_t c = 1; c < CHILDREN; c++)
         {
           g_assert_cmpstr (bench->killed[c], ==, "");
-          atomic_fetch_add (&bench->children[c].link.mailbox->beat, 1);
+          atomic_fetch_add (&bench->own.children[c].link.mailbox->beat, 1);
         }
       bench->killed[0][0] = '\0';
       die (bench, 0);
@@ -956,7 +882,7 @@ static void
 test_never_up (void)
 {
   struct bench *bench = bench_new (true);
-  struct pto_child *child = &bench->children[0];
+  struct pto_child *child = &bench->own.children[0];
 
   for (uint32_t c = 1; c < CHILDREN; c++)
     answer (bench, c);
@@ -964,15 +890,15 @@ test_never_up (void)
     {
       if (life > 0)
         revive (bench, 0);
-      g_assert_null (pto_pool_start_failed (bench->pool));
+      g_assert_null (pto_pool_start_failed (bench->own.pool));
       pass_time (bench, life < 7 ? 501 * MS : 5001 * MS);
       bench->killed[0][0] = '\0';
       die (bench, 0);
     }
   g_assert_cmpint (pto_child_life (child), ==, PTO_LIFE_GONE);
-  g_assert_true (pto_pool_start_failed (bench->pool) == child);
-  g_assert_cmpuint (pto_pool_starting (bench->pool), ==, 0);
-  g_assert_false (pto_pool_has_lost (bench->pool));
+  g_assert_true (pto_pool_start_failed (bench->own.pool) == child);
+  g_assert_cmpuint (pto_pool_starting (bench->own.pool), ==, 0);
+  g_assert_false (pto_pool_has_lost (bench->own.pool));
   bench_free (bench);
 }
 
@@ -984,19 +910,19 @@ test_cancel (void)
 
   for (uint64_t i = 0; i < 8; i++)
     submit_to (bench, i, i < 2 ? (uint32_t) i : 1);
-  pto_pool_cancel (bench->pool, 2 * SECOND);
+  pto_pool_cancel (bench->own.pool, 2 * SECOND);
   settle (bench);
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 6);
-  g_assert_true (pto_pool_is_cancelled (bench->pool));
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 6);
+  g_assert_true (pto_pool_is_cancelled (bench->own.pool));
   g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
-  g_assert_cmpuint (atomic_load (&bench->children[1].link.mailbox->cancel), ==,
-                    pto_word_get (&bench->children[1].link.mailbox->post));
+  g_assert_cmpuint (atomic_load (&bench->own.children[1].link.mailbox->cancel), ==,
+                    pto_word_get (&bench->own.children[1].link.mailbox->post));
   /* More of it comes to nothing at once. */
   submit_to (bench, 8, ANY);
-  g_assert_cmpuint (pto_engine_completed (bench->engine), ==, 7);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 7);
   pass_time (bench, SECOND);
   /* In more of a hurry than before. */
-  pto_pool_cancel (bench->pool, 30 * MS);
+  pto_pool_cancel (bench->own.pool, 30 * MS);
   settle (bench);
   pass_time (bench, 10 * MS);
   answer (bench, 0);
@@ -1009,7 +935,7 @@ test_cancel (void)
   end_run (bench, 9, 0);
   /* The next run is not. */
   begin_run (bench);
-  g_assert_false (pto_pool_is_cancelled (bench->pool));
+  g_assert_false (pto_pool_is_cancelled (bench->own.pool));
   revive (bench, 1);
   answer (bench, 1);
   for (uint64_t i = 0; i < 5; i++)
@@ -1030,12 +956,12 @@ test_cancel_worker (void)
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
-  bench->children[1].level = 3;
-  pto_pool_cancel (bench->pool, 30 * MS);
+  bench->own.children[1].level = 3;
+  pto_pool_cancel (bench->own.pool, 30 * MS);
   settle (bench);
   for (uint32_t c = 0; c < 2; c++)
-    g_assert_cmpuint (atomic_load (&bench->children[c].link.mailbox->cancel), ==,
-                      pto_word_get (&bench->children[c].link.mailbox->post));
+    g_assert_cmpuint (atomic_load (&bench->own.children[c].link.mailbox->cancel), ==,
+                      pto_word_get (&bench->own.children[c].link.mailbox->post));
   for (int i = 0; i < 3; i++)
     pass_time (bench, 10 * MS);
   g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 30 ms");

@@ -296,7 +296,7 @@ static void
 many (struct rig *rig, void *data)
 {
   for (uint64_t i = 0; i < 100; i++)
-    SUB (rig, WITNESS, i % 2, scalar (0));
+    SUB (rig, WITNESS, i % 2, scalar (i));
 }
 
 /* Two records a task on its row, of which 16 fit. */
