@@ -503,7 +503,10 @@ private:
   PTO2Runtime *rt_;
 };
 
-/* A name of its own for every scope, so that nested ones do not shadow each other. */
+/* PTO2_SCOPE (rt) { ... }: break and continue in it are those of the loop around it. That is so in
+ * C++ only: see the C form below.
+ *
+ * A name of its own for every scope, so that nested ones do not shadow each other. */
 #define PTO2_JOIN_(a, b) a##b
 #define PTO2_SCOPE_AT_(rt, guard) if (PTO2Scope guard{ (rt), __FILE__, __LINE__ }; true)
 #define PTO2_SCOPE_NAMED_(rt, number) PTO2_SCOPE_AT_ (rt, PTO2_JOIN_ (pto2_scope_, number))
@@ -541,7 +544,14 @@ make_no_dep_param (Tensor tensor)
   return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
 }
 
-/* A name of its own for every scope, so that nested ones do not shadow each other. */
+/* PTO2_SCOPE (rt) { ... } ends its scope however the block is left.
+ *
+ * ATTENTION: in C the block is the body of a loop that goes round once. break and continue in it
+ * leave THE SCOPE, NOT THE LOOP AROUND IT: what follows the scope is done next. To leave the loop
+ * around it, set a variable and ask it behind the scope, or use goto or return. (In C++ they are
+ * those of the loop around it.)
+ *
+ * A name of its own for every scope, so that nested ones do not shadow each other. */
 #define PTO2_JOIN_(a, b) a##b
 #define PTO2_SCOPE_AT_(rt, guard)                                            \
   for (PTO2ScopeGuard guard __attribute__ ((cleanup (pto2_scope_guard_end))) \
