@@ -416,3 +416,26 @@ pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error
     return NULL;
   return g_bytes_new_take (g_steal_pointer (&data), size);
 }
+
+/**
+ * pto_buffer_to_string:
+ * @buffer: a buffer
+ *
+ * Describes it in words, for a person: `4096 bytes of shared memory at 0x7f0000001000`.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+char *
+pto_buffer_to_string (PtoBuffer *buffer)
+{
+  g_return_val_if_fail (buffer != NULL, NULL);
+
+  return g_strdup_printf ("%" G_GSIZE_FORMAT " byte%s of %s memory at 0x%" G_GINT64_MODIFIER "x",
+                          buffer->size, buffer->size == 1 ? "" : "s",
+                          buffer->ops != NULL ? "device" : "shared",
+                          (guint64) (guintptr) buffer->data);
+}

@@ -524,3 +524,53 @@ pto_call_config_new_from_wire (const struct pto_call_config *wire)
     config->output_prefix = g_strndup (wire->output_prefix, sizeof wire->output_prefix);
   return config;
 }
+
+/**
+ * pto_call_config_to_string:
+ * @config: a configuration
+ *
+ * Describes it in words, for a person: what was chosen, `block_dim=4 enable_pmu=2`, or `nothing
+ * chosen`.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+char *
+pto_call_config_to_string (const PtoCallConfig *config)
+{
+  GString *text;
+
+  g_return_val_if_fail (config != NULL, NULL);
+
+  text = g_string_new (NULL);
+  {
+    const struct
+    {
+      const char *name;
+      int value;
+    } numbers[] = {
+      { "block_dim", config->block_dim },
+      { "aicpu_thread_num", config->aicpu_thread_num_is_set ? config->aicpu_thread_num : 0 },
+      { "enable_l2_swimlane", config->enable_l2_swimlane },
+      { "enable_dump_tensor", config->enable_dump_tensor },
+      { "enable_pmu", config->enable_pmu },
+      { "enable_dep_gen", config->enable_dep_gen },
+      { "enable_scope_stats", config->enable_scope_stats },
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+      if (numbers[i].value != 0)
+        g_string_append_printf (text, "%s%s=%d", text->len > 0 ? " " : "", numbers[i].name,
+                                numbers[i].value);
+  }
+  if (config->output_prefix != NULL && config->output_prefix[0] != '\0')
+    {
+      g_autofree char *shown = g_filename_display_name (config->output_prefix);
+
+      g_string_append_printf (text, "%soutput_prefix=%s", text->len > 0 ? " " : "", shown);
+    }
+  return g_string_free (text->len > 0 ? text : g_string_append (text, "nothing chosen"), FALSE);
+}

@@ -50,6 +50,8 @@ PTO_AVAILABLE_IN_0_1
 const char *pto_call_config_get_output_prefix (const PtoCallConfig *config);
 PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix);
+PTO_AVAILABLE_IN_0_1
+char *pto_call_config_to_string (const PtoCallConfig *config);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoCallConfig, pto_call_config_free)
 

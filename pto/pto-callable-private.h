@@ -16,13 +16,6 @@
 
 G_BEGIN_DECLS
 
-/* The most function ids of an orchestration, and the most kernels that closures of one worker
- * submit. */
-#define PTO_MAX_KERNELS 4096u
-
-/* The most arguments of one task on a chip. */
-#define PTO_MAX_KERNEL_ARGS 128
-
 /* What tells a closure from all others, in every process. */
 #define PTO_CLOSURE_SIZE 16
 

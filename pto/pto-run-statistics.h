@@ -10,15 +10,6 @@ G_BEGIN_DECLS
 
 #define PTO_TYPE_RUN_STATISTICS (pto_run_statistics_get_type ())
 
-/**
- * PTO_N_RINGS:
- *
- * How many task rings a chip has, each with its own heap.
- *
- * Since: 0.1
- */
-#define PTO_N_RINGS 4
-
 PTO_AVAILABLE_IN_0_1
 GType pto_run_statistics_get_type (void) G_GNUC_CONST;
 PTO_AVAILABLE_IN_0_1
@@ -58,6 +49,8 @@ PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, guint ring);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring);
+PTO_AVAILABLE_IN_0_1
+char *pto_run_statistics_to_string (const PtoRunStatistics *statistics);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoRunStatistics, pto_run_statistics_free)
 

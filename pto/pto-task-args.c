@@ -821,3 +821,50 @@ pto_task_args_new_from_blob (GBytes *blob, GError **error)
   pto_task_args_set_view (args, &view);
   return args;
 }
+
+/**
+ * pto_task_args_to_string:
+ * @args: arguments
+ *
+ * Describes it in words, for a person: `an input float32 [4], an output float32 [4], 2.5`.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+char *
+pto_task_args_to_string (PtoTaskArgs *args)
+{
+  GString *text;
+
+  g_return_val_if_fail (args != NULL, NULL);
+
+  text = g_string_new (NULL);
+  for (guint i = 0; i < args->args->len; i++)
+    {
+      const PtoArg *arg = &g_array_index (args->args, PtoArg, i);
+
+      if (i > 0)
+        g_string_append (text, ", ");
+      if (arg->direction != PTO_DIRECTION_SCALAR)
+        {
+          g_autofree char *tensor = pto_tensor_to_string (arg->tensor);
+
+          g_string_append_printf (text, "%s %s", pto_direction_describe (arg->direction), tensor);
+        }
+      else if (arg->kind == PTO_SCALAR_KIND_UNSIGNED)
+        g_string_append_printf (text, "%" G_GUINT64_FORMAT, arg->scalar);
+      else if (arg->kind == PTO_SCALAR_KIND_SIGNED)
+        g_string_append_printf (text, "%" G_GINT64_FORMAT, (gint64) arg->scalar);
+      else
+        {
+          char number[G_ASCII_DTOSTR_BUF_SIZE];
+
+          g_string_append (text, g_ascii_formatd (number, sizeof number, "%.9g",
+                                                  pto_task_args_get_scalar_double (args, i)));
+        }
+    }
+  return g_string_free (text->len > 0 ? text : g_string_append (text, "no arguments"), FALSE);
+}

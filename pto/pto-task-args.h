@@ -54,6 +54,8 @@ PTO_AVAILABLE_IN_0_1
 GBytes *pto_task_args_to_blob (PtoTaskArgs *args, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoTaskArgs *pto_task_args_new_from_blob (GBytes *blob, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_task_args_to_string (PtoTaskArgs *args);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoTaskArgs, pto_task_args_unref)
 

@@ -891,3 +891,30 @@ pto_trace_get_core_utilization (PtoTrace *self, guint core)
   return analysis->elapsed > 0 ? (double) analysis->core_busy[core] / (double) analysis->elapsed
                                : 0;
 }
+
+/**
+ * pto_trace_to_string:
+ * @self: a trace
+ *
+ * Describes it in words, for a person: `208 tasks, 240 edges, 268500 ns on the virtual clock`.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_to_string (PtoTrace *self)
+{
+  const PtoTraceAnalysis *analysis;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  analysis = pto_trace_get_analysis (self);
+  return g_strdup_printf ("%s%s%u task%s, %u edge%s, %" G_GUINT64_FORMAT " ns on the %s clock",
+                          self->title, self->title[0] != '\0' ? ": " : "", analysis->n_tasks,
+                          analysis->n_tasks == 1 ? "" : "s", analysis->n_deps,
+                          analysis->n_deps == 1 ? "" : "s", analysis->elapsed,
+                          self->topology.virtual_clock ? "virtual" : "wall");
+}

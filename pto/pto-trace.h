@@ -57,5 +57,7 @@ PTO_AVAILABLE_IN_0_1
 GListModel *pto_trace_list_edges (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 GListModel *pto_trace_list_cores (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_to_string (PtoTrace *self);
 
 G_END_DECLS

@@ -6,6 +6,8 @@
 
 #include <gio/gio.h>
 
+#include "api/pto_limits.h"
+
 #include "pto-macros.h"
 
 G_BEGIN_DECLS
@@ -21,15 +23,6 @@ typedef struct _PtoTaskArgs PtoTaskArgs;
 typedef struct _PtoTensor PtoTensor;
 typedef struct _PtoTrace PtoTrace;
 typedef struct _PtoWorker PtoWorker;
-
-/**
- * PTO_TENSOR_MAX_DIMS:
- *
- * The most dimensions a tensor has.
- *
- * Since: 0.1
- */
-#define PTO_TENSOR_MAX_DIMS 5
 
 /**
  * PtoCoreType:
@@ -215,7 +208,7 @@ typedef enum
  * follows is for the tools that read this file: they do not follow includes. */
 #ifndef __GI_SCANNER__
 #include "api/tensor.h"
-typedef unsigned int PtoDtype;
+typedef enum pto_dtype PtoDtype;
 #else
 /**
  * PtoDtype:

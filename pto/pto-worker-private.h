@@ -23,8 +23,6 @@
 G_BEGIN_DECLS
 
 #define PTO_DEFAULT_PLATFORM "a2a3sim"
-/* More than anybody stacks; bits of a word number the levels. */
-#define PTO_MAX_LEVEL 15
 
 struct _PtoWorker
 {

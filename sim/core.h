@@ -12,7 +12,7 @@
 /* Arguments of one kernel (seed 000 section 9), and what they take with their tensors: not a
  * multiple of a page, nor of half of one, so that those of all cores do not share a few sets of a
  * cache. */
-#define PTO_CHIP_ARGS_MAX 128u
+#define PTO_CHIP_ARGS_MAX PTO_MAX_KERNEL_ARGS
 #define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)) + 320u)
 
 /* Values of DATA_MAIN_BASE beside sequence numbers. */

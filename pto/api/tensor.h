@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pto_limits.h"
+
 /* Address-space and function qualifiers of the device compiler mean nothing on a host. */
 #ifndef __gm__
 #define __gm__
@@ -30,9 +32,9 @@
 #endif
 
 /* The most dimensions a tensor has. */
-#define PTO2_TENSOR_MAX_DIMS 5
+#define PTO2_TENSOR_MAX_DIMS PTO_TENSOR_MAX_DIMS
 
-enum
+enum pto_dtype
 {
   PTO_DTYPE_FLOAT32 = 0,
   PTO_DTYPE_FLOAT16 = 1,

@@ -22,10 +22,10 @@
 #include "status.h"
 #include "trace.h"
 
-#define PTO_SCOPE_MAX 64u
+#define PTO_SCOPE_MAX PTO_MAX_SCOPES
 #define PTO_QUEUES_MAX 4u
 #define PTO_SHARDS_MAX 16u
-#define PTO_ARGS_MAX 1024u
+#define PTO_ARGS_MAX PTO_MAX_ARGS
 #define PTO_HEAP_ALIGN 1024u
 #define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */

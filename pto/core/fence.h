@@ -13,11 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../api/pto_limits.h"
+
 /* Behind a PtoBuffer. */
 #define PTO_FENCE_BYTES 64u
 #define PTO_FENCE_BYTES_MAX 4096u
 /* Live at one time in a process; each is a mapping or a piece of the arena mostly. */
-#define PTO_FENCES_MAX 131072u
+#define PTO_FENCES_MAX PTO_MAX_BUFFERS
 
 struct pto_fence
 {

@@ -21,7 +21,7 @@
 typedef uint32_t pto_slot_ref;
 #define PTO_SLOT_RING_SHIFT 28
 #define PTO_SLOT_REF(ring, index) (((uint32_t) (ring) << PTO_SLOT_RING_SHIFT) | (index))
-#define PTO_WINDOW_MAX (1u << 24)
+#define PTO_WINDOW_MAX PTO_MAX_TASK_WINDOW
 
 /* Argument storage reserved per slot of the window: 16 tensors and some scalars. Address space
  * only. */

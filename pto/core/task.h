@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define PTO_RINGS 4u
+#include "../api/pto_limits.h"
+
+#define PTO_RINGS PTO_N_RINGS
 
 /* A task, for ever: ring << 32 | position in the ring's submission order. */
 typedef uint64_t pto_task_id;

@@ -30,7 +30,7 @@ enum pto_child_kind
   PTO_N_CHILD_KINDS
 };
 
-#define PTO_CHILDREN_MAX 256u
+#define PTO_CHILDREN_MAX PTO_MAX_CHILDREN
 #define PTO_WORKER_ANY UINT32_MAX
 
 /* One request as its server sees it. Valid until serve() returns. */

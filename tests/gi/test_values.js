@@ -74,6 +74,11 @@ const tests = {
         worker.close();
     },
 
+    limits() {
+        equal(Pto.MAX_CHILDREN, 256, 'children');
+        equal(Pto.Tensor.new(Pto.Dtype.INT8, [1, 2]).to_string(), 'int8 [1, 2]', 'tensor');
+    },
+
     // Device memory belongs to what JavaScript collects.
     device_memory() {
         const worker = chip('par');

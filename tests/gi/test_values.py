@@ -76,6 +76,33 @@ class Base(Exception):
 
 @unittest.skipIf(np is None, "no numpy")
 class Memory(unittest.TestCase):
+    def test_repr(self):
+        """What a value is, in one line."""
+        buffer = Pto.Buffer.new(4096)
+        tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [2, 3])
+        self.assertEqual(repr(tensor), "<Pto.Tensor: float32 [2, 3]>")
+        self.assertEqual(repr(buffer), f"<Pto.Buffer: 4096 bytes of shared memory at {buffer.address:#x}>")
+        args = Pto.TaskArgs(tensor.read(), tensor.write_existing(), -2, 2**63, 2.5)
+        self.assertEqual(repr(args), "<Pto.TaskArgs: an input float32 [2, 3], an existing output float32 [2, 3], -2, "
+                                     "9223372036854775808, 2.5>")
+        self.assertEqual(str(Pto.TaskArgs()), "<Pto.TaskArgs: no arguments>")
+        self.assertEqual(repr(Pto.CallConfig()), "<Pto.CallConfig: nothing chosen>")
+        self.assertEqual(repr(Pto.CallConfig(block_dim=4, aicpu_thread_num=3)),
+                         "<Pto.CallConfig: block_dim=4 aicpu_thread_num=3>")
+        with chip("det") as worker:
+            worker.set_parameter("trace", 1)
+            x = np.ones(4, "f4")
+            worker.run(lambda orch, x: orch.submit(scale, x.read(), x.write_existing(), 2.0), x)
+            self.assertRegex(repr(worker.get_statistics()), r"^<Pto.RunStatistics: 1 task, 0 edges, 0 failed, \d+ ns>$")
+            self.assertRegex(repr(worker.get_trace()), r"^<Pto.Trace: .*1 task, 0 edges, \d+ ns on the virtual clock>$")
+            self.assertRegex(repr(worker.alloc_buffer(1)), "^<Pto.Buffer: 1 byte of device memory at 0x")
+
+    def test_limits(self):
+        """A limit can be asked for, and is one: one more is refused by its number."""
+        self.assertEqual((Pto.MAX_CHILDREN, Pto.N_RINGS, Pto.TENSOR_MAX_DIMS), (256, 4, 5))
+        with self.assertRaisesRegex(GLib.Error, str(Pto.MAX_LEVEL)):
+            Pto.Worker(level=Pto.MAX_LEVEL + 1).init()
+
     def test_device_memory(self):
         """An array over device memory keeps it; with the last of what can reach it, it is given back."""
         with chip() as worker:

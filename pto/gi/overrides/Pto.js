@@ -81,9 +81,11 @@ function _init() {
     const Pto = this;
 
     GLib.quark_from_string('pto-javascript-override'); // or the library says, at the first type, that this file was not found
-    Pto.Callable.prototype.toString = function () {
-        return `[Pto.${this.constructor.name.replace('Pto_', '')}: ${this.to_string()}]`;
-    };
+    for (const name of types.filter(type => 'to_string' in Pto[type].prototype)) {
+        Pto[name].prototype.toString = function () {
+            return `[Pto.${name}: ${this.to_string()}]`;
+        };
+    }
     for (const name of ['start', 'register', 'run', 'run_callable', 'close'])
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
     Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');

@@ -394,8 +394,6 @@ def _import_path(function):
 
 @_export
 class Callable(Pto.Callable):
-    __repr__ = __str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
-
     @staticmethod
     def kernel(path, core="aiv", args=-1):
         """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
@@ -803,6 +801,8 @@ def _complete():
         for field, get in _getters(type_):
             if not hasattr(type_, field):
                 setattr(type_, field, property(get, getattr(type_, "set_" + field, None)))
+        if hasattr(type_, "to_string"):
+            type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
     for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
         _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
