@@ -53,7 +53,7 @@ const tests = {
         const worker = Pto.Worker.new_chip('a2a3sim');
         for (const [name, value] of [['backend', 'det'], ['clusters', '3'], ['trace', '1']])
             worker.set_parameter(name, value);
-        worker.init(null);
+        worker.start(null);
         const buffer = Pto.Buffer.new(4 * elements);
         const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
         worker.run(orch => [1, 2, 3].every(value => orch.submit(fill, fill_args(tensor, value)) ?? true), null, null, null);
