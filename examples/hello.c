@@ -27,8 +27,8 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
   PtoTensor *a = pto_task_args_get_tensor (args, 0);
   PtoTensor *b = pto_task_args_get_tensor (args, 1);
   PtoTensor *f = pto_task_args_get_tensor (args, 2);
-  g_autoptr (PtoTensor) sum = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
-                                                       (guint64[]){ ELEMENTS }, error);
+  g_autoptr (PtoTensor) sum = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                            (guint64[]){ ELEMENTS }, error);
 
   if (sum == NULL)
     return FALSE;

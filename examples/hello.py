@@ -23,7 +23,7 @@ a, b, f = [Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [1024]) for b
 
 
 def graph(orchestrator, args, config, *user_data):
-    c = orchestrator.tensor(Pto.Dtype.FLOAT32, [1024])
+    c = orchestrator.make_tensor(Pto.Dtype.FLOAT32, [1024])
     for x, y, out in (a, b, c), (c, b, f):
         task = Pto.TaskArgs.new()
         task.add_tensor(x, Pto.Direction.INPUT)

@@ -61,6 +61,6 @@ if __name__ == "__main__":
         chip.set_parameter(name, value)
     chip.init(None)
     chip.run(graph, None, None, None, None)
-    view(chip.get_trace())
-    print(chip.get_trace().summarize(), end="")
+    view(chip.ref_trace())
+    print(chip.ref_trace().summarize(), end="")
     chip.close()

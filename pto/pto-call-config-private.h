@@ -8,17 +8,12 @@
 
 G_BEGIN_DECLS
 
-/* Seed 001 section 4. */
-#define PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS 3
-
 struct pto_call_config; /* process/wire.h */
 
 struct _PtoCallConfig
 {
   int block_dim;
   int aicpu_thread_num;
-  gboolean aicpu_thread_num_is_set; /* the default bends to a worker with fewer threads, a choice
-                                       does not */
   int enable_l2_swimlane;
   int enable_dump_tensor;
   int enable_pmu;
@@ -36,8 +31,8 @@ const char *pto_call_config_find_choice (const PtoCallConfig *config);
  * names of their own. */
 void pto_call_config_extend_prefix (PtoCallConfig *config, const char *what, guint number);
 
-/* As it travels to another worker, one that was checked; NULL: the default of everything. The wire
- * has no place for aicpu_thread_num_is_set: there, the default's number is the default. */
+/* As it travels to another worker, one that was checked; NULL: the default of everything,
+ * which is 0. */
 void pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire);
 PtoCallConfig *pto_call_config_new_from_wire (const struct pto_call_config *wire);
 

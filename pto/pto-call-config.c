@@ -41,10 +41,7 @@ G_DEFINE_BOXED_TYPE_WITH_CODE (PtoCallConfig, pto_call_config, pto_call_config_c
 PtoCallConfig *
 pto_call_config_new (void)
 {
-  PtoCallConfig *config = g_new0 (PtoCallConfig, 1);
-
-  config->aicpu_thread_num = PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS;
-  return config;
+  return g_new0 (PtoCallConfig, 1);
 }
 
 /**
@@ -138,7 +135,7 @@ pto_call_config_set_block_dim (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: threads; 3 by default, and then at most what the worker has; 0: all
+ * Returns: threads; 0, the default: all that the worker has
  *
  * Since: 0.1
  */
@@ -153,7 +150,7 @@ pto_call_config_get_aicpu_thread_num (const PtoCallConfig *config)
 /**
  * pto_call_config_set_aicpu_thread_num:
  * @config: a configuration
- * @value: threads; 3 by default, and then at most what the worker has; 0: all
+ * @value: threads; 0, the default: all that the worker has
  *
  * Sets the number of control threads that the run uses: schedulers and one orchestrator.
  *
@@ -167,7 +164,6 @@ pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
   g_return_if_fail (config != NULL);
 
   config->aicpu_thread_num = value;
-  config->aicpu_thread_num_is_set = TRUE;
 }
 
 /**
@@ -474,7 +470,7 @@ pto_call_config_find_choice (const PtoCallConfig *config)
 {
   if (config->block_dim != 0)
     return "block_dim";
-  return config->aicpu_thread_num_is_set ? "aicpu_thread_num" : NULL;
+  return config->aicpu_thread_num != 0 ? "aicpu_thread_num" : NULL;
 }
 
 void
@@ -493,7 +489,6 @@ void
 pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire)
 {
   memset (wire, 0, sizeof *wire);
-  wire->aicpu_thread_num = PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS;
   if (config == NULL)
     return;
   wire->block_dim = config->block_dim;
@@ -513,8 +508,7 @@ pto_call_config_new_from_wire (const struct pto_call_config *wire)
   PtoCallConfig *config = pto_call_config_new ();
 
   config->block_dim = wire->block_dim;
-  if (wire->aicpu_thread_num != PTO_CALL_CONFIG_DEFAULT_AICPU_THREADS)
-    pto_call_config_set_aicpu_thread_num (config, wire->aicpu_thread_num);
+  config->aicpu_thread_num = wire->aicpu_thread_num;
   config->enable_l2_swimlane = wire->enable_l2_swimlane;
   config->enable_dump_tensor = wire->enable_dump_tensor;
   config->enable_pmu = wire->enable_pmu;

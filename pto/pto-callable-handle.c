@@ -211,6 +211,30 @@ pto_callable_handle_get_callable (PtoCallableHandle *handle)
 }
 
 /**
+ * pto_callable_handle_to_string:
+ * @handle: a handle
+ *
+ * Says what is registered, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `the kernel "add" of /home/me/add.c, 5f3c09ab41d2`: what it is,
+ *   and how its digest begins
+ *
+ * Since: 0.1
+ */
+char *
+pto_callable_handle_to_string (PtoCallableHandle *handle)
+{
+  g_autofree char *callable = NULL;
+
+  g_return_val_if_fail (handle != NULL, NULL);
+
+  callable = pto_callable_to_string (handle->callable);
+  return g_strdup_printf ("%s, %.12s", callable, handle->text);
+}
+
+/**
  * pto_callable_handle_equal:
  * @a: a handle
  * @b: another handle

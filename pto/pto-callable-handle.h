@@ -27,6 +27,8 @@ PtoTargetNamespace pto_callable_handle_get_target_namespace (PtoCallableHandle *
 PTO_AVAILABLE_IN_0_1
 PtoCallable *pto_callable_handle_get_callable (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_0_1
+char *pto_callable_handle_to_string (PtoCallableHandle *handle);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_callable_handle_equal (PtoCallableHandle *a, PtoCallableHandle *b);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoCallableHandle, pto_callable_handle_unref)

@@ -347,7 +347,7 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
                    "block_dim is %d, but the worker has %u clusters", config->block_dim, clusters);
       return FALSE;
     }
-  if (config->aicpu_thread_num_is_set && (guint) config->aicpu_thread_num > threads)
+  if ((guint) config->aicpu_thread_num > threads)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "aicpu_thread_num is %d, but the worker has %u control threads",
@@ -355,7 +355,7 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
       return FALSE;
     }
   run_config->block_dim = (uint32_t) config->block_dim;
-  run_config->aicpu_threads = MIN ((uint32_t) config->aicpu_thread_num, threads);
+  run_config->aicpu_threads = (uint32_t) config->aicpu_thread_num;
   run_config->trace = run_config->trace || config->enable_l2_swimlane > 0;
   return TRUE;
 }

@@ -209,8 +209,6 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   GError *failure = NULL;
   gboolean ok;
 
-  if (config != NULL)
-    config->aicpu_thread_num_is_set = shared->has_aicpu_thread_num != 0;
   run.run.args = args;
   run.run.config = config;
   run.run.orchestrate = orchestrate;

@@ -50,7 +50,6 @@ typedef struct
   struct pto_params params;      /* UP */
   struct pto_call_config config; /* RUN */
   guint32 has_config;            /* RUN: else the default of everything */
-  guint32 has_aicpu_thread_num;  /* RUN: it was set, be it to the default */
   char title[512];               /* RUN */
   guint32 n_values;  /* RUN: of the body; a registration's arguments, and as many bytes of each */
                      /* that may only be read */

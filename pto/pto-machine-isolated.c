@@ -61,7 +61,7 @@ set_report (GError **error, const struct pto_report *report)
 static gboolean
 make_solo (IsolatedMachine *self, GError **error)
 {
-  g_autofree char *path = pto_worker_get_path (self->parent.worker);
+  g_autofree char *path = pto_worker_dup_path (self->parent.worker);
   struct pto_solo_config config = { .path = path,
                                     .fork = fork_child,
                                     .fork_data = self,
@@ -672,10 +672,7 @@ post_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
     }
   shared->has_config = run->config != NULL;
   if (run->config != NULL)
-    {
-      pto_call_config_to_wire (run->config, &shared->config);
-      shared->has_aicpu_thread_num = (guint32) run->config->aicpu_thread_num_is_set;
-    }
+    pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
   shared->n_values = n;
   shared->is_stream = run->registration == NULL;

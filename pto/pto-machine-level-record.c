@@ -62,7 +62,7 @@ ask (LevelMachine *self, PtoChildTrace *table)
 static void
 take_pieces (LevelMachine *self, PtoTrace *trace, guint child, guint64 address, guint64 size)
 {
-  g_autofree char *path = pto_worker_get_path (self->parent.worker);
+  g_autofree char *path = pto_worker_dup_path (self->parent.worker);
 
   if (!pto_trace_pieces_unpack (&trace->pieces, child, (const guint8 *) (guintptr) address, size))
     g_warning ("%s/%s has sent no record of its runs that could be read", path, trace->rows[child]);
@@ -130,7 +130,7 @@ make_rows (LevelMachine *self, const char *path)
   for (guint i = 0; i < self->n_children; i++)
     if (i < n_workers)
       {
-        g_autofree char *child = pto_worker_get_path (pto_worker_get_child (worker, i));
+        g_autofree char *child = pto_worker_dup_path (pto_worker_get_child (worker, i));
 
         rows[i] = g_strdup (child + strlen (path) + 1);
       }
@@ -142,7 +142,7 @@ make_rows (LevelMachine *self, const char *path)
 PtoTrace *
 pto_machine_level_make_trace (LevelMachine *self, const char *title, gboolean was_cancelled)
 {
-  char *path = pto_worker_get_path (self->parent.worker);
+  char *path = pto_worker_dup_path (self->parent.worker);
   const struct pto_trace *records = pto_level_trace (self->level);
   struct pto_trace_topology topology;
   g_autofree const char **names = NULL;

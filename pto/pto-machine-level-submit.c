@@ -49,7 +49,7 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_le
       level = pto_worker_get_child (self->parent.worker, (guint) id)->level;
       if ((callable->kind == PTO_CALLABLE_CHIP) != (level == 2))
         {
-          g_autofree char *path = pto_worker_get_path (self->parent.worker);
+          g_autofree char *path = pto_worker_dup_path (self->parent.worker);
 
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                        "\"%s\" is %s, worker %d of %s is of level %u", callable->name,

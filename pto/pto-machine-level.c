@@ -106,7 +106,7 @@ make_children (LevelMachine *self, const char *path)
   for (guint i = 0; i < self->n_children; i++)
     {
       PtoWorker *child = i < n_workers ? pto_worker_get_child (worker, i) : NULL;
-      g_autofree char *name = child != NULL ? pto_worker_get_path (child)
+      g_autofree char *name = child != NULL ? pto_worker_dup_path (child)
                                             : g_strdup_printf ("%s/sub%u", path, i - n_workers);
 
       self->children[i] = pto_child_new (child, name, &parent);
@@ -126,7 +126,7 @@ level_prepare (PtoMachine *machine, GError **error)
 {
   LevelMachine *self = (LevelMachine *) machine;
   PtoWorker *worker = machine->worker;
-  g_autofree char *path = pto_worker_get_path (worker);
+  g_autofree char *path = pto_worker_dup_path (worker);
   g_autofree struct pto_child_config *children = make_children (self, path);
   struct pto_level_config config
       = { .level = worker->level,
@@ -304,8 +304,8 @@ warn_of_unseen_traces (LevelMachine *self)
       if (child->params.values[PTO_PARAMETER_TRACE] == 0
           || !pto_machine_level_child_is_apart (worker, i))
         continue;
-      path = pto_worker_get_path (child);
-      own = pto_worker_get_path (worker);
+      path = pto_worker_dup_path (child);
+      own = pto_worker_dup_path (worker);
       g_warning ("trace of %s has no effect: it is a part of the trace of %s: set it there", path,
                  own);
       self->warned = TRUE;
@@ -348,7 +348,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
    */
   if (status == PTO_OK && choice != NULL && !self->passed_on)
     {
-      g_autofree char *path = pto_worker_get_path (machine->worker);
+      g_autofree char *path = pto_worker_dup_path (machine->worker);
 
       pto_log (G_LOG_LEVEL_WARNING,
                "%s of the run's configuration had no effect on %s, which is no chip: give a "

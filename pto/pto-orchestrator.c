@@ -627,8 +627,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
  * the task is in its ring, or waits for a slot. @args and @config are copied.
  *
  * An argument lies where the other worker sees it: in a [struct@Pto.Buffer], in memory that the
- * runtime gives ([method@Pto.Orchestrator.tensor], [method@Pto.Orchestrator.alloc]), or in memory
- * that was shared before [method@Pto.Worker.start].
+ * runtime gives ([method@Pto.Orchestrator.make_tensor], [method@Pto.Orchestrator.alloc]), or in
+ * memory that was shared before [method@Pto.Worker.start].
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SHARED or
  * %PTO_ERROR_NOT_SUPPORTED, naming callable, argument or worker: then nothing was submitted and the
@@ -851,7 +851,7 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
 }
 
 /**
- * pto_orchestrator_tensor:
+ * pto_orchestrator_make_tensor:
  * @orchestrator: an orchestrator
  * @dtype: type of the elements
  * @n_dims: number of dimensions, 1 to 5
@@ -869,8 +869,8 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
  * Since: 0.1
  */
 PtoTensor *
-pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
-                         const guint64 *shape, GError **error)
+pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
+                              const guint64 *shape, GError **error)
 {
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
@@ -935,6 +935,33 @@ pto_orchestrator_get_worker (PtoOrchestrator *orchestrator)
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
 
   return orchestrator->worker;
+}
+
+/**
+ * pto_orchestrator_to_string:
+ * @orchestrator: an orchestrator
+ *
+ * Says whose it is, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `of a run of L2/0`
+ *
+ * Since: 0.1
+ */
+char *
+pto_orchestrator_to_string (PtoOrchestrator *orchestrator)
+{
+  g_autofree char *path = NULL;
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
+
+  if (!pto_orchestrator_is_valid (orchestrator))
+    return g_strdup ("of a run that is over");
+  if (!pto_orchestrator_is_own_thread (orchestrator))
+    return g_strdup ("of a run on another thread");
+  path = pto_worker_dup_path (orchestrator->worker);
+  return g_strdup_printf ("of a run of %s", path);
 }
 
 /**

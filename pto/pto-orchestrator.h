@@ -148,10 +148,12 @@ gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **e
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_0_1
-PtoTensor *pto_orchestrator_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
-                                    const guint64 *shape, GError **error);
+PtoTensor *pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype,
+                                         gsize n_dims, const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_orchestrator_get_worker (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
+char *pto_orchestrator_to_string (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
 

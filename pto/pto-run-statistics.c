@@ -11,7 +11,7 @@
  *
  * What a run did, in numbers.
  *
- * A value that never changes; [method@Pto.Worker.get_statistics] gives that of the last run.
+ * A value that never changes; [method@Pto.Worker.dup_statistics] gives that of the last run.
  *
  * Thread safety: any thread. A fork copies the value.
  *

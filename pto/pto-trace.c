@@ -17,7 +17,7 @@
  * The record of one run: when every task was submitted, became ready, was dispatched, ran and gave
  * its slot back, on which core, and which tasks it waited for.
  *
- * A worker records a run when its parameter `trace` is 1; [method@Pto.Worker.get_trace] gives the
+ * A worker records a run when its parameter `trace` is 1; [method@Pto.Worker.ref_trace] gives the
  * record of the last run. A trace is a value: it never changes, and it outlives the worker. It is
  * saved as Trace Event JSON, which ui.perfetto.dev opens, or as a picture (SVG) with one row per
  * core. Of a worker of level 3 or up, children stand where a chip has cores, and what each worker

@@ -42,7 +42,7 @@ pto_worker_check_process (PtoWorker *self, GError **error)
 
   if (!pto_worker_is_foreign (self))
     return TRUE;
-  path = pto_worker_get_path (self);
+  path = pto_worker_dup_path (self);
   g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
                "worker %s belongs to process %d, and this one is a copy of it: use it there", path,
                g_atomic_int_get (&self->process));
@@ -143,7 +143,7 @@ tell_unheard (PtoWorker *self)
 
   if (error != 0)
     {
-      g_autofree char *path = pto_worker_get_path (self);
+      g_autofree char *path = pto_worker_dup_path (self);
 
       pto_log (G_LOG_LEVEL_WARNING,
                "%s: not all that the processes of workers write to standard error can be passed on "
@@ -265,7 +265,7 @@ pto_worker_ensure_up (PtoWorker *worker, GCancellable *cancellable, GError **err
 
   if (worker->parent == NULL || worker->serves)
     return bring_up (worker, cancellable, error);
-  path = pto_worker_get_path (worker);
+  path = pto_worker_dup_path (worker);
   g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
                "%s is brought up by the worker above it, in its own process: start that one, and "
                "submit to this one",
@@ -384,6 +384,7 @@ take_down (PtoWorker *worker, PtoWorkerState state)
       worker->is_down = TRUE;
       g_cond_broadcast (&worker->idle);
       g_mutex_unlock (&worker->lock);
+      pto_worker_close_children (worker);
       pto_worker_notify_state (worker);
     }
 }

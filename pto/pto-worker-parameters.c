@@ -96,7 +96,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
 }
 
 /**
- * pto_worker_get_parameter:
+ * pto_worker_dup_parameter:
  * @worker: a worker
  * @name: a name of [func@Pto.Worker.list_parameters]
  * @error: where to say why not
@@ -110,7 +110,7 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
  * Since: 0.1
  */
 char *
-pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error)
+pto_worker_dup_parameter (PtoWorker *worker, const char *name, GError **error)
 {
   char text[256] = "";
   gboolean found;

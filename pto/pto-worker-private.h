@@ -44,6 +44,7 @@ struct _PtoWorker
   PtoWorker *parent;    /* not owned: it owns this one; NULL: this is the root */
   guint id;             /* of the parent's workers */
   GPtrArray *children;  /* PtoWorker, owned: devices, then those that were added */
+  GListStore *model;    /* of them, until it is closed; W, and its signals: owner's context */
   GVariant *device_ids; /* "au"; NULL: none */
   guint n_sub_workers;
   PtoChildMode child_mode;
@@ -126,6 +127,10 @@ void pto_worker_take_down (PtoWorker *worker);
  * that has done it. */
 void pto_worker_close_wholly (PtoWorker *worker);
 void pto_worker_notify_state (PtoWorker *worker);
+/* Calls it in the context of the owner, with a reference to the worker: at once on the owner's
+ * thread. Not at all in a child, where nobody listens: handlers and their context are its parent's.
+ */
+void pto_worker_call_owner (PtoWorker *worker, void (*call) (PtoWorker *worker));
 /* Registers what another process, or its parent, has described. A reference. */
 PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
                                      GError **error);
@@ -167,6 +172,8 @@ void pto_worker_remove_retired (PtoWorker *worker, GPtrArray *retired);
 /* Of a worker that is being made: its devices. Says what is wrong in params_error. */
 void pto_worker_make_devices (PtoWorker *worker);
 void pto_worker_clear_tree (PtoWorker *worker);
+/* It was closed, and so are those below it. No lock is held. */
+void pto_worker_close_children (PtoWorker *worker);
 /* With the function of the worker, or of the nearest above it that has one. */
 pid_t pto_worker_fork (PtoWorker *worker);
 PtoCallable *pto_worker_import (PtoWorker *worker, PtoCallableKind kind, const char *path,

@@ -486,7 +486,7 @@ pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskAr
 /* --- after a run --- */
 
 /**
- * pto_worker_get_statistics:
+ * pto_worker_dup_statistics:
  * @worker: a worker
  *
  * Gives the numbers of the last run, also of one that failed.
@@ -498,7 +498,7 @@ pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskAr
  * Since: 0.1
  */
 PtoRunStatistics *
-pto_worker_get_statistics (PtoWorker *worker)
+pto_worker_dup_statistics (PtoWorker *worker)
 {
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
@@ -506,7 +506,7 @@ pto_worker_get_statistics (PtoWorker *worker)
 }
 
 /**
- * pto_worker_get_trace:
+ * pto_worker_ref_trace:
  * @worker: a worker
  *
  * Gives the record of the last run.
@@ -522,7 +522,7 @@ pto_worker_get_statistics (PtoWorker *worker)
  * Since: 0.1
  */
 PtoTrace *
-pto_worker_get_trace (PtoWorker *worker)
+pto_worker_ref_trace (PtoWorker *worker)
 {
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 

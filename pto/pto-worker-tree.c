@@ -54,6 +54,7 @@ pto_worker_make_devices (PtoWorker *self)
       /* It is below another one, whatever the environment says of chips. */
       pto_worker_choose_machine (chip);
       g_ptr_array_add (self->children, chip);
+      g_list_store_append (self->model, chip);
     }
 }
 
@@ -63,11 +64,39 @@ pto_worker_clear_tree (PtoWorker *self)
   for (guint i = 0; i < self->children->len; i++)
     ((PtoWorker *) g_ptr_array_index (self->children, i))->parent = NULL;
   g_clear_pointer (&self->children, g_ptr_array_unref);
+  g_clear_object (&self->model);
   g_clear_pointer (&self->device_ids, g_variant_unref);
   if (self->fork_destroy != NULL)
     self->fork_destroy (self->fork_data);
   if (self->import_destroy != NULL)
     self->import_destroy (self->import_data);
+}
+
+/* Owner's context. */
+static void
+update_model (PtoWorker *self)
+{
+  guint n_before = g_list_model_get_n_items (G_LIST_MODEL (self->model));
+  g_autoptr (GPtrArray) added = g_ptr_array_new_with_free_func (g_object_unref);
+  gboolean is_closed;
+
+  g_mutex_lock (&self->lock);
+  is_closed = self->state == PTO_WORKER_STATE_CLOSED;
+  for (guint i = n_before; i < self->children->len; i++)
+    g_ptr_array_add (added, g_object_ref (g_ptr_array_index (self->children, i)));
+  g_mutex_unlock (&self->lock);
+  if (is_closed)
+    g_list_store_remove_all (self->model);
+  else
+    g_list_store_splice (self->model, n_before, 0, added->pdata, added->len);
+}
+
+void
+pto_worker_close_children (PtoWorker *self)
+{
+  for (guint i = 0; i < self->children->len; i++)
+    pto_worker_close (g_ptr_array_index (self->children, i));
+  pto_worker_call_owner (self, update_model);
 }
 
 pid_t
@@ -153,7 +182,7 @@ pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const ch
 static gboolean
 refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
 {
-  g_autofree char *path = pto_worker_get_path (child);
+  g_autofree char *path = pto_worker_dup_path (child);
 
   g_set_error (error, PTO_ERROR, code, "%s can not be added: %s", path, why);
   return FALSE;
@@ -227,6 +256,7 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     return refuse (error, PTO_ERROR_BUSY, "the worker above it has started already", child);
   if (child->parent == NULL)
     return refuse (error, PTO_ERROR_INVALID_ARGS, "a worker has at most 256 below it", child);
+  pto_worker_call_owner (worker, update_model);
   return TRUE;
 }
 
@@ -270,6 +300,32 @@ pto_worker_get_child (PtoWorker *worker, guint id)
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
   return id < worker->children->len ? g_ptr_array_index (worker->children, id) : NULL;
+}
+
+/**
+ * pto_worker_get_children: (get-property children)
+ * @worker: a worker
+ *
+ * Gives a list of [class@Pto.Worker] that are below it: chips and others, in the order of their
+ * ids.
+ *
+ * One that is added is told by [signal@Gio.ListModel::items-changed]; all leave it, closed, when
+ * @worker is closed. SUB workers are no objects: see [method@Pto.Worker.get_n_sub_workers]. Its
+ * signals are emitted in the main context that was the thread's default when @worker was made, and
+ * it is to be used there.
+ *
+ * Source: seed 001 section 9. Thread safety: any thread may ask for it.
+ *
+ * Returns: (transfer none): a list
+ *
+ * Since: 0.1
+ */
+GListModel *
+pto_worker_get_children (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  return G_LIST_MODEL (worker->model);
 }
 
 /**
@@ -383,7 +439,7 @@ pto_worker_get_restart (PtoWorker *worker)
 }
 
 /**
- * pto_worker_get_path: (get-property path)
+ * pto_worker_dup_path: (get-property path)
  * @worker: a worker
  *
  * Gives its place in the tree, as messages name it: `L4/0/L3/1`. The root is numbered by its device
@@ -396,7 +452,7 @@ pto_worker_get_restart (PtoWorker *worker)
  * Since: 0.1
  */
 char *
-pto_worker_get_path (PtoWorker *worker)
+pto_worker_dup_path (PtoWorker *worker)
 {
   g_autofree char *above = NULL;
 
@@ -404,7 +460,7 @@ pto_worker_get_path (PtoWorker *worker)
 
   if (worker->parent == NULL)
     return g_strdup_printf ("L%u/%u", worker->level, worker->device_id);
-  above = pto_worker_get_path (worker->parent);
+  above = pto_worker_dup_path (worker->parent);
   return g_strdup_printf ("%s/L%u/%u", above, worker->level, worker->id);
 }
 

@@ -28,6 +28,7 @@ enum
   PROP_ISOLATE,
   PROP_CHILD_MODE,
   PROP_RESTART,
+  PROP_CHILDREN,
   PROP_PATH,
   PROP_STATE,
   N_PROPERTIES
@@ -81,7 +82,8 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (PtoWorker, pto_worker, G_TYPE_OBJECT, pto_overrid
 typedef struct
 {
   PtoWorker *self;
-  guint done; /* 0: the state has changed */
+  void (*call) (PtoWorker *self); /* or NULL: what was built */
+  guint done;
   guint total;
   char *name;
   gboolean cached;
@@ -92,8 +94,8 @@ emit (gpointer data)
 {
   Emission *emission = data;
 
-  if (emission->done == 0)
-    g_object_notify_by_pspec (G_OBJECT (emission->self), properties[PROP_STATE]);
+  if (emission->call != NULL)
+    emission->call (emission->self);
   else
     g_signal_emit (emission->self, signals[SIGNAL_PROGRESS], 0, emission->done, emission->total,
                    emission->name, emission->cached);
@@ -110,21 +112,14 @@ emission_free (gpointer data)
   g_free (emission);
 }
 
+/* Consumes it. */
 static void
-emit_in_context (PtoWorker *self, guint done, guint total, const char *name, gboolean cached)
+emit_in_context (PtoWorker *self, Emission *emission)
 {
-  Emission *emission;
-
-  /* In a child nobody listens: handlers and their main context are its parent's. */
-  if (self->serves)
-    return;
-  emission = g_new0 (Emission, 1);
   emission->self = g_object_ref (self);
-  emission->done = done;
-  emission->total = total;
-  emission->name = g_strdup (name);
-  emission->cached = cached;
-  if (g_thread_self () == self->owner)
+  if (self->serves)
+    emission_free (emission);
+  else if (g_thread_self () == self->owner)
     {
       emit (emission);
       emission_free (emission);
@@ -134,15 +129,36 @@ emit_in_context (PtoWorker *self, guint done, guint total, const char *name, gbo
 }
 
 void
+pto_worker_call_owner (PtoWorker *self, void (*call) (PtoWorker *self))
+{
+  Emission *emission = g_new0 (Emission, 1);
+
+  emission->call = call;
+  emit_in_context (self, emission);
+}
+
+static void
+notify_state (PtoWorker *self)
+{
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_STATE]);
+}
+
+void
 pto_worker_notify_state (PtoWorker *self)
 {
-  emit_in_context (self, 0, 0, NULL, FALSE);
+  pto_worker_call_owner (self, notify_state);
 }
 
 void
 pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint total, gpointer user_data)
 {
-  emit_in_context (user_data, done, total, job->label, job->was_cached);
+  Emission *emission = g_new0 (Emission, 1);
+
+  emission->done = done;
+  emission->total = total;
+  emission->name = g_strdup (job->label);
+  emission->cached = job->was_cached;
+  emit_in_context (user_data, emission);
 }
 
 /* --- construction --- */
@@ -181,8 +197,11 @@ pto_worker_get_property (GObject *object, guint id, GValue *value, GParamSpec *p
     case PROP_RESTART:
       g_value_set_enum (value, self->restart);
       break;
+    case PROP_CHILDREN:
+      g_value_set_object (value, self->model);
+      break;
     case PROP_PATH:
-      g_value_take_string (value, pto_worker_get_path (self));
+      g_value_take_string (value, pto_worker_dup_path (self));
       break;
     case PROP_STATE:
       g_value_set_enum (value, pto_worker_get_state (self));
@@ -481,7 +500,18 @@ pto_worker_class_init (PtoWorkerClass *klass)
       = g_param_spec_enum ("restart", NULL, NULL, PTO_TYPE_RESTART, PTO_RESTART_NEVER,
                            G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
   /**
-   * PtoWorker:path: (getter get_path)
+   * PtoWorker:children: (getter get_children)
+   *
+   * The workers below it, in the order of their ids; none once it is closed.
+   *
+   * Thread safety: the owner's context.
+   *
+   * Since: 0.1
+   */
+  properties[PROP_CHILDREN] = g_param_spec_object ("children", NULL, NULL, G_TYPE_LIST_MODEL,
+                                                   G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  /**
+   * PtoWorker:path: (getter dup_path)
    *
    * Its place in the tree of workers: `L4/0/L3/1`.
    *
@@ -543,6 +573,7 @@ pto_worker_init (PtoWorker *self)
   self->unused_blocks = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->queue = g_async_queue_new ();
   self->children = g_ptr_array_new_with_free_func (g_object_unref);
+  self->model = g_list_store_new (G_OBJECT_TYPE (self));
 
   pto_params_init (&self->params);
   status = pto_params_from_environment (&self->params, &report);
@@ -619,6 +650,42 @@ PtoWorker *
 pto_worker_new_chip (const char *platform, GError **error)
 {
   return pto_worker_new (DEFAULT_LEVEL, platform, error);
+}
+
+/**
+ * pto_worker_to_string:
+ * @worker: a worker
+ *
+ * Says what it is and what state it is in, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `L3/0: a2a3sim, 2 workers and 1 SUB worker below, ready`
+ *
+ * Since: 0.1
+ */
+char *
+pto_worker_to_string (PtoWorker *worker)
+{
+  static const char *const states[] = { "new", "ready", "closed" };
+  g_autofree char *path = NULL;
+  GString *text;
+  guint n_workers, n_subs;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  path = pto_worker_dup_path (worker);
+  text = g_string_new (path);
+  g_string_append_printf (text, ": %s, ", worker->platform);
+  n_workers = pto_worker_get_n_workers (worker);
+  n_subs = worker->n_sub_workers;
+  if (worker->level > DEFAULT_LEVEL)
+    g_string_append_printf (text, "%u worker%s and %u SUB worker%s below, ", n_workers,
+                            n_workers == 1 ? "" : "s", n_subs, n_subs == 1 ? "" : "s");
+  else if (pto_worker_get_isolate (worker))
+    g_string_append (text, "a process of its own, ");
+  g_string_append (text, states[pto_worker_get_state (worker)]);
+  return g_string_free (text, FALSE);
 }
 
 /**

@@ -54,6 +54,8 @@ guint pto_worker_get_n_workers (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_get_child (PtoWorker *worker, guint id);
 PTO_AVAILABLE_IN_0_1
+GListModel *pto_worker_get_children (PtoWorker *worker);
+PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_n_sub_workers (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_worker_get_heap_ring_size (PtoWorker *worker);
@@ -64,7 +66,7 @@ PtoChildMode pto_worker_get_child_mode (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 PtoRestart pto_worker_get_restart (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
-char *pto_worker_get_path (PtoWorker *worker);
+char *pto_worker_dup_path (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 void pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer user_data,
                                GDestroyNotify destroy);
@@ -77,6 +79,8 @@ PtoWorker *pto_worker_new (guint level, const char *platform, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new_chip (const char *platform, GError **error);
 
+PTO_AVAILABLE_IN_0_1
+char *pto_worker_to_string (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 guint pto_worker_get_level (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
@@ -92,7 +96,7 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value,
                                    GError **error);
 PTO_AVAILABLE_IN_0_1
-char *pto_worker_get_parameter (PtoWorker *worker, const char *name, GError **error);
+char *pto_worker_dup_parameter (PtoWorker *worker, const char *name, GError **error);
 PTO_AVAILABLE_IN_0_1
 char **pto_worker_list_parameters (void);
 PTO_AVAILABLE_IN_0_1
@@ -148,9 +152,9 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
 
 PTO_AVAILABLE_IN_0_1
-PtoRunStatistics *pto_worker_get_statistics (PtoWorker *worker);
+PtoRunStatistics *pto_worker_dup_statistics (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
-PtoTrace *pto_worker_get_trace (PtoWorker *worker);
+PtoTrace *pto_worker_ref_trace (PtoWorker *worker);
 
 PTO_AVAILABLE_IN_0_1
 PtoBuffer *pto_worker_alloc_buffer (PtoWorker *worker, guint64 size, GError **error);

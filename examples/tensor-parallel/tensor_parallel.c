@@ -95,8 +95,8 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
   /* All at first: the array must not move while `from` points into it. */
   for (guint i = 0; i < (LAYERS - 1) * CHIPS; i++)
     {
-      PtoTensor *part = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 2,
-                                                 (guint64[]){ ROWS, WIDTH }, error);
+      PtoTensor *part = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 2,
+                                                      (guint64[]){ ROWS, WIDTH }, error);
 
       if (part == NULL)
         return FALSE;
@@ -251,7 +251,7 @@ run (Network *network, const char *directory, const char *gemm_source, gboolean 
 
   greatest = compare (network);
   *passed = greatest <= 1e-4;
-  statistics = pto_worker_get_statistics (host);
+  statistics = pto_worker_dup_statistics (host);
   printf ("%d layers on %d chips, %" G_GUINT64_FORMAT " tasks, greatest error %.1e: %s\n", LAYERS,
           CHIPS, pto_run_statistics_get_tasks (statistics), greatest, *passed ? "PASS" : "FAIL");
   pto_worker_close (host);

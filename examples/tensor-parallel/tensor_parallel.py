@@ -66,7 +66,7 @@ def main():
                 here_now = parts
 
         host.run(graph, *inputs, *outputs)
-        tasks = host.get_statistics().get_tasks()
+        tasks = host.dup_statistics().get_tasks()
 
     ok = all(np.allclose(out, expected, rtol=1e-3, atol=1e-4) for out in outputs)
     print(f"{layers} layers on {chips} chips, {tasks} tasks, greatest error "

@@ -144,7 +144,7 @@ print_json (PtoWorker *worker)
   json_builder_begin_array (builder);
   for (guint i = 0; parameters[i] != NULL; i++)
     {
-      g_autofree char *value = pto_worker_get_parameter (worker, parameters[i], NULL);
+      g_autofree char *value = pto_worker_dup_parameter (worker, parameters[i], NULL);
 
       json_builder_begin_object (builder);
       add_string (builder, "name", parameters[i]);
@@ -202,7 +202,7 @@ print_text (PtoWorker *worker)
   for (guint i = 0; parameters[i] != NULL; i++)
     {
       const char *variable = pto_worker_get_parameter_variable (parameters[i]);
-      g_autofree char *value = pto_worker_get_parameter (worker, parameters[i], NULL);
+      g_autofree char *value = pto_worker_dup_parameter (worker, parameters[i], NULL);
 
       widest_name = MAX (widest_name, (int) g_utf8_strlen (parameters[i], -1));
       widest_value = MAX (widest_value, value != NULL ? (int) g_utf8_strlen (value, -1) : 0);
@@ -213,7 +213,7 @@ print_text (PtoWorker *worker)
   for (guint i = 0; parameters[i] != NULL; i++)
     {
       const char *variable = pto_worker_get_parameter_variable (parameters[i]);
-      g_autofree char *value = pto_worker_get_parameter (worker, parameters[i], NULL);
+      g_autofree char *value = pto_worker_dup_parameter (worker, parameters[i], NULL);
 
       g_print ("  %-*s  %-*s  %-*s  %s\n", widest_name, parameters[i], widest_value,
                value != NULL ? value : "", widest_variable, variable != NULL ? variable : "",

@@ -167,7 +167,7 @@ was_set (const char *parameter)
 static gboolean
 check_effect (PtoWorker *worker, const char *backend, GError **error)
 {
-  g_autofree char *trace = pto_worker_get_parameter (worker, "trace", NULL);
+  g_autofree char *trace = pto_worker_dup_parameter (worker, "trace", NULL);
   gboolean recorded = g_strcmp0 (trace, "1") == 0 || option_trace != NULL || option_svg != NULL
                       || (option_json && strcmp (backend, "det") == 0);
   const char *option = option_seed != NULL ? "seed" : "set seed";
@@ -244,7 +244,7 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   if (option_seed != NULL && !set_option (worker, "seed", "seed", option_seed, error))
     return FALSE;
 
-  backend = pto_worker_get_parameter (worker, "backend", error);
+  backend = pto_worker_dup_parameter (worker, "backend", error);
   if (backend == NULL || !check_effect (worker, backend, error))
     return FALSE;
 
@@ -292,7 +292,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
   if (good)
     {
       g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
-      outcome->statistics = pto_worker_get_statistics (worker);
+      outcome->statistics = pto_worker_dup_statistics (worker);
       ns = pto_run_statistics_get_run_ns (outcome->statistics);
       g_array_append_val (outcome->run_ns, ns);
     }
@@ -370,8 +370,8 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
 {
   JsonBuilder *builder = json_builder_new ();
   const PtoRunStatistics *statistics = outcome->statistics;
-  g_autofree char *backend = pto_worker_get_parameter (worker, "backend", NULL);
-  g_autofree char *seed = pto_worker_get_parameter (worker, "seed", NULL);
+  g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
+  g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
   gboolean deterministic = g_strcmp0 (backend, "det") == 0;
   guint64 seed_value = 0;
 
@@ -469,9 +469,9 @@ print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
 {
   const PtoRunStatistics *statistics = outcome->statistics;
   g_autoptr (PtoPlatform) platform = pto_platform_lookup (pto_worker_get_platform (worker), NULL);
-  g_autofree char *backend = pto_worker_get_parameter (worker, "backend", NULL);
-  g_autofree char *seed = pto_worker_get_parameter (worker, "seed", NULL);
-  g_autofree char *threads = pto_worker_get_parameter (worker, "aicpu-threads", NULL);
+  g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
+  g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
+  g_autofree char *threads = pto_worker_dup_parameter (worker, "aicpu-threads", NULL);
   g_autofree char *tasks = tool_group_digits (pto_run_statistics_get_tasks (statistics));
   g_autofree char *edges = tool_group_digits (pto_run_statistics_get_edges (statistics));
   g_autofree char *peak = tool_group_digits (pto_run_statistics_get_peak_live_tasks (statistics));
@@ -651,7 +651,7 @@ run_example (const char *directory, guint repeat, GError **error)
     if (!run_once (worker, handle, manifest, item, reference, &outcome, error))
       return FALSE;
   g_array_sort (outcome.run_ns, compare_u64);
-  outcome.trace = pto_worker_get_trace (worker);
+  outcome.trace = pto_worker_ref_trace (worker);
   if (!save (&outcome, error))
     return FALSE;
 

@@ -81,7 +81,7 @@ class Isolate(unittest.TestCase):
 
     def test_property(self):
         self.assertTrue(self.worker.props.isolate)
-        self.assertEqual(self.worker.get_parameter("isolate"), "1")
+        self.assertEqual(self.worker.dup_parameter("isolate"), "1")
         other = Pto.Worker(platform="a2a3sim")
         other.set_parameter("isolate", True)
         self.assertTrue(other.get_isolate())
@@ -196,9 +196,9 @@ class Isolate(unittest.TestCase):
 
                 worker.run(graph, x, y)
                 path = os.path.join(self.directory, f"{isolate}.json")
-                worker.get_trace().save_json(path)
+                worker.ref_trace().save_json(path)
                 with open(path, "rb") as file:
-                    results.append((file.read(), worker.get_statistics().get_virtual_ns(), y.tobytes()))
+                    results.append((file.read(), worker.dup_statistics().get_virtual_ns(), y.tobytes()))
         self.assertEqual(results[0], results[1])
 
 

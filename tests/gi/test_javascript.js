@@ -206,8 +206,24 @@ const tests = {
         // A run starts what was not started.
         const chip = Pto.Worker.new_chip(null);
         const buffer = Pto.Buffer.new(4 * elements);
+        equal(`${chip}`, '[Pto.Worker: L2/0: a2a3sim, new]', 'words of a worker');
         equal(chip.run(orch => submit_fill(orch, buffer, 3.5), null, null, null), true, 'run of a new one');
         equal(floats(buffer)[0], 3.5, 'its result');
+        const words = [];
+        chip.run(orch => {
+            words.push(`${orch}`);
+            equal(orch.tensor(Pto.Dtype.INT8, [4]).get_n_elements(), 4, 'tensor');
+        }, null, null, null);
+        equal(words[0], '[Pto.Orchestrator: of a run of L2/0]', 'words of an orchestrator');
+        const top = Pto.Worker.new_host(4, 0, 1, null);
+        const changes = [];
+        top.children.connect('items-changed', (model, at, removed, added) => changes.push([at, removed, added].join()));
+        for (let i = 0; i < 2; i++)
+            top.add_worker(Pto.Worker.new_host(3, 1, 0, null));
+        equal(top.children.get_item(1).children.get_item(0).path, 'L4/0/L3/1/L2/0', 'path of a child');
+        top.close();
+        equal(top.children.get_n_items(), 0, 'children of a closed worker');
+        equal(changes.join(' '), '0,0,1 1,0,1 0,2,0', 'changes');
         await chip.close_async();
     },
 

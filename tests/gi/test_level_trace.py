@@ -132,10 +132,10 @@ class Trace(unittest.TestCase):
                         orch.submit_next_level(part, [views[c].write_existing(), N, bits(r + c)], worker=c)
                     orch.submit_sub(sub, [views[0].read(), views[1].read(), r], worker=r % 2)
 
-            self.assertIsNone(host.get_trace())
+            self.assertIsNone(host.ref_trace())
             host.run(graph, self.parts)
-            trace = host.get_trace()
-        self.assertIsNone(host.get_trace())
+            trace = host.ref_trace()
+        self.assertIsNone(host.ref_trace())
         for r in range(ROUNDS):
             for c in range(2):
                 self.assertTrue((self.parts[r, c] == r + c).all())
@@ -312,7 +312,7 @@ class Trace(unittest.TestCase):
                     orch.submit_sub(sub, [parts.read(), 1])
 
                 top.run(graph, self.parts)
-                trace = top.get_trace()
+                trace = top.ref_trace()
                 shown = Json(self, trace)
                 self.assertEqual((trace.get_n_tasks(), trace.get_n_edges()), (3, 2))
                 self.assertEqual([trace.dup_core_name(c) for c in range(2)], ["L3/0", "sub0"])
@@ -340,7 +340,7 @@ class Trace(unittest.TestCase):
                 orch.submit_sub(sub, [parts.no_dep(), 2], worker=1)
 
             host.run(graph, self.parts)
-            trace = host.get_trace()
+            trace = host.ref_trace()
         self.assertEqual((trace.get_n_tasks(), trace.get_n_edges()), (2, 0))
         shown = Json(self, trace)
         rows = [shown.row("L3/0", f"sub{c}") for c in range(2)]
@@ -374,7 +374,7 @@ class Trace(unittest.TestCase):
 
                 with self.assertRaisesRegex(GLib.Error, "WORKER_LOST"):
                     host.run(graph, self.parts)
-                trace = host.get_trace()
+                trace = host.ref_trace()
             shown = Json(self, trace)
             self.assertEqual([(s.args["task"], s.args["failed"]) for s in shown.row("L3/0", "L2/0")],
                              [("0", False), ("1", True)])
@@ -415,7 +415,7 @@ class Trace(unittest.TestCase):
                 host.run(graph, self.parts, cancellable=cancellable)
             thread.join()
             for n_inside in (0, 1):
-                trace = host.get_trace()
+                trace = host.ref_trace()
                 shown = Json(self, trace)
                 self.assertEqual([s.args["task"] for s in shown.row("L3/0", "L2/1")], ["0"])
                 self.assertEqual([s.args["task"] for s in shown.row("L3/0", "sub0")], ["1"] * (1 - n_inside))
@@ -437,7 +437,7 @@ class Trace(unittest.TestCase):
 
             for again in range(2):
                 host.run(graph, self.parts)
-                trace = host.get_trace()
+                trace = host.ref_trace()
                 summary = trace.summarize()
                 kept = int(re.search(r"(?m)^L2/0: (\d+) runs", summary)[1])
                 left = re.search(r"(?m)^(\d+) runs of workers left out, with (\d+) records", summary)
@@ -461,10 +461,10 @@ class Trace(unittest.TestCase):
             host.run(graph, None, config)
             self.assertEqual(os.listdir(place), ["run-swimlane.json"])
             with open(os.path.join(place, "run-swimlane.json")) as file:
-                self.assertEqual(file.read(), host.get_trace().to_json())
-            self.assertEqual(host.get_trace().get_n_tasks(), 1)
+                self.assertEqual(file.read(), host.ref_trace().to_json())
+            self.assertEqual(host.ref_trace().get_n_tasks(), 1)
             host.run(graph)
-            self.assertIsNone(host.get_trace())
+            self.assertIsNone(host.ref_trace())
 
 
 tap.main()

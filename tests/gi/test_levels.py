@@ -102,7 +102,7 @@ class Levels(unittest.TestCase):
             self.assertEqual(host.get_state(), Pto.WorkerState.NEW)
             self.assertTrue(host.run(graph, x, out))
             self.assertEqual(out[0], 512)
-            self.assertEqual(host.get_statistics().get_completed(), 3 + 2)  # memory counts, too
+            self.assertEqual(host.dup_statistics().get_completed(), 3 + 2)  # memory counts, too
             self.assertEqual(host.get_property("path"), "L3/0")
         self.assertEqual(host.get_state(), Pto.WorkerState.CLOSED)
 
@@ -195,7 +195,7 @@ class Levels(unittest.TestCase):
                 host.run(lambda orch: orch.submit_sub(lambda: None))
         with Pto.Worker(level=3, sub_workers=1) as host:
             host.set_parameter("task-timeout", 200)
-            self.assertEqual(host.get_parameter("task-timeout"), "200")
+            self.assertEqual(host.dup_parameter("task-timeout"), "200")
             add = host.register(lambda args: None)
             with self.assertRaisesRegex(TypeError, r"argument 1: .* x\.read\(\)"):
                 host.run(lambda orch, x: orch.submit_sub(add, [x.read(), x]), self.board)

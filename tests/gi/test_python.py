@@ -56,7 +56,7 @@ class WorkerTest(unittest.TestCase):
     def test_function(self):
         self.worker.run(self.graph, None, None, None, None)
         self.assertEqual(self.values(), [2.0] * 8 + [1.0] * 8)
-        statistics = self.worker.get_statistics()
+        statistics = self.worker.dup_statistics()
         self.assertEqual(statistics.get_tasks(), 2)
         self.assertEqual(statistics.get_n_cores(Pto.CoreType.AIV), 48)
 
@@ -82,7 +82,7 @@ class WorkerTest(unittest.TestCase):
         add = Pto.Kernel.new(Pto.CoreType.AIV, fill_source, None)
 
         def graph(orch, args, config, *data):
-            tensor = orch.tensor(Pto.Dtype.FLOAT32, [elements])
+            tensor = orch.make_tensor(Pto.Dtype.FLOAT32, [elements])
             task = Pto.TaskArgs.new()
             task.add_tensor(tensor, Pto.Direction.OUTPUT)
             task.add_scalar_float(1.0)

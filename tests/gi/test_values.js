@@ -57,7 +57,7 @@ const tests = {
         const buffer = Pto.Buffer.new(4 * elements);
         const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
         worker.run(orch => [1, 2, 3].every(value => orch.submit(fill, fill_args(tensor, value)) ?? true), null, null, null);
-        const trace = worker.get_trace();
+        const trace = worker.ref_trace();
         const list = model => Array.from({length: model.get_n_items()}, (_, i) => model.get_item(i));
         const [tasks, edges, cores] = [trace.list_tasks(), trace.list_edges(), trace.list_cores()].map(list);
         equal(tasks.map(task => task.get_name()).join(), 'fill,fill,fill', 'names');

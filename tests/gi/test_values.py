@@ -231,6 +231,38 @@ class Memory(unittest.TestCase):
                 self.assertIn("can only be read", caught.exception.message)
             self.assertEqual(list(closed), [0] * 16)
 
+    def test_registered_runs(self):
+        """Arrays, tagged or not, and numbers of every kind, at every level."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        orchestration = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
+        orchestration.add_kernel(0, "FILL", Pto.Callable.kernel(os.path.join(here, "fill.c")))
+        for backend in (*backends, "isolated"):
+            with self.subTest(backend), (Pto.Worker(isolate=True) if backend == "isolated" else chip(backend)) as worker:
+                handle, y = worker.register(orchestration), np.zeros(16, "f4")
+                worker.run(handle, y, ctypes.c_uint64(16), ctypes.c_float(3.5))
+                self.assertEqual(list(y), [3.5] * 16)
+                worker.run(handle, Pto.Tensor.of(y).write_existing(), np.int64(8), 4.5)
+                self.assertEqual(list(y), [4.5] * 8 + [3.5] * 8)
+                self.assertEqual(repr(handle), f"<Pto.CallableHandle: {orchestration.to_string()}, {handle.digest[:12]}>")
+
+        def below(args):
+            np.add(args[0], args[2], out=args[1])
+
+        def graph(orch, args):
+            orch.submit_sub(handle, [args.get_tensor(0).read(), args.get_tensor(1).write_existing(), args[2]])
+
+        for level in (3, 4):
+            with self.subTest(level), Pto.Worker(level=level, sub_workers=1) as worker:
+                handle = worker.register(below)
+                whole = worker.register(Pto.Callable.function(graph, Pto.CallableKind.ORCHESTRATION))
+                x, y = Pto.Buffer.array(4), Pto.Buffer.array(4)
+                x[:] = range(4)
+                worker.run(whole, x, y, 2)
+                self.assertEqual(list(y), [2, 3, 4, 5])
+                worker.run(whole, Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing(), ctypes.c_double(0.5))
+                self.assertEqual(list(y), [0.5, 1.5, 2.5, 3.5])
+                self.assertIn('the orchestration "graph" of this process', repr(whole))
+
     def test_after_close(self):
         kept = []
         with Pto.Worker(level=3, sub_workers=1) as host:
@@ -314,7 +346,7 @@ class Attributes(unittest.TestCase):
         with chip() as worker:
             worker.init()
             worker.run(lambda orch: None)
-            for thing in (worker, worker.get_statistics(), Pto.CallConfig(), Pto.TaskArgs(), Pto.Buffer.new(8), scale,
+            for thing in (worker, worker.dup_statistics(), Pto.CallConfig(), Pto.TaskArgs(), Pto.Buffer.new(8), scale,
                           Pto.Tensor.new(Pto.Dtype.INT8, [1]), Pto.Platform.lookup("a2a3sim")):
                 for name in ("nonsense", "enable_pmm", "get_type", "_private"):
                     with self.assertRaises(AttributeError, msg=(thing, name)) as caught:
@@ -334,7 +366,7 @@ class Attributes(unittest.TestCase):
             worker.set_parameter("trace", 1)
             worker.init()
             worker.run(lambda orch: None)
-            statistics, trace, args = worker.get_statistics(), worker.get_trace(), Pto.TaskArgs(1, 2)
+            statistics, trace, args = worker.dup_statistics(), worker.ref_trace(), Pto.TaskArgs(1, 2)
             calls = [(getattr(args, "get_" + name), 1) for name in ("direction", "tensor", "scalar", "scalar_kind",
                                                                     "scalar_double", "scalar_value")]
             calls += [(getattr(statistics, "get_" + name), 3) for name in ("last_task_alive", "ring_tasks", "heap_peak")]
@@ -345,6 +377,49 @@ class Attributes(unittest.TestCase):
                 for index in (last + 1, -1, 2**40):
                     with self.assertRaises(IndexError):
                         call(index)
+
+
+class Words(unittest.TestCase):
+    """What things say of themselves."""
+
+    def test_repr(self):
+        seen = []
+        with chip() as worker:
+            self.assertEqual(repr(worker), "<Pto.Worker: L2/0: a2a3sim, new>")
+            worker.run(lambda orch: seen.append((orch, repr(orch))))
+            self.assertEqual(repr(worker), "<Pto.Worker: L2/0: a2a3sim, ready>")
+            self.assertEqual(seen[0][1], "<Pto.Orchestrator: of a run of L2/0>")
+            self.assertEqual(str(seen[0][0]), "<Pto.Orchestrator: of a run that is over>")
+        self.assertEqual(repr(worker), "<Pto.Worker: L2/0: a2a3sim, closed>")
+        with Pto.Worker(isolate=True) as worker:
+            self.assertEqual(repr(worker), "<Pto.Worker: L2/0: a2a3sim, a process of its own, new>")
+        with Pto.Worker(level=4, sub_workers=2) as above:
+            below = Pto.Worker(level=3, devices=2, sub_workers=1)
+            above.add_worker(below)
+            self.assertEqual(repr(above), "<Pto.Worker: L4/0: a2a3sim, 1 worker and 2 SUB workers below, new>")
+            self.assertEqual(repr(below), "<Pto.Worker: L4/0/L3/0: a2a3sim, 2 workers and 1 SUB worker below, new>")
+            self.assertEqual(list(above.children), [below])
+            self.assertEqual([child.path for child in below.children], ["L4/0/L3/0/L2/0", "L4/0/L3/0/L2/1"])
+        self.assertEqual(list(above.children), [])
+
+    def test_empty_configuration(self):
+        """It is as none, on every platform and whatever the worker's parameters are."""
+        def graph(orch):
+            for _ in range(100):
+                orch.submit(scale, Pto.Tensor.of([1.0] * 4).read(), orch.tensor(4).write(), 2.0)
+
+        for platform, threads in (("a2a3sim", 0), ("a2a3sim", 2), ("a5sim", 0)):
+            texts = []
+            for choices in (None, {}, {"aicpu_thread_num": 0}, {"aicpu_thread_num": 2}):
+                with Pto.Worker(platform=platform) as worker:
+                    for name, value in (("backend", "det"), ("trace", 1), ("aicpu-threads", threads)):
+                        if value:
+                            worker.set_parameter(name, value)
+                    worker.run(graph, config=None if choices is None else Pto.CallConfig(**choices))
+                    texts.append(worker.trace.to_json())
+            self.assertEqual(texts[0], texts[1], platform)
+            self.assertEqual(texts[0], texts[2], platform)
+            self.assertEqual(texts[0] == texts[3], threads == 2, platform)
 
 
 class Functions(unittest.TestCase):
@@ -391,7 +466,7 @@ class Functions(unittest.TestCase):
                 Pto.Worker(platform="a2a3sim", **{name: value})
             worker = Pto.Worker(platform="a2a3sim")
             exec(str(caught.exception).split("after this, ")[1])
-            self.assertEqual(worker.get_parameter(name.replace("_", "-")), str(int(value) if value is True else value))
+            self.assertEqual(worker.dup_parameter(name.replace("_", "-")), str(int(value) if value is True else value))
 
 
 class Exceptions(unittest.TestCase):
@@ -472,7 +547,7 @@ class Exceptions(unittest.TestCase):
                              lambda: worker.run(lambda orch: orch.submit(Pto.Callable.kernel(crash))),
                              lambda: worker.run(lambda orch: None, config=Pto.CallConfig(
                                  enable_l2_swimlane=1, output_prefix=os.path.join(place, "no", "where"))),
-                             lambda: worker.get_trace().save(os.path.join(place, "trace.what")),
+                             lambda: worker.ref_trace().save(os.path.join(place, "trace.what")),
                              lambda: host.run(lambda orch: orch.submit_sub(handle))):
                     with self.assertRaises(GLib.Error) as caught:
                         call()

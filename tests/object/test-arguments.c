@@ -309,8 +309,8 @@ read_shared (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *co
              GError **error)
 {
   Sharer *sharer = data;
-  g_autoptr (PtoTensor) out = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
-                                                       (const guint64[]){ ELEMENTS }, error);
+  g_autoptr (PtoTensor) out = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                            (const guint64[]){ ELEMENTS }, error);
 
   for (guint i = 0; i < 500 && out != NULL; i++)
     if (!pto_orchestrator_submit_full (orchestrator, sharer->fixture->add_scalar, error,

@@ -123,7 +123,8 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
   fixture->begun++;
   if (!pto_orchestrator_begin_scope (orchestrator, error))
     return FALSE;
-  c = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 10 }, error);
+  c = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 10 },
+                                    error);
   if (c == NULL)
     return FALSE;
   for (guint i = 0; i < 100; i++)

@@ -366,16 +366,15 @@ test_config (void)
   memset (&wire, 0xff, sizeof wire);
   pto_call_config_to_wire (NULL, &wire);
   memcpy (numbers, &wire, sizeof numbers);
-  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 0, 3, 0, 0, 0, 0, 0 }), 28);
+  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 0, 0, 0, 0, 0, 0, 0 }), 28);
   for (gsize i = 0; i < sizeof wire.output_prefix; i++)
     g_assert_cmpint (wire.output_prefix[i], ==, 0);
   usual = pto_call_config_new_from_wire (&wire);
-  g_assert_false (usual->aicpu_thread_num_is_set);
-  g_assert_cmpint (usual->aicpu_thread_num, ==, 3);
+  g_assert_cmpint (usual->aicpu_thread_num, ==, 0);
   g_assert_null (usual->output_prefix);
 
   pto_call_config_set_block_dim (config, 1);
-  pto_call_config_set_aicpu_thread_num (config, 0);
+  pto_call_config_set_aicpu_thread_num (config, 3);
   pto_call_config_set_enable_l2_swimlane (config, 4);
   pto_call_config_set_enable_dump_tensor (config, 5);
   pto_call_config_set_enable_pmu (config, 6);
@@ -384,11 +383,10 @@ test_config (void)
   pto_call_config_set_output_prefix (config, longest);
   pto_call_config_to_wire (config, &wire);
   memcpy (numbers, &wire, sizeof numbers);
-  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 1, 0, 4, 5, 6, 7, 8 }), 28);
+  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 1, 3, 4, 5, 6, 7, 8 }), 28);
   g_assert_cmpstr ((const char *) &wire + 28, ==, longest);
   back = pto_call_config_new_from_wire (&wire);
-  g_assert_true (back->aicpu_thread_num_is_set);
-  g_assert_cmpint (back->aicpu_thread_num, ==, 0);
+  g_assert_cmpint (back->aicpu_thread_num, ==, 3);
   g_assert_cmpint (back->block_dim, ==, 1);
   g_assert_cmpint (back->enable_l2_swimlane, ==, 4);
   g_assert_cmpint (back->enable_dump_tensor, ==, 5);

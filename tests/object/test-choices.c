@@ -30,7 +30,7 @@ count_known (PtoWorker *worker, const char *const *pairs, gboolean takes)
   for (; pairs[0] != NULL; pairs += 2, n++)
     {
       g_autoptr (GError) error = NULL;
-      g_autofree char *before = pto_worker_get_parameter (worker, pairs[0], NULL);
+      g_autofree char *before = pto_worker_dup_parameter (worker, pairs[0], NULL);
       g_autofree char *after = NULL;
 
       g_assert_cmpint (pto_worker_set_parameter (worker, pairs[0], pairs[1], &error), ==, takes);
@@ -41,7 +41,7 @@ count_known (PtoWorker *worker, const char *const *pairs, gboolean takes)
           g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
           object_test_assert_contains (error->message, pairs[0]);
           object_test_assert_contains (error->message, "no effect");
-          after = pto_worker_get_parameter (worker, pairs[0], NULL);
+          after = pto_worker_dup_parameter (worker, pairs[0], NULL);
           g_assert_cmpstr (after, ==, before);
         }
     }
@@ -233,7 +233,7 @@ test_prefix (gconstpointer data)
   g_assert_no_error (error);
   g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
   /* Without a file for itself the run has its record all the same. */
-  trace = pto_worker_get_trace (test.host);
+  trace = pto_worker_ref_trace (test.host);
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
   end (&test);
 }
@@ -337,7 +337,7 @@ test_no_prefix (void)
   /* In a run that is recorded it is a part of that. */
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  trace = pto_worker_get_trace (test.host);
+  trace = pto_worker_ref_trace (test.host);
   summary = pto_trace_summarize (trace);
   object_test_assert_contains (summary, "L2/0: 2 runs, 2 tasks inside");
   g_clear_object (&trace);
@@ -349,7 +349,7 @@ test_no_prefix (void)
   pto_call_config_set_enable_l2_swimlane (test.config, 2);
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  trace = pto_worker_get_trace (pto_worker_get_child (test.host, 0));
+  trace = pto_worker_ref_trace (pto_worker_get_child (test.host, 0));
   g_assert_nonnull (trace);
   g_clear_object (&trace);
   end (&test);
@@ -406,7 +406,7 @@ test_trace_below (void)
     {
       pto_worker_run (test.host, graph, &test, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
-      g_assert_null (pto_worker_get_trace (test.host));
+      g_assert_null (pto_worker_ref_trace (test.host));
     }
   g_test_assert_expected_messages ();
   end (&test);

@@ -428,8 +428,8 @@ many (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, g
 
   for (guint i = 0; i < 300; i++)
     {
-      g_autoptr (PtoTensor) y = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
-                                                         (const guint64[]){ N }, error);
+      g_autoptr (PtoTensor) y = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                              (const guint64[]){ N }, error);
 
       if (y == NULL || !pto_orchestrator_begin_scope (orchestrator, error)
           || !pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (x),
@@ -462,16 +462,16 @@ test_trace (Fixture *fixture, gconstpointer data)
       memset (object_test_floats (fixture->buffer), 0, N * sizeof (float));
       pto_worker_run (worker, many, fixture, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
-      statistics = pto_worker_get_statistics (worker);
+      statistics = pto_worker_dup_statistics (worker);
       g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 600);
       virtual_ns[isolate] = pto_run_statistics_get_virtual_ns (statistics);
       g_clear_object (&trace);
-      trace = pto_worker_get_trace (worker);
+      trace = pto_worker_ref_trace (worker);
       g_assert_nonnull (trace);
       g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 600);
       sha[isolate] = g_strdup (pto_trace_get_sha256 (trace));
       pto_worker_close (worker);
-      g_assert_null (pto_worker_get_trace (worker));
+      g_assert_null (pto_worker_ref_trace (worker));
     }
   g_assert_cmpuint (virtual_ns[0], ==, virtual_ns[1]);
   g_assert_cmpuint (virtual_ns[0], >, 0);

@@ -220,13 +220,13 @@ test_two_chips (gconstpointer mode)
       run_well (&test, two_chips_graph);
       g_assert_cmpuint (test.board.words[256], ==, i * 128 * (20 + 21));
     }
-  statistics = pto_worker_get_statistics (test.host);
+  statistics = pto_worker_dup_statistics (test.host);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 3);
   g_assert_cmpuint (pto_run_statistics_get_edges (statistics), ==, 2);
   g_assert_cmpuint (pto_worker_get_n_workers (test.host), ==, 2);
   g_assert_cmpuint (pto_worker_get_device_id (pto_worker_get_child (test.host, 1)), ==, 5);
   g_assert_null (pto_worker_get_child (test.host, 2));
-  g_assert_null (pto_worker_get_trace (test.host));
+  g_assert_null (pto_worker_ref_trace (test.host));
   end (&test);
   object_test_remove_dir (dir);
 }
@@ -276,7 +276,7 @@ test_tags (void)
 
         g_assert_true (pto_worker_run (test.host, pair_graph, &pair, NULL, NULL, NULL, &error));
         g_assert_no_error (error);
-        statistics = pto_worker_get_statistics (test.host);
+        statistics = pto_worker_dup_statistics (test.host);
         g_assert_cmpuint (pto_run_statistics_get_edges (statistics), ==,
                           (guint64) (expected[first][second] - '0'));
       }
@@ -314,9 +314,9 @@ memory_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *c
   Test *test = data;
   guint64 shape = 10;
   g_autoptr (PtoTensor) a
-      = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_UINT64, 1, &shape, error);
+      = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_UINT64, 1, &shape, error);
   g_autoptr (PtoTensor) b
-      = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_UINT64, 1, &shape, error);
+      = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_UINT64, 1, &shape, error);
   g_autoptr (PtoTensor) c
       = pto_orchestrator_alloc (orchestrator, PTO_DTYPE_UINT64, 1, &shape, error);
   g_autoptr (PtoTaskArgs) task = pto_task_args_new ();
@@ -538,7 +538,7 @@ test_group (void)
   test.handles[0] = level_test_register (test.host, "meet", meet);
   run_well (&test, group_graph);
   g_assert_cmpuint (test.board.words[WORD_COUNT], ==, 4 + 2 + 3);
-  statistics = pto_worker_get_statistics (test.host);
+  statistics = pto_worker_dup_statistics (test.host);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 3);
   end (&test);
 }
@@ -682,7 +682,7 @@ test_construction (void)
   assert_refused (&error, PTO_ERROR_INVALID_ARGS, "it is below a worker already");
   g_assert_false (pto_worker_start (l3, NULL, &error));
   assert_refused (&error, PTO_ERROR_BUSY, "L4/0/L3/0 is brought up by the worker above it");
-  path = pto_worker_get_path (pto_worker_get_child (l3, 0));
+  path = pto_worker_dup_path (pto_worker_get_child (l3, 0));
   g_assert_cmpstr (path, ==, "L4/0/L3/0/L2/0");
 
   host = g_object_new (PTO_TYPE_WORKER, "level", 3, "heap-ring-size", (guint64) 1 << 20, NULL);
@@ -709,7 +709,7 @@ test_failure (void)
   object_test_assert_contains (error->message, "my own words");
   g_assert_cmpuint (test.board.words[100], ==, 0);
   g_assert_cmpuint (test.board.words[101], ==, 1);
-  statistics = pto_worker_get_statistics (test.host);
+  statistics = pto_worker_dup_statistics (test.host);
   g_assert_cmpuint (pto_run_statistics_get_failed (statistics), ==, 2);
   g_assert_cmpuint (pto_run_statistics_get_completed (statistics), ==, 3);
 

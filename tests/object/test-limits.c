@@ -442,7 +442,7 @@ run_and_look (gpointer data)
   pto_worker_run (fixture->worker, submit_fill, fixture->kernel, NULL, config, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (unlink (record), ==, 0);
-  trace = pto_worker_get_trace (fixture->worker);
+  trace = pto_worker_ref_trace (fixture->worker);
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);
   json = pto_trace_to_json (trace);
   svg = pto_trace_to_svg (trace);
@@ -450,7 +450,7 @@ run_and_look (gpointer data)
   path = pto_trace_dup_critical_path (trace, &n);
   g_assert_cmpuint (n, ==, 1);
   g_assert_cmpuint (strlen (pto_trace_get_sha256 (trace)), ==, 64);
-  statistics = pto_worker_get_statistics (fixture->worker);
+  statistics = pto_worker_dup_statistics (fixture->worker);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
 }
 
@@ -467,7 +467,7 @@ ask_for_record (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig 
 {
   Fixture *fixture = data;
 
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
   return submit_fill (orchestrator, args, config, fixture->kernel, error);
 }
 
@@ -479,8 +479,8 @@ test_records (Fixture *fixture, gconstpointer backend)
   g_autofree char *sha256 = NULL;
 
   fixture->kernel = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
-  g_assert_null (pto_worker_get_statistics (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
+  g_assert_null (pto_worker_dup_statistics (fixture->worker));
   for (guint i = 0; i < 4; i++)
     {
       g_autoptr (GError) error = NULL;
@@ -491,8 +491,8 @@ test_records (Fixture *fixture, gconstpointer backend)
       pto_call_config_set_enable_l2_swimlane (config, i % 2 == 0);
       pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, config, NULL, &error);
       g_assert_no_error (error);
-      trace = pto_worker_get_trace (fixture->worker);
-      again = pto_worker_get_trace (fixture->worker);
+      trace = pto_worker_ref_trace (fixture->worker);
+      again = pto_worker_ref_trace (fixture->worker);
       g_assert_true (trace == again);
       g_assert_cmpint (trace != NULL, ==, i % 2 == 0);
       if (trace == NULL)
@@ -502,7 +502,7 @@ test_records (Fixture *fixture, gconstpointer backend)
       g_set_object (&kept, trace);
     }
   pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, NULL, NULL, NULL);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
   sha256 = g_strdup (pto_trace_get_sha256 (kept));
   {
     g_autoptr (PtoCallConfig) config = pto_call_config_new ();
@@ -510,11 +510,11 @@ test_records (Fixture *fixture, gconstpointer backend)
 
     pto_call_config_set_enable_l2_swimlane (config, 1);
     pto_worker_run (fixture->worker, ask_for_record, fixture, NULL, config, NULL, NULL);
-    last = pto_worker_get_trace (fixture->worker);
+    last = pto_worker_ref_trace (fixture->worker);
     g_assert_nonnull (last);
   }
   pto_worker_close (fixture->worker);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
   g_assert_cmpstr (pto_trace_get_sha256 (kept), ==, sha256);
   g_assert_cmpuint (pto_trace_get_n_tasks (kept), ==, 1);
 }
@@ -577,7 +577,7 @@ be_refused (gpointer data)
           &error);
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
     expect (pto_worker_set_parameter (worker, bad[i][0], bad[i][1], &error), &error);
-  expect (pto_worker_get_parameter (worker, "no-such-thing", &error) != NULL, &error);
+  expect (pto_worker_dup_parameter (worker, "no-such-thing", &error) != NULL, &error);
   expect (pto_worker_copy_to_address (worker, at, at, 8, &error), &error);
   expect (pto_worker_free (worker, at, &error), &error);
   expect (pto_worker_malloc (worker, G_MAXUINT64 / 2, &error) != 0, &error);

@@ -76,7 +76,7 @@ assert_answers (PtoWorker *worker, const Case *c, PtoWorkerState expected, guint
 
   for (guint i = 0; i < 2; i++)
     {
-      g_autofree char *name = NULL, *path = NULL, *own_path = pto_worker_get_path (worker);
+      g_autofree char *name = NULL, *path = NULL, *own_path = pto_worker_dup_path (worker);
       g_autoptr (GVariant) ids = NULL;
       guint level, device, subs;
       guint64 heap;
@@ -117,7 +117,7 @@ assert_answers (PtoWorker *worker, const Case *c, PtoWorkerState expected, guint
       for (guint k = 0; k < c->n_devices; k++)
         {
           PtoWorker *child = pto_worker_get_child (worker, k);
-          g_autofree char *below = pto_worker_get_path (child);
+          g_autofree char *below = pto_worker_dup_path (child);
           g_autofree char *expected_path = g_strdup_printf ("%s/L2/%u", c->path, k);
           guint id;
 
@@ -201,7 +201,7 @@ test_no_such_level (void)
         PtoWorker *worker = g_object_new (PTO_TYPE_WORKER, "level", levels[i], NULL);
         g_autofree char *level = g_strdup_printf ("level %u", levels[i]);
 
-        g_assert_null (pto_worker_get_trace (worker));
+        g_assert_null (pto_worker_ref_trace (worker));
         g_assert_cmpuint (pto_worker_get_level (worker), ==, levels[i]);
         if (step == 0)
           g_assert_false (pto_worker_start (worker, NULL, &error));
@@ -246,14 +246,14 @@ test_orphans (void)
       below[i] = level_test_host (3, 0, 1);
       g_assert_true (pto_worker_add_worker (above, below[i], &error));
       g_assert_no_error (error);
-      path = pto_worker_get_path (below[i]);
+      path = pto_worker_dup_path (below[i]);
       g_assert_cmpstr (path, ==, expected);
       g_assert_true (pto_worker_get_child (above, i) == below[i]);
     }
   g_assert_finalize_object (above);
   for (guint i = 0; i < 3; i++)
     {
-      g_autofree char *path = pto_worker_get_path (below[i]);
+      g_autofree char *path = pto_worker_dup_path (below[i]);
 
       g_assert_cmpstr (path, ==, "L3/0");
       g_assert_true (pto_worker_start (below[i], NULL, &error));

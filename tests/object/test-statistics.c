@@ -231,7 +231,7 @@ run (PtoWorker *worker, PtoOrchestrationFunc graph, gpointer data, guint64 *outs
   g_assert_no_error (error);
   /* Microseconds, of which the first and the last are cut off. */
   *outside = (guint64) (g_get_monotonic_time () - start + 1) * 1000;
-  return pto_worker_get_statistics (worker);
+  return pto_worker_dup_statistics (worker);
 }
 
 static guint64
@@ -294,7 +294,7 @@ check_scopes (PtoWorker *worker, Chip *chip)
 {
   guint64 outside;
   g_autoptr (PtoRunStatistics) s = run (worker, scopes, chip, &outside);
-  g_autoptr (PtoTrace) trace = pto_worker_get_trace (worker);
+  g_autoptr (PtoTrace) trace = pto_worker_ref_trace (worker);
   g_autofree char *json = pto_trace_to_json (trace);
 
   g_assert_cmpuint (pto_run_statistics_get_tasks (s), ==, N_SCOPES * PER_SCOPE);
@@ -335,7 +335,7 @@ test_chip (gconstpointer backend)
   pto_worker_start (worker, NULL, &error);
   g_assert_no_error (error);
 
-  g_assert_null (pto_worker_get_statistics (worker));
+  g_assert_null (pto_worker_dup_statistics (worker));
   for (guint i = 0; i < 3; i++)
     check_chain (worker, &chip, strcmp (backend, "det") == 0);
   g_assert_cmpuint (*(guint64 *) (guintptr) pto_buffer_get_address (chip.buffer), ==, 3 * N_CHAIN);
@@ -422,7 +422,7 @@ test_level (void)
                      == (failing == 0));
       g_clear_error (&error);
       outside = (guint64) (g_get_monotonic_time () - start + 1) * 1000;
-      s = pto_worker_get_statistics (worker);
+      s = pto_worker_dup_statistics (worker);
       run_ns = pto_run_statistics_get_run_ns (s);
       g_assert_cmpuint (level.board.words[0], ==, N_CHAIN - (failed > 0 ? failed - 1 : 0));
       g_assert_cmpuint (pto_run_statistics_get_tasks (s), ==, pto_run_statistics_get_completed (s));
@@ -494,7 +494,7 @@ test_level_memory (void)
 
       pto_worker_run (worker, level_chain, &level, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
-      trace = pto_worker_get_trace (worker);
+      trace = pto_worker_ref_trace (worker);
       g_assert_nonnull (trace);
       if (i == 0)
         next = next_of_arena ();

@@ -131,11 +131,11 @@ use (Thread *thread, guint round)
   if (!check (thread, pto_worker_run (worker, graph, thread, NULL, NULL, NULL, &error), &error))
     return FALSE;
   assert_filled (thread, (float) (100 * thread->number + round));
-  statistics = pto_worker_get_statistics (worker);
+  statistics = pto_worker_dup_statistics (worker);
   g_assert_nonnull (statistics);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 1);
-  trace = pto_worker_get_trace (worker);
-  backend = pto_worker_get_parameter (worker, "backend", &error);
+  trace = pto_worker_ref_trace (worker);
+  backend = pto_worker_dup_parameter (worker, "backend", &error);
   g_assert_no_error (error);
   g_assert_nonnull (backend);
   g_assert_cmpint (pto_worker_get_state (worker), !=, PTO_WORKER_STATE_NEW);

@@ -439,6 +439,78 @@ test_ended_threads (void)
   level_test_end (&state);
 }
 
+/* --- the list of those below --- */
+
+typedef struct
+{
+  PtoWorker *above;
+  PtoWorker *below;
+  GThread *thread;
+  GString *changes;
+} List;
+
+static void
+items_changed (GListModel *model, guint position, guint removed, guint added, gpointer data)
+{
+  List *list = data;
+
+  g_assert_true (g_thread_self () == list->thread);
+  g_string_append_printf (list->changes, "%u-%u+%u ", position, removed, added);
+}
+
+static gpointer
+add_elsewhere (gpointer data)
+{
+  List *list = data;
+
+  g_assert_true (pto_worker_add_worker (list->above, list->below, NULL));
+  return NULL;
+}
+
+/* It changes in the owner's context, and holds nothing once the worker is closed. */
+static void
+test_list (void)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  g_autoptr (PtoWorker) above = NULL;
+  g_autoptr (PtoWorker) first = level_test_host (3, 2, 0);
+  g_autoptr (PtoWorker) second = level_test_host (3, 0, 1);
+  g_autoptr (GListModel) model = NULL;
+  List list = { .thread = g_thread_self (), .changes = g_string_new (NULL) };
+
+  g_main_context_push_thread_default (context);
+  list.above = above = level_test_host (4, 0, 1);
+  g_assert_true (g_list_model_get_item_type (pto_worker_get_children (above)) == PTO_TYPE_WORKER);
+  g_object_get (above, "children", &model, NULL);
+  g_assert_true (model == pto_worker_get_children (above));
+  g_signal_connect (model, "items-changed", G_CALLBACK (items_changed), &list);
+  g_assert_cmpuint (g_list_model_get_n_items (pto_worker_get_children (first)), ==, 2);
+
+  g_assert_true (pto_worker_add_worker (above, first, NULL));
+  g_assert_cmpstr (list.changes->str, ==, "0-0+1 ");
+  list.below = second;
+  g_thread_join (g_thread_new ("elsewhere", add_elsewhere, &list));
+  g_assert_cmpuint (pto_worker_get_n_workers (above), ==, 2);
+  g_assert_cmpuint (g_list_model_get_n_items (model), ==, 1);
+  while (g_main_context_iteration (context, FALSE))
+    ;
+  g_assert_cmpstr (list.changes->str, ==, "0-0+1 1-0+1 ");
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (PtoWorker) child = g_list_model_get_item (model, i);
+
+      g_assert_true (child == pto_worker_get_child (above, i));
+    }
+
+  pto_worker_close (above);
+  g_assert_cmpstr (list.changes->str, ==, "0-0+1 1-0+1 0-2+0 ");
+  g_assert_cmpint (pto_worker_get_state (first), ==, PTO_WORKER_STATE_CLOSED);
+  g_assert_cmpint (pto_worker_get_state (pto_worker_get_child (first, 1)), ==,
+                   PTO_WORKER_STATE_CLOSED);
+  g_main_context_pop_thread_default (context);
+  g_string_free (list.changes, TRUE);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -451,5 +523,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/tree/killed", test_killed);
   g_test_add_func ("/pto/tree/mixed", test_mixed);
   g_test_add_func ("/pto/tree/ended-threads", test_ended_threads);
+  g_test_add_func ("/pto/tree/list", test_list);
   return g_test_run ();
 }

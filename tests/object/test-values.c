@@ -351,7 +351,7 @@ test_call_config (void)
   g_autoptr (PtoCallConfig) copy = NULL;
 
   g_assert_cmpint (pto_call_config_get_block_dim (config), ==, 0);
-  g_assert_cmpint (pto_call_config_get_aicpu_thread_num (config), ==, 3);
+  g_assert_cmpint (pto_call_config_get_aicpu_thread_num (config), ==, 0);
   g_assert_cmpint (pto_call_config_get_enable_l2_swimlane (config), ==, 0);
   g_assert_cmpint (pto_call_config_get_enable_dump_tensor (config), ==, 0);
   g_assert_cmpint (pto_call_config_get_enable_pmu (config), ==, 0);

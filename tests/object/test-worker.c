@@ -94,13 +94,13 @@ test_function (Fixture *fixture, gconstpointer data)
   g_autoptr (PtoRunStatistics) statistics = NULL;
   guint64 ring_tasks = 0;
 
-  g_assert_null (pto_worker_get_statistics (fixture->worker));
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_dup_statistics (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   check_graph (fixture);
 
-  statistics = pto_worker_get_statistics (fixture->worker);
+  statistics = pto_worker_dup_statistics (fixture->worker);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2);
   g_assert_cmpuint (pto_run_statistics_get_completed (statistics), ==, 2);
   g_assert_cmpuint (pto_run_statistics_get_failed (statistics), ==, 0);
@@ -117,7 +117,7 @@ test_function (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (pto_run_statistics_get_n_cores (statistics, (PtoCoreType) 2), ==, 0);
   g_assert_cmpuint (pto_run_statistics_get_busy_ns (statistics, (PtoCoreType) 2), ==, 0);
   g_assert_cmpfloat (pto_run_statistics_get_utilization (statistics, (PtoCoreType) -1), ==, 0);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
 }
 
 static void
@@ -209,13 +209,13 @@ tensor_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *c
   g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
   g_autoptr (GError) local = NULL;
   g_autoptr (PtoTensor) bad = NULL;
-  g_autoptr (PtoTensor) c = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
-                                                     (const guint64[]){ 1000 }, error);
+  g_autoptr (PtoTensor) c = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1,
+                                                          (const guint64[]){ 1000 }, error);
 
   if (c == NULL)
     return FALSE;
-  bad = pto_orchestrator_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 },
-                                 &local);
+  bad = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 },
+                                      &local);
   g_assert_null (bad);
   g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT (c),
@@ -742,7 +742,7 @@ test_orchestrator_kept (Fixture *fixture, gconstpointer data)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   g_assert_null (
-      pto_orchestrator_tensor (kept.kept, PTO_DTYPE_BOOL, 1, (const guint64[]){ 1 }, &error));
+      pto_orchestrator_make_tensor (kept.kept, PTO_DTYPE_BOOL, 1, (const guint64[]){ 1 }, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_error_free (kept.from_thread);
   g_error_free (kept.from_run);
@@ -836,7 +836,7 @@ test_closed (Fixture *fixture, gconstpointer data)
   g_clear_error (&error);
   g_assert_false (pto_worker_set_parameter (fixture->worker, "seed", "1", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
 }
 
 /* --- construction and parameters --- */
@@ -914,14 +914,14 @@ test_parameters (void)
   g_assert_cmpuint (g_strv_length (names), >=, 10);
   for (guint i = 0; names[i] != NULL; i++)
     {
-      g_autofree char *each = pto_worker_get_parameter (worker, names[i], &error);
+      g_autofree char *each = pto_worker_dup_parameter (worker, names[i], &error);
 
       g_assert_no_error (error);
       g_assert_nonnull (each);
       g_assert_nonnull (pto_worker_describe_parameter (names[i]));
     }
   g_assert_true (pto_worker_set_parameter (worker, "task-window", "16", &error));
-  value = pto_worker_get_parameter (worker, "task-window", &error);
+  value = pto_worker_dup_parameter (worker, "task-window", &error);
   g_assert_cmpstr (value, ==, "16");
   g_assert_cmpstr (pto_worker_get_parameter_variable ("task-window"), ==, "PTO2_RING_TASK_WINDOW");
   g_assert_null (pto_worker_describe_parameter ("nothing"));
@@ -936,7 +936,7 @@ test_parameters (void)
   g_assert_false (pto_worker_set_parameter (worker, "nothing", "1", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   g_clear_error (&error);
-  g_assert_null (pto_worker_get_parameter (worker, "nothing", &error));
+  g_assert_null (pto_worker_dup_parameter (worker, "nothing", &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
   object_test_assert_contains (error->message, "task-window");
   g_clear_error (&error);
@@ -960,7 +960,7 @@ test_environment (void)
   g_setenv ("PTO2_RING_TASK_WINDOW", "64", TRUE);
   worker = pto_worker_new_chip (NULL, &error);
   g_assert_no_error (error);
-  value = pto_worker_get_parameter (worker, "task-window", &error);
+  value = pto_worker_dup_parameter (worker, "task-window", &error);
   g_assert_cmpstr (value, ==, "64");
   g_setenv ("PTO2_RING_TASK_WINDOW", "sixty", TRUE);
   g_assert_null (pto_worker_new_chip (NULL, &error));
@@ -1031,8 +1031,8 @@ test_swimlane (Fixture *fixture, gconstpointer data)
   check_graph (fixture);
   g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
   object_test_assert_contains (text, "traceEvents");
-  trace = pto_worker_get_trace (fixture->worker);
-  again = pto_worker_get_trace (fixture->worker);
+  trace = pto_worker_ref_trace (fixture->worker);
+  again = pto_worker_ref_trace (fixture->worker);
   g_assert_true (PTO_IS_TRACE (trace));
   g_assert_true (trace == again);
 
@@ -1044,7 +1044,7 @@ test_swimlane (Fixture *fixture, gconstpointer data)
 
   pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
-  g_assert_null (pto_worker_get_trace (fixture->worker));
+  g_assert_null (pto_worker_ref_trace (fixture->worker));
 }
 
 /* --- endurance --- */

@@ -90,6 +90,7 @@ function _init() {
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
     Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
+    Pto.Orchestrator.prototype.tensor = Pto.Orchestrator.prototype.make_tensor; // as in Python
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);

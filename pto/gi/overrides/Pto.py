@@ -221,6 +221,14 @@ class TaskArgs(Pto.TaskArgs):
     tensors = property(lambda self: [self.get_tensor(i) for i in range(self.tensor_count)])
 
 
+def _given(what):
+    """An argument of a run: arrays are tensors; numbers, text, None and what is tagged stay what they are."""
+    kept = (numbers.Number, str, ctypes.c_float, ctypes.c_double, *_UNSIGNED, *_SIGNED)
+    is_tagged = isinstance(what, tuple) and len(what) == 2 and isinstance(what[0], Pto.Tensor)
+    is_kept = is_tagged or what is None or isinstance(what, kept) or type(what).__name__ == "bool_"  # NumPy's is no number
+    return what if is_kept else Tensor.of(what)
+
+
 def _untagged(what):
     """An argument of a whole orchestration, which may do with it whatever can be done."""
     if not isinstance(what, Pto.Tensor):
@@ -455,8 +463,10 @@ class Orchestrator(Pto.Orchestrator):
     def alloc(self, shape, dtype="f4"):
         return self._make(Pto.Orchestrator.alloc, shape, dtype)
 
-    def tensor(self, shape, dtype="f4"):
-        return self._make(Pto.Orchestrator.tensor, shape, dtype)
+    def make_tensor(self, shape, dtype="f4"):
+        return self._make(Pto.Orchestrator.make_tensor, shape, dtype)
+
+    tensor = make_tensor
 
     @contextlib.contextmanager
     def scope(self):
@@ -694,7 +704,7 @@ class Worker(Pto.Worker):
         elif rest and (rest[0] is None or isinstance(rest[0], Pto.TaskArgs)):
             args, config = rest[0], rest[1] if len(rest) > 1 else config
         else:
-            data = tuple(r if isinstance(r, (numbers.Number, str)) or r is None else Tensor.of(r) for r in rest)
+            data = tuple(map(_given, rest))
             if data and isinstance(what, Pto.CallableHandle):
                 args, data = TaskArgs(*map(_untagged, data)), ()
         self._prepare()
@@ -708,7 +718,8 @@ class Worker(Pto.Worker):
 
     def run(self, what, *rest, config=None, cancellable=None):
         """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
-        calls graph(orch, task_args, config); run(handle, ...) runs what is registered. Exceptions come as they are."""
+        calls graph(orch, task_args, config). run(handle, x, y, ...) runs what is registered, which may write to the arrays
+        that can be written, or to those tagged as in x.read(), y.write_existing(). Exceptions come as they are."""
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
         try:
@@ -764,7 +775,7 @@ class Worker(Pto.Worker):
 # --- attributes ---
 
 def _getters(type_):
-    """Methods without arguments that give something, by what they give."""
+    """Methods without arguments that give something, by what they give: get_x, or dup_x and ref_x of what is made for it."""
     for name, method in list(vars(type_).items()):
         if name.startswith(("get_", "dup_", "ref_")) and hasattr(method, "get_arguments") and method.is_method():
             if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
@@ -804,6 +815,8 @@ def _complete():
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
+        if hasattr(type_, "to_string"):
+            type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
     for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
         _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
     for name in ("last_task_alive", "ring_tasks", "heap_peak"):
