@@ -9,6 +9,7 @@
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-exception-private.h"
 #include "pto-task-args-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
@@ -65,7 +66,15 @@ pto_failure_set_from_error (struct pto_failure *failure, const GError *error)
   if (status != 0)
     pto_failure_set (failure, status, NULL, "%s", error->message);
   else
-    pto_failure_set (failure, error->code, g_quark_to_string (error->domain), "%s", error->message);
+    {
+      PtoException *exception = pto_exception_get_for_error (error);
+
+      pto_failure_set (failure, error->code, g_quark_to_string (error->domain), "%s",
+                       error->message);
+      if (exception != NULL)
+        failure->detail_bytes
+            = (guint32) pto_exception_pack (exception, failure->detail, sizeof failure->detail);
+    }
 }
 
 void
@@ -73,6 +82,13 @@ pto_failure_propagate (const struct pto_failure *failure, GError **error)
 {
   if (failure->domain[0] == '\0')
     pto_error_set_status (error, (enum pto_status) failure->code, failure->text);
+  else if (strcmp (failure->domain, g_quark_to_string (PTO_EXCEPTION)) == 0)
+    {
+      g_autoptr (PtoException) exception
+          = pto_exception_unpack (failure->detail, failure->detail_bytes);
+
+      g_propagate_error (error, pto_exception_make_error (exception, failure->text));
+    }
   else
     g_set_error_literal (error, g_quark_from_string (failure->domain), failure->code,
                          failure->text);

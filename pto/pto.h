@@ -14,6 +14,7 @@
 #include "pto-compile.h"
 #include "pto-enums.h"
 #include "pto-error.h"
+#include "pto-exception.h"
 #include "pto-function.h"
 #include "pto-kernel.h"
 #include "pto-library.h"

@@ -517,6 +517,7 @@ report_task (struct pto_level *level, const struct pto_level_stats *stats,
       pto_failure_set (failure, first->failure.code, first->failure.domain,
                        "%s (\"%s\") on %s failed%s%s", task, first->name, first->path,
                        first->failure.bytes > 0 ? ": " : "", first->failure.text);
+      pto_failure_copy_detail (failure, &first->failure);
       break;
     case PTO_FAILURE_LOST:
     case PTO_FAILURE_LOST_BEFORE:

@@ -228,6 +228,7 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
   /* A server that fails without a word must not be given those of an earlier failure. */
   mailbox->failure.code = 0;
   mailbox->failure.bytes = 0;
+  mailbox->failure.detail_bytes = 0;
   mailbox->failure.domain[0] = '\0';
   if (mailbox->far_body == 0 && mailbox->bytes > PTO_LINK_BODY)
     {

@@ -105,6 +105,7 @@ pto_failure_setv (struct pto_failure *failure, int32_t code, const char *domain,
   if ((size_t) bytes >= sizeof text)
     bytes = sizeof text - 1;
   failure->code = code;
+  failure->detail_bytes = 0;
   if (domain == NULL)
     domain = "";
   pto_text_copy (failure->domain, sizeof failure->domain, domain, strlen (domain));
@@ -123,6 +124,15 @@ pto_failure_set (struct pto_failure *failure, int32_t code, const char *domain, 
 }
 
 void
+pto_failure_copy_detail (struct pto_failure *to, const struct pto_failure *from)
+{
+  uint32_t bytes = from->detail_bytes;
+
+  to->detail_bytes = bytes <= sizeof to->detail ? bytes : 0;
+  memcpy (to->detail, from->detail, to->detail_bytes);
+}
+
+void
 pto_failure_copy (struct pto_failure *to, const struct pto_failure *from)
 {
   uint32_t bytes = from->bytes;
@@ -133,4 +143,5 @@ pto_failure_copy (struct pto_failure *to, const struct pto_failure *from)
   pto_text_copy (to->domain, sizeof to->domain, from->domain,
                  strnlen (from->domain, sizeof from->domain));
   to->bytes = pto_text_copy (to->text, sizeof to->text, from->text, strnlen (from->text, bytes));
+  pto_failure_copy_detail (to, from);
 }

@@ -110,19 +110,25 @@ uint32_t pto_wire_config_bytes (const struct pto_call_config *config);
 
 /* What became of a request, as the child says it. */
 #define PTO_FAILURE_TEXT 3072u
+#define PTO_FAILURE_DETAIL 2944u
 struct pto_failure
 {
   int32_t code;                /* of the domain; PTO_ERROR's are those of the object layer */
   uint32_t bytes;              /* of text, without the 0 behind it */
   char domain[60];             /* name of the GError's domain; "" for enum pto_status */
   char text[PTO_FAILURE_TEXT]; /* UTF-8, cut at a character; ends in 0 */
+  /* What the domain has to say beyond the text, in a form of its own; nothing here looks at it. */
+  uint32_t detail_bytes;
+  _Alignas(8) uint8_t detail[PTO_FAILURE_DETAIL];
 };
 
-/* Fills a failure; domain NULL: "". A text that is too long is cut. */
+/* Fills a failure; domain NULL: "". A text that is too long is cut; there is no detail. */
 void pto_failure_set (struct pto_failure *failure, int32_t code, const char *domain,
                       const char *format, ...) __attribute__ ((format (printf, 4, 5)));
 void pto_failure_setv (struct pto_failure *failure, int32_t code, const char *domain,
                        const char *format, va_list args) __attribute__ ((format (printf, 4, 0)));
+/* The detail of another failure, or none. */
+void pto_failure_copy_detail (struct pto_failure *to, const struct pto_failure *from);
 /* Out of memory that another process may have filled with anything: to is sound, from need not be.
  */
 void pto_failure_copy (struct pto_failure *to, const struct pto_failure *from);

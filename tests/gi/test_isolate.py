@@ -160,7 +160,7 @@ class Isolate(unittest.TestCase):
                    "    except GLib.Error as error: print(error)\n")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout.splitlines()),
-                         (0, [f"Pto.Error.SYSTEM: {path} can not be started: fork: no reason was given"
+                         (0, [f"pto-error-quark: {path} can not be started: fork: no reason was given (107)"
                               for path in ("L2/0", "L3/0/sub0")]))
         self.assertEqual(done.stderr.count("BlockingIOError: [Errno 11] too many"), 2)
 

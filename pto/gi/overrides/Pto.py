@@ -18,7 +18,6 @@ import numbers
 import operator
 import os
 import pkgutil
-import re
 import signal
 import socket
 import sys
@@ -36,7 +35,7 @@ from ..module import get_introspection_module
 GLib.quark_from_string("pto-python-override")  # or the library says, at the first type, that this file was not found
 Pto = get_introspection_module("Pto")
 __all__ = []
-ERROR, EXCEPTION = "pto-error-quark", "pto-python-exception-quark"  # the second: of errors that were exceptions
+ERROR, EXCEPTION = "pto-error-quark", GLib.quark_to_string(Pto.Exception.quark())
 
 
 def _export(type_):
@@ -277,13 +276,25 @@ def _full_name(type_):
     return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
 
 
+def _of(exception):
+    """Pto.Exception of a Python exception, and of the members of its group."""
+    members = [_of(member) for member in getattr(exception, "exceptions", ())]
+    trace = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
+    message = exception.message if members else exception
+    return Pto.Exception.new(_full_name(type(exception)), _text(message), _text(trace) if trace else None, members)
+
+
+def _line(exception):
+    """What an error says for an exception."""
+    return exception.message if isinstance(exception, GLib.Error) else f"{_full_name(type(exception))}: {_text(exception)}"
+
+
 def _error(exception):
-    """What stands for an exception on its way: "ValueError: why", then where, a line each."""
+    """What stands for an exception on its way through C."""
     if isinstance(exception, GLib.Error):
         return exception
-    where = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
-    text = f"{_full_name(type(exception))}: {_text(exception)}\nTraceback (most recent call last):\n{where}"
-    return GLib.Error(_text(text), EXCEPTION, 0)
+    _of(exception).throw()
+    return GLib.Error(_line(exception), EXCEPTION, 0)
 
 
 def _subclasses(type_):
@@ -308,36 +319,34 @@ def _make_exception(type_, text):
     return None
 
 
-def _exception(error):
-    """The exception that an error was in another process; None if it was none, or its type is not known here."""
-    found = re.search(r"(?:^|failed: )([A-Za-z_][\w.<>]*): (.*?)\nTraceback ", error.message, re.S)
-    if error.domain != EXCEPTION or found is None:
+def _exception(was):
+    """A Python exception of a Pto.Exception; None if its type is not known here."""
+    name, members = was.get_type_name(), [was.get_member(i) for i in range(was.get_n_members())]
+    types_ = [type_ for type_ in (Exception, *_subclasses(Exception)) if _full_name(type_) == name]
+    if not types_:
         return None
-    types_ = [type_ for type_ in (Exception, *_subclasses(Exception)) if _full_name(type_) == found.group(1)]
-    return _make_exception(types_[-1], found.group(2)) if types_ else None
+    exception = None
+    if members:
+        made = [_exception(m) or RuntimeError(f"{m.get_type_name()}: {m.get_message()}") for m in members]
+        with contextlib.suppress(Exception):
+            exception = types_[-1](was.get_message(), made)
+    exception = exception or _make_exception(types_[-1], was.get_message())
+    if exception is not None and was.get_trace() is not None and hasattr(exception, "add_note"):
+        exception.add_note(f"Raised in a child, traceback:\n{was.get_trace()}")
+    return exception
 
 
 def _original(error, state):
     """What a run raises for its error: the exception that its callback has kept in its state, or what is known of it."""
     raised, state.raised = state.raised, None
-    if raised is not None and error.message == _error(raised).message:
+    was = Pto.Exception.get_last() if error.domain == EXCEPTION else None
+    if raised is not None and error.message == _line(raised):
         return raised
-    exception = _exception(error)
+    exception = _exception(was) if was is not None else None
     if exception is None:
         return error
     exception.__cause__ = error
     return exception
-
-
-def _error_text(error, plain=GLib.Error.__str__):
-    """Uncaught, an error tells its name, not a domain and a number."""
-    if error.domain == ERROR:
-        with contextlib.suppress(ValueError):  # a code that this version does not know
-            return f"Pto.Error.{Pto.Error(error.code).value_nick.upper().replace('-', '_')}: {error.message}"
-    return error.message if error.domain == EXCEPTION else plain(error)
-
-
-GLib.Error.__str__ = _error_text
 
 
 _LATER = (collections.abc.Awaitable, collections.abc.Generator, collections.abc.AsyncIterator, map, filter, zip)
