@@ -146,7 +146,7 @@ pto_callable_handle_get_digest (PtoCallableHandle *handle)
 }
 
 /**
- * pto_callable_handle_get_digest_bytes:
+ * pto_callable_handle_dup_digest_bytes:
  * @handle: a handle
  *
  * Gives the SHA-256 digest of the callable's descriptor as it is, which is how workers name it
@@ -159,7 +159,7 @@ pto_callable_handle_get_digest (PtoCallableHandle *handle)
  * Since: 0.1
  */
 GBytes *
-pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle)
+pto_callable_handle_dup_digest_bytes (PtoCallableHandle *handle)
 {
   g_return_val_if_fail (handle != NULL, NULL);
 

@@ -21,7 +21,7 @@ PtoCallableKind pto_callable_handle_get_kind (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_0_1
 const char *pto_callable_handle_get_digest (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_0_1
-GBytes *pto_callable_handle_get_digest_bytes (PtoCallableHandle *handle);
+GBytes *pto_callable_handle_dup_digest_bytes (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_0_1
 PtoTargetNamespace pto_callable_handle_get_target_namespace (PtoCallableHandle *handle);
 PTO_AVAILABLE_IN_0_1

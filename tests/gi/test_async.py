@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import functools
 import os
+import tempfile
 import threading
 import time
 import unittest
@@ -53,6 +54,34 @@ def run(coroutine):
 class Awaited(unittest.TestCase):
     def setUp(self):
         self.x = np.zeros(8, np.float32)
+
+    def test_build(self):
+        """Compilers are awaited, several at once; what is wrong is raised."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "wrong.c")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("int x = y;\n")
+            wrong = Pto.Callable.kernel(path)
+
+            async def build():
+                return await asyncio.gather(_fill.build_async(), spin.build_async(), wrong.build_async(),
+                                            return_exceptions=True)
+            first, second, error = run(build())
+        self.assertEqual((first, second), (True, True))
+        self.assertTrue(error.matches(Pto.error_quark(), Pto.Error.COMPILE), error)
+        self.assertEqual(repr(spin), f'<Pto.Kernel: the kernel "spin" of {os.path.join(here, "spin.c")}>')
+
+    def test_order_is_not_guessed(self):
+        """Four values are four arguments of the function, whatever they are."""
+        given = []
+        with chip() as worker:
+            worker.run(lambda *args: given.extend(args[1:]), 1, None, None, None)
+            worker.run(lambda *args: given.extend(args[1:]), None, None, None, None)
+            self.assertTrue(worker.run(lambda orch, args, config: args is not None, Pto.TaskArgs(), Pto.CallConfig()))
+            for order in ((None, Pto.TaskArgs(), None, None), (Pto.TaskArgs(), None, None), (1, Gio.Cancellable())):
+                with self.assertRaisesRegex(TypeError, "cancellable= are given by name"):
+                    worker.run(lambda *args: None, *order)
+        self.assertEqual(given, [1, None, None, None, None, None, None, None])
 
     def test_result(self):
         for backend in ("par", "det", "threads"):

@@ -314,7 +314,7 @@ test_handle (void)
   gsize size;
 
   g_assert_no_error (error);
-  bytes = pto_callable_handle_get_digest_bytes (handle);
+  bytes = pto_callable_handle_dup_digest_bytes (handle);
   digest = g_bytes_get_data (bytes, &size);
   g_assert_cmpuint (size, ==, 32);
   for (gsize i = 0; i < size; i++)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
-# here, too.
+# here, too, but for the order of what run() is given.
 import ast
 import collections.abc
 import concurrent.futures
@@ -411,6 +411,12 @@ def _import_path(function):
 
 @_export
 class Callable(Pto.Callable):
+    def build_async(self, cancellable=None, callback=None):
+        """Like build(), in asyncio: await kernel.build_async(). With a callback, in GLib's main loop, as in C."""
+        if callback is None:
+            return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.build, cancellable)
+        return Pto.Callable.build_async(self, cancellable, lambda it, result, *_: callback(it, result))
+
     @staticmethod
     def kernel(path, core="aiv", args=-1):
         """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
@@ -706,12 +712,12 @@ class Worker(Pto.Worker):
 
     def _plan(self, what, rest, config, cancellable, state):
         """What is to be run, as a function of a callback or None, its arguments, configuration and cancellable."""
-        args, data, tail = None, (), ()
-        if len(rest) == 4 and all(r is None or isinstance(r, t) for r, t in zip(
-                rest[1:], (Pto.TaskArgs, Pto.CallConfig, Gio.Cancellable))):
-            tail, (args, config, cancellable) = rest[:1], rest[1:]  # as in C: graph(orch, args, config, user_data)
-        elif rest and (rest[0] is None or isinstance(rest[0], Pto.TaskArgs)):
+        args, data = None, ()
+        if len(rest) in (1, 2) and all(r is None or isinstance(r, t) for r, t in zip(rest, (Pto.TaskArgs, Pto.CallConfig))):
             args, config = rest[0], rest[1] if len(rest) > 1 else config
+        elif any(isinstance(r, (Pto.TaskArgs, Pto.CallConfig, Gio.Cancellable)) for r in rest):
+            raise TypeError("after what is run come its arguments, or one TaskArgs and perhaps a CallConfig; config= and "
+                            "cancellable= are given by name")
         else:
             data = tuple(map(_given, rest))
             if data and isinstance(what, Pto.CallableHandle):
@@ -722,7 +728,7 @@ class Worker(Pto.Worker):
             return None, args, config, cancellable
         if not callable(what):
             raise TypeError(f"{what!r} can not be run: a function can, or the handle of what is registered")
-        return (_as_callback(what, lambda given: (given[0], *data) if data else (*given[:3], *tail), state, bool(data)),
+        return (_as_callback(what, lambda given: (given[0], *data) if data else given[:3], state, bool(data)),
                 args, config, cancellable)
 
     def run(self, what, *rest, config=None, cancellable=None):
