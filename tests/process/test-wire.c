@@ -242,6 +242,12 @@ test_failure_of_a_wild_child (void)
   g_assert_cmpuint (copy.bytes, ==, PTO_FAILURE_TEXT - 1);
   g_assert_cmpuint (strlen (copy.text), ==, copy.bytes);
   g_assert_cmpuint (strlen (copy.domain), ==, sizeof copy.domain - 1);
+  g_assert_cmpuint (copy.detail_bytes, ==, 0);
+  wild.detail_bytes = PTO_FAILURE_DETAIL;
+  pto_failure_copy (&copy, &wild);
+  g_assert_cmpmem (copy.detail, copy.detail_bytes, wild.detail, sizeof wild.detail);
+  pto_failure_set (&copy, 1, NULL, "none");
+  g_assert_cmpuint (copy.detail_bytes, ==, 0);
   memset (&wild, 0xff, sizeof wild);
   wild.bytes = 3;
   pto_failure_copy (&copy, &wild);
