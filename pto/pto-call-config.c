@@ -547,7 +547,7 @@ pto_call_config_to_string (const PtoCallConfig *config)
       int value;
     } numbers[] = {
       { "block_dim", config->block_dim },
-      { "aicpu_thread_num", config->aicpu_thread_num_is_set ? config->aicpu_thread_num : 0 },
+      { "aicpu_thread_num", config->aicpu_thread_num },
       { "enable_l2_swimlane", config->enable_l2_swimlane },
       { "enable_dump_tensor", config->enable_dump_tensor },
       { "enable_pmu", config->enable_pmu },
