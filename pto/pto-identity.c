@@ -8,7 +8,6 @@
 
 #include "pto-error-private.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #define MAGIC "PTO1"
@@ -18,22 +17,6 @@
 
 /* --- digests --- */
 
-guint
-pto_digest_hash (gconstpointer key)
-{
-  guint hash;
-
-  memcpy (&hash, key, sizeof hash);
-  return hash;
-}
-
-gboolean
-pto_digest_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, PTO_DIGEST_SIZE) == 0;
-}
-
-/* label begins a message: kernel "add". */
 static gboolean
 digest_file (const char *path, const char *label, guint8 *digest, GError **error)
 {
@@ -198,54 +181,13 @@ make_sources (GPtrArray *objects)
 
 /* --- registrations --- */
 
-static void
-registration_clear (gpointer data)
-{
-  PtoRegistration *registration = data;
-
-  if (registration->free_loaded != NULL)
-    registration->free_loaded (registration->loaded);
-  g_clear_object (&registration->imported);
-  if (registration->module != NULL)
-    dlclose (registration->module);
-  g_clear_pointer (&registration->handle, pto_callable_handle_unref);
-  g_clear_pointer (&registration->descriptor, g_bytes_unref);
-  g_clear_pointer (&registration->sources, g_bytes_unref);
-  g_clear_pointer (&registration->objects, g_ptr_array_unref);
-  g_clear_pointer (&registration->contents, g_byte_array_unref);
-  g_clear_object (&registration->callable);
-  g_free (registration->name);
-}
-
-PtoRegistration *
-pto_registration_ref (PtoRegistration *registration)
-{
-  return g_atomic_rc_box_acquire (registration);
-}
-
-void
-pto_registration_unref (PtoRegistration *registration)
-{
-  g_atomic_rc_box_release_full (registration, registration_clear);
-}
-
 /* Consumes descriptor, objects and contents. */
 static PtoRegistration *
 registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, GPtrArray *objects,
                   GByteArray *contents)
 {
-  PtoRegistration *registration = g_atomic_rc_box_new0 (PtoRegistration);
-
-  registration->callable = g_object_ref (callable);
-  registration->name = g_strdup (name);
-  registration->target = find_target (callable->kind);
-  registration->descriptor = descriptor;
-  registration->objects = objects;
-  registration->contents = contents;
-  registration->sources = make_sources (objects);
-  pto_digest_data (g_bytes_get_data (descriptor, NULL), g_bytes_get_size (descriptor),
-                   registration->digest);
-  return registration;
+  return pto_registration_take (callable, name, find_target (callable->kind), descriptor,
+                                make_sources (objects), objects, contents);
 }
 
 /* Everything that has to be built for a callable: itself first. */

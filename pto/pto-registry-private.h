@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "pto-identity-private.h"
+#include "pto-registration-private.h"
 
 G_BEGIN_DECLS
 

@@ -318,7 +318,7 @@ pto_worker_bring_up (PtoWorker *self, GError **error)
 }
 
 static void
-take_down (PtoWorker *worker, PtoWorkerState state)
+take_down (PtoWorker *worker, PtoWorkerState state, gboolean and_children)
 {
   GPtrArray *retired;
   GThread *thread;
@@ -384,7 +384,8 @@ take_down (PtoWorker *worker, PtoWorkerState state)
       worker->is_down = TRUE;
       g_cond_broadcast (&worker->idle);
       g_mutex_unlock (&worker->lock);
-      pto_worker_close_children (worker);
+      if (and_children)
+        pto_worker_close_children (worker);
       pto_worker_notify_state (worker);
     }
 }
@@ -392,13 +393,13 @@ take_down (PtoWorker *worker, PtoWorkerState state)
 void
 pto_worker_take_down (PtoWorker *self)
 {
-  take_down (self, PTO_WORKER_STATE_NEW);
+  take_down (self, PTO_WORKER_STATE_NEW, FALSE);
 }
 
 void
 pto_worker_close_wholly (PtoWorker *self)
 {
-  take_down (self, PTO_WORKER_STATE_CLOSED);
+  take_down (self, PTO_WORKER_STATE_CLOSED, TRUE);
   if (pto_worker_is_foreign (self))
     return;
   g_mutex_lock (&self->lock);
@@ -416,8 +417,9 @@ pto_worker_close_wholly (PtoWorker *self)
  *
  * Called inside an orchestration function, it cancels the run and takes effect when that has
  * ended. Runs that it has cancelled, and those that have not begun, fail with %PTO_ERROR_CLOSED;
- * %G_IO_ERROR_CANCELLED means that somebody has cancelled that very run. The last reference to a
- * worker closes it too.
+ * %G_IO_ERROR_CANCELLED means that somebody has cancelled that very run. The workers below it are
+ * closed with it. The last reference to a worker closes it too, but not those below it to which
+ * somebody else has a reference: they are nobody's then.
  *
  * Source: seed 003. Thread safety: any thread.
  *
@@ -428,5 +430,11 @@ pto_worker_close (PtoWorker *worker)
 {
   g_return_if_fail (PTO_IS_WORKER (worker));
 
-  take_down (worker, PTO_WORKER_STATE_CLOSED);
+  take_down (worker, PTO_WORKER_STATE_CLOSED, TRUE);
+}
+
+void
+pto_worker_drop (PtoWorker *self)
+{
+  take_down (self, PTO_WORKER_STATE_CLOSED, FALSE);
 }

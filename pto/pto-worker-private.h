@@ -126,6 +126,8 @@ void pto_worker_take_down (PtoWorker *worker);
 /* pto_worker_close(), and waits for another thread that does it, or for the orchestration function
  * that has done it. */
 void pto_worker_close_wholly (PtoWorker *worker);
+/* It has no references left: those below it may have. */
+void pto_worker_drop (PtoWorker *worker);
 void pto_worker_notify_state (PtoWorker *worker);
 /* Calls it in the context of the owner, with a reference to the worker: at once on the owner's
  * thread. Not at all in a child, where nobody listens: handlers and their context are its parent's.

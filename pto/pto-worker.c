@@ -335,7 +335,7 @@ pto_worker_constructed (GObject *object)
 static void
 pto_worker_dispose (GObject *object)
 {
-  pto_worker_close (PTO_WORKER (object));
+  pto_worker_drop (PTO_WORKER (object));
   G_OBJECT_CLASS (pto_worker_parent_class)->dispose (object);
 }
 

@@ -93,8 +93,8 @@ class Memory(unittest.TestCase):
             worker.set_parameter("trace", 1)
             x = np.ones(4, "f4")
             worker.run(lambda orch, x: orch.submit(scale, x.read(), x.write_existing(), 2.0), x)
-            self.assertRegex(repr(worker.get_statistics()), r"^<Pto.RunStatistics: 1 task, 0 edges, 0 failed, \d+ ns>$")
-            self.assertRegex(repr(worker.get_trace()), r"^<Pto.Trace: .*1 task, 0 edges, \d+ ns on the virtual clock>$")
+            self.assertRegex(repr(worker.dup_statistics()), r"^<Pto.RunStatistics: 1 task, 0 edges, 0 failed, \d+ ns>$")
+            self.assertRegex(repr(worker.ref_trace()), r"^<Pto.Trace: .*1 task, 0 edges, \d+ ns on the virtual clock>$")
             self.assertRegex(repr(worker.alloc_buffer(1)), "^<Pto.Buffer: 1 byte of device memory at 0x")
 
     def test_limits(self):

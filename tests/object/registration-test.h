@@ -7,6 +7,7 @@
 #include "object-test.h"
 
 #include "pto/pto-callable-handle-private.h"
+#include "pto/pto-identity-private.h"
 #include "pto/pto-registry-private.h"
 
 #define PLATFORM "a2a3sim"

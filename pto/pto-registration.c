@@ -1,14 +1,88 @@
-/* pto-function.c: where is the function that a registration names, and how is it called?
+/* pto-registration.c: what does a worker keep of a callable that it has?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * And, of a function, where it is in this process, and how it is called.
  */
 #include "config.h"
 
-#include "pto-identity-private.h"
+#include "pto-registration-private.h"
 
 #include "pto-error-private.h"
 
 #include <dlfcn.h>
+#include <string.h>
+
+guint
+pto_digest_hash (gconstpointer key)
+{
+  guint hash;
+
+  memcpy (&hash, key, sizeof hash);
+  return hash;
+}
+
+gboolean
+pto_digest_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, PTO_DIGEST_SIZE) == 0;
+}
+
+/* label begins a message: kernel "add". */
+
+/* --- life --- */
+
+static void
+registration_clear (gpointer data)
+{
+  PtoRegistration *registration = data;
+
+  if (registration->free_loaded != NULL)
+    registration->free_loaded (registration->loaded);
+  g_clear_object (&registration->imported);
+  if (registration->module != NULL)
+    dlclose (registration->module);
+  g_clear_pointer (&registration->handle, pto_callable_handle_unref);
+  g_clear_pointer (&registration->descriptor, g_bytes_unref);
+  g_clear_pointer (&registration->sources, g_bytes_unref);
+  g_clear_pointer (&registration->objects, g_ptr_array_unref);
+  g_clear_pointer (&registration->contents, g_byte_array_unref);
+  g_clear_object (&registration->callable);
+  g_free (registration->name);
+}
+
+PtoRegistration *
+pto_registration_ref (PtoRegistration *registration)
+{
+  return g_atomic_rc_box_acquire (registration);
+}
+
+void
+pto_registration_unref (PtoRegistration *registration)
+{
+  g_atomic_rc_box_release_full (registration, registration_clear);
+}
+
+PtoRegistration *
+pto_registration_take (PtoCallable *callable, const char *name, PtoTargetNamespace target,
+                       GBytes *descriptor, GBytes *sources, GPtrArray *objects,
+                       GByteArray *contents)
+{
+  PtoRegistration *registration = g_atomic_rc_box_new0 (PtoRegistration);
+
+  registration->callable = g_object_ref (callable);
+  registration->name = g_strdup (name);
+  registration->target = target;
+  registration->descriptor = descriptor;
+  registration->sources = sources;
+  registration->objects = objects;
+  registration->contents = contents;
+  pto_digest_data (g_bytes_get_data (descriptor, NULL), g_bytes_get_size (descriptor),
+                   registration->digest);
+  return registration;
+}
+
+/* --- functions --- */
 
 static gboolean
 resolve_symbol (PtoRegistration *registration, GError **error)

@@ -1,0 +1,67 @@
+/* pto-registration-private.h: what does a worker keep of a callable that it has?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * What the callable is named by and made of (pto-identity-private.h), how often it was registered,
+ * and what a machine has loaded of it. Thread safety: any thread, but for what says so.
+ */
+#pragma once
+
+#include "pto-callable-handle.h"
+#include "pto-callable-private.h"
+#include "pto-compiler-private.h"
+#include "pto-module-private.h"
+#include "pto-worker.h"
+
+G_BEGIN_DECLS
+
+/* A callable that a worker has. Counted by g_atomic_rc_box; immutable but for what says so. */
+typedef struct
+{
+  guint8 digest[PTO_DIGEST_SIZE];
+  char *name; /* the callable's, when it was registered */
+  GBytes *descriptor;
+  GBytes *sources;
+  GPtrArray *objects;   /* char *, the paths in sources */
+  GByteArray *contents; /* a digest of each */
+  PtoCallable *callable;
+  PtoTargetNamespace target;
+
+  /* Of the registry, under its lock; handle and index do not change once begin() has given it. */
+  PtoCallableHandle *handle;
+  guint index;    /* a private slot: what tasks of this worker's engine name it by */
+  guint count;    /* registrations that have not been released */
+  gboolean ready; /* it can be found */
+
+  /* Of the machine: objects, entries. Written by add(), before anybody else can find it. */
+  gpointer loaded;
+  GDestroyNotify free_loaded;
+
+  /* Of pto_registration_resolve(). */
+  GCallback function; /* a PtoSubFunc or a PtoOrchestrationFunc; NULL: not found yet */
+  gpointer function_data;
+  gpointer module;       /* of a symbol */
+  PtoCallable *imported; /* of an import path */
+} PtoRegistration;
+
+/* Consumes descriptor, sources, objects and contents. */
+PtoRegistration *pto_registration_take (PtoCallable *callable, const char *name,
+                                        PtoTargetNamespace target, GBytes *descriptor,
+                                        GBytes *sources, GPtrArray *objects, GByteArray *contents);
+PtoRegistration *pto_registration_ref (PtoRegistration *registration);
+void pto_registration_unref (PtoRegistration *registration);
+
+/* Of kind SUB or ORCHESTRATION: finds the function in this process, where it is to run. importer
+ * may be NULL. By one thread at a time; does nothing when it was found already. PTO_ERROR_LOAD,
+ * PTO_ERROR_NOT_SUPPORTED (an import path without importer), or the importer's error. */
+gboolean pto_registration_resolve (PtoRegistration *registration, PtoImportFunc importer,
+                                   gpointer importer_data, GError **error);
+/* Calls a resolved SUB function. A failure always has an error. */
+gboolean pto_registration_call_sub (PtoRegistration *registration, PtoTaskArgs *args,
+                                    GError **error);
+
+/* For hash tables whose keys are digests. */
+guint pto_digest_hash (gconstpointer key);
+gboolean pto_digest_equal (gconstpointer a, gconstpointer b);
+
+G_END_DECLS
