@@ -100,19 +100,21 @@ place (IsolatedMachine *self, PTOParam *param)
   return TRUE;
 }
 
-static void
+/* What the task is called is known over there. */
+static PTO2TaskId
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
 {
   IsolatedMachine *self = machine_of (rt);
 
   if (pto_isolated_has_failed (rt))
-    return;
+    return PTO2_TASK_NONE;
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
     if (!place (self, &params[i]))
-      return;
+      return PTO2_TASK_NONE;
   if (may_write (self))
     pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
+  return PTO2_TASK_NONE;
 }
 
 static void

@@ -98,7 +98,9 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
             refuse (chip,
                     "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
                     "was given to the run so",
-                    kernel_id, chip->program->kernels[kernel_id].name, i);
+                    kernel_id,
+                    kernel_id == PTO2_KERNEL_NONE ? "none" : chip->program->kernels[kernel_id].name,
+                    i);
             return false;
           }
     }
@@ -133,7 +135,7 @@ go_out (struct pto_chip *chip, struct pto_guard *guard)
 
 /* What an orchestration says is there is looked at while a fault is still its own. */
 static inline void
-touch (const PTOParam *params, int32_t n_params)
+touch_params (const PTOParam *params, int32_t n_params)
 {
   for (int32_t i = 0; i < n_params && i < (int32_t) PTO_CHIP_ARGS_MAX; i++)
     (void) *(const volatile PTOParamType *) &params[i].type;
@@ -142,21 +144,25 @@ touch (const PTOParam *params, int32_t n_params)
 /* Says why the engine is not asked. */
 static __attribute__ ((noinline, cold)) void
 refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
-               const PTOParam *params, int32_t n_params)
+               const PTOParam *params, int32_t n_params, bool orders_only)
 {
+  static const struct pto_kernel none = { .name = "no kernel" };
   const struct pto_program *program = chip->program;
-  const struct pto_kernel *kernel;
+  const struct pto_kernel *kernel = &none;
 
-  if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
+  if (!orders_only)
     {
-      char known[512];
+      if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
+        {
+          char known[512];
 
-      list_kernels (program, known, sizeof known);
-      refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
-      return;
+          list_kernels (program, known, sizeof known);
+          refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
+          return;
+        }
+      kernel = &program->kernels[kernel_id];
     }
-  kernel = &program->kernels[kernel_id];
-  if ((int32_t) kernel->core_type != worker_type)
+  if (kernel != &none && (int32_t) kernel->core_type != worker_type)
     refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
             core_type_names[kernel->core_type],
             (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
@@ -191,46 +197,192 @@ is_sound (const struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
 }
 
 /* Not inlined, so that the engine's part is, into the one copy. */
-static __attribute__ ((noinline)) void
-submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-        int32_t n_params)
+static __attribute__ ((noinline)) pto_task_id
+submit (struct pto_chip *chip, const struct pto_submit *submit)
 {
-  if (!is_sound (chip, kernel_id, worker_type, params, n_params))
+  int32_t kernel_id = (int32_t) submit->kernel;
+  int32_t n_params = (int32_t) submit->n_params - submit->conditional;
+
+  if (!is_sound (chip, kernel_id, (int32_t) submit->queue, submit->params, n_params))
     {
-      refuse_submit (chip, kernel_id, worker_type, params, n_params);
-      return;
+      refuse_submit (chip, kernel_id, (int32_t) submit->queue, submit->params, n_params, false);
+      return PTO_TASK_NONE;
     }
-  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, params, n_params))
-    return;
-  pto_engine_submit (&chip->engine, &(struct pto_submit){ .kernel = (uint32_t) kernel_id,
-                                                          .queue = (uint32_t) worker_type,
-                                                          .params = params,
-                                                          .n_params = (uint32_t) n_params });
+  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, submit->params, n_params))
+    return PTO_TASK_NONE;
+  return pto_engine_submit (&chip->engine, submit);
 }
 
-static __attribute__ ((noinline)) void
-submit_foreign (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-                int32_t n_params)
+static pto_task_id
+submit_order (struct pto_chip *chip, const struct pto_submit *submit)
+{
+  int32_t n_params = (int32_t) submit->n_params;
+
+  if (submit->n_params > PTO_CHIP_ARGS_MAX || (submit->params == NULL && n_params > 0)
+      || chip->done)
+    {
+      refuse_submit (chip, PTO2_KERNEL_NONE, 0, submit->params, n_params, true);
+      return PTO_TASK_NONE;
+    }
+  if (chip->n_read_only > 0 && !check_writable (chip, PTO2_KERNEL_NONE, submit->params, n_params))
+    return PTO_TASK_NONE;
+  return pto_engine_submit (&chip->engine, submit);
+}
+
+static __attribute__ ((noinline)) pto_task_id
+submit_foreign (struct pto_chip *chip, const struct pto_submit *task)
 {
   struct pto_guard *guard;
+  pto_task_id id;
 
-  if (params != NULL)
-    touch (params, n_params);
+  if (task->params != NULL)
+    touch_params (task->params, (int32_t) task->n_params);
   guard = come_in (chip);
-  submit (chip, kernel_id, worker_type, params, n_params);
+  id = submit (chip, task);
   go_out (chip, guard);
+  return id;
 }
 
-static void
+static PTO2TaskId
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_submit task = { .kernel = (uint32_t) kernel_id,
+                             .queue = (uint32_t) worker_type,
+                             .params = params,
+                             .n_params = (uint32_t) n_params };
 
-  if (pto_guest_is_foreign (chip->exec))
-    submit_foreign (chip, kernel_id, worker_type, params, n_params);
+  return pto_guest_is_foreign (chip->exec) ? submit_foreign (chip, &task) : submit (chip, &task);
+}
+
+/* The element of a tensor as a tensor. false: there is none, and the run has failed. */
+static bool
+find_element (struct pto_chip *chip, const char *what, const Tensor *tensor, const uint64_t index[],
+              Tensor *element)
+{
+  *element = *tensor;
+  if (tensor->status != PTO2_TENSOR_OK)
+    return true; /* the submit says what is wrong with it */
+  for (uint32_t d = 0; d < tensor->ndims; d++)
+    {
+      if (index[d] >= tensor->shapes[d])
+        {
+          refuse (chip, "%s names element %" PRIu64 " of dimension %u, which has %" PRIu64, what,
+                  index[d], d, tensor->shapes[d]);
+          return false;
+        }
+      element->start_offset += index[d] * tensor->strides[d];
+    }
+  element->ndims = 1;
+  element->shapes[0] = 1;
+  element->strides[0] = 1;
+  return true;
+}
+
+/* Has the condition of a submit as one more parameter. */
+static pto_task_id
+submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *asked)
+{
+  PTOParam params[PTO_CHIP_ARGS_MAX + 1];
+  PTOParam *given = task->params;
+  uint32_t n = task->n_params;
+  Tensor element;
+  pto_task_id id;
+
+  if (n > PTO_CHIP_ARGS_MAX || (given == NULL && n > 0))
+    {
+      refuse_submit (chip, asked->kernel_id, asked->worker_type, given, asked->n_params, false);
+      return PTO_TASK_NONE;
+    }
+  if (asked->kernel_id == PTO2_KERNEL_NONE || asked->condition_index == NULL)
+    {
+      refuse (chip, "a task with a condition has %s",
+              asked->condition_index == NULL ? "an index of its element" : "a kernel");
+      return PTO_TASK_NONE;
+    }
+  if (!find_element (chip, "the condition", asked->condition, asked->condition_index, &element))
+    return PTO_TASK_NONE;
+  if (n > 0)
+    memcpy (params, given, n * sizeof *params);
+  params[n] = pto2_make_param (PTO_PARAM_INPUT, &element);
+  task->params = params;
+  task->n_params = n + 1;
+  task->conditional = true;
+  id = submit (chip, task);
+  if (n > 0)
+    memcpy (given, params, n * sizeof *params);
+  return id;
+}
+
+static PTO2TaskId
+submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_submit task = { .kernel = (uint32_t) asked->kernel_id,
+                             .queue = (uint32_t) asked->worker_type,
+                             .params = asked->params,
+                             .n_params = (uint32_t) asked->n_params,
+                             .producers = asked->after,
+                             .n_producers = (uint32_t) asked->n_after };
+  struct pto_guard *guard;
+  pto_task_id id = PTO_TASK_NONE;
+
+  if (asked->params != NULL)
+    touch_params (asked->params, asked->n_params);
+  if (asked->condition != NULL)
+    (void) *(const volatile uint32_t *) &asked->condition->status;
+  guard = come_in (chip);
+  if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
+    refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
+  else if (asked->condition != NULL)
+    id = submit_if (chip, &task, asked);
+  else if (asked->kernel_id != PTO2_KERNEL_NONE)
+    id = submit (chip, &task);
   else
-    submit (chip, kernel_id, worker_type, params, n_params);
+    {
+      task.queue = 0;
+      id = submit_order (chip, &task);
+    }
+  go_out (chip, guard);
+  return id;
+}
+
+/* Comes after the task of an order-only submit that accesses the element. */
+static void *
+touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard;
+  Tensor element = *tensor;
+  PTOParam param;
+  void *address = NULL;
+
+  (void) *(const volatile uint64_t *) index;
+  guard = come_in (chip);
+  if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor, index,
+                    &element))
+    {
+      param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, &element);
+      if (pto_engine_await (&chip->engine,
+                            submit_order (chip, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
+                                                                      .params = &param,
+                                                                      .n_params = 1 })))
+        address = (char *) (uintptr_t) param.tensor.buffer.addr
+                  + param.tensor.start_offset * (uint64_t) pto_dtype_size (param.tensor.dtype);
+    }
+  go_out (chip, guard);
+  return address;
+}
+
+static void
+manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = come_in (chip);
+
+  pto_engine_manual_scope_begin (&chip->engine, file, line);
+  go_out (chip, guard);
 }
 
 static void
@@ -308,6 +460,9 @@ const PTO2RuntimeOps pto_chip_runtime_ops = {
   .init_tensor_pool = init_tensor_pool,
   .new_buffer = new_buffer,
   .log = log_message,
+  .submit = submit_more,
+  .manual_scope_begin = manual_scope_begin,
+  .touch = touch,
 };
 
 bool

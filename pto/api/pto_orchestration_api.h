@@ -28,6 +28,14 @@ extern "C"
     PTO2_WORKER_VECTOR = 1 /* AIV: vector operations */
   };
 
+  /* Instead of a kernel, where there is to be none. */
+#define PTO2_KERNEL_NONE (-1)
+
+  /* A task of this run, for those that name it. */
+  typedef uint64_t PTO2TaskId;
+  /* No task: the run has failed. */
+#define PTO2_TASK_NONE UINT64_MAX
+
   typedef struct PTO2OrchestrationConfig
   {
     int expected_arg_count;
@@ -94,6 +102,22 @@ extern "C"
     Tensor tensor; /* not initialized for a scalar */
   } PTOParam;
 
+  /* A submit that says more than its kernel and its tensors; what is zero is not asked for. */
+  typedef struct PTO2Submit
+  {
+    size_t size; /* of this struct, as the orchestration knows it */
+    int32_t kernel_id;
+    int32_t worker_type; /* without a kernel not read */
+    PTOParam *params;
+    int32_t n_params;
+    int32_t n_after; /* tasks that it comes after, whatever their tensors are */
+    const PTO2TaskId *after;
+    /* Of it one element is looked at when the task is ready, as an INPUT of it: the one at
+     * condition_index. Where that is 0 the kernel does not run. */
+    const Tensor *condition;
+    const uint64_t *condition_index; /* one for each dimension */
+  } PTO2Submit;
+
   enum
   {
     PTO2_LOG_ERROR = 0,
@@ -107,8 +131,8 @@ extern "C"
   typedef struct PTO2RuntimeOps
   {
     size_t size;
-    void (*submit_task) (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-                         int32_t n_params);
+    PTO2TaskId (*submit_task) (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                               PTOParam *params, int32_t n_params);
     void (*scope_begin) (PTO2Runtime *rt, const char *file, int32_t line);
     void (*scope_end) (PTO2Runtime *rt);
     void (*orchestration_done) (PTO2Runtime *rt);
@@ -121,6 +145,11 @@ extern "C"
         __attribute__ ((format (printf, 3, 4)))
 #endif
         ;
+    PTO2TaskId (*submit) (PTO2Runtime *rt, const PTO2Submit *submit);
+    void (*manual_scope_begin) (PTO2Runtime *rt, const char *file, int32_t line);
+    /* Waits until the orchestration itself may read one element, or write it. Where it is; NULL:
+     * the run has failed. */
+    void *(*touch) (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write);
   } PTO2RuntimeOps;
 
   struct PTO2Runtime
@@ -143,11 +172,51 @@ extern "C"
 _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
 #endif
 
-  static inline void
+  /* Gives the task's name, for who wants to name it; PTO2_TASK_NONE once the run has failed. */
+  static inline PTO2TaskId
   pto2_rt_submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
                        int32_t n_params)
   {
-    rt->ops->submit_task (rt, kernel_id, worker_type, params, n_params);
+    return rt->ops->submit_task (rt, kernel_id, worker_type, params, n_params);
+  }
+
+  /* The same, and the task comes after those, too. Tasks that are done are no trouble. */
+  static inline PTO2TaskId
+  pto2_rt_submit_task_after (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                             PTOParam *params, int32_t n_params, const PTO2TaskId after[],
+                             int32_t n_after)
+  {
+    PTO2Submit submit = {
+      sizeof (PTO2Submit), kernel_id, worker_type, params, n_params, n_after, after, NULL, NULL
+    };
+
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* A task that runs nothing, and takes no core. It comes after what its tensors and what it names
+   * say, memory that it outputs is made, and other tasks come after it. */
+  static inline PTO2TaskId
+  pto2_rt_submit_order (PTO2Runtime *rt, PTOParam *params, int32_t n_params,
+                        const PTO2TaskId after[], int32_t n_after)
+  {
+    PTO2Submit submit = { sizeof (PTO2Submit), PTO2_KERNEL_NONE, 0, params, n_params, n_after,
+                          after,               NULL,             NULL };
+
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* The same as pto2_rt_submit_task(), but the kernel runs only where that element is not 0 by
+   * then: a task submitted before may write it. Where it is 0 the memory of the task's outputs is
+   * there all the same, with whatever it held. Tasks that depend on this one wait no longer than
+   * until that is known. */
+  static inline PTO2TaskId
+  pto2_rt_submit_task_if (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+                          int32_t n_params, const Tensor *condition, const uint64_t index[])
+  {
+    PTO2Submit submit = { sizeof (PTO2Submit), kernel_id, worker_type, params, n_params, 0, NULL,
+                          condition,           index };
+
+    return rt->ops->submit (rt, &submit);
   }
 
   static inline PTO2Runtime *
@@ -161,6 +230,12 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
 /* Notes its place. The name without parentheses behind it is the function above. */
 #define pto2_rt_submit_task(rt, ...) \
   (pto2_rt_submit_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_task_after(rt, ...) \
+  (pto2_rt_submit_task_after) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_order(rt, ...) \
+  (pto2_rt_submit_order) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_task_if(rt, ...) \
+  (pto2_rt_submit_task_if) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 
   /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
   static inline void
@@ -173,6 +248,22 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_scope_begin (PTO2Runtime *rt)
   {
     pto2_rt_scope_begin_at (rt, NULL, 0);
+  }
+
+  /* Opens a scope whose tasks come after those that they name, and after no others: nothing is
+   * looked up for them and nothing is recorded, not for tasks behind the scope either. Memory that
+   * the runtime makes for them stays as long as anywhere else. Scopes inside are to be manual, too.
+   */
+  static inline void
+  pto2_rt_manual_scope_begin_at (PTO2Runtime *rt, const char *file, int32_t line)
+  {
+    rt->ops->manual_scope_begin (rt, file, line);
+  }
+
+  static inline void
+  pto2_rt_manual_scope_begin (PTO2Runtime *rt)
+  {
+    pto2_rt_manual_scope_begin_at (rt, NULL, 0);
   }
 
   static inline void
@@ -287,13 +378,10 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return tensor;
   }
 
-  /* A tensor whose memory the runtime allocates at the submit that outputs it. It lives until the
-   * scope it was made in has ended and its last consumer is done. */
   static inline Tensor
-  make_tensor (const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  pto2_rt_make_tensor (PTO2Runtime *rt, const uint64_t shapes[], uint32_t ndims, DataType dtype)
   {
     Tensor tensor = make_tensor_external (NULL, shapes, ndims, dtype);
-    PTO2Runtime *rt = pto2_current_runtime;
 
     if (tensor.status != PTO2_TENSOR_OK)
       return tensor;
@@ -304,6 +392,14 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
       }
     tensor.storage = rt->ops->new_buffer (rt, tensor.buffer.size, &tensor.generation);
     return tensor;
+  }
+
+  /* A tensor whose memory the runtime allocates at the submit that outputs it. It lives until the
+   * scope it was made in has ended and its last consumer is done. */
+  static inline Tensor
+  make_tensor (const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    return pto2_rt_make_tensor (pto2_current_runtime, shapes, ndims, dtype);
   }
 
   static inline Tensor
@@ -364,6 +460,52 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return param;
   }
 
+  /* A tensor whose memory is there at once, with whatever it held; it lives as long as one of
+   * make_tensor(). Its address is buffer.addr; 0 once the run has failed. The orchestration may
+   * write there until it submits the first task that uses it. */
+  static inline Tensor
+  pto2_rt_alloc (PTO2Runtime *rt, const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    Tensor tensor = pto2_rt_make_tensor (rt, shapes, ndims, dtype);
+    PTOParam param = pto2_make_param (PTO_PARAM_OUTPUT, &tensor);
+
+    if (rt == NULL)
+      return tensor;
+    (pto2_rt_submit_order) (rt, &param, 1, NULL, 0);
+    tensor.buffer = param.tensor.buffer;
+    return tensor;
+  }
+
+  /* Reads one element into value, which is of the tensor's element type: waits for the tasks that
+   * write it. false: the run has failed, and value is as it was. */
+  static inline bool
+  pto2_rt_get_element (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], void *value)
+  {
+    const void *element = rt->ops->touch (rt, tensor, index, false);
+
+    if (element != NULL)
+      memcpy (value, element, pto_dtype_size (tensor->dtype));
+    return element != NULL;
+  }
+
+  /* Writes one element: waits for the tasks that write it and for those that read it. */
+  static inline bool
+  pto2_rt_set_element (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[],
+                       const void *value)
+  {
+    void *element = rt->ops->touch (rt, tensor, index, true);
+
+    if (element != NULL)
+      memcpy (element, value, pto_dtype_size (tensor->dtype));
+    return element != NULL;
+  }
+
+#define pto2_rt_alloc(rt, ...) (pto2_rt_alloc) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_get_element(rt, ...) \
+  (pto2_rt_get_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_set_element(rt, ...) \
+  (pto2_rt_set_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+
   /* An unsigned integer, or the bits of something else. A number with a fraction loses it here:
    * make_float_param(). */
   static inline PTOParam
@@ -413,6 +555,15 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     PTO2ScopeGuard guard = { rt };
 
     pto2_rt_scope_begin_at (rt, file, line);
+    return guard;
+  }
+
+  static inline PTO2ScopeGuard
+  pto2_manual_scope_guard_begin (PTO2Runtime *rt, const char *file, int32_t line)
+  {
+    PTO2ScopeGuard guard = { rt };
+
+    pto2_rt_manual_scope_begin_at (rt, file, line);
     return guard;
   }
 
@@ -503,14 +654,32 @@ private:
   PTO2Runtime *rt_;
 };
 
-/* PTO2_SCOPE (rt) { ... }: break and continue in it are those of the loop around it. That is so in
- * C++ only: see the C form below.
+class PTO2ManualScope
+{
+public:
+  explicit PTO2ManualScope (PTO2Runtime *rt, const char *file = nullptr, int32_t line = 0)
+      : rt_ (rt)
+  {
+    pto2_rt_manual_scope_begin_at (rt_, file, line);
+  }
+  ~PTO2ManualScope () { pto2_rt_scope_end (rt_); }
+  PTO2ManualScope (const PTO2ManualScope &) = delete;
+  PTO2ManualScope &operator= (const PTO2ManualScope &) = delete;
+
+private:
+  PTO2Runtime *rt_;
+};
+
+/* PTO2_SCOPE (rt) { ... }, and PTO2_MANUAL_SCOPE (rt) { ... }: break and continue in it are those
+ * of the loop around it. That is so in C++ only: see the C form below.
  *
  * A name of its own for every scope, so that nested ones do not shadow each other. */
 #define PTO2_JOIN_(a, b) a##b
-#define PTO2_SCOPE_AT_(rt, guard) if (PTO2Scope guard{ (rt), __FILE__, __LINE__ }; true)
-#define PTO2_SCOPE_NAMED_(rt, number) PTO2_SCOPE_AT_ (rt, PTO2_JOIN_ (pto2_scope_, number))
-#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (rt, __COUNTER__)
+#define PTO2_SCOPE_AT_(scope, rt, guard) if (scope guard{ (rt), __FILE__, __LINE__ }; true)
+#define PTO2_SCOPE_NAMED_(scope, rt, number) \
+  PTO2_SCOPE_AT_ (scope, rt, PTO2_JOIN_ (pto2_scope_, number))
+#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (PTO2Scope, rt, __COUNTER__)
+#define PTO2_MANUAL_SCOPE(rt) PTO2_SCOPE_NAMED_ (PTO2ManualScope, rt, __COUNTER__)
 
 #else /* C */
 
@@ -553,11 +722,13 @@ make_no_dep_param (Tensor tensor)
  *
  * A name of its own for every scope, so that nested ones do not shadow each other. */
 #define PTO2_JOIN_(a, b) a##b
-#define PTO2_SCOPE_AT_(rt, guard)                                            \
+#define PTO2_SCOPE_AT_(begin, rt, guard)                                     \
   for (PTO2ScopeGuard guard __attribute__ ((cleanup (pto2_scope_guard_end))) \
-       = pto2_scope_guard_begin ((rt), __FILE__, __LINE__);                  \
+       = begin ((rt), __FILE__, __LINE__);                                   \
        guard.rt != NULL; pto2_scope_guard_end (&guard))
-#define PTO2_SCOPE_NAMED_(rt, number) PTO2_SCOPE_AT_ (rt, PTO2_JOIN_ (pto2_scope_, number))
-#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (rt, __COUNTER__)
+#define PTO2_SCOPE_NAMED_(begin, rt, number) \
+  PTO2_SCOPE_AT_ (begin, rt, PTO2_JOIN_ (pto2_scope_, number))
+#define PTO2_SCOPE(rt) PTO2_SCOPE_NAMED_ (pto2_scope_guard_begin, rt, __COUNTER__)
+#define PTO2_MANUAL_SCOPE(rt) PTO2_SCOPE_NAMED_ (pto2_manual_scope_guard_begin, rt, __COUNTER__)
 
 #endif

@@ -79,6 +79,12 @@ pto_dtype_size (DataType dtype)
   return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
 }
 
+static inline bool
+pto_dtype_is_float (DataType dtype)
+{
+  return (uint32_t) dtype <= PTO_DTYPE_BFLOAT16;
+}
+
 /* A scalar argument that was given as a float. A Python float is one. */
 static inline float
 pto_scalar_float (int64_t arg)

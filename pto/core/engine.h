@@ -29,6 +29,8 @@
 #define PTO_HEAP_ALIGN 1024u
 #define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
 #define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
+/* Beside a kernel's number: it runs only where its last tensor's first element is not 0. */
+#define PTO_KERNEL_IF (1u << 31)
 
 struct pto_berth;
 struct pto_places;
@@ -83,6 +85,7 @@ struct pto_scope
   uint32_t held;    /* tasks that scopes around it held in its ring when it was opened */
   uint32_t first;   /* head of its ring when it was opened */
   uint32_t buffers; /* records in use when it was opened */
+  bool manual;      /* its tasks come after those that they name, whatever their tensors are */
   const char *file;
   int32_t line;
 };
@@ -191,7 +194,10 @@ struct pto_engine
 
   /* --- the submitter's --- */
   alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
-  uint32_t depth;             /* open scopes; 0 = no run */
+  uint32_t depth; /* open scopes; 0 = no run */
+  /* Kinds of parameters below this one are looked up and recorded: all of tensors that take part in
+   * dependencies, or in a manual scope none. */
+  uint32_t tracked;
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
@@ -247,6 +253,9 @@ struct pto_engine
   _Atomic (struct pto_slot *) wait_slot; /* one task completed and released ... */
   _Atomic uint32_t wait_taken;
   _Atomic uint64_t wait_total; /* ... or, when it is NULL, so many tasks completed */
+  /* Tasks without a kernel that the submitter has completed itself. W: the submitter; R: with
+   * completed, by whoever sees whether its wait is over; it does not wait while it adds. */
+  _Atomic uint64_t passed;
   struct pto_word progress;
 
   /* --- who has an idle endpoint and nothing to do ---
@@ -323,7 +332,7 @@ pto_engine_kernel_name (const struct pto_engine *engine, uint32_t kernel)
 {
   if (kernel == PTO_KERNEL_NONE)
     return "no kernel";
-  return engine->config.kernel_name (engine->config.kernel_name_data, kernel);
+  return engine->config.kernel_name (engine->config.kernel_name_data, kernel & ~PTO_KERNEL_IF);
 }
 
 static inline uint32_t

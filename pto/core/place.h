@@ -208,7 +208,7 @@ pto_slot_kernel (const struct pto_slot *slot, uint32_t member)
 {
   return __builtin_expect (slot->queue == PTO_QUEUE_LINE, 0)
              ? slot->party->members[member].need.kernel
-             : slot->kernel;
+             : slot->kernel & ~PTO_KERNEL_IF;
 }
 static inline uint32_t
 pto_slot_kind (const struct pto_slot *slot)

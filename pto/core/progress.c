@@ -13,7 +13,7 @@
 uint64_t
 pto_engine_completed (const struct pto_engine *engine)
 {
-  uint64_t sum = 0;
+  uint64_t sum = pto_load_relaxed (&engine->passed);
 
   /* Acquire pairs with the release in scheduler.c's settle(). */
   for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
@@ -36,7 +36,7 @@ bool
 pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken)
 {
   return pto_load_relaxed (&slot->state) >= PTO_TASK_COMPLETED
-         && pto_load_relaxed (&slot->released) == taken;
+         && (taken == PTO_TAKEN_ANY || pto_load_relaxed (&slot->released) == taken);
 }
 
 /* Any thread. Fields may be of a wait that began just now: then its submitter looks itself, after
@@ -73,7 +73,7 @@ progress (const struct pto_engine *engine)
 }
 
 bool
-pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
+pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t taken)
 {
   bool virtual_clock = pto_exec_backend (engine->exec) == PTO_BACKEND_DET;
   uint64_t patience
@@ -84,7 +84,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot)
   bool ok = true;
 
   pto_store_relaxed (&engine->wait_slot, slot);
-  pto_store_relaxed (&engine->wait_taken, slot != NULL ? slot->taken : 0);
+  pto_store_relaxed (&engine->wait_taken, taken);
   pto_store_relaxed (&engine->wait_total, engine->submitted);
   pto_store_relaxed (&engine->waiting, 1);
   for (;;)

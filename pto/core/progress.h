@@ -16,11 +16,12 @@ pto_engine_is_lost (const struct pto_engine *engine)
 
 /* Tasks of this run that did not run to their end. */
 uint64_t pto_engine_failures (const struct pto_engine *engine);
-/* Completed, and its references given back. */
+/* Completed, and so many references given back; or however many. */
+#define PTO_TAKEN_ANY UINT32_MAX
 bool pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken);
 /* The submitter, not in direct mode: waits until a slot is done or, without one, until everything
  * is. false: the executor has proved that this will not happen, and the run has failed; or patience
  * is at its end, which is the caller's to report. */
-bool pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot);
+bool pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t taken);
 /* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */
 void pto_engine_tell_submitter (struct pto_engine *engine);

@@ -104,8 +104,12 @@ struct pto_slot
   uint32_t first_edge;
   uint32_t n_retained;
   uint32_t kernel;
-  uint32_t queue;          /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
-  struct pto_party *party; /* then: its members (place.h); otherwise not written */
+  uint32_t queue; /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
+  union
+  {
+    struct pto_party *party; /* then: its members (place.h) */
+    struct pto_slot *behind; /* no kernel: which of those that one scheduler completes comes next */
+  };
 
   /* --- the submitter's line --- */
   /* number of the submit that met this slot last (merging of double edges) */

@@ -43,7 +43,7 @@ wait_for (struct pto_engine *engine, struct pto_slot *slot)
   if (pto_engine_slot_is_done (slot, slot->taken))
     return true;
   pto_engine_leave_direct (engine);
-  return pto_engine_wait_for (engine, slot);
+  return pto_engine_wait_for (engine, slot, slot->taken);
 }
 
 /* Waits until tasks of a ring can be retired, a good piece of them if there are many, so that the

@@ -39,6 +39,7 @@ pto_engine_begin (struct pto_engine *engine)
       pto_store_relaxed (&engine->words[i]->completed, 0);
       pto_store_relaxed (&engine->words[i]->failed, 0);
     }
+  pto_store_relaxed (&engine->passed, 0);
   pto_store_relaxed (&engine->fatal, 0);
   pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);
   /* Before the look; pairs with the fence in pto_engine_cancel(). */
@@ -55,7 +56,7 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     pto_store_release (&engine->rings[ring].shared->orchestrator_done, 1);
   pto_engine_leave_direct (engine);
-  if (pto_engine_wait_for (engine, NULL))
+  if (pto_engine_wait_for (engine, NULL, 0))
     {
       pto_engine_retire_all (engine);
       pto_engine_ask_cancelled (engine);

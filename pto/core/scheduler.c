@@ -158,10 +158,15 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
       if (scheduler->trace != NULL)
         pto_trace_add (scheduler->trace, PTO_TRACE_READY, pto_engine_stamp (engine), consumer->id,
                        0, 0);
-      if (next == NULL
-          && (consumer->queue == queue
-              || (scheduler->config.attends
-                  && !pto_idle_is_empty (&scheduler->places.idle[consumer->queue]))))
+      if (PTO_UNLIKELY (consumer->kernel == PTO_KERNEL_NONE))
+        {
+          consumer->behind = scheduler->passing;
+          scheduler->passing = consumer;
+        }
+      else if (next == NULL
+               && (consumer->queue == queue
+                   || (scheduler->config.attends
+                       && !pto_idle_is_empty (&scheduler->places.idle[consumer->queue]))))
         {
           pto_store_relaxed (&consumer->state, PTO_TASK_READY);
           next = consumer;
@@ -192,30 +197,67 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
   return next;
 }
 
-/* A task that is over without having run: poisoned, after a fatal error, or one that only orders.
- */
-static bool
+/* Is the element that it depends on 0? The tensor that it lies in is the task's last argument, and
+ * whoever wrote it is done. */
+static __attribute__ ((noinline)) bool
+is_off (const struct pto_slot *slot)
+{
+  const struct pto_payload *payload = slot->payload;
+  const TensorData *tensor = (const TensorData *) (uintptr_t) payload->args[payload->n_args - 1];
+  uint32_t size = pto_dtype_size (tensor->dtype);
+  uint64_t value = 0;
+
+  memcpy (&value, (const char *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size,
+          size);
+  /* -0.0 is 0. */
+  if (pto_dtype_is_float (tensor->dtype))
+    value &= ~(UINT64_C (1) << (8 * size - 1));
+  return value == 0;
+}
+
+/* A task that is over without having run: poisoned, after a fatal error, one that only orders, or
+ * one that is off. */
+static inline bool
 passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
 {
   *failed = pto_load_relaxed (&slot->poison) != PTO_TASK_NONE
             || pto_engine_has_failed (scheduler->engine);
-  return *failed || slot->kernel == PTO_KERNEL_NONE;
+  if (*failed || PTO_LIKELY (slot->kernel < PTO_KERNEL_IF))
+    return *failed;
+  return slot->kernel == PTO_KERNEL_NONE || is_off (slot);
 }
 
-/* A task is over, and with it those successors that pass by. Gives the next one for that queue. */
+/* A task is over, and with it those that follow and pass by. Gives the next one for that queue. */
 static struct pto_slot *
 settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uint32_t queue)
 {
-  do
+  struct pto_slot *next = NULL;
+
+  for (;;)
     {
       slot = complete (scheduler, slot, failed, queue);
       scheduler->finished++;
       /* Single writer. Release pairs with the acquire in pto_engine_completed(). */
       pto_store_release (&scheduler->words.completed,
                          pto_load_relaxed (&scheduler->words.completed) + 1);
+      if (slot != NULL)
+        {
+          if (passes_by (scheduler, slot, &failed))
+            continue;
+          if (next == NULL)
+            next = slot;
+          else
+            {
+              pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+              scheduler->pushed++;
+            }
+        }
+      slot = scheduler->passing;
+      if (PTO_LIKELY (slot == NULL))
+        return next;
+      scheduler->passing = slot->behind;
+      passes_by (scheduler, slot, &failed);
     }
-  while (slot != NULL && passes_by (scheduler, slot, &failed));
-  return slot;
 }
 
 /* An endpoint's task is over. Gives a successor that is to run next: a third of a round through the

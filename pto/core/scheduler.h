@@ -38,13 +38,14 @@ struct pto_scheduler
   struct pto_engine *engine;
   struct pto_scheduler_config config;
   struct pto_places places;
-  uint32_t busy;        /* endpoints with a task */
-  uint32_t run_through; /* successors handed on without a look at the queue, in a row */
-  uint32_t pushed;      /* successors pushed in this pass */
-  uint32_t finished;    /* tasks completed in this pass */
-  uint32_t turn;        /* tasks run for the submitter */
-  bool called;          /* as its word said in this pass */
-  bool alone;           /* the submitter runs a task that nobody else knows of yet */
+  uint32_t busy;            /* endpoints with a task */
+  uint32_t run_through;     /* successors handed on without a look at the queue, in a row */
+  uint32_t pushed;          /* successors pushed in this pass */
+  uint32_t finished;        /* tasks completed in this pass */
+  uint32_t turn;            /* tasks run for the submitter */
+  struct pto_slot *passing; /* tasks without a kernel that it has still to complete */
+  bool called;              /* as its word said in this pass */
+  bool alone;               /* the submitter runs a task that nobody else knows of yet */
   struct pto_trace_buffer *trace;
 
   /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by

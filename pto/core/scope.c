@@ -6,12 +6,41 @@
 
 #include "deadlock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BUFFERS_PER_CHUNK 256u
 
-void
-pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line)
+/* " at x.c:7", or nothing. */
+static void
+describe (const char *file, int32_t line, char *text, size_t size)
+{
+  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
+
+  text[0] = '\0';
+  if (file != NULL)
+    snprintf (text, size, " at %s:%" PRIi32, slash != NULL ? slash + 1 : file, line);
+}
+
+static __attribute__ ((cold)) void
+refuse_inside (struct pto_engine *engine, const char *file, int32_t line)
+{
+  const struct pto_scope *outer = &engine->scopes[engine->depth - 1];
+  char here[256];
+  char there[256];
+
+  describe (file, line, here, sizeof here);
+  describe (outer->file, outer->line, there, sizeof there);
+  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                   "the scope opened%s finds dependencies, but lies in the manual one opened%s, "
+                   "whose tasks it can not see: open a manual one there, too",
+                   here, there);
+}
+
+static void
+open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manual)
 {
   struct pto_scope *scope;
   uint32_t ring;
@@ -24,6 +53,8 @@ pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t lin
                        PTO_SCOPE_MAX);
       return;
     }
+  if (engine->depth > 0 && engine->scopes[engine->depth - 1].manual && !manual)
+    refuse_inside (engine, file, line);
   scope = &engine->scopes[engine->depth++];
   ring = pto_engine_ring_of_depth (engine->depth - 1);
   scope->held = engine->demand[ring].held;
@@ -31,9 +62,23 @@ pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t lin
   scope->buffers = engine->n_buffers;
   scope->file = file;
   scope->line = line;
+  scope->manual = manual;
+  engine->tracked = manual ? 0 : PTO_PARAM_NO_DEP;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
                    engine->depth - 1, 1);
+}
+
+void
+pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line)
+{
+  open_scope (engine, file, line, false);
+}
+
+void
+pto_engine_manual_scope_begin (struct pto_engine *engine, const char *file, int32_t line)
+{
+  open_scope (engine, file, line, true);
 }
 
 static struct PTO2Buffer *
@@ -83,6 +128,7 @@ close_scope (struct pto_engine *engine)
           engine->rings[ring].floor = engine->rings[ring].head;
       }
   drop_buffers (engine, scope->buffers);
+  engine->tracked = depth > 0 && engine->scopes[depth - 1].manual ? 0 : PTO_PARAM_NO_DEP;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
                    0);

@@ -7,6 +7,10 @@
 #include "engine.h"
 
 void pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_t line);
+/* Tasks in it, and in scopes inside, which are to be manual, too, come after those that they name
+ * and no others; nothing is recorded of what they access. Memory of the runtime stays for them all
+ * the same. */
+void pto_engine_manual_scope_begin (struct pto_engine *engine, const char *file, int32_t line);
 void pto_engine_scope_end (struct pto_engine *engine);
 /* The end of a run closes what is still open. */
 void pto_engine_close_scopes (struct pto_engine *engine);

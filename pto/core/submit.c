@@ -11,6 +11,7 @@
 #include "../exec/pto_atomic.h"
 #include "bits.h"
 #include "direct.h"
+#include "progress.h"
 #include "ready.h"
 #include "retire.h"
 #include "room.h"
@@ -70,6 +71,31 @@ tensor_status_text (uint32_t status)
     default:
       return "the tensor is not initialized";
     }
+}
+
+static const char no_memory_yet[] = "the tensor has no memory yet: no task has output it";
+
+/* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
+ * made. */
+static inline const char *
+locate (const struct pto_engine *engine, Tensor *tensor)
+{
+  const struct PTO2Buffer *buffer = tensor->storage;
+
+  if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
+    return tensor_status_text (tensor->status);
+  if (buffer == NULL)
+    return NULL;
+  if (PTO_UNLIKELY (buffer->generation != tensor->generation))
+    return "the tensor was made in a scope that has ended";
+  if (buffer->space.creator != PTO_TASK_NONE
+      && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
+                                  - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
+                       < 0))
+    return "the tensor was output in a scope that has ended: its memory is gone; submit the task "
+           "that outputs it in the scope that uses it";
+  tensor->buffer.addr = buffer->addr;
+  return NULL;
 }
 
 /* Is there a fence behind that memory of the caller? Notes it as the nth of the submit. */
@@ -145,37 +171,21 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       Tensor *tensor = &param->tensor;
       struct PTO2Buffer *buffer;
       struct pto_space *space;
+      const char *why;
 
       if (param->type == PTO_PARAM_SCALAR)
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
         return refuse (engine, submit->kernel, param - submit->params, "unknown kind of parameter");
-      if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
-        return refuse (engine, submit->kernel, param - submit->params,
-                       tensor_status_text (tensor->status));
+      why = locate (engine, tensor);
+      if (PTO_UNLIKELY (why != NULL))
+        return refuse (engine, submit->kernel, param - submit->params, why);
       buffer = tensor->storage;
       n_tensors++;
-      if (buffer != NULL)
-        {
-          if (PTO_UNLIKELY (buffer->generation != tensor->generation))
-            return refuse (engine, submit->kernel, param - submit->params,
-                           "the tensor was made in a scope that has ended");
-          if (buffer->space.creator != PTO_TASK_NONE
-              && PTO_UNLIKELY (
-                  (int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
-                             - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
-                  < 0))
-            return refuse (
-                engine, submit->kernel, param - submit->params,
-                "the tensor was output in a scope that has ended: its memory is gone; submit the task that "
-                "outputs it in the scope that uses it");
-          tensor->buffer.addr = buffer->addr;
-        }
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT))
-            return refuse (engine, submit->kernel, param - submit->params,
-                           "the tensor has no memory yet: no task has output it");
+            return refuse (engine, submit->kernel, param - submit->params, no_memory_yet);
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
@@ -183,7 +193,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           continue;
         }
       kinds |= (uint32_t) param->type;
-      if (param->type < PTO_PARAM_NO_DEP)
+      if ((uint32_t) param->type < engine->tracked)
         {
           space = buffer != NULL ? &buffer->space
                                  : pto_map_external_space (engine->map, tensor->buffer.addr,
@@ -360,7 +370,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
        * are. */
       memcpy (tensors, tensor, sizeof *tensors);
       *arg++ = (int64_t) (uintptr_t) tensors++;
-      if (param->type < PTO_PARAM_NO_DEP)
+      if ((uint32_t) param->type < engine->tracked)
         pto_map_insert (engine->map, access, param->type, slot->id);
     }
   payload->n_args = n_params;
@@ -467,6 +477,37 @@ note_dependencies (struct pto_engine *engine, pto_task_id task, uint32_t n_wait)
     if ((engine->deps.items[i].kinds & ~RETAIN) != 0)
       pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, task,
                      engine->deps.items[i].kinds & ~RETAIN, engine->deps.items[i].task);
+}
+
+/* --- tasks without a kernel --- */
+
+/* Nobody runs it, who would write what is found behind its outputs later. */
+static void
+write_guards (const struct pto_engine *engine, const struct pto_payload *payload)
+{
+  for (uint32_t g = 0; g < payload->n_guards; g++)
+    memcpy ((void *) (uintptr_t) payload->guards[g], pto_fence_pattern (),
+            engine->config.guard_bytes);
+}
+
+/* It waits for nothing, and is over at once. false: it is poisoned, which is told where it is
+ * scheduled. Nobody else knows the slot: no task names it as its producer yet. */
+static bool
+pass (struct pto_engine *engine, const struct pto_ring *ring, struct pto_slot *slot)
+{
+  if (pto_load_relaxed (&slot->poison) != PTO_TASK_NONE)
+    return false;
+  /* As scheduler.c's complete(). */
+  for (uint32_t i = 0; i < slot->n_retained; i++)
+    {
+      const struct pto_edge *edge = &ring->edges[(slot->first_edge + i) & (ring->edge_pool - 1)];
+
+      pto_fetch_add_acq_rel (&pto_engine_slot (engine, edge->producer)->released, 1);
+    }
+  pto_store_relaxed (&slot->fanout, PTO_FANOUT_CLOSED);
+  pto_store_release (&slot->state, PTO_TASK_COMPLETED);
+  pto_store_relaxed (&engine->passed, pto_load_relaxed (&engine->passed) + 1);
+  return true;
 }
 
 static inline void
@@ -725,7 +766,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
   id = PTO_TASK_ID (ring_index, ring->head);
   slot->id = id;
-  slot->kernel = submit->kernel;
+  slot->kernel = submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel;
   slot->queue = submit->queue;
   slot->first_edge = ring->edge_head;
   slot->n_edges = needs.n_edges;
@@ -740,6 +781,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
                 ring->heap.base + heap_offset);
   if (PTO_UNLIKELY (submit->wish != NULL))
     set_party (slot, submit);
+  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
+    write_guards (engine, slot->payload);
 
   if (engine->trace != NULL)
     {
@@ -769,10 +812,42 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
     {
       note_ready (engine, slot);
-      pto_engine_push_ready (engine, slot, engine->next_shard++);
-      pto_engine_ring (engine, slot->queue);
+      if (PTO_LIKELY (submit->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
+        {
+          pto_engine_push_ready (engine, slot, engine->next_shard++);
+          pto_engine_ring (engine, slot->queue);
+        }
     }
   expect_submits (ring, needs.storage);
   pto_engine_share (engine);
   return id;
+}
+
+bool
+pto_engine_await (struct pto_engine *engine, pto_task_id id)
+{
+  struct pto_slot *slot;
+
+  if (id == PTO_TASK_NONE)
+    return false;
+  if (pto_task_is_retired (engine->tails, id))
+    return !pto_task_set_has (&engine->failed, id);
+  slot = pto_ring_slot (&engine->rings[PTO_TASK_RING (id)], PTO_TASK_LOCAL (id));
+  if (!pto_engine_slot_is_done (slot, PTO_TAKEN_ANY))
+    {
+      pto_engine_leave_direct (engine);
+      if (!pto_engine_wait_for (engine, slot, PTO_TAKEN_ANY))
+        {
+          pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+                           "task %u of ring %u (%s) is waited for, and no task has finished for "
+                           "%" PRIu64 " ms (timeout %" PRIu64 " ms)",
+                           PTO_TASK_LOCAL (id), PTO_TASK_RING (id),
+                           pto_engine_kernel_name (engine, slot->kernel),
+                           engine->config.ring_patience_ns / 1000000,
+                           engine->config.timeout_ns / 1000000);
+          return false;
+        }
+    }
+  /* Acquire: what it and those before it have written is the caller's to read. */
+  return pto_load_acquire (&slot->state) == PTO_TASK_COMPLETED && !pto_engine_has_failed (engine);
 }

@@ -19,6 +19,9 @@ struct pto_submit
    * memory. Those that are done are no trouble, those that have failed poison it. */
   const pto_task_id *producers;
   uint32_t n_producers;
+  /* Its last parameter is a tensor, read only: the kernel runs where its first element is not 0,
+   * and gets it behind the others. Whoever comes after the task does not wait longer for it. */
+  bool conditional;
   /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
    * two is read, unless the task has no kernel: then it has no members. */
   const struct pto_wish *wish;
@@ -26,3 +29,5 @@ struct pto_submit
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+/* Waits until a task of this run is done. false: it has failed, or the run has. */
+bool pto_engine_await (struct pto_engine *engine, pto_task_id id);

@@ -35,8 +35,8 @@ param (const struct pto_level *level, enum pto_param index)
 
 static void begin_scope (PTO2Runtime *rt, const char *file, int32_t line);
 static void end_scope (PTO2Runtime *rt);
-static void submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
-                           PTOParam *params, int32_t n_params);
+static PTO2TaskId submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                                 PTOParam *params, int32_t n_params);
 static void ignore (PTO2Runtime *rt);
 static PTO2Buffer *new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation);
 static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
@@ -714,7 +714,7 @@ end_scope (PTO2Runtime *rt)
   pto_engine_scope_end (&pto_level_of_runtime (rt)->engine);
 }
 
-static void
+static PTO2TaskId
 submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
                int32_t n_params)
 {
@@ -725,6 +725,7 @@ submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam
       "kernel %d was submitted to %s, which is of level %u: its tasks are run by workers, "
       "not by cores",
       kernel_id, level->config.path, level->config.level);
+  return PTO2_TASK_NONE;
 }
 
 static void

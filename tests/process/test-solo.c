@@ -439,7 +439,7 @@ replay_new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
   return (PTO2Buffer *) (uintptr_t) (64 * bytes);
 }
 
-static void
+static PTO2TaskId
 replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, int32_t n)
 {
   Replay *self = (Replay *) rt;
@@ -466,6 +466,7 @@ replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, 
         g_assert_cmpuint (tensor->strides[0], ==, 3);
         g_assert_null (tensor->storage);
       }
+  return i;
 }
 
 static void
@@ -588,7 +589,7 @@ test_stream (void)
   munmap (self.stream, pto_stream_size ());
 }
 
-static void
+static PTO2TaskId
 check_buffer (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, int32_t n)
 {
   Replay *self = (Replay *) rt;
@@ -598,6 +599,7 @@ check_buffer (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, i
   /* 0: of the buffer; 1: of one that its number stood for before. */
   g_assert_cmpint (params[0].tensor.generation == 1005, ==, kernel == 0);
   self->depth++;
+  return PTO2_TASK_NONE;
 }
 
 /* A number that stands for another buffer by now does not give that. */

@@ -1,0 +1,754 @@
+/* test-tasks.c: what can an orchestration say of a task besides its kernel and its tensors?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "sim-test.h"
+
+#include "../../pto/core/task.h"
+
+#include <math.h>
+#include <string.h>
+
+#define N 64u
+
+enum
+{
+  STORE,  /* args[0][0] = args[1] */
+  SLOW,   /* the same, later */
+  ADD,    /* args[0][0] += args[1] */
+  SUM,    /* args[0][0] = the sum of args[1 ..] [0], of which there are args[n - 1] */
+  COPY,   /* args[1] = args[0], slowly */
+  BEYOND, /* writes behind args[0] */
+  CRASH,
+  CUBE, /* nothing, long */
+};
+
+static int32_t *
+data_of (int64_t arg)
+{
+  const TensorData *tensor = (const TensorData *) (uintptr_t) arg;
+
+  return (int32_t *) (uintptr_t) tensor->buffer.addr + tensor->start_offset;
+}
+
+static void
+kernel_store (int64_t *args)
+{
+  *data_of (args[0]) = (int32_t) args[1];
+}
+
+static void
+kernel_slow (int64_t *args)
+{
+  sim_spend_ns (200000);
+  kernel_store (args);
+}
+
+static void
+kernel_add (int64_t *args)
+{
+  *data_of (args[0]) += (int32_t) args[1];
+}
+
+static void
+kernel_sum (int64_t *args)
+{
+  int32_t sum = 0;
+
+  for (int64_t i = 0; i < args[1]; i++)
+    sum += *data_of (args[2 + i]);
+  *data_of (args[0]) = sum;
+}
+
+static void
+kernel_copy (int64_t *args)
+{
+  int32_t value = *data_of (args[0]);
+
+  sim_spend_ns (200000);
+  *data_of (args[1]) = value;
+}
+
+static void
+kernel_beyond (int64_t *args)
+{
+  const TensorData *tensor = (const TensorData *) (uintptr_t) args[0];
+
+  memset ((void *) (uintptr_t) tensor->buffer.addr, 7, tensor->buffer.size + 3);
+}
+
+static NOT_SANITIZED void
+kernel_crash (int64_t *args)
+{
+  volatile int *volatile nowhere = NULL;
+
+  *nowhere = 1;
+}
+
+static void
+kernel_nothing (int64_t *args)
+{
+}
+
+static const struct pto_kernel kernels[] = {
+  [STORE] = { "store", kernel_store, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [SLOW] = { "slow", kernel_slow, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
+  [ADD] = { "add", kernel_add, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [SUM] = { "sum", kernel_sum, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [COPY] = { "copy", kernel_copy, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
+  [BEYOND] = { "beyond", kernel_beyond, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [CUBE] = { "cube", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1e6 } },
+};
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
+
+static const uint64_t one[1] = { 1 };
+static const uint64_t first[1] = { 0 };
+
+static Tensor
+cell (int32_t *value)
+{
+  return make_tensor_external (value, one, 1, PTO_DTYPE_INT32);
+}
+
+#define SUBMIT(rt, kernel, ...)                                            \
+  pto2_rt_submit_task ((rt), (kernel), AIV, ((PTOParam[]){ __VA_ARGS__ }), \
+                       (int32_t) (sizeof ((PTOParam[]){ __VA_ARGS__ }) / sizeof (PTOParam)))
+
+/* --- named producers --- */
+
+struct pairs
+{
+  int32_t cells[N];
+  int32_t seen[N];
+  PTO2TaskId ids[N];
+  bool late; /* by then the producers have retired */
+};
+
+/* The map does not know of these accesses: only the names order. */
+static int
+name_each (PTO2Runtime *rt, void *data)
+{
+  struct pairs *pairs = data;
+
+  for (uint32_t i = 0; i < N; i++)
+    PTO2_SCOPE (rt)
+    {
+      pairs->ids[i]
+          = SUBMIT (rt, i % 3 == 0 ? SLOW : STORE, make_no_dep_param (cell (&pairs->cells[i])),
+                    make_scalar_param (i + 1));
+    }
+  for (uint32_t i = 0; i < N; i++)
+    PTO2_SCOPE (rt)
+    {
+      PTO2TaskId after[3] = { pairs->ids[i], pairs->ids[(i + 1) % N], pairs->ids[i] };
+      PTOParam params[4] = { make_output_param (cell (&pairs->seen[i])), make_scalar_param (2),
+                             make_no_dep_param (cell (&pairs->cells[i])),
+                             make_no_dep_param (cell (&pairs->cells[(i + 1) % N])) };
+
+      if (pto2_rt_submit_task_after (rt, SUM, AIV, params, 4, after, 3) == PTO2_TASK_NONE)
+        return 1;
+    }
+  return 0;
+}
+
+static void
+test_after (enum pto_backend backend)
+{
+  static const char *const windows[] = { NULL, "task-window=16" };
+
+  for (uint32_t w = 0; w < 2; w++)
+    {
+      struct pto_chip *chip = sim_chip (backend, windows[w]);
+      struct pairs *pairs = g_new0 (struct pairs, 1);
+      struct pto_chip_stats stats;
+
+      for (uint32_t round = 0; round < 10; round++)
+        {
+          memset (pairs, 0, sizeof *pairs);
+          sim_run (chip, &program, name_each, pairs, &stats);
+          g_assert_cmpuint (stats.tasks, ==, 2 * N);
+          /* One that has retired is waited for no more. */
+          g_assert_cmpuint (stats.edges, <=, 2 * N);
+          if (w == 0 && backend == PTO_BACKEND_DET)
+            g_assert_cmpuint (stats.edges, ==, 2 * N);
+          for (uint32_t i = 0; i < N; i++)
+            {
+              g_assert_cmpint (pairs->seen[i], ==, (int) (i + 1 + (i + 1) % N + 1));
+              for (uint32_t k = 0; k < i; k++)
+                g_assert_cmpuint (pairs->ids[i], !=, pairs->ids[k]);
+            }
+        }
+      g_free (pairs);
+      pto_chip_free (chip);
+    }
+}
+
+static int
+name_nobody (PTO2Runtime *rt, void *data)
+{
+  PTO2TaskId after[2] = { 0, 7 };
+  int32_t value = 0;
+  PTOParam params[2] = { make_output_param (cell (&value)), make_scalar_param (1) };
+
+  pto2_rt_submit_task (rt, STORE, AIV, params, 2);
+  if (pto2_rt_submit_task_after (rt, STORE, AIV, params, 2, after, *(int32_t *) data)
+      != PTO2_TASK_NONE)
+    return 1;
+  return 0;
+}
+
+static void
+test_after_nobody (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  int32_t n = 2;
+
+  sim_run_fails (chip, &program, name_nobody, &n, PTO_STATUS_INVALID_ARGS, "task 1 (store)",
+                 "producer 1, 0x7", "is no task of this run", NULL);
+  n = -1;
+  sim_run_fails (chip, &program, name_nobody, &n, PTO_STATUS_INVALID_ARGS,
+                 "test-tasks.c:", "comes after -1 tasks", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+/* --- tasks without a kernel --- */
+
+struct funnel
+{
+  int32_t cells[N];
+  int32_t sums[N];
+  int32_t token;
+  uint32_t chain;
+};
+
+/* Everybody behind the token sees all cells, which nobody else orders. */
+static int
+meet (PTO2Runtime *rt, void *data)
+{
+  struct funnel *funnel = data;
+  PTOParam params[N + 1];
+  Tensor token = cell (&funnel->token);
+
+  for (uint32_t i = 0; i < N; i++)
+    SUBMIT (rt, i % 16 == 0 ? SLOW : STORE, make_output_param (cell (&funnel->cells[i])),
+            make_scalar_param (i));
+  for (uint32_t i = 0; i < N; i++)
+    params[i] = make_input_param (cell (&funnel->cells[i]));
+  params[N] = make_output_param (token);
+  pto2_rt_submit_order (rt, params, N + 1, NULL, 0);
+  for (uint32_t i = 0; i < funnel->chain; i++)
+    {
+      PTOParam link = make_inout_param (token);
+
+      pto2_rt_submit_order (rt, &link, 1, NULL, 0);
+    }
+  for (uint32_t i = 0; i < N; i++)
+    {
+      PTOParam sum[N + 3] = { make_output_param (cell (&funnel->sums[i])), make_scalar_param (N) };
+
+      for (uint32_t k = 0; k < N; k++)
+        sum[2 + k] = make_no_dep_param (cell (&funnel->cells[k]));
+      sum[N + 2] = make_input_param (token);
+      pto2_rt_submit_task (rt, SUM, AIV, sum, N + 3);
+    }
+  return 0;
+}
+
+static void
+test_order_only (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct funnel *funnel = g_new0 (struct funnel, 1);
+
+  for (uint32_t round = 0; round < 20; round++)
+    {
+      struct pto_chip_stats stats;
+
+      memset (funnel, 0, sizeof *funnel);
+      /* As long as that a recursion would need more than a scheduler's stack. */
+      funnel->chain = round == 0 ? 20000 : round % 3;
+      sim_run (chip, &program, meet, funnel, &stats);
+      g_assert_cmpuint (stats.tasks, ==, 2 * N + 1 + funnel->chain);
+      g_assert_cmpuint (stats.completed, ==, stats.tasks);
+      for (uint32_t i = 0; i < N; i++)
+        g_assert_cmpint (funnel->sums[i], ==, N * (N - 1) / 2);
+    }
+  g_free (funnel);
+  pto_chip_free (chip);
+}
+
+static int
+pass_busy_cores (PTO2Runtime *rt, void *data)
+{
+  int32_t *cells = data;
+
+  for (uint32_t i = 0; i < 2; i++)
+    pto2_rt_submit_task (rt, CUBE, AIC, NULL, 0);
+  SUBMIT (rt, STORE, make_output_param (cell (&cells[0])), make_scalar_param (5));
+  pto2_rt_submit_order (
+      rt, (PTOParam[]){ make_input_param (cell (&cells[0])), make_output_param (cell (&cells[1])) },
+      2, NULL, 0);
+  SUBMIT (rt, SUM, make_output_param (cell (&cells[2])), make_scalar_param (1),
+          make_no_dep_param (cell (&cells[0])), make_input_param (cell (&cells[1])));
+  return 0;
+}
+
+static void
+note_last_vector (const struct pto_trace_record *record, void *data)
+{
+  uint64_t *end = data;
+
+  if (PTO_TASK_LOCAL (record->task) >= 2 && record->extra > *end)
+    *end = record->extra;
+}
+
+/* It waits for no core: all cubes are busy for 1 ms. */
+static void
+test_order_only_waits_for_no_core (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2");
+  int32_t cells[3] = { 0 };
+  uint64_t end = 0;
+
+  sim_trace_each (sim_record (chip, &program, pass_busy_cores, cells, NULL), PTO_TRACE_RUN,
+                  note_last_vector, &end);
+  g_assert_cmpint (cells[2], ==, 5);
+  g_assert_cmpuint (end, >, 2000);
+  g_assert_cmpuint (end, <, 1000000);
+  pto_chip_free (chip);
+}
+
+/* --- conditions --- */
+
+struct choices
+{
+  uint8_t flags[N][16]; /* of some element type */
+  int32_t set[N];
+  int32_t cells[N];
+  int32_t after[N];
+  DataType dtype;
+};
+
+static const double values[] = { 0, 1, -1, -0.0 };
+
+static void
+put (uint8_t *at, DataType dtype, double value)
+{
+  static const uint16_t halves[] = { 0, 0x3c00, 0xbc00, 0x8000 };
+  static const uint16_t brains[] = { 0, 0x3f80, 0xbf80, 0x8000 };
+  uint32_t which = value == 1 ? 1 : value == -1 ? 2 : value == 0 && signbit (value) ? 3 : 0;
+  float single = (float) value;
+  uint64_t integer = value > 0   ? UINT64_C (1) << (8 * pto_dtype_size (dtype) - 1)
+                     : value < 0 ? 1
+                                 : 0;
+
+  if (dtype == PTO_DTYPE_FLOAT32)
+    memcpy (at, &single, 4);
+  else if (dtype == PTO_DTYPE_FLOAT16)
+    memcpy (at, &halves[which], 2);
+  else if (dtype == PTO_DTYPE_BFLOAT16)
+    memcpy (at, &brains[which], 2);
+  else
+    memcpy (at, &integer, pto_dtype_size (dtype));
+}
+
+/* The flag of each is one element of a row of three, in the middle; what lies beside it says the
+ * opposite. Where the type is int32 a task writes it. */
+static int
+choose (PTO2Runtime *rt, void *data)
+{
+  struct choices *choices = data;
+  static const uint64_t shape[2] = { 1, 3 }, index[2] = { 0, 1 };
+
+  for (uint32_t i = 0; i < N; i++)
+    {
+      uint32_t size = pto_dtype_size (choices->dtype);
+      bool by_task = choices->dtype == PTO_DTYPE_INT32;
+      double value = values[i % 4];
+      Tensor flag,
+          row = make_tensor_external (size > 4 ? choices->flags[i] - size : choices->flags[i],
+                                      shape, 2, choices->dtype);
+
+      /* Of eight bytes only two fit: the one before is not looked at. */
+      flag = row;
+      if (by_task)
+        SUBMIT (rt, SLOW, make_output_param (cell ((int32_t *) (void *) (choices->flags[i] + 4))),
+                make_signed_param ((int64_t) value));
+      else
+        put (choices->flags[i] + (size > 4 ? 0 : size), choices->dtype, value);
+      pto2_rt_submit_task_if (
+          rt, ADD, AIV,
+          (PTOParam[]){ make_inout_param (cell (&choices->cells[i])), make_scalar_param (10) }, 2,
+          &flag, index);
+      SUBMIT (rt, SUM, make_output_param (cell (&choices->after[i])), make_scalar_param (1),
+              make_input_param (cell (&choices->cells[i])));
+    }
+  return 0;
+}
+
+static void
+test_condition (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct choices *choices = g_new0 (struct choices, 1);
+
+  for (DataType dtype = 0; dtype < PTO_DTYPE_COUNT; dtype++)
+    {
+      struct pto_chip_stats stats;
+
+      memset (choices, 0, sizeof *choices);
+      choices->dtype = dtype;
+      for (uint32_t i = 0; i < N; i++)
+        {
+          memset (choices->flags[i], i % 2 == 0 ? 0xff : 0, sizeof choices->flags[i]);
+          choices->cells[i] = (int32_t) i;
+        }
+      sim_run (chip, &program, choose, choices, &stats);
+      g_assert_cmpuint (stats.completed, ==, stats.tasks);
+      for (uint32_t i = 0; i < N; i++)
+        {
+          int32_t expected = (int32_t) i + (i % 4 == 1 || i % 4 == 2 ? 10 : 0);
+
+          g_assert_cmpint (choices->cells[i], ==, expected);
+          g_assert_cmpint (choices->after[i], ==, expected);
+        }
+    }
+  g_free (choices);
+  pto_chip_free (chip);
+}
+
+static int
+choose_badly (PTO2Runtime *rt, void *data)
+{
+  int32_t how = *(int32_t *) data;
+  static const uint64_t beyond[1] = { 1 };
+  int32_t value = 0;
+  Tensor flag = cell (&value);
+  PTOParam params[2] = { make_output_param (cell (&value)), make_scalar_param (1) };
+
+  return pto2_rt_submit_task_if (rt, how == 0 ? PTO2_KERNEL_NONE : STORE, AIV, params, 2, &flag,
+                                 how == 1   ? beyond
+                                 : how == 2 ? NULL
+                                            : first)
+         != PTO2_TASK_NONE;
+}
+
+static void
+test_bad_condition (enum pto_backend backend)
+{
+  static const char *const words[]
+      = { "has a kernel", "names element 1 of dimension 0, which has 1", "has an index" };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (int32_t how = 0; how < 3; how++)
+    sim_run_fails (chip, &program, choose_badly, &how, PTO_STATUS_INVALID_ARGS,
+                   "test-tasks.c:", words[how], NULL);
+  pto_chip_free (chip);
+}
+
+/* --- memory that is there at once --- */
+
+struct heap
+{
+  int32_t sum[N];
+  bool damage;
+  uint32_t rounds;
+};
+
+static int
+use_memory (PTO2Runtime *rt, void *data)
+{
+  struct heap *heap = data;
+
+  for (uint32_t i = 0; i < heap->rounds; i++)
+    PTO2_SCOPE (rt)
+    {
+      const uint64_t shape[1] = { 1 << 18 };
+      Tensor tensor = pto2_rt_alloc (rt, shape, 1, PTO_DTYPE_INT32);
+      int32_t *memory = (int32_t *) (uintptr_t) tensor.buffer.addr;
+
+      if (memory == NULL || tensor.buffer.addr % 1024 != 0)
+        return 1;
+      for (uint32_t k = 0; k < 4; k++)
+        memory[k << 16] = (int32_t) (i + k);
+      for (uint32_t k = 0; k < 4; k++)
+        {
+          const uint64_t offset[1] = { k << 16 };
+          Tensor view = pto2_tensor_view (&tensor, one, offset);
+
+          SUBMIT (rt, ADD, make_inout_param (view), make_scalar_param (100));
+          SUBMIT (rt, SUM, make_inout_param (cell (&heap->sum[(4 * i + k) % N])),
+                  make_scalar_param (1), make_input_param (view));
+        }
+      if (heap->damage)
+        SUBMIT (rt, BEYOND, make_output_param (tensor));
+    }
+  return 0;
+}
+
+/* More than the heap holds goes through it. */
+static void
+test_alloc (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "heap=4M");
+  struct heap heap = { .rounds = 64 };
+
+  sim_run (chip, &program, use_memory, &heap, NULL);
+  for (uint32_t i = 0; i < N; i++)
+    g_assert_cmpint (heap.sum[i], ==, (int32_t) (48 + i / 4 + i % 4 + 100));
+  heap.damage = true;
+  heap.rounds = 1;
+  sim_run_fails (chip, &program, use_memory, &heap, PTO_STATUS_OUT_OF_BOUNDS, "(beyond)",
+                 "3 bytes past", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+static int
+alloc_badly (PTO2Runtime *rt, void *data)
+{
+  const uint64_t shape[1] = { 1 << 22 };
+  Tensor tensor = pto2_rt_alloc (rt, *(int *) data == 0 ? shape : first, 1, PTO_DTYPE_INT32);
+
+  return tensor.buffer.addr != 0;
+}
+
+static void
+test_bad_alloc (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "heap=4M");
+  int how = 0;
+
+  sim_run_fails (chip, &program, alloc_badly, &how, PTO_STATUS_HEAP_RING, "heap", NULL);
+  how = 1;
+  sim_run_fails (chip, &program, alloc_badly, &how, PTO_STATUS_INVALID_ARGS, "no kernel",
+                 "argument 0", "at least one element", NULL);
+  pto_chip_free (chip);
+}
+
+/* --- elements, from the orchestration --- */
+
+struct elements
+{
+  int32_t matrix[3][4];
+  int32_t copies[N];
+  uint32_t loops;
+};
+
+static int
+read_and_write (PTO2Runtime *rt, void *data)
+{
+  struct elements *elements = data;
+  static const uint64_t shape[2] = { 3, 4 };
+  static const uint64_t at[2] = { 2, 1 };
+  Tensor matrix = make_tensor_external (elements->matrix, shape, 2, PTO_DTYPE_INT32);
+  Tensor turned = pto2_tensor_transpose (&matrix, 0, 1);
+  Tensor element = cell (&elements->matrix[2][1]);
+  Tensor made = pto2_rt_make_tensor (rt, shape, 2, PTO_DTYPE_INT32);
+  int32_t value = -1;
+
+  /* Waits for who writes it. */
+  SUBMIT (rt, SLOW, make_output_param (element), make_scalar_param (3));
+  while (pto2_rt_get_element (rt, &matrix, at, &value) && value < 20)
+    {
+      SUBMIT (rt, ADD, make_inout_param (element), make_scalar_param (4));
+      elements->loops++;
+    }
+  if (value != 23)
+    return 1;
+  /* Waits for who reads it. */
+  for (int32_t i = 0; i < 8; i++)
+    {
+      static const uint64_t turned_at[2] = { 1, 2 };
+
+      SUBMIT (rt, COPY, make_input_param (element),
+              make_output_param (cell (&elements->copies[i])));
+      if (!pto2_rt_set_element (rt, &turned, turned_at, &i))
+        return 2;
+    }
+  /* Of the runtime's memory. */
+  SUBMIT (rt, STORE, make_output_param (made), make_scalar_param (77));
+  if (!pto2_rt_get_element (rt, &made, (const uint64_t[]){ 0, 0 }, &value) || value != 77)
+    return 3;
+  value = 78;
+  pto2_rt_set_element (rt, &made, (const uint64_t[]){ 0, 0 }, &value);
+  SUBMIT (rt, SUM, make_output_param (cell (&elements->copies[N - 1])), make_scalar_param (1),
+          make_input_param (made));
+  return 0;
+}
+
+static void
+test_elements (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct elements *elements = g_new (struct elements, 1);
+
+  for (uint32_t round = 0; round < SCALE (40) + 2; round++)
+    {
+      memset (elements, 0, sizeof *elements);
+      sim_run (chip, &program, read_and_write, elements, NULL);
+      g_assert_cmpuint (elements->loops, ==, 5);
+      g_assert_cmpint (elements->copies[0], ==, 23);
+      for (int32_t i = 1; i < 8; i++)
+        g_assert_cmpint (elements->copies[i], ==, i - 1);
+      g_assert_cmpint (elements->matrix[2][1], ==, 7);
+      g_assert_cmpint (elements->copies[N - 1], ==, 78);
+    }
+  g_free (elements);
+  pto_chip_free (chip);
+}
+
+static int
+read_badly (PTO2Runtime *rt, void *data)
+{
+  int how = *(int *) data;
+  int32_t value = 5;
+  Tensor tensor = cell (&value);
+  Tensor made = pto2_rt_make_tensor (rt, one, 1, PTO_DTYPE_INT32);
+  static const uint64_t beyond[1] = { 4 };
+  bool ok;
+
+  if (how == 2)
+    SUBMIT (rt, CRASH, make_inout_param (tensor));
+  ok = how == 3 ? pto2_rt_set_element (rt, &tensor, beyond, &value)
+                : pto2_rt_get_element (rt, how == 0 ? &made : &tensor, how == 1 ? beyond : first,
+                                       &value);
+  return ok || value != 5;
+}
+
+static void
+test_bad_elements (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  int how = 0;
+
+  sim_run_fails (chip, &program, read_badly, &how, PTO_STATUS_INVALID_ARGS, "no memory yet", NULL);
+  how = 1;
+  sim_run_fails (chip, &program, read_badly, &how, PTO_STATUS_INVALID_ARGS,
+                 "pto2_rt_get_element() names element 4 of dimension 0, which has 1",
+                 "test-tasks.c:", NULL);
+  how = 3;
+  sim_run_fails (chip, &program, read_badly, &how, PTO_STATUS_INVALID_ARGS,
+                 "pto2_rt_set_element() names element 4", NULL);
+#ifndef SIM_SANITIZED
+  how = 2;
+  sim_run_fails (chip, &program, read_badly, &how, PTO_STATUS_KERNEL_FAULT, "crash", NULL);
+#endif
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+/* --- manual scopes --- */
+
+struct manual
+{
+  int32_t value;
+  int32_t result;
+  int32_t cells[N];
+  bool nested;
+};
+
+static int
+order_by_hand (PTO2Runtime *rt, void *data)
+{
+  struct manual *manual = data;
+  Tensor value = cell (&manual->value);
+  PTO2TaskId last = PTO2_TASK_NONE;
+  PTOParam params[2] = { make_inout_param (value), make_scalar_param (1) };
+
+  /* Each reads what the one before it has written: only names say so. */
+  PTO2_MANUAL_SCOPE (rt)
+  {
+    Tensor made = pto2_rt_make_tensor (rt, one, 1, PTO_DTYPE_INT32);
+
+    for (uint32_t i = 0; i < N; i++)
+      last = last == PTO2_TASK_NONE ? pto2_rt_submit_task (rt, SLOW, AIV, params, 2)
+                                    : pto2_rt_submit_task_after (rt, ADD, AIV, params, 2, &last, 1);
+    /* These touch what they do, and wait for nothing. */
+    for (uint32_t i = 1; i < N; i++)
+      SUBMIT (rt, STORE, make_no_dep_param (cell (&manual->cells[i])), make_scalar_param (i),
+              make_input_param (value));
+    /* Memory of the runtime stays. */
+    last = pto2_rt_submit_task_after (
+        rt, SUM, AIV,
+        (PTOParam[]){ make_output_param (made), make_scalar_param (1), make_input_param (value) },
+        3, &last, 1);
+    PTO2_MANUAL_SCOPE (rt)
+    {
+      last = pto2_rt_submit_task_after (rt, SUM, AIV,
+                                        (PTOParam[]){ make_output_param (cell (&manual->result)),
+                                                      make_scalar_param (1),
+                                                      make_input_param (made) },
+                                        3, &last, 1);
+    }
+    if (manual->nested)
+      PTO2_SCOPE (rt)
+      {
+        pto2_rt_submit_task (rt, ADD, AIV, params, 2);
+      }
+  }
+  return 0;
+}
+
+static int
+order_again (PTO2Runtime *rt, void *data)
+{
+  struct manual *manual = data;
+
+  order_by_hand (rt, data);
+  /* Found again behind it. */
+  SUBMIT (rt, STORE, make_output_param (cell (&manual->cells[0])), make_scalar_param (100));
+  SUBMIT (rt, ADD, make_inout_param (cell (&manual->cells[0])), make_scalar_param (1));
+  return 0;
+}
+
+static void
+test_manual (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct manual manual;
+  struct pto_chip_stats stats;
+
+  for (uint32_t round = 0; round < 10; round++)
+    {
+      memset (&manual, 0, sizeof manual);
+      sim_run (chip, &program, order_again, &manual, &stats);
+      g_assert_cmpint (manual.value, ==, N);
+      g_assert_cmpint (manual.result, ==, N);
+      for (uint32_t i = 1; i < N; i++)
+        g_assert_cmpint (manual.cells[i], ==, (int32_t) i);
+      g_assert_cmpint (manual.cells[0], ==, 101);
+      if (backend == PTO_BACKEND_DET)
+        g_assert_cmpuint (stats.edges, ==, N - 1 + 2 + 1);
+    }
+  manual.nested = true;
+  sim_run_fails (
+      chip, &program, order_by_hand, &manual, PTO_STATUS_INVALID_ARGS,
+      "the scope opened at test-tasks.c:", "the manual one opened at test-tasks.c:", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+static void
+add_tests (void)
+{
+  sim_add ("tasks/after", test_after);
+  sim_add ("tasks/after-nobody", test_after_nobody);
+  sim_add ("tasks/order-only", test_order_only);
+  sim_add_once ("tasks/order-only-waits-for-no-core", test_order_only_waits_for_no_core);
+  sim_add ("tasks/condition", test_condition);
+  sim_add ("tasks/bad-condition", test_bad_condition);
+  sim_add ("tasks/alloc", test_alloc);
+  sim_add ("tasks/bad-alloc", test_bad_alloc);
+  sim_add ("tasks/elements", test_elements);
+  sim_add ("tasks/bad-elements", test_bad_elements);
+  sim_add ("tasks/manual", test_manual);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add_tests);
+}
