@@ -535,6 +535,36 @@ pto_trace_task_is_critical (PtoTraceTask *self)
   return self->entry->critical;
 }
 
+/**
+ * pto_trace_task_to_string:
+ * @self: a task
+ *
+ * Says what it is, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `task 0x3 (add), which ran for 70 ns`
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_task_to_string (PtoTraceTask *self)
+{
+  const PtoTraceEntry *entry;
+
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
+
+  entry = self->entry;
+  if (entry->core == PTO_TRACE_NOWHERE)
+    return g_strdup_printf ("task 0x%" G_GINT64_MODIFIER "x (%s), which ran nothing%s", entry->id,
+                            pto_trace_task_get_name (self), entry->failed ? " and failed" : "");
+  return g_strdup_printf ("task 0x%" G_GINT64_MODIFIER "x (%s), which ran for %" G_GINT64_FORMAT
+                          " ns%s",
+                          entry->id, pto_trace_task_get_name (self),
+                          pto_trace_task_get_end_ns (self) - pto_trace_task_get_start_ns (self),
+                          entry->failed ? " and failed" : "");
+}
+
 /* --- edges --- */
 
 /**
@@ -647,6 +677,36 @@ pto_trace_edge_get_hazards (PtoTraceEdge *self)
   g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), 0);
 
   return self->hazards;
+}
+
+/**
+ * pto_trace_edge_to_string:
+ * @self: an edge
+ *
+ * Says what it is, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `task 1 waits for 0x0 (RAW, EXPLICIT)`
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_edge_to_string (PtoTraceEdge *self)
+{
+  static const char *const names[] = { "RAW", "WAW", "WAR", "UNSURE", "EXPLICIT" };
+  GString *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE_EDGE (self), NULL);
+
+  text = g_string_new (NULL);
+  g_string_printf (text, "task %u waits for 0x%" G_GINT64_MODIFIER "x (", self->consumer,
+                   self->producer_id);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if ((self->hazards & (1u << i)) != 0)
+      g_string_append_printf (text, "%s%s", text->str[text->len - 1] == '(' ? "" : ", ", names[i]);
+  g_string_append_c (text, ')');
+  return g_string_free (text, FALSE);
 }
 
 /* --- cores --- */
@@ -819,6 +879,30 @@ pto_trace_core_get_busy_ns (PtoTraceCore *self)
   g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
 
   return self->busy;
+}
+
+/**
+ * pto_trace_core_to_string:
+ * @self: a core
+ *
+ * Says what it is, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `L3/0/L2/1 AIV17, busy for 70 ns`
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_core_to_string (PtoTraceCore *self)
+{
+  const char *path;
+
+  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
+
+  path = pto_trace_core_get_path (self);
+  return g_strdup_printf ("%s%s%s, busy for %" G_GUINT64_FORMAT " ns", path,
+                          path[0] != '\0' ? " " : "", pto_trace_core_get_name (self), self->busy);
 }
 
 /* --- lists --- */

@@ -83,6 +83,8 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_task_is_critical (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 GListModel *pto_trace_task_list_members (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_task_to_string (PtoTraceTask *self);
 
 #define PTO_TYPE_TRACE_EDGE (pto_trace_edge_get_type ())
 
@@ -97,6 +99,8 @@ PTO_AVAILABLE_IN_0_1
 guint pto_trace_edge_get_consumer (PtoTraceEdge *self);
 PTO_AVAILABLE_IN_0_1
 PtoHazards pto_trace_edge_get_hazards (PtoTraceEdge *self);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_edge_to_string (PtoTraceEdge *self);
 
 #define PTO_TYPE_TRACE_CORE (pto_trace_core_get_type ())
 
@@ -115,5 +119,7 @@ PTO_AVAILABLE_IN_0_1
 int pto_trace_core_get_cluster (PtoTraceCore *self);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_core_get_busy_ns (PtoTraceCore *self);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_core_to_string (PtoTraceCore *self);
 
 G_END_DECLS

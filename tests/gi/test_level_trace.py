@@ -221,6 +221,8 @@ class Trace(unittest.TestCase):
             self.assertEqual([(member.id, member.core) for member in task.list_members()], [(task.id, task.core)])
             self.assertTrue(0 <= task.submit_ns <= task.start_ns <= task.end_ns)
             self.assertFalse(task.has_failed())
+            self.assertEqual(str(task), f"<Pto.TraceTask: task {task.id:#x} ({task.name}), which ran for "
+                                        f"{task.end_ns - task.start_ns} ns>")
         for row, slices in rows.items():
             self.assertEqual(sorted(slices), sorted(
                 (round(s.start * 1000), round(s.end * 1000), s.name, s.args["task"]) for s in shown.row(*row)))
@@ -230,10 +232,12 @@ class Trace(unittest.TestCase):
             self.assertEqual((producer.name, consumer.name), ("part", "witness"))
             self.assertEqual(edge.producer_id, producer.id)
             self.assertTrue(edge.hazards & Pto.Hazards.RAW)
+            self.assertRegex(str(edge), rf"^<Pto.TraceEdge: task {edge.consumer} waits for {producer.id:#x} \(RAW[A-Z, ]*\)>$")
             self.assertLessEqual(producer.end_ns, consumer.start_ns)
         for c in range(4):
             self.assertAlmostEqual(trace.get_core_utilization(c), cores[c].busy_ns / trace.get_elapsed_ns(), 12)
         for c, core in enumerate(cores):
+            self.assertEqual(str(core), f"<Pto.TraceCore: {core.path} {core.name}, busy for {core.busy_ns} ns>")
             self.assertEqual(core.busy_ns, sum(task.end_ns - task.start_ns for task in tasks if task.core == c))
 
     def check_summary(self, trace, workers):
