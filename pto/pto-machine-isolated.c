@@ -523,6 +523,8 @@ find_kernel_name (IsolatedMachine *self, guint32 kernel)
 {
   const char *name = NULL;
 
+  if (kernel == PTO_KERNEL_FILL)
+    return PTO_KERNEL_FILL_NAME;
   if (self->run->registration != NULL)
     {
       GArray *kernels = PTO_CHIP_ORCHESTRATION (self->run->registration->callable)->kernels;

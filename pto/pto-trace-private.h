@@ -9,6 +9,7 @@
 
 #include "pto-trace.h"
 
+#include "../sim/builtin.h"
 #include "../sim/chip.h"
 
 G_BEGIN_DECLS

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "builtin.h"
 #include "chip-private.h"
 
 #include "../pto/core/progress.h"
@@ -45,6 +46,8 @@ kernel_name (void *data, uint32_t kernel)
 {
   const struct pto_chip *chip = data;
 
+  if (kernel == PTO_KERNEL_FILL)
+    return pto_fill_kernel.name;
   if (chip->program == NULL || kernel >= chip->program->n_kernels
       || chip->program->kernels[kernel].name == NULL)
     return "?";
@@ -623,7 +626,7 @@ lose (struct pto_chip *chip)
     kernels[k].name = "?";
   *program = (struct pto_program){ kernels, chip->program->n_kernels };
   for (uint32_t c = 0; c < chip->n_cores; c++)
-    chip->cores[c].payload.kernel = &kernels[chip->cores[c].payload.kernel_id];
+    chip->cores[c].payload.kernel = pto_program_kernel (program, chip->cores[c].payload.kernel_id);
   chip->program = program;
 }
 

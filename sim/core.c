@@ -5,6 +5,7 @@
 #include "core.h"
 
 #include "../pto/exec/pto_atomic.h"
+#include "builtin.h"
 #include "chip-private.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   struct pto_core *core = core_of (endpoint);
   uint32_t kernel_id = pto_slot_kernel (slot, endpoint->member);
-  const struct pto_kernel *kernel = &core->chip->program->kernels[kernel_id];
+  const struct pto_kernel *kernel = pto_program_kernel (core->chip->program, kernel_id);
   struct pto_trace_buffer *trace = endpoint->scheduler->trace;
 
   core->payload.task_id = slot->id;

@@ -7,6 +7,7 @@
 #include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
+#include "builtin.h"
 #include "chip-private.h"
 
 #include <inttypes.h>
@@ -71,6 +72,13 @@ refuse (struct pto_chip *chip, const char *format, ...)
                    chip->engine.submitted, place, why);
 }
 
+/* Of those that no program has. */
+static const char *
+own_kernel_name (int32_t kernel_id)
+{
+  return kernel_id == PTO2_KERNEL_FILL ? pto_fill_kernel.name : "no kernel";
+}
+
 /* Does an output of the task lie in memory that may not be written? */
 static __attribute__ ((noinline)) bool
 check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params, int32_t n_params)
@@ -99,7 +107,8 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
                     "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
                     "was given to the run so",
                     kernel_id,
-                    kernel_id == PTO2_KERNEL_NONE ? "none" : chip->program->kernels[kernel_id].name,
+                    kernel_id < 0 ? own_kernel_name (kernel_id)
+                                  : chip->program->kernels[kernel_id].name,
                     i);
             return false;
           }
@@ -144,13 +153,12 @@ touch_params (const PTOParam *params, int32_t n_params)
 /* Says why the engine is not asked. */
 static __attribute__ ((noinline, cold)) void
 refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
-               const PTOParam *params, int32_t n_params, bool orders_only)
+               const PTOParam *params, int32_t n_params, bool is_own)
 {
-  static const struct pto_kernel none = { .name = "no kernel" };
   const struct pto_program *program = chip->program;
-  const struct pto_kernel *kernel = &none;
+  const struct pto_kernel *kernel = &(struct pto_kernel){ .name = own_kernel_name (kernel_id) };
 
-  if (!orders_only)
+  if (!is_own)
     {
       if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
         {
@@ -162,7 +170,7 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
         }
       kernel = &program->kernels[kernel_id];
     }
-  if (kernel != &none && (int32_t) kernel->core_type != worker_type)
+  if (!is_own && (int32_t) kernel->core_type != worker_type)
     refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
             core_type_names[kernel->core_type],
             (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
@@ -213,19 +221,22 @@ submit (struct pto_chip *chip, const struct pto_submit *submit)
   return pto_engine_submit (&chip->engine, submit);
 }
 
+/* A task of no kernel, or of one that the chip has of its own: PTO2_KERNEL_*. */
 static pto_task_id
-submit_order (struct pto_chip *chip, const struct pto_submit *submit)
+submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
 {
   int32_t n_params = (int32_t) submit->n_params;
 
   if (submit->n_params > PTO_CHIP_ARGS_MAX || (submit->params == NULL && n_params > 0)
       || chip->done)
     {
-      refuse_submit (chip, PTO2_KERNEL_NONE, 0, submit->params, n_params, true);
+      refuse_submit (chip, kernel_id, 0, submit->params, n_params, true);
       return PTO_TASK_NONE;
     }
-  if (chip->n_read_only > 0 && !check_writable (chip, PTO2_KERNEL_NONE, submit->params, n_params))
+  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, submit->params, n_params))
     return PTO_TASK_NONE;
+  submit->kernel = kernel_id == PTO2_KERNEL_FILL ? PTO_KERNEL_FILL : PTO_KERNEL_NONE;
+  submit->queue = kernel_id == PTO2_KERNEL_FILL ? PTO_CORE_TYPE_AIV : 0;
   return pto_engine_submit (&chip->engine, submit);
 }
 
@@ -295,10 +306,11 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
       refuse_submit (chip, asked->kernel_id, asked->worker_type, given, asked->n_params, false);
       return PTO_TASK_NONE;
     }
-  if (asked->kernel_id == PTO2_KERNEL_NONE || asked->condition_index == NULL)
+  if (asked->kernel_id < 0 || asked->condition_index == NULL)
     {
       refuse (chip, "a task with a condition has %s",
-              asked->condition_index == NULL ? "an index of its element" : "a kernel");
+              asked->condition_index == NULL ? "an index of its element"
+                                             : "a kernel of the program");
       return PTO_TASK_NONE;
     }
   if (!find_element (chip, "the condition", asked->condition, asked->condition_index, &element))
@@ -337,13 +349,10 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
     refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
   else if (asked->condition != NULL)
     id = submit_if (chip, &task, asked);
-  else if (asked->kernel_id != PTO2_KERNEL_NONE)
-    id = submit (chip, &task);
+  else if (asked->kernel_id == PTO2_KERNEL_NONE || asked->kernel_id == PTO2_KERNEL_FILL)
+    id = submit_own (chip, asked->kernel_id, &task);
   else
-    {
-      task.queue = 0;
-      id = submit_order (chip, &task);
-    }
+    id = submit (chip, &task);
   go_out (chip, guard);
   return id;
 }
@@ -356,6 +365,7 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
   struct pto_guard *guard;
   Tensor element = *tensor;
   PTOParam param;
+  struct pto_submit task = { .params = &param, .n_params = 1 };
   void *address = NULL;
 
   (void) *(const volatile uint64_t *) index;
@@ -364,10 +374,7 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
                     &element))
     {
       param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, &element);
-      if (pto_engine_await (&chip->engine,
-                            submit_order (chip, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
-                                                                      .params = &param,
-                                                                      .n_params = 1 })))
+      if (pto_engine_await (&chip->engine, submit_own (chip, PTO2_KERNEL_NONE, &task)))
         address = (char *) (uintptr_t) param.tensor.buffer.addr
                   + param.tensor.start_offset * (uint64_t) pto_dtype_size (param.tensor.dtype);
     }

@@ -30,6 +30,8 @@ extern "C"
 
   /* Instead of a kernel, where there is to be none. */
 #define PTO2_KERNEL_NONE (-1)
+  /* The chip's own: writes args[1], the bits of a value, into each element of args[0]. */
+#define PTO2_KERNEL_FILL (-2)
 
   /* A task of this run, for those that name it. */
   typedef uint64_t PTO2TaskId;
@@ -199,8 +201,9 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_submit_order (PTO2Runtime *rt, PTOParam *params, int32_t n_params,
                         const PTO2TaskId after[], int32_t n_after)
   {
-    PTO2Submit submit = { sizeof (PTO2Submit), PTO2_KERNEL_NONE, 0, params, n_params, n_after,
-                          after,               NULL,             NULL };
+    PTO2Submit submit = {
+      sizeof (PTO2Submit), PTO2_KERNEL_NONE, 0, params, n_params, n_after, after, NULL, NULL
+    };
 
     return rt->ops->submit (rt, &submit);
   }
@@ -476,6 +479,22 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return tensor;
   }
 
+  /* A task that gives each element of a tensor that value, which is of its element type: an output
+   * begins with it where this comes before an INOUT. Runs on a vector core. */
+  static inline PTO2TaskId
+  pto2_rt_fill (PTO2Runtime *rt, const Tensor *tensor, const void *value)
+  {
+    PTOParam params[2];
+    PTO2Submit submit
+        = { sizeof (PTO2Submit), PTO2_KERNEL_FILL, 0, params, 2, 0, NULL, NULL, NULL };
+
+    params[0] = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
+    params[1].type = PTO_PARAM_SCALAR;
+    params[1].scalar = 0;
+    memcpy (&params[1].scalar, value, pto_dtype_size (tensor->dtype));
+    return rt->ops->submit (rt, &submit);
+  }
+
   /* Reads one element into value, which is of the tensor's element type: waits for the tasks that
    * write it. false: the run has failed, and value is as it was. */
   static inline bool
@@ -501,6 +520,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   }
 
 #define pto2_rt_alloc(rt, ...) (pto2_rt_alloc) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_fill(rt, ...) (pto2_rt_fill) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_get_element(rt, ...) \
   (pto2_rt_get_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_set_element(rt, ...) \

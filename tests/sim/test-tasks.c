@@ -5,6 +5,7 @@
 #include "sim-test.h"
 
 #include "../../pto/core/task.h"
+#include "../../sim/builtin.h"
 
 #include <math.h>
 #include <string.h>
@@ -439,7 +440,8 @@ static void
 test_bad_condition (enum pto_backend backend)
 {
   static const char *const words[]
-      = { "has a kernel", "names element 1 of dimension 0, which has 1", "has an index" };
+      = { "has a kernel of the program", "names element 1 of dimension 0, which has 1",
+          "has an index" };
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   for (int32_t how = 0; how < 3; how++)
@@ -525,6 +527,118 @@ test_bad_alloc (enum pto_backend backend)
   how = 1;
   sim_run_fails (chip, &program, alloc_badly, &how, PTO_STATUS_INVALID_ARGS, "no kernel",
                  "argument 0", "at least one element", NULL);
+  pto_chip_free (chip);
+}
+
+/* --- values for whole tensors --- */
+
+#define BLOCK 257u
+
+struct filled
+{
+  uint8_t bytes[PTO_DTYPE_COUNT][BLOCK * 8];
+  int16_t part[6][7][5];
+  int32_t sum[3];
+  bool read_only;
+};
+
+static const uint64_t a_value = UINT64_C (0x8877665544332211);
+
+static int
+fill_all (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t whole[3] = { 6, 7, 5 }, some[3] = { 2, 3, 4 }, at[3] = { 1, 2, 1 };
+  static const uint64_t block[1] = { BLOCK };
+  struct filled *filled = data;
+  Tensor part = make_tensor_external (filled->part, whole, 3, PTO_DTYPE_INT16);
+  Tensor view = pto2_tensor_view (&part, some, at);
+  Tensor turned = pto2_tensor_transpose (&view, 0, 2);
+  Tensor made = pto2_rt_make_tensor (rt, block, 1, PTO_DTYPE_INT32);
+  const int16_t minus = -2;
+  const int32_t begin = 40;
+
+  for (DataType dtype = 0; dtype < PTO_DTYPE_COUNT; dtype++)
+    {
+      Tensor tensor = make_tensor_external (filled->bytes[dtype], block, 1, dtype);
+
+      pto2_rt_fill (rt, &tensor, &a_value);
+    }
+  pto2_rt_fill (rt, &turned, &minus);
+  /* An output with an initial value. */
+  pto2_rt_fill (rt, &made, &begin);
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      const uint64_t where[1] = { i * (BLOCK / 2) };
+      Tensor element = pto2_tensor_view (&made, one, where);
+
+      SUBMIT (rt, ADD, make_inout_param (element), make_scalar_param (i));
+      SUBMIT (rt, SUM, make_output_param (cell (&filled->sum[i])), make_scalar_param (1),
+              make_input_param (element));
+    }
+  return 0;
+}
+
+static void
+see_fill (const struct pto_trace_record *record, void *data)
+{
+  uint32_t *n = data;
+
+  *n += record->detail == PTO_KERNEL_FILL;
+}
+
+static void
+test_fill (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct filled *filled = g_new0 (struct filled, 1);
+  struct pto_chip_stats stats;
+  uint32_t n = 0;
+
+  sim_trace_each (sim_record (chip, &program, fill_all, filled, &stats), PTO_TRACE_SUBMIT, see_fill,
+                  &n);
+  g_assert_cmpuint (n, ==, PTO_DTYPE_COUNT + 2);
+  g_assert_cmpuint (stats.tasks, ==, n + 6);
+  for (DataType dtype = 0; dtype < PTO_DTYPE_COUNT; dtype++)
+    for (uint32_t i = 0; i < BLOCK * 8; i++)
+      g_assert_cmpuint (filled->bytes[dtype][i], ==,
+                        i < BLOCK * pto_dtype_size (dtype)
+                            ? (uint8_t) (a_value >> (8 * (i % pto_dtype_size (dtype))))
+                            : 0);
+  for (uint32_t i = 0; i < 6; i++)
+    for (uint32_t j = 0; j < 7; j++)
+      for (uint32_t k = 0; k < 5; k++)
+        g_assert_cmpint (filled->part[i][j][k], ==,
+                         i >= 1 && i < 3 && j >= 2 && j < 5 && k >= 1 ? -2 : 0);
+  for (uint32_t i = 0; i < 3; i++)
+    g_assert_cmpint (filled->sum[i], ==, (int32_t) (40 + i));
+  g_free (filled);
+  pto_chip_free (chip);
+}
+
+static int
+fill_badly (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t none[1] = { 0 };
+  int32_t value = 0;
+  Tensor tensor
+      = make_tensor_external (&value, *(int *) data == 0 ? none : one, 1, PTO_DTYPE_INT32);
+
+  if (*(int *) data == 1)
+    pto2_rt_orchestration_done (rt);
+  return pto2_rt_fill (rt, &tensor, &value) != PTO2_TASK_NONE;
+}
+
+static void
+test_bad_fill (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  int how = 0;
+
+  sim_run_fails (chip, &program, fill_badly, &how, PTO_STATUS_INVALID_ARGS, "(fill)", "argument 0",
+                 "at least one element", NULL);
+  how = 1;
+  sim_run_fails (chip, &program, fill_badly, &how, PTO_STATUS_INVALID_ARGS, "(fill)",
+                 "after pto2_rt_orchestration_done()", NULL);
   pto_chip_free (chip);
 }
 
@@ -742,6 +856,8 @@ add_tests (void)
   sim_add ("tasks/bad-condition", test_bad_condition);
   sim_add ("tasks/alloc", test_alloc);
   sim_add ("tasks/bad-alloc", test_bad_alloc);
+  sim_add ("tasks/fill", test_fill);
+  sim_add ("tasks/bad-fill", test_bad_fill);
   sim_add ("tasks/elements", test_elements);
   sim_add ("tasks/bad-elements", test_bad_elements);
   sim_add ("tasks/manual", test_manual);

@@ -1,0 +1,63 @@
+/* builtin.c: which kernels does a chip have of its own?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "builtin.h"
+
+#include "../pto/core/engine.h"
+
+#include <string.h>
+
+_Static_assert(PTO_KERNEL_FILL < PTO_KERNEL_IF, "a kernel as others");
+
+/* Elements that lie one behind the other. */
+static void
+fill_run (uint8_t *to, uint64_t n, uint32_t size, const void *value)
+{
+  uint64_t done = n > 0;
+
+  if (n == 0)
+    return;
+  memcpy (to, value, size);
+  while (done < n)
+    {
+      uint64_t more = done < n - done ? done : n - done;
+
+      memcpy (to + done * size, to, more * size);
+      done += more;
+    }
+}
+
+static void
+fill (const TensorData *tensor, uint32_t dimension, uint8_t *to, uint32_t size, const void *value)
+{
+  uint64_t n = tensor->shapes[dimension];
+  uint64_t stride = tensor->strides[dimension];
+
+  if (dimension + 1 == tensor->ndims && stride == 1)
+    fill_run (to, n, size, value);
+  else
+    for (uint64_t i = 0; i < n; i++, to += stride * size)
+      if (dimension + 1 == tensor->ndims)
+        memcpy (to, value, size);
+      else
+        fill (tensor, dimension + 1, to, size, value);
+}
+
+static void
+fill_entry (int64_t *args)
+{
+  const TensorData *tensor = (const TensorData *) (uintptr_t) args[0];
+  uint32_t size = pto_dtype_size (tensor->dtype);
+
+  fill (tensor, 0, (uint8_t *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size, size,
+        &args[1]);
+}
+
+/* As long as writing that much takes at 100 bytes a ns. */
+const struct pto_kernel pto_fill_kernel = {
+  .name = PTO_KERNEL_FILL_NAME,
+  .entry = fill_entry,
+  .core_type = PTO_CORE_TYPE_AIV,
+  .cost = { .model = PTO_COST_LINEAR, .base_ns = 1000, .ns_per_byte = 0.01 },
+};
