@@ -435,10 +435,10 @@ read_variant (GVariant *variant)
 PtoException *
 pto_exception_unpack (const guint8 *bytes, gsize size)
 {
-  g_autoptr (GVariant) variant = NULL;
-
   /* A copy: the other process may write there still. */
-  variant = g_variant_ref_sink (g_variant_new_from_data (
-      G_VARIANT_TYPE (WIRE_TYPE), g_memdup2 (bytes, size), size, FALSE, g_free, NULL));
+  g_autoptr (GBytes) copy = g_bytes_new (bytes, size);
+  g_autoptr (GVariant) variant
+      = g_variant_ref_sink (g_variant_new_from_bytes (G_VARIANT_TYPE (WIRE_TYPE), copy, FALSE));
+
   return g_variant_is_normal_form (variant) ? read_variant (variant) : NULL;
 }

@@ -230,3 +230,64 @@ g_main_context_invoke_full (GMainContext *context, gint priority, GSourceFunc fu
   __tsan_release (self);
   real (context, priority, dispatch, self, dispatch_free);
 }
+
+/* --- tasks: what came before one comes before its thread, and what that did before its end --- */
+
+/* What it reads before the acquire was written before the release. */
+static __attribute__ ((no_sanitize ("thread"))) void
+run_task (GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+  GTaskThreadFunc func = (GTaskThreadFunc) g_object_get_data (G_OBJECT (task), "tsan-func");
+
+  __tsan_acquire (task);
+  func (task, source, data, cancellable);
+}
+
+void
+g_task_run_in_thread (GTask *task, GTaskThreadFunc func)
+{
+  REAL (g_task_run_in_thread);
+  g_object_set_data (G_OBJECT (task), "tsan-func", (gpointer) func);
+  __tsan_release (task);
+  real (task, run_task);
+}
+
+void
+g_task_return_boolean (GTask *task, gboolean result)
+{
+  REAL (g_task_return_boolean);
+  __tsan_release (task);
+  real (task, result);
+}
+
+void
+g_task_return_pointer (GTask *task, gpointer result, GDestroyNotify destroy)
+{
+  REAL (g_task_return_pointer);
+  __tsan_release (task);
+  real (task, result, destroy);
+}
+
+void
+g_task_return_error (GTask *task, GError *error)
+{
+  REAL (g_task_return_error);
+  __tsan_release (task);
+  real (task, error);
+}
+
+gboolean
+g_task_propagate_boolean (GTask *task, GError **error)
+{
+  REAL (g_task_propagate_boolean);
+  __tsan_acquire (task);
+  return real (task, error);
+}
+
+gpointer
+g_task_propagate_pointer (GTask *task, GError **error)
+{
+  REAL (g_task_propagate_pointer);
+  __tsan_acquire (task);
+  return real (task, error);
+}

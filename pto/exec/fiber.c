@@ -193,11 +193,12 @@ pto_fiber_adopt (struct pto_fiber *fiber)
   memset (fiber, 0, sizeof *fiber);
 #ifdef PTO_ASAN
   {
+    /* A thread has one stack, and asking for it reads the list of all mappings. */
+    static _Thread_local void *low;
+    static _Thread_local size_t size;
     pthread_attr_t attr;
-    void *low = NULL;
-    size_t size = 0;
 
-    if (pthread_getattr_np (pthread_self (), &attr) == 0)
+    if (size == 0 && pthread_getattr_np (pthread_self (), &attr) == 0)
       {
         pthread_attr_getstack (&attr, &low, &size);
         pthread_attr_destroy (&attr);
