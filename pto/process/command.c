@@ -23,8 +23,9 @@
 
 #define SHELL "/bin/sh"
 /* The command has the standard descriptors of the shell, not those by which the status is told and
- * by which the shell hangs on us. */
-#define SCRIPT "\"$@\" 3>&- 4<&-; echo $? >&3"
+ * by which the shell hangs on us. It begins when it is told to, for then it hangs on us: if we end
+ * before that, it never begins. */
+#define SCRIPT "read PTO_GO <&3 && \"$@\" 3>&- 4<&-; echo $? >&3"
 /* Descriptors below this one are where the command's own are put. */
 #define FIRST_FD 10
 /* Of what a command complains of so much is kept: nobody reads more. */
@@ -58,9 +59,10 @@ make_way (int *ours, int *theirs, int which)
 {
   int fds[2], moved[2];
 
-  /* A socket for its input: to write where nobody reads is then no signal. */
-  if ((which == INPUT ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)
-                      : pipe2 (fds, O_CLOEXEC))
+  /* A socket for its input: to write where nobody reads is then no signal. One for its status, by
+   * which it is told to begin, too. */
+  if ((which == INPUT || which == STATUS ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds)
+                                         : pipe2 (fds, O_CLOEXEC))
       != 0)
     return false;
   for (int i = 0; i < 2; i++)
@@ -115,11 +117,13 @@ set_attributes (posix_spawnattr_t *attributes)
 
 /* The kernel ends the group when nobody holds our end any more while the shell has its. */
 static void
-tie (pid_t group, int line)
+tie (pid_t group, int line, int status)
 {
   fcntl (line, F_SETOWN, -group);
   fcntl (line, F_SETSIG, SIGKILL);
   fcntl (line, F_SETFL, O_ASYNC);
+  /* A shell that is gone already reads nothing: its status says so. */
+  send (status, "\n", 1, MSG_NOSIGNAL);
 }
 
 /* No handler of the program for forks runs, and nothing of its memory is copied. */
@@ -185,7 +189,7 @@ pto_command_begin (struct pto_command *command, const struct pto_command_config 
   if (error == 0)
     error = spawn (command, config, theirs);
   if (error == 0)
-    tie (command->pid, theirs[LINE]);
+    tie (command->pid, theirs[LINE], command->pipes[STATUS]);
   for (int i = 0; i < PIPES; i++)
     close_fd (&theirs[i]);
   if (error != 0)
