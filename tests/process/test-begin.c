@@ -142,7 +142,8 @@ test_no_thread (void)
 /* --- caught by a lock --- */
 
 /* A lock that somebody in the parent holds at some of the forks, and that each child needs first.
- */
+ * Who is not caught, but gets no CPU for as long, is forked again, too: there may be more forks
+ * than are caught, and not more children that come up. */
 static struct
 {
   GMutex lock;
@@ -179,9 +180,20 @@ set_trap (uint32_t caught)
   trap.forks = 0;
 }
 
+#define CAME_UP 21
+
+static uint32_t
+come_up (struct rig *rig, uint32_t index, const struct pto_call *call, struct pto_failure *failure)
+{
+  if (call->request == PTO_REQUEST_START)
+    atomic_fetch_add (&rig->board->counters[CAME_UP], 1);
+  return 0;
+}
+
 static const struct rig_config trapped = { .chips = 1,
                                            .subs = 3,
                                            .functions = deeds,
+                                           .serve = come_up,
                                            .fork = fork_into_trap,
                                            .probe = step_into_trap };
 
@@ -202,10 +214,10 @@ test_caught_at_start (void)
 
       set_trap (cases[i].caught);
       rig = rig_new (&trapped);
-      g_assert_cmpuint (trap.forks, ==, cases[i].forks);
+      g_assert_cmpuint (trap.forks, >=, cases[i].forks);
       rig_run_ok (rig, forty_tasks, NULL);
       g_assert_cmpuint (rig->stats.restarts, ==, 0);
-      g_assert_cmpuint (trap.forks, ==, cases[i].forks);
+      g_assert_cmpuint (counter (rig, CAME_UP), ==, 4);
       rig_free (rig);
       holdings_assert (&before);
     }
@@ -221,16 +233,18 @@ test_caught_again_and_again (void)
   struct pto_report report = { 0 };
   struct rig *rig;
 
-  config.parameters = parameters;
   config.chips = 0;
   config.subs = 1;
+  /* The last life is given as long as a start may take. */
   set_trap (0x7f);
   rig = rig_new (&config);
   g_assert_cmpuint (trap.forks, ==, 8);
   rig_run_ok (rig, forty_tasks, NULL);
+  g_assert_cmpuint (counter (rig, CAME_UP), ==, 1);
   rig_free (rig);
   holdings_assert (&before);
 
+  config.parameters = parameters;
   set_trap (UINT32_MAX);
   g_assert_null (rig_try (&config, NULL, NULL, &report));
   g_assert_cmpuint (trap.forks, ==, 8);
@@ -262,16 +276,19 @@ test_caught_at_restart (void)
   config.chips = 0;
   config.subs = 1;
   config.restart = true;
-  set_trap (0x6);
+  set_trap (0);
   rig = rig_new (&config);
   /* The second life and the third are caught. */
+  set_trap (0x3);
   g_assert_cmpint (rig_run (rig, die_then_work, NULL), ==, PTO_STATUS_WORKER_LOST);
-  g_assert_cmpuint (trap.forks, ==, 4);
+  g_assert_cmpuint (trap.forks, >=, 3);
+  g_assert_cmpuint (counter (rig, CAME_UP), ==, 2);
   g_assert_cmpuint (counter (rig, 0), >, 0);
   g_assert_cmpuint (rig->stats.restarts, ==, 1);
   set_trap (0x1);
   g_assert_cmpint (pto_level_renew (rig->level, PTO_CHILD_SUB, 0, NULL, NULL, &report), ==, PTO_OK);
-  g_assert_cmpuint (trap.forks, ==, 2);
+  g_assert_cmpuint (trap.forks, >=, 2);
+  g_assert_cmpuint (counter (rig, CAME_UP), ==, 3);
   rig_run_ok (rig, forty_tasks, NULL);
   g_assert_cmpuint (rig->stats.restarts, ==, 2);
   rig_free (rig);
