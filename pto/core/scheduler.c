@@ -687,7 +687,8 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
   struct pto_engine *engine = scheduler->engine;
   bool found = false;
 
-  pto_fetch_add_seq_cst (&engine->lingering, 1);
+  /* Relaxed: who does not see it yet rings those that are hungry, as ever. */
+  pto_fetch_add_relaxed (&engine->lingering, 1);
   for (uint32_t i = 0; i < LINGER_YIELDS && !found; i++)
     {
       if (i % LINGER_LOOK == 0)
@@ -700,6 +701,8 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
         }
       pto_yield (engine->exec);
     }
+  /* seq_cst: before the look at the queues behind announce_hunger(); pairs with
+   * pto_engine_ring(). */
   pto_fetch_add_seq_cst (&engine->lingering, (uint32_t) -1);
   return found;
 }

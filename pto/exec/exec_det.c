@@ -202,9 +202,9 @@ take_external (struct det *det)
 {
   struct pto_exec *exec = &det->base;
 
-  /* Sequentially consistent: pairs with the one in det_unpark(); the values read below are not
-   * older than the change. */
-  atomic_exchange_explicit (&det->external, 0, memory_order_seq_cst);
+  /* Acquire: pairs with the exchange in det_unpark(); the values read below are not older than the
+   * change. */
+  atomic_exchange_explicit (&det->external, 0, memory_order_acquire);
   take_incoming (det);
   if (exec->guest.word != NULL && pto_word_get (exec->guest.word) != exec->guest.expected)
     wake (det, &exec->guest, PTO_PARK_WOKEN);
@@ -368,8 +368,8 @@ det_start (struct pto_actor *actor, char *error, size_t error_size)
       bury (det);
     }
   else
-    /* pairs with take_external() */
-    atomic_exchange_explicit (&det->external, 1, memory_order_seq_cst);
+    /* Release: as in det_unpark(). */
+    atomic_exchange_explicit (&det->external, 1, memory_order_release);
   return 0;
 }
 
@@ -471,9 +471,9 @@ det_unpark (struct pto_exec *exec, struct pto_word *word)
   if (PTO_UNLIKELY (self == NULL || self->exec != exec))
     {
       /* The parker's side is plain, so this thread cannot know whether somebody is parked.
-       * Sequentially consistent: pairs with the exchange in take_external(), which then sees the
-       * changed value. */
-      atomic_exchange_explicit (&det->external, 1, memory_order_seq_cst);
+       * Release: pairs with the exchange in take_external(), which then sees the changed value; an
+       * exchange, so that it sees those of all who were here before. */
+      atomic_exchange_explicit (&det->external, 1, memory_order_release);
       return;
     }
   waiter = atomic_load_explicit (&word->waiter, memory_order_relaxed);

@@ -124,8 +124,8 @@ take_and_wait (struct host *host)
       if (take (host))
         break;
     }
-  /* Relaxed would do: only the guest sets it, and reads it again. */
-  pto_fetch_and_seq_cst (&host->token, ~(uint32_t) WANTED);
+  /* Relaxed: only the guest sets it, and reads it again. */
+  pto_fetch_and_relaxed (&host->token, ~(uint32_t) WANTED);
 }
 
 /* Is there something that the last holder has not seen? */
@@ -317,8 +317,8 @@ retract (struct pto_actor *actor)
 {
   struct pto_actor *expected = actor;
 
-  /* Wakers compete by their exchange on the same word. */
-  return pto_cas_acq_rel (&actor->word->waiter, &expected, NULL);
+  /* Nothing is passed on: relaxed. Wakers compete by their exchange on the same word. */
+  return pto_cas_relaxed (&actor->word->waiter, &expected, NULL);
 }
 
 /* --- back end --- */
@@ -448,8 +448,9 @@ host_keep (struct pto_exec *exec)
   struct pto_bell *bell = host->bell;
   uint64_t begin, now, end;
 
-  /* seq_cst as all of asleep: who still saw the bit has written, and poll() returns once more. */
-  pto_fetch_and_seq_cst (&bell->asleep, ~(uint32_t) PTO_BELL_KEEPER);
+  /* Relaxed: who still sees the bit writes, and poll() returns once more; who does not is seen by
+   * the last look. */
+  pto_fetch_and_relaxed (&bell->asleep, ~(uint32_t) PTO_BELL_KEEPER);
   if (host->event >= 0)
     pto_bell_quiet (host->event);
   if (serve (host) && host->event >= 0)

@@ -38,6 +38,8 @@ void pto_explore_point (void);
   (pto_explore_point (), atomic_fetch_or_explicit ((p), (v), memory_order_seq_cst))
 #define pto_fetch_and_seq_cst(p, v) \
   (pto_explore_point (), atomic_fetch_and_explicit ((p), (v), memory_order_seq_cst))
+#define pto_fetch_and_relaxed(p, v) \
+  (pto_explore_point (), atomic_fetch_and_explicit ((p), (v), memory_order_relaxed))
 #define pto_fetch_or_release(p, v) \
   (pto_explore_point (), atomic_fetch_or_explicit ((p), (v), memory_order_release))
 #define pto_exchange_acquire(p, v) \

@@ -178,7 +178,8 @@ pto_bell_sleep (struct pto_bell *bell, uint32_t seen, uint64_t deadline)
   /* seq_cst: before the kernel's look at the value; pairs with pto_bell_ring(). */
   pto_fetch_or_seq_cst (&bell->asleep, PTO_BELL_SLEEPS);
   futex_wait_shared (&bell->word.value, seen, deadline);
-  pto_fetch_and_seq_cst (&bell->asleep, ~(uint32_t) PTO_BELL_SLEEPS);
+  /* Relaxed: who still sees the bit wakes nobody. */
+  pto_fetch_and_relaxed (&bell->asleep, ~(uint32_t) PTO_BELL_SLEEPS);
 }
 
 void

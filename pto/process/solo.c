@@ -493,7 +493,8 @@ pto_solo_wait (struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t s
                                                 : (int) ((deadline - now) / MS + 1),
                    &rung);
     }
-  pto_fetch_and_seq_cst (&lane->hub->bell.asleep, ~(uint32_t) PTO_BELL_KEEPER);
+  /* Relaxed: who still sees the bit writes, and the next wait returns once more. */
+  pto_fetch_and_relaxed (&lane->hub->bell.asleep, ~(uint32_t) PTO_BELL_KEEPER);
   return event;
 }
 
