@@ -494,8 +494,10 @@ world_init (const struct scenario *scenario)
 
 /* As after world_init(), but for numbers that grow. */
 static void
-world_begin (const struct scenario *scenario)
+world_begin (const void *data)
 {
+  const struct scenario *scenario = data;
+
   /* All fibers are parked when it begins, and no ring is left over. */
   enter ();
   world.exec->ops->help (world.exec);
@@ -507,14 +509,14 @@ world_begin (const struct scenario *scenario)
   atomic_store (&world.bell.asleep, 0);
   pto_word_init (&world.poll, 0, false);
   pto_word_init (&world.message, 0, false);
-  n_sides = 0;
   for (uint32_t i = 0; i < SIDES_MAX && scenario->sides[i] != NULL; i++)
     sides_start (begin_side, (void *) &scenario->sides[i]);
 }
 
 static void
-check_world (const struct scenario *scenario)
+check_world (const void *data)
 {
+  const struct scenario *scenario = data;
   struct host *host = (struct host *) world.exec;
 
   if (pto_exec_live (explorer.exec) != 0)
@@ -539,35 +541,19 @@ check_world (const struct scenario *scenario)
 static void
 explore (const struct scenario *scenario)
 {
-  struct pto_exec_config config = {
-    .backend = PTO_BACKEND_DET, .domains = 1, .stack_size = 65536, .choose = explorer_choose
-  };
-  char error[256];
-
 #ifdef PTO_TSAN
   g_test_skip ("one thread, whose stacks the sanitizer would mix up");
   return;
 #endif
-  explorer_init (BOUND (scenario->bound), 1);
-  explorer.exec = pto_exec_new (&config, error, sizeof error);
-  g_assert_nonnull (explorer.exec);
   world_init (scenario);
-  do
-    {
-      world_begin (scenario);
-      explorer_start (sides_self);
-      pto_exec_join (explorer.exec);
-      explorer_stop ();
-      check_world (scenario);
-      /* Nothing of the path is left over, or the runs differ by something else than the choices. */
-      g_assert_cmpuint (explorer.depth, ==, explorer.length);
-    }
-  while (explorer_advance ());
-  g_test_message ("%" G_GUINT64_FORMAT " schedules, %u writes of the event, %u sleeps of the guest",
-                  explorer.schedules, world.writes, world.sleeps);
-  g_assert_cmpuint (explorer.schedules, >=, AT_LEAST (scenario->at_least));
+  sides_explore (&(struct sides_paths){ .bound = BOUND (scenario->bound),
+                                        .stale_bound = 1,
+                                        .at_least = AT_LEAST (scenario->at_least),
+                                        .begin = world_begin,
+                                        .end = check_world },
+                 scenario);
+  g_test_message ("%u writes of the event, %u sleeps of the guest", world.writes, world.sleeps);
   pto_exec_free (world.exec);
-  pto_exec_free (explorer.exec);
 }
 
 /* --- scenarios --- */

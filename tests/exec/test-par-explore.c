@@ -23,37 +23,6 @@
 #define OTHERS_MAX 4u
 #define DOMAINS 2u
 
-/* --- threads --- */
-
-int explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                              void (*fn) (void *arg), void *arg, char *error, size_t error_size);
-void explorer_os_thread_join (pthread_t thread);
-
-int
-explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                          void (*fn) (void *arg), void *arg, char *error, size_t error_size)
-{
-  (void) name;
-  (void) stack;
-  (void) error;
-  (void) error_size;
-  *thread = (pthread_t) (sides_start (fn, arg) - sides);
-  return 0;
-}
-
-void
-explorer_os_thread_join (pthread_t thread)
-{
-  const struct side *side = &sides[thread];
-
-  if (sides_self () == 0)
-    pto_exec_join (explorer.exec);
-  else
-    while (!side->ended)
-      explorer_pause ();
-  g_assert_true (side->ended);
-}
-
 /* --- the world --- */
 
 /* A clerk sits in each domain: it gets orders from outside and passes a part of the first one's on
@@ -351,8 +320,9 @@ spawn (uint32_t domain, const char *name, void (*fn) (void *), const void *arg)
 }
 
 static void
-world_begin (const struct scenario *scenario)
+world_begin (const void *data)
 {
+  const struct scenario *scenario = data;
   static const uint32_t domains[DOMAINS] = { 0, 1 };
   struct pto_exec_config config = { .backend = PTO_BACKEND_PAR,
                                     .domains = DOMAINS,
@@ -361,7 +331,6 @@ world_begin (const struct scenario *scenario)
   char error[256];
 
   memset (&world, 0, sizeof world);
-  n_sides = 0;
   world.passes_on = scenario->passes_on;
   for (uint32_t d = 0; d < DOMAINS; d++)
     {
@@ -384,8 +353,9 @@ world_begin (const struct scenario *scenario)
 }
 
 static void
-check_world (const struct scenario *scenario)
+check_world (const void *data)
 {
+  const struct scenario *scenario = data;
   struct par *par = (struct par *) world.exec;
 
   for (uint32_t i = 0; i < world.n_others; i++)
@@ -400,7 +370,10 @@ check_world (const struct scenario *scenario)
     g_error ("schedule %" G_GUINT64_FORMAT ": %u of %u naps are over", explorer.schedules,
              world.naps_over, scenario->nappers);
   if (par == NULL)
-    return;
+    {
+      g_assert_cmpuint (pto_exec_live (explorer.exec), ==, 0);
+      return;
+    }
   g_assert_cmpuint (par->queued, ==, 0);
   /* All carriers sleep, and nobody counts as spinning. */
   g_assert_cmphex (par->idle, ==, (UINT64_C (1) << par->carrier_count) - 1);
@@ -410,35 +383,19 @@ check_world (const struct scenario *scenario)
       g_assert_null (par->domains[d].inbox);
       g_assert_null (par->domains[d].head);
     }
+  pto_exec_free (world.exec);
+  g_assert_cmpuint (pto_exec_live (explorer.exec), ==, 0);
 }
 
 static void
 explore (const struct scenario *scenario)
 {
-  struct pto_exec_config config = {
-    .backend = PTO_BACKEND_DET, .domains = 1, .stack_size = 65536, .choose = explorer_choose
-  };
-  char error[256];
-
-  explorer_init (scenario->bound, 1);
-  explorer.exec = pto_exec_new (&config, error, sizeof error);
-  g_assert_nonnull (explorer.exec);
-  do
-    {
-      world_begin (scenario);
-      explorer_start (sides_self);
-      pto_exec_join (explorer.exec);
-      explorer_stop ();
-      check_world (scenario);
-      /* Nothing of the path is left over, or the runs differ by something else than the choices. */
-      g_assert_cmpuint (explorer.depth, ==, explorer.length);
-      pto_exec_free (world.exec);
-      g_assert_cmpuint (pto_exec_live (explorer.exec), ==, 0);
-    }
-  while (explorer_advance ());
-  g_test_message ("%" G_GUINT64_FORMAT " schedules", explorer.schedules);
-  g_assert_cmpuint (explorer.schedules, >=, scenario->at_least);
-  pto_exec_free (explorer.exec);
+  sides_explore (&(struct sides_paths){ .bound = scenario->bound,
+                                        .stale_bound = 1,
+                                        .at_least = scenario->at_least,
+                                        .begin = world_begin,
+                                        .end = check_world },
+                 scenario);
 }
 
 /* --- scenarios --- */

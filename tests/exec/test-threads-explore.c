@@ -15,24 +15,6 @@
 
 #define WATCHDOG_S 60
 
-/* No actor is ever spawned on the back end: its waits are all that is explored. */
-int explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                              void (*fn) (void *arg), void *arg, char *error, size_t error_size);
-void explorer_os_thread_join (pthread_t thread);
-
-int
-explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                          void (*fn) (void *arg), void *arg, char *error, size_t error_size)
-{
-  g_assert_not_reached ();
-}
-
-void
-explorer_os_thread_join (pthread_t thread)
-{
-  g_assert_not_reached ();
-}
-
 static struct pto_exec *threads;
 static struct pto_word question, answer;
 static uint32_t letters[2]; /* plain */
@@ -121,59 +103,56 @@ timer (void *arg)
 }
 
 static void
-explore (uint32_t bound, uint64_t at_least, void (*const *fns) (void *), uint32_t n)
+begin (const void *scenario)
 {
-  struct pto_exec_config config = {
-    .backend = PTO_BACKEND_DET, .domains = 1, .stack_size = 65536, .choose = explorer_choose
-  };
+  pto_word_init (&question, 0, false);
+  pto_word_init (&answer, 0, false);
+  deadline = sides_clock + (uint64_t) 1000 * SIDES_STEP_NS;
+  for (void (*const *fns) (void *) = scenario; *fns != NULL; fns++)
+    sides_start (*fns, NULL);
+}
+
+static void
+check (const void *scenario)
+{
+  (void) scenario;
+  for (uint32_t i = 0; i < n_sides; i++)
+    if (!sides[i].ended)
+      g_error ("schedule %" G_GUINT64_FORMAT ": side %u sleeps for ever", explorer.schedules, i);
+}
+
+/* No actor is ever spawned on the back end: its waits are all that is explored. */
+static void
+explore (uint32_t bound, uint64_t at_least, void (*const *fns) (void *))
+{
+  struct pto_exec_config config = { .backend = PTO_BACKEND_THREADS, .domains = 1 };
   char error[256];
 
-  explorer_init (bound, 1);
-  explorer.exec = pto_exec_new (&config, error, sizeof error);
-  g_assert_nonnull (explorer.exec);
-  config = (struct pto_exec_config){ .backend = PTO_BACKEND_THREADS, .domains = 1 };
   threads = pto_exec_new (&config, error, sizeof error);
   g_assert_nonnull (threads);
-  do
-    {
-      n_sides = 0;
-      pto_word_init (&question, 0, false);
-      pto_word_init (&answer, 0, false);
-      deadline = sides_clock + (uint64_t) 1000 * SIDES_STEP_NS;
-      for (uint32_t i = 0; i < n; i++)
-        sides_start (fns[i], NULL);
-      explorer_start (sides_self);
-      pto_exec_join (explorer.exec);
-      explorer_stop ();
-      for (uint32_t i = 0; i < n; i++)
-        if (!sides[i].ended)
-          g_error ("schedule %" G_GUINT64_FORMAT ": side %u sleeps for ever", explorer.schedules,
-                   i);
-      g_assert_cmpuint (explorer.depth, ==, explorer.length);
-    }
-  while (explorer_advance ());
-  g_test_message ("%" G_GUINT64_FORMAT " schedules", explorer.schedules);
-  g_assert_cmpuint (explorer.schedules, >=, at_least);
+  sides_explore (
+      &(struct sides_paths){
+          .bound = bound, .stale_bound = 1, .at_least = at_least, .begin = begin, .end = check },
+      fns);
   pto_exec_free (threads);
-  pto_exec_free (explorer.exec);
 }
 
 static void
 test_words (void)
 {
-  static void (*const two[]) (void *) = { asker, answerer };
-  static void (*const three[]) (void *) = { asker, answerer, disturber };
+  static void (*const two[]) (void *) = { asker, answerer, NULL };
+  static void (*const three[]) (void *) = { asker, answerer, disturber, NULL };
 
-  explore (3, 10000, two, G_N_ELEMENTS (two));
-  explore (2, 10000, three, G_N_ELEMENTS (three));
+  explore (3, 10000, two);
+  explore (2, 10000, three);
 }
 
 static void
 test_deadline (void)
 {
-  static void (*const all[]) (void *) = { patient, speaker, timer };
+  static void (*const all[]) (void *) = { patient, speaker, timer, NULL };
 
-  explore (3, 100, all, G_N_ELEMENTS (all));
+  explore (3, 100, all);
   g_assert_cmpuint (in_time, >, 10);
   g_assert_cmpuint (too_late, >, 10);
 }

@@ -20,30 +20,8 @@
 /* Four of them, and it parks after it was disarmed. */
 #define PERIOD_NS UINT64_C (50000000)
 
-int explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                              void (*fn) (void *arg), void *arg, char *error, size_t error_size);
-void explorer_os_thread_join (pthread_t thread);
-
-int
-explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
-                          void (*fn) (void *arg), void *arg, char *error, size_t error_size)
-{
-  *thread = (pthread_t) (sides_start (fn, arg) - sides);
-  return 0;
-}
-
-void
-explorer_os_thread_join (pthread_t thread)
-{
-  if (sides_self () == 0)
-    pto_exec_join (explorer.exec);
-  else
-    while (!sides[thread].ended)
-      explorer_pause ();
-}
-
 static struct pto_ticker *ticker;
-static struct side *thread_side;
+static struct side *thread_side, *owner;
 static uint32_t letter; /* plain: goes with each arming */
 static uint32_t n_ticks;
 static bool may_tick;
@@ -177,44 +155,41 @@ struct scenario
 };
 
 static void
-explore (const struct scenario *scenario)
+begin (const void *data)
 {
-  struct pto_exec_config config = {
-    .backend = PTO_BACKEND_DET, .domains = 1, .stack_size = 65536, .choose = explorer_choose
-  };
+  const struct scenario *scenario = data;
   char error[256];
 
-  explorer_init (scenario->bound, 1);
-  explorer.exec = pto_exec_new (&config, error, sizeof error);
-  g_assert_nonnull (explorer.exec);
-  do
-    {
-      struct side *owner;
+  n_ticks = 0;
+  may_tick = false;
+  ticker = pto_ticker_new ("ticker", PERIOD_NS, tick, &letter, error, sizeof error);
+  g_assert_nonnull (ticker);
+  thread_side = &sides[0];
+  owner = sides_start (scenario->owner, NULL);
+}
 
-      n_sides = n_ticks = 0;
-      may_tick = false;
-      ticker = pto_ticker_new ("ticker", PERIOD_NS, tick, &letter, error, sizeof error);
-      g_assert_nonnull (ticker);
-      thread_side = &sides[0];
-      owner = sides_start (scenario->owner, NULL);
-      explorer_start (sides_self);
-      pto_exec_join (explorer.exec);
-      explorer_stop ();
-      g_assert_true (owner->ended);
-      if (!scenario->is_right ())
-        g_error ("schedule %" G_GUINT64_FORMAT ": the thread waits for something else",
-                 explorer.schedules);
-      if (ticker != NULL)
-        {
-          pto_ticker_free (ticker);
-          g_assert_true (thread_side->ended);
-        }
-      g_assert_cmpuint (explorer.depth, ==, explorer.length);
-    }
-  while (explorer_advance ());
-  g_test_message ("%" G_GUINT64_FORMAT " schedules", explorer.schedules);
-  g_assert_cmpuint (explorer.schedules, >=, scenario->at_least);
-  pto_exec_free (explorer.exec);
+static void
+check (const void *data)
+{
+  const struct scenario *scenario = data;
+
+  g_assert_true (owner->ended);
+  if (!scenario->is_right ())
+    g_error ("schedule %" G_GUINT64_FORMAT ": the thread waits for something else",
+             explorer.schedules);
+  if (ticker != NULL)
+    pto_ticker_free (ticker);
+}
+
+static void
+explore (const struct scenario *scenario)
+{
+  sides_explore (&(struct sides_paths){ .bound = scenario->bound,
+                                        .stale_bound = 1,
+                                        .at_least = scenario->at_least,
+                                        .begin = begin,
+                                        .end = check },
+                 scenario);
 }
 
 static void

@@ -130,3 +130,52 @@ sides_pass (uint64_t ns)
         stir (&sides[i]);
       }
 }
+
+int
+explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
+                          void (*fn) (void *arg), void *arg, char *error, size_t error_size)
+{
+  *thread = (pthread_t) (sides_start (fn, arg) - sides);
+  return 0;
+}
+
+void
+explorer_os_thread_join (pthread_t thread)
+{
+  const struct side *side = &sides[thread];
+
+  if (sides_self () == 0)
+    pto_exec_join (explorer.exec);
+  else
+    while (!side->ended)
+      explorer_pause ();
+  g_assert_true (side->ended);
+}
+
+void
+sides_explore (const struct sides_paths *paths, const void *scenario)
+{
+  struct pto_exec_config config = {
+    .backend = PTO_BACKEND_DET, .domains = 1, .stack_size = 65536, .choose = explorer_choose
+  };
+  char error[256];
+
+  explorer_init (paths->bound, paths->stale_bound);
+  explorer.exec = pto_exec_new (&config, error, sizeof error);
+  g_assert_nonnull (explorer.exec);
+  do
+    {
+      n_sides = 0;
+      paths->begin (scenario);
+      explorer_start (sides_self);
+      pto_exec_join (explorer.exec);
+      explorer_stop ();
+      paths->end (scenario);
+      /* Nothing of the path is left over, or the runs differ by something else than the choices. */
+      g_assert_cmpuint (explorer.depth, ==, explorer.length);
+    }
+  while (explorer_advance ());
+  g_test_message ("%" G_GUINT64_FORMAT " schedules", explorer.schedules);
+  g_assert_cmpuint (explorer.schedules, >=, paths->at_least);
+  pto_exec_free (explorer.exec);
+}

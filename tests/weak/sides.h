@@ -39,7 +39,22 @@ uint32_t sides_self (void);
 /* The kernel's timer: so much time has passed for whoever sleeps with a deadline. */
 void sides_pass (uint64_t ns);
 
+/* Runs a scenario along every path with at most bound preemptions and stale_bound old values. begin
+ * starts the sides; end looks at what became of them when none can go on, and tidies up. The
+ * explorer has at_least so many paths. */
+struct sides_paths
+{
+  uint32_t bound, stale_bound;
+  uint64_t at_least;
+  void (*begin) (const void *scenario);
+  void (*end) (const void *scenario);
+};
+void sides_explore (const struct sides_paths *paths, const void *scenario);
+
 struct pto_thread *explorer_thread_self (void);
+int explorer_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack *stack,
+                              void (*fn) (void *arg), void *arg, char *error, size_t error_size);
+void explorer_os_thread_join (pthread_t thread);
 int explorer_futex_wait (_Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void explorer_futex_wake (_Atomic uint32_t *word);
 uint64_t explorer_clock_ns (void);
