@@ -6,253 +6,10 @@
  * explorer.h says how they are tried, in a build with sequentially consistent interleavings and in
  * one where every load may give what the orders in the source allow it to.
  */
-#include "engine-test.h"
+#include "engine-explore.h"
 
-#include "../../pto/core/engine.h"
-#include "../../pto/exec/exec-private.h"
 #include "../../pto/exec/pto_atomic.h"
-#include "../weak/explorer.h"
 #include "../weak/sides.h"
-
-#include <string.h>
-
-#ifdef PTO_WEAK
-/* An old value stands for a preemption, and more happens where there is a switch point. */
-#define BOUND(n) ((n) -1)
-#define STALE 1
-#define AT_LEAST(n) ((n) / 10)
-#else
-#define BOUND(n) (n)
-#define STALE 0
-#define AT_LEAST(n) (n)
-#endif
-
-/* The engine's pto_park() is explorer_park() in this build, which looks at what it gives, and its
- * pto_yield() explorer_yield(). */
-#undef pto_park
-#undef pto_yield
-enum pto_park_result pto_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected,
-                               uint64_t deadline);
-void pto_yield (struct pto_exec *exec);
-
-/* The submitter gets over a wake-up that was lost, since det proves that nobody can run: here it is
- * an error. */
-enum pto_park_result
-explorer_park (struct pto_exec *exec, struct pto_word *word, uint32_t expected, uint64_t deadline)
-{
-  enum pto_park_result result = pto_park (exec, word, expected, deadline);
-
-  if (result == PTO_PARK_DEADLOCK)
-    g_error ("schedule %" G_GUINT64_FORMAT ": nobody can run and the submitter waits",
-             explorer.schedules);
-  return result;
-}
-
-/* Who yields in a loop waits for another to go on: here it is the one that has waited longest. */
-void
-explorer_yield (struct pto_exec *exec)
-{
-  if (explorer.on)
-    explorer_pause ();
-  else
-    pto_yield (exec);
-}
-
-static void cancel (void *data);
-static void observe (void *data);
-
-/* The guest, one thread for each scheduler and its endpoints, as on par, and who cancels. */
-static uint32_t
-self (void)
-{
-  const struct pto_actor *actor = pto_thread_self ()->current;
-
-  if (actor == NULL || actor == &explorer.exec->guest)
-    return 0;
-  return actor->fn == cancel || actor->fn == observe ? 1 + MACHINE_SCHEDULERS_MAX
-                                                     : 1 + actor->domain;
-}
-
-static void
-start (void)
-{
-  explorer_start (self);
-}
-
-static void
-settle (struct machine *machine)
-{
-  while (pto_exec_help (machine->exec))
-    ;
-}
-
-struct scenario
-{
-  struct machine_config config;
-  uint32_t bound;
-  uint64_t at_least;
-  enum pto_status may_end_as; /* PTO_OK: it ends well */
-  /* Before the run begins, where that is a part of what is explored. */
-  void (*before) (struct machine *machine);
-  /* Calls start() where it gets interesting; the run is ended by the explorer. */
-  void (*body) (struct machine *machine);
-  /* After each run. */
-  void (*check) (struct machine *machine);
-};
-
-static bool ended_well; /* the last run */
-
-static void
-explore (const struct scenario *scenario)
-{
-  struct machine_config config = scenario->config;
-  struct machine *machine;
-  uint64_t total;
-
-  explorer_init (BOUND (scenario->bound), STALE);
-  config.backend = PTO_BACKEND_DET;
-  config.seed = 1;
-  config.shards = 1;
-  config.choose = explorer_choose;
-  machine = machine_new (&config);
-  explorer.exec = machine->exec;
-  machine_record (machine);
-  pto_exec_enter (machine->exec);
-  settle (machine);
-  pto_exec_leave (machine->exec);
-  do
-    {
-      enum pto_status status;
-      const char *message;
-
-      /* What decisions depend on and a run does not begin with. */
-      for (uint32_t s = 0; s < machine->config.schedulers; s++)
-        {
-          machine->schedulers[s]->run_through = 0;
-          for (uint32_t e = 0; e < machine->n_endpoints; e++)
-            machine->schedulers[s]->places.berths[e].lately = false;
-        }
-      atomic_store (&machine->engine->turn, 0);
-      atomic_store (&machine->engine->task_ns, 0);
-      for (uint32_t queue = 0; queue < machine->engine->config.n_queues; queue++)
-        atomic_store (&machine->engine->ready[queue][0].head,
-                      atomic_load (&machine->engine->ready[queue][0].tail));
-      if (scenario->before != NULL)
-        scenario->before (machine);
-      machine_begin (machine);
-      scenario->body (machine);
-      status = machine_end (machine, &message);
-      explorer_stop ();
-      ended_well = status == PTO_OK;
-      if (!ended_well && status != scenario->may_end_as)
-        g_error ("schedule %" G_GUINT64_FORMAT ": %s", explorer.schedules, message);
-      /* Nothing of the path is left over, or the runs differ by something else than the choices. */
-      g_assert_cmpuint (explorer.depth, ==, explorer.length);
-      g_assert_cmpuint (pto_engine_completed (machine->engine), ==, machine->engine->submitted);
-      for (uint32_t r = 0; r < PTO_RINGS; r++)
-        g_assert_cmpuint (machine->engine->tails[r], ==, machine->engine->rings[r].head);
-      scenario->check (machine);
-      pto_exec_enter (machine->exec);
-      settle (machine);
-      pto_exec_leave (machine->exec);
-    }
-  while (explorer_advance ());
-  total = explorer.schedules;
-  g_test_message ("%" G_GUINT64_FORMAT " schedules", total);
-  g_assert_cmpuint (total, >=, AT_LEAST (scenario->at_least));
-  machine_free (machine);
-}
-
-/* --- what happened --- */
-
-static uint32_t order[16];
-static uint32_t n_order;
-
-/* With the task's number: it writes its nth tensor; it leaves the first alone. It reads the others.
- */
-#define WRITES(n) (256u << (n))
-#define LEAVES 128u
-
-/* Writes its number down, and does to its tensors what it says. */
-static void
-kernel_note (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
-{
-  uint32_t number = (uint32_t) args[slot->payload->n_args - 1];
-  uint32_t n;
-  const TensorData *tensors = pto_payload_tensors (slot->payload, &n);
-
-  weak_read (&slot->id, offsetof (struct pto_slot, mark) - offsetof (struct pto_slot, id));
-  weak_read (slot->payload, sizeof *slot->payload);
-  weak_read (args, slot->payload->n_args * sizeof *args);
-  weak_read (tensors, n * sizeof *tensors);
-  for (uint32_t i = 0; i < n; i++)
-    if ((number & WRITES (i)) != 0)
-      weak_write ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
-    else if (i > 0 || (number & LEAVES) == 0)
-      weak_read ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
-  g_assert_cmpuint (n_order, <, G_N_ELEMENTS (order));
-  order[n_order++] = number % LEAVES;
-}
-
-static void
-kernel_note_and_fail (struct machine *machine, const struct pto_slot *slot, int64_t *args,
-                      bool *failed)
-{
-  kernel_note (machine, slot, args, failed);
-  *failed = true;
-}
-
-static void
-kernel_end_run (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
-{
-  pto_engine_fail (machine->engine, PTO_STATUS_EXPLICIT, "the end");
-  *failed = true;
-}
-
-enum
-{
-  KERNEL_NOTE = KERNEL_OWN,
-  KERNEL_NOTE_AND_FAIL,
-  KERNEL_END_RUN
-};
-
-static const machine_kernel kernels[] = { kernel_note, kernel_note_and_fail, kernel_end_run };
-
-/* Each of the n ran once. */
-static void
-assert_once (uint32_t n)
-{
-  uint32_t seen = 0;
-
-  g_assert_cmpuint (n_order, ==, n);
-  for (uint32_t i = 0; i < n; i++)
-    seen |= 1u << order[i];
-  g_assert_cmphex (seen, ==, (1u << n) - 1);
-}
-
-static uint32_t
-place (uint32_t number)
-{
-  for (uint32_t i = 0; i < n_order; i++)
-    if (order[i] == number)
-      return i;
-  g_assert_not_reached ();
-}
-
-/* The task was made ready by the submitter: its producers were done when it was wired. */
-static bool
-was_ready_at_submit (struct machine *machine, pto_task_id task)
-{
-  const struct pto_trace_buffer *buffer = &machine->trace->buffers[0];
-
-  for (uint64_t i = 0; i < buffer->count; i++)
-    if (buffer->records[i].kind == PTO_TRACE_READY && buffer->records[i].task == task)
-      return true;
-  return false;
-}
-
-static uint8_t memory[64];
-static uint64_t early, late;
 
 /* --- a producer that completes before, while and after its two consumers are wired --- */
 
@@ -284,7 +41,7 @@ test_three_tasks (void)
 {
   early = late = 0;
   explore (&(struct scenario){
-      .config = { .immediate = true, .queues = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .queues = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 3,
       .at_least = 10000,
       .body = three_tasks,
@@ -296,13 +53,15 @@ test_three_tasks (void)
 static void
 test_three_tasks_two_schedulers (void)
 {
-  explore (&(struct scenario){
-      .config
-      = { .immediate = true, .schedulers = 2, .queues = 2, .endpoints = 1, .kernels = kernels },
-      .bound = 2,
-      .at_least = 2000,
-      .body = three_tasks,
-      .check = check_three_tasks });
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .queues = 2,
+                                           .endpoints = 1,
+                                           .kernels = explored_kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = three_tasks,
+                               .check = check_three_tasks });
 }
 
 /* The producer may end while its consumer is wired, and another scheduler run that. */
@@ -328,11 +87,52 @@ static void
 test_two_tasks_two_schedulers (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 3,
       .at_least = 10000,
       .body = two_tasks,
       .check = check_two_in_order });
+}
+
+/* --- who sees that a task is complete sees what it wrote --- */
+
+static void
+one_watched_task (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+  pto_task_id task;
+
+  n_order = 0;
+  start ();
+  task = SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  explorer_point ();
+  if (pto_engine_task_state (machine->engine, task) == PTO_TASK_COMPLETED)
+    {
+      weak_read (memory, 8);
+      early++;
+    }
+  else
+    late++;
+}
+
+static void
+check_one (struct machine *machine)
+{
+  assert_once (1);
+}
+
+static void
+test_watched_task (void)
+{
+  early = late = 0;
+  explore (&(struct scenario){ .config
+                               = { .immediate = true, .endpoints = 1, .kernels = explored_kernels },
+                               .bound = 3,
+                               .at_least = 200,
+                               .body = one_watched_task,
+                               .check = check_one });
+  g_assert_cmpuint (early, >, 0);
+  g_assert_cmpuint (late, >, 0);
 }
 
 /* --- a producer that fails before, while and after its consumer is wired --- */
@@ -361,7 +161,8 @@ check_failing_producer (struct machine *machine)
 static void
 test_failing_producer (void)
 {
-  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+  explore (&(struct scenario){ .config
+                               = { .immediate = true, .endpoints = 1, .kernels = explored_kernels },
                                .bound = 3,
                                .at_least = 10000,
                                .body = failing_producer,
@@ -395,7 +196,7 @@ static void
 test_fatal_task (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 500,
       .may_end_as = PTO_STATUS_EXPLICIT,
@@ -435,7 +236,7 @@ test_full_ring (void)
 {
   late = 0;
   explore (&(struct scenario){
-      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = explored_kernels },
       .bound = 3,
       .at_least = 5000,
       .body = full_ring,
@@ -474,7 +275,7 @@ test_full_ring_of_references (void)
                                            .heap = PTO_HEAP_ALIGN,
                                            .endpoints = 1,
                                            .schedulers = 2,
-                                           .kernels = kernels },
+                                           .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 2000,
                                .body = full_ring_of_references,
@@ -516,7 +317,7 @@ test_heap_of_references (void)
                                            .heap = PTO_HEAP_ALIGN,
                                            .endpoints = 1,
                                            .schedulers = 2,
-                                           .kernels = kernels },
+                                           .kernels = explored_kernels },
                                .bound = 3,
                                .at_least = 5000,
                                .body = heap_of_references,
@@ -545,7 +346,8 @@ check_two (struct machine *machine)
 static void
 test_push_while_parking (void)
 {
-  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+  explore (&(struct scenario){ .config
+                               = { .immediate = true, .endpoints = 1, .kernels = explored_kernels },
                                .bound = 3,
                                .at_least = 5000,
                                .body = push_while_parking,
@@ -556,30 +358,41 @@ static void
 test_push_while_two_park (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 2000,
       .body = push_while_parking,
       .check = check_two });
 }
 
-/* Schedulers that linger before they announce hunger: who pushes meanwhile rings nobody. */
+/* Schedulers that linger before they announce hunger: who pushes meanwhile rings nobody. They may
+ * have long done so when somebody pushes who has not heard of it. */
 static void
 test_push_while_lingering (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .attends = true, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .attends = true, .endpoints = 1, .kernels = explored_kernels },
       .bound = 3,
       .at_least = 5000,
       .body = push_while_parking,
       .check = check_two });
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .attends = true,
+                                           .schedulers = 2,
+                                           .endpoints = 1,
+                                           .kernels = explored_kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = push_while_parking,
+                               .check = check_two });
+  yields_on = true;
   explore (&(struct scenario){
-      .config
-      = { .immediate = true, .attends = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .attends = true, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
-      .at_least = 2000,
+      .at_least = 500,
       .body = push_while_parking,
       .check = check_two });
+  yields_on = false;
 }
 
 /* --- two schedulers complete the two producers of one consumer --- */
@@ -611,13 +424,15 @@ static void
 test_two_producers (void)
 {
   late = 0;
-  explore (&(struct scenario){
-      .config
-      = { .immediate = true, .schedulers = 2, .queues = 2, .endpoints = 1, .kernels = kernels },
-      .bound = 2,
-      .at_least = 2000,
-      .body = two_producers,
-      .check = check_two_producers });
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .queues = 2,
+                                           .endpoints = 1,
+                                           .kernels = explored_kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .body = two_producers,
+                               .check = check_two_producers });
   /* They do it side by side. */
   g_assert_cmpuint (late, >, 100);
 }
@@ -665,7 +480,7 @@ test_edge_reuse (void)
                                            .queues = 2,
                                            .endpoints = 1,
                                            .edge_pool = 1,
-                                           .kernels = kernels },
+                                           .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 2000,
                                .body = edge_reuse,
@@ -707,7 +522,7 @@ static void
 test_reference_reuse (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .endpoints = 1, .edge_pool = 1, .kernels = kernels },
+      .config = { .immediate = true, .endpoints = 1, .edge_pool = 1, .kernels = explored_kernels },
       .bound = 3,
       .at_least = 5000,
       .body = reference_reuse,
@@ -728,7 +543,7 @@ one_actor_task (struct machine *machine)
 static void
 test_signal_while_parking (void)
 {
-  explore (&(struct scenario){ .config = { .endpoints = 1, .kernels = kernels },
+  explore (&(struct scenario){ .config = { .endpoints = 1, .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 2000,
                                .body = one_actor_task,
@@ -755,14 +570,11 @@ cancel (void *data)
 static void
 begin_to_cancel (struct machine *machine)
 {
-  char error[128];
-
   n_order = 0;
   atomic_store (&asked, 0);
   was_told = false;
   n_noted_then = UINT32_MAX;
-  g_assert_cmpint (
-      pto_exec_spawn (machine->exec, 0, "cancel", cancel, machine, error, sizeof error), ==, 0);
+  spawn_other (machine, "cancel", cancel);
   start ();
 }
 
@@ -833,14 +645,16 @@ static void
 test_cancelled_chain (void)
 {
   early = late = n_told_early = 0;
-  explore (&(struct scenario){
-      .config
-      = { .immediate = true, .schedulers = 2, .queues = 1, .endpoints = 1, .kernels = kernels },
-      .bound = 2,
-      .at_least = 2000,
-      .may_end_as = PTO_STATUS_CANCELLED,
-      .body = cancelled_chain,
-      .check = check_cancelled_chain });
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .queues = 1,
+                                           .endpoints = 1,
+                                           .kernels = explored_kernels },
+                               .bound = 2,
+                               .at_least = 2000,
+                               .may_end_as = PTO_STATUS_CANCELLED,
+                               .body = cancelled_chain,
+                               .check = check_cancelled_chain });
   g_assert_cmpuint (n_told_early, >, AT_LEAST (100));
   g_assert_cmpuint (early, >, AT_LEAST (100));
   g_assert_cmpuint (late, >, AT_LEAST (100));
@@ -889,7 +703,8 @@ static void
 test_cancelled_early (void)
 {
   early = late = 0;
-  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+  explore (&(struct scenario){ .config
+                               = { .immediate = true, .endpoints = 1, .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 500,
                                .may_end_as = PTO_STATUS_CANCELLED,
@@ -905,7 +720,7 @@ test_cancelled_full_ring (void)
 {
   early = late = 0;
   explore (&(struct scenario){
-      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .window = 4, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 5000,
       .may_end_as = PTO_STATUS_CANCELLED,
@@ -940,11 +755,8 @@ observe (void *data)
 static void
 two_observed_tasks (struct machine *machine)
 {
-  char error[128];
-
   n_order = 0;
-  g_assert_cmpint (
-      pto_exec_spawn (machine->exec, 0, "observe", observe, machine, error, sizeof error), ==, 0);
+  spawn_other (machine, "observe", observe);
   start ();
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
@@ -954,7 +766,8 @@ static void
 test_observer (void)
 {
   early = late = 0;
-  explore (&(struct scenario){ .config = { .immediate = true, .endpoints = 1, .kernels = kernels },
+  explore (&(struct scenario){ .config
+                               = { .immediate = true, .endpoints = 1, .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 2000,
                                .body = two_observed_tasks,
@@ -1018,7 +831,7 @@ static void
 test_members_between (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 2000,
       .body = members_between,
@@ -1051,7 +864,7 @@ static void
 test_two_parties (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 2000,
       .body = two_parties,
@@ -1095,7 +908,7 @@ test_neighbours (void)
                                            .endpoints = 1,
                                            .queues = 2,
                                            .cohorts = 1,
-                                           .kernels = kernels },
+                                           .kernels = explored_kernels },
                                .bound = 2,
                                .at_least = 2000,
                                .body = neighbours,
@@ -1133,7 +946,7 @@ test_cancelled_parties (void)
 {
   early = late = 0;
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 1,
       .at_least = 200,
       .may_end_as = PTO_STATUS_CANCELLED,
@@ -1154,6 +967,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
                    test_three_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/two-tasks-two-schedulers", test_two_tasks_two_schedulers);
+  g_test_add_func ("/pto/engine-explore/watched-task", test_watched_task);
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
   g_test_add_func ("/pto/engine-explore/fatal-task", test_fatal_task);
   g_test_add_func ("/pto/engine-explore/full-ring", test_full_ring);
