@@ -1016,7 +1016,7 @@ make_core (PtoTraceList *self, guint position)
   PtoTraceCore *core = g_object_new (PTO_TYPE_TRACE_CORE, NULL);
   const Place *place;
   guint at = self->parts->places->len;
-  guint cluster, type, number;
+  guint cluster, type;
 
   do
     place = g_ptr_array_index (self->parts->places, --at);
@@ -1026,7 +1026,7 @@ make_core (PtoTraceList *self, guint position)
   core->number = position - place->first_core;
   core->busy = self->parts->core_busy[position];
   core->name = pto_trace_dup_core_name (place->trace, core->number);
-  pto_trace_locate_core (place->trace, core->number, &cluster, &type, &number);
+  pto_trace_locate_core (place->trace, core->number, &cluster, &type);
   if (pto_trace_is_level (place->trace))
     core->kind = type == 0 ? PTO_TRACE_CORE_WORKER : PTO_TRACE_CORE_SUB_WORKER;
   else

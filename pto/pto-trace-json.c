@@ -176,9 +176,9 @@ append_rows (Writer *writer)
   for (guint c = 0; c < trace->topology.n_cores; c++)
     {
       g_autofree char *name = pto_trace_dup_core_name (trace, c);
-      guint cluster, type, number;
+      guint cluster, type;
 
-      pto_trace_locate_core (trace, c, &cluster, &type, &number);
+      pto_trace_locate_core (trace, c, &cluster, &type);
       if (pto_trace_is_level (trace))
         {
           append_metadata (writer, "thread", PID_CONTROL, TID_CORE + c, name,
@@ -228,11 +228,11 @@ append_task (Writer *writer, const PtoTraceEntry *task)
 static guint
 core_pid (Writer *writer, guint core)
 {
-  guint cluster, type, number;
+  guint cluster, type;
 
   if (pto_trace_is_level (writer->trace))
     return PID_CONTROL;
-  pto_trace_locate_core (writer->trace, core, &cluster, &type, &number);
+  pto_trace_locate_core (writer->trace, core, &cluster, &type);
   return PID_CLUSTER + cluster;
 }
 

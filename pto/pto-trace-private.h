@@ -219,10 +219,9 @@ char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
 /* "3", or "3 of ring 1". Caller frees. */
 char *pto_trace_dup_task_name (guint64 id);
-/* Cluster of a core, its type, and its number among the cores of that type in the cluster. Of a
- * level workers are one cluster and one type, SUB workers the other. */
-void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type,
-                            guint *number);
+/* Cluster of a core, in which those of type AIC come first, and its type. Of a level workers are
+ * one cluster and one type, SUB workers the other. */
+void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type);
 /* Busy share of all cores of a type, 0 to 1. */
 double pto_trace_get_type_utilization (PtoTrace *trace, guint core_type);
 /* The words for a stall: "task ring 1". Caller frees. */

@@ -430,9 +430,9 @@ place_cores (PtoPicture *picture, double y)
   picture->rows_top = y;
   for (guint c = 0; c < picture->analysis->n_cores; c++)
     {
-      guint cluster, type, number;
+      guint cluster, type;
 
-      pto_trace_locate_core (picture->trace, c, &cluster, &type, &number);
+      pto_trace_locate_core (picture->trace, c, &cluster, &type);
       if (cluster != last)
         y += last == G_MAXUINT ? CLUSTER_GAP / 2.0 : CLUSTER_GAP;
       last = cluster;
@@ -448,12 +448,12 @@ place_cores (PtoPicture *picture, double y)
 static double
 get_cluster_bottom (const PtoPicture *picture, guint core)
 {
-  guint first, cluster, type, number;
+  guint first, cluster, type;
 
-  pto_trace_locate_core (picture->trace, core, &first, &type, &number);
+  pto_trace_locate_core (picture->trace, core, &first, &type);
   for (; core + 1 < picture->analysis->n_cores; core++)
     {
-      pto_trace_locate_core (picture->trace, core + 1, &cluster, &type, &number);
+      pto_trace_locate_core (picture->trace, core + 1, &cluster, &type);
       if (cluster != first)
         break;
     }
@@ -486,9 +486,9 @@ append_core_labels (PtoPicture *picture)
       g_autoptr (GString) share = g_string_new (NULL);
       double busy = MIN (pto_trace_get_core_utilization (picture->trace, c), 1.0);
       double top = picture->core_top[c];
-      guint cluster, type, number;
+      guint cluster, type;
 
-      pto_trace_locate_core (picture->trace, c, &cluster, &type, &number);
+      pto_trace_locate_core (picture->trace, c, &cluster, &type);
       if (cluster != last)
         {
           double height = get_cluster_bottom (picture, c) - top;

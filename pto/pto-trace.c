@@ -152,7 +152,7 @@ pto_trace_dup_task_name (guint64 id)
 }
 
 void
-pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type, guint *number)
+pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type)
 {
   guint aic = trace->topology.aic_per_cluster;
   guint per_cluster = MAX (aic + trace->topology.aiv_per_cluster, 1);
@@ -161,12 +161,10 @@ pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_
   if (pto_trace_is_level (trace))
     {
       *cluster = *core_type = core >= trace->topology.n_workers;
-      *number = *core_type == 0 ? core : core - trace->topology.n_workers;
       return;
     }
   *cluster = core / per_cluster;
   *core_type = rest < aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
-  *number = rest < aic ? rest : rest - aic;
 }
 
 guint
@@ -200,9 +198,9 @@ pto_trace_get_type_utilization (PtoTrace *trace, guint core_type)
 
   for (guint c = 0; c < analysis->n_cores; c++)
     {
-      guint cluster, type, number;
+      guint cluster, type;
 
-      pto_trace_locate_core (trace, c, &cluster, &type, &number);
+      pto_trace_locate_core (trace, c, &cluster, &type);
       if (type != core_type)
         continue;
       busy += (double) analysis->core_busy[c];
@@ -855,17 +853,17 @@ pto_trace_get_n_cores (PtoTrace *self)
 char *
 pto_trace_dup_core_name (PtoTrace *self, guint core)
 {
-  guint cluster, type, number;
+  guint cluster, type;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   if (core >= self->topology.n_cores)
     return NULL;
   if (self->rows != NULL)
     return g_strdup (self->rows[core]);
-  pto_trace_locate_core (self, core, &cluster, &type, &number);
+  pto_trace_locate_core (self, core, &cluster, &type);
   if (type == PTO_CORE_TYPE_AIC)
-    return g_strdup_printf ("AIC%u", cluster * self->topology.aic_per_cluster + number);
-  return g_strdup_printf ("AIV%u", cluster * self->topology.aiv_per_cluster + number);
+    return g_strdup_printf ("AIC%u", core - cluster * self->topology.aiv_per_cluster);
+  return g_strdup_printf ("AIV%u", core - (cluster + 1) * self->topology.aic_per_cluster);
 }
 
 /**

@@ -383,11 +383,31 @@ test_wild_bytes (void)
 
 /* --- size --- */
 
+/* Where the rectangle with this title begins, and where it ends. */
+static void
+find_bar (const char *svg, const char *title, double *top, double *bottom)
+{
+  g_autofree char *escaped = g_regex_escape_string (title, -1);
+  g_autofree char *pattern = g_strdup_printf (
+      "<rect [^>]*\\by=\"([0-9.]+)\" [^>]*\\bheight=\"([0-9.]+)\"[^>]*><title>%s", escaped);
+  g_autoptr (GRegex) regex = g_regex_new (pattern, 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autofree char *y = NULL;
+  g_autofree char *height = NULL;
+
+  g_assert_true (g_regex_match (regex, svg, 0, &match));
+  y = g_match_info_fetch (match, 1);
+  height = g_match_info_fetch (match, 2);
+  *top = g_ascii_strtod (y, NULL);
+  *bottom = *top + g_ascii_strtod (height, NULL);
+}
+
 static void
 test_picture (void)
 {
   g_autoptr (PtoTrace) trace = make_tree ();
   g_autofree char *svg = pto_trace_to_svg (trace);
+  double worker_bottom, inner_top, inner_bottom, next_top, bottom;
 
   for (guint i = 0; i < 2; i++)
     g_assert_nonnull (strstr (svg, i == 0 ? ">L2/0</text>" : ">L2/1</text>"));
@@ -399,6 +419,12 @@ test_picture (void)
   g_assert_nonnull (strstr (svg, ">sum  \303\2271<"));
   g_assert_nonnull (strstr (svg, ">fill  \303\2273<"));
   g_assert_null (strstr (svg, "rows more"));
+  /* What is inside of a worker is close to its row, and apart from the next one's. */
+  find_bar (svg, "task 0: part", &inner_top, &worker_bottom);
+  find_bar (svg, "task 0: fill on AIV0\n11.100", &inner_top, &inner_bottom);
+  find_bar (svg, "task 1: part", &next_top, &bottom);
+  g_assert_cmpfloat (inner_top, >=, worker_bottom);
+  g_assert_cmpfloat (next_top - inner_bottom, >=, inner_top - worker_bottom + 2);
 }
 
 /* A worker that was made anew with fewer cores: each run has the rows that it had cores for. */

@@ -640,6 +640,8 @@ test_save (void)
   g_autofree char *missing = NULL;
   g_autofree char *text = NULL;
   g_autofree char *expected = pto_trace_to_json (trace);
+  mode_t mask = umask (0);
+  GStatBuf status;
 
   g_assert_no_error (error);
   json = g_build_filename (directory, "run.json", NULL);
@@ -655,6 +657,12 @@ test_save (void)
   g_assert_no_error (error);
   g_assert_cmpstr (text, ==, expected);
   g_assert_cmpuint (count_files (directory), ==, 2);
+  /* As any file that a program writes. */
+  g_assert_cmpint (g_stat (json, &status), ==, 0);
+  g_assert_cmphex (status.st_mode & 0777, ==, 0666);
+  g_assert_cmpint (g_stat (svg, &status), ==, 0);
+  g_assert_cmphex (status.st_mode & 0777, ==, 0666);
+  umask (mask);
 
   g_assert_false (pto_trace_save (trace, other, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);

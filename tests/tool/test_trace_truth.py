@@ -161,6 +161,17 @@ def big_case():
     return Case((3, 24, 1, 2, 0), buffers, ["QK", "SF", "PV", "UP", "HUB"], "big")
 
 
+def chain_case():
+    """One path through so many tasks that its lines are drawn paler."""
+    buffers = [[], []] + [[] for _ in range(3)]
+    for i in range(300):
+        buffers[0].append((i, i, SUBMIT, 0, 1))
+        if i > 0:
+            buffers[0].append((i, i, DEP, RAW, i - 1))
+        buffers[2 + i % 3].append((1000 + 100 * i, i, RUN, i % 3, 1090 + 100 * i))
+    return Case((1, 1, 0, 3, 1), buffers, ["k"], "chain")
+
+
 def tiny_cases():
     """One run of so many ns: every scale of the axis and of the numbers in words."""
     for length in (0, 1, 7, 12, 13, 14, 99, 999, 1000, 1001, 9994, 9995, 9996, 9999, 10000, 99949, 99950,
@@ -408,6 +419,9 @@ class TraceTruthTest(unittest.TestCase):
 
     def test_big(self):
         self.check_all([big_case()])
+
+    def test_chain(self):
+        self.check_all([chain_case()])
 
     def test_columns(self):
         self.check_all([columns_case()])
