@@ -453,6 +453,49 @@ class Trace(unittest.TestCase):
                 self.assertEqual(len(shown.below("L3/0/L2/0")), kept)
                 self.assertEqual(len(shown.row("L3/0", "L2/0")), runs)
 
+    def test_no_room(self):
+        """What workers have to tell goes through the arena: a record that does not fit there is named, and the others
+        are told. Nothing of it stays there."""
+        said = []
+        handler = GLib.log_set_handler("Pto", GLib.LogLevelFlags.LEVEL_WARNING,
+                                       lambda domain, level, text, data: said.append(text), None)
+        self.addCleanup(GLib.log_remove_handler, "Pto", handler)
+        with self.host("par") as host:
+            host.set_parameter("arena", "1M")
+            part = host.register(self.chip_callable())
+
+            def graph(orch, parts):
+                for c in range(2):
+                    view = parts.view([1, 1, N], [0, c, 0])
+                    orch.submit_next_level(part, [view.write_existing(), N, 0], worker=c)
+
+            def inside():
+                host.run(graph, self.parts)
+                trace = host.ref_trace()
+                shown = Json(self, trace)
+                n = [len(shown.below(f"L3/0/L2/{c}")) for c in range(2)]
+                self.assertEqual(2 - sum(n), int((re.search(r"(\d+) runs? of workers without a record",
+                                                            trace.summarize()) or "00")[1]))
+                return n
+
+            self.assertEqual(inside(), [1, 1])
+            pages = [Pto.Buffer.new(1) for _ in range(300)]
+            pages = [page for page in pages if page.get_fd() == pages[0].get_fd()]
+            self.assertTrue(8 < len(pages) < 300)
+            # A page for the table of the answers, and one for each answer.
+            for expected, lost in (([0, 0], None), ([0, 0], (0, 1)), ([1, 0], (1,)), ([1, 1], ())):
+                if lost is not None:
+                    pages.pop()
+                for again in range(3):
+                    said.clear()
+                    self.assertEqual(inside(), expected)
+                    if lost is None:
+                        self.assertEqual(said, ["no room to ask workers for their traces: set arena to more"])
+                        continue
+                    self.assertEqual(len(said), len(lost))
+                    for text, c in zip(said, lost):
+                        self.assertRegex(text, rf"^no room for a trace of \d+ bytes of L2/{c}: set arena to more$")
+
     def test_configuration(self):
         """A swimlane of the run itself records it, and writes where the configuration says."""
         with tempfile.TemporaryDirectory() as place, Pto.Worker(level=3, sub_workers=1) as host:
