@@ -587,7 +587,6 @@ name_running (const struct pto_chip *chip, struct pto_report *report)
 
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      size_t length = strlen (report->message);
       char task[128];
 
       /* Acquire: pairs with the release in pto_guard_call(); its task stays while it runs. */
@@ -595,16 +594,11 @@ name_running (const struct pto_chip *chip, struct pto_report *report)
         continue;
       pto_core_describe_task (&chip->cores[c], task, sizeof task);
       if (n++ < NAMED_MAX)
-        snprintf (report->message + length, sizeof report->message - length, "%s%s",
-                  n == 1 ? "; what did not return and could not be ended: " : ", ", task);
+        pto_report_append (report, "%s%s",
+                           n == 1 ? "; what did not return and could not be ended: " : ", ", task);
     }
   if (n > NAMED_MAX)
-    {
-      size_t length = strlen (report->message);
-
-      snprintf (report->message + length, sizeof report->message - length, " and %u others",
-                n - NAMED_MAX);
-    }
+    pto_report_append (report, " and %u others", n - NAMED_MAX);
 }
 
 /* A kernel does not let go of its thread. The chip stays for it as it is, for ever, with a program

@@ -5,6 +5,7 @@
 #include "status.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum pto_status
 pto_report_setv (struct pto_report *report, enum pto_status status, const char *format,
@@ -26,4 +27,15 @@ pto_report_set (struct pto_report *report, enum pto_status status, const char *f
   pto_report_setv (report, status, format, args);
   va_end (args);
   return status;
+}
+
+void
+pto_report_append (struct pto_report *report, const char *format, ...)
+{
+  size_t length = strlen (report->message);
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (report->message + length, sizeof report->message - length, format, args);
+  va_end (args);
 }

@@ -49,6 +49,9 @@ struct pto_report
 /* Fills the report if it holds no error yet; gives the status back. */
 enum pto_status pto_report_set (struct pto_report *report, enum pto_status status,
                                 const char *format, ...) __attribute__ ((format (printf, 3, 4)));
+/* Behind what it says; what there is no room for is left out. */
+void pto_report_append (struct pto_report *report, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
 enum pto_status pto_report_setv (struct pto_report *report, enum pto_status status,
                                  const char *format, va_list args)
     __attribute__ ((format (printf, 3, 0)));

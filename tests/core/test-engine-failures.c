@@ -338,9 +338,33 @@ test_timeout (gconstpointer backend)
   machine_free (machine);
 }
 
+/* What is said behind a text that fills the report is left out, and what follows it is let be. */
+static void
+test_full_report (void)
+{
+  struct
+  {
+    struct pto_report report;
+    char behind[32];
+  } full = { .report.message = "begin" };
+  const gsize size = sizeof full.report.message;
+
+  memset (full.behind, 'x', sizeof full.behind);
+  pto_report_append (&full.report, "%0*d", (int) size - 10, 1);
+  g_assert_cmpuint (strlen (full.report.message), ==, size - 5);
+  for (int i = 0; i < 3; i++)
+    pto_report_append (&full.report, "%s", "the end");
+  g_assert_cmpuint (strlen (full.report.message), ==, size - 1);
+  g_assert_true (g_str_has_prefix (full.report.message, "begin00"));
+  g_assert_true (g_str_has_suffix (full.report.message, "01the "));
+  for (gsize i = 0; i < sizeof full.behind; i++)
+    g_assert_cmpint (full.behind[i], ==, 'x');
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_func ("/pto/engine-failures/full-report", test_full_report);
   machine_add ("engine-failures", "first-error-latches", test_first_error_latches);
   g_test_add_func ("/pto/engine-failures/text-belongs-to-status", test_text_belongs_to_status);
   machine_add ("engine-failures", "failure-poisons-consumers", test_failure_poisons_consumers);

@@ -6,6 +6,8 @@
  */
 #include "sim-test.h"
 
+#include "../../sim/chip-private.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -775,6 +777,9 @@ test_lost_chip (enum pto_backend unused)
       g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), !=,
                        PTO_OK);
       g_assert_true (pto_chip_is_lost (chip));
+      /* The program may be gone from now on: whoever still runs has another one. */
+      for (uint32_t c = 0; c < chip->n_cores; c++)
+        g_assert_cmpstr (chip->cores[c].payload.kernel->name, ==, "?");
       report.status = PTO_OK;
       g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), ==,
                        PTO_STATUS_SYSTEM);

@@ -83,10 +83,48 @@ sweep (enum pto_backend backend)
   g_assert_cmpuint (without_stack, >=, 8);
 }
 
+static const struct pto_program program = { NULL, 0 };
+
 static int
 nothing (PTO2Runtime *rt, void *data)
 {
   return 0;
+}
+
+/* A chip that can not be made anew stays what it is, with its memory; once it can, it is the fresh
+ * one's. */
+static void
+refuse_fresh (struct pto_chip *chip)
+{
+  struct pto_report report = { 0 };
+  uint64_t address = pto_chip_malloc (chip, sizeof (int), &report);
+  struct rlimit limit, small;
+  int value = 17;
+
+  g_assert_cmpint (pto_chip_copy_to (chip, address, &value, sizeof value, &report), ==, PTO_OK);
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
+  small = limit;
+  small.rlim_cur = address_space ();
+  g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+  g_assert_null (pto_chip_renew (chip, &report));
+  g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+  g_assert_cmpint (report.status, !=, PTO_OK);
+  report.status = PTO_OK;
+  for (int i = 0; i < 2; i++)
+    {
+      struct pto_chip *fresh;
+
+      value = 0;
+      g_assert_cmpint (pto_chip_copy_from (chip, &value, address, sizeof value, &report), ==,
+                       PTO_OK);
+      g_assert_cmpint (value, ==, 17);
+      sim_run (chip, &program, nothing, NULL, NULL);
+      fresh = pto_chip_renew (chip, &report);
+      g_assert_nonnull (fresh);
+      pto_chip_free (chip);
+      chip = fresh;
+    }
+  pto_chip_free (chip);
 }
 
 /* A chip whose machine can not be made larger has none, and says so; once it can, it works. The
@@ -94,7 +132,6 @@ nothing (PTO2Runtime *rt, void *data)
 static void
 refuse_larger (enum pto_backend backend)
 {
-  static const struct pto_program program = { NULL, 0 };
   struct pto_chip *chip
       = sim_chip (backend, "clusters=64 stack=8M task-window=16 heap=65536 aicpu-threads=3");
   struct pto_run_config one = { .block_dim = 1 };
@@ -127,7 +164,7 @@ refuse_larger (enum pto_backend backend)
   sim_run (chip, &program, nothing, NULL, NULL);
   pto_chip_trace_topology (chip, &topology);
   g_assert_cmpuint (topology.n_cores, ==, 192);
-  pto_chip_free (chip);
+  refuse_fresh (chip);
   g_free (notes);
 }
 #endif

@@ -396,6 +396,34 @@ test_recording (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* On par a core begins when it is told to: its scheduler has no hand-over to wait for. */
+static void
+test_attended (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_chip_stats stats;
+  uint32_t n = 100;
+  uint32_t n_at_once = 0;
+  uint64_t told[100] = { 0 };
+  const struct pto_trace *trace = sim_record (chip, &program, independent, &n, &stats);
+
+  for (uint32_t b = 0; b < trace->n_buffers; b++)
+    for (uint64_t i = 0; i < trace->buffers[b].count; i++)
+      {
+        const struct pto_trace_record *r = &trace->buffers[b].records[i];
+
+        if (r->kind == PTO_TRACE_DISPATCH)
+          told[PTO_TASK_LOCAL (r->task)] = r->time;
+        else if (r->kind == PTO_TRACE_RUN)
+          n_at_once += told[PTO_TASK_LOCAL (r->task)] == r->time;
+      }
+  if (backend == PTO_BACKEND_PAR)
+    g_assert_cmpuint (n_at_once, ==, n);
+  else
+    g_assert_cmpuint (n_at_once, <, n);
+  pto_chip_free (chip);
+}
+
 /* --- platforms --- */
 
 static void
@@ -456,6 +484,7 @@ add_tests (void)
   sim_add ("time/stats", test_stats);
   sim_add ("time/utilization", test_utilization);
   sim_add ("time/recording", test_recording);
+  sim_add ("time/attended", test_attended);
   sim_add ("time/platforms", test_platforms);
 }
 
