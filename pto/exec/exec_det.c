@@ -240,15 +240,15 @@ pick (struct det *det)
 
   for (;;)
     {
-      /* Relaxed: a change that is not seen now is seen at the next choice, or below before giving
-       * up. */
+      /* Relaxed, here and below: a change that is not seen now is seen at a later choice. What
+       * happened before this is seen. */
       if (PTO_UNLIKELY (atomic_load_explicit (&det->external, memory_order_relaxed) != 0))
         take_external (det);
       if (PTO_LIKELY (det->ready_count > 0))
         break;
       if (det->heap_count > 0)
         advance (det);
-      else if (atomic_load_explicit (&det->external, memory_order_seq_cst) == 0)
+      else if (atomic_load_explicit (&det->external, memory_order_relaxed) == 0)
         {
           /* Proved: nobody runs, nobody can be woken by time. The guest must be parked, or it would
            * be one of those. */

@@ -22,6 +22,7 @@
 #define WATCHDOG_S 290
 #define OTHERS_MAX 4u
 #define DOMAINS 2u
+#define PATIENCE 1000u /* far more than all others take to do all that they have to */
 
 /* --- the world --- */
 
@@ -35,6 +36,7 @@ struct world
   uint32_t letters[DOMAINS][3]; /* plain: one goes with each order */
   bool busy[DOMAINS];
   bool passes_on;
+  bool holds_on;
   struct pto_word done;
   struct pto_word message;
   struct pto_word local[DOMAINS];
@@ -92,6 +94,12 @@ clerk (uint32_t domain)
       for (uint32_t n = world.handled[domain] + 1; n <= number; n++)
         weak_read (&world.letters[domain][n], sizeof world.letters[domain][n]);
       work (domain);
+      /* Its carrier has no time for anybody else. */
+      for (uint32_t looks = 0; world.holds_on && domain == 1 && world.naps_over == 0; looks++)
+        {
+          g_assert_cmpuint (looks, <, PATIENCE);
+          explorer_pause ();
+        }
       world.handled[domain] = number;
       if (domain == 0 && world.passes_on)
         order (1, number);
@@ -245,6 +253,8 @@ guest_claims (void *arg)
   leave_exec ();
 }
 
+static uint64_t carried, not_carried;
+
 static void
 guest_carries (void *arg)
 {
@@ -252,8 +262,14 @@ guest_carries (void *arg)
   enter ();
   /* The order is the bell. */
   weak_write (&world.letters[0][1], sizeof world.letters[0][1]);
-  if (!world.exec->ops->carry (world.exec, 0, &world.orders[0]))
-    order (0, 1);
+  if (world.exec->ops->carry (world.exec, 0, &world.orders[0]))
+    carried++;
+  else
+    {
+      g_assert_cmpuint (weak_word_get (&world.orders[0]), ==, 0);
+      order (0, 1);
+      not_carried++;
+    }
   leave_exec ();
 }
 
@@ -304,6 +320,7 @@ struct scenario
   uint64_t at_least; /* schedules */
   uint32_t carriers;
   bool passes_on;
+  bool holds_on;    /* the second domain's clerk, until a nap is over */
   uint32_t nappers; /* one in each domain, the last one's nap is the shortest */
   void (*others[OTHERS_MAX]) (void *arg);
   /* What there must be at the end. */
@@ -332,6 +349,7 @@ world_begin (const void *data)
 
   memset (&world, 0, sizeof world);
   world.passes_on = scenario->passes_on;
+  world.holds_on = scenario->holds_on;
   for (uint32_t d = 0; d < DOMAINS; d++)
     {
       pto_word_init (&world.orders[d], 0, false);
@@ -506,6 +524,16 @@ test_carry (void)
                                .carriers = 1,
                                .others = { guest_carries, second_orderer },
                                .handled = { 1, 1 } });
+  /* Somebody else may have the domain. */
+  carried = not_carried = 0;
+  explore (&(struct scenario){ .bound = 1,
+                               .at_least = 900,
+                               .carriers = 1,
+                               .nappers = 1,
+                               .others = { guest_carries, timer },
+                               .handled = { 1, 0 } });
+  g_assert_cmpuint (carried, >, 0);
+  g_assert_cmpuint (not_carried, >, 0);
 }
 
 /* A deadline that comes before, while and after the guest is woken; and one of a fiber, for which
@@ -542,6 +570,19 @@ test_two_timers (void)
       .bound = 1, .at_least = 6500, .carriers = 2, .nappers = 2, .others = { timer } });
 }
 
+/* Who has published a timer is busy with something else: another one sees to it. */
+static void
+test_timer_of_the_busy (void)
+{
+  explore (&(struct scenario){ .bound = 1,
+                               .at_least = 3500,
+                               .carriers = 2,
+                               .holds_on = true,
+                               .nappers = 1,
+                               .others = { timer, second_orderer },
+                               .handled = { 0, 1 } });
+}
+
 static void
 test_end (void)
 {
@@ -567,6 +608,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/par-explore/carry", test_carry);
   g_test_add_func ("/pto/par-explore/deadlines", test_deadlines);
   g_test_add_func ("/pto/par-explore/two-timers", test_two_timers);
+  g_test_add_func ("/pto/par-explore/timer-of-the-busy", test_timer_of_the_busy);
   g_test_add_func ("/pto/par-explore/end", test_end);
   return g_test_run ();
 }
