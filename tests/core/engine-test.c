@@ -601,6 +601,24 @@ machine_advice (const char *message, const char *knob)
   return value;
 }
 
+uint64_t
+machine_follow (struct machine_config *config, const char *message, const char *knob)
+{
+  uint64_t value = machine_advice (message, knob);
+
+  if (strcmp (knob, "task-window") == 0)
+    config->window = (uint32_t) value;
+  else if (strcmp (knob, "heap") == 0)
+    config->heap = value;
+  else if (strcmp (knob, "dep-pool") == 0)
+    config->edge_pool = (uint32_t) value;
+  else if (strcmp (knob, "map-pool") == 0)
+    config->map_pool = (uint32_t) value;
+  else
+    g_assert_not_reached ();
+  return value;
+}
+
 void
 machine_assert_names (const char *message, const char *text)
 {

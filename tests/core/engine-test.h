@@ -209,6 +209,8 @@ pto_task_id machine_submit_after (struct machine *machine, const pto_task_id *pr
 
 /* The number behind "set <knob> to " in a message, in any case of its letters; 0: it names none. */
 uint64_t machine_advice (const char *message, const char *knob);
+/* Sets the knob to it, and gives it. */
+uint64_t machine_follow (struct machine_config *config, const char *message, const char *knob);
 void machine_assert_names (const char *message, const char *text);
 
 /* Adds the test once for each back end: /pto/<file>/<back end>/<behaviour>. */

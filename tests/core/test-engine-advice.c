@@ -201,7 +201,7 @@ try_heaps (uint64_t seed)
 /* Edges and nodes of what is to come are not known: it may take another round, but each asks for
  * more, and it comes to an end. */
 static void
-try_pool (uint64_t seed, uint32_t *pool, struct machine_config *config, const char *knob,
+try_pool (uint64_t seed, const uint32_t *pool, struct machine_config *config, const char *knob,
           uint32_t *count)
 {
   const char *message;
@@ -209,12 +209,11 @@ try_pool (uint64_t seed, uint32_t *pool, struct machine_config *config, const ch
 
   while (run (seed, config, &message) != PTO_OK)
     {
-      uint64_t advice = machine_advice (message, knob);
+      uint32_t before = *pool;
 
       (*count)++;
-      if (advice <= *pool)
+      if (machine_follow (config, message, knob) <= before)
         g_error ("seed %" G_GUINT64_FORMAT ": %s", seed, message);
-      *pool = (uint32_t) advice;
       g_assert_cmpuint (++rounds, <=, 4);
     }
 }
@@ -300,15 +299,12 @@ test_window (void)
   for (uint32_t n = 4; n <= 130; n++)
     {
       struct machine_config config = plenty ();
-      uint64_t advice;
-
       config.window = 4;
       g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_STATUS_TASK_RING);
-      advice = machine_advice (text, "task-window");
-      g_assert_cmpuint (advice, >, n);
-      g_assert_cmpuint (advice / 2, <=, n);
+      machine_follow (&config, text, "task-window");
+      g_assert_cmpuint (config.window, >, n);
+      g_assert_cmpuint (config.window / 2, <=, n);
       g_assert_cmpuint (number_before (text, " tasks in that ring"), ==, n);
-      config.window = (uint32_t) advice;
       g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_OK);
     }
 }
@@ -325,7 +321,7 @@ test_map (void)
 
       config.map_pool = 16;
       g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_STATUS_MAP_OVERFLOW);
-      config.map_pool = (uint32_t) machine_advice (text, "map-pool");
+      machine_follow (&config, text, "map-pool");
       g_assert_cmpuint (config.map_pool, <=, 16 * n);
       g_assert_cmpint (run_scope (n, &config, text, sizeof text), ==, PTO_OK);
     }
@@ -381,7 +377,7 @@ test_pool (void)
 
       config.edge_pool = 16;
       g_assert_cmpint (run_edges (n, &config, text, sizeof text), ==, PTO_STATUS_DEP_POOL);
-      config.edge_pool = (uint32_t) machine_advice (text, "dep-pool");
+      machine_follow (&config, text, "dep-pool");
       g_assert_cmpuint (config.edge_pool, >=, needed);
       g_assert_cmpuint (config.edge_pool, <=, 4 * needed + 64);
       g_assert_cmpint (run_edges (n, &config, text, sizeof text), ==, PTO_OK);
@@ -450,7 +446,7 @@ test_heap (void)
         g_assert_cmpint (run_pieces (n, 1, kib, &config, text, sizeof text), ==,
                          PTO_STATUS_HEAP_RING);
         g_assert_cmpuint (number_before (text, " bytes in that ring"), ==, most);
-        config.heap = machine_advice (text, "heap");
+        machine_follow (&config, text, "heap");
         g_assert_cmpuint (config.heap, ==, rounded (most + kib * KIB, 64 * KIB));
         g_assert_cmpint (run_pieces (n, 1, kib, &config, text, sizeof text), ==, PTO_OK);
       }
@@ -462,7 +458,7 @@ test_heap (void)
       config.heap = 8 * KIB;
       g_assert_cmpint (run_pieces (1, 1, kib, &config, text, sizeof text), ==,
                        PTO_STATUS_HEAP_RING);
-      config.heap = machine_advice (text, "heap");
+      machine_follow (&config, text, "heap");
       g_assert_cmpuint (config.heap, ==, rounded (kib * KIB, 64 * KIB));
       g_assert_cmpint (run_pieces (1, 1, kib, &config, text, sizeof text), ==, PTO_OK);
     }

@@ -276,6 +276,27 @@ expect_deadlock (const struct program *program, enum pto_status expected)
   return message;
 }
 
+/* The run fails with the given code and says all of the words, up to NULL; with what it recommends
+ * for the knob the program passes. Gives that. */
+static uint64_t G_GNUC_NULL_TERMINATED
+expect_advice (struct program *program, enum pto_status expected, const char *knob, ...)
+{
+  const char *message, *word;
+  enum pto_status status = run (program, &message);
+  uint64_t value;
+  va_list words;
+
+  g_test_message ("%s", message);
+  g_assert_cmpint (status, ==, expected);
+  va_start (words, knob);
+  while ((word = va_arg (words, const char *)) != NULL)
+    machine_assert_names (message, word);
+  va_end (words);
+  value = machine_follow (&program->config, message, knob);
+  expect_ok (program);
+  return value;
+}
+
 static void
 chain_of_20 (struct machine *machine)
 {
@@ -299,22 +320,13 @@ static void
 test_task_ring_deadlock (void)
 {
   struct program program = { chain_of_20, limits (PTO_BACKEND_DET) };
-  const char *message;
-  uint64_t advice;
 
   program.config.window = 8;
-  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "task ring 1");
-  machine_assert_names (message, "all 7 usable slots");
-  machine_assert_names (message, "window 8");
-  machine_assert_names (message, "tasks 0 to 6");
-  machine_assert_names (message, "the scope opened at program.c:42");
-  machine_assert_names (message, "task 0 (nothing) is");
-  machine_assert_names (message, "at most 20 tasks");
-  advice = machine_advice (message, "task-window");
-  g_assert_cmpuint (advice, ==, 32);
-  program.config.window = (uint32_t) advice;
-  expect_ok (&program);
+  g_assert_cmpuint (expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock",
+                                   "task ring 1", "all 7 usable slots", "window 8", "tasks 0 to 6",
+                                   "the scope opened at program.c:42", "task 0 (nothing) is",
+                                   "at most 20 tasks", NULL),
+                    ==, 32);
   program.config.window /= 2;
   expect_deadlock (&program, PTO_STATUS_TASK_RING);
 }
@@ -330,15 +342,11 @@ static void
 test_outermost_scope_deadlock (void)
 {
   struct program program = { twenty, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.window = 4;
-  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "task ring 0");
-  machine_assert_names (message, "the outermost scope (the orchestration itself), which");
-  machine_assert_names (message, "Set task-window to 32 or more (this run holds at most 20 tasks");
-  program.config.window = 32;
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock", "task ring 0",
+                 "the outermost scope (the orchestration itself), which",
+                 "Set task-window to 32 or more (this run holds at most 20 tasks", NULL);
 }
 
 /* A task of the fourth ring that an outer scope holds keeps all behind it, ended scopes or not. */
@@ -401,22 +409,13 @@ static void
 test_shared_ring_deadlock (void)
 {
   struct program program = { shared_ring, limits (PTO_BACKEND_DET) };
-  const char *message;
-  uint64_t advice;
 
   program.config.window = 8;
-  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "task ring 3");
-  machine_assert_names (message, "outer.c:3");
-  advice = machine_advice (message, "task-window");
-  g_assert_cmpuint (advice, ==, 32);
-  program.config.window = (uint32_t) advice;
-  expect_ok (&program);
+  g_assert_cmpuint (expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock",
+                                   "task ring 3", "outer.c:3", NULL),
+                    ==, 32);
   program.config.heap = 16 * KIB;
-  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
-  machine_assert_names (message, "heap ring 3");
-  program.config.heap = machine_advice (message, "heap");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", "deadlock", "heap ring 3", NULL);
 }
 
 /* With nothing in the outer scopes of the shared ring the demand is that of one inner scope. */
@@ -438,14 +437,11 @@ static void
 test_shared_ring_demand (void)
 {
   struct program program = { shared_ring_free, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.window = 8;
-  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "inner.c:1");
-  g_assert_cmpuint (machine_advice (message, "task-window"), ==, 16);
-  program.config.window = 16;
-  expect_ok (&program);
+  g_assert_cmpuint (
+      expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock", "inner.c:1", NULL),
+      ==, 16);
 }
 
 static void
@@ -471,21 +467,13 @@ static void
 test_heap_ring_deadlock (void)
 {
   struct program program = { twenty_outputs, limits (PTO_BACKEND_DET) };
-  const char *message;
-  uint64_t advice;
 
   program.config.heap = 32 * KIB;
-  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
-  machine_assert_names (message, "heap ring 1");
   /* Seven outputs of 4 KiB and what is left of the task before the scope. */
-  g_assert_null (strstr (message, " 0 of 32768 bytes"));
-  machine_assert_names (message, "of 32768 bytes");
-  machine_assert_names (message, "program.c:7");
-  machine_assert_names (message, "at most 81920 bytes");
-  advice = machine_advice (message, "heap");
-  g_assert_cmpuint (advice, ==, 128 * KIB);
-  program.config.heap = advice;
-  expect_ok (&program);
+  g_assert_null (strstr (expect_deadlock (&program, PTO_STATUS_HEAP_RING), " 0 of 32768 bytes"));
+  g_assert_cmpuint (expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", "heap ring 1",
+                                   "of 32768 bytes", "program.c:7", "at most 81920 bytes", NULL),
+                    ==, 128 * KIB);
   /* What it holds at most is what it needs at least. */
   program.config.heap = 81920 - 1024;
   expect_deadlock (&program, PTO_STATUS_HEAP_RING);
@@ -496,14 +484,10 @@ static void
 test_heap_demand_with_guards (void)
 {
   struct program program = { twenty_outputs, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.heap = 32 * KIB;
   program.config.guard_bytes = 64;
-  message = expect_deadlock (&program, PTO_STATUS_HEAP_RING);
-  machine_assert_names (message, "at most 102400 bytes");
-  program.config.heap = machine_advice (message, "heap");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", "deadlock", "at most 102400 bytes", NULL);
 }
 
 static void
@@ -518,14 +502,9 @@ static void
 test_output_larger_than_heap (void)
 {
   struct program program = { one_large_output, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.heap = 99 * KIB;
-  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_HEAP_RING);
-  machine_assert_names (message, "needs 102400 bytes");
-  machine_assert_names (message, "has 101376");
-  program.config.heap = machine_advice (message, "heap");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", "needs 102400 bytes", "has 101376", NULL);
   program.config.heap = 100 * KIB;
   expect_ok (&program);
 }
@@ -548,13 +527,9 @@ static void
 test_large_output_beside_held_ones (void)
 {
   struct program program = { held_and_large, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.heap = 90 * KIB;
-  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_HEAP_RING);
-  g_test_message ("%s", message);
-  program.config.heap = machine_advice (message, "heap");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_HEAP_RING, "heap", NULL);
 }
 
 static void
@@ -570,16 +545,12 @@ static void
 test_dependency_pool_deadlock (void)
 {
   struct program program = { edges_in_one_scope, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.edge_pool = 16;
-  message = expect_deadlock (&program, PTO_STATUS_DEP_POOL);
-  machine_assert_names (message, "dependency pool 1");
-  machine_assert_names (message, "16 of 16 edges are in use, 4 more are needed");
-  machine_assert_names (message, "edges.c:3");
-  g_assert_cmpuint (machine_advice (message, "dep-pool"), >, 16);
-  program.config.edge_pool = (uint32_t) machine_advice (message, "dep-pool");
-  expect_ok (&program);
+  g_assert_cmpuint (
+      expect_advice (&program, PTO_STATUS_DEP_POOL, "dep-pool", "deadlock", "dependency pool 1",
+                     "16 of 16 edges are in use, 4 more are needed", "edges.c:3", NULL),
+      >, 16);
 }
 
 /* Task i depends on all i before it: what is to come needs more than what was. */
@@ -602,12 +573,9 @@ static void
 test_dependency_pool_growing (void)
 {
   struct program program = { growing_edges, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.edge_pool = 64;
-  message = expect_deadlock (&program, PTO_STATUS_DEP_POOL);
-  program.config.edge_pool = (uint32_t) machine_advice (message, "dep-pool");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_DEP_POOL, "dep-pool", "deadlock", NULL);
 }
 
 static void
@@ -629,14 +597,11 @@ static void
 test_more_edges_than_the_pool (void)
 {
   struct program program = { one_wide_task, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.edge_pool = 64;
-  g_assert_cmpint (run (&program, &message), ==, PTO_STATUS_DEP_POOL);
-  machine_assert_names (message, "task 100 depends on 100 tasks");
-  g_assert_cmpuint (machine_advice (message, "dep-pool"), ==, 128);
-  program.config.edge_pool = 128;
-  expect_ok (&program);
+  g_assert_cmpuint (expect_advice (&program, PTO_STATUS_DEP_POOL, "dep-pool",
+                                   "task 100 depends on 100 tasks", NULL),
+                    ==, 128);
 }
 
 static void
@@ -653,15 +618,11 @@ static void
 test_map_deadlock (void)
 {
   struct program program = { many_regions, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.map_pool = 16;
-  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
-  machine_assert_names (message, "of 16 nodes are in use, 1 more");
-  machine_assert_names (message, "regions.c:11");
-  g_assert_cmpuint (machine_advice (message, "map-pool"), >, 16);
-  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
-  expect_ok (&program);
+  g_assert_cmpuint (expect_advice (&program, PTO_STATUS_MAP_OVERFLOW, "map-pool", "deadlock",
+                                   "of 16 nodes are in use, 1 more", "regions.c:11", NULL),
+                    >, 16);
 }
 
 /* What is to come needs twice as much as what was. */
@@ -688,12 +649,9 @@ static void
 test_map_deadlock_growing (void)
 {
   struct program program = { growing_regions, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.map_pool = 16;
-  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
-  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
-  expect_ok (&program);
+  expect_advice (&program, PTO_STATUS_MAP_OVERFLOW, "map-pool", "deadlock", NULL);
 }
 
 /* The tasks that hold the nodes are of an outer scope; the inner one, which wants more, has none
@@ -714,14 +672,10 @@ static void
 test_map_deadlock_names_the_holder (void)
 {
   struct program program = { regions_of_outer_scope, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.map_pool = 16;
-  message = expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW);
-  machine_assert_names (message, "holder.c:5");
-  g_assert_null (strstr (message, "is free;"));
-  program.config.map_pool = (uint32_t) machine_advice (message, "map-pool");
-  expect_ok (&program);
+  g_assert_null (strstr (expect_deadlock (&program, PTO_STATUS_MAP_OVERFLOW), "is free;"));
+  expect_advice (&program, PTO_STATUS_MAP_OVERFLOW, "map-pool", "holder.c:5", NULL);
 }
 
 /* Argument storage goes with the window: a full one asks for a window that has room for it. */
@@ -738,15 +692,11 @@ static void
 test_argument_storage_deadlock (void)
 {
   struct program program = { large_arguments_in_one_scope, limits (PTO_BACKEND_DET) };
-  const char *message;
 
   program.config.window = 256;
-  message = expect_deadlock (&program, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "arguments.c:9");
-  g_assert_null (strstr (message, "all 255 usable slots"));
-  g_assert_cmpuint (machine_advice (message, "task-window"), >, 256);
-  program.config.window = (uint32_t) machine_advice (message, "task-window");
-  expect_ok (&program);
+  g_assert_null (strstr (expect_deadlock (&program, PTO_STATUS_TASK_RING), "all 255 usable slots"));
+  g_assert_cmpuint (
+      expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "arguments.c:9", NULL), >, 256);
 }
 
 /* What a run needs is counted alike by those that get it and, after a deadlock, by those that do

@@ -410,22 +410,7 @@ take_advice (struct machine_config *config, const char *message, uint32_t *given
       if (i < 2 && (*given & (1u << i)) != 0)
         return false;
       *given |= 1u << i;
-      switch (i)
-        {
-        case 0:
-          config->window = (uint32_t) value;
-          break;
-        case 1:
-          config->heap = value;
-          break;
-        case 2:
-          config->edge_pool = (uint32_t) value;
-          break;
-        default:
-          config->map_pool = (uint32_t) value;
-          break;
-        }
-      return value > before;
+      return machine_follow (config, message, knobs[i]) > before;
     }
   return false;
 }
