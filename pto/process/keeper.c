@@ -61,7 +61,8 @@ keeper_main (void *data)
 
   while (pto_load_acquire (&keeper->stop) == 0)
     {
-      uint32_t pace = pto_load_seq_cst (&keeper->pace);
+      /* Relaxed: the look behind resting is the one that counts. */
+      uint32_t pace = pto_load_relaxed (&keeper->pace);
       uint64_t now = pto_wall_clock ();
       uint64_t period;
 
