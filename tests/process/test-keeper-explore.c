@@ -168,7 +168,7 @@ explore (enum pto_pace pace)
 {
   sides_explore (
       &(struct sides_paths){
-          .bound = 3, .stale_bound = 1, .at_least = 60000, .begin = begin, .end = check },
+          .bound = 2, .stale_bound = 1, .at_least = 20000, .begin = begin, .end = check },
       GINT_TO_POINTER (pace));
 }
 
