@@ -235,6 +235,24 @@ test_covers_along_one_dimension (void)
   g_assert_false (covers (&a, &b));
 }
 
+/* And along its innermost, in which the bytes lie one after the other: 5 * 2, 2 * 2 and 1 are 15.
+ */
+static void
+test_covers_within_a_run (void)
+{
+  uint64_t shape[2] = { 4, 15 };
+  uint64_t parts[3] = { 3, 3, 1 };
+  Tensor a = oracle_make (BASE, shape, 2, PTO_DTYPE_INT8);
+  Tensor b = oracle_make (BASE, parts, 3, PTO_DTYPE_INT8);
+
+  a.strides[0] = 1000;
+  b.strides[0] = 5;
+  b.strides[1] = 2;
+  g_assert_true (covers (&a, &b));
+  a.shapes[1] = 14;
+  g_assert_false (covers (&a, &b));
+}
+
 /* A tensor of nothing: the API refuses it, a region of it is empty. */
 static void
 test_empty (void)
@@ -371,6 +389,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/region/equal", test_equal);
   g_test_add_func ("/pto/region/tiles-are-disjoint", test_tiles_are_disjoint);
   g_test_add_func ("/pto/region/covers", test_covers);
+  g_test_add_func ("/pto/region/covers-within-a-run", test_covers_within_a_run);
   g_test_add_func ("/pto/region/made-anew", test_made_anew);
   g_test_add_func ("/pto/region/covers-tall", test_covers_tall);
   g_test_add_func ("/pto/region/covers-along-one-dimension", test_covers_along_one_dimension);

@@ -43,6 +43,23 @@ static const struct pto_chip_stats distinct = { .tasks = 101,
                                                 .stalls = 109 };
 
 static void
+test_to_string (void)
+{
+  static const char *const expected[]
+      = { "0 tasks, 0 edges, 3 failed, 7 ns", "1 task, 0 edges, 3 failed, 7 ns",
+          "2 tasks, 1 edge, 3 failed, 7 ns" };
+
+  for (guint n = 0; n < G_N_ELEMENTS (expected); n++)
+    {
+      struct pto_chip_stats stats = { .tasks = n, .edges = n / 2, .failed = 3, .run_ns = 7 };
+      g_autoptr (PtoRunStatistics) statistics = pto_run_statistics_new (&stats);
+      g_autofree char *text = pto_run_statistics_to_string (statistics);
+
+      g_assert_cmpstr (text, ==, expected[n]);
+    }
+}
+
+static void
 test_getters (void)
 {
   PtoRunStatistics *made = pto_run_statistics_new (&distinct);
@@ -511,6 +528,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/statistics/to-string", test_to_string);
   g_test_add_func ("/pto/statistics/getters", test_getters);
   g_test_add_func ("/pto/statistics/indices", test_indices);
   g_test_add_func ("/pto/statistics/empty", test_empty);
