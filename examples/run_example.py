@@ -391,7 +391,7 @@ class Arguments:
                                f"{type(value).__name__}")
         self.values[name] = value
 
-    def upload(self, worker, task_args):
+    def upload(self, Pto, worker, task_args):
         for name, value in self.values.items():
             memory = self.memory.get(name)
             if memory is None:
@@ -402,7 +402,12 @@ class Arguments:
                 raise ExampleError(f"no device memory for {name} ({memory.nbytes} bytes)")
             self.addresses[name] = address
             worker.copy_to_address(address, memory.ctypes.data, memory.nbytes)
-            task_args.add_scalar(address)
+            dtype = getattr(Pto.Dtype, type_name(value).upper(), None)
+            if dtype is None or not 1 <= memory.ndim <= 5:  # no tensor, but memory all the same
+                task_args.add_scalar(address)
+            else:
+                tensor = Pto.Tensor.new_external(address, dtype, list(memory.shape))
+                task_args.add_tensor(tensor, Pto.Direction.INOUT)
 
     def download(self, worker, name):
         result = self.numpy.empty_like(self.memory[name])
@@ -459,7 +464,7 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
     if config.thread_num is not None:
         call_config.set_aicpu_thread_num(config.thread_num)
     try:
-        arguments.upload(worker, task_args)
+        arguments.upload(Pto, worker, task_args)
         worker.run_callable(handle, task_args, call_config, None)
         actual = {name: arguments.download(worker, name) for name in golden.outputs}
     finally:

@@ -64,10 +64,8 @@ typedef struct
 
   /* W: who has taken the machine. */
   char *log_context;
-  uint64_t *values; /* arguments of the orchestration under way */
-  int n_values;
-  struct pto_read_only *read_only; /* those of them that it may not write; n_values at most */
-  guint n_read_only;
+  uint64_t *words; /* arguments of the orchestration under way, as its entry gets them */
+  int n_words;
 
   GMutex lock;     /* guards all below; innermost */
   guint n_kernels; /* used at some time */
@@ -360,12 +358,10 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   return TRUE;
 }
 
-guint64 *
-pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values, guint64 **read_only,
-                         GError **error)
+struct pto_chip_arg *
+pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n_args, GError **error)
 {
-  g_autofree guint64 *values = NULL;
-  g_autofree guint64 *extents = NULL;
+  g_autofree struct pto_chip_arg *made = NULL;
   const PtoArg *list = NULL;
   guint n = 0;
 
@@ -376,13 +372,18 @@ pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values, g
       g_prefix_error (error, "orchestration \"%s\": ", name);
       return NULL;
     }
-  values = g_new0 (guint64, MAX (n, 1));
-  extents = g_new0 (guint64, MAX (n, 1));
+  made = g_new0 (struct pto_chip_arg, MAX (n, 1));
   for (guint i = 0; i < n; i++)
     {
-      values[i] = list[i].tensor != NULL ? pto_tensor_get_first_address (list[i].tensor)
-                                         : pto_arg_get_word (&list[i]);
-      if (list[i].tensor != NULL && values[i] == 0)
+      const PtoTensor *tensor = list[i].tensor;
+
+      if (tensor == NULL)
+        {
+          made[i].word = pto_arg_get_word (&list[i]);
+          continue;
+        }
+      made[i].word = pto_tensor_get_first_address (tensor);
+      if (made[i].word == 0)
         {
           g_set_error (
               error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -391,18 +392,18 @@ pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values, g
               name, i);
           return NULL;
         }
-      if (pto_direction_writes (list[i].direction) && !pto_tensor_can_be_written (list[i].tensor))
+      if (pto_direction_writes (list[i].direction) && !pto_tensor_can_be_written (tensor))
         {
           pto_args_set_not_writable (i, list[i].direction, error);
           g_prefix_error (error, "orchestration \"%s\": ", name);
           return NULL;
         }
-      if (list[i].tensor != NULL && pto_tensor_is_read_only (list[i].tensor))
-        extents[i] = pto_tensor_get_extent (list[i].tensor);
+      made[i].tensor = *pto_tensor_peek (tensor);
+      if (pto_tensor_is_read_only (list[i].tensor))
+        made[i].read_only = pto_tensor_get_extent (tensor);
     }
-  *n_values = n;
-  *read_only = g_steal_pointer (&extents);
-  return g_steal_pointer (&values);
+  *n_args = n;
+  return g_steal_pointer (&made);
 }
 
 G_GNUC_PRINTF (3, 4)
@@ -425,8 +426,8 @@ typedef struct
 {
   const Loaded *loaded;
   PTO2Runtime *rt;
-  uint64_t *values;
-  int n_values;
+  uint64_t *words;
+  int n_words;
   int result; /* of the entry; of the configuration the expected number of arguments */
 } Call;
 
@@ -435,7 +436,7 @@ call_config (int64_t *data)
 {
   Call *call = (Call *) data;
 
-  call->result = call->loaded->config (call->values, call->n_values).expected_arg_count;
+  call->result = call->loaded->config (call->words, call->n_words).expected_arg_count;
 }
 
 static void
@@ -444,42 +445,27 @@ call_entry (int64_t *data)
   Call *call = (Call *) data;
 
   if (call->loaded->returns_int)
-    call->result = call->loaded->entry (call->rt, call->values, call->n_values);
+    call->result = call->loaded->entry (call->rt, call->words, call->n_words);
   else
-    ((VoidEntryFunc) (gpointer) call->loaded->entry) (call->rt, call->values, call->n_values);
-}
-
-/* The orchestration knows addresses only; what it makes of them is seen when it submits. */
-static void
-note_read_only (ChipMachine *self, const guint64 *extents, guint n)
-{
-  g_free (self->read_only);
-  self->read_only = g_new (struct pto_read_only, MAX (n, 1));
-  self->n_read_only = 0;
-  for (guint i = 0; i < n; i++)
-    if (extents[i] > 0)
-      self->read_only[self->n_read_only++]
-          = (struct pto_read_only){ .address = self->values[i], .bytes = extents[i] };
+    ((VoidEntryFunc) (gpointer) call->loaded->entry) (call->rt, call->words, call->n_words);
 }
 
 static gboolean
-check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
+check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_chip_arg *args,
+                 guint n, GError **error)
 {
   const char *name = run->registration->name;
   Call call = { run->registration->loaded, NULL, NULL, 0, 0 };
   enum pto_status status;
   char why[256];
-  g_autofree guint64 *extents = NULL;
-  guint n;
 
-  g_free (self->values);
-  self->values = pto_machine_make_values (run->args, name, &n, &extents, error);
-  if (self->values == NULL)
-    return FALSE;
-  note_read_only (self, run->read_only != NULL ? run->read_only : extents, n);
-  self->n_values = (int) n;
-  call.values = self->values;
-  call.n_values = self->n_values;
+  g_free (self->words);
+  self->words = g_new (uint64_t, MAX (n, 1));
+  self->n_words = (int) n;
+  for (guint i = 0; i < n; i++)
+    self->words[i] = args[i].word;
+  call.words = self->words;
+  call.n_words = self->n_words;
   status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
   if (status != PTO_OK)
     {
@@ -487,11 +473,11 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, GError **error)
                       name, run->registration->callable->path, why);
       return FALSE;
     }
-  if (call.result == self->n_values)
+  if (call.result == self->n_words)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                "orchestration \"%s\" expects %d arguments, but %d are given", name, call.result,
-               self->n_values);
+               self->n_words);
   return FALSE;
 }
 
@@ -504,7 +490,7 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
   /* One for each thread: the entry may run on another one the next time. */
   PTO2Runtime **current
       = pto_module_look_up (g_ptr_array_index (loaded->modules, 0), "pto2_current_runtime");
-  Call call = { loaded, rt, self->values, self->n_values, 0 };
+  Call call = { loaded, rt, self->words, self->n_words, 0 };
   enum pto_status status;
   char why[256];
   int line;
@@ -603,19 +589,24 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   ChipMachine *self = (ChipMachine *) machine;
   struct pto_run_config run_config
       = { .trace = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
-  gboolean ok;
+  g_autofree struct pto_chip_arg *made = NULL;
+  guint n = run->n_given;
+  gboolean ok = TRUE;
 
   if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error))
     return FALSE;
-  ok = run->registration == NULL || check_arguments (self, run, error);
-  if (ok && run->registration != NULL)
+  if (run->registration != NULL)
     {
-      run_config.read_only = self->read_only;
-      run_config.n_read_only = self->n_read_only;
+      const struct pto_chip_arg *args = run->given;
+
+      if (args == NULL)
+        args = made = pto_machine_make_chip_args (run->args, run->registration->name, &n, error);
+      ok = args != NULL && check_arguments (self, run, args, n, error);
+      run_config.args = args;
+      run_config.n_args = n;
     }
   ok = ok && run_program (self, run, &run_config, error);
-  g_clear_pointer (&self->values, g_free);
-  g_clear_pointer (&self->read_only, g_free);
+  g_clear_pointer (&self->words, g_free);
   return ok;
 }
 

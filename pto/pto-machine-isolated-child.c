@@ -14,7 +14,6 @@
 #include "pto-child-private.h"
 #include "pto-error-private.h"
 #include "pto-run-statistics-private.h"
-#include "pto-task-args.h"
 #include "pto-trace-private.h"
 
 #include <stdio.h>
@@ -201,7 +200,6 @@ static gboolean
 run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
 {
   IsolatedShared *shared = shared_of (self);
-  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autoptr (PtoCallConfig) config
       = shared->has_config ? pto_call_config_new_from_wire (&shared->config) : NULL;
   g_autofree char *title = g_strndup (shared->title, sizeof shared->title);
@@ -209,15 +207,13 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   GError *failure = NULL;
   gboolean ok;
 
-  run.run.args = args;
   run.run.config = config;
   run.run.orchestrate = orchestrate;
   run.run.is_cancelled = is_cancelled;
   run.run.data = &run;
   run.run.title = title;
-  for (guint32 i = 0; i < shared->n_values; i++)
-    pto_task_args_add_scalar (args, ((const guint64 *) (gconstpointer) call->body)[i]);
-  run.run.read_only = (const guint64 *) (gconstpointer) call->body + shared->n_values;
+  run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;
+  run.run.n_given = shared->n_args;
   if (!shared->is_stream)
     {
       run.run.registration = find (self, call->digest);

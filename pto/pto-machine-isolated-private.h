@@ -51,10 +51,9 @@ typedef struct
   struct pto_call_config config; /* RUN */
   guint32 has_config;            /* RUN: else the default of everything */
   char title[512];               /* RUN */
-  guint32 n_values;  /* RUN: of the body; a registration's arguments, and as many bytes of each */
-                     /* that may only be read */
-  guint32 is_stream; /* RUN: the stream submits */
-  guint64 trace_address; /* TRACE; 0: how large is it? */
+  guint32 n_args;                /* RUN: the body is so many struct pto_chip_arg */
+  guint32 is_stream;             /* RUN: the stream submits */
+  guint64 trace_address;         /* TRACE; 0: how large is it? */
   guint64 trace_room;
 
   /* W: child, before the answer. */
@@ -109,6 +108,13 @@ typedef struct
   GArray *scopes; /* guint32: n_buffers at their begin */
 } IsolatedRecorder;
 
+/* Of a request. */
+typedef struct
+{
+  guint64 far; /* in the arena; 0: in the request's lane */
+  guint bytes;
+} IsolatedBody;
+
 typedef struct
 {
   PtoMachine parent;
@@ -131,6 +137,7 @@ typedef struct
   GHashTable *known; /* digest -> PtoRegistration, owned */
 
   /* --- of the run under way; whoever has taken the machine --- */
+  IsolatedBody body;
   guint32 n_read; /* messages */
   gboolean died;
   gboolean is_cancelled;

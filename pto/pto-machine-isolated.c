@@ -184,35 +184,56 @@ pack (PtoRegistration *registration)
   return body;
 }
 
+/* The body of a request: in its lane, or, if it is long, in the arena. */
+static gboolean
+put_body (IsolatedMachine *self, guint lane, gconstpointer data, gsize bytes, IsolatedBody *body,
+          GError **error)
+{
+  *body = (IsolatedBody){ .bytes = (guint) bytes };
+  if (bytes > PTO_SOLO_BODY)
+    {
+      body->far = pto_arena_alloc (bytes);
+      if (body->far == 0)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                       "no room for a request of %" G_GSIZE_FORMAT " bytes: set arena to more",
+                       bytes);
+          return FALSE;
+        }
+    }
+  memcpy (body->far != 0 ? (gpointer) (guintptr) body->far : pto_solo_body (self->solo, lane), data,
+          bytes);
+  return TRUE;
+}
+
+static void
+free_body (IsolatedBody *body)
+{
+  if (body->far != 0)
+    pto_arena_free (body->far, body->bytes);
+  *body = (IsolatedBody){ 0 };
+}
+
 static gboolean
 tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancellable,
       GError **error)
 {
-  g_autoptr (GByteArray) body = pack (registration);
+  g_autoptr (GByteArray) packed = pack (registration);
   g_autofree char *what = g_strdup_printf ("loading \"%s\"", registration->name);
   GError *failure = NULL;
-  guint64 far_body = 0;
+  IsolatedBody body;
   gboolean ok;
 
-  if (body->len > PTO_SOLO_BODY)
+  if (!put_body (self, PTO_ISOLATED_LANE_CONTROL, packed->data, packed->len, &body, error))
     {
-      far_body = pto_arena_alloc (body->len);
-      if (far_body == 0)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       "no room to register \"%s\": set arena to more", registration->name);
-          return FALSE;
-        }
+      g_prefix_error (error, "%s: ", what);
+      return FALSE;
     }
-  memcpy (far_body != 0 ? (gpointer) (guintptr) far_body
-                        : pto_solo_body (self->solo, PTO_ISOLATED_LANE_CONTROL),
-          body->data, body->len);
   memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
           PTO_DIGEST_SIZE);
-  ok = ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, far_body, body->len, what,
+  ok = ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, body.far, body.bytes, what,
             cancellable, &failure);
-  if (far_body != 0)
-    pto_arena_free (far_body, body->len);
+  free_body (&body);
   if (!ok)
     {
       name_sources (registration, failure);
@@ -612,25 +633,19 @@ set_died (IsolatedMachine *self, GError **error)
 
 /* A registered orchestration's arguments, as the child is to see them. */
 static gboolean
-place_values (IsolatedMachine *self, const PtoMachineRun *run, guint64 *values, guint n,
-              GError **error)
+place_args (IsolatedMachine *self, const PtoMachineRun *run, struct pto_chip_arg *args, guint n,
+            GError **error)
 {
-  const PtoArg *list;
-  guint n_args;
-
-  if (n == 0)
-    return TRUE;
-  list = pto_task_args_peek (run->args, &n_args);
   for (guint i = 0; i < n; i++)
     {
       struct pto_report report = { 0 };
-      guint64 begin, size, placed;
+      PTOBufferHandle *memory = &args[i].tensor.buffer;
+      guint64 placed;
 
-      if (list[i].tensor == NULL)
+      if (args[i].tensor.ndims == 0)
         continue;
       /* All of it: what of it is read or written is the orchestration's to say, not here. */
-      pto_tensor_get_memory (list[i].tensor, &begin, &size);
-      placed = pto_stage_place (self->stage, begin, size, !pto_tensor_is_read_only (list[i].tensor),
+      placed = pto_stage_place (self->stage, memory->addr, memory->size, args[i].read_only == 0,
                                 &report);
       if (placed == 0)
         {
@@ -638,8 +653,25 @@ place_values (IsolatedMachine *self, const PtoMachineRun *run, guint64 *values, 
           g_prefix_error (error, "orchestration \"%s\": argument %u: ", run->title, i);
           return FALSE;
         }
-      values[i] = placed + (values[i] - begin);
+      args[i].word = placed + (args[i].word - memory->addr);
+      memory->addr = placed;
     }
+  return TRUE;
+}
+
+static gboolean
+put_args (IsolatedMachine *self, const PtoMachineRun *run, guint32 *n_args, GError **error)
+{
+  g_autofree struct pto_chip_arg *args = NULL;
+  guint n;
+
+  args = pto_machine_make_chip_args (run->args, run->registration->name, &n, error);
+  if (args == NULL || !place_args (self, run, args, n, error)
+      || !put_body (self, PTO_ISOLATED_LANE_RUN, args, n * sizeof *args, &self->body, error))
+    return FALSE;
+  memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
+          PTO_DIGEST_SIZE);
+  *n_args = n;
   return TRUE;
 }
 
@@ -647,41 +679,20 @@ static gboolean
 post_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
 {
   IsolatedShared *shared = self->shared;
-  g_autofree guint64 *values = NULL;
-  g_autofree guint64 *read_only = NULL;
-  guint64 *body;
-  guint n = 0;
 
-  if (run->registration != NULL)
-    {
-      values = pto_machine_make_values (run->args, run->registration->name, &n, &read_only, error);
-      if (values == NULL || !place_values (self, run, values, n, error))
-        return FALSE;
-      memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
-              PTO_DIGEST_SIZE);
-      if (2 * n * sizeof *values > PTO_SOLO_BODY)
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              "orchestration \"%s\": %u arguments are too many: a chip in a process of its "
-              "own takes at most %u",
-              run->title, n, (guint) (PTO_SOLO_BODY / sizeof *values / 2));
-          return FALSE;
-        }
-      body = pto_solo_body (self->solo, PTO_ISOLATED_LANE_RUN);
-      memcpy (body, values, n * sizeof *values);
-      memcpy (body + n, read_only, n * sizeof *read_only);
-    }
+  shared->n_args = 0;
+  self->body = (IsolatedBody){ 0 };
+  if (run->registration != NULL && !put_args (self, run, &shared->n_args, error))
+    return FALSE;
   shared->has_config = run->config != NULL;
   if (run->config != NULL)
     pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
-  shared->n_values = n;
   shared->is_stream = run->registration == NULL;
   shared->has_statistics = FALSE;
   pto_isolated_recorder_begin (self);
-  pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, 0,
-                 (guint) (2 * n * sizeof (guint64)));
+  pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, self->body.far,
+                 self->body.bytes);
   return TRUE;
 }
 
@@ -781,6 +792,7 @@ end_run (IsolatedMachine *self)
 
   take_messages (self);
   pto_solo_take_words (self->solo);
+  free_body (&self->body);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = !self->died;

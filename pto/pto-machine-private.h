@@ -25,6 +25,7 @@
 
 G_BEGIN_DECLS
 
+struct pto_chip_arg;  /* sim/chip.h */
 struct pto_core_note; /* sim/chip.h */
 
 typedef struct _PtoMachine PtoMachine;
@@ -34,8 +35,10 @@ typedef struct
 {
   PtoRegistration *registration; /* of kind CHIP; NULL: a function submits the tasks */
   PtoTaskArgs *args;             /* of registration; NULL for none */
-  const guint64 *read_only;      /* of each of them, as make_values gives it; NULL: args tell */
-  const PtoCallConfig *config;   /* NULL: the default of everything */
+  /* Of registration, instead of args: as somebody else has made them. NULL: nobody has. */
+  const struct pto_chip_arg *given;
+  guint n_given;
+  const PtoCallConfig *config; /* NULL: the default of everything */
   /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
    * the run. */
   int (*orchestrate) (PTO2Runtime *rt, void *data);
@@ -146,10 +149,9 @@ typedef void (*PtoMachineLog) (GLogLevelFlags flags, const char *context, const 
 void pto_machine_chip_set_log (PtoMachine *machine, PtoMachineLog log, gpointer data);
 /* Of a chip: its cores keep notes there (sim/chip.h). Before start. */
 void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
-/* Arguments as an orchestration in a shared object gets them: addresses and numbers; read_only: of
- * each the bytes from there on that may only be read, mostly 0. NULL: one has no memory, or is an
+/* Arguments as an orchestration in a shared object gets them. NULL: one has no memory, or is an
  * output that can not be written. */
-guint64 *pto_machine_make_values (PtoTaskArgs *args, const char *name, guint *n_values,
-                                  guint64 **read_only, GError **error);
+struct pto_chip_arg *pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n,
+                                                 GError **error);
 
 G_END_DECLS

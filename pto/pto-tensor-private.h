@@ -30,7 +30,8 @@ guint64 pto_tensor_get_extent (const PtoTensor *tensor);
 /* FALSE: it is for reading only, or its memory is certainly mapped so. Asks the system: once for a
  * run, not once for a task. */
 gboolean pto_tensor_can_be_written (const PtoTensor *tensor);
-/* The memory that it is a view of: address and bytes; 0 and 0 when the runtime allocates. */
-void pto_tensor_get_memory (const PtoTensor *tensor, guint64 *address, guint64 *size);
+/* As the engine sees it, but for what the runtime allocates; buffer is the memory that it is a view
+ * of. */
+const Tensor *pto_tensor_peek (const PtoTensor *tensor);
 
 G_END_DECLS

@@ -888,11 +888,10 @@ find_record (PtoTensor *root, PTO2Runtime *rt)
   return record;
 }
 
-void
-pto_tensor_get_memory (const PtoTensor *tensor, guint64 *address, guint64 *size)
+const Tensor *
+pto_tensor_peek (const PtoTensor *tensor)
 {
-  *address = tensor->raw.buffer.addr;
-  *size = tensor->raw.buffer.addr != 0 ? tensor->raw.buffer.size : 0;
+  return &tensor->raw;
 }
 
 gboolean

@@ -74,8 +74,9 @@ struct pto_chip
 
   /* --- of the current run --- */
   const struct pto_program *program;
-  const struct pto_read_only *read_only;
-  uint32_t n_read_only;
+  const struct pto_chip_arg *args;
+  uint32_t n_args;
+  bool has_read_only;         /* one of them is */
   struct PTO2Runtime runtime; /* first member is the table of calls */
   struct pto_guard guard;     /* the orchestration's code */
   /* Grows by 1 when the orchestration calls the engine and when that returns: odd in between. W:

@@ -669,8 +669,11 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (status != PTO_OK)
     return status;
   chip->program = program;
-  chip->read_only = config->read_only;
-  chip->n_read_only = config->n_read_only;
+  chip->args = config->args;
+  chip->n_args = config->n_args;
+  chip->has_read_only = false;
+  for (uint32_t i = 0; i < config->n_args; i++)
+    chip->has_read_only = chip->has_read_only || config->args[i].read_only > 0;
   chip->runtime.line = 0;
   chip->runtime.file = NULL;
   chip->done = false;

@@ -94,14 +94,15 @@ struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct
 void pto_chip_free (struct pto_chip *chip);
 const struct pto_platform *pto_chip_platform (const struct pto_chip *chip);
 
-/* Per-run choices; zero is the default of each. */
-/* Memory that no task of a run may write. */
-struct pto_read_only
+/* An argument of a run, as an orchestration in a shared object sees it. */
+struct pto_chip_arg
 {
-  uint64_t address;
-  uint64_t bytes;
+  uint64_t word;      /* a number, or the address of the tensor's first element */
+  uint64_t read_only; /* so many bytes from there on no task of the run may write */
+  Tensor tensor;      /* ndims 0: it is a number */
 };
 
+/* Per-run choices; zero is the default of each. */
 struct pto_run_config
 {
   uint32_t block_dim;     /* clusters to use; 0 = all */
@@ -112,9 +113,9 @@ struct pto_run_config
    * for the caller may be in a kernel. May be NULL. */
   bool (*cancelled) (void *data);
   void *cancelled_data;
-  /* Refused where they are tagged as an output; good until the run has ended. */
-  const struct pto_read_only *read_only;
-  uint32_t n_read_only;
+  /* Good until the run has ended. */
+  const struct pto_chip_arg *args;
+  uint32_t n_args;
 };
 
 /* What a core is doing, for who looks from outside: another thread, or another process that maps

@@ -99,9 +99,9 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
       for (uint32_t d = 0; d < tensor->ndims; d++)
         size += (tensor->shapes[d] - 1) * tensor->strides[d];
       size *= pto_dtype_size (tensor->dtype);
-      for (uint32_t r = 0; r < chip->n_read_only; r++)
-        if (first < chip->read_only[r].address + chip->read_only[r].bytes
-            && chip->read_only[r].address < first + size)
+      for (uint32_t a = 0; a < chip->n_args; a++)
+        if (chip->args[a].read_only > 0 && first < chip->args[a].word + chip->args[a].read_only
+            && chip->args[a].word < first + size)
           {
             refuse (chip,
                     "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
@@ -216,7 +216,7 @@ submit (struct pto_chip *chip, const struct pto_submit *submit)
       refuse_submit (chip, kernel_id, (int32_t) submit->queue, submit->params, n_params, false);
       return PTO_TASK_NONE;
     }
-  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, submit->params, n_params))
+  if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
     return PTO_TASK_NONE;
   return pto_engine_submit (&chip->engine, submit);
 }
@@ -233,7 +233,7 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
       refuse_submit (chip, kernel_id, 0, submit->params, n_params, true);
       return PTO_TASK_NONE;
     }
-  if (chip->n_read_only > 0 && !check_writable (chip, kernel_id, submit->params, n_params))
+  if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
     return PTO_TASK_NONE;
   submit->kernel = kernel_id == PTO2_KERNEL_FILL ? PTO_KERNEL_FILL : PTO_KERNEL_NONE;
   submit->queue = kernel_id == PTO2_KERNEL_FILL ? PTO_CORE_TYPE_AIV : 0;
@@ -458,6 +458,35 @@ log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
   go_out (chip, guard);
 }
 
+/* Copied outside of the guard: a fault at tensor is the orchestration's. */
+static void
+arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  bool is_there = index >= 0 && (uint32_t) index < chip->n_args;
+  struct pto_guard *guard;
+
+  if (is_there && chip->args[index].tensor.ndims > 0)
+    {
+      *tensor = chip->args[index].tensor;
+      return;
+    }
+  *tensor = (Tensor){ .status = PTO2_TENSOR_NO_ARGUMENT };
+  guard = come_in (chip);
+  if (is_there)
+    pto_engine_fail (
+        &chip->engine, PTO_STATUS_INVALID_ARGS,
+        "the orchestration asks for argument %d as a tensor, but it is a number (%" PRIu64
+        "): read args[%d], or give the run a tensor there",
+        index, chip->args[index].word, index);
+  else
+    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+                     "the orchestration asks for argument %d as a tensor, but the run has %" PRIu32
+                     " arguments, from 0 on",
+                     index, chip->n_args);
+  go_out (chip, guard);
+}
+
 const PTO2RuntimeOps pto_chip_runtime_ops = {
   .size = sizeof (PTO2RuntimeOps),
   .submit_task = submit_task,
@@ -470,6 +499,7 @@ const PTO2RuntimeOps pto_chip_runtime_ops = {
   .submit = submit_more,
   .manual_scope_begin = manual_scope_begin,
   .touch = touch,
+  .arg_tensor = arg_tensor,
 };
 
 bool

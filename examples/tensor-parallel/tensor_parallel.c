@@ -73,9 +73,6 @@ submit_layer (PtoOrchestrator *orchestrator, const Network *network, guint layer
       pto_task_args_add_tensor (args, network->w[layer][chip], PTO_DIRECTION_INPUT);
       pto_task_args_add_tensor (args, network->v[layer][chip], PTO_DIRECTION_INPUT);
       pto_task_args_add_tensor (args, parts[chip], PTO_DIRECTION_OUTPUT);
-      pto_task_args_add_scalar (args, ROWS);
-      pto_task_args_add_scalar (args, WIDTH);
-      pto_task_args_add_scalar (args, SHARE);
       if (!pto_orchestrator_submit_next_level (orchestrator, network->layer, args, NULL, chip,
                                                error))
         return FALSE;

@@ -60,7 +60,7 @@ def main():
                 for chip in range(chips):
                     orch.submit_next_level(layer, [
                         here_now[chip].read(), Pto.Tensor.of(w_parts[i][chip]).read(),
-                        Pto.Tensor.of(v_parts[i][chip]).read(), parts[chip].write(), rows, width, hidden // chips],
+                        Pto.Tensor.of(v_parts[i][chip]).read(), parts[chip].write()],
                         worker=chip)
                 orch.submit_sub(reduce, [part.update() for part in parts])
                 here_now = parts

@@ -38,7 +38,7 @@ add_parts (PtoTaskArgs *args, gpointer user_data, GError **error)
   return TRUE;
 }
 
-/* One chip's part: which elements, where to, how many. */
+/* One chip's part: which elements, and where to. */
 static gboolean
 submit_part (PtoOrchestrator *orchestrator, PtoCallableHandle *part, PtoTensor *x, guint64 from,
              PtoTensor *out, PtoCallConfig *config, int chip, GError **error)
@@ -51,7 +51,6 @@ submit_part (PtoOrchestrator *orchestrator, PtoCallableHandle *part, PtoTensor *
     return FALSE;
   pto_task_args_add_tensor (args, half, PTO_DIRECTION_INPUT);
   pto_task_args_add_tensor (args, out, PTO_DIRECTION_OUTPUT);
-  pto_task_args_add_scalar (args, elements);
   return pto_orchestrator_submit_next_level (orchestrator, part, args, config, chip, error);
 }
 

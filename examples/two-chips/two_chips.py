@@ -25,8 +25,8 @@ def main():
         def graph(orch, x, out):
             half = elements // 2
             a, b = orch.alloc(1), orch.alloc(1)
-            orch.submit_next_level(part, [x.view([half], [0]).read(), a.write(), half], worker=0)
-            orch.submit_next_level(part, [x.view([half], [half]).read(), b.write(), half], worker=1)
+            orch.submit_next_level(part, [x.view([half], [0]).read(), a.write()], worker=0)
+            orch.submit_next_level(part, [x.view([half], [half]).read(), b.write()], worker=1)
             orch.submit_sub(total, [a.read(), b.read(), out.write_existing()])
 
         x, out = Pto.Buffer.array(elements), Pto.Buffer.array(1)  # memory that children see

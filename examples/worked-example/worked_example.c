@@ -30,7 +30,6 @@ my_orch (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config
   for (guint i = 0; i < pto_task_args_get_n_tensors (args); i++)
     pto_task_args_add_tensor (chip_args, pto_task_args_get_tensor (args, i),
                               i < 2 ? PTO_DIRECTION_INPUT : PTO_DIRECTION_OUTPUT);
-  pto_task_args_add_scalar (chip_args, ELEMENTS);
   return pto_orchestrator_submit_next_level (orchestrator, chip_kernel, chip_args, config, -1,
                                              error);
 }

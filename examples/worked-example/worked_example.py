@@ -36,7 +36,6 @@ def main():
         chip_args = TaskArgs()
         for i in range(view.tensor_count):
             chip_args.add_tensor(view.tensors[i], IN if i < 2 else OUT)
-        chip_args.add_scalar(N)
         orch.submit_next_level(chip_kernel_handle, chip_args, cfg)
 
     w3.add_worker(Worker(level=2))

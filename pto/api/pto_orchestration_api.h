@@ -56,7 +56,8 @@ extern "C"
     PTO2_TENSOR_OUT_OF_BOUNDS = 2, /* view(): reaches beyond its tensor */
     PTO2_TENSOR_BAD_RESHAPE = 3,   /* reshape(): other number of elements, or not contiguous */
     PTO2_TENSOR_BAD_TRANSPOSE = 4, /* transpose(): no such dimension */
-    PTO2_TENSOR_NO_POOL = 5        /* make_tensor() outside of an orchestration */
+    PTO2_TENSOR_NO_POOL = 5,       /* make_tensor() outside of an orchestration */
+    PTO2_TENSOR_NO_ARGUMENT = 6    /* pto2_rt_arg_tensor(): there is no such tensor */
   };
 
   /* A handle on a tensor or on a view of one. Copied by value; every copy of a make_tensor() handle
@@ -152,6 +153,9 @@ extern "C"
     /* Waits until the orchestration itself may read one element, or write it. Where it is; NULL:
      * the run has failed. */
     void *(*touch) (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write);
+    /* A tensor that the run was given: args[index] of the entry. NULL where a function of the
+     * program submits, which has its tensors. */
+    void (*arg_tensor) (PTO2Runtime *rt, int32_t index, Tensor *tensor);
   } PTO2RuntimeOps;
 
   struct PTO2Runtime
@@ -403,6 +407,18 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   make_tensor (const uint64_t shapes[], uint32_t ndims, DataType dtype)
   {
     return pto2_rt_make_tensor (pto2_current_runtime, shapes, ndims, dtype);
+  }
+
+  /* The tensor behind args[index] of the entry, as the program has given it: shapes, strides,
+   * element type, and ready to be submitted. A number, or an index that there is not, fails the run
+   * and gives a handle without dimensions. */
+  static inline Tensor
+  pto2_rt_arg_tensor (PTO2Runtime *rt, int32_t index)
+  {
+    Tensor tensor;
+
+    rt->ops->arg_tensor (rt, index, &tensor);
+    return tensor;
   }
 
   static inline Tensor

@@ -68,6 +68,8 @@ tensor_status_text (uint32_t status)
       return "transpose() names a dimension that the tensor does not have";
     case PTO2_TENSOR_NO_POOL:
       return "make_tensor() was called outside of an orchestration";
+    case PTO2_TENSOR_NO_ARGUMENT:
+      return "pto2_rt_arg_tensor() was asked for what was no tensor";
     default:
       return "the tensor is not initialized";
     }

@@ -256,6 +256,25 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   return TRUE;
 }
 
+/* An array's buffer on the device, and its tensor among the arguments; NULL with an error. */
+static PtoBuffer *
+add_array (PtoWorker *worker, const ReferenceArgument *argument, PtoTaskArgs *args, GError **error)
+{
+  g_autoptr (PtoBuffer) buffer = pto_worker_alloc_buffer (worker, argument->n_bytes, error);
+  g_autoptr (PtoTensor) tensor = NULL;
+
+  if (buffer == NULL
+      || !pto_worker_copy_to_address (worker, pto_buffer_get_address (buffer),
+                                      (guintptr) argument->data, argument->n_bytes, error))
+    return NULL;
+  tensor = pto_tensor_new_for_buffer (buffer, 0, (PtoDtype) argument->dtype, argument->n_dims,
+                                      argument->shape, error);
+  if (tensor == NULL)
+    return NULL;
+  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_INOUT);
+  return g_steal_pointer (&buffer);
+}
+
 /* Makes the arguments on the device, runs, and compares every output. */
 static gboolean
 run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
@@ -277,15 +296,8 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
           pto_task_args_add_scalar (args, argument->value);
           continue;
         }
-      buffers[i] = pto_worker_alloc_buffer (worker, argument->n_bytes, &local);
-      if (buffers[i] == NULL)
-        {
-          good = FALSE;
-          break;
-        }
-      good = pto_worker_copy_to_address (worker, pto_buffer_get_address (buffers[i]),
-                                         (guintptr) argument->data, argument->n_bytes, &local);
-      pto_task_args_add_scalar (args, pto_buffer_get_address (buffers[i]));
+      buffers[i] = add_array (worker, argument, args, &local);
+      good = buffers[i] != NULL;
     }
   good = good && pto_worker_run_callable (worker, handle, args, NULL, NULL, &local);
 

@@ -94,8 +94,8 @@ class Levels(unittest.TestCase):
 
             def graph(orch, x, out):
                 a, b = orch.alloc(x.shape, x.dtype), orch.alloc(1)
-                orch.submit_next_level(part, [x.read(), a.view([1], [0]).write(), 1024], worker=0)
-                orch.submit_next_level(part, [x.read(), b.write(), 1024], worker=1)
+                orch.submit_next_level(part, [x.read(), a.view([1], [0]).write()], worker=0)
+                orch.submit_next_level(part, [x.read(), b.write()], worker=1)
                 orch.submit_sub(total, [a.view([1], [0]).read(), b.read(), out.write_existing()])
 
             x, out = Pto.Buffer.array(1024), Pto.Buffer.array(1)

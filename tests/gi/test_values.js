@@ -48,6 +48,29 @@ function fill_args(tensor, value) {
 const Owner = GObject.registerClass(class Owner extends GObject.Object {});
 
 const tests = {
+    // The orchestration takes extents from the tensors that it is given: more than one tile of it.
+    shapes() {
+        const n = 2500;
+        const add = Pto.ChipOrchestration.new_for_directory(GLib.build_filenamev([here, '..', '..', 'examples', 'worked-example', 'add']));
+        for (const [backend, isolate] of [['par', false], ['det', false], ['threads', false], ['par', true]]) {
+            const worker = new Pto.Worker({isolate});
+            worker.set_parameter('backend', backend);
+            const handle = worker.register(add, null);
+            worker.start(null);
+            const buffers = [0, 1, 2].map(() => Pto.Buffer.new(4 * n));
+            const [a, b, c] = buffers.map(floats);
+            for (let i = 0; i < n; i++)
+                [a[i], b[i]] = [i, 2 * i];
+            const args = Pto.TaskArgs.new();
+            for (const buffer of buffers)
+                args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [n]), OUTPUT_EXISTING);
+            worker.run_callable(handle, args, null, null);
+            equal(c.every((value, i) => value === 3 * i), true, `sums on ${backend}`);
+            equal(worker.dup_statistics().get_tasks(), 3, 'tasks');
+            worker.close();
+        }
+    },
+
     // A viewer's way through a trace; what it finds is what the summary says.
     trace() {
         const worker = Pto.Worker.new_chip('a2a3sim');

@@ -263,6 +263,44 @@ class Memory(unittest.TestCase):
                 self.assertEqual(list(y), [0.5, 1.5, 2.5, 3.5])
                 self.assertIn('the orchestration "graph" of this process', repr(whole))
 
+    @unittest.skipUnless(np, "needs NumPy")
+    def test_shapes_at_a_chip(self):
+        """The orchestration is given arrays, and no number of elements or type beside them."""
+        path = os.path.join(directory.name, "shapes_orch.cpp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("""#include "pto_orchestration_api.h"
+extern "C" PTO2OrchestrationConfig
+aicpu_orchestration_config (uint64_t *, int)
+{
+  return PTO2OrchestrationConfig{ 2 };
+}
+extern "C" int
+aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *, int)
+{
+  Tensor x = pto2_rt_arg_tensor (rt, 0);
+  uint64_t flat[] = { x.numel () };
+  PTOParam params[] = { make_input_param (x.reshape (flat, 1)),
+                        make_output_existing_param (pto2_rt_arg_tensor (rt, 1)),
+                        make_scalar_param ((uint64_t) x.dtype) };
+
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 3);
+  return 0;
+}
+""")
+        chip = Pto.ChipOrchestration.new(path, None)
+        chip.add_kernel(0, "say", kernel("say", """
+  const TensorData *x = (const TensorData *) args[0];
+  int64_t *y = (int64_t *) ((const TensorData *) args[1])->buffer.addr;
+  y[0] = x->ndims; y[1] = x->shapes[0]; y[2] = args[2];
+"""))
+        said = np.zeros(3, np.int64)
+        for backend, isolate in (("par", False), ("det", False), ("threads", False), ("par", True)):
+            with self.subTest(backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                worker.set_parameter("backend", backend)
+                said[:] = 0
+                worker.run(worker.register(chip), np.zeros((2, 3, 5), np.int16), said)
+                self.assertEqual(said.tolist(), [1, 30, int(Pto.Dtype.INT16)])
+
     def test_after_close(self):
         kept = []
         with Pto.Worker(level=3, sub_workers=1) as host:

@@ -739,13 +739,14 @@ static void
 test_read_only (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
-  /* Something far away; of rows 3 to 5, from the middle to the middle; and one that is not given.
-   */
-  const struct pto_read_only areas[]
-      = { { (uint64_t) (uintptr_t) &other_grid[GRID - 1][GRID - 1], 4 },
-          { (uint64_t) (uintptr_t) &grid[3][6], 2 * sizeof grid[0] },
-          { (uint64_t) (uintptr_t) grid, sizeof grid } };
-  const struct pto_run_config config = { .read_only = areas, .n_read_only = 2 };
+  /* Something far away; one that may be written; of rows 3 to 5, from the middle to the middle; and
+   * one that is not given. */
+  const struct pto_chip_arg areas[]
+      = { { .word = (uint64_t) (uintptr_t) &other_grid[GRID - 1][GRID - 1], .read_only = 4 },
+          { .word = (uint64_t) (uintptr_t) &grid[5][1] },
+          { .word = (uint64_t) (uintptr_t) &grid[3][6], .read_only = 2 * sizeof grid[0] },
+          { .word = (uint64_t) (uintptr_t) grid, .read_only = sizeof grid } };
+  const struct pto_run_config config = { .args = areas, .n_args = 3 };
   static const PTOParamType types[]
       = { PTO_PARAM_OUTPUT, PTO_PARAM_INOUT, PTO_PARAM_OUTPUT_EXISTING, PTO_PARAM_INPUT };
   const uint64_t begin = 3 * GRID + 6, end = begin + 2 * GRID;

@@ -4,7 +4,7 @@
  *
  * out = max (x W, 0) V with this chip's columns of W and its rows of V: a partial result, to be
  * added to the other chips'. A few rows of x make one chain of three tasks; chains are independent.
- * The chip gets addresses and numbers: x, w, v, out, rows, width, hidden.
+ * The chip gets four matrices: x, w, v, out.
  */
 #include "pto_orchestration_api.h"
 
@@ -20,21 +20,10 @@ enum
   ARG_W,
   ARG_V,
   ARG_OUT,
-  ARG_ROWS,
-  ARG_WIDTH,
-  ARG_HIDDEN,
   ARG_COUNT
 };
 
 #define ROWS_A_TASK 8
-
-static Tensor
-matrix (uint64_t address, uint64_t rows, uint64_t columns)
-{
-  uint64_t shape[2] = { rows, columns };
-
-  return make_tensor_external ((void *) (uintptr_t) address, shape, 2, PTO_DTYPE_FLOAT32);
-}
 
 static Tensor
 rows_of (const Tensor *tensor, uint64_t first, uint64_t rows)
@@ -64,21 +53,22 @@ aicpu_orchestration_config (uint64_t *args, int arg_count)
 int
 aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
 {
-  Tensor x = matrix (args[ARG_X], args[ARG_ROWS], args[ARG_WIDTH]);
-  Tensor w = matrix (args[ARG_W], args[ARG_WIDTH], args[ARG_HIDDEN]);
-  Tensor v = matrix (args[ARG_V], args[ARG_HIDDEN], args[ARG_WIDTH]);
-  Tensor out = matrix (args[ARG_OUT], args[ARG_ROWS], args[ARG_WIDTH]);
+  Tensor x = pto2_rt_arg_tensor (rt, ARG_X);
+  Tensor w = pto2_rt_arg_tensor (rt, ARG_W);
+  Tensor v = pto2_rt_arg_tensor (rt, ARG_V);
+  Tensor out = pto2_rt_arg_tensor (rt, ARG_OUT);
 
+  (void) args;
   (void) arg_count;
   pto2_rt_init_tensor_pool (rt);
 
-  for (uint64_t first = 0; first < args[ARG_ROWS]; first += ROWS_A_TASK)
+  for (uint64_t first = 0; first < x.shapes[0]; first += ROWS_A_TASK)
     PTO2_SCOPE (rt)
     {
-      uint64_t left = args[ARG_ROWS] - first;
+      uint64_t left = x.shapes[0] - first;
       uint64_t rows = left < ROWS_A_TASK ? left : ROWS_A_TASK;
-      uint64_t shape[2] = { rows, args[ARG_HIDDEN] };
-      Tensor hidden = make_tensor (shape, 2, PTO_DTYPE_FLOAT32);
+      uint64_t shape[2] = { rows, w.shapes[1] };
+      Tensor hidden = make_tensor (shape, 2, x.dtype);
       PTOParam relu[] = { make_inout_param (hidden) };
 
       submit_gemm (rt, rows_of (&x, first, rows), w, hidden);

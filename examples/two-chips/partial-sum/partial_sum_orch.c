@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * One task for each tile, all independent, then one that adds their results. The chip gets
- * addresses and numbers: x, out, elements.
+ * two vectors: x, and out of one element.
  */
 #include "pto_orchestration_api.h"
 
@@ -16,7 +16,6 @@ enum
 {
   ARG_X,
   ARG_OUT,
-  ARG_ELEMENTS,
   ARG_COUNT
 };
 
@@ -41,18 +40,18 @@ aicpu_orchestration_config (uint64_t *args, int arg_count)
 int
 aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
 {
-  uint64_t shape[1] = { args[ARG_ELEMENTS] };
+  Tensor x = pto2_rt_arg_tensor (rt, ARG_X);
+  Tensor out = pto2_rt_arg_tensor (rt, ARG_OUT);
   uint64_t one[1] = { 1 };
   uint64_t tiles[1] = { TILES };
-  uint64_t tile[1] = { args[ARG_ELEMENTS] / TILES };
-  Tensor x = make_tensor_external ((void *) (uintptr_t) args[ARG_X], shape, 1, PTO_DTYPE_FLOAT32);
-  Tensor out = make_tensor_external ((void *) (uintptr_t) args[ARG_OUT], one, 1, PTO_DTYPE_FLOAT32);
+  uint64_t tile[1] = { x.shapes[0] / TILES };
 
+  (void) args;
   (void) arg_count;
-  if (args[ARG_ELEMENTS] == 0 || args[ARG_ELEMENTS] % TILES != 0)
+  if (x.shapes[0] % TILES != 0)
     {
       LOG_ERROR (rt, "partial sum: %llu elements: a multiple of %d wanted",
-                 (unsigned long long) args[ARG_ELEMENTS], TILES);
+                 (unsigned long long) x.shapes[0], TILES);
       return -1;
     }
   pto2_rt_init_tensor_pool (rt);
@@ -60,7 +59,7 @@ aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
   PTO2_SCOPE (rt)
   {
     Tensor sums[TILES];
-    Tensor parts = make_tensor (tiles, 1, PTO_DTYPE_FLOAT32);
+    Tensor parts = make_tensor (tiles, 1, x.dtype);
 
     for (uint64_t i = 0; i < TILES; i++)
       {

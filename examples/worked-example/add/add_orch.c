@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * One for each tile, all independent. The chip gets addresses and a number: a, b, c, elements.
+ * One for each tile, all independent. The chip gets three vectors: a, b, c.
  */
 #include "pto_orchestration_api.h"
 
@@ -11,7 +11,6 @@ enum
   ARG_A,
   ARG_B,
   ARG_C,
-  ARG_ELEMENTS,
   ARG_COUNT
 };
 
@@ -28,20 +27,20 @@ aicpu_orchestration_config (uint64_t *args, int arg_count)
 int
 aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
 {
-  uint64_t whole[1] = { args[ARG_ELEMENTS] };
-  Tensor tensors[3];
+  Tensor a = pto2_rt_arg_tensor (rt, ARG_A);
+  Tensor b = pto2_rt_arg_tensor (rt, ARG_B);
+  Tensor c = pto2_rt_arg_tensor (rt, ARG_C);
 
+  (void) args;
   (void) arg_count;
-  for (int i = 0; i < 3; i++)
-    tensors[i] = make_tensor_external ((void *) (uintptr_t) args[i], whole, 1, PTO_DTYPE_FLOAT32);
-  for (uint64_t first = 0; first < whole[0]; first += TILE)
+  for (uint64_t first = 0; first < c.shapes[0]; first += TILE)
     {
-      uint64_t left = whole[0] - first;
+      uint64_t left = c.shapes[0] - first;
       uint64_t shape[1] = { left < TILE ? left : TILE };
       uint64_t offset[1] = { first };
-      PTOParam params[] = { make_input_param (pto2_tensor_view (&tensors[0], shape, offset)),
-                            make_input_param (pto2_tensor_view (&tensors[1], shape, offset)),
-                            make_output_param (pto2_tensor_view (&tensors[2], shape, offset)) };
+      PTOParam params[] = { make_input_param (pto2_tensor_view (&a, shape, offset)),
+                            make_input_param (pto2_tensor_view (&b, shape, offset)),
+                            make_output_param (pto2_tensor_view (&c, shape, offset)) };
 
       pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 3);
     }
