@@ -12,15 +12,10 @@
  */
 #pragma once
 
+#include "pto-digest-private.h"
 #include "pto-types.h"
 
 G_BEGIN_DECLS
-
-#define PTO_DIGEST_SIZE 32
-
-void pto_digest_data (gconstpointer data, gsize size, guint8 *digest);
-/* 64 hexadecimal digits and a 0. */
-void pto_digest_to_string (const guint8 *digest, char *text);
 
 /* The directory, made if it is not there. Refuses one that others may write to, or put another in
  * the place of: PTO_ERROR_SYSTEM. */

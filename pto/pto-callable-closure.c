@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "pto-callable-private.h"
+#include "pto-function-private.h"
 
 #include "pto-lock-private.h"
 

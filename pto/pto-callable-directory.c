@@ -11,6 +11,7 @@
 #include "pto-callable.h"
 
 #include "pto-callable-private.h"
+#include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "pto-callable-handle-private.h"
 
 #include "pto-callable.h"
-#include "pto-identity-private.h"
+#include "pto-digest-private.h"
 
 #include <string.h>
 

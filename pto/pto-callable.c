@@ -90,11 +90,18 @@ pto_callable_finalize (GObject *object)
   G_OBJECT_CLASS (pto_callable_parent_class)->finalize (object);
 }
 
+static const char *
+pto_callable_get_origin (PtoCallable *self)
+{
+  return self->path;
+}
+
 static void
 pto_callable_class_init (PtoCallableClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
 
+  klass->get_origin = pto_callable_get_origin;
   object_class->get_property = pto_callable_get_property;
   object_class->set_property = pto_callable_set_property;
   object_class->finalize = pto_callable_finalize;
@@ -369,13 +376,7 @@ pto_callable_to_string (PtoCallable *callable)
 
   g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
 
-  from = callable->path;
-  if (PTO_IS_IMPORTED_FUNCTION (callable))
-    {
-      PtoImportedFunction *function = PTO_IMPORTED_FUNCTION (callable);
-
-      from = function->library != NULL ? function->library : function->import_path;
-    }
+  from = ((PtoCallableClass *) G_OBJECT_GET_CLASS (callable))->get_origin (callable);
   shown = from != NULL ? g_filename_display_name (from) : g_strdup ("this process");
   return g_strdup_printf ("%s \"%s\" of %s", kinds[callable->kind], callable->name, shown);
 }

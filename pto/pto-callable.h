@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto-orchestrator.h"
+#include "pto-types.h"
 
 G_BEGIN_DECLS
 

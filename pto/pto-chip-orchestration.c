@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "pto-callable-private.h"
+#include "pto-chip-orchestration-private.h"
 
 #include "pto-error-private.h"
 

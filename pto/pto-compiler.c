@@ -21,7 +21,7 @@
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 #include "pto-log-private.h"
-#include "pto-module-private.h"
+#include "pto-object-file-private.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -102,7 +102,7 @@ pto_compiler_find_language (const char *path, PtoLanguage *language, GError **er
     if (g_str_has_suffix (path, suffixes[i].suffix))
       {
         *language = suffixes[i].language;
-        return *language != PTO_LANGUAGE_OBJECT || pto_module_check_file (path, error);
+        return *language != PTO_LANGUAGE_OBJECT || pto_object_file_check (path, error);
       }
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
@@ -660,7 +660,7 @@ step_compiled (Build *build, Step *step, GError **error)
   warnings = g_utf8_make_valid (step->complaints->str, (gssize) step->complaints->len);
   if (g_strchomp (warnings)[0] != '\0')
     pto_log (G_LOG_LEVEL_MESSAGE, "%s: %s", job->label, warnings);
-  if (!pto_module_check_file (step->temporary, NULL)
+  if (!pto_object_file_check (step->temporary, NULL)
       || !g_file_get_contents (step->temporary, &data, &size, NULL))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
@@ -679,7 +679,7 @@ copy_object (Build *build, PtoCompilerJob *job, GError **error)
   g_autofree char *data = NULL;
   gsize size;
 
-  if (!pto_module_check_file (job->path, error))
+  if (!pto_object_file_check (job->path, error))
     return FALSE;
   if (g_file_get_contents (job->path, &data, &size, &local))
     return pto_cache_add (build->cache_dir, NULL, data, size, &job->object, job->digest, error);

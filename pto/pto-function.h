@@ -1,4 +1,4 @@
-/* pto-function.h: which functions do workers of level 3 and up call?
+/* pto-function.h: which functions does a worker call?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -25,6 +25,43 @@ G_BEGIN_DECLS
  * Since: 0.1
  */
 typedef gboolean (*PtoSubFunc) (PtoTaskArgs *args, gpointer user_data, GError **error);
+
+/**
+ * PtoOrchestrationFunc:
+ * @orchestrator: where tasks are submitted; valid during the call only
+ * @args: (nullable): what was given to the run
+ * @config: (nullable): what was given to the run
+ * @user_data: (closure): what was given to the run
+ * @error: where to say why it failed
+ *
+ * A task graph written as a function.
+ *
+ * Thread safety: called on the thread that calls [method@Pto.Worker.run]; for an asynchronous run,
+ * in the main context that was the thread's default when [method@Pto.Worker.run_async] was called.
+ *
+ * Returns: %TRUE when the graph is complete; %FALSE fails the run with @error
+ *
+ * Since: 0.1
+ */
+typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
+                                          PtoCallConfig *config, gpointer user_data,
+                                          GError **error);
+
+/**
+ * PtoImportFunc:
+ * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
+ * @path: `module:qualname`
+ * @user_data: (closure): what was given with it
+ * @error: where to say why there is none
+ *
+ * Imports a function. Called in the process that is to run it.
+ *
+ * Returns: (transfer full) (nullable): a callable made of a function of this process
+ *
+ * Since: 0.1
+ */
+typedef PtoCallable *(*PtoImportFunc) (PtoCallableKind kind, const char *path, gpointer user_data,
+                                       GError **error);
 
 #define PTO_TYPE_SUB_FUNCTION (pto_sub_function_get_type ())
 

@@ -6,7 +6,9 @@
 
 #include "pto-identity-private.h"
 
+#include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
+#include "pto-function-private.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "pto-callable-private.h"
+#include "pto-function-private.h"
 
 #include "pto-error-private.h"
 
@@ -34,9 +34,18 @@ pto_imported_function_finalize (GObject *object)
   G_OBJECT_CLASS (pto_imported_function_parent_class)->finalize (object);
 }
 
+static const char *
+pto_imported_function_get_origin (PtoCallable *callable)
+{
+  PtoImportedFunction *self = PTO_IMPORTED_FUNCTION (callable);
+
+  return self->library != NULL ? self->library : self->import_path;
+}
+
 static void
 pto_imported_function_class_init (PtoImportedFunctionClass *klass)
 {
+  klass->parent_class.get_origin = pto_imported_function_get_origin;
   G_OBJECT_CLASS (klass)->finalize = pto_imported_function_finalize;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "pto-callable-private.h"
+#include "pto-kernel-private.h"
 
 #include "pto-error-private.h"
 

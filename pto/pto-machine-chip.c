@@ -13,13 +13,17 @@
 
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
+#include "pto-chip-orchestration-private.h"
 #include "pto-compiler-private.h"
 #include "pto-error-private.h"
+#include "pto-identity-private.h"
 #include "pto-log-private.h"
+#include "pto-module-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-trace-private.h"
+#include "pto-worker.h"
 
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-child-private.h"
+#include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-trace-private.h"

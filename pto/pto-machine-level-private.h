@@ -9,6 +9,8 @@
 
 #include "process/level.h"
 
+#include "../sim/chip.h"
+
 #include "pto-child-private.h"
 #include "pto-machine-private.h"
 

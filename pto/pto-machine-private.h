@@ -17,11 +17,9 @@
 #include "core/params.h"
 #include "core/status.h"
 
-#include "pto-identity-private.h"
-#include "pto-orchestrator.h"
+#include "pto-registration-private.h"
 #include "pto-run-statistics.h"
 #include "pto-trace.h"
-#include "pto-worker.h"
 
 G_BEGIN_DECLS
 

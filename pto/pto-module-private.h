@@ -28,8 +28,6 @@ gpointer pto_module_look_up (PtoModule *module, const char *symbol);
 gpointer pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,
                                  const char *signature, GError **error);
 
-/* Is it a whole shared object for this machine? Only what its head says is looked at. */
-gboolean pto_module_check_file (const char *path, GError **error);
 /* After dlopen() of a library by its path: is what was loaded what had that digest? The file may
  * have been another one between the two; and the loader gives what it has under that name already.
  * PTO_ERROR_TAMPERED, PTO_ERROR_LOAD. */

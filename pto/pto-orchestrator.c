@@ -10,6 +10,7 @@
 #include "pto-callable-handle-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-kernel-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"

@@ -14,27 +14,6 @@ PTO_AVAILABLE_IN_0_1
 G_DECLARE_FINAL_TYPE (PtoOrchestrator, pto_orchestrator, PTO, ORCHESTRATOR, GObject)
 
 /**
- * PtoOrchestrationFunc:
- * @orchestrator: where tasks are submitted; valid during the call only
- * @args: (nullable): what was given to the run
- * @config: (nullable): what was given to the run
- * @user_data: (closure): what was given to the run
- * @error: where to say why it failed
- *
- * A task graph written as a function.
- *
- * Thread safety: called on the thread that calls [method@Pto.Worker.run]; for an asynchronous run,
- * in the main context that was the thread's default when [method@Pto.Worker.run_async] was called.
- *
- * Returns: %TRUE when the graph is complete; %FALSE fails the run with @error
- *
- * Since: 0.1
- */
-typedef gboolean (*PtoOrchestrationFunc) (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
-                                          PtoCallConfig *config, gpointer user_data,
-                                          GError **error);
-
-/**
  * PTO_IN: (skip)
  * @tensor: a [struct@Pto.Tensor] that the task reads
  *

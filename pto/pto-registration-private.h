@@ -10,8 +10,7 @@
 #include "pto-callable-handle.h"
 #include "pto-callable-private.h"
 #include "pto-compiler-private.h"
-#include "pto-module-private.h"
-#include "pto-worker.h"
+#include "pto-function.h"
 
 G_BEGIN_DECLS
 
@@ -59,9 +58,5 @@ gboolean pto_registration_resolve (PtoRegistration *registration, PtoImportFunc 
 /* Calls a resolved SUB function. A failure always has an error. */
 gboolean pto_registration_call_sub (PtoRegistration *registration, PtoTaskArgs *args,
                                     GError **error);
-
-/* For hash tables whose keys are digests. */
-guint pto_digest_hash (gconstpointer key);
-gboolean pto_digest_equal (gconstpointer a, gconstpointer b);
 
 G_END_DECLS

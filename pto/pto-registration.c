@@ -9,26 +9,11 @@
 #include "pto-registration-private.h"
 
 #include "pto-error-private.h"
+#include "pto-function-private.h"
+#include "pto-module-private.h"
 
 #include <dlfcn.h>
 #include <string.h>
-
-guint
-pto_digest_hash (gconstpointer key)
-{
-  guint hash;
-
-  memcpy (&hash, key, sizeof hash);
-  return hash;
-}
-
-gboolean
-pto_digest_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, PTO_DIGEST_SIZE) == 0;
-}
-
-/* label begins a message: kernel "add". */
 
 /* --- life --- */
 

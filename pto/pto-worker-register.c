@@ -8,6 +8,7 @@
 
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-identity-private.h"
 
 GPtrArray *
 pto_worker_steal_retired (PtoWorker *self)

@@ -11,7 +11,6 @@
 #include "pto-compiler-private.h"
 #include "pto-enums.h"
 #include "pto-error-private.h"
-#include "pto-orchestrator-private.h"
 #include "pto-override-private.h"
 #include "pto-platform.h"
 

@@ -5,8 +5,7 @@
 #pragma once
 
 #include "pto-callable-handle.h"
-#include "pto-orchestrator.h"
-#include "pto-types.h"
+#include "pto-function.h"
 
 G_BEGIN_DECLS
 
@@ -27,22 +26,6 @@ G_DECLARE_FINAL_TYPE (PtoWorker, pto_worker, PTO, WORKER, GObject)
  * Since: 0.1
  */
 typedef int (*PtoForkFunc) (gpointer user_data);
-
-/**
- * PtoImportFunc:
- * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
- * @path: `module:qualname`
- * @user_data: (closure): what was given with it
- * @error: where to say why there is none
- *
- * Imports a function. Called in the process that is to run it.
- *
- * Returns: (transfer full) (nullable): a callable made of a function of this process
- *
- * Since: 0.1
- */
-typedef PtoCallable *(*PtoImportFunc) (PtoCallableKind kind, const char *path, gpointer user_data,
-                                       GError **error);
 
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers,

@@ -4,6 +4,8 @@
  */
 #include "registration-test.h"
 
+#include "pto/pto-function-private.h"
+
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,0 +1,32 @@
+/* pto-chip-orchestration-private.h: which kernels does the orchestration of a chip have?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-callable-private.h"
+#include "pto-chip-orchestration.h"
+#include "pto-kernel-private.h"
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  guint func_id;
+  char *name;
+  PtoCallable *kernel; /* a PtoKernel */
+} PtoChipKernel;
+
+struct _PtoChipOrchestration
+{
+  PtoCallable parent_instance;
+
+  GArray *kernels; /* PtoChipKernel, ascending func_id */
+};
+
+struct _PtoChipOrchestrationClass
+{
+  PtoCallableClass parent_class;
+};
+
+G_END_DECLS

@@ -1,0 +1,14 @@
+/* pto-object-file-private.h: is a file a shared object for this machine?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* Is it a whole one? Only what its head says is looked at. PTO_ERROR_LOAD. Any thread. */
+gboolean pto_object_file_check (const char *path, GError **error);
+
+G_END_DECLS
