@@ -166,6 +166,7 @@ finalize (GObject *object)
   destroy_data (closure);
   g_clear_pointer (&closure->context, g_main_context_unref);
   g_clear_pointer (&closure->owner, g_thread_unref);
+  g_free (closure->import_path);
   get_parent_class (object)->finalize (object);
 }
 
@@ -265,4 +266,107 @@ pto_orchestration_function_new (const char *name, PtoOrchestrationFunc func, gpo
 
   return closure_new (PTO_TYPE_ORCHESTRATION_FUNCTION, PTO_CALLABLE_ORCHESTRATION, name,
                       G_CALLBACK (func), user_data, destroy);
+}
+
+static gboolean
+set_import_path (PtoCallable *callable, const char *path, GError **error)
+{
+  PtoClosure *closure = pto_callable_get_closure (callable);
+
+  if (path != NULL && !pto_callable_check_import_path (path, error))
+    return FALSE;
+  g_free (closure->import_path);
+  closure->import_path = g_strdup (path);
+  return TRUE;
+}
+
+/**
+ * pto_sub_function_set_import_path:
+ * @function: a function
+ * @path: (nullable): `module:qualname` by which an interpreter finds the same function
+ * @error: where to say why not
+ *
+ * Says that the function can be imported, too.
+ *
+ * A worker that has its children already is then registered the path, so that they import the
+ * function and need not begin anew; otherwise the function itself, which they have from birth. For
+ * the binding of a language. Fails with %PTO_ERROR_INVALID_ARGS for a path of another form. Thread
+ * safety: one thread at a time.
+ *
+ * Returns: %TRUE if it is so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_sub_function_set_import_path (PtoSubFunction *function, const char *path, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_SUB_FUNCTION (function), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return set_import_path ((PtoCallable *) function, path, error);
+}
+
+/**
+ * pto_sub_function_get_import_path:
+ * @function: a function
+ *
+ * Gives what children that are there import it by.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer none) (nullable): a path; %NULL: they begin anew
+ *
+ * Since: 0.1
+ */
+const char *
+pto_sub_function_get_import_path (PtoSubFunction *function)
+{
+  g_return_val_if_fail (PTO_IS_SUB_FUNCTION (function), NULL);
+
+  return function->closure.import_path;
+}
+
+/**
+ * pto_orchestration_function_set_import_path:
+ * @function: a function
+ * @path: (nullable): `module:qualname` by which an interpreter finds the same function
+ * @error: where to say why not
+ *
+ * Says that the function can be imported, too, as [method@Pto.SubFunction.set_import_path].
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for a path of another form. Thread safety: one thread at a
+ * time.
+ *
+ * Returns: %TRUE if it is so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestration_function_set_import_path (PtoOrchestrationFunction *function, const char *path,
+                                            GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATION_FUNCTION (function), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return set_import_path ((PtoCallable *) function, path, error);
+}
+
+/**
+ * pto_orchestration_function_get_import_path:
+ * @function: a function
+ *
+ * Gives what children that are there import it by.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer none) (nullable): a path; %NULL: they begin anew
+ *
+ * Since: 0.1
+ */
+const char *
+pto_orchestration_function_get_import_path (PtoOrchestrationFunction *function)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATION_FUNCTION (function), NULL);
+
+  return function->closure.import_path;
 }

@@ -24,6 +24,7 @@ typedef struct
   GMainContext *context; /* where destroy belongs */
   GThread *owner;        /* whose default context that was */
   pid_t process;         /* where it was made: a copy in a child destroys nothing */
+  char *import_path;     /* module:qualname, of the same function; or NULL */
 } PtoClosure;
 
 struct _PtoSubFunction
@@ -63,6 +64,8 @@ struct _PtoImportedFunctionClass
   PtoCallableClass parent_class;
 };
 
+/* module:qualname? PTO_ERROR_INVALID_ARGS. */
+gboolean pto_callable_check_import_path (const char *path, GError **error);
 /* NULL for all that are no closures. */
 PtoClosure *pto_callable_get_closure (PtoCallable *callable);
 /* The closure of this process that has these PTO_CLOSURE_SIZE bytes, also one that its parent made

@@ -73,6 +73,11 @@ GType pto_sub_function_get_type (void) G_GNUC_CONST;
 PTO_AVAILABLE_IN_0_1
 PtoCallable *pto_sub_function_new (const char *name, PtoSubFunc func, gpointer user_data,
                                    GDestroyNotify destroy);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_sub_function_set_import_path (PtoSubFunction *function, const char *path,
+                                           GError **error);
+PTO_AVAILABLE_IN_0_1
+const char *pto_sub_function_get_import_path (PtoSubFunction *function);
 
 static inline PtoSubFunction *
 PTO_SUB_FUNCTION (gpointer object)
@@ -98,6 +103,11 @@ GType pto_orchestration_function_get_type (void) G_GNUC_CONST;
 PTO_AVAILABLE_IN_0_1
 PtoCallable *pto_orchestration_function_new (const char *name, PtoOrchestrationFunc func,
                                              gpointer user_data, GDestroyNotify destroy);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestration_function_set_import_path (PtoOrchestrationFunction *function,
+                                                     const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
+const char *pto_orchestration_function_get_import_path (PtoOrchestrationFunction *function);
 
 static inline PtoOrchestrationFunction *
 PTO_ORCHESTRATION_FUNCTION (gpointer object)

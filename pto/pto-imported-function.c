@@ -144,6 +144,20 @@ is_dotted (const char *text, gsize size)
   return !begins;
 }
 
+gboolean
+pto_callable_check_import_path (const char *path, GError **error)
+{
+  const char *colon = strchr (path, ':');
+
+  if (colon != NULL && g_utf8_validate (path, -1, NULL) && is_dotted (path, (gsize) (colon - path))
+      && is_dotted (colon + 1, strlen (colon + 1)))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "\"%s\" can not be imported: write module:qualname, such as mymodel.steps:reduce",
+               path);
+  return FALSE;
+}
+
 /**
  * pto_imported_function_new: (constructor)
  * @kind: %PTO_CALLABLE_SUB or %PTO_CALLABLE_ORCHESTRATION
@@ -165,25 +179,14 @@ PtoCallable *
 pto_imported_function_new (PtoCallableKind kind, const char *path, GError **error)
 {
   PtoCallable *callable;
-  const char *colon;
 
   g_return_val_if_fail (path != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (!check_is_function (kind, path, error))
+  if (!check_is_function (kind, path, error) || !pto_callable_check_import_path (path, error))
     return NULL;
-  colon = strchr (path, ':');
-  if (colon == NULL || !g_utf8_validate (path, -1, NULL)
-      || !is_dotted (path, (gsize) (colon - path)) || !is_dotted (colon + 1, strlen (colon + 1)))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "\"%s\" can not be imported: write module:qualname, such as "
-                   "mymodel.steps:reduce",
-                   path);
-      return NULL;
-    }
-  callable
-      = pto_callable_make (PTO_TYPE_IMPORTED_FUNCTION, kind, PTO_CALLABLE_SOURCE_IMPORT, colon + 1);
+  callable = pto_callable_make (PTO_TYPE_IMPORTED_FUNCTION, kind, PTO_CALLABLE_SOURCE_IMPORT,
+                                strchr (path, ':') + 1);
   PTO_IMPORTED_FUNCTION (callable)->import_path = g_strdup (path);
   return callable;
 }

@@ -16,6 +16,7 @@ typedef enum
 {
   PTO_LOCK_CLOSURES,  /* closures by their bytes */
   PTO_LOCK_COMPILERS, /* what compilers say of themselves */
+  PTO_LOCK_DEFAULTS,  /* how workers fork and import that were not told */
   PTO_LOCK_MODULES,   /* loaded shared objects */
   PTO_N_LOCKS
 } PtoLock;

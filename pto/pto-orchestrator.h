@@ -14,6 +14,24 @@ PTO_AVAILABLE_IN_0_1
 G_DECLARE_FINAL_TYPE (PtoOrchestrator, pto_orchestrator, PTO, ORCHESTRATOR, GObject)
 
 /**
+ * PtoScopeFunc:
+ * @orchestrator: an orchestrator
+ * @user_data: (closure): what was given with it
+ * @error: where to say why it failed
+ *
+ * The part of a task graph that belongs into one scope.
+ *
+ * Thread safety: called on the thread that calls [method@Pto.Orchestrator.with_scope], during the
+ * call.
+ *
+ * Returns: %TRUE when it is complete; %FALSE: with @error
+ *
+ * Since: 0.1
+ */
+typedef gboolean (*PtoScopeFunc) (PtoOrchestrator *orchestrator, gpointer user_data,
+                                  GError **error);
+
+/**
  * PTO_IN: (skip)
  * @tensor: a [struct@Pto.Tensor] that the task reads
  *
@@ -127,6 +145,9 @@ gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **e
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_with_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func,
+                                      gpointer user_data, GError **error);
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype,
                                          gsize n_dims, const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
@@ -135,5 +156,28 @@ PTO_AVAILABLE_IN_0_1
 char *pto_orchestrator_to_string (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
+
+#ifndef __GI_SCANNER__
+
+/* An open scope in C, as GMutexLocker is a mutex: g_autoptr (PtoScopeGuard) ends it at the end of
+ * its block, also in a run that has failed, which tells why itself. Orchestrator thread. */
+typedef void PtoScopeGuard;
+
+/* As pto_orchestrator_begin_scope(); NULL with an error. */
+static inline PtoScopeGuard *
+pto_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
+{
+  return pto_orchestrator_begin_scope (orchestrator, error) ? (PtoScopeGuard *) orchestrator : NULL;
+}
+
+static inline void
+pto_scope_guard_free (PtoScopeGuard *guard)
+{
+  pto_orchestrator_end_scope ((PtoOrchestrator *) guard, NULL);
+}
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoScopeGuard, pto_scope_guard_free)
+
+#endif
 
 G_END_DECLS

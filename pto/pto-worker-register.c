@@ -8,6 +8,7 @@
 
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-function-private.h"
 #include "pto-identity-private.h"
 
 GPtrArray *
@@ -82,24 +83,42 @@ pto_worker_adopt (PtoWorker *self, PtoRegistration *registration, GError **error
   return add_registration (self, registration, NULL, error);
 }
 
+/* What children are told: of a function of this process those that are there its import path, if it
+ * has one and they have not inherited it. A reference. */
+static PtoCallable *
+choose (PtoWorker *self, PtoCallable *callable, gboolean has_children)
+{
+  const PtoClosure *closure = pto_callable_get_closure (callable);
+  guint index;
+
+  return has_children && closure != NULL && closure->import_path != NULL
+                 && !pto_registry_find_callable (self->registry, callable, &index)
+             ? pto_imported_function_new (callable->kind, closure->import_path, NULL)
+             : g_object_ref (callable);
+}
+
 static PtoCallableHandle *
 register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancellable,
                    GError **error)
 {
+  g_autoptr (PtoCallable) chosen = NULL;
   PtoRegistration *fresh;
   PtoCallableHandle *handle;
+  gboolean has_children;
   gboolean ok;
 
   if (!pto_worker_check_process (self, error))
     return NULL;
   g_mutex_lock (&self->lock);
   ok = pto_worker_check_open (self, error);
+  has_children = self->level > 2 && self->state == PTO_WORKER_STATE_READY;
   g_mutex_unlock (&self->lock);
   if (!ok || !pto_worker_check_level (self->level, error)
       || !self->machine->ops->accepts (self->machine, callable, error))
     return NULL;
 
-  fresh = pto_registration_new (callable, self->platform, pto_worker_report_progress, self,
+  chosen = choose (self, callable, has_children);
+  fresh = pto_registration_new (chosen, self->platform, pto_worker_report_progress, self,
                                 cancellable, error);
   if (fresh == NULL)
     return NULL;
@@ -119,8 +138,9 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
  *
  * A worker of level 3 or up tells every child that can run it, also while it runs, and returns when
  * all of them have checked and loaded it; those that are forked later have it from birth. A
- * function of this program that was made after the children can not be sent: they are forked again,
- * each when it is idle. When one child refuses, nothing is registered on any.
+ * function of this program that was made after the children can not be sent: they import it if it
+ * has a path ([method@Pto.SubFunction.set_import_path]), or are forked again, each when it is idle.
+ * When one child refuses, nothing is registered on any.
  *
  * An orchestration function can register too: it then waits for what the children are doing just
  * now, and the end of its run ends the waiting. A task that waits for the function to go on would

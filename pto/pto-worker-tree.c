@@ -10,6 +10,7 @@
 #include "pto-worker-private.h"
 
 #include "pto-error-private.h"
+#include "pto-lock-private.h"
 #include "pto-platform.h"
 
 #include <unistd.h>
@@ -99,21 +100,59 @@ pto_worker_close_children (PtoWorker *self)
   pto_worker_call_owner (self, update_model);
 }
 
+/* A language's way of doing something, of which a process has one at most. */
+typedef struct
+{
+  gpointer func; /* atomic; W: once, under PTO_LOCK_DEFAULTS, behind user_data */
+  gpointer user_data;
+} Default;
+
+static Default default_fork;
+static Default default_import;
+
+static void
+set_default (Default *way, gpointer func, gpointer user_data, GDestroyNotify destroy)
+{
+  gboolean is_first;
+
+  pto_lock (PTO_LOCK_DEFAULTS);
+  is_first = way->func == NULL;
+  if (is_first)
+    {
+      way->user_data = user_data;
+      /* seq_cst: behind user_data; pairs with the load of whoever calls it. */
+      g_atomic_pointer_set (&way->func, func);
+    }
+  pto_unlock (PTO_LOCK_DEFAULTS);
+  if (!is_first && destroy != NULL)
+    destroy (user_data);
+}
+
 pid_t
 pto_worker_fork (PtoWorker *self)
 {
+  PtoForkFunc func;
+
   while (self->fork == NULL && self->parent != NULL)
     self = self->parent;
-  return self->fork != NULL ? self->fork (self->fork_data) : fork ();
+  if (self->fork != NULL)
+    return self->fork (self->fork_data);
+  func = (PtoForkFunc) g_atomic_pointer_get (&default_fork.func);
+  return func != NULL ? func (default_fork.user_data) : fork ();
 }
 
 PtoCallable *
 pto_worker_import (PtoWorker *self, PtoCallableKind kind, const char *path, GError **error)
 {
+  PtoImportFunc func;
+
   while (self->import == NULL && self->parent != NULL)
     self = self->parent;
   if (self->import != NULL)
     return self->import (kind, path, self->import_data, error);
+  func = (PtoImportFunc) g_atomic_pointer_get (&default_import.func);
+  if (func != NULL)
+    return func (kind, path, default_import.user_data, error);
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                "\"%s\" can not be imported: no interpreter has said how, see "
                "pto_worker_set_import_func()",
@@ -540,4 +579,48 @@ pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user
   g_mutex_unlock (&worker->lock);
   if (before != NULL)
     before (data);
+}
+
+/**
+ * pto_worker_set_default_fork_func:
+ * @func: (scope notified) (closure user_data) (destroy destroy): makes child processes
+ * @user_data: for @func
+ * @destroy: for @user_data
+ *
+ * Says how workers of this process make processes that were not told otherwise, neither they nor
+ * those above them; otherwise that is fork(2).
+ *
+ * For the binding of a language whose interpreter must know of forks, which calls this once: when
+ * there is a function already, it stays, and @destroy is called at once. Thread safety: any thread.
+ *
+ * Since: 0.1
+ */
+void
+pto_worker_set_default_fork_func (PtoForkFunc func, gpointer user_data, GDestroyNotify destroy)
+{
+  g_return_if_fail (func != NULL);
+
+  set_default (&default_fork, (gpointer) func, user_data, destroy);
+}
+
+/**
+ * pto_worker_set_default_import_func:
+ * @func: (scope notified) (closure user_data) (destroy destroy): imports functions
+ * @user_data: for @func
+ * @destroy: for @user_data
+ *
+ * Says how workers of this process find what was registered as an import path, if neither they nor
+ * those above them were told otherwise.
+ *
+ * For the binding of a language, as [func@Pto.Worker.set_default_fork_func]. Thread safety: any
+ * thread.
+ *
+ * Since: 0.1
+ */
+void
+pto_worker_set_default_import_func (PtoImportFunc func, gpointer user_data, GDestroyNotify destroy)
+{
+  g_return_if_fail (func != NULL);
+
+  set_default (&default_import, (gpointer) func, user_data, destroy);
 }

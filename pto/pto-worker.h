@@ -56,6 +56,12 @@ void pto_worker_set_fork_func (PtoWorker *worker, PtoForkFunc func, gpointer use
 PTO_AVAILABLE_IN_0_1
 void pto_worker_set_import_func (PtoWorker *worker, PtoImportFunc func, gpointer user_data,
                                  GDestroyNotify destroy);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_set_default_fork_func (PtoForkFunc func, gpointer user_data,
+                                       GDestroyNotify destroy);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_set_default_import_func (PtoImportFunc func, gpointer user_data,
+                                         GDestroyNotify destroy);
 
 PTO_AVAILABLE_IN_0_1
 PtoWorker *pto_worker_new (guint level, const char *platform, GError **error);

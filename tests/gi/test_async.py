@@ -464,7 +464,6 @@ class Life(unittest.TestCase):
         for name, worker in workers():
             with self.subTest(name), worker:
                 came.clear()
-                worker._prepare()
                 worker.set_fork_func(fork)
                 run(main(worker))
 

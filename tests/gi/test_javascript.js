@@ -101,6 +101,27 @@ const tests = {
         worker.close();
     },
 
+    // A scope ends however its function does; a task is in the ring of its depth.
+    scopes() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            const buffer = Pto.Buffer.new(4 * elements);
+            worker.run(orch => {
+                submit_fill(orch, buffer, 1);
+                orch.with_scope(inner => submit_fill(inner, buffer, 2));
+                refused(() => orch.with_scope(() => {
+                    orch.begin_scope();
+                    throw new RangeError('my own words');
+                }), Error, 'my own words');
+                submit_fill(orch, buffer, 3);
+            }, null, null, null);
+            equal([0, 1, 2].map(ring => worker.statistics.get_last_task_alive(ring)).join(), '2,1,0', 'rings');
+            equal(floats(buffer)[0], 3, 'last');
+            refused(() => worker.run(orch => orch.with_scope(async () => {}), null, null, null), TypeError, 'AsyncFunction');
+            worker.close();
+        }
+    },
+
     // Each is of its own type, says what it is, and refuses names that are misspelt.
     callables() {
         const sub = Pto.SubFunction.new('f', () => true);

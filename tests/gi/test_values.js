@@ -47,7 +47,49 @@ function fill_args(tensor, value) {
 // An object of the program, with a buffer that nobody else has.
 const Owner = GObject.registerClass(class Owner extends GObject.Object {});
 
+// type, message, trace and members, as text
+function structure(exception) {
+    const members = [];
+    for (let i = 0; i < exception.get_n_members(); i++)
+        members.push(structure(exception.get_member(i)));
+    return JSON.stringify([exception.get_type_name(), exception.get_message(), exception.get_trace(), ...members]);
+}
+
 const tests = {
+    // What was thrown in a child of another language, and what is thrown here, keeps its structure.
+    exceptions() {
+        const member = structure(Pto.Exception.new('KeyError', 'two', 'at home', []));
+        equal(member, '["KeyError","two","at home"]', 'exception');
+        const expected = JSON.stringify(['ExceptionGroup', 'both', 'line 1\nline 2', '["ValueError","one",null]', member]);
+        const library = GLib.getenv('PTO_TEST_SUB_FUNCTIONS');
+        const host = new Pto.Worker({level: 3, n_sub_workers: 1});
+        const handle = host.register(Pto.ImportedFunction.new_for_symbol(Pto.CallableKind.SUB, `${library}:throw_group`), null);
+        const members = [Pto.Exception.new('ValueError', 'one', null, []), Pto.Exception.new('KeyError', 'two', 'at home', [])];
+        const here_thrown = () => {
+            Pto.Exception.new('ExceptionGroup', 'both', 'line 1\nline 2', members).throw();
+            throw new GLib.Error(Pto.Exception.quark(), 0, 'ExceptionGroup: both');
+        };
+        const in_process = chip('par');
+        const isolated = new Pto.Worker({isolate: true});
+        for (const [name, worker, graph] of [
+            ['SUB function', host, orch => orch.submit_sub(handle, null, -1)], ['function', host, here_thrown],
+            ['chip', in_process, here_thrown], ['isolated chip', isolated, here_thrown]]) {
+            Pto.Exception.new('Another', 'before', null, []).throw();
+            try {
+                worker.run(graph, null, null, null);
+            } catch (error) {
+                if (!(error instanceof GLib.Error) || !error.matches(Pto.Exception.quark(), 0))
+                    throw error;
+                equal(error.message.includes('ExceptionGroup: both'), true, `${name}: ${error.message}`);
+                equal(structure(Pto.Exception.get_last()), expected, name);
+                continue;
+            }
+            throw new Error(`${name}: nothing was thrown`);
+        }
+        for (const worker of [host, in_process, isolated])
+            worker.close();
+    },
+
     // The orchestration takes extents from the tensors that it is given: more than one tile of it.
     shapes() {
         const n = 2500;

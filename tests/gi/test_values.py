@@ -538,6 +538,26 @@ class Exceptions(unittest.TestCase):
                 host.run(lambda orch: orch.submit_sub(handle))
             self.assertIn("Unprintable", caught.exception.message)
 
+    def test_scope_that_is_left(self):
+        """An exception leaves scopes, too; who catches it goes on outside of them."""
+        def graph(orch, y):
+            with self.assertRaises(TwoWords), orch.scope():
+                orch.submit(scale, y.read(), y.update(), 1)
+                raise TwoWords("two", "words")
+            with self.assertRaises(TwoWords):
+                orch.with_scope(left)
+            self.assertEqual(orch.with_scope(lambda inner: inner is orch), True)
+            orch.submit(scale, y.read(), y.update(), 1)
+
+        def left(orch):
+            with orch.scope():
+                raise TwoWords("two", "words")
+
+        for backend in backends:
+            with self.subTest(backend), chip(backend) as worker:
+                worker.run(graph, np.ones(4, "f4"))
+                self.assertEqual([worker.statistics.get_last_task_alive(ring) for ring in range(3)], [1, 1, 0])
+
     def test_text_that_is_not_utf8(self):
         def bad(args):
             raise ValueError("bad \udc80 and \0 text")

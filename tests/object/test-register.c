@@ -372,6 +372,74 @@ test_all_or_nothing (void)
 }
 
 static void
+note_dropped (gpointer data)
+{
+  (*(guint *) data)++;
+}
+
+/* A function that can be imported, too: children that are forked later have it, those that are
+ * there import it, by the way that the process was told, and go on as they are. */
+static void
+test_import_path (void)
+{
+  static Test test; /* the default's, which stays */
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) first = pto_sub_function_new ("count", count, NULL, NULL);
+  g_autoptr (PtoCallable) second = pto_sub_function_new ("count", count_by_ten, NULL, NULL);
+  g_autoptr (PtoCallableHandle) again = NULL;
+  guint dropped = 0;
+
+  begin (&test, 2);
+  test.all = TRUE;
+  pto_worker_set_default_import_func (import_count, &test, NULL);
+  pto_worker_set_default_import_func (import_count, &dropped, note_dropped);
+  g_assert_cmpuint (dropped, ==, 1);
+  g_assert_false (
+      pto_sub_function_set_import_path (PTO_SUB_FUNCTION (first), "no path at all", &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "write module:qualname");
+  g_clear_error (&error);
+  g_assert_null (pto_sub_function_get_import_path (PTO_SUB_FUNCTION (first)));
+  g_assert_true (
+      pto_sub_function_set_import_path (PTO_SUB_FUNCTION (first), "somewhere:count", &error));
+  g_assert_cmpstr (pto_sub_function_get_import_path (PTO_SUB_FUNCTION (first)), ==,
+                   "somewhere:count");
+  g_assert_true (
+      pto_sub_function_set_import_path (PTO_SUB_FUNCTION (second), "somewhere:count", &error));
+
+  test.handle = pto_worker_register (test.host, first, NULL, &error);
+  g_assert_no_error (error);
+  init (&test);
+  run_well (&test);
+  g_assert_cmpuint (test.board.words[WORD_COUNT], ==, 2);
+  g_assert_cmpuint (test.board.words[WORD_IMPORTS], ==, 0);
+  /* They have it. */
+  again = pto_worker_register (test.host, first, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (pto_callable_handle_equal (test.handle, again));
+
+  /* What is imported is what is called, which counts by one. */
+  g_clear_pointer (&test.handle, pto_callable_handle_unref);
+  test.handle = pto_worker_register (test.host, second, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (pto_callable_get_source (pto_callable_handle_get_callable (test.handle)), ==,
+                   PTO_CALLABLE_SOURCE_IMPORT);
+  run_well (&test);
+  g_assert_cmpuint (test.board.words[WORD_COUNT], ==, 4);
+  g_assert_cmpuint (test.board.words[WORD_IMPORTS], ==, 2);
+
+  /* Without a path it is itself. */
+  pto_sub_function_set_import_path (PTO_SUB_FUNCTION (second), NULL, &error);
+  g_clear_pointer (&test.handle, pto_callable_handle_unref);
+  test.handle = pto_worker_register (test.host, second, NULL, &error);
+  g_assert_no_error (error);
+  run_well (&test);
+  g_assert_cmpuint (test.board.words[WORD_COUNT], ==, 24);
+  g_assert_cmpuint (test.board.words[WORD_IMPORTS], ==, 2);
+  end (&test);
+}
+
+static void
 test_not_accepted (void)
 {
   g_autoptr (GError) error = NULL;
@@ -541,5 +609,7 @@ main (int argc, char **argv)
   g_test_add_data_func ("/pto/register/while-running/closure", GINT_TO_POINTER (1),
                         test_while_running);
   g_test_add_func ("/pto/register/own-orchestration", test_own_orchestration);
+  /* Last: what it tells the process stays. */
+  g_test_add_func ("/pto/register/import-path", test_import_path);
   return g_test_run ();
 }

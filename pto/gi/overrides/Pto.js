@@ -94,6 +94,7 @@ function _init() {
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
+    takePlainFunction(Pto.Orchestrator.prototype, 'with_scope', 0);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
     for (const name of ['add_scalar', 'add_scalar_signed'])

@@ -486,8 +486,17 @@ class Orchestrator(Pto.Orchestrator):
     @contextlib.contextmanager
     def scope(self):
         self.begin_scope()
-        yield self
+        try:
+            yield self
+        except BaseException:
+            with contextlib.suppress(GLib.Error):  # what was raised says why
+                self.end_scope()
+            raise
         self.end_scope()
+
+    def with_scope(self, function):
+        with self.scope():
+            return function(self)
 
 
 # --- workers ---
@@ -624,9 +633,9 @@ def _fork(*_):
     return process
 
 
-_prepared = weakref.WeakSet()  # workers that have functions of Python's
-_preparing = [threading.Lock()]
-os.register_at_fork(after_in_child=lambda: _preparing.__setitem__(-1, threading.Lock()))  # a thread of the parent held it?
+# An interpreter forks itself and imports by itself.
+Pto.Worker.set_default_fork_func(_fork)
+Pto.Worker.set_default_import_func(_import)
 
 
 @_export
@@ -653,29 +662,12 @@ class Worker(Pto.Worker):
     def __exit__(self, *_):
         self.close()
 
-    def _prepare(self):
-        """Before its children are made: an interpreter forks itself and imports by itself. Once, as another thread may
-        be calling the functions by now: one that is replaced is freed."""
-        if (self.get_level() > 2 or self.get_isolate()) and self.get_state() == Pto.WorkerState.NEW:
-            with _preparing[-1]:
-                if self not in _prepared:
-                    self.set_fork_func(_fork)
-                    self.set_import_func(_import)
-                    _prepared.add(self)
-            for child in filter(None, map(self.get_child, range(self.get_n_workers()))):
-                Worker._prepare(child)
-
-    def start(self, cancellable=None):
-        self._prepare()
-        return Pto.Worker.start(self, cancellable)
-
-    init = start  # as the seeds call it
+    init = Pto.Worker.start  # as the seeds call it
 
     def start_async(self, cancellable=None, callback=None):
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
         if callback is None:
             return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.start, cancellable)
-        self._prepare()
         return Pto.Worker.start_async(self, cancellable, lambda worker, result, *_: callback(worker, result))
 
     def close_async(self, callback=None):
@@ -684,24 +676,23 @@ class Worker(Pto.Worker):
             return _await_alone(None, self.close)
         return Pto.Worker.close_async(self, lambda worker, result, *_: callback(worker, result))
 
-    def _callable(self, what):
+    @staticmethod
+    def _callable(what):
         if isinstance(what, Pto.Callable):
             return what
-        path = _import_path(what) if self.get_state() == Pto.WorkerState.READY else None
         made = Callable.function(what)
-        return Pto.ImportedFunction.new(made.get_kind(), path) if path else made
+        made.set_import_path(_import_path(what))
+        return made
 
     def register_async(self, what, cancellable=None, callback=None):
         """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C."""
         if callback is None:
             return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.register, what, cancellable,
                                 undo=self.unregister)
-        self._prepare()
         return Pto.Worker.register_async(self, self._callable(what), cancellable,
                                          lambda worker, result, *_: callback(worker, result))
 
     def register(self, what, cancellable=None):
-        self._prepare()  # an isolated chip's process begins with the first
         what = self._callable(what)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
@@ -722,7 +713,6 @@ class Worker(Pto.Worker):
             data = tuple(map(_given, rest))
             if data and isinstance(what, Pto.CallableHandle):
                 args, data = TaskArgs(*map(_untagged, data)), ()
-        self._prepare()
         cancellable = cancellable or Gio.Cancellable()
         if isinstance(what, Pto.CallableHandle):
             return None, args, config, cancellable
@@ -830,8 +820,6 @@ def _complete():
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
-        if hasattr(type_, "to_string"):
-            type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
     for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
         _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
     for name in ("last_task_alive", "ring_tasks", "heap_peak"):
