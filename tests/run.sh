@@ -8,7 +8,7 @@ source_root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source_root"
 . examples/setup.sh
 
-install_packages $build_packages clang-format gi-docgen gjs libxml2-utils
+install_packages $build_packages clang-format gi-docgen gjs libxml2-utils valac
 
 out=build/test
 mkdir -p "$out"

@@ -18,6 +18,7 @@ library, gir, source, build = sys.argv[1:5]
 
 CORE = "{http://www.gtk.org/introspection/core/1.0}"
 GLIB = "{http://www.gtk.org/introspection/glib/1.0}"
+C = "{http://www.gtk.org/introspection/c/1.0}"
 SYMBOLS = {CORE + name for name in ("alias", "bitfield", "callback", "class", "constant", "constructor", "enumeration", "function",
                                     "function-macro", "interface", "method", "property", "record", "union", "virtual-method")}
 
@@ -59,6 +60,15 @@ class Interface(unittest.TestCase):
             declared = re.findall(r"^} (Pto\w+);", header, re.M) + re.findall(r"^typedef struct \w+ (Pto\w+);", header, re.M)
             for type_name in declared:
                 self.assertIn(type_name, described, name)
+
+    def test_enumerations_are_of_their_type_in_c(self):
+        """What the introspection data calls an enumeration is no plain integer in the header."""
+        namespace = ElementTree.parse(gir).getroot().find(CORE + "namespace")
+        enumerations = {element.get("name") for tag in ("enumeration", "bitfield") for element in namespace.findall(CORE + tag)}
+        used = [(element.get("name"), type_.get(C + "type") or "") for element in namespace.iter()
+                for type_ in element.findall(CORE + "type") if type_.get("name") in enumerations]
+        self.assertGreater(len(used), 30)
+        self.assertEqual([use for use in used if use[1] and "Pto" not in use[1]], [])
 
     def test_symbols_say_since_when(self):
         namespace = ElementTree.parse(gir).getroot().find(CORE + "namespace")

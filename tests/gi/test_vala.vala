@@ -1,0 +1,157 @@
+/* test_vala.vala: does the library read well in Vala, with the bindings that come of its GIR?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * argv[1]: a kernel, fill.c. Prints TAP.
+ */
+const int ELEMENTS = 16;
+
+class Test {
+  Pto.Kernel fill;
+  Pto.Buffer buffer;
+  Pto.Tensor tensor;
+
+  public Test (string source) throws Error {
+    fill = (Pto.Kernel) new Pto.Kernel (Pto.CoreType.AIV, source, null);
+    buffer = new Pto.Buffer (4 * ELEMENTS);
+    uint64 shape[1] = { ELEMENTS };
+    tensor = new Pto.Tensor.for_buffer (buffer, 0, Pto.Dtype.FLOAT32, shape);
+  }
+
+  Pto.Worker chip (string backend) throws Error {
+    var worker = new Pto.Worker.chip ("a2a3sim");
+    worker.set_parameter ("backend", backend);
+    worker.start (null);
+    return worker;
+  }
+
+  bool submit (Pto.Orchestrator orch, double value) throws Error {
+    var args = new Pto.TaskArgs ();
+    args.add_tensor (tensor, Pto.Direction.OUTPUT_EXISTING);
+    args.add_scalar_float (value);
+    return orch.submit (fill, args);
+  }
+
+  float first () throws Error {
+    return *(float*) buffer.ref_bytes ().get_data ();
+  }
+
+  /* A graph with a scope, on every back end; what was run can be asked for. */
+  public void run () throws Error {
+    foreach (unowned string backend in new string[] { "par", "det", "threads" }) {
+      var worker = chip (backend);
+      worker.run ((orch, args, config) => {
+        submit (orch, 1);
+        return orch.with_scope ((inner) => submit (inner, 2.5));
+      }, null, null, null);
+      assert (first () == 2.5f);
+      var statistics = worker.dup_statistics ();
+      assert (statistics.get_tasks () == 2);
+      assert (statistics.get_last_task_alive (1) == 1);
+      assert (worker.dup_path () == "L2/0");
+      worker.close ();
+    }
+  }
+
+  /* An error of the function's own, one of the library, and one that was cancelled. */
+  public void errors () throws Error {
+    var worker = chip ("par");
+    try {
+      worker.run ((orch, args, config) => {
+        throw new IOError.NO_SPACE ("my own words");
+      }, null, null, null);
+      assert_not_reached ();
+    } catch (IOError.NO_SPACE error) {
+      assert (error.message == "my own words");
+    }
+    try {
+      worker.set_parameter ("no-such", "1");
+      assert_not_reached ();
+    } catch (Pto.Error.INVALID_ARGS error) {
+      assert (error.message.contains ("no-such"));
+    }
+    var cancellable = new Cancellable ();
+    cancellable.cancel ();
+    try {
+      worker.run ((orch, args, config) => submit (orch, 1), null, null, cancellable);
+      assert_not_reached ();
+    } catch (IOError.CANCELLED error) {
+    }
+    worker.close ();
+  }
+
+  /* Functions of this program in processes, and the structure of what one throws. */
+  public void levels () throws Error {
+    var host = new Pto.Worker.host (3, 0, 1, "a2a3sim");
+    var add = new Pto.SubFunction ("add", (args) => {
+      float* value = (float*) (uintptr) args.get_tensor (0).get_address ();
+      *value += (float) args.get_scalar (1);
+      return true;
+    });
+    var handle = host.register (add, null);
+    assert (handle.get_kind () == Pto.CallableKind.SUB);
+    assert (host.get_children ().get_n_items () == 0);
+    var before = first ();
+    host.run ((orch, args, config) => {
+      var task = new Pto.TaskArgs ();
+      task.add_tensor (tensor, Pto.Direction.INOUT);
+      task.add_scalar (3);
+      return orch.submit_sub (handle, task, -1);
+    }, null, null, null);
+    assert (first () == before + 3);
+
+    var fail = host.register (new Pto.SubFunction ("fail", (args) => {
+      new Pto.Exception ("ValueError", "one", "here", {}).@throw ();
+      throw new Error (Pto.Exception.quark (), 0, "ValueError: one");
+    }), null);
+    try {
+      host.run ((orch, args, config) => orch.submit_sub (fail, null, -1), null, null, null);
+      assert_not_reached ();
+    } catch (Error error) {
+      var exception = Pto.Exception.get_for_error (error);
+      assert (exception.get_type_name () == "ValueError");
+      assert (exception.get_message () == "one");
+      assert (exception.get_trace () == "here");
+    }
+    host.close ();
+  }
+
+  /* What does not wait, one after the other. */
+  public async void later () throws Error {
+    var worker = new Pto.Worker.chip ("a2a3sim");
+    assert (yield fill.build_async (null));
+    yield worker.start_async (null);
+    yield worker.run_async ((orch, args, config) => submit (orch, 7), null, null, null);
+    assert (first () == 7);
+    yield worker.close_async ();
+    assert (worker.get_state () == Pto.WorkerState.CLOSED);
+  }
+}
+
+int main (string[] args) {
+  print ("1..4\n");
+  try {
+    var test = new Test (args[1]);
+    test.run ();
+    print ("ok 1 run\n");
+    test.errors ();
+    print ("ok 2 errors\n");
+    test.levels ();
+    print ("ok 3 levels\n");
+    var loop = new MainLoop ();
+    test.later.begin ((it, result) => {
+      try {
+        test.later.end (result);
+        print ("ok 4 later\n");
+      } catch (Error error) {
+        print ("not ok 4 later: %s\n", error.message);
+      }
+      loop.quit ();
+    });
+    loop.run ();
+  } catch (Error error) {
+    print ("not ok: %s\n", error.message);
+    return 1;
+  }
+  return 0;
+}
