@@ -69,6 +69,7 @@ def import_libraries():
     except (ValueError, ImportError) as error:
         if os.path.exists(os.path.join(BUILD, "Pto-1.typelib")):
             start_again(sys.executable, "PTO_RUN_EXAMPLE_BUILD",
+                        PYTHONPATH=prepend("PYTHONPATH", os.path.join(REPOSITORY, "pto")),
                         GI_TYPELIB_PATH=prepend("GI_TYPELIB_PATH", BUILD),
                         LD_LIBRARY_PATH=prepend("LD_LIBRARY_PATH", BUILD))
         raise ExampleError(f"libpto can not be loaded ({error}); install it, "
@@ -491,7 +492,7 @@ def run(options):
         worker = Pto.Worker.new(2, options.platform)
         for key, value in options.parameters:
             worker.set_parameter(key, value)
-        worker.init(None)
+        worker.start(None)
         try:
             chip = Pto.ChipOrchestration.new(config.orchestration, config.function)
             for func_id, name, source, core_type, args in config.kernels:

@@ -59,7 +59,7 @@ if __name__ == "__main__":
     chip = Pto.Worker.new_chip("a2a3sim")
     for name, value in ("backend", "det"), ("clusters", "3"), ("trace", "1"):
         chip.set_parameter(name, value)
-    chip.init(None)
+    chip.start(None)
     chip.run(graph, None, None, None, None)
     view(chip.ref_trace())
     print(chip.ref_trace().summarize(), end="")

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Its child is begun when it is first needed, by a registration or by init(), and again by the run
+ * Its child is begun when it is first needed, by a registration or by start(), and again by the run
  * after one in which it has died. What a kernel does there ends the child and nothing else; the
  * notes that cores keep in shared memory say whose kernel it was.
  *

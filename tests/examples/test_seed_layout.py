@@ -66,7 +66,7 @@ class SeedLayout(unittest.TestCase):
         if not os.path.exists(os.path.join(build, "pto", "Pto-1.typelib")):
             self.skipTest("the build directory is not ./build")
         clean = {k: v for k, v in os.environ.items()
-                 if k not in ("PTO_API_DIR", "GI_TYPELIB_PATH", "LD_LIBRARY_PATH")}
+                 if k not in ("PTO_API_DIR", "GI_TYPELIB_PATH", "LD_LIBRARY_PATH", "PYTHONPATH")}
         vector = os.path.join(LAYOUT, "vector")
         done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "run_example.py"), "-k",
                                os.path.join(vector, "kernels"), "-g", os.path.join(vector, "golden.py"),
