@@ -225,7 +225,8 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task = find_or_add (tasks, index, record->task);
             task->submit = task->submit_end = time;
             task->kernel = record->detail;
-            task->core_type = (guint8) (record->extra & 0xff);
+            /* Of a level there is one kind of ready tasks. */
+            task->core_type = pto_trace_is_level (trace) ? 0 : (guint8) (record->extra & 0xff);
             break;
           case PTO_TRACE_DEP:
             {

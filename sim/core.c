@@ -37,6 +37,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   core->payload.args = slot->payload->args;
   core->payload.kernel = kernel;
   core->payload.task = slot->payload;
+  core->party = slot->queue == PTO_QUEUE_LINE ? slot->party : NULL;
   core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
   if (trace != NULL)
     {
@@ -473,6 +474,16 @@ run_kernel (struct pto_core *core)
   return check_guards (core);
 }
 
+/* After a fatal error what was dispatched already does not run any more, unless others of its task
+ * do. */
+static inline bool
+begins (const struct pto_core *core)
+{
+  if (__builtin_expect (core->party != NULL, 0))
+    return pto_party_begins (core->engine, core->party);
+  return !pto_engine_has_failed (core->engine);
+}
+
 /* DATA_MAIN_BASE has changed. false: EXIT. */
 static bool
 serve (void *data, uint32_t value)
@@ -489,11 +500,10 @@ serve (void *data, uint32_t value)
                    core->endpoint.number, (uint64_t) core->endpoint.member << 32 | value);
   /* Relaxed: ACK says nothing of what the core does. */
   pto_store_relaxed (&core->registers.cond, value);
-  /* After a fatal error what was dispatched already does not run any more. */
   core->outcome.time = 0;
   if (core->note != NULL)
     note_begin (core);
-  core->outcome.failed = pto_engine_has_failed (core->engine) || !run_kernel (core);
+  core->outcome.failed = !begins (core) || !run_kernel (core);
   if (core->note != NULL)
     note_end (core);
   pto_charge (exec, costs->finish);

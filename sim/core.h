@@ -62,6 +62,7 @@ struct pto_core
   uint32_t sequence; /* W, R: scheduler */
   struct pto_handshake handshake;
   struct pto_dispatch_payload payload;
+  struct pto_party *party;    /* of its task; NULL: it has none. W: scheduler, as the payload */
   struct pto_outcome outcome; /* W: core before FIN; R: scheduler after */
   struct pto_core_registers registers;
 

@@ -26,7 +26,6 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
   atomic_init (&engine->verdict, PTO_VERDICT_CLOSED);
   engine->exec = exec;
   engine->config = *config;
-  engine->line.cohort = UINT32_MAX;
   pto_word_init (&engine->progress, 0, false);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     if (!pto_ring_init (&engine->rings[ring], &config->ring))
@@ -88,7 +87,6 @@ pto_line_clear (struct pto_line *line)
   free (line->places);
   free (line->cohorts);
   memset (line, 0, sizeof *line);
-  line->cohort = UINT32_MAX;
 }
 
 void

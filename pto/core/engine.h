@@ -23,7 +23,7 @@
 #include "trace.h"
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
-#define PTO_QUEUES_MAX 4u
+#define PTO_QUEUES_MAX 16u /* workers of every level there is, SUB workers, and what needs nobody */
 #define PTO_SHARDS_MAX 16u
 #define PTO_ARGS_MAX PTO_MAX_ARGS
 #define PTO_HEAP_ALIGN 1024u
@@ -163,22 +163,34 @@ struct pto_cohort
   uint32_t n_of[PTO_QUEUES_MAX];
 };
 
+/* Tasks with parties that wait for places of the same kinds, first come, first served. */
+struct pto_lane
+{
+  struct pto_slot *first;
+  struct pto_slot *last;
+  uint32_t cohort; /* the one that the first has chosen */
+};
+
 /* Tasks with parties that wait for places; place.h says how. */
 struct pto_line
 {
   /* 1: somebody has it. W: submitter, schedulers (acquire, release) */
   alignas (64) _Atomic uint32_t lock;
-  /* The cohort that the head of the line has chosen. From here on under the lock. */
-  uint32_t cohort;
-  struct pto_slot *first;
-  struct pto_slot *last;
+  /* From here on under the lock. The lanes that somebody is in, a bit each. */
+  uint32_t waiting;
+  uint32_t n_named; /* places that somebody waits for by name */
   uint64_t turn;
+  /* Of each kind of places, and of those that need several. */
+  struct pto_lane lanes[PTO_QUEUES_MAX + 1];
   /* The machine's, by number; not written while it runs. */
   struct pto_berth **places;
   uint32_t n_places;
   uint32_t n_cohorts;
   struct pto_cohort *cohorts;
   uint32_t n_of[PTO_QUEUES_MAX];
+  /* Under the lock: those of them that are not gone for good, and how many are. */
+  uint32_t n_left[PTO_QUEUES_MAX];
+  uint32_t n_gone;
 };
 
 struct pto_engine

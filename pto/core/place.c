@@ -40,6 +40,7 @@ register_place (struct pto_line *line, struct pto_berth *berth)
     return false;
   line->places[endpoint->number] = berth;
   line->n_of[endpoint->queue]++;
+  line->n_left[endpoint->queue]++;
   if (endpoint->cohort == PTO_COHORT_NONE)
     return true;
   if (!reserve ((void **) &line->cohorts, &line->n_cohorts, endpoint->cohort + 1,
@@ -86,7 +87,8 @@ pto_places_init (struct pto_places *places, struct pto_engine *engine, uint32_t 
         return false;
     }
   for (uint32_t i = 0; i < n_endpoints; i++)
-    pto_idle_push (&places->idle[endpoints[i]->queue], i);
+    if (!endpoints[i]->away)
+      pto_idle_push (&places->idle[endpoints[i]->queue], i);
   return true;
 }
 
@@ -227,20 +229,37 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
   return true;
 }
 
+/* Who names all of its places can wait at each of them: of one kind, since those who need several
+ * stand behind each other. */
+static uint32_t
+lane_of (const struct pto_party *party)
+{
+  uint32_t kind = party->members[0].need.queue;
+  bool named = !party->together;
+
+  for (uint32_t m = 0; m < party->n_members; m++)
+    named = named && party->members[m].need.place != PTO_PLACE_ANY;
+  if (party->n_of[kind] != party->n_members)
+    return PTO_LANE_MIXED;
+  return named ? PTO_LANE_NONE : kind;
+}
+
 void
 pto_party_init (struct pto_party *party, const struct pto_wish *wish)
 {
   memset (party, 0, sizeof *party);
   atomic_init (&party->left, wish->n_members);
   atomic_init (&party->failed, 0);
+  atomic_init (&party->course, PTO_PARTY_UNDECIDED);
   party->together = wish->together;
   party->cohort = wish->cohort;
   party->n_members = wish->n_members;
   for (uint32_t m = 0; m < wish->n_members; m++)
     {
-      party->members[m] = (struct pto_party_member){ .need = wish->members[m] };
+      party->members[m] = (struct pto_party_member){ .need = wish->members[m], .number = m };
       party->n_of[wish->members[m].queue]++;
     }
+  party->lane = lane_of (party);
 }
 
 /* --- the line --- */
@@ -269,11 +288,11 @@ call (struct pto_engine *engine, uint32_t index, uint64_t *rung)
   *rung |= UINT64_C (1) << index;
 }
 
-/* Another task is the head of the line: what nobody wanted may be wanted now. */
+/* Another task is the first in a lane: what nobody wanted may be wanted now. */
 static void
 call_all (struct pto_engine *engine, uint64_t *rung)
 {
-  if (engine->line.first != NULL)
+  if (engine->line.waiting != 0 || engine->line.n_named > 0)
     for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
       call (engine, i, rung);
 }
@@ -285,15 +304,69 @@ ring (struct pto_engine *engine, uint64_t rung)
     pto_engine_wake (engine, (uint32_t) __builtin_ctzll (rung));
 }
 
-static void
-append (struct pto_slot **first, struct pto_slot **last, struct pto_slot *slot)
+static struct pto_party *
+party_of (struct pto_party_member *member)
 {
-  slot->party->next = NULL;
-  if (*first == NULL)
-    *first = slot;
+  return (struct pto_party *) ((char *) (member - member->number)
+                               - offsetof (struct pto_party, members));
+}
+
+/* Gives whether it is the first one there. */
+static bool
+enter_lane (struct pto_line *line, struct pto_party *party)
+{
+  struct pto_lane *lane = &line->lanes[party->lane];
+
+  party->next = NULL;
+  if ((line->waiting >> party->lane & 1) != 0)
+    {
+      lane->last->party->next = party->slot;
+      lane->last = party->slot;
+      return false;
+    }
+  line->waiting |= 1u << party->lane;
+  *lane = (struct pto_lane){ party->slot, party->slot, PTO_COHORT_NONE };
+  return true;
+}
+
+static void
+leave_lane (struct pto_line *line, const struct pto_party *party)
+{
+  struct pto_lane *lane = &line->lanes[party->lane];
+
+  lane->first = party->next;
+  lane->cohort = PTO_COHORT_NONE;
+  if (lane->first == NULL)
+    line->waiting &= ~(1u << party->lane);
+}
+
+static void
+wait_at (struct pto_line *line, struct pto_berth *berth, struct pto_party_member *member)
+{
+  line->n_named += berth->first == NULL;
+  berth->of->n_named += berth->first == NULL;
+  member->next = NULL;
+  member->previous = berth->last;
+  if (berth->first == NULL)
+    berth->first = member;
   else
-    (*last)->party->next = slot;
-  *last = slot;
+    berth->last->next = member;
+  berth->last = member;
+}
+
+static void
+leave_berth (struct pto_line *line, struct pto_berth *berth, struct pto_party_member *member)
+{
+  if (member->previous != NULL)
+    member->previous->next = member->next;
+  else
+    berth->first = member->next;
+  if (member->next != NULL)
+    member->next->previous = member->previous;
+  else
+    berth->last = member->previous;
+  berth->of->n_named -= berth->first == NULL;
+  line->n_named -= berth->first == NULL;
 }
 
 void
@@ -304,21 +377,21 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   uint64_t rung = 0;
 
   lock (engine);
+  party->slot = slot;
   party->turn = line->turn++;
-  if (party->members[0].need.place != PTO_PLACE_ANY && party->n_members == 1)
+  if (party->lane != PTO_LANE_NONE)
     {
-      struct pto_berth *berth = line->places[party->members[0].need.place];
-
-      berth->of->n_named += berth->first == NULL;
-      append (&berth->first, &berth->last, slot);
-      call (engine, berth->of->index, &rung);
-    }
-  else
-    {
-      append (&line->first, &line->last, slot);
-      if (line->first == slot)
+      if (enter_lane (line, party))
         call_all (engine, &rung);
     }
+  else
+    for (uint32_t m = 0; m < party->n_members; m++)
+      {
+        struct pto_berth *berth = line->places[party->members[m].need.place];
+
+        wait_at (line, berth, &party->members[m]);
+        call (engine, berth->of->index, &rung);
+      }
   unlock (engine);
   ring (engine, rung);
 }
@@ -328,11 +401,13 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
 static bool
 is_free (const struct pto_berth *berth, bool patient)
 {
-  return berth->endpoint->running == NULL && !berth->kept && !(patient && berth->lately);
+  return berth->endpoint->running == NULL && !berth->endpoint->away && !berth->kept
+         && !(patient && berth->lately);
 }
 
+/* Out of the idle ones. */
 static void
-keep (struct pto_berth *berth)
+take (struct pto_berth *berth)
 {
   struct pto_idle_ring *idle = &berth->of->idle[berth->endpoint->queue];
   uint32_t mask = idle->capacity - 1;
@@ -343,14 +418,15 @@ keep (struct pto_berth *berth)
   for (; i + 1 != idle->head; i++)
     idle->items[i & mask] = idle->items[(i + 1) & mask];
   idle->head--;
-  berth->kept = true;
 }
 
 static void
-keep_for (struct pto_berth *berth, struct pto_party *party, uint32_t member)
+keep (struct pto_berth *berth, struct pto_party *party, struct pto_party_member *member)
 {
-  keep (berth);
-  party->members[member].kept = berth;
+  take (berth);
+  berth->kept = true;
+  berth->keeper = member;
+  member->kept = berth;
   party->n_kept++;
 }
 
@@ -358,6 +434,7 @@ static void
 grant (struct pto_engine *engine, struct pto_berth *berth, struct pto_slot *slot, uint32_t member,
        uint64_t *rung)
 {
+  berth->keeper = NULL;
   berth->granted = slot;
   berth->endpoint->member = member;
   berth->next_granted = berth->of->granted;
@@ -378,61 +455,128 @@ give_up (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
   party->n_kept = 0;
 }
 
-/* The head is over, or on its way: its party is not to be looked at any more. */
+/* It is over, or on its way: its party is not to be looked at any more. It is the first one in its
+ * lane. */
 static void
-remove_head (struct pto_engine *engine, uint64_t *rung)
+leave_line (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
 {
   struct pto_line *line = &engine->line;
 
-  line->first = line->first->party->next;
-  line->cohort = PTO_COHORT_NONE;
+  if (party->lane == PTO_LANE_NONE)
+    {
+      for (uint32_t m = 0; m < party->n_members; m++)
+        {
+          struct pto_berth *berth = line->places[party->members[m].need.place];
+
+          leave_berth (line, berth, &party->members[m]);
+          if (berth->first != NULL)
+            call (engine, berth->of->index, rung);
+        }
+      return;
+    }
+  leave_lane (line, party);
   call_all (engine, rung);
 }
 
-/* All of the head's members have their places. */
+/* All of its members have their places. */
 static void
-send_off (struct pto_engine *engine, uint64_t *rung)
+send_off (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
 {
-  struct pto_slot *slot = engine->line.first;
-  struct pto_party *party = slot->party;
+  struct pto_slot *slot = party->slot;
 
-  remove_head (engine, rung);
+  leave_line (engine, party, rung);
   for (uint32_t m = party->n_members; m-- > 0;)
     grant (engine, party->members[m].kept, slot, m, rung);
 }
 
-/* It will not run: what it depends on has failed, or the run has. */
-static bool
-is_spoiled (struct pto_engine *engine, struct pto_slot *slot)
+static __attribute__ ((cold)) struct pto_endpoint *
+who_is_gone (const struct pto_line *line, const struct pto_party *party)
 {
-  return pto_load_relaxed (&slot->poison) != PTO_TASK_NONE || pto_engine_has_failed (engine);
+  for (uint32_t m = 0; m < party->n_members; m++)
+    {
+      const struct pto_need *need = &party->members[m].need;
+
+      if (need->place != PTO_PLACE_ANY && line->places[need->place]->gone)
+        return line->places[need->place]->endpoint;
+    }
+  /* Any of them is as good as any for the message. */
+  for (uint32_t p = 0; p < line->n_places; p++)
+    if (line->places[p] != NULL && line->places[p]->gone)
+      {
+        uint32_t kind = line->places[p]->endpoint->queue;
+
+        if (party->n_of[kind] > line->n_left[kind])
+          return line->places[p]->endpoint;
+      }
+  return NULL;
 }
 
-/* Those that wait for one of these places by name and have come before that turn. Gives one that
- * is over. */
-static struct pto_slot *
+/* Will it not run? What it depends on has failed, or the run has; or its places are gone. It does
+ * not wait any more then. */
+static bool
+ends_waiting (struct pto_engine *engine, struct pto_party *party, struct pto_calling *calling,
+              uint64_t *rung)
+{
+  bool spoiled
+      = pto_load_relaxed (&party->slot->poison) != PTO_TASK_NONE || pto_engine_has_failed (engine);
+
+  if (!spoiled && engine->line.n_gone > 0)
+    calling->gone = who_is_gone (&engine->line, party);
+  if (!spoiled && calling->gone == NULL)
+    return false;
+  calling->over = party->slot;
+  give_up (engine, party, rung);
+  leave_line (engine, party, rung);
+  return true;
+}
+
+static uint64_t
+first_turn (const struct pto_line *line, uint32_t lane)
+{
+  return (line->waiting >> lane & 1) != 0 ? line->lanes[lane].first->party->turn : UINT64_MAX;
+}
+
+/* Has nobody in line who needs places of these kinds come before? Then nobody ever will have. */
+static bool
+comes_first (const struct pto_line *line, const struct pto_party *party)
+{
+  if (party->lane == PTO_LANE_MIXED)
+    {
+      for (uint32_t kind = 0; kind < PTO_QUEUES_MAX; kind++)
+        if (first_turn (line, kind) < party->turn)
+          return false;
+      return true;
+    }
+  return first_turn (line, party->members[0].need.queue) >= party->turn
+         && first_turn (line, PTO_LANE_MIXED) >= party->turn;
+}
+
+/* Those that wait for one of these places by name and have come before that turn. false: there is
+ * one that is over. A task that needs no other place begins, whoever has come first: who did has
+ * what it can use. */
+static bool
 serve_named (struct pto_engine *engine, struct pto_places *places, bool patient, uint64_t turn,
-             uint64_t *rung)
+             struct pto_calling *calling, uint64_t *rung)
 {
   for (uint32_t i = 0; i < places->n_endpoints && places->n_named > 0; i++)
     {
       struct pto_berth *berth = &places->berths[i];
-      struct pto_slot *slot = berth->first;
-      bool spoiled;
+      struct pto_party_member *member = berth->first;
+      struct pto_party *party;
 
-      if (slot == NULL)
+      if (member == NULL)
         continue;
-      spoiled = is_spoiled (engine, slot);
-      if (!spoiled && (slot->party->turn >= turn || !is_free (berth, patient)))
+      party = party_of (member);
+      if (ends_waiting (engine, party, calling, rung))
+        return false;
+      if (member->kept != NULL || party->turn >= turn || !is_free (berth, patient)
+          || (party->n_members > 1 && !comes_first (&engine->line, party)))
         continue;
-      berth->first = slot->party->next;
-      places->n_named -= berth->first == NULL;
-      if (spoiled)
-        return slot;
-      keep (berth);
-      grant (engine, berth, slot, 0, rung);
+      keep (berth, party, member);
+      if (party->n_kept == party->n_members)
+        send_off (engine, party, rung);
     }
-  return NULL;
+  return true;
 }
 
 /* The member that is to be there: one that names the place before one that takes any. */
@@ -455,7 +599,7 @@ member_for (const struct pto_party *party, const struct pto_endpoint *endpoint)
   return any;
 }
 
-/* Keeps what the head needs. true: it has all. */
+/* Keeps what the first one needs. true: it has all. */
 static bool
 collect_any (struct pto_places *places, struct pto_party *party, bool patient)
 {
@@ -468,7 +612,7 @@ collect_any (struct pto_places *places, struct pto_party *party, bool patient)
           uint32_t member = member_for (party, berth->endpoint);
 
           if (member != PTO_PLACE_ANY)
-            keep_for (berth, party, member);
+            keep (berth, party, &party->members[member]);
         }
     }
   return party->n_kept == party->n_members;
@@ -483,7 +627,7 @@ collect_in (struct pto_berth *neighbour, struct pto_party *party, bool patient)
         uint32_t member = member_for (party, neighbour->endpoint);
 
         if (member != PTO_PLACE_ANY)
-          keep_for (neighbour, party, member);
+          keep (neighbour, party, &party->members[member]);
       }
   return party->n_kept == party->n_members;
 }
@@ -508,14 +652,15 @@ count_free (const struct pto_cohort *cohort, const struct pto_party *party, bool
   return n;
 }
 
-/* A cohort that is free as a whole serves the head at once, whichever the head has chosen before.
- * If there is none, the head chooses one and keeps what becomes idle there: so it gets on, however
- * many others come. */
+/* A cohort that is free as a whole serves the first one at once, whichever it has chosen before. If
+ * there is none, it chooses one and keeps what becomes idle there: so it gets on, however many
+ * others come. */
 static bool
 collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto_party *party,
                 bool patient, uint64_t *rung)
 {
   struct pto_line *line = &engine->line;
+  struct pto_lane *lane = &line->lanes[party->lane];
   uint32_t best = PTO_COHORT_NONE;
   uint32_t most = 0;
 
@@ -531,7 +676,7 @@ collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto
       if (n == party->n_members)
         {
           give_up (engine, party, rung);
-          line->cohort = c;
+          lane->cohort = c;
           return collect_in (cohort->first, party, patient);
         }
       if (best == PTO_COHORT_NONE || n > most)
@@ -540,36 +685,56 @@ collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto
           most = n;
         }
     }
-  if (line->cohort == PTO_COHORT_NONE)
-    line->cohort = best;
-  return line->cohort != PTO_COHORT_NONE && line->cohorts[line->cohort].of == places
-         && collect_in (line->cohorts[line->cohort].first, party, patient);
+  if (lane->cohort == PTO_COHORT_NONE)
+    lane->cohort = best;
+  return lane->cohort != PTO_COHORT_NONE && line->cohorts[lane->cohort].of == places
+         && collect_in (line->cohorts[lane->cohort].first, party, patient);
 }
 
-/* Gives one that is over. */
-static struct pto_slot *
-serve_line (struct pto_engine *engine, struct pto_places *places, bool patient, uint64_t *rung)
+/* The first ones of a lane, as far as there are places for them. false: there is one that is over.
+ */
+static bool
+serve_lane (struct pto_engine *engine, struct pto_places *places, uint32_t number, bool patient,
+            struct pto_calling *calling, bool *sent, uint64_t *rung)
 {
-  for (struct pto_slot *slot = engine->line.first; slot != NULL; slot = engine->line.first)
-    {
-      struct pto_party *party = slot->party;
-      struct pto_slot *over;
+  struct pto_line *line = &engine->line;
 
-      if (is_spoiled (engine, slot))
-        {
-          give_up (engine, party, rung);
-          remove_head (engine, rung);
-          return slot;
-        }
-      over = serve_named (engine, places, patient, party->turn, rung);
-      if (over != NULL)
-        return over;
+  while ((line->waiting >> number & 1) != 0)
+    {
+      struct pto_party *party = line->lanes[number].first->party;
+
+      if (ends_waiting (engine, party, calling, rung))
+        return false;
+      if (!comes_first (line, party))
+        return true;
+      if (!serve_named (engine, places, patient, party->turn, calling, rung))
+        return false;
       if (!(party->together ? collect_cohort (engine, places, party, patient, rung)
                             : collect_any (places, party, patient)))
-        return NULL;
-      send_off (engine, rung);
+        return true;
+      send_off (engine, party, rung);
+      *sent = true;
     }
-  return NULL;
+  return true;
+}
+
+/* Who is sent off lets others come first. */
+static bool
+serve_lanes (struct pto_engine *engine, struct pto_places *places, bool patient,
+             struct pto_calling *calling, uint64_t *rung)
+{
+  bool sent;
+
+  do
+    {
+      sent = false;
+      for (uint32_t waiting = engine->line.waiting; waiting != 0; waiting &= waiting - 1)
+        if (!serve_lane (engine, places, (uint32_t) __builtin_ctz (waiting), patient, calling,
+                         &sent, rung))
+          return false;
+    }
+  while (sent);
+  return true;
 }
 
 void
@@ -578,19 +743,64 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
 {
   uint64_t rung = 0;
 
+  calling->over = NULL;
+  calling->gone = NULL;
   lock (engine);
-  calling->over = serve_line (engine, places, patient, &rung);
-  if (calling->over == NULL)
-    calling->over = serve_named (engine, places, patient, UINT64_MAX, &rung);
+  if (serve_lanes (engine, places, patient, calling, &rung))
+    serve_named (engine, places, patient, UINT64_MAX, calling, &rung);
   if (!patient)
     for (uint32_t i = 0; i < places->n_endpoints; i++)
       places->berths[i].lately = false;
   calling->granted = places->granted;
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
-                     engine->line.first != NULL || places->n_named > 0);
+                     engine->line.waiting != 0 || places->n_named > 0);
   unlock (engine);
   ring (engine, rung & ~(UINT64_C (1) << places->index));
+}
+
+void
+pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth)
+{
+  struct pto_party_member *keeper;
+
+  lock (engine);
+  keeper = berth->keeper;
+  if (keeper != NULL)
+    {
+      keeper->kept = NULL;
+      party_of (keeper)->n_kept--;
+      berth->keeper = NULL;
+      berth->kept = false;
+    }
+  else if (!berth->kept)
+    take (berth);
+  unlock (engine);
+}
+
+bool
+pto_place_forget (struct pto_engine *engine, struct pto_berth *berth)
+{
+  struct pto_line *line = &engine->line;
+  bool last;
+
+  lock (engine);
+  berth->gone = true;
+  line->n_gone++;
+  last = --line->n_left[berth->endpoint->queue] == 0;
+  unlock (engine);
+  return last;
+}
+
+bool
+pto_party_begins (struct pto_engine *engine, struct pto_party *party)
+{
+  uint32_t course = pto_load_relaxed (&party->course);
+  uint32_t wanted = pto_engine_has_failed (engine) ? PTO_PARTY_PASSES_BY : PTO_PARTY_RUNS;
+
+  if (course == PTO_PARTY_UNDECIDED && pto_cas_relaxed (&party->course, &course, wanted))
+    course = wanted;
+  return course == PTO_PARTY_RUNS;
 }
 
 bool

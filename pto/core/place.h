@@ -7,11 +7,16 @@
  * tasks need one place of a kind, whichever is idle: they know nothing of this file. A task with a
  * party says more: one place by its number, several at once, or several of one cohort at once.
  *
- * Such a task does not go to a ready queue when it is ready (pto_place_enter()). One that names its
- * only place waits there. The others stand in one line, first come, first served. Only the head of
- * it keeps idle places for itself, so two tasks never wait for each other's; whoever gives the last
- * one sends all members off, each through its own scheduler. Everything here is under one lock:
- * schedulers come for it only while somebody waits, which each knows by a word of its own.
+ * Such a task does not go to a ready queue when it is ready (pto_place_enter()). One that names all
+ * of its places, of one kind, waits at each of them. The others stand in line: in the lane of their
+ * kind, or in the one of those that need several kinds; first come, first served. Idle places are
+ * kept by who is first where it waits, as long as nobody who came before needs that kind as well;
+ * so two tasks never wait for each other's. Whoever gives the last one sends all members off, each
+ * through its own scheduler. Everything here is under one lock: schedulers come for it only while
+ * somebody waits, which each knows by a word of its own.
+ *
+ * Places come and go (pto_place_withdraw()). Tasks wait for one that is away; they are told of one
+ * that is gone for good.
  */
 #pragma once
 
@@ -19,6 +24,8 @@
 
 /* Beside the kinds of places: what a slot with a party has instead of a ready queue. */
 #define PTO_QUEUE_LINE PTO_QUEUES_MAX
+#define PTO_LANE_MIXED PTO_QUEUES_MAX
+#define PTO_LANE_NONE UINT32_MAX
 #define PTO_PLACE_ANY UINT32_MAX
 #define PTO_COHORT_NONE UINT32_MAX
 
@@ -36,6 +43,9 @@ struct pto_endpoint_ops
   bool (*poll) (struct pto_endpoint *endpoint, struct pto_outcome *outcome);
   /* The scheduler ends: tell the endpoint's actor to end. */
   void (*close) (struct pto_endpoint *endpoint);
+  /* A task with a party can not run any more, since this place is gone for good: it fails. NULL
+   * where places do not go. */
+  void (*refuse) (struct pto_endpoint *endpoint, struct pto_slot *slot);
 };
 
 struct pto_endpoint
@@ -43,16 +53,18 @@ struct pto_endpoint
   const struct pto_endpoint_ops *ops;
   struct pto_scheduler *scheduler;
   struct pto_slot *running; /* W, R: the scheduler */
-  uint32_t index;           /* among the scheduler's */
-  uint32_t queue;           /* which ready queue it serves */
-  uint32_t number;          /* of the whole chip, for traces and messages; no two have the same */
-  uint32_t cohort;          /* PTO_COHORT_NONE: of none */
+  uint32_t index;  /* among the scheduler's */
+  uint32_t queue;  /* which ready queue it serves */
+  uint32_t number; /* of the whole chip, for traces and messages; no two have the same */
+  uint32_t cohort; /* PTO_COHORT_NONE: of none */
   /* Which member of the task runs here; 0 if that has no party. W: who grants the place, and the
    * scheduler; R: the endpoint, while it runs. */
   uint32_t member;
   /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
    * endpoint's actor, which shares its carrier. */
   bool attended;
+  /* Not to be had: it is with whoever has withdrawn it. W: the scheduler's carrier. */
+  bool away;
 };
 
 /* What place.c knows of an endpoint: apart, for what runs tasks does not look at it. */
@@ -61,16 +73,19 @@ struct pto_berth
   struct pto_endpoint *endpoint;
   struct pto_places *of;
   struct pto_berth *neighbour; /* of its cohort; ends with NULL */
-  /* W, R: the scheduler. Kept for the head of the line: the endpoint is not among the idle ones. */
+  /* W, R: the scheduler. Kept for somebody: the endpoint is not among the idle ones. */
   bool kept;
   bool lately; /* has run a member since others were last asked for */
-  /* Under the line's lock. What it is kept for, or NULL: nothing any more; and the next one that
-   * its scheduler is to be told of. */
+  /* Under the line's lock. Never comes back. */
+  bool gone;
+  /* What was granted, or NULL: nothing, it is idle again; and the next one that its scheduler is to
+   * be told of. */
   struct pto_slot *granted;
   struct pto_berth *next_granted;
-  /* Who waits for just this one. */
-  struct pto_slot *first;
-  struct pto_slot *last;
+  /* Whom it is kept for, and those who wait for just this one. */
+  struct pto_party_member *keeper;
+  struct pto_party_member *first;
+  struct pto_party_member *last;
 };
 
 /* What a member needs. */
@@ -93,19 +108,38 @@ struct pto_wish
 struct pto_party_member
 {
   struct pto_need need;
-  struct pto_berth *kept; /* under the line's lock, while the task waits */
+  uint32_t number; /* of the party's */
+  /* Under the line's lock, while the task waits. */
+  struct pto_berth *kept;
+  struct pto_party_member *next; /* at the place of its name */
+  struct pto_party_member *previous;
+};
+
+/* Do its members run? The first of them that begins decides it for all. */
+enum pto_party_course
+{
+  PTO_PARTY_UNDECIDED,
+  PTO_PARTY_RUNS,
+  PTO_PARTY_PASSES_BY
 };
 
 /* The same in the task's storage, and how far it has come. */
 struct pto_party
 {
-  struct pto_slot *next; /* these three under the line's lock */
-  uint64_t turn;         /* who has entered before whom */
+  /* Under the line's lock: whose it is, who is behind it in its lane, who has entered before whom.
+   */
+  struct pto_slot *slot;
+  struct pto_slot *next;
+  uint64_t turn;
   uint32_t n_kept;
+  uint32_t lane; /* PTO_LANE_NONE: it waits at its places */
   /* Members that have not ended. W: their schedulers (acq_rel: the last one sees what the others
    * did). */
   _Atomic uint32_t left;
   _Atomic uint32_t failed; /* one of them has. Ordered by left */
+  /* enum pto_party_course. W: members, by compare-exchange; relaxed, it says nothing of other
+   * memory. */
+  _Atomic uint32_t course;
   bool together;
   uint32_t cohort;
   uint32_t n_of[PTO_QUEUES_MAX];
@@ -167,7 +201,20 @@ pto_idle_push_back (struct pto_idle_ring *idle, uint32_t index)
   idle->items[--idle->tail & (idle->capacity - 1)] = index;
 }
 
-/* The endpoints of a scheduler, all of them idle; between runs. places is zeroed. false: no memory.
+/* Of a ring that is sorted: the lowest is the next. */
+static inline void
+pto_idle_insert (struct pto_idle_ring *idle, uint32_t index)
+{
+  uint32_t mask = idle->capacity - 1;
+  uint32_t i = --idle->tail;
+
+  for (; i + 1 != idle->head && idle->items[(i + 1) & mask] < index; i++)
+    idle->items[i & mask] = idle->items[(i + 1) & mask];
+  idle->items[i & mask] = index;
+}
+
+/* The endpoints of a scheduler, all of them idle but for those that are away; between runs. places
+ * is zeroed. false: no memory.
  */
 bool pto_places_init (struct pto_places *places, struct pto_engine *engine, uint32_t index,
                       struct pto_endpoint **endpoints, uint32_t n_endpoints);
@@ -186,17 +233,30 @@ void pto_party_init (struct pto_party *party, const struct pto_wish *wish);
  * it ready must not look at it any more. */
 void pto_place_enter (struct pto_engine *engine, struct pto_slot *slot);
 
+/* A place that does not run anything is to be had no more: not by ready tasks, not by who keeps it.
+ * One that runs something is so when that has ended. Called with no grant of this scheduler's
+ * outstanding, by its carrier, who puts it back among the idle ones. */
+void pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth);
+/* It will never come back, and is of no cohort; whoever needs it is over. true: it was the last one
+ * of its kind. */
+bool pto_place_forget (struct pto_engine *engine, struct pto_berth *berth);
+
 /* What a scheduler is to do next: begin what its places, linked by next_granted, have been
- * granted; and settle a task that is over without having run, or NULL. Called by the scheduler,
- * with no endpoint in its hands, when its words say so. patient: places whose last task was a
- * member are for others first. */
+ * granted; and settle a task that is over without having run, or NULL, since a place is gone, or
+ * NULL. Called by the scheduler, with no endpoint in its hands, when its words say so. patient:
+ * places whose last task was a member are for others first. */
 struct pto_calling
 {
   struct pto_berth *granted;
   struct pto_slot *over;
+  struct pto_endpoint *gone;
 };
 void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patient,
                      struct pto_calling *calling);
+
+/* A member is about to begin: do they run? Not if the run has failed before the first of them
+ * began. All of them do, or none, so that nobody waits for one who does not come. */
+bool pto_party_begins (struct pto_engine *engine, struct pto_party *party);
 
 /* A member has ended there. true: it was the last one, and the task is over, perhaps *failed. */
 bool pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint,

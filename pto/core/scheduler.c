@@ -270,14 +270,14 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
   bool failed = outcome->failed;
   struct pto_slot *next;
 
-  if (scheduler->trace != NULL)
-    pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
-                   outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
-                   slot->id, endpoint->number, outcome->failed);
   endpoint->running = NULL;
   if (PTO_UNLIKELY (slot->queue == PTO_QUEUE_LINE)
       && !pto_party_leave (&scheduler->places, endpoint, slot, &failed))
     return NULL;
+  if (scheduler->trace != NULL)
+    pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
+                   outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
+                   slot->id, endpoint->number, failed);
   next = settle (scheduler, slot, failed, endpoint->queue);
   if (next != NULL
       && (scheduler->run_through++ >= RUN_THROUGH_MAX
@@ -385,6 +385,18 @@ hand_out (struct pto_scheduler *scheduler, struct pto_slot *slot)
   endpoint->ops->dispatch (endpoint, slot);
 }
 
+/* Idle from now on, where it is not attended. */
+static void
+make_idle (struct pto_scheduler *scheduler, const struct pto_endpoint *endpoint)
+{
+  struct pto_idle_ring *idle = &scheduler->places.idle[endpoint->queue];
+
+  if (scheduler->config.sorted)
+    pto_idle_insert (idle, endpoint->index);
+  else
+    pto_idle_push (idle, endpoint->index);
+}
+
 /* An endpoint that was kept: its member begins, or it is idle again. */
 static void
 begin_granted (struct pto_scheduler *scheduler, struct pto_berth *berth)
@@ -395,7 +407,10 @@ begin_granted (struct pto_scheduler *scheduler, struct pto_berth *berth)
 
   berth->kept = false;
   if (slot == NULL)
-    pto_idle_push (idle, endpoint->index);
+    {
+      if (!endpoint->away)
+        make_idle (scheduler, endpoint);
+    }
   else if (scheduler->config.attends)
     {
       pto_idle_push_back (idle, endpoint->index);
@@ -432,6 +447,8 @@ answer_call (struct pto_scheduler *scheduler, bool patient)
         }
       if (calling.over != NULL)
         {
+          if (calling.gone != NULL)
+            calling.gone->ops->refuse (calling.gone, calling.over);
           hand_out (scheduler,
                     settle (scheduler, calling.over, true, pto_slot_kind (calling.over)));
           n++;
@@ -489,7 +506,7 @@ collect (struct pto_scheduler *scheduler)
               endpoint->running = NULL;
             else
               next = finish (scheduler, endpoint, &outcome);
-            if (next != NULL && !scheduler->config.attends)
+            if (next != NULL && !scheduler->config.attends && !endpoint->away)
               {
                 start (scheduler, endpoint, next);
                 endpoint->ops->dispatch (endpoint, next);
@@ -499,8 +516,8 @@ collect (struct pto_scheduler *scheduler)
             /* So that it is the next, while its memory is warm; the others in turn. */
             if (scheduler->config.attends)
               pto_idle_push_back (&scheduler->places.idle[endpoint->queue], index);
-            else
-              pto_idle_push (&scheduler->places.idle[endpoint->queue], index);
+            else if (!endpoint->away)
+              make_idle (scheduler, endpoint);
             hand_out (scheduler, next);
           }
       }
@@ -551,12 +568,14 @@ look_ahead (struct pto_slot *const *slots, uint32_t i, uint32_t n)
     __builtin_prefetch (slots[i + 2], 1);
 }
 
-/* Phase 2: idle endpoints get ready tasks. Gives the number of tasks taken from the queues. */
+/* Phase 2: idle endpoints get ready tasks; after a failure of the run all of these pass by, and
+ * wait for nobody. Gives the number of tasks taken from the queues. */
 static uint32_t
 dispatch (struct pto_scheduler *scheduler)
 {
   struct pto_engine *engine = scheduler->engine;
   bool attends = scheduler->config.attends;
+  bool failed_run = pto_engine_has_failed (engine);
   uint32_t max = batch_size (scheduler);
   uint32_t look = PASS_LOOK;
   uint64_t begin = 0;
@@ -568,7 +587,7 @@ dispatch (struct pto_scheduler *scheduler)
 
       if (attends && !pto_idle_is_empty (idle))
         pto_idle_push (idle, pto_idle_pop (idle));
-      while (!pto_idle_is_empty (idle))
+      while (failed_run || !pto_idle_is_empty (idle))
         {
           struct pto_slot *slots[PTO_POP_MAX];
           uint32_t popped
@@ -733,4 +752,40 @@ pto_scheduler_main (void *data)
     }
   for (uint32_t i = 0; i < scheduler->config.n_endpoints; i++)
     scheduler->config.endpoints[i]->ops->close (scheduler->config.endpoints[i]);
+}
+
+void
+pto_scheduler_withdraw (struct pto_endpoint *endpoint)
+{
+  struct pto_scheduler *scheduler = endpoint->scheduler;
+
+  if (endpoint->away)
+    return;
+  endpoint->away = true;
+  if (endpoint->running == NULL)
+    pto_place_withdraw (scheduler->engine, &scheduler->places.berths[endpoint->index]);
+}
+
+void
+pto_scheduler_put_back (struct pto_endpoint *endpoint)
+{
+  struct pto_scheduler *scheduler = endpoint->scheduler;
+
+  if (!endpoint->away)
+    return;
+  endpoint->away = false;
+  if (endpoint->running == NULL)
+    make_idle (scheduler, endpoint);
+  pto_engine_wake (scheduler->engine, scheduler->config.index);
+}
+
+void
+pto_scheduler_forget (struct pto_endpoint *endpoint)
+{
+  struct pto_scheduler *scheduler = endpoint->scheduler;
+
+  if (pto_place_forget (scheduler->engine, &scheduler->places.berths[endpoint->index]))
+    pto_scheduler_put_back (endpoint);
+  else
+    pto_engine_wake (scheduler->engine, scheduler->config.index);
 }

@@ -27,6 +27,7 @@ struct pto_scheduler_config
   struct pto_endpoint **endpoints;
   bool concurrent; /* endpoints run on threads of their own: signals need atomics */
   bool attends;    /* endpoints share the scheduler's carrier: each task is run when dispatched */
+  bool sorted;     /* of idle endpoints the lowest is next, so that the others stay asleep */
   /* det: virtual time of the scheduler's own steps */
   uint32_t dispatch_cost;
   uint32_t poll_cost;
@@ -69,3 +70,12 @@ void pto_scheduler_stop (struct pto_scheduler *scheduler);
 bool pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
+
+/* Endpoints that come and go, by who carries the scheduler while that is parked. Withdrawn is given
+ * nothing from now on; what it runs ends as usual. Tasks that need it wait until it is put back.
+ * One that is away from the start is so with away set before pto_scheduler_init(). */
+void pto_scheduler_withdraw (struct pto_endpoint *endpoint);
+void pto_scheduler_put_back (struct pto_endpoint *endpoint);
+/* It was withdrawn and is gone for good: the parties that need it are refused. The last one of its
+ * kind is put back, to be given, and to fail, all that comes for its kind. */
+void pto_scheduler_forget (struct pto_endpoint *endpoint);

@@ -131,9 +131,10 @@ run (struct machine_endpoint *endpoint)
   machine_kernel kernel
       = id < KERNEL_OWN ? common_kernels[id] : endpoint->machine->config.kernels[id - KERNEL_OWN];
 
-  endpoint->failed = false;
+  endpoint->failed = endpoint->gone;
   here = &endpoint->endpoint;
-  kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
+  if (!endpoint->gone)
+    kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
 }
 
 static void
@@ -193,8 +194,19 @@ close_actor (struct pto_endpoint *base)
   pto_word_set (endpoint->machine->exec, &endpoint->order, ORDER_EXIT);
 }
 
-static const struct pto_endpoint_ops actor_ops
-    = { .dispatch = dispatch_actor, .poll = poll_actor, .close = close_actor };
+static void
+refuse_actor (struct pto_endpoint *base, struct pto_slot *slot)
+{
+  struct machine_endpoint *endpoint = endpoint_of (base);
+
+  g_assert_true (endpoint->gone);
+  endpoint->refused++;
+}
+
+static const struct pto_endpoint_ops actor_ops = { .dispatch = dispatch_actor,
+                                                   .poll = poll_actor,
+                                                   .close = close_actor,
+                                                   .refuse = refuse_actor };
 
 static bool
 serve (void *data, uint32_t order)

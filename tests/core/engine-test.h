@@ -94,6 +94,8 @@ struct machine_endpoint
   struct machine *machine;
   struct pto_slot *slot;
   bool failed;
+  bool gone;        /* for good: whatever comes fails */
+  uint32_t refused; /* tasks that waited for it then */
   struct pto_word order;
   _Atomic uint32_t done;
 };

@@ -871,6 +871,48 @@ test_two_parties (void)
       .check = check_two_parties });
 }
 
+/* By the names of their places, one of each scheduler: in the order in which they came, behind
+ * somebody who takes any two and before one who wants a place of it. */
+static void
+named_parties (struct machine *machine)
+{
+  struct pto_need needs[] = { { 0, 1, KERNEL_NOTE }, { 0, 0, KERNEL_NOTE } };
+  struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .n_members = 2, .members = needs };
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  submit_two (machine, false, &tensor, 0);
+  for (uint32_t i = 1; i < 4; i++)
+    {
+      PTOParam param = make_scalar_param (i);
+
+      wish.n_members = i < 3 ? 2 : 1;
+      pto_engine_submit (machine->engine,
+                         &(struct pto_submit){ .params = &param, .n_params = 1, .wish = &wish });
+    }
+}
+
+static void
+check_named_parties (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 7);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_ran (i, 2);
+  assert_ran (3, 1);
+}
+
+static void
+test_named_parties (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = named_parties,
+      .check = check_named_parties });
+}
+
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
 static void
 neighbours (struct machine *machine)
@@ -982,6 +1024,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/signal-while-parking", test_signal_while_parking);
   g_test_add_func ("/pto/engine-explore/members-between", test_members_between);
   g_test_add_func ("/pto/engine-explore/two-parties", test_two_parties);
+  g_test_add_func ("/pto/engine-explore/named-parties", test_named_parties);
   g_test_add_func ("/pto/engine-explore/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore/cancelled-parties", test_cancelled_parties);
 }

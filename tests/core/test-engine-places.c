@@ -129,6 +129,19 @@ machine_of (enum pto_backend backend, uint64_t seed)
                                                 .kernels = kernels });
 }
 
+/* Two places, both of one scheduler or one of each of two: the window is so much larger that
+ * somebody always waits for one. */
+static struct machine *
+small_machine (gconstpointer backend, uint32_t schedulers, uint64_t seed)
+{
+  return machine_new (&(struct machine_config){ .backend = BACKEND (backend),
+                                                .seed = seed,
+                                                .schedulers = schedulers,
+                                                .endpoints = 2 / schedulers,
+                                                .cohorts = 1,
+                                                .kernels = kernels });
+}
+
 static pto_task_id
 submit_wish (struct machine *machine, const struct pto_wish *wish, const void *last,
              const pto_task_id *producers, uint32_t n_producers)
@@ -322,6 +335,206 @@ test_some_named_at_once (gconstpointer backend)
   machine_free (machine);
 }
 
+static void
+settle (struct machine *machine)
+{
+  while (pto_exec_help (machine->exec))
+    ;
+}
+
+/* All on places of their names, of the first kind. */
+static void
+submit_at (struct machine *machine, struct meeting *meeting, uint32_t n, const uint32_t *places)
+{
+  struct pto_need needs[MEMBERS_MAX];
+
+  for (uint32_t m = 0; m < n; m++)
+    needs[m] = (struct pto_need){ .queue = 0, .place = places[m], .kernel = KERNEL_MEET };
+  meeting_init (meeting, n);
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE, .n_members = n, .members = needs },
+               meeting, NULL, 0);
+}
+
+/* Who names its places waits for nobody else's; who shares one with somebody who came before waits
+ * behind him, and keeps nothing meanwhile from those who take any. */
+static void
+test_waits_where_named (void)
+{
+  static const uint32_t first[] = { 1, 0 };
+  static const uint32_t apart[] = { 2, 3 };
+  static const uint32_t shares[] = { 1, 2 };
+  struct machine *machine = machine_new (&(struct machine_config){
+      .backend = PTO_BACKEND_DET, .seed = 1, .endpoints = 4, .kernels = kernels });
+  static struct meeting meetings[4];
+  _Atomic uint32_t ran = 0;
+  struct gate gate;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+               &gate, NULL, 0);
+  gate_wait_reached (machine, &gate);
+  submit_at (machine, &meetings[0], 2, first);
+  submit_at (machine, &meetings[1], 2, apart);
+  settle (machine);
+  g_assert_cmpuint (meetings[0].arrived, ==, 0);
+  assert_met (&meetings[1]);
+  submit_at (machine, &meetings[2], 2, shares);
+  submit_at (machine, &meetings[3], 1, &apart[1]);
+  settle (machine);
+  g_assert_cmpuint (meetings[2].arrived, ==, 0);
+  assert_met (&meetings[3]);
+  /* On 3: 1 and 2 are kept, which nobody else waits for. */
+  SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
+  settle (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  submit_meeting (machine, &meetings[1], 2, 0, false, PTO_COHORT_NONE);
+  settle (machine);
+  g_assert_cmpuint (meetings[1].arrived, ==, 0);
+  gate_open (machine, &gate);
+  machine_end_ok (machine);
+  for (uint32_t i = 0; i < 4; i++)
+    assert_met (&meetings[i]);
+  g_assert_cmpuint (wrong, ==, 0);
+  machine_free (machine);
+}
+
+/* --- places come and go --- */
+
+static void
+go (struct machine *machine, uint32_t place)
+{
+  pto_scheduler_withdraw (&machine->endpoints[0][place]->endpoint);
+}
+
+static void
+come (struct machine *machine, uint32_t place)
+{
+  pto_scheduler_put_back (&machine->endpoints[0][place]->endpoint);
+}
+
+/* Who needs a place that is away waits until it is back; the others go on. */
+static void
+test_away (void)
+{
+  struct machine *machine = small_machine (GINT_TO_POINTER (PTO_BACKEND_DET), 1, 1);
+  static struct meeting meeting;
+  _Atomic uint32_t ran = 0;
+  _Atomic uint32_t named = 0;
+  struct gate gate;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  settle (machine);
+  go (machine, 1);
+  submit_named (machine, 0, 1, &named);
+  for (uint32_t i = 0; i < 5; i++)
+    SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
+  settle (machine);
+  g_assert_cmpuint (ran, ==, 5);
+  g_assert_cmpuint (named, ==, 0);
+  come (machine, 1);
+  settle (machine);
+  g_assert_cmpuint (named, ==, 1);
+  /* Kept, and away: kept no more. */
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+               &gate, NULL, 0);
+  submit_meeting (machine, &meeting, 2, 0, false, PTO_COHORT_NONE);
+  settle (machine);
+  g_assert_true (machine->schedulers[0]->places.berths[1].kept);
+  go (machine, 1);
+  g_assert_false (machine->schedulers[0]->places.berths[1].kept);
+  gate_open (machine, &gate);
+  settle (machine);
+  g_assert_cmpuint (meeting.arrived, ==, 0);
+  come (machine, 1);
+  settle (machine);
+  assert_met (&meeting);
+  /* While it runs something: that ends, and then it is away. */
+  gate_init (&gate);
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+               &gate, NULL, 0);
+  gate_wait_reached (machine, &gate);
+  go (machine, 0);
+  submit_named (machine, 0, 0, &named);
+  gate_open (machine, &gate);
+  settle (machine);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 9);
+  g_assert_cmpuint (named, ==, 1);
+  come (machine, 0);
+  machine_end_ok (machine);
+  g_assert_cmpuint (named, ==, 2);
+  g_assert_cmpuint (wrong, ==, 0);
+  machine_free (machine);
+}
+
+/* Who needs one that never comes back fails, and it is told for which; those who take any fail when
+ * none is left. */
+static void
+test_gone (void)
+{
+  static const uint32_t both[] = { 0, 1 };
+  struct machine *machine = small_machine (GINT_TO_POINTER (PTO_BACKEND_DET), 1, 1);
+  struct machine_endpoint **endpoints = machine->endpoints[0];
+  static struct meeting meetings[4];
+  _Atomic uint32_t ran = 0;
+  struct gate gate;
+
+  gate_init (&gate);
+  machine_begin (machine);
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+               &gate, NULL, 0);
+  gate_wait_reached (machine, &gate);
+  go (machine, 1);
+  submit_named (machine, 0, 1, &ran);
+  submit_at (machine, &meetings[0], 2, both);
+  submit_meeting (machine, &meetings[1], 2, 0, false, PTO_COHORT_NONE);
+  settle (machine);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 0);
+  endpoints[1]->gone = true;
+  pto_scheduler_forget (&endpoints[1]->endpoint);
+  settle (machine);
+  g_assert_cmpuint (pto_engine_failures (machine->engine), ==, 3);
+  g_assert_cmpuint (endpoints[1]->refused, ==, 3);
+  /* Who comes later, too. */
+  submit_at (machine, &meetings[2], 2, both);
+  submit_meeting (machine, &meetings[3], 2, 0, false, PTO_COHORT_NONE);
+  SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
+  settle (machine);
+  g_assert_cmpuint (endpoints[1]->refused, ==, 5);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 5);
+  gate_open (machine, &gate);
+  settle (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  go (machine, 0);
+  SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
+  settle (machine);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 7);
+  endpoints[0]->gone = true;
+  pto_scheduler_forget (&endpoints[0]->endpoint);
+  SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
+  submit_named (machine, 0, 0, &ran);
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, 1);
+  g_assert_cmpuint (pto_engine_failures (machine->engine), ==, 8);
+  for (uint32_t i = 0; i < 4; i++)
+    g_assert_cmpuint (meetings[i].arrived, ==, 0);
+  machine_free (machine);
+}
+
 /* --- nobody waits for ever --- */
 
 /* Others come as long as it takes. */
@@ -341,19 +554,6 @@ flood_until (struct machine *machine, const _Atomic uint32_t *gone, uint32_t n,
 
 static _Atomic uint32_t flood;
 static uint8_t chain[8];
-
-/* Two places, both of one scheduler or one of each of two: the window is so much larger that
- * somebody always waits for one. */
-static struct machine *
-small_machine (gconstpointer backend, uint32_t schedulers, uint64_t seed)
-{
-  return machine_new (&(struct machine_config){ .backend = BACKEND (backend),
-                                                .seed = seed,
-                                                .schedulers = schedulers,
-                                                .endpoints = 2 / schedulers,
-                                                .cohorts = 1,
-                                                .kernels = kernels });
-}
 
 static void
 submit_single (struct machine *machine, uint32_t i)
@@ -451,12 +651,10 @@ test_kept_is_not_hungry (void)
   gate_wait_reached (machine, &gate);
   g_assert_cmphex (machine->engine->hungry[0], ==, 1);
   submit_meeting (machine, &meeting, 2, 0, false, PTO_COHORT_NONE);
-  while (pto_exec_help (machine->exec))
-    ;
+  settle (machine);
   g_assert_cmphex (machine->engine->hungry[0], ==, 0);
   SUBMIT (machine, KERNEL_POLITE, scalar (&ran));
-  while (pto_exec_help (machine->exec))
-    ;
+  settle (machine);
   g_assert_cmpuint (ran, ==, 0);
   gate_open (machine, &gate);
   machine_end_ok (machine);
@@ -523,8 +721,7 @@ wait_and_fail (struct machine *machine, bool cancel)
   submit_meeting (machine, &meetings[1], 2, 2, true, at->cohort);
   submit_meeting (machine, &meetings[2], 1, 1, true, PTO_COHORT_NONE);
   submit_named (machine, at->queue, at->number, &ran);
-  while (pto_exec_help (machine->exec))
-    ;
+  settle (machine);
   g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 0);
   if (cancel)
     g_assert_true (pto_engine_cancel (machine->engine));
@@ -772,6 +969,13 @@ random_parties (enum pto_backend backend, uint64_t seed)
             needs[m] = (struct pto_need){ m >= first, PTO_PLACE_ANY, KERNEL_MEET };
           if (!wish.together && first > 0 && place % 3 == 0)
             needs[first - 1].place = place % 4;
+          /* All of one kind, and each by its name. */
+          else if (!wish.together && first > 1 && place % 3 == 1)
+            {
+              wish.n_members = first;
+              for (uint32_t m = 0; m < first; m++)
+                needs[m].place = (place + m) % 8 / 4 * 8 + (place + m) % 4;
+            }
           meeting_init (&meetings[i], wish.n_members);
           ids[i] = submit_wish (machine, &wish, &meetings[i], producers, n);
           break;
@@ -805,6 +1009,9 @@ add_tests (void)
   machine_add ("engine-places", "in-one-cohort", test_in_one_cohort);
   machine_add ("engine-places", "all-at-once", test_all_at_once);
   machine_add ("engine-places", "some-named-at-once", test_some_named_at_once);
+  g_test_add_func ("/pto/engine-places/waits-where-named", test_waits_where_named);
+  g_test_add_func ("/pto/engine-places/away", test_away);
+  g_test_add_func ("/pto/engine-places/gone", test_gone);
   machine_add ("engine-places", "nobody-waits-for-ever", test_nobody_waits_for_ever);
   g_test_add_func ("/pto/engine-places/kept-is-not-hungry", test_kept_is_not_hungry);
   machine_add ("engine-places", "member-fails", test_member_fails);

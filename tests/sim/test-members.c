@@ -24,6 +24,7 @@ struct meeting
   _Atomic uint32_t clusters;
   _Atomic uint32_t cubes;
   _Atomic uint32_t vectors;
+  bool fails; /* the run, as soon as one of them has begun */
   struct pto_word open[CORES];
 };
 
@@ -34,6 +35,8 @@ meet (int64_t *args, _Atomic uint32_t *of_type, struct meeting *meeting)
   struct pto_word *open = &meeting->open[core->endpoint.member];
   struct pto_exec *exec = meeting->chip->exec;
 
+  if (meeting->fails)
+    pto_engine_fail (&meeting->chip->engine, PTO_STATUS_EXPLICIT, "enough");
   atomic_fetch_add (of_type, 1);
   atomic_fetch_or (&meeting->cores, 1u << core->endpoint.number);
   atomic_fetch_or (&meeting->clusters, 1u << core->cluster);
@@ -87,6 +90,7 @@ struct plan
 {
   struct pto_chip *chip;
   bool together;
+  bool fails;
   const uint32_t (*shapes)[2]; /* AICs and AIVs */
   uint32_t n_shapes;
   uint32_t n;
@@ -108,6 +112,7 @@ orchestrate (PTO2Runtime *rt, void *data)
 
       memset (meeting, 0, sizeof *meeting);
       meeting->chip = plan->chip;
+      meeting->fails = plan->fails;
       meeting->n = shape[0] + shape[1];
       for (uint32_t m = 0; m < meeting->n; m++)
         needs[m] = m < shape[0] ? (struct pto_need){ PTO_CORE_TYPE_AIC, PTO_PLACE_ANY, CUBE }
@@ -238,6 +243,30 @@ test_never (enum pto_backend backend)
   plan_free (plan);
 }
 
+/* The run fails when one of them has begun: so have the others, or nobody would come for it. */
+static void
+test_run_fails (enum pto_backend backend)
+{
+  static const uint32_t shapes[][2] = { { 6, 12 }, { 3, 5 } };
+  struct plan *plan = make_plan (backend, false, shapes, G_N_ELEMENTS (shapes), 4);
+
+  plan->fails = true;
+  for (uint32_t round = 0; round < 10; round++)
+    {
+      uint32_t n_met = 0;
+
+      sim_run_fails (plan->chip, &program, orchestrate, plan, PTO_STATUS_EXPLICIT, "enough", NULL);
+      for (uint32_t i = 0; i < plan->n; i++)
+        if (plan->meetings[i].arrived > 0)
+          {
+            g_assert_cmpuint (plan->meetings[i].gone, ==, plan->meetings[i].n);
+            n_met++;
+          }
+      g_assert_cmpuint (n_met, >, 0);
+    }
+  plan_free (plan);
+}
+
 struct seen
 {
   uint32_t members; /* a bit each */
@@ -286,6 +315,7 @@ add_tests (void)
   sim_add ("members/all-at-once", test_all_at_once);
   sim_add ("members/other-geometry", test_other_geometry);
   sim_add ("members/never", test_never);
+  sim_add ("members/run-fails", test_run_fails);
   sim_add ("members/trace", test_trace);
 }
 
