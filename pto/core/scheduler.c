@@ -500,12 +500,8 @@ collect (struct pto_scheduler *scheduler)
         pto_charge (engine->exec, scheduler->config.poll_cost);
         if (endpoint->running != NULL && endpoint->ops->poll (endpoint, &outcome))
           {
-            struct pto_slot *next = NULL;
+            struct pto_slot *next = finish (scheduler, endpoint, &outcome);
 
-            if (outcome.parked)
-              endpoint->running = NULL;
-            else
-              next = finish (scheduler, endpoint, &outcome);
             if (next != NULL && !scheduler->config.attends && !endpoint->away)
               {
                 start (scheduler, endpoint, next);

@@ -15,9 +15,6 @@ struct pto_outcome
 {
   bool failed;   /* the endpoint has told pto_engine_fail() why, if the run is to end */
   uint64_t time; /* pto_engine_stamp() of its end, if that is known; otherwise 0 */
-  /* Not done: the endpoint is free again, and whoever has the task puts it back with
-   * pto_engine_push_ready() and wakes the scheduler. Not where endpoints are attended. */
-  bool parked;
 };
 
 struct pto_scheduler_config

@@ -23,6 +23,7 @@ struct pto_level
   struct pto_level_config config;
   struct pto_params params;
   uint32_t generation; /* of the process that it belongs to */
+  const char *queue_names[PTO_QUEUES_MAX];
   struct pto_engine engine;
   struct pto_scheduler scheduler;
   struct pto_exec *exec;

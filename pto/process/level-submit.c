@@ -122,6 +122,10 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
                 + PTO_CHILDREN_MAX * sizeof (struct pto_member) + PTO_ARGS_MAX]
       __attribute__ ((aligned (8)));
   struct pto_level_task *copy = (struct pto_level_task *) extra;
+  struct pto_need needs[PTO_CHILDREN_MAX];
+  struct pto_wish wish
+      = { .cohort = PTO_COHORT_NONE, .n_members = task->n_members, .members = needs };
+  bool any;
   uint64_t largest = 0;
   uint32_t n_scalars = 0;
   uint32_t bytes;
@@ -147,7 +151,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
 
       largest = own > largest ? own : largest;
     }
-  status = pto_pool_check (level->pool, task, task->members, largest, report);
+  status = pto_pool_place (level->pool, task, task->members, largest, callable, needs, report);
   if (status == PTO_OK && n_params > PTO_ARGS_MAX)
     status = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                              "task of \"%s\": %u arguments, all members' together; a task takes at "
@@ -164,8 +168,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   copy->config_bytes = pto_wire_config_bytes (&task->config);
   pto_wire_config_copy (&copy->config, &task->config);
   copy->members = NULL;
-  copy->behind = NULL;
-  copy->called = false;
+  copy->failed = false;
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);
   memcpy (extra + bytes, task->members, task->n_members * sizeof *task->members);
   bytes += (uint32_t) (task->n_members * sizeof *task->members);
@@ -178,11 +181,14 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
       memcpy (extra + bytes, task->kinds, n_scalars);
       bytes += n_scalars;
     }
+  any = task->n_members == 1 && needs[0].place == PTO_PLACE_ANY;
   pto_engine_submit (&level->engine, &(struct pto_submit){ .kernel = callable,
+                                                           .queue = needs[0].queue,
                                                            .params = params,
                                                            .n_params = n_params,
                                                            .extra = extra,
-                                                           .extra_bytes = bytes });
+                                                           .extra_bytes = bytes,
+                                                           .wish = any ? NULL : &wish });
   return after_submit (level, report);
 }
 
@@ -195,9 +201,11 @@ pto_level_alloc (struct pto_level *level, Tensor *tensor, struct pto_report *rep
     tensor->storage
         = pto_engine_new_buffer (&level->engine, tensor->buffer.size, &tensor->generation);
   output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
-  pto_engine_submit (
-      &level->engine,
-      &(struct pto_submit){ .kernel = PTO_KERNEL_NONE, .params = &output, .n_params = 1 });
+  pto_engine_submit (&level->engine,
+                     &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
+                                           .queue = pto_pool_idle_queue (level->pool),
+                                           .params = &output,
+                                           .n_params = 1 });
   if (tensor->storage != NULL)
     tensor->buffer.addr = tensor->storage->addr;
   return after_submit (level, report);

@@ -85,14 +85,13 @@ power_of_two_at_least (uint64_t value)
 static bool
 make_engine (struct pto_level *level, struct pto_report *report)
 {
-  static const char *const queue_names[] = { "tasks" };
   struct pto_engine_config config = {
     .ring = { .window = (uint32_t) param (level, PTO_PARAMETER_TASK_WINDOW),
               .edge_pool = power_of_two_at_least (param (level, PTO_PARAMETER_DEP_POOL)),
               .heap = param (level, PTO_PARAMETER_HEAP) },
     .map_pool = (uint32_t) param (level, PTO_PARAMETER_MAP_POOL),
     .hazards = (uint32_t) param (level, PTO_PARAMETER_HAZARDS),
-    .n_queues = 1,
+    .n_queues = pto_pool_n_queues (level->family.children, level->family.n_children),
     .n_shards = 1,
     .n_schedulers = 1,
     .timeout_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
@@ -100,7 +99,7 @@ make_engine (struct pto_level *level, struct pto_report *report)
     .end_patience_ns = PTO_NEVER,
     .beats = beats,
     .beats_data = level,
-    .queue_names = queue_names,
+    .queue_names = level->queue_names,
     .kernel_name = callable_name,
     .kernel_name_data = level,
   };
@@ -111,6 +110,8 @@ make_engine (struct pto_level *level, struct pto_report *report)
   struct pto_report inner = { 0 };
   char error[256] = "";
 
+  for (uint32_t i = 0; i < PTO_QUEUES_MAX; i++)
+    level->queue_names[i] = "workers";
   level->exec = pto_exec_new (&exec_config, error, sizeof error);
   if (level->exec == NULL)
     {
@@ -150,7 +151,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
                 .stop_ns = milliseconds_or_never (param (level, PTO_PARAMETER_STOP_TIMEOUT)) },
     .group_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
   };
-  struct pto_scheduler_config scheduler = { .index = 0 };
+  struct pto_scheduler_config scheduler = { .index = 0, .sorted = true };
   struct pto_keeper *keeper = &level->keeper;
 
   level->closer = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
@@ -166,7 +167,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
   keeper->event = level->family.event = level->event;
   if (level->has_scheduler && pto_keeper_init (keeper, &config.limits))
     return true;
-  pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the seats of %s",
+  pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the children of %s",
                   level->config.path);
   return false;
 }

@@ -1,14 +1,14 @@
-/* pool.h: which child gets which task, and what follows when a child answers or dies?
+/* pool.h: what is said to which child, and what follows when it answers or dies?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The endpoints of a level. The scheduler sees seats: places that a ready task can be handed to,
- * more of them than children, all alike. The pool puts what sits there onto children: any idle one
- * of the kind, a named one, or several at once. It knows mailboxes and who is dead; it does not
- * know rings, dependencies or forks.
+ * The endpoints of a level: each child is a place (core/place.h), which is away while the child can
+ * not be given a task, and gone when it is. Which task goes where is the scheduler's to say: a pool
+ * does not know what waits. It knows links and who is dead; it does not know rings, dependencies or
+ * forks.
  *
- * The pump, one actor in the scheduler's domain, looks at the hub's bits, collects answers, gives
- * freed children their next work and signals seats whose last member is done. Scheduler and pump
+ * The pump, one actor in the scheduler's domain, looks at the hub's bits, collects answers, asks
+ * children what they have to be asked besides tasks, and signals what has ended. Scheduler and pump
  * are carried by one thread at a time and change places only where they park: what is said to be
  * the carrier's needs no locks and no atomics.
  */
@@ -82,7 +82,6 @@ struct pto_pool_config
   struct pto_hub *hub;
   struct pto_child *children; /* pto_child_init(); START is posted to each */
   uint32_t n_children;
-  uint32_t n_seats; /* 0: 4 a child, at least 64, at most PTO_ENDPOINTS_MAX */
   /* How often ticks are wanted from now on. Carrier; called whenever it changes, so cheap. */
   void (*pace) (void *data, enum pto_pace pace);
   void *data;
@@ -93,12 +92,17 @@ struct pto_pool_config
 
 struct pto_pool;
 
+/* Ready queues that the engine must have for such children: one of each kind and level, and one for
+ * what needs no child. */
+uint32_t pto_pool_n_queues (const struct pto_child *children, uint32_t n_children);
 /* NULL: no memory. */
 struct pto_pool *pto_pool_new (struct pto_engine *engine, struct pto_exec *exec,
                                const struct pto_pool_config *config);
 void pto_pool_free (struct pto_pool *pool);
-/* For pto_scheduler_init(). */
+/* For pto_scheduler_init(): children are places with their index for a number. */
 struct pto_endpoint **pto_pool_endpoints (struct pto_pool *pool, uint32_t *n);
+/* Where a task waits for nobody, that only orders. */
+uint32_t pto_pool_idle_queue (const struct pto_pool *pool);
 /* The actor, in the scheduler's domain. Parks on the hub's bell. */
 void pto_pool_pump (void *pool);
 /* Any thread: the pump returns when no request is under way. */
@@ -115,12 +119,12 @@ void pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
                       struct pto_trace_buffer *children, uint32_t number);
 /* After the last task of a run. */
 const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
-/* Why such a task could never run, before it is submitted: no child of that kind and level, an
- * unknown worker, a group larger than its kind, a worker named twice, arguments too large. bytes:
- * of the largest member's blob. */
-enum pto_status pto_pool_check (const struct pto_pool *pool, const struct pto_level_task *task,
-                                const struct pto_member *members, uint64_t bytes,
-                                struct pto_report *report);
+/* What each of its members needs, as the engine is told; or why such a task could never run, before
+ * it is submitted: no child of that kind and level, an unknown worker, a group larger than its
+ * kind, a worker named twice, arguments too large. bytes: of the largest member's blob. */
+enum pto_status pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
+                                const struct pto_member *members, uint64_t bytes, uint32_t kernel,
+                                struct pto_need *needs, struct pto_report *report);
 /* Begins those of the lost again whose time has come; gives how many. Native stack. */
 uint32_t pto_pool_begin_lost (struct pto_pool *pool);
 /* One that is LOST, now. */

@@ -94,15 +94,11 @@ struct pto_member
   uint32_t worker; /* number among the kind's, or PTO_WORKER_ANY */
 };
 
-struct pto_slot;
-
 /* What a level adds to a task; copied into the task's storage by the engine (struct pto_submit,
  * extra), so that it lives as long as the slot. Read-only once published, but for the pool's. */
 struct pto_level_task
 {
-  /* The pool's, of a task that has no seat: who is behind it; its turn has come. W, R: carrier. */
-  struct pto_slot *behind;
-  bool called;
+  bool failed; /* the pool's: by itself, one of its members has. W, R: carrier */
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
   const struct pto_member *members; /* in: the caller's; in storage: behind config, and behind them

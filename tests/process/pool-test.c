@@ -33,13 +33,13 @@ pool_test_init (struct pool_test *test, uint64_t seed, size_t stack_size, uint32
                 uint32_t edges, uint32_t n_children, const struct pto_child_ops *ops, void *data,
                 bool restart)
 {
-  static const char *const queue_names[] = { "tasks" };
+  static const char *const queue_names[] = { "workers", "nobody" };
   struct pto_exec_config exec_config
       = { .backend = PTO_BACKEND_DET, .domains = 1, .seed = seed, .stack_size = stack_size };
   struct pto_engine_config engine_config = { .ring = { window, edges, 65536 },
                                              .map_pool = edges,
                                              .hazards = PTO_HAZARD_RAW,
-                                             .n_queues = 1,
+                                             .n_queues = 2,
                                              .n_shards = 1,
                                              .n_schedulers = 1,
                                              .timeout_ns = 1000000000,
@@ -77,12 +77,14 @@ pool_test_init (struct pool_test *test, uint64_t seed, size_t stack_size, uint32
 void
 pool_test_add_pool (struct pool_test *test, struct pto_pool_config *config)
 {
-  struct pto_scheduler_config scheduler = { .index = 0 };
+  struct pto_scheduler_config scheduler = { .index = 0, .sorted = true };
 
   config->path = "L3/0";
   config->hub = test->hub;
   config->children = test->children;
   config->n_children = test->n_children;
+  g_assert_cmpuint (pto_pool_n_queues (test->children, test->n_children), ==,
+                    test->engine->config.n_queues);
   test->pool = pto_pool_new (test->engine, test->exec, config);
   g_assert_nonnull (test->pool);
   scheduler.endpoints = pto_pool_endpoints (test->pool, &scheduler.n_endpoints);

@@ -568,7 +568,6 @@ make_world (uint64_t seed)
 {
   struct pto_pool_config config = {
     .pace = set_pace,
-    .n_seats = 8,
     .limits
     = { .task_ns = PTO_NEVER, .start_ns = PTO_NEVER, .close_ns = PTO_NEVER, .stop_ns = 300 * MS },
     .group_ns = PTO_NEVER
@@ -641,6 +640,10 @@ submit (uint32_t number)
   struct pto_level_task *to = (struct pto_level_task *) extra;
   struct pto_member *members;
   PTOParam params[TASKS + 1 + 2 * CHILDREN];
+  struct pto_need needs[CHILDREN];
+  struct pto_wish wish
+      = { .cohort = PTO_COHORT_NONE, .n_members = task->n_members, .members = needs };
+  struct pto_report report = { 0 };
   uint32_t n = 0;
   uint32_t n_tensors;
 
@@ -670,10 +673,13 @@ submit (uint32_t number)
       params[n++] = make_scalar_param (number);
       params[n++] = make_scalar_param (m);
     }
+  g_assert_cmpint (pto_pool_place (world->own.pool, to, members, 16, 0, needs, &report), ==,
+                   PTO_OK);
   pto_engine_submit (world->own.engine, &(struct pto_submit){ .params = params,
                                                               .n_params = n,
                                                               .extra = extra,
-                                                              .extra_bytes = sizeof extra });
+                                                              .extra_bytes = sizeof extra,
+                                                              .wish = &wish });
 }
 
 /* Deaths happened or not: which tasks failed must follow from which failed by themselves. */

@@ -195,7 +195,7 @@ bench_new (bool again)
     pto_child_post_start (&bench->own.children[c]);
   bench->pace = PTO_PACE_SLOW;
   pool_test_add_pool (&bench->own, &config);
-  g_assert_cmpuint (bench->own.scheduler->config.n_endpoints, ==, 64);
+  g_assert_cmpuint (bench->own.scheduler->config.n_endpoints, ==, CHILDREN + 1);
   pto_exec_enter (bench->own.exec);
   pto_exec_spawn (bench->own.exec, 0, "scheduler", pto_scheduler_main, bench->own.scheduler, error,
                   sizeof error);
@@ -237,6 +237,23 @@ end_run (struct bench *bench, uint64_t n_tasks, uint64_t roots)
   g_assert_cmpuint (pto_pool_first_failure (bench->own.pool)->roots, ==, roots);
 }
 
+/* It is not wanted any more: as a level says it. */
+static void
+cancel (struct bench *bench, uint64_t patience)
+{
+  pto_engine_cancel (bench->own.engine);
+  pto_pool_cancel (bench->own.pool, patience);
+  settle (bench);
+}
+
+static void
+end_cancelled (struct bench *bench, uint64_t n_tasks)
+{
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, n_tasks);
+  g_assert_cmpint (pto_engine_end (bench->own.engine, NULL), ==, PTO_STATUS_CANCELLED);
+  g_assert_cmpuint (pto_pool_first_failure (bench->own.pool)->roots, ==, 0);
+}
+
 static void
 bench_free (struct bench *bench)
 {
@@ -261,6 +278,8 @@ submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *worker
   struct pto_member *members;
   PTOParam param = make_scalar_param (number);
   struct pto_report report = { 0 };
+  struct pto_need needs[CHILDREN];
+  struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .n_members = n, .members = needs };
 
   memset (extra, 0, sizeof extra);
   to->digest = digest;
@@ -271,11 +290,13 @@ submit (struct bench *bench, uint64_t number, uint32_t n, const uint32_t *worker
   members = (struct pto_member *) (extra + PTO_LEVEL_TASK_BYTES (to->config_bytes));
   for (uint32_t m = 0; m < n; m++)
     members[m] = (struct pto_member){ .n_scalars = 1, .worker = workers[m] };
-  g_assert_cmpint (pto_pool_check (bench->own.pool, to, members, 16, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_pool_place (bench->own.pool, to, members, 16, 0, needs, &report), ==,
+                   PTO_OK);
   pto_engine_submit (bench->own.engine, &(struct pto_submit){ .params = &param,
                                                               .n_params = 1,
                                                               .extra = extra,
-                                                              .extra_bytes = sizeof extra });
+                                                              .extra_bytes = sizeof extra,
+                                                              .wish = &wish });
   settle (bench);
 }
 
@@ -311,7 +332,8 @@ test_any (void)
   bench_free (bench);
 }
 
-/* Named tasks wait for their child, in their order, before those for any; others go on. */
+/* Named tasks wait for their child, in their order, and in turn with those for any; others go on.
+ */
 static void
 test_named (void)
 {
@@ -326,20 +348,22 @@ test_named (void)
     submit_to (bench, i, ANY);
   assert_tasks (bench, 3, 0, 4, 5);
   answer (bench, 1);
+  assert_tasks (bench, 3, 6, 4, 5);
+  answer (bench, 1);
+  assert_tasks (bench, 3, 1, 4, 5);
+  answer (bench, 1);
+  assert_tasks (bench, 3, 7, 4, 5);
   answer (bench, 1);
   assert_tasks (bench, 3, 2, 4, 5);
-  answer (bench, 1);
-  assert_tasks (bench, 3, 6, 4, 5);
   for (uint32_t c = 0; c < CHILDREN; c++)
     answer (bench, c);
-  assert_tasks (bench, 7, NEVER_MIND, NEVER_MIND, NEVER_MIND);
-  answer (bench, 0);
+  assert_tasks (bench, NEVER_MIND, NEVER_MIND, NEVER_MIND, NEVER_MIND);
   end_run (bench, 8, 0);
   bench_free (bench);
 }
 
 /* A group waits until all of its children are free, and holds those that are; who comes later waits
- * behind it, or goes elsewhere. */
+ * behind it, or goes elsewhere. A child that somebody has named is for the others first, once. */
 static void
 test_group (void)
 {
@@ -357,20 +381,22 @@ test_group (void)
   /* 0 and 3 are kept. */
   assert_tasks (bench, NEVER_MIND, 3, 0, NEVER_MIND);
   answer (bench, 2);
+  assert_tasks (bench, NEVER_MIND, 3, 4, NEVER_MIND);
+  answer (bench, 2);
   assert_tasks (bench, 1, 3, 1, NEVER_MIND);
   /* Both must have answered. */
   answer (bench, 2);
-  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 1);
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   /* The next group may have 2, for 3 is free as well. */
   assert_tasks (bench, 1, 3, 2, 2);
   answer (bench, 0);
-  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
-  assert_tasks (bench, 4, 3, 2, 2);
-  /* Any: those with the shortest lists. */
+  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 3);
+  assert_tasks (bench, NEVER_MIND, 3, 2, 2);
+  /* Any: the first ones that are free. */
   submit_to (bench, 5, 3);
   submit (bench, 6, 2, anybody);
+  assert_tasks (bench, NEVER_MIND, 3, 2, 2);
   answer (bench, 1);
-  answer (bench, 0);
   assert_tasks (bench, 6, 6, 2, 2);
   for (int round = 0; round < 2; round++)
     for (uint32_t c = 0; c < CHILDREN; c++)
@@ -445,7 +471,7 @@ test_before_it_began (void)
 
 /* --- crowds --- */
 
-#define CROWD 100u /* more than there are seats */
+#define CROWD 100u
 
 static void
 gather_crowd (struct bench *bench)
@@ -473,11 +499,18 @@ test_crowd (void)
     submit (bench, n++, 2, (uint32_t[]){ 0, 3 });
   submit_to (bench, n, 1);
   answer (bench, 1);
+  g_assert_cmpuint (task_of (bench, 1), ==, CROWD + 2);
+  answer (bench, 1);
   g_assert_cmpuint (task_of (bench, 1), ==, n++);
-  for (uint64_t i = 0; i < CROWD; i++)
+  for (uint64_t i = 0; i < CROWD; answer (bench, 0))
     {
-      g_assert_cmpuint (task_of (bench, 0), ==, i);
-      answer (bench, 0);
+      /* In turn with those for any, as long as there are such. */
+      if (task_of (bench, 0) != i)
+        {
+          g_assert_cmpuint (task_of (bench, 0), ==, CROWD + 2 + i);
+          answer (bench, 0);
+        }
+      g_assert_cmpuint (task_of (bench, 0), ==, i++);
     }
   while (pto_engine_completed (bench->own.engine) < n)
     for (uint32_t c = 0; c < CHILDREN; c++)
@@ -498,13 +531,16 @@ test_crowd_fails (void)
       gather_crowd (bench);
       if (cancelled)
         {
-          pto_pool_cancel (bench->own.pool, SECOND);
-          settle (bench);
+          cancel (bench, SECOND);
+          g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, CROWD - 1);
           answer (bench, 0);
+          end_cancelled (bench, CROWD);
         }
       else
-        die (bench, 0);
-      end_run (bench, CROWD, cancelled ? 0 : CROWD);
+        {
+          die (bench, 0);
+          end_run (bench, CROWD, CROWD);
+        }
       begin_run (bench);
       submit_to (bench, 0, 1);
       answer (bench, 1);
@@ -744,13 +780,12 @@ test_long_patience (void)
 
   submit_to (bench, 0, 0);
   /* 2^32 us, and a tenth of a second. */
-  pto_pool_cancel (bench->own.pool, (UINT64_C (1) << 32) * 1000 + 100 * MS);
-  settle (bench);
+  cancel (bench, (UINT64_C (1) << 32) * 1000 + 100 * MS);
   for (int i = 0; i < 50; i++)
     pass_time (bench, 20 * MS);
   g_assert_cmpstr (bench->killed[0], ==, "");
   answer (bench, 0);
-  end_run (bench, 1, 0);
+  end_cancelled (bench, 1);
   bench_free (bench);
 }
 
@@ -910,16 +945,12 @@ test_cancel (void)
 
   for (uint64_t i = 0; i < 8; i++)
     submit_to (bench, i, i < 2 ? (uint32_t) i : 1);
-  pto_pool_cancel (bench->own.pool, 2 * SECOND);
-  settle (bench);
+  cancel (bench, 2 * SECOND);
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 6);
   g_assert_true (pto_pool_is_cancelled (bench->own.pool));
   g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
   g_assert_cmpuint (atomic_load (&bench->own.children[1].link.mailbox->cancel), ==,
                     pto_word_get (&bench->own.children[1].link.mailbox->post));
-  /* More of it comes to nothing at once. */
-  submit_to (bench, 8, ANY);
-  g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 7);
   pass_time (bench, SECOND);
   /* In more of a hurry than before. */
   pto_pool_cancel (bench->own.pool, 30 * MS);
@@ -932,7 +963,7 @@ test_cancel (void)
   pass_time (bench, SECOND);
   g_assert_cmpstr (bench->killed[1], ==, "was asked to stop and did not for 30 ms");
   die (bench, 1);
-  end_run (bench, 9, 0);
+  end_cancelled (bench, 8);
   /* The next run is not. */
   begin_run (bench);
   g_assert_false (pto_pool_is_cancelled (bench->own.pool));
@@ -957,8 +988,7 @@ test_cancel_worker (void)
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
   bench->own.children[1].level = 3;
-  pto_pool_cancel (bench->own.pool, 30 * MS);
-  settle (bench);
+  cancel (bench, 30 * MS);
   for (uint32_t c = 0; c < 2; c++)
     g_assert_cmpuint (atomic_load (&bench->own.children[c].link.mailbox->cancel), ==,
                       pto_word_get (&bench->own.children[c].link.mailbox->post));
@@ -972,7 +1002,7 @@ test_cancel_worker (void)
   g_assert_cmpstr (bench->killed[1], ==, "was asked to stop and did not for 60 ms");
   die (bench, 0);
   die (bench, 1);
-  end_run (bench, 2, 0);
+  end_cancelled (bench, 2);
   bench_free (bench);
 }
 

@@ -1,0 +1,261 @@
+/* pool-control.c: what are children asked besides tasks, who is still to be asked, and who has said
+ * what?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "pool-private.h"
+
+#include "../exec/pto_atomic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A child that registers what is not wanted any more, and hears of it only when it is done. */
+#define CONTROL_NS UINT64_C (30000000)
+
+/* One target less to wait for. The last one gives the request back: nothing of it is touched then.
+ */
+static void
+settle_control (struct pto_pool *pool, struct pto_control *control)
+{
+  struct pto_control **link = &pool->controls;
+
+  for (uint32_t word = 0; word < PTO_POOL_WORDS; word++)
+    if (control->targets[word] != 0)
+      return;
+  if (control->outstanding > 0)
+    return;
+  while (*link != control)
+    link = &(*link)->next;
+  *link = control->next;
+  pto_shared_set (pool->peers, &control->done, 1);
+  pto_control_unref (control);
+}
+
+/* Is there somebody to ask? The dead are closed, and know nothing that they could forget. Who is
+ * being begun again is not dead, whatever this side has heard of it: it is asked once it has
+ * started. */
+static bool
+needs (const struct pto_control *control, const struct pto_child *child)
+{
+  /* Relaxed: who has asked has seen the begin, and the request's acquire brings it along. */
+  enum pto_life life = pto_child_life (child);
+
+  return life != PTO_LIFE_GONE
+         && (life != PTO_LIFE_LOST || control->request == PTO_REQUEST_REGISTER);
+}
+
+struct pto_control *
+pto_pool_next_control (const struct pto_pool *pool, const struct pto_child *child)
+{
+  struct pto_control *control = pool->controls;
+
+  while (control != NULL && !pto_pool_has_bit (control->targets, child->index))
+    control = control->next;
+  return control;
+}
+
+bool
+pto_pool_is_to_close (const struct pto_pool *pool, const struct pto_child *child)
+{
+  for (const struct pto_control *control = pool->controls; control != NULL; control = control->next)
+    if (control->request == PTO_REQUEST_CLOSE && pto_pool_has_bit (control->targets, child->index))
+      return true;
+  return false;
+}
+
+void
+pto_pool_post_control (struct pto_pool *pool, struct pto_station *station,
+                       struct pto_control *control)
+{
+  struct pto_child *child = station->child;
+  struct pto_letter letter
+      = { .request = control->request,
+          .bytes = (uint32_t) control->bytes,
+          .far_body = control->far ? (uint64_t) (uintptr_t) control->body : 0 };
+
+  pto_pool_set_bit (control->targets, child->index, false);
+  control->outstanding++;
+  station->control = control;
+  memcpy (pto_link_digest (&child->link), control->digest, PTO_DIGEST_BYTES);
+  if (!control->far && control->bytes > 0)
+    memcpy (pto_link_body (&child->link), control->body, control->bytes);
+  pto_pool_begin_request (pool, child, control->request);
+  pto_link_post (pool->peers, &child->link, &letter);
+}
+
+void
+pto_pool_answer_control (struct pto_pool *pool, struct pto_station *station, bool yes, bool lost)
+{
+  const struct pto_child *child = station->child;
+  struct pto_control *control = station->control;
+
+  station->control = NULL;
+  control->outstanding--;
+  if (yes)
+    pto_pool_set_bit (control->accepted, child->index, true);
+  else if (control->refused == UINT32_MAX)
+    {
+      control->refused = child->index;
+      control->lost = lost;
+      if (!lost)
+        control->status = (enum pto_status) pto_link_answer (&child->link, &control->failure);
+      else
+        {
+          memset (&control->failure, 0, sizeof control->failure);
+          control->failure.code = PTO_STATUS_WORKER_LOST;
+          control->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
+          child->ops->describe (child, control->failure.text, sizeof control->failure.text, NULL,
+                                0);
+          control->failure.bytes = (uint32_t) strlen (control->failure.text);
+        }
+    }
+  settle_control (pool, control);
+}
+
+void
+pto_pool_drop_dead (struct pto_pool *pool, const struct pto_child *child)
+{
+  struct pto_control *next;
+
+  for (struct pto_control *control = pool->controls; control != NULL; control = next)
+    {
+      next = control->next;
+      if (!needs (control, child))
+        pto_pool_set_bit (control->targets, child->index, false);
+      settle_control (pool, control);
+    }
+}
+
+/* New control requests, oldest first. */
+static void
+take_new (struct pto_pool *pool)
+{
+  struct pto_control *stack;
+  struct pto_control *queue = NULL;
+  struct pto_control **end = &pool->controls;
+
+  if (pto_load_relaxed (&pool->incoming) == NULL)
+    return;
+  /* Acquire pairs with the release in pto_pool_control(). */
+  stack = pto_exchange_acq_rel (&pool->incoming, NULL);
+  while (stack != NULL)
+    {
+      struct pto_control *next = stack->next;
+
+      stack->next = queue;
+      queue = stack;
+      stack = next;
+    }
+  while (*end != NULL)
+    end = &(*end)->next;
+  *end = queue;
+  while (queue != NULL)
+    {
+      struct pto_control *control = queue;
+
+      /* It may be given back below. */
+      queue = control->next;
+      if (control->last)
+        pto_pool_begin_to_close (pool);
+      for (uint32_t i = 0; i < PTO_CHILDREN_MAX; i++)
+        if (i >= pool->config.n_children || !needs (control, &pool->config.children[i]))
+          pto_pool_set_bit (control->targets, i, false);
+      for (uint32_t i = 0; i < pool->config.n_children; i++)
+        if (pto_pool_has_bit (control->targets, i))
+          pto_pool_feed (pool, &pool->stations[i]);
+      settle_control (pool, control);
+    }
+}
+
+/* Control requests that are not wanted any more: who was not asked yet is not asked. */
+static void
+drop_unwanted (struct pto_pool *pool)
+{
+  struct pto_control *next;
+
+  for (struct pto_control *control = pool->controls; control != NULL; control = next)
+    {
+      next = control->next;
+      if (pto_load_relaxed (&control->cancel) == 0)
+        continue;
+      memset (control->targets, 0, sizeof control->targets);
+      for (uint32_t i = 0; i < pool->config.n_children; i++)
+        if (pool->stations[i].control == control)
+          pto_pool_cancel_child (pool, &pool->config.children[i], CONTROL_NS);
+      settle_control (pool, control);
+    }
+}
+
+void
+pto_pool_take_controls (struct pto_pool *pool)
+{
+  take_new (pool);
+  drop_unwanted (pool);
+}
+
+static void
+free_controls (struct pto_control *control)
+{
+  while (control != NULL)
+    {
+      struct pto_control *next = control->next;
+
+      pto_control_unref (control);
+      control = next;
+    }
+}
+
+void
+pto_pool_free_controls (struct pto_pool *pool)
+{
+  free_controls (pool->controls);
+  free_controls (pto_load_acquire (&pool->incoming));
+}
+
+/* --- any thread --- */
+
+struct pto_control *
+pto_control_new (enum pto_request request, const uint8_t *digest, const void *body, uint64_t bytes)
+{
+  struct pto_control *control;
+  uint64_t copied = bytes <= PTO_LINK_BODY ? bytes : 0;
+
+  control = calloc (1, sizeof *control + copied);
+  if (control == NULL)
+    return NULL;
+  control->request = request;
+  control->refused = UINT32_MAX;
+  control->bytes = bytes;
+  control->body = control + 1;
+  if (copied > 0)
+    memcpy (control->body, body, copied);
+  if (digest != NULL)
+    memcpy (control->digest, digest, PTO_DIGEST_BYTES);
+  pto_word_init (&control->done, 0, false);
+  atomic_init (&control->cancel, 0);
+  atomic_init (&control->references, 1);
+  return control;
+}
+
+void
+pto_control_unref (struct pto_control *control)
+{
+  /* Acquire and release: the last one sees all that the others did with it. */
+  if (pto_fetch_sub_acq_rel (&control->references, 1) != 1)
+    return;
+  if (control->free_body != NULL)
+    control->free_body (control->body, control->bytes);
+  free (control);
+}
+
+void
+pto_pool_control (struct pto_pool *pool, struct pto_control *control)
+{
+  pto_fetch_add_relaxed (&control->references, 1);
+  control->next = pto_load_relaxed (&pool->incoming);
+  /* Release pairs with the acquire in take_controls(). */
+  while (!pto_cas_acq_rel (&pool->incoming, &control->next, control))
+    ;
+  pto_pool_ring (pool);
+}

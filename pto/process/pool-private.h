@@ -1,0 +1,147 @@
+/* pool-private.h: what do the files of a pool share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * pool.c is the conversation with the children, pool-task.c says what a task is to them and what of
+ * its failure is told, pool-control.c asks them for other things. All of it is the carrier's, but
+ * for what pool.h says is somebody else's.
+ */
+#pragma once
+
+#include "pool.h"
+
+#define PTO_POOL_WORDS (PTO_CHILDREN_MAX / 64)
+
+/* A child as a place for tasks. It is away while the child can not be given one. */
+struct pto_station
+{
+  struct pto_endpoint endpoint; /* first */
+  struct pto_pool *pool;
+  struct pto_child *child;
+  bool over; /* what was dispatched has ended ... */
+  bool failed;
+  uint64_t posted;             /* a recorded task: when, as the trace counts */
+  struct pto_control *control; /* what it is asked besides; NULL: nothing */
+};
+
+/* Children that can stand in for each other: a ready queue each. */
+struct pto_class
+{
+  enum pto_child_kind kind;
+  uint32_t level;
+  uint32_t n_children;
+};
+
+struct pto_pool
+{
+  struct pto_engine *engine;
+  struct pto_exec *exec;
+  /* Of children that are actors of exec as well; NULL: they are processes, or threads of their own.
+   */
+  struct pto_exec *peers;
+  struct pto_pool_config config;
+
+  /* --- immutable --- */
+  uint32_t n_classes;
+  struct pto_class *classes;
+  uint16_t *numbers[PTO_N_CHILD_KINDS]; /* index of each worker */
+  uint32_t n_numbers[PTO_N_CHILD_KINDS];
+  struct pto_endpoint **endpoints; /* one of each child, and nobody's */
+  /* Of tasks that only order and run nowhere: always idle, so that they wait for no child. */
+  struct pto_endpoint nobody;
+
+  /* --- the carrier's --- */
+  struct pto_station *stations; /* of each child */
+  uint32_t n_under_way;         /* children whose answer, or end, is awaited */
+  uint64_t time;                /* sum of the ticks */
+  uint64_t cancel_seen;         /* what has been acted upon */
+  enum pto_pace pace;
+  struct pto_control *controls; /* not done, oldest first; a reference each */
+  bool closing;
+  struct pto_trace_buffer *dispatches; /* of a run that is recorded; NULL: it is not */
+  struct pto_trace_buffer *runs;       /* of each child */
+  uint32_t record;                     /* what the children are told; 0: nothing is recorded */
+  struct pto_first_failure first;
+
+  /* --- between threads --- */
+  /* Newest control request. W: anybody by compare-exchange, release; R: the pump, exchange acquire.
+   */
+  alignas (64) _Atomic (struct pto_control *) incoming;
+  /* Number of the run << 32 | patience in us + 1; without patience: the run goes on. W: anybody by
+   * compare-exchange, the guest between runs; R: carrier, anybody. Relaxed: it says nothing of
+   * other memory; the ring behind it, and the ready queue behind a run's begin, bring it along. */
+  _Atomic uint64_t cancel;
+  /* ns not yet added to time. W: ticks by addition, the pump by exchange. */
+  _Atomic uint64_t ticked;
+  _Atomic uint32_t stop;
+  /* W: carrier, the guest that begins a child again; R: the guest. Relaxed: all are inside of the
+   * executor, whose token orders them. */
+  _Atomic uint32_t starting;
+  /* Index + 1 of the first child that could not start; 0: none. As starting; W: carrier. */
+  _Atomic uint32_t start_failed;
+  /* Children that are LOST: a hint; who begins one before it is counted lets it wrap for a moment.
+   * W: carrier adds, guest subtracts; R: anybody. */
+  _Atomic uint32_t n_lost;
+  uint32_t restarts; /* the guest's */
+  struct pto_word news;
+};
+
+static inline bool
+pto_pool_has_bit (const uint64_t *bits, uint32_t index)
+{
+  return (bits[index / 64] >> (index % 64) & 1) != 0;
+}
+
+static inline void
+pto_pool_set_bit (uint64_t *bits, uint32_t index, bool value)
+{
+  uint64_t bit = UINT64_C (1) << (index % 64);
+
+  bits[index / 64] = value ? bits[index / 64] | bit : bits[index / 64] & ~bit;
+}
+
+/* --- pool.c --- */
+
+/* It is asked something now, which is in its link. */
+void pto_pool_begin_request (struct pto_pool *pool, struct pto_child *child,
+                             enum pto_request request);
+/* Asks for an end of what the child does. */
+void pto_pool_cancel_child (struct pto_pool *pool, struct pto_child *child, uint64_t patience);
+/* What the child can be given has changed: it is asked what it has to be, or its place is to be had
+ * by tasks, or is not. */
+void pto_pool_feed (struct pto_pool *pool, struct pto_station *station);
+/* Nobody is given longer than a CLOSE any more, from now on. */
+void pto_pool_begin_to_close (struct pto_pool *pool);
+/* Any thread. */
+void pto_pool_ring (struct pto_pool *pool);
+
+/* --- pool-task.c --- */
+
+/* Writes digest and body of the station's task into its link, and what goes with it. */
+struct pto_letter pto_pool_write_task (struct pto_pool *pool, struct pto_station *station);
+/* A recorded task: it is posted now. */
+void pto_pool_record_post (struct pto_pool *pool, struct pto_station *station);
+/* The member that it has had is over: answered, or lost with it. */
+void pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered);
+/* A task fails by itself, with that child; the first of them is remembered. */
+void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
+                            enum pto_failure_kind kind, const struct pto_child *child);
+/* Has one of its members? */
+bool pto_pool_has_failed (const struct pto_slot *slot);
+
+/* --- pool-control.c --- */
+
+/* The first request that the child has not been asked; NULL: none. */
+struct pto_control *pto_pool_next_control (const struct pto_pool *pool,
+                                           const struct pto_child *child);
+void pto_pool_post_control (struct pto_pool *pool, struct pto_station *station,
+                            struct pto_control *control);
+void pto_pool_answer_control (struct pto_pool *pool, struct pto_station *station, bool yes,
+                              bool lost);
+/* The child is dead by now: who need not wait for its next life does not. */
+void pto_pool_drop_dead (struct pto_pool *pool, const struct pto_child *child);
+/* Is it about to be asked to close? */
+bool pto_pool_is_to_close (const struct pto_pool *pool, const struct pto_child *child);
+/* New requests, and those that are not wanted any more. */
+void pto_pool_take_controls (struct pto_pool *pool);
+void pto_pool_free_controls (struct pto_pool *pool);

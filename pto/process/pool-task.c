@@ -1,0 +1,249 @@
+/* pool-task.c: what is a task to the children: can it ever run, how is it written for one of them,
+ * what of it is recorded, and what of its failure told?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "pool-private.h"
+
+#include "../exec/pto_atomic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct pto_level_task *
+task_of (const struct pto_slot *slot)
+{
+  return slot->payload->extra;
+}
+
+/* --- can it run? --- */
+
+static const struct pto_class *
+find_class (const struct pto_pool *pool, uint32_t kind, uint32_t level, uint32_t *number)
+{
+  for (*number = 0; *number < pool->n_classes; ++*number)
+    if (pool->classes[*number].kind == kind && pool->classes[*number].level == level)
+      return &pool->classes[*number];
+  return NULL;
+}
+
+static const struct pto_child *
+find_worker (const struct pto_pool *pool, uint32_t kind, uint32_t number)
+{
+  return &pool->config.children[pool->numbers[kind][number]];
+}
+
+static const char *
+kind_name (uint32_t kind, uint32_t level, char *text, size_t size)
+{
+  if (kind == PTO_CHILD_SUB)
+    snprintf (text, size, "SUB workers");
+  else if (level == 2)
+    snprintf (text, size, "chips");
+  else
+    snprintf (text, size, "workers of level %u", level);
+  return text;
+}
+
+static enum pto_status
+check_worker (const struct pto_pool *pool, const struct pto_level_task *task, uint32_t worker,
+              struct pto_report *report)
+{
+  uint32_t n = pool->n_numbers[task->kind];
+  char kind[40];
+
+  if (worker >= n)
+    return pto_report_set (
+        report, (enum pto_status) PTO_STATUS_NOT_FOUND,
+        n == 1 ? "%s has no %s %u: there is only number 0" : "%s has no %s %u: they are 0 to %u",
+        pool->config.path, task->kind == PTO_CHILD_SUB ? "SUB worker" : "worker", worker, n - 1);
+  if (find_worker (pool, task->kind, worker)->level != task->serves)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "\"%s\" is for %s, worker %u of %s is of level %u", task->name,
+                           kind_name (task->kind, task->serves, kind, sizeof kind), worker,
+                           pool->config.path, find_worker (pool, task->kind, worker)->level);
+  return PTO_OK;
+}
+
+enum pto_status
+pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
+                const struct pto_member *members, uint64_t bytes, uint32_t kernel,
+                struct pto_need *needs, struct pto_report *report)
+{
+  uint32_t queue;
+  const struct pto_class *class = find_class (pool, task->kind, task->serves, &queue);
+  uint64_t named[PTO_POOL_WORDS] = { 0 };
+  char kind[40];
+
+  if (class == NULL)
+    return pto_report_set (
+        report, (enum pto_status) PTO_STATUS_NOT_FOUND, "\"%s\" is for %s, and %s has none",
+        task->name, kind_name (task->kind, task->serves, kind, sizeof kind), pool->config.path);
+  if (task->n_members > class->n_children)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "a group of %u needs %u workers at one time; %s has %u %s",
+                           task->n_members, task->n_members, pool->config.path, class->n_children,
+                           kind_name (task->kind, task->serves, kind, sizeof kind));
+  for (uint32_t m = 0; m < task->n_members; m++)
+    {
+      uint32_t worker = members[m].worker;
+      enum pto_status status;
+
+      needs[m] = (struct pto_need){ queue, PTO_PLACE_ANY, kernel };
+      if (worker == PTO_WORKER_ANY)
+        continue;
+      status = check_worker (pool, task, worker, report);
+      if (status != PTO_OK)
+        return status;
+      if (pto_pool_has_bit (named, worker))
+        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                               "worker %u is named twice in a group: its members run at the same "
+                               "time",
+                               worker);
+      pto_pool_set_bit (named, worker, true);
+      needs[m].place = find_worker (pool, task->kind, worker)->index;
+    }
+  if (bytes > PTO_LINK_BODY)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "the arguments of \"%s\" take %" PRIu64
+                           " bytes (8, 40 a tensor, 9 a scalar); a task can take %u",
+                           task->name, bytes, PTO_LINK_BODY);
+  return PTO_OK;
+}
+
+/* --- to a child --- */
+
+/* Writes digest and body; gives how much of it. */
+static uint32_t
+encode (struct pto_link *link, const struct pto_slot *slot, const struct pto_member *member)
+{
+  const struct pto_level_task *task = task_of (slot);
+  const struct pto_payload *payload = slot->payload;
+  uint8_t *body = pto_link_body (link);
+  uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
+  uint32_t n_tensors;
+  const TensorData *tensors = pto_payload_tensors (payload, &n_tensors);
+  const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
+  struct pto_continuous_tensor *to;
+  uint64_t *scalars;
+
+  pto_blob_begin (body, member->n_tensors, member->n_scalars, &to, &scalars);
+  tensors += member->first_tensor;
+  for (uint32_t i = 0; i < member->n_tensors; i++, to++, tensors++)
+    {
+      to->data = tensors->buffer.addr
+                 + tensors->start_offset * (uint64_t) pto_dtype_size (tensors->dtype);
+      for (uint32_t d = 0; d < PTO2_TENSOR_MAX_DIMS; d++)
+        to->shapes[d] = d < tensors->ndims ? (uint32_t) tensors->shapes[d] : 0;
+      to->ndims = tensors->ndims;
+      to->dtype = (uint32_t) tensors->dtype;
+      to->access = access[i];
+    }
+  if (member->n_scalars > 0)
+    memcpy (scalars, payload->args + n_tensors + member->first_scalar,
+            member->n_scalars * sizeof (uint64_t));
+  memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
+  if (task->kinds == NULL)
+    return bytes;
+  memcpy (body + bytes, pto_level_task_kinds (task) + member->first_scalar, member->n_scalars);
+  return bytes + member->n_scalars;
+}
+
+struct pto_letter
+pto_pool_write_task (struct pto_pool *pool, struct pto_station *station)
+{
+  const struct pto_slot *slot = station->endpoint.running;
+  const struct pto_level_task *task = task_of (slot);
+
+  return (struct pto_letter){
+    .request = PTO_REQUEST_TASK,
+    .bytes = encode (&station->child->link, slot,
+                     &pto_level_task_members (task)[station->endpoint.member]),
+    .config = &task->config,
+    .config_bytes = task->config_bytes,
+    .task = slot->id,
+    .record = pool->record,
+  };
+}
+
+/* --- records; apart, so that runs that are not recorded pay for a test --- */
+
+void
+pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
+{
+  station->posted = pto_engine_stamp (pool->engine);
+  pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted,
+                 station->endpoint.running->id, station->child->index, station->endpoint.member);
+}
+
+/* A child says when it began and ended; between post and now it was, whatever it says. */
+static uint64_t
+stamp_between (const struct pto_pool *pool, uint64_t ticks, uint64_t least, uint64_t most)
+{
+  uint64_t stamp = ticks - pool->engine->tick_base;
+
+  return ticks < pool->engine->tick_base || stamp < least ? least : stamp > most ? most : stamp;
+}
+
+void
+pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered)
+{
+  const struct pto_child *child = station->child;
+  pto_task_id task = station->endpoint.running->id;
+  struct pto_trace_buffer *buffer = &pool->runs[child->index];
+  uint64_t now = pto_engine_stamp (pool->engine);
+  uint64_t began, ended;
+
+  if (!answered && !pto_link_is_taken (&child->link))
+    return;
+  pto_link_stamps (&child->link, &began, &ended);
+  began = stamp_between (pool, began, station->posted, now);
+  ended = answered ? stamp_between (pool, ended, began, now) : now;
+  pto_trace_add (buffer, PTO_TRACE_ACK, began, task, child->index, station->endpoint.member);
+  pto_trace_add (buffer, PTO_TRACE_RUN, began, task, child->index, ended);
+}
+
+/* --- failures --- */
+
+static void
+copy_text (char *to, size_t size, const char *from)
+{
+  snprintf (to, size, "%s", from != NULL ? from : "?");
+}
+
+bool
+pto_pool_has_failed (const struct pto_slot *slot)
+{
+  return task_of (slot)->failed;
+}
+
+void
+pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_failure_kind kind,
+                       const struct pto_child *child)
+{
+  struct pto_level_task *task = task_of (slot);
+  struct pto_first_failure *first = &pool->first;
+
+  if (task->failed)
+    return;
+  task->failed = true;
+  /* Whatever else fails a run has its own words; that its tasks were ended is none of them. */
+  if (pto_pool_is_cancelled (pool) || first->roots++ > 0)
+    return;
+  first->task = slot->id;
+  first->kind = kind;
+  copy_text (first->path, sizeof first->path, child->path);
+  copy_text (first->name, sizeof first->name, task->name);
+  if (kind == PTO_FAILURE_ANSWERED)
+    {
+      first->status = (enum pto_status) pto_link_answer (&child->link, &first->failure);
+      return;
+    }
+  memset (&first->failure, 0, sizeof first->failure);
+  first->status = (enum pto_status) PTO_STATUS_WORKER_LOST;
+  first->failure.code = PTO_STATUS_WORKER_LOST;
+  child->ops->describe (child, first->failure.text, sizeof first->failure.text, first->words,
+                        sizeof first->words);
+  first->failure.bytes = (uint32_t) strlen (first->failure.text);
+}
