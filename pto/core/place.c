@@ -340,11 +340,23 @@ leave_lane (struct pto_line *line, const struct pto_party *party)
     line->waiting &= ~(1u << party->lane);
 }
 
+/* Whether somebody waits for it by name has changed. */
+static void
+note_named (struct pto_line *line, const struct pto_berth *berth, bool named)
+{
+  uint32_t index = berth->endpoint->index;
+  uint64_t bit = UINT64_C (1) << (index % 64);
+
+  berth->of->named[index / 64] ^= bit;
+  berth->of->n_named += named ? 1 : UINT32_MAX;
+  line->n_named += named ? 1 : UINT32_MAX;
+}
+
 static void
 wait_at (struct pto_line *line, struct pto_berth *berth, struct pto_party_member *member)
 {
-  line->n_named += berth->first == NULL;
-  berth->of->n_named += berth->first == NULL;
+  if (berth->first == NULL)
+    note_named (line, berth, true);
   member->next = NULL;
   member->previous = berth->last;
   if (berth->first == NULL)
@@ -365,8 +377,8 @@ leave_berth (struct pto_line *line, struct pto_berth *berth, struct pto_party_me
     member->next->previous = member->previous;
   else
     berth->last = member->previous;
-  berth->of->n_named -= berth->first == NULL;
-  line->n_named -= berth->first == NULL;
+  if (berth->first == NULL)
+    note_named (line, berth, false);
 }
 
 void
@@ -398,11 +410,19 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
 
 /* --- keeping and granting places; under the lock --- */
 
+static uint32_t
+n_words (const struct pto_places *places)
+{
+  return (places->n_endpoints + 63) / 64;
+}
+
 static bool
 is_free (const struct pto_berth *berth, bool patient)
 {
+  uint32_t index = berth->endpoint->index;
+
   return berth->endpoint->running == NULL && !berth->endpoint->away && !berth->kept
-         && !(patient && berth->lately);
+         && !(patient && (berth->of->lately[index / 64] >> (index % 64) & 1) != 0);
 }
 
 /* Out of the idle ones. */
@@ -551,31 +571,43 @@ comes_first (const struct pto_line *line, const struct pto_party *party)
          && first_turn (line, PTO_LANE_MIXED) >= party->turn;
 }
 
+/* Who waits first for that place by name. false: it is over. A task that needs no other place
+ * begins, whoever has come first: who did has what it can use. */
+static bool
+serve_berth (struct pto_engine *engine, struct pto_berth *berth, bool patient, uint64_t turn,
+             struct pto_calling *calling, uint64_t *rung)
+{
+  struct pto_party_member *member = berth->first;
+  struct pto_party *party = party_of (member);
+
+  if (ends_waiting (engine, party, calling, rung))
+    return false;
+  if (member->kept != NULL || party->turn >= turn || !is_free (berth, patient)
+      || (party->n_members > 1 && !comes_first (&engine->line, party)))
+    return true;
+  keep (berth, party, member);
+  if (party->n_kept == party->n_members)
+    send_off (engine, party, rung);
+  return true;
+}
+
 /* Those that wait for one of these places by name and have come before that turn. false: there is
- * one that is over. A task that needs no other place begins, whoever has come first: who did has
- * what it can use. */
+ * one that is over. */
 static bool
 serve_named (struct pto_engine *engine, struct pto_places *places, bool patient, uint64_t turn,
              struct pto_calling *calling, uint64_t *rung)
 {
-  for (uint32_t i = 0; i < places->n_endpoints && places->n_named > 0; i++)
-    {
-      struct pto_berth *berth = &places->berths[i];
-      struct pto_party_member *member = berth->first;
-      struct pto_party *party;
+  if (places->n_named == 0)
+    return true;
+  for (uint32_t word = 0; word < n_words (places); word++)
+    for (uint64_t bits = places->named[word]; bits != 0; bits &= bits - 1)
+      {
+        struct pto_berth *berth = &places->berths[word * 64 + (uint32_t) __builtin_ctzll (bits)];
 
-      if (member == NULL)
-        continue;
-      party = party_of (member);
-      if (ends_waiting (engine, party, calling, rung))
-        return false;
-      if (member->kept != NULL || party->turn >= turn || !is_free (berth, patient)
-          || (party->n_members > 1 && !comes_first (&engine->line, party)))
-        continue;
-      keep (berth, party, member);
-      if (party->n_kept == party->n_members)
-        send_off (engine, party, rung);
-    }
+        /* A party that was sent off waits at none of its places any more. */
+        if (berth->first != NULL && !serve_berth (engine, berth, patient, turn, calling, rung))
+          return false;
+      }
   return true;
 }
 
@@ -749,8 +781,7 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
   if (serve_lanes (engine, places, patient, calling, &rung))
     serve_named (engine, places, patient, UINT64_MAX, calling, &rung);
   if (!patient)
-    for (uint32_t i = 0; i < places->n_endpoints; i++)
-      places->berths[i].lately = false;
+    memset (places->lately, 0, n_words (places) * sizeof places->lately[0]);
   calling->granted = places->granted;
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
@@ -809,7 +840,7 @@ pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint, struc
 {
   struct pto_party *party = slot->party;
 
-  places->berths[endpoint->index].lately = true;
+  places->lately[endpoint->index / 64] |= UINT64_C (1) << (endpoint->index % 64);
   endpoint->member = 0;
   if (*failed)
     pto_store_relaxed (&party->failed, 1);

@@ -28,6 +28,7 @@
 #define PTO_LANE_NONE UINT32_MAX
 #define PTO_PLACE_ANY UINT32_MAX
 #define PTO_COHORT_NONE UINT32_MAX
+#define PTO_PLACE_WORDS 16u /* of a bit for each place of a scheduler */
 
 struct pto_endpoint;
 struct pto_outcome;
@@ -53,10 +54,10 @@ struct pto_endpoint
   const struct pto_endpoint_ops *ops;
   struct pto_scheduler *scheduler;
   struct pto_slot *running; /* W, R: the scheduler */
-  uint32_t index;  /* among the scheduler's */
-  uint32_t queue;  /* which ready queue it serves */
-  uint32_t number; /* of the whole chip, for traces and messages; no two have the same */
-  uint32_t cohort; /* PTO_COHORT_NONE: of none */
+  uint32_t index;           /* among the scheduler's */
+  uint32_t queue;           /* which ready queue it serves */
+  uint32_t number;          /* of the whole chip, for traces and messages; no two have the same */
+  uint32_t cohort;          /* PTO_COHORT_NONE: of none */
   /* Which member of the task runs here; 0 if that has no party. W: who grants the place, and the
    * scheduler; R: the endpoint, while it runs. */
   uint32_t member;
@@ -75,7 +76,6 @@ struct pto_berth
   struct pto_berth *neighbour; /* of its cohort; ends with NULL */
   /* W, R: the scheduler. Kept for somebody: the endpoint is not among the idle ones. */
   bool kept;
-  bool lately; /* has run a member since others were last asked for */
   /* Under the line's lock. Never comes back. */
   bool gone;
   /* What was granted, or NULL: nothing, it is idle again; and the next one that its scheduler is to
@@ -165,10 +165,13 @@ struct pto_places
   struct pto_berth *berths; /* of each */
   /* For parties there is one that is always empty. */
   struct pto_idle_ring idle[PTO_QUEUES_MAX + 1];
-  /* Under the line's lock. Kept endpoints that are to begin, or to be idle again; and how many of
-   * its endpoints somebody waits for by name. */
+  /* A bit each. Has run a member since others were last asked for. */
+  uint64_t lately[PTO_PLACE_WORDS];
+  /* Under the line's lock. Kept endpoints that are to begin, or to be idle again; and a bit for
+   * each that somebody waits for by name. */
   struct pto_berth *granted;
   uint32_t n_named;
+  uint64_t named[PTO_PLACE_WORDS];
 };
 
 static inline bool

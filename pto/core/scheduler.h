@@ -48,11 +48,11 @@ struct pto_scheduler
 
   /* Bit e: endpoint e has signalled. W: endpoints (release), R: the scheduler (acquire by
    * exchange). */
-  alignas (64) _Atomic uint64_t signalled[16];
+  alignas (64) _Atomic uint64_t signalled[PTO_PLACE_WORDS];
   alignas (64) struct pto_scheduler_words words;
 };
 
-#define PTO_ENDPOINTS_MAX (16u * 64u)
+#define PTO_ENDPOINTS_MAX (PTO_PLACE_WORDS * 64u)
 
 /* Memory of the caller; endpoints' scheduler and index are filled in. */
 bool pto_scheduler_init (struct pto_scheduler *scheduler, struct pto_engine *engine,

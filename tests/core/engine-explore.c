@@ -109,8 +109,8 @@ explore (const struct scenario *scenario)
       for (uint32_t s = 0; s < machine->config.schedulers; s++)
         {
           machine->schedulers[s]->run_through = 0;
-          for (uint32_t e = 0; e < machine->n_endpoints; e++)
-            machine->schedulers[s]->places.berths[e].lately = false;
+          memset (machine->schedulers[s]->places.lately, 0,
+                  sizeof machine->schedulers[s]->places.lately);
         }
       atomic_store (&machine->engine->turn, 0);
       atomic_store (&machine->engine->task_ns, 0);
