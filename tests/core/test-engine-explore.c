@@ -906,7 +906,7 @@ static void
 test_named_parties (void)
 {
   explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = kernels },
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
       .bound = 2,
       .at_least = 2000,
       .body = named_parties,

@@ -18,7 +18,8 @@ enum
   DIE_ONE,  /* scalars: member that dies, member; the others listen */
   READ,     /* tensor; scalars: counter to add its first word to */
   MARK,     /* tensor; scalars: -, member: writes member + 1 at its place */
-  DEAF_ONE  /* scalars: member that fails, member; the others hear nothing */
+  DEAF_ONE, /* scalars: member that fails, member; the others hear nothing */
+  PASS      /* scalar: gate */
 };
 
 static uint32_t
@@ -86,8 +87,15 @@ deaf_one (struct rig *rig, const struct pto_call *call, struct pto_failure *fail
   return 0;
 }
 
+static uint32_t
+pass (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
+{
+  gate_pass (rig->board, (uint32_t) call_scalar (call, 0));
+  return 0;
+}
+
 static const rig_function functions[]
-    = { meet, count, fail_one, die_one, read_word, mark, deaf_one };
+    = { meet, count, fail_one, die_one, read_word, mark, deaf_one, pass };
 
 static uint64_t
 counter (const struct rig *rig, uint32_t index)
@@ -149,6 +157,30 @@ test_overlap (void)
 
   rig_run_ok (rig, overlapping_groups, NULL);
   g_assert_cmpuint (rig->stats.tasks, ==, 60);
+  rig_free (rig);
+}
+
+/* Nor do those that have nobody in common. */
+static void
+groups_apart (struct rig *rig, void *data)
+{
+  static const uint32_t pairs[][2] = { { 0, 1 }, { 2, 3 } };
+
+  SUB (rig, PASS, 0, scalar (0));
+  for (uint32_t i = 0; i < 20; i++)
+    rig_group (rig, COUNT, 2, pairs[i % 2], NULL, i % 2);
+  board_wait (rig->board, 1, 20);
+  g_assert_cmpuint (counter (rig, 0), ==, 0);
+  gate_open (rig->board, 0);
+}
+
+static void
+test_apart (void)
+{
+  struct rig *rig = rig_new (&(struct rig_config){ .subs = 4, .functions = functions });
+
+  rig_run_ok (rig, groups_apart, NULL);
+  g_assert_cmpuint (counter (rig, 0), ==, 20);
   rig_free (rig);
 }
 
@@ -354,6 +386,7 @@ add_tests (void)
   g_test_add_data_func ("/pto/group/same-time/processes", GINT_TO_POINTER (0), test_same_time);
   g_test_add_data_func ("/pto/group/same-time/threads", GINT_TO_POINTER (1), test_same_time);
   g_test_add_func ("/pto/group/overlap", test_overlap);
+  g_test_add_func ("/pto/group/apart", test_apart);
   g_test_add_func ("/pto/group/named", test_named);
   g_test_add_func ("/pto/group/dependencies", test_dependencies);
   g_test_add_func ("/pto/group/member-fails", test_member_fails);

@@ -581,6 +581,35 @@ test_crowd (gconstpointer threads)
   rig_free (rig);
 }
 
+/* What only orders waits for no worker. */
+static void
+all_busy_but_one (struct rig *rig, void *data)
+{
+  Tensor slab = make_tensor_external (NULL, (uint64_t[]){ 8 }, 1, PTO_DTYPE_UINT64);
+  struct pto_report report = { 0 };
+
+  CHIP (rig, GATE, 0, scalar (0));
+  SUB (rig, GATE, 0, scalar (1));
+  gate_wait_reached (rig->board, 0, 1);
+  gate_wait_reached (rig->board, 1, 1);
+  g_assert_cmpint (pto_level_alloc (rig->level, &slab, &report), ==, PTO_OK);
+  SUB (rig, FILL, ANY, make_inout_param (slab), scalar (7));
+  SUB (rig, COUNT, ANY, make_input_param (slab), scalar (2));
+  board_wait (rig->board, 2, 1);
+  gate_open (rig->board, 0);
+  gate_open (rig->board, 1);
+}
+
+static void
+test_orders_only (gconstpointer threads)
+{
+  struct rig *rig = new_rig (threads, 1, 2);
+
+  rig_run_ok (rig, all_busy_but_one, NULL);
+  g_assert_cmpuint (rig->stats.tasks, ==, 5);
+  rig_free (rig);
+}
+
 /* --- nothing to do --- */
 
 static uint64_t
@@ -685,6 +714,7 @@ add_tests (void)
   add_both ("private-memory", test_private_memory);
   add_both ("many-scalars", test_many_scalars);
   add_both ("crowd", test_crowd);
+  add_both ("orders-only", test_orders_only);
   add_both ("life", test_life);
   g_test_add_func ("/pto/level/read-only-memory", test_read_only_memory);
   g_test_add_func ("/pto/level/too-long-tensors", test_too_long_tensors);
