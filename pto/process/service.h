@@ -98,7 +98,7 @@ struct pto_member
  * extra), so that it lives as long as the slot. Read-only once published, but for the pool's. */
 struct pto_level_task
 {
-  bool failed; /* the pool's: by itself, one of its members has. W, R: carrier */
+  bool failed;           /* the pool's: by itself, one of its members has. W, R: carrier */
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
   const struct pto_member *members; /* in: the caller's; in storage: behind config, and behind them
