@@ -47,7 +47,8 @@ struct pto_pool
   uint16_t *numbers[PTO_N_CHILD_KINDS]; /* index of each worker */
   uint32_t n_numbers[PTO_N_CHILD_KINDS];
   struct pto_endpoint **endpoints; /* one of each child, and nobody's */
-  /* Of tasks that only order and run nowhere: always idle, so that they wait for no child. */
+  /* Of tasks that only order, should the engine not pass them by at once: always idle, so that they
+   * wait for no child. */
   struct pto_endpoint nobody;
 
   /* --- the carrier's --- */
