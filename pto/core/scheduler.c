@@ -675,17 +675,33 @@ has_missed_something (struct pto_scheduler *scheduler)
   return mine;
 }
 
+/* Patience is for others who are there. */
+static bool
+has_others (struct pto_scheduler *scheduler)
+{
+  struct pto_engine *engine = scheduler->engine;
+  bool found = false;
+
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    found = found || pto_engine_has_ready (engine, queue);
+  return found;
+}
+
 static bool
 pass (struct pto_scheduler *scheduler)
 {
   uint32_t n_taken;
+  bool patient;
 
   scheduler->pushed = 0;
   scheduler->finished = 0;
   collect (scheduler);
-  n_taken = answer_call (scheduler, true);
+  patient = pto_load_relaxed (&scheduler->words.called) != 0 && has_others (scheduler);
+  n_taken = answer_call (scheduler, patient);
   n_taken += dispatch (scheduler);
-  n_taken += answer_call (scheduler, false);
+  /* Who was impatient before has seen all that there is, or comes again. */
+  if (patient || !scheduler->called)
+    n_taken += answer_call (scheduler, false);
   if (scheduler->finished > 0)
     pto_engine_tell_submitter (scheduler->engine);
   /* What is left over is for somebody else. */
