@@ -74,7 +74,7 @@ typedef struct
   GMutex lock;     /* guards all below; innermost */
   guint n_kernels; /* used at some time */
   gboolean has_statistics;
-  struct pto_chip_stats statistics;
+  struct pto_run_stats statistics;
   gboolean recorded; /* the chip holds a record: no run is under way */
   char **kernel_names;
   guint n_kernel_names;
@@ -528,7 +528,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   /* All that there can be: a kernel may be added while a function runs. */
   struct pto_program program = { loaded != NULL ? loaded->kernels : self->kernels,
                                  loaded != NULL ? loaded->n_kernels : PTO_MAX_KERNELS };
-  struct pto_chip_stats statistics = { 0 };
+  struct pto_run_stats statistics = { 0 };
   struct pto_report report = { 0 };
   enum pto_status status;
   guint n_names;
@@ -639,13 +639,13 @@ chip_get_progress (PtoMachine *machine)
 static gboolean
 chip_has_failed (PTO2Runtime *rt)
 {
-  return pto_chip_has_failed (rt);
+  return pto_runtime_has_failed (rt);
 }
 
 static void
 chip_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 {
-  pto_chip_fail (rt, status, "%s", message);
+  pto_runtime_fail (rt, status, "%s", message);
 }
 
 static gboolean

@@ -138,13 +138,13 @@ is_cancelled (void *data)
 static bool
 has_failed (PTO2Runtime *rt)
 {
-  return pto_chip_has_failed (rt);
+  return pto_runtime_has_failed (rt);
 }
 
 static void
 fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 {
-  pto_chip_fail (rt, status, "%s", message);
+  pto_runtime_fail (rt, status, "%s", message);
 }
 
 static void

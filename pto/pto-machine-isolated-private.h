@@ -57,7 +57,7 @@ typedef struct
   guint64 trace_room;
 
   /* W: child, before the answer. */
-  struct pto_chip_stats statistics; /* RUN */
+  struct pto_run_stats statistics; /* RUN */
   guint32 has_statistics;
   guint64 trace_size; /* TRACE; 0: there is none */
 
@@ -153,7 +153,7 @@ typedef struct
 
   GMutex lock; /* guards all below; innermost */
   gboolean has_statistics;
-  struct pto_chip_stats statistics;
+  struct pto_run_stats statistics;
   GPtrArray *names; /* of kernels, by the registry's index: interned */
 } IsolatedMachine;
 

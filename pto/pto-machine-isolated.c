@@ -788,8 +788,8 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
 static void
 end_run (IsolatedMachine *self)
 {
-  struct pto_chip_stats statistics = { .run_ns = pto_solo_clock () - self->began,
-                                       .elapsed_ns = pto_solo_clock () - self->began };
+  struct pto_run_stats statistics = { .run_ns = pto_solo_clock () - self->began,
+                                      .elapsed_ns = pto_solo_clock () - self->began };
 
   take_messages (self);
   pto_solo_take_words (self->solo);

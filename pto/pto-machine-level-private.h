@@ -46,7 +46,7 @@ typedef struct
   GPtrArray *names;    /* by the registry's index: interned text */
   GPtrArray *snapshot; /* PtoRegistration: what known held just before the last fork */
   gboolean has_statistics;
-  struct pto_chip_stats statistics;
+  struct pto_run_stats statistics;
   PtoTrace *trace; /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
 

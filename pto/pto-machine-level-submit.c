@@ -266,9 +266,9 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
           task.kinds = packing.kinds;
           status = pto_level_submit (self->level, submit->registration->index, &task,
                                      packing.params, packing.n_params, &report);
-          ok = status == PTO_OK && !pto_level_has_failed (rt);
+          ok = status == PTO_OK && !pto_runtime_has_failed (rt);
           self->n_tasks += ok;
-          if (status != PTO_OK && !pto_level_has_failed (rt))
+          if (status != PTO_OK && !pto_runtime_has_failed (rt))
             pto_error_set_from_report (error, status, &report);
         }
       if (packing.kinds != packing.usual_kinds)
@@ -288,7 +288,7 @@ pto_machine_level_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, G
   struct pto_report report = { 0 };
   enum pto_status status = pto_level_alloc (self->level, tensor, &report);
 
-  if (status != PTO_OK && !pto_level_has_failed (rt))
+  if (status != PTO_OK && !pto_runtime_has_failed (rt))
     pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK && !pto_level_has_failed (rt);
+  return status == PTO_OK && !pto_runtime_has_failed (rt);
 }

@@ -268,17 +268,17 @@ level_free (PtoMachine *machine)
 /* --- run --- */
 
 static void
-keep_statistics (LevelMachine *self, const struct pto_level_stats *stats)
+keep_statistics (LevelMachine *self, const struct pto_run_stats *stats)
 {
-  struct pto_chip_stats kept = { .tasks = stats->tasks,
-                                 .completed = stats->completed,
-                                 .failed = stats->failed,
-                                 .edges = stats->edges,
-                                 .run_ns = stats->run_ns,
-                                 .elapsed_ns = stats->run_ns,
-                                 .peak_live_tasks = stats->peak_live_tasks,
-                                 .recycled = stats->recycled,
-                                 .stalls = stats->stalls };
+  struct pto_run_stats kept = { .tasks = stats->tasks,
+                                .completed = stats->completed,
+                                .failed = stats->failed,
+                                .edges = stats->edges,
+                                .run_ns = stats->run_ns,
+                                .elapsed_ns = stats->run_ns,
+                                .peak_live_tasks = stats->peak_live_tasks,
+                                .recycled = stats->recycled,
+                                .stalls = stats->stalls };
 
   memcpy (kept.ring_tasks, stats->ring_tasks, sizeof kept.ring_tasks);
   memcpy (kept.last_task_alive, stats->last_task_alive, sizeof kept.last_task_alive);
@@ -325,7 +325,7 @@ static gboolean
 level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  struct pto_level_stats stats = { 0 };
+  struct pto_run_stats stats = { 0 };
   struct pto_failure failure = { 0 };
   struct pto_report report = { 0 };
   const char *choice = run->config != NULL ? pto_call_config_find_choice (run->config) : NULL;
@@ -380,13 +380,13 @@ level_cancel (PtoMachine *machine)
 static gboolean
 level_has_failed (PTO2Runtime *rt)
 {
-  return pto_level_has_failed (rt);
+  return pto_runtime_has_failed (rt);
 }
 
 static void
 level_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 {
-  pto_level_fail (rt, status, "%s", message);
+  pto_runtime_fail (rt, status, "%s", message);
 }
 
 static PtoRunStatistics *

@@ -10,7 +10,7 @@
 
 G_BEGIN_DECLS
 
-PtoRunStatistics *pto_run_statistics_new (const struct pto_chip_stats *stats);
-const struct pto_chip_stats *pto_run_statistics_peek (const PtoRunStatistics *statistics);
+PtoRunStatistics *pto_run_statistics_new (const struct pto_run_stats *stats);
+const struct pto_run_stats *pto_run_statistics_peek (const PtoRunStatistics *statistics);
 
 G_END_DECLS

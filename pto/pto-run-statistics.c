@@ -19,7 +19,7 @@
  */
 struct _PtoRunStatistics
 {
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 };
 
 G_DEFINE_BOXED_TYPE (PtoRunStatistics, pto_run_statistics, pto_run_statistics_copy,
@@ -28,7 +28,7 @@ G_DEFINE_BOXED_TYPE (PtoRunStatistics, pto_run_statistics, pto_run_statistics_co
 G_STATIC_ASSERT (PTO_N_RINGS == PTO_RINGS);
 
 PtoRunStatistics *
-pto_run_statistics_new (const struct pto_chip_stats *stats)
+pto_run_statistics_new (const struct pto_run_stats *stats)
 {
   PtoRunStatistics *statistics = g_new (PtoRunStatistics, 1);
 
@@ -36,7 +36,7 @@ pto_run_statistics_new (const struct pto_chip_stats *stats)
   return statistics;
 }
 
-const struct pto_chip_stats *
+const struct pto_run_stats *
 pto_run_statistics_peek (const PtoRunStatistics *statistics)
 {
   return &statistics->stats;
@@ -439,7 +439,7 @@ pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring
 char *
 pto_run_statistics_to_string (const PtoRunStatistics *statistics)
 {
-  const struct pto_chip_stats *stats;
+  const struct pto_run_stats *stats;
 
   g_return_val_if_fail (statistics != NULL, NULL);
 

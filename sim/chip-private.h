@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "../pto/core/machine.h"
 #include "../pto/exec/ticker.h"
 #include "core.h"
 #include "memory.h"
@@ -33,12 +34,12 @@ struct pto_chip
   const struct pto_platform *platform;
   struct pto_params params;
   bool virtual_clock;
-  struct pto_engine engine;
+  struct pto_machine
+      machine; /* its actors: made by the first run of a geometry, kept for the next */
   struct pto_device_memory memory;
   const uint8_t *guard_pattern; /* what stands behind an output while its kernel runs */
 
-  /* The machine: made by the first run that needs this geometry, kept for the next. */
-  struct pto_exec *exec;
+  /* --- scheduler threads and cores --- */
   uint32_t clusters;
   uint32_t n_schedulers;
   struct pto_aicpu *aicpus;
@@ -69,31 +70,21 @@ struct pto_chip
   void *cancelled_data;
   uint64_t failed; /* when it first saw that the run has; 0: it has not */
 
-  struct pto_recorder recorder;
-  struct pto_scale scale; /* of the last run's busy times */
-
   /* --- of the current run --- */
   const struct pto_program *program;
   const struct pto_chip_arg *args;
   uint32_t n_args;
-  bool has_read_only;         /* one of them is */
-  struct PTO2Runtime runtime; /* first member is the table of calls */
-  struct pto_guard guard;     /* the orchestration's code */
-  /* Grows by 1 when the orchestration calls the engine and when that returns: odd in between. W:
-   * orchestrator; R: ticker; a progress mark, relaxed. */
-  _Atomic uint64_t steps;
-  bool done; /* orchestration_done was called */
-  /* As pto_chip_stats says. W: cores, who calls; R: whoever has run. Relaxed: the end of the run
+  bool has_read_only;     /* one of them is */
+  struct pto_guard guard; /* the orchestration's code */
+  /* As pto_run_stats says. W: cores, who calls; R: whoever has run. Relaxed: the end of the run
    * orders it. */
   _Atomic uint64_t cut_off;
-  void (*log) (void *data, int32_t level, const char *message);
-  void *log_data;
 };
 
-/* orchestration.c: the calls of pto_orchestration_api.h. */
+/* orchestration.c: the runtime's calls that are a chip's own. */
 extern const PTO2RuntimeOps pto_chip_runtime_ops;
 static inline struct pto_chip *
 pto_chip_of_runtime (PTO2Runtime *rt)
 {
-  return (struct pto_chip *) ((char *) rt - offsetof (struct pto_chip, runtime));
+  return (struct pto_chip *) ((char *) rt - offsetof (struct pto_chip, machine.runtime));
 }

@@ -54,7 +54,7 @@ kernel_name (void *data, uint32_t kernel)
   return chip->program->kernels[kernel].name;
 }
 
-/* --- the machine: schedulers and cores --- */
+/* --- schedulers and cores --- */
 
 /* The scheduler thread: waits until its cores are there, greets them, then schedules. */
 static void
@@ -62,24 +62,25 @@ aicpu_main (void *data)
 {
   struct pto_aicpu *aicpu = data;
   struct pto_chip *chip = aicpu->chip;
+  struct pto_exec *exec = chip->machine.engine.exec;
 
   while (pto_word_get (&aicpu->go) == 0)
-    pto_park (chip->exec, &aicpu->go, 0, PTO_NEVER);
+    pto_park (exec, &aicpu->go, 0, PTO_NEVER);
   for (uint32_t i = 0; i < aicpu->n_endpoints; i++)
     {
       struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
 
-      pto_word_set (chip->exec, &core->handshake.aicpu_ready, 1);
+      pto_word_set (exec, &core->handshake.aicpu_ready, 1);
       while (pto_word_get (&core->handshake.aicore_done) == 0)
-        pto_park (chip->exec, &core->handshake.aicore_done, 0, PTO_NEVER);
+        pto_park (exec, &core->handshake.aicore_done, 0, PTO_NEVER);
     }
   pto_fetch_add_acq_rel (&chip->started.value, 1);
-  pto_unpark (chip->exec, &chip->started);
+  pto_unpark (exec, &chip->started);
   pto_scheduler_main (&aicpu->scheduler);
 }
 
 static void
-free_machine_memory (struct pto_chip *chip)
+free_cores (struct pto_chip *chip)
 {
   if (chip->aicpus != NULL)
     for (uint32_t s = 0; s < chip->n_schedulers; s++)
@@ -99,19 +100,21 @@ free_machine_memory (struct pto_chip *chip)
 }
 
 static void
-stop_machine (struct pto_chip *chip)
+stop_cores (struct pto_chip *chip)
 {
-  if (chip->exec == NULL)
+  struct pto_exec *exec = chip->machine.engine.exec;
+
+  if (exec == NULL)
     return;
   pthread_mutex_lock (&chip->watch_lock);
-  pto_exec_enter (chip->exec);
+  pto_exec_enter (exec);
   for (uint32_t s = 0; s < chip->n_schedulers; s++)
     pto_scheduler_stop (&chip->aicpus[s].scheduler);
-  pto_exec_join (chip->exec);
-  pto_exec_leave (chip->exec);
-  pto_exec_free (chip->exec);
-  chip->exec = NULL;
-  free_machine_memory (chip);
+  pto_exec_join (exec);
+  pto_exec_leave (exec);
+  pto_exec_free (exec);
+  chip->machine.engine.exec = NULL;
+  free_cores (chip);
   pthread_mutex_unlock (&chip->watch_lock);
 }
 
@@ -175,7 +178,7 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
                                             - chip->platform->aic_per_cluster;
             struct pto_core *core = &chip->cores[number];
 
-            pto_core_init (core, chip, &chip->engine,
+            pto_core_init (core, chip, &chip->machine.engine,
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
             if (chip->arguments != NULL)
               core->arguments = chip->arguments + number * PTO_CHIP_ARGS_BYTES;
@@ -184,15 +187,15 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
           }
       config.endpoints = aicpu->endpoints;
       config.n_endpoints = aicpu->n_endpoints;
-      if (!pto_scheduler_init (&aicpu->scheduler, &chip->engine, &config))
+      if (!pto_scheduler_init (&aicpu->scheduler, &chip->machine.engine, &config))
         return false;
     }
   return true;
 }
 
 static enum pto_status
-start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
-               struct pto_report *report)
+start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
+             struct pto_report *report)
 {
   struct pto_exec_config config = {
     .backend = (enum pto_backend) param (chip, PTO_PARAMETER_BACKEND),
@@ -209,21 +212,20 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
     return pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
   /* A tick of the run before may be late. */
   pthread_mutex_lock (&chip->watch_lock);
-  chip->exec = exec;
-  chip->engine.exec = exec;
-  chip->engine.config.n_schedulers = n_schedulers;
-  chip->engine.config.n_carriers = pto_exec_carriers (exec);
-  /* The schedulers of the machine before announced themselves idle; they are gone, and there may be
+  chip->machine.engine.exec = exec;
+  chip->machine.engine.config.n_schedulers = n_schedulers;
+  chip->machine.engine.config.n_carriers = pto_exec_carriers (exec);
+  /* The schedulers before announced themselves idle; they are gone, and there may be
    * fewer now. */
   for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
-    pto_store_relaxed (&chip->engine.hungry[queue], 0);
-  pto_store_relaxed (&chip->engine.turn, 0);
+    pto_store_relaxed (&chip->machine.engine.hungry[queue], 0);
+  pto_store_relaxed (&chip->machine.engine.turn, 0);
   pto_word_init (&chip->started, 0, false);
   ok = make_cores (chip, clusters, n_schedulers);
   if (!ok)
     {
-      free_machine_memory (chip);
-      chip->exec = NULL;
+      free_cores (chip);
+      chip->machine.engine.exec = NULL;
     }
   pthread_mutex_unlock (&chip->watch_lock);
   if (!ok)
@@ -232,33 +234,32 @@ start_machine (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
       return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip of %u clusters",
                              clusters);
     }
-  pto_exec_enter (chip->exec);
+  pto_exec_enter (exec);
   for (uint32_t s = 0; s < n_schedulers && ok; s++)
     {
       struct pto_aicpu *aicpu = &chip->aicpus[s];
 
       /* Before its cores, for nobody else may send them home: their words are its domain's. */
-      ok = pto_exec_spawn (chip->exec, s, aicpu->name, aicpu_main, aicpu, error, sizeof error) == 0;
+      ok = pto_exec_spawn (exec, s, aicpu->name, aicpu_main, aicpu, error, sizeof error) == 0;
       if (!ok)
         break;
       for (uint32_t i = 0; i < aicpu->n_endpoints && ok; i++)
         {
           struct pto_core *core = (struct pto_core *) aicpu->endpoints[i];
 
-          ok = pto_exec_spawn (chip->exec, s, core->name, pto_core_main, core, error, sizeof error)
-               == 0;
+          ok = pto_exec_spawn (exec, s, core->name, pto_core_main, core, error, sizeof error) == 0;
           if (!ok)
             /* Its scheduler must not wait for it, nor for those after it. */
             aicpu->n_endpoints = aicpu->scheduler.config.n_endpoints = i;
         }
-      pto_word_set (chip->exec, &aicpu->go, 1);
+      pto_word_set (exec, &aicpu->go, 1);
       while (pto_word_get (&chip->started) == s)
-        pto_park (chip->exec, &chip->started, s, PTO_NEVER);
+        pto_park (exec, &chip->started, s, PTO_NEVER);
     }
-  pto_exec_leave (chip->exec);
+  pto_exec_leave (exec);
   if (!ok)
     {
-      stop_machine (chip);
+      stop_cores (chip);
       return pto_report_set (report, PTO_STATUS_SYSTEM,
                              "a chip of %u clusters can not be started: %s", clusters, error);
     }
@@ -274,9 +275,9 @@ static void
 watch_orchestration (struct pto_chip *chip, uint64_t timeout, uint64_t now)
 {
   uint64_t call = pto_load_acquire (&chip->guard.call);
-  uint64_t steps = pto_load_relaxed (&chip->steps);
+  uint64_t steps = pto_load_relaxed (&chip->machine.steps);
   struct pto_watched_call *seen = &chip->watched_orchestration;
-  uint32_t fatal = pto_load_relaxed (&chip->engine.fatal);
+  uint32_t fatal = pto_load_relaxed (&chip->machine.engine.fatal);
   bool is_over;
 
   /* Of another run: it has failed anew. */
@@ -317,14 +318,14 @@ watch (void *data)
   now = chip->watch_ns;
   if (chip->cancelled != NULL && chip->cancelled (chip->cancelled_data))
     {
-      pto_engine_cancel (&chip->engine);
+      pto_engine_cancel (&chip->machine.engine);
       chip->cancelled = NULL;
     }
-  failed = pto_engine_has_failed (&chip->engine);
-  timeout = chip->engine.config.timeout_ns / (failed ? FAILED_PART : 1);
-  if (chip->exec != NULL && chip->watched != NULL)
+  failed = pto_engine_has_failed (&chip->machine.engine);
+  timeout = chip->machine.engine.config.timeout_ns / (failed ? FAILED_PART : 1);
+  if (chip->machine.engine.exec != NULL && chip->watched != NULL)
     {
-      completed = pto_engine_completed (&chip->engine);
+      completed = pto_engine_completed (&chip->machine.engine);
       if (completed != chip->watched_completed)
         {
           chip->watched_completed = completed;
@@ -341,22 +342,12 @@ watch (void *data)
                    && (failed || now - chip->progressed >= timeout))
             pto_guard_interrupt (&chip->cores[c].guard, call);
         }
-      watch_orchestration (chip, chip->engine.config.timeout_ns, now);
+      watch_orchestration (chip, chip->machine.engine.config.timeout_ns, now);
     }
   pthread_mutex_unlock (&chip->watch_lock);
 }
 
 /* --- making and ending --- */
-
-static uint32_t
-power_of_two_at_least (uint64_t value)
-{
-  uint32_t power = 1;
-
-  while (power < value)
-    power *= 2;
-  return power;
-}
 
 struct pto_chip *
 pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
@@ -364,15 +355,9 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
 {
   struct pto_chip *chip = allocate_lines (1, sizeof *chip);
   struct pto_engine_config config = {
-    .ring = { .window = (uint32_t) params->values[PTO_PARAMETER_TASK_WINDOW],
-              .edge_pool = power_of_two_at_least (params->values[PTO_PARAMETER_DEP_POOL]),
-              .heap = params->values[PTO_PARAMETER_HEAP] },
-    .map_pool = (uint32_t) params->values[PTO_PARAMETER_MAP_POOL],
-    .hazards = (uint32_t) params->values[PTO_PARAMETER_HAZARDS],
     .n_queues = PTO_N_CORE_TYPES,
     .n_shards = (uint32_t) params->values[PTO_PARAMETER_READY_SHARDS],
     .guard_bytes = (uint32_t) params->values[PTO_PARAMETER_GUARD],
-    .timeout_ns = params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .ring_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .end_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .queue_names = queue_names,
@@ -385,7 +370,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .argument_cost = platform->costs.submit_argument,
     .carry = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_PAR,
   };
-  uint64_t tick = config.timeout_ns / TICKS;
+  uint64_t tick = params->values[PTO_PARAMETER_TIMEOUT] * 1000000 / TICKS;
   uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
   uint64_t threads = params->values[PTO_PARAMETER_AICPU_THREADS];
   char error[256] = "";
@@ -399,11 +384,11 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->params = *params;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
-  chip->runtime.ops = &pto_chip_runtime_ops;
   chip->guard_pattern = pto_fence_pattern ();
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
-  if (pto_engine_init (&chip->engine, NULL, &config, report) != PTO_OK)
+  pto_machine_configure (&config, params);
+  if (pto_machine_init (&chip->machine, NULL, &config, &pto_chip_runtime_ops, report) != PTO_OK)
     {
       pto_guard_shutdown ();
       pthread_mutex_destroy (&chip->watch_lock);
@@ -431,7 +416,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
       pto_chip_free (chip);
       return NULL;
     }
-  if (start_machine (chip, (uint32_t) clusters, (uint32_t) threads - 1, report) != PTO_OK)
+  if (start_cores (chip, (uint32_t) clusters, (uint32_t) threads - 1, report) != PTO_OK)
     {
       pto_chip_free (chip);
       return NULL;
@@ -447,10 +432,9 @@ pto_chip_free (struct pto_chip *chip)
   if (chip->lost)
     return; /* threads may still run in it */
   pto_ticker_free (chip->ticker);
-  stop_machine (chip);
-  pto_engine_destroy (&chip->engine);
+  stop_cores (chip);
+  pto_machine_clear (&chip->machine);
   pto_device_memory_clear (&chip->memory);
-  pto_recorder_clear (&chip->recorder);
   pto_guard_shutdown ();
   pthread_mutex_destroy (&chip->watch_lock);
   free (chip);
@@ -466,8 +450,8 @@ void
 pto_chip_set_log (struct pto_chip *chip,
                   void (*log) (void *data, int32_t level, const char *message), void *data)
 {
-  chip->log = log;
-  chip->log_data = data;
+  chip->machine.log = log;
+  chip->machine.log_data = data;
 }
 
 void
@@ -481,9 +465,9 @@ pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t
 
 /* --- a run --- */
 
-/* The geometry that a run asks for; a machine of another one is taken down and made anew. */
+/* The geometry that a run asks for; cores of another one are taken down and made anew. */
 static enum pto_status
-fit_machine (struct pto_chip *chip, const struct pto_run_config *config, struct pto_report *report)
+fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pto_report *report)
 {
   uint32_t clusters = (uint32_t) param (chip, PTO_PARAMETER_CLUSTERS);
   uint32_t threads = (uint32_t) param (chip, PTO_PARAMETER_AICPU_THREADS);
@@ -506,11 +490,11 @@ fit_machine (struct pto_chip *chip, const struct pto_run_config *config, struct 
     threads = config->aicpu_threads;
   if (threads - 1 > clusters)
     threads = clusters + 1;
-  if (chip->exec != NULL && chip->clusters == clusters && chip->n_schedulers == threads - 1
-      && !(chip->virtual_clock && chip->used))
+  if (chip->machine.engine.exec != NULL && chip->clusters == clusters
+      && chip->n_schedulers == threads - 1 && !(chip->virtual_clock && chip->used))
     return PTO_OK;
-  stop_machine (chip);
-  return start_machine (chip, clusters, threads - 1, report);
+  stop_cores (chip);
+  return start_cores (chip, clusters, threads - 1, report);
 }
 
 /* Recording and timing: on the cores and schedulers this is read only with a task in hand, which
@@ -518,18 +502,14 @@ fit_machine (struct pto_chip *chip, const struct pto_run_config *config, struct 
 static enum pto_status
 set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report *report)
 {
-  enum pto_status status
-      = pto_recorder_choose (&chip->recorder, trace, 1 + chip->n_schedulers + chip->n_cores,
-                             param (chip, PTO_PARAMETER_TRACE_RECORDS), report);
+  enum pto_status status = pto_machine_record (&chip->machine, trace, chip->n_cores,
+                                               param (chip, PTO_PARAMETER_TRACE_RECORDS), report);
 
   if (status != PTO_OK)
     return status;
-  chip->engine.trace = pto_recorder_buffer (&chip->recorder, 0);
-  for (uint32_t s = 0; s < chip->n_schedulers; s++)
-    chip->aicpus[s].scheduler.trace = pto_recorder_buffer (&chip->recorder, 1 + s);
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      chip->cores[c].trace = pto_recorder_buffer (&chip->recorder, 1 + chip->n_schedulers + c);
+      chip->cores[c].trace = pto_machine_record_of (&chip->machine, c);
       chip->cores[c].timed = timed || trace;
       chip->cores[c].busy = 0;
     }
@@ -537,32 +517,16 @@ set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report 
 }
 
 static void
-gather (struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns, uint64_t clock_ns)
+gather (struct pto_chip *chip, struct pto_run_stats *stats)
 {
-  const struct pto_engine *engine = &chip->engine;
+  struct pto_scale scale
+      = { .from = chip->machine.engine.run_ticks, .to = chip->machine.engine.run_ns };
 
-  memset (stats, 0, sizeof *stats);
-  stats->tasks = engine->submitted;
-  stats->completed = pto_engine_completed (engine);
-  stats->edges = engine->stats.edges;
-  stats->run_ns = wall_ns;
-  stats->virtual_ns = chip->virtual_clock ? clock_ns : 0;
-  stats->elapsed_ns = clock_ns;
-  stats->peak_live_tasks = engine->stats.peak_live;
-  stats->recycled = pto_engine_recycled (engine);
-  stats->stalls = engine->stats.stalls;
   stats->cut_off = pto_load_relaxed (&chip->cut_off);
   pto_store_relaxed (&chip->cut_off, 0);
-  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    {
-      stats->last_task_alive[ring] = engine->tails[ring];
-      stats->ring_tasks[ring] = engine->rings[ring].head;
-      stats->heap_peak[ring] = engine->rings[ring].heap.peak;
-    }
-  stats->failed = pto_engine_failures (&chip->engine);
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
-      stats->busy_ns[chip->cores[c].type] += pto_scale (chip->cores[c].busy, &chip->scale);
+      stats->busy_ns[chip->cores[c].type] += pto_scale (chip->cores[c].busy, &scale);
       stats->cores[chip->cores[c].type]++;
     }
 }
@@ -570,8 +534,6 @@ gather (struct pto_chip *chip, struct pto_chip_stats *stats, uint64_t wall_ns, u
 static void
 set_cancelled (struct pto_chip *chip, bool (*cancelled) (void *data), void *data)
 {
-  chip->engine.cancelled = cancelled;
-  chip->engine.cancelled_data = data;
   /* The watcher may be in a tick of another run. */
   pthread_mutex_lock (&chip->watch_lock);
   chip->cancelled = cancelled;
@@ -639,29 +601,29 @@ pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
     return NULL;
   fresh->memory = chip->memory;
   memset (&chip->memory, 0, sizeof chip->memory);
-  fresh->log = chip->log;
-  fresh->log_data = chip->log_data;
+  pto_chip_set_log (fresh, chip->machine.log, chip->machine.log_data);
   return fresh;
 }
 
 enum pto_status
 pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
               const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
-              void *data, struct pto_chip_stats *stats, struct pto_report *report)
+              void *data, struct pto_run_stats *stats, struct pto_report *report)
 {
   static const struct pto_run_config defaults = { 0 };
+  struct pto_run run = { .orchestrate = orchestrate, .data = data };
+  struct pto_run_stats ignored;
   enum pto_status status;
   enum pto_status damage;
-  uint64_t wall;
-  uint64_t start;
-  int result;
 
   if (config == NULL)
     config = &defaults;
+  if (stats == NULL)
+    stats = &ignored;
   if (chip->lost)
     return pto_report_set (report, PTO_STATUS_SYSTEM,
                            "a task of an earlier run could not be ended: this chip is lost");
-  status = fit_machine (chip, config, report);
+  status = fit_cores (chip, config, report);
   if (status == PTO_OK)
     status = set_recording (chip, config->trace || param (chip, PTO_PARAMETER_TRACE) != 0,
                             chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0,
@@ -674,41 +636,27 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->has_read_only = false;
   for (uint32_t i = 0; i < config->n_args; i++)
     chip->has_read_only = chip->has_read_only || config->args[i].read_only > 0;
-  chip->runtime.line = 0;
-  chip->runtime.file = NULL;
-  chip->done = false;
   chip->used = true;
+  run.cancelled = config->cancelled;
+  run.cancelled_data = config->cancelled_data;
   if (config->cancelled != NULL)
     set_cancelled (chip, config->cancelled, config->cancelled_data);
   pto_guard_refresh ();
-  pto_exec_enter (chip->exec);
-  pto_engine_begin (&chip->engine);
-  pto_recorder_begin (&chip->recorder, &chip->engine);
+  pto_exec_enter (chip->machine.engine.exec);
   pto_ticker_arm (chip->ticker);
-  wall = pto_wall_clock ();
-  start = pto_now (chip->exec);
-  result = orchestrate (&chip->runtime, data);
-  if (result != 0)
-    pto_engine_fail (&chip->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
-  chip->done = true;
-  status = pto_engine_end (&chip->engine, report);
-  pto_recorder_end (&chip->recorder, &chip->engine);
+  status = pto_machine_run (&chip->machine, &run, stats, report);
   if (config->cancelled != NULL)
     set_cancelled (chip, NULL, NULL);
   pto_ticker_disarm (chip->ticker);
-  wall = pto_wall_clock () - wall;
-  start = pto_now (chip->exec) - start;
-  if (pto_engine_is_lost (&chip->engine))
+  if (pto_engine_is_lost (&chip->machine.engine))
     {
       if (status == PTO_STATUS_SCHEDULER_TIMEOUT && report != NULL)
         name_running (chip, report);
       lose (chip);
     }
-  chip->scale = (struct pto_scale){ .from = chip->engine.run_ticks, .to = chip->engine.run_ns };
-  pto_exec_leave (chip->exec);
+  gather (chip, stats);
+  pto_exec_leave (chip->machine.engine.exec);
   pto_foreign_put_back ();
-  if (stats != NULL)
-    gather (chip, stats, wall, start);
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
@@ -718,19 +666,19 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
 void
 pto_chip_cancel (struct pto_chip *chip)
 {
-  pto_engine_cancel (&chip->engine);
+  pto_engine_cancel (&chip->machine.engine);
 }
 
 uint64_t
 pto_chip_progress (const struct pto_chip *chip)
 {
-  return pto_engine_completed (&chip->engine) + pto_load_relaxed (&chip->steps);
+  return pto_engine_completed (&chip->machine.engine) + pto_load_relaxed (&chip->machine.steps);
 }
 
 const struct pto_trace *
 pto_chip_trace (struct pto_chip *chip)
 {
-  return pto_recorder_trace (&chip->recorder);
+  return pto_recorder_trace (&chip->machine.recorder);
 }
 
 void
@@ -744,5 +692,5 @@ pto_chip_trace_topology (const struct pto_chip *chip, struct pto_trace_topology 
                                            .level = 2,
                                            .virtual_clock = chip->virtual_clock,
                                            .counter_hz = chip->platform->counter_hz };
-  pto_recorder_tell_clock (&chip->recorder, topology);
+  pto_recorder_tell_clock (&chip->machine.recorder, topology);
 }

@@ -11,7 +11,7 @@
 #include "../pto/api/pto_orchestration_api.h"
 #include "../pto/core/params.h"
 #include "../pto/core/recorder.h"
-#include "../pto/core/status.h"
+#include "../pto/core/runtime.h"
 #include "platform.h"
 
 #include <stdatomic.h>
@@ -61,29 +61,6 @@ struct pto_program
 {
   const struct pto_kernel *kernels;
   uint32_t n_kernels;
-};
-
-struct pto_chip_stats
-{
-  uint64_t tasks; /* submitted */
-  uint64_t completed;
-  uint64_t failed;
-  uint64_t edges;      /* distinct (producer, consumer) pairs that order */
-  uint64_t run_ns;     /* wall clock, submit of the first task to the end */
-  uint64_t virtual_ns; /* det: the virtual clock over the run; otherwise 0 */
-  /* sum over cores of kernel time (virtual on det); needs utilization or det */
-  uint64_t busy_ns[PTO_N_CORE_TYPES];
-  uint32_t cores[PTO_N_CORE_TYPES];
-  uint64_t elapsed_ns; /* the time busy_ns is to be held against: virtual on det, wall otherwise */
-  uint64_t peak_live_tasks; /* most slots taken at one time, all rings */
-  uint64_t recycled;        /* submits that took a slot used before in this run */
-  uint64_t last_task_alive[PTO_RINGS];
-  uint64_t ring_tasks[PTO_RINGS];
-  uint64_t heap_peak[PTO_RINGS]; /* bytes */
-  uint64_t stalls;               /* times the submitter had to wait for a ring */
-  /* Calls of foreign code that were cut off, since the run before: a lock that such code held is
-   * held. One that threw was not cut off. */
-  uint64_t cut_off;
 };
 
 struct pto_chip;
@@ -143,7 +120,7 @@ void pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uin
 enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
                               const struct pto_run_config *config,
                               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
-                              struct pto_chip_stats *stats, struct pto_report *report);
+                              struct pto_run_stats *stats, struct pto_report *report);
 
 /* Any thread, also a kernel: the run under way fails with PTO_STATUS_CANCELLED. Kernels that run
  * are waited for, at most an eighth of the time-out each; no other begins, except on cores that had
@@ -168,11 +145,6 @@ enum pto_status pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), in
 /* The line of the last submit in this run, as the orchestration has noted it; 0: none. */
 int32_t pto_chip_last_line (const struct pto_chip *chip);
 
-/* From inside an orchestration: has the run failed already? Why? */
-bool pto_chip_has_failed (PTO2Runtime *rt);
-/* From inside an orchestration: fails the run, first error wins. */
-void pto_chip_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
 /* Where LOG_INFO() and its sisters go; default: standard error for warnings and errors. Set while
  * not running. */
 void pto_chip_set_log (struct pto_chip *chip,

@@ -1,8 +1,9 @@
-/* orchestration.c: what an orchestration's calls do on a simulated chip.
+/* orchestration.c: what do the submits of an orchestration do on a simulated chip, and how is its
+ * code called?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The table behind pto_orchestration_api.h. Orchestrator thread only.
+ * Orchestrator thread only.
  */
 #include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
@@ -38,15 +39,15 @@ list_kernels (const struct pto_program *program, char *text, size_t size)
 static void
 describe_place (const struct pto_chip *chip, char *text, size_t size)
 {
-  const char *file = chip->runtime.line > 0 ? chip->runtime.file : NULL;
-  int32_t line = chip->runtime.line;
+  const char *file = chip->machine.runtime.line > 0 ? chip->machine.runtime.file : NULL;
+  int32_t line = chip->machine.runtime.line;
   bool is_submit = file != NULL;
   const char *slash;
 
-  for (uint32_t i = chip->engine.depth; i-- > 0 && file == NULL;)
+  for (uint32_t i = chip->machine.engine.depth; i-- > 0 && file == NULL;)
     {
-      file = chip->engine.scopes[i].file;
-      line = chip->engine.scopes[i].line;
+      file = chip->machine.engine.scopes[i].file;
+      line = chip->machine.engine.scopes[i].line;
     }
   text[0] = '\0';
   if (file == NULL)
@@ -68,8 +69,8 @@ refuse (struct pto_chip *chip, const char *format, ...)
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   describe_place (chip, place, sizeof place);
-  pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 "%s: %s",
-                   chip->engine.submitted, place, why);
+  pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 "%s: %s",
+                   chip->machine.engine.submitted, place, why);
 }
 
 /* Of those that no program has. */
@@ -114,32 +115,6 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
           }
     }
   return true;
-}
-
-/* Between these two the engine works on the orchestration's behalf: it is not cut, and what goes
- * wrong is its own. */
-static inline struct pto_guard *
-come_in (struct pto_chip *chip)
-{
-  struct pto_guard *guard = pto_guest_pause (chip->exec);
-
-  if (guard == NULL)
-    return NULL;
-#ifdef __x86_64__
-  /* What copies upwards here would copy downwards. */
-  __asm__ volatile("cld" ::: "cc");
-#endif
-  pto_store_relaxed (&chip->steps, pto_load_relaxed (&chip->steps) + 1);
-  return guard;
-}
-
-static inline void
-go_out (struct pto_chip *chip, struct pto_guard *guard)
-{
-  if (guard == NULL)
-    return;
-  pto_store_relaxed (&chip->steps, pto_load_relaxed (&chip->steps) + 1);
-  pto_guest_resume (chip->exec, guard);
 }
 
 /* What an orchestration says is there is looked at while a fault is still its own. */
@@ -201,7 +176,7 @@ is_sound (const struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
          && (int32_t) kernel->core_type == worker_type && (uint32_t) n_params <= PTO_CHIP_ARGS_MAX
          && (params != NULL || n_params == 0)
          && (kernel->n_args_plus_1 == 0 || kernel->n_args_plus_1 == (uint32_t) n_params + 1)
-         && !chip->done;
+         && !chip->machine.done;
 }
 
 /* Not inlined, so that the engine's part is, into the one copy. */
@@ -218,7 +193,7 @@ submit (struct pto_chip *chip, const struct pto_submit *submit)
     }
   if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
     return PTO_TASK_NONE;
-  return pto_engine_submit (&chip->engine, submit);
+  return pto_engine_submit (&chip->machine.engine, submit);
 }
 
 /* A task of no kernel, or of one that the chip has of its own: PTO2_KERNEL_*. */
@@ -228,7 +203,7 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
   int32_t n_params = (int32_t) submit->n_params;
 
   if (submit->n_params > PTO_CHIP_ARGS_MAX || (submit->params == NULL && n_params > 0)
-      || chip->done)
+      || chip->machine.done)
     {
       refuse_submit (chip, kernel_id, 0, submit->params, n_params, true);
       return PTO_TASK_NONE;
@@ -237,7 +212,7 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
     return PTO_TASK_NONE;
   submit->kernel = kernel_id == PTO2_KERNEL_FILL ? PTO_KERNEL_FILL : PTO_KERNEL_NONE;
   submit->queue = kernel_id == PTO2_KERNEL_FILL ? PTO_CORE_TYPE_AIV : 0;
-  return pto_engine_submit (&chip->engine, submit);
+  return pto_engine_submit (&chip->machine.engine, submit);
 }
 
 static __attribute__ ((noinline)) pto_task_id
@@ -248,9 +223,9 @@ submit_foreign (struct pto_chip *chip, const struct pto_submit *task)
 
   if (task->params != NULL)
     touch_params (task->params, (int32_t) task->n_params);
-  guard = come_in (chip);
+  guard = pto_machine_come_in (&chip->machine);
   id = submit (chip, task);
-  go_out (chip, guard);
+  pto_machine_go_out (&chip->machine, guard);
   return id;
 }
 
@@ -264,7 +239,8 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
                              .params = params,
                              .n_params = (uint32_t) n_params };
 
-  return pto_guest_is_foreign (chip->exec) ? submit_foreign (chip, &task) : submit (chip, &task);
+  return pto_guest_is_foreign (chip->machine.engine.exec) ? submit_foreign (chip, &task)
+                                                          : submit (chip, &task);
 }
 
 /* The element of a tensor as a tensor. false: there is none, and the run has failed. */
@@ -344,7 +320,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
     touch_params (asked->params, asked->n_params);
   if (asked->condition != NULL)
     (void) *(const volatile uint32_t *) &asked->condition->status;
-  guard = come_in (chip);
+  guard = pto_machine_come_in (&chip->machine);
   if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
     refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
   else if (asked->condition != NULL)
@@ -353,7 +329,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
     id = submit_own (chip, asked->kernel_id, &task);
   else
     id = submit (chip, &task);
-  go_out (chip, guard);
+  pto_machine_go_out (&chip->machine, guard);
   return id;
 }
 
@@ -369,93 +345,17 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
   void *address = NULL;
 
   (void) *(const volatile uint64_t *) index;
-  guard = come_in (chip);
+  guard = pto_machine_come_in (&chip->machine);
   if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor, index,
                     &element))
     {
       param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, &element);
-      if (pto_engine_await (&chip->engine, submit_own (chip, PTO2_KERNEL_NONE, &task)))
+      if (pto_engine_await (&chip->machine.engine, submit_own (chip, PTO2_KERNEL_NONE, &task)))
         address = (char *) (uintptr_t) param.tensor.buffer.addr
                   + param.tensor.start_offset * (uint64_t) pto_dtype_size (param.tensor.dtype);
     }
-  go_out (chip, guard);
+  pto_machine_go_out (&chip->machine, guard);
   return address;
-}
-
-static void
-manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
-{
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = come_in (chip);
-
-  pto_engine_manual_scope_begin (&chip->engine, file, line);
-  go_out (chip, guard);
-}
-
-static void
-scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
-{
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = come_in (chip);
-
-  pto_engine_scope_begin (&chip->engine, file, line);
-  go_out (chip, guard);
-}
-
-static void
-scope_end (PTO2Runtime *rt)
-{
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = come_in (chip);
-
-  pto_engine_scope_end (&chip->engine);
-  go_out (chip, guard);
-}
-
-static void
-orchestration_done (PTO2Runtime *rt)
-{
-  pto_chip_of_runtime (rt)->done = true;
-}
-
-/* Records come from the engine, scope by scope: there is nothing to set up. */
-static void
-init_tensor_pool (PTO2Runtime *rt)
-{
-  (void) rt;
-}
-
-static PTO2Buffer *
-new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
-{
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard;
-  PTO2Buffer *buffer;
-
-  *generation = 0;
-  guard = come_in (chip);
-  buffer = pto_engine_new_buffer (&chip->engine, bytes, generation);
-  go_out (chip, guard);
-  return buffer;
-}
-
-static void
-log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
-{
-  struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard;
-  char message[1024];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (message, sizeof message, format, args);
-  va_end (args);
-  guard = come_in (chip);
-  if (chip->log != NULL)
-    chip->log (chip->log_data, level, message);
-  else if (level <= PTO2_LOG_WARN)
-    fprintf (stderr, "pto: %s: %s\n", level == PTO2_LOG_ERROR ? "error" : "warning", message);
-  go_out (chip, guard);
 }
 
 /* Copied outside of the guard: a fault at tensor is the orchestration's. */
@@ -472,53 +372,25 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
       return;
     }
   *tensor = (Tensor){ .status = PTO2_TENSOR_NO_ARGUMENT };
-  guard = come_in (chip);
+  guard = pto_machine_come_in (&chip->machine);
   if (is_there)
     pto_engine_fail (
-        &chip->engine, PTO_STATUS_INVALID_ARGS,
+        &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
         "the orchestration asks for argument %d as a tensor, but it is a number (%" PRIu64
         "): read args[%d], or give the run a tensor there",
         index, chip->args[index].word, index);
   else
-    pto_engine_fail (&chip->engine, PTO_STATUS_INVALID_ARGS,
+    pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS,
                      "the orchestration asks for argument %d as a tensor, but the run has %" PRIu32
                      " arguments, from 0 on",
                      index, chip->n_args);
-  go_out (chip, guard);
+  pto_machine_go_out (&chip->machine, guard);
 }
 
-const PTO2RuntimeOps pto_chip_runtime_ops = {
-  .size = sizeof (PTO2RuntimeOps),
-  .submit_task = submit_task,
-  .scope_begin = scope_begin,
-  .scope_end = scope_end,
-  .orchestration_done = orchestration_done,
-  .init_tensor_pool = init_tensor_pool,
-  .new_buffer = new_buffer,
-  .log = log_message,
-  .submit = submit_more,
-  .manual_scope_begin = manual_scope_begin,
-  .touch = touch,
-  .arg_tensor = arg_tensor,
-};
-
-bool
-pto_chip_has_failed (PTO2Runtime *rt)
-{
-  return pto_engine_has_failed (&pto_chip_of_runtime (rt)->engine);
-}
-
-void
-pto_chip_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
-{
-  char message[1500];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (message, sizeof message, format, args);
-  va_end (args);
-  pto_engine_fail (&pto_chip_of_runtime (rt)->engine, status, "%s", message);
-}
+const PTO2RuntimeOps pto_chip_runtime_ops = { .submit_task = submit_task,
+                                              .submit = submit_more,
+                                              .touch = touch,
+                                              .arg_tensor = arg_tensor };
 
 enum pto_status
 pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, char *why, size_t size)
@@ -567,5 +439,5 @@ pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, cha
 int32_t
 pto_chip_last_line (const struct pto_chip *chip)
 {
-  return chip->runtime.line;
+  return chip->machine.runtime.line;
 }

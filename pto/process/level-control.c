@@ -23,9 +23,9 @@ begin_lost_here (struct pto_level *level)
     pto_pool_begin_lost (level->pool);
   else if (pthread_mutex_trylock (&level->guest_lock) == 0)
     {
-      pto_exec_enter (level->exec);
+      pto_exec_enter (level->machine.engine.exec);
       pto_pool_begin_lost (level->pool);
-      pto_exec_leave (level->exec);
+      pto_exec_leave (level->machine.engine.exec);
       pthread_mutex_unlock (&level->guest_lock);
     }
 }

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "../core/run.h"
+#include "../core/machine.h"
 #include "keeper.h"
 #include "level.h"
 
@@ -24,16 +24,13 @@ struct pto_level
   struct pto_params params;
   uint32_t generation; /* of the process that it belongs to */
   const char *queue_names[PTO_QUEUES_MAX];
-  struct pto_engine engine;
+  struct pto_machine machine;
   struct pto_scheduler scheduler;
-  struct pto_exec *exec;
   struct pto_family family;
   struct pto_keeper keeper;
   struct pto_pool *pool;
   struct pto_control *closer; /* CLOSE to all: the end needs no memory any more */
-  struct PTO2Runtime runtime; /* first member is the table of calls */
-  struct pto_recorder recorder;
-  uint32_t n_recorded; /* runs */
+  uint32_t n_recorded;        /* runs */
   bool has_scheduler;
   bool has_arena;
   bool runs; /* the actors are there */

@@ -17,7 +17,7 @@ look_up (const struct pto_level *level, uint64_t address, uint64_t bytes, bool w
     return PTO_VISIBLE;
   for (uint32_t i = 0; i < PTO_RINGS; i++)
     {
-      const struct pto_circle *heap = &level->engine.rings[i].heap;
+      const struct pto_circle *heap = &level->machine.engine.rings[i].heap;
       uint64_t offset = address - (uint64_t) (uintptr_t) heap->base;
 
       if (offset < heap->size && bytes <= heap->size - offset)
@@ -104,14 +104,14 @@ access_of (PTOParamType type)
 static enum pto_status
 after_submit (struct pto_level *level, struct pto_report *report)
 {
-  pto_exec_help (level->exec);
-  if (!pto_engine_has_failed (&level->engine))
+  pto_exec_help (level->machine.engine.exec);
+  if (!pto_engine_has_failed (&level->machine.engine))
     {
       pto_pool_begin_lost (level->pool);
       return PTO_OK;
     }
   pto_level_give_up_run (level);
-  return pto_engine_tell (&level->engine, report);
+  return pto_engine_tell (&level->machine.engine, report);
 }
 
 enum pto_status
@@ -131,12 +131,12 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   uint32_t bytes;
   enum pto_status status;
 
-  if (pto_engine_has_failed (&level->engine))
+  if (pto_engine_has_failed (&level->machine.engine))
     {
       /* After a deadlock it goes on to count. */
-      if (level->engine.deadlock.what != PTO_OK)
+      if (level->machine.engine.deadlock.what != PTO_OK)
         pto_engine_submit (
-            &level->engine,
+            &level->machine.engine,
             &(struct pto_submit){ .kernel = callable, .params = params, .n_params = n_params });
       return after_submit (level, report);
     }
@@ -182,13 +182,13 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
       bytes += n_scalars;
     }
   any = task->n_members == 1 && needs[0].place == PTO_PLACE_ANY;
-  pto_engine_submit (&level->engine, &(struct pto_submit){ .kernel = callable,
-                                                           .queue = needs[0].queue,
-                                                           .params = params,
-                                                           .n_params = n_params,
-                                                           .extra = extra,
-                                                           .extra_bytes = bytes,
-                                                           .wish = any ? NULL : &wish });
+  pto_engine_submit (&level->machine.engine, &(struct pto_submit){ .kernel = callable,
+                                                                   .queue = needs[0].queue,
+                                                                   .params = params,
+                                                                   .n_params = n_params,
+                                                                   .extra = extra,
+                                                                   .extra_bytes = bytes,
+                                                                   .wish = any ? NULL : &wish });
   return after_submit (level, report);
 }
 
@@ -199,9 +199,9 @@ pto_level_alloc (struct pto_level *level, Tensor *tensor, struct pto_report *rep
 
   if (tensor->storage == NULL && tensor->status == PTO2_TENSOR_OK)
     tensor->storage
-        = pto_engine_new_buffer (&level->engine, tensor->buffer.size, &tensor->generation);
+        = pto_engine_new_buffer (&level->machine.engine, tensor->buffer.size, &tensor->generation);
   output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
-  pto_engine_submit (&level->engine,
+  pto_engine_submit (&level->machine.engine,
                      &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
                                            .queue = pto_pool_idle_queue (level->pool),
                                            .params = &output,

@@ -33,25 +33,10 @@ param (const struct pto_level *level, enum pto_param index)
 
 /* --- making --- */
 
-static void begin_scope (PTO2Runtime *rt, const char *file, int32_t line);
-static void end_scope (PTO2Runtime *rt);
 static PTO2TaskId submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
                                  PTOParam *params, int32_t n_params);
-static void ignore (PTO2Runtime *rt);
-static PTO2Buffer *new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation);
-static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
 
-static const PTO2RuntimeOps runtime_ops = {
-  .size = sizeof (PTO2RuntimeOps),
-  .submit_task = submit_kernel,
-  .scope_begin = begin_scope,
-  .scope_end = end_scope,
-  .orchestration_done = ignore,
-  .init_tensor_pool = ignore,
-  .new_buffer = new_buffer,
-  .log = log_message,
-};
+static const PTO2RuntimeOps runtime_ops = { .submit_task = submit_kernel };
 
 static const char *
 callable_name (void *data, uint32_t callable)
@@ -72,29 +57,13 @@ beats (void *data)
   return pto_pool_beats (level->pool);
 }
 
-static uint32_t
-power_of_two_at_least (uint64_t value)
-{
-  uint32_t power = 1;
-
-  while (power < value)
-    power *= 2;
-  return power;
-}
-
 static bool
-make_engine (struct pto_level *level, struct pto_report *report)
+make_machine (struct pto_level *level, struct pto_report *report)
 {
   struct pto_engine_config config = {
-    .ring = { .window = (uint32_t) param (level, PTO_PARAMETER_TASK_WINDOW),
-              .edge_pool = power_of_two_at_least (param (level, PTO_PARAMETER_DEP_POOL)),
-              .heap = param (level, PTO_PARAMETER_HEAP) },
-    .map_pool = (uint32_t) param (level, PTO_PARAMETER_MAP_POOL),
-    .hazards = (uint32_t) param (level, PTO_PARAMETER_HAZARDS),
     .n_queues = pto_pool_n_queues (level->family.children, level->family.n_children),
     .n_shards = 1,
     .n_schedulers = 1,
-    .timeout_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
     .ring_patience_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
     .end_patience_ns = PTO_NEVER,
     .beats = beats,
@@ -109,20 +78,20 @@ make_engine (struct pto_level *level, struct pto_report *report)
                                          .bell = &level->family.hub->bell };
   struct pto_report inner = { 0 };
   char error[256] = "";
+  struct pto_exec *exec = pto_exec_new (&exec_config, error, sizeof error);
 
-  for (uint32_t i = 0; i < PTO_QUEUES_MAX; i++)
-    level->queue_names[i] = "workers";
-  level->exec = pto_exec_new (&exec_config, error, sizeof error);
-  if (level->exec == NULL)
+  if (exec == NULL)
     {
       pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: %s", level->config.path,
                       error);
       return false;
     }
-  if (pto_engine_init (&level->engine, level->exec, &config, &inner) == PTO_OK)
+  for (uint32_t i = 0; i < PTO_QUEUES_MAX; i++)
+    level->queue_names[i] = "workers";
+  pto_machine_configure (&config, &level->params);
+  if (pto_machine_init (&level->machine, exec, &config, &runtime_ops, &inner) == PTO_OK)
     return true;
-  /* Nothing of it is left. */
-  memset (&level->engine, 0, sizeof level->engine);
+  pto_exec_free (exec);
   pto_report_set (report, inner.status,
                   "%s can not be started: %s: set heap (heap-ring-size) to less",
                   level->config.path, inner.message);
@@ -155,15 +124,16 @@ make_pool (struct pto_level *level, struct pto_report *report)
   struct pto_keeper *keeper = &level->keeper;
 
   level->closer = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);
-  level->pool = pto_pool_new (&level->engine, level->exec, &config);
+  level->pool = pto_pool_new (&level->machine.engine, level->machine.engine.exec, &config);
   if (level->pool != NULL && level->closer != NULL)
     {
       scheduler.endpoints = pto_pool_endpoints (level->pool, &scheduler.n_endpoints);
-      level->has_scheduler = pto_scheduler_init (&level->scheduler, &level->engine, &scheduler);
+      level->has_scheduler
+          = pto_scheduler_init (&level->scheduler, &level->machine.engine, &scheduler);
     }
   keeper->family = &level->family;
   keeper->pool = level->pool;
-  keeper->exec = level->family.exec = level->exec;
+  keeper->exec = level->family.exec = level->machine.engine.exec;
   keeper->event = level->family.event = level->event;
   if (level->has_scheduler && pto_keeper_init (keeper, &config.limits))
     return true;
@@ -195,7 +165,6 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   level->params = *config->params;
   level->config.params = &level->params;
   level->generation = pto_process_generation ();
-  level->runtime.ops = &runtime_ops;
   pthread_mutex_init (&level->guest_lock, NULL);
   if (!pto_family_init (&level->family,
                         &(struct pto_family_config){ .path = level->config.path,
@@ -217,7 +186,7 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   if (level->event < 0)
     pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: no event descriptor: %s",
                     config->path, strerror (errno));
-  if (level->event < 0 || !make_engine (level, report) || !make_pool (level, report))
+  if (level->event < 0 || !make_machine (level, report) || !make_pool (level, report))
     {
       pto_level_free (level);
       return NULL;
@@ -241,7 +210,7 @@ keep_from_children (struct pto_level *level)
 {
   for (uint32_t i = 0; i < PTO_RINGS; i++)
     {
-      struct pto_ring *ring = &level->engine.rings[i];
+      struct pto_ring *ring = &level->machine.engine.rings[i];
 
       madvise (ring->shared, ring->shared_size, MADV_DONTFORK);
       madvise (ring->storage.base, ring->storage.size, MADV_DONTFORK);
@@ -270,19 +239,20 @@ start_actors (struct pto_level *level, struct pto_report *report)
   char error[256] = "";
   bool ok;
 
-  pto_exec_enter (level->exec);
-  ok = pto_exec_spawn (level->exec, 0, "scheduler", pto_scheduler_main, &level->scheduler, error,
-                       sizeof error)
+  pto_exec_enter (level->machine.engine.exec);
+  ok = pto_exec_spawn (level->machine.engine.exec, 0, "scheduler", pto_scheduler_main,
+                       &level->scheduler, error, sizeof error)
        == 0;
   if (ok
-      && pto_exec_spawn (level->exec, 0, "pump", pto_pool_pump, level->pool, error, sizeof error)
+      && pto_exec_spawn (level->machine.engine.exec, 0, "pump", pto_pool_pump, level->pool, error,
+                         sizeof error)
              != 0)
     {
       ok = false;
       pto_scheduler_stop (&level->scheduler);
-      pto_exec_join (level->exec);
+      pto_exec_join (level->machine.engine.exec);
     }
-  pto_exec_leave (level->exec);
+  pto_exec_leave (level->machine.engine.exec);
   level->runs = ok;
   ok = ok && pto_keeper_start (&level->keeper, error, sizeof error) == 0
        && pto_family_start_threads (&level->family, error, sizeof error);
@@ -312,7 +282,7 @@ close_children (struct pto_level *level, bool at_once)
       }
   if (at_once)
     pto_family_give_up (&level->family);
-  pto_exec_enter (level->exec);
+  pto_exec_enter (level->machine.engine.exec);
   pto_pool_control (level->pool, control);
   for (;;)
     {
@@ -320,14 +290,14 @@ close_children (struct pto_level *level, bool at_once)
 
       if (!pto_family_is_left (&level->family) && pto_word_get (&control->done) != 0)
         break;
-      pto_park (level->exec, pto_pool_news (level->pool), seen,
-                pto_now (level->exec) + PTO_LEVEL_POLL_NS);
+      pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+                pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS);
     }
   pto_control_unref (control);
   pto_pool_stop (level->pool);
   pto_scheduler_stop (&level->scheduler);
-  pto_exec_join (level->exec);
-  pto_exec_leave (level->exec);
+  pto_exec_join (level->machine.engine.exec);
+  pto_exec_leave (level->machine.engine.exec);
 }
 
 /* Ends everybody, in whatever state they are. */
@@ -339,9 +309,9 @@ take_down (struct pto_level *level, bool at_once)
   else if (level->runs)
     {
       /* The pump waits for children, whom nobody watches: what it has is dropped with its stack. */
-      pto_exec_enter (level->exec);
+      pto_exec_enter (level->machine.engine.exec);
       pto_scheduler_stop (&level->scheduler);
-      pto_exec_leave (level->exec);
+      pto_exec_leave (level->machine.engine.exec);
     }
   level->runs = false;
   pto_keeper_stop (&level->keeper);
@@ -358,7 +328,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
   if (status == PTO_OK)
     {
       pthread_mutex_lock (&level->guest_lock);
-      pto_exec_enter (level->exec);
+      pto_exec_enter (level->machine.engine.exec);
       for (;;)
         {
           uint32_t seen = pto_word_get (pto_pool_news (level->pool));
@@ -377,10 +347,11 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
                                        "the start of %s was cancelled", level->config.path);
               break;
             }
-          pto_park (level->exec, pto_pool_news (level->pool), seen,
-                    cancelled != NULL ? pto_now (level->exec) + PTO_LEVEL_POLL_NS : PTO_NEVER);
+          pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
+                    cancelled != NULL ? pto_now (level->machine.engine.exec) + PTO_LEVEL_POLL_NS
+                                      : PTO_NEVER);
         }
-      pto_exec_leave (level->exec);
+      pto_exec_leave (level->machine.engine.exec);
       pthread_mutex_unlock (&level->guest_lock);
       if (status == PTO_OK && failed != NULL)
         status = pto_family_report_start (&level->family, failed, report);
@@ -397,7 +368,7 @@ pto_level_take_heaps (struct pto_level *level, struct pto_level_heaps *heaps)
 
   for (uint32_t i = 0; i < PTO_RINGS; i++)
     {
-      struct pto_circle *heap = &level->engine.rings[i].heap;
+      struct pto_circle *heap = &level->machine.engine.rings[i].heap;
 
       heaps->rings[i].base = heap->base;
       heaps->rings[i].size = heap->size;
@@ -417,9 +388,8 @@ pto_level_free (struct pto_level *level)
   pto_pool_free (level->pool);
   if (level->closer != NULL)
     pto_control_unref (level->closer);
-  pto_engine_destroy (&level->engine);
-  pto_recorder_clear (&level->recorder);
-  pto_exec_free (level->exec);
+  pto_machine_clear (&level->machine);
+  pto_exec_free (level->machine.engine.exec);
   pto_shared_map_free (level->map);
   if (level->has_arena)
     pto_arena_release ();
@@ -447,31 +417,6 @@ is_cancelled (void *data)
 }
 
 static void
-gather (const struct pto_level *level, struct pto_level_stats *stats, uint64_t wall_ns)
-{
-  const struct pto_engine *engine = &level->engine;
-  uint64_t roots = pto_pool_first_failure (level->pool)->roots;
-
-  memset (stats, 0, sizeof *stats);
-  stats->tasks = engine->submitted;
-  stats->completed = pto_engine_completed (engine);
-  stats->failed = pto_engine_failures (engine);
-  stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
-  stats->edges = engine->stats.edges;
-  stats->run_ns = wall_ns;
-  stats->peak_live_tasks = engine->stats.peak_live;
-  stats->recycled = pto_engine_recycled (engine);
-  stats->stalls = engine->stats.stalls;
-  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    {
-      stats->ring_tasks[ring] = engine->rings[ring].head;
-      stats->last_task_alive[ring] = engine->tails[ring];
-      stats->heap_peak[ring] = engine->rings[ring].heap.peak;
-    }
-  stats->restarts = pto_pool_restarts (level->pool);
-}
-
-static void
 name_task (pto_task_id task, char *text, size_t size)
 {
   if (PTO_TASK_RING (task) == 0)
@@ -482,8 +427,8 @@ name_task (pto_task_id task, char *text, size_t size)
 
 /* "; task 12 failed, 3 tasks that needed it did not run, 40 others finished" */
 static void
-tell_consequences (const struct pto_level_stats *stats, const char *task, uint64_t roots,
-                   char *text, size_t size)
+tell_consequences (const struct pto_run_stats *stats, const char *task, uint64_t roots, char *text,
+                   size_t size)
 {
   uint64_t finished = stats->completed - stats->failed;
   int used = snprintf (text, size, "; %s failed", task);
@@ -500,7 +445,7 @@ tell_consequences (const struct pto_level_stats *stats, const char *task, uint64
 
 /* The run's error is its first task that failed by itself. */
 static enum pto_status
-report_task (struct pto_level *level, const struct pto_level_stats *stats,
+report_task (struct pto_level *level, const struct pto_run_stats *stats,
              struct pto_failure *failure, struct pto_report *report)
 {
   const struct pto_first_failure *first = pto_pool_first_failure (level->pool);
@@ -546,24 +491,22 @@ report_task (struct pto_level *level, const struct pto_level_stats *stats,
 static enum pto_status
 choose_recording (struct pto_level *level, bool record, struct pto_report *report)
 {
-  struct pto_trace *before = level->recorder.trace;
-  enum pto_status status
-      = pto_recorder_choose (&level->recorder, record, 2 + level->family.n_children,
-                             param (level, PTO_PARAMETER_TRACE_RECORDS), report);
+  struct pto_trace *before = level->machine.recorder.trace;
+  enum pto_status status = pto_machine_record (&level->machine, record, level->family.n_children,
+                                               param (level, PTO_PARAMETER_TRACE_RECORDS), report);
 
   if (status != PTO_OK)
     return status;
   /* As in keep_from_children(): of those that are begun again. */
-  if (level->recorder.trace != before)
-    for (uint32_t b = 0; b < level->recorder.trace->n_buffers; b++)
-      madvise (level->recorder.trace->buffers[b].records,
-               level->recorder.trace->buffers[b].capacity * sizeof (struct pto_trace_record),
+  if (level->machine.recorder.trace != before)
+    for (uint32_t b = 0; b < level->machine.recorder.trace->n_buffers; b++)
+      madvise (level->machine.recorder.trace->buffers[b].records,
+               level->machine.recorder.trace->buffers[b].capacity
+                   * sizeof (struct pto_trace_record),
                MADV_DONTFORK);
-  level->engine.trace = pto_recorder_buffer (&level->recorder, 0);
-  level->scheduler.trace = pto_recorder_buffer (&level->recorder, 1);
   /* Never 0, which says that nothing is. */
   level->n_recorded = level->n_recorded == UINT32_MAX ? 1 : level->n_recorded + 1;
-  pto_pool_record (level->pool, level->scheduler.trace, pto_recorder_buffer (&level->recorder, 2),
+  pto_pool_record (level->pool, level->scheduler.trace, pto_machine_record_of (&level->machine, 0),
                    level->n_recorded);
   return PTO_OK;
 }
@@ -571,7 +514,7 @@ choose_recording (struct pto_level *level, bool record, struct pto_report *repor
 const struct pto_trace *
 pto_level_trace (struct pto_level *level)
 {
-  return pto_recorder_trace (&level->recorder);
+  return pto_recorder_trace (&level->machine.recorder);
 }
 
 void
@@ -581,7 +524,7 @@ pto_level_trace_topology (const struct pto_level *level, struct pto_trace_topolo
                                            .n_cores = level->family.n_children,
                                            .level = level->config.level,
                                            .n_workers = level->family.n_kind[PTO_CHILD_NEXT] };
-  pto_recorder_tell_clock (&level->recorder, topology);
+  pto_recorder_tell_clock (&level->machine.recorder, topology);
 }
 
 struct orchestration
@@ -589,77 +532,77 @@ struct orchestration
   struct pto_level *level;
   int (*orchestrate) (PTO2Runtime *rt, void *data);
   void *data;
+  int result;
 };
 
 static void
 orchestrate_on_thread (void *data)
 {
-  const struct orchestration *call = data;
-  int result = call->orchestrate (&call->level->runtime, call->data);
+  struct orchestration *call = data;
 
-  if (result != 0)
-    pto_engine_fail (&call->level->engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d",
-                     result);
+  call->result = call->orchestrate (&call->level->machine.runtime, call->data);
+}
+
+/* Of a run that failed by then what children still do is not wanted. */
+static int
+orchestrate_for (PTO2Runtime *rt, void *data)
+{
+  struct orchestration *call = data;
+
+  pto_store_release (&call->level->guest, (uint64_t) pthread_self ());
+  /* Or its worker, and who waits for that, would be left with what the run holds. */
+  if (!pto_os_thread_survives (orchestrate_on_thread, call))
+    pto_runtime_fail (rt, PTO_STATUS_EXPLICIT, "the orchestration ended its thread (pthread_exit)");
+  if (call->result != 0 || pto_runtime_has_failed (rt))
+    pto_level_give_up_run (call->level);
+  return call->result;
 }
 
 enum pto_status
 pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
                void *cancelled_data, int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
-               struct pto_level_stats *stats, struct pto_failure *failure,
-               struct pto_report *report)
+               struct pto_run_stats *stats, struct pto_failure *failure, struct pto_report *report)
 {
-  struct pto_level_stats own_stats;
+  struct orchestration call = { .level = level, .orchestrate = orchestrate, .data = data };
+  struct pto_run run = { .orchestrate = orchestrate_for,
+                         .data = &call,
+                         .cancelled = is_cancelled,
+                         .cancelled_data = level };
+  struct pto_run_stats own_stats;
   struct pto_failure own_failure;
   enum pto_status status;
-  uint64_t wall;
 
   if (stats == NULL)
     stats = &own_stats;
   if (failure == NULL)
     failure = &own_failure;
   pthread_mutex_lock (&level->guest_lock);
-  pto_exec_enter (level->exec);
+  pto_exec_enter (level->machine.engine.exec);
   level->cancelled = cancelled;
   level->cancelled_data = cancelled_data;
-  level->engine.cancelled = is_cancelled;
-  level->engine.cancelled_data = level;
   status = choose_recording (level, record || param (level, PTO_PARAMETER_TRACE) != 0, report);
-  if (status != PTO_OK)
+  if (status == PTO_OK)
     {
-      memset (stats, 0, sizeof *stats);
-      pto_failure_set (failure, (int32_t) status, NULL, "%s",
-                       report != NULL ? report->message : "");
-      goto out;
+      uint64_t roots;
+
+      pto_pool_begin_lost (level->pool);
+      if (level->map != NULL)
+        pto_shared_map_look_again (level->map);
+      pto_pool_begin_run (level->pool);
+      status = pto_machine_run (&level->machine, &run, stats, report);
+      pto_store_release (&level->guest, 0);
+      roots = pto_pool_first_failure (level->pool)->roots;
+      stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
+      stats->restarts = pto_pool_restarts (level->pool);
     }
-  pto_pool_begin_lost (level->pool);
-  if (level->map != NULL)
-    pto_shared_map_look_again (level->map);
-  pto_pool_begin_run (level->pool);
-  pto_engine_begin (&level->engine);
-  pto_recorder_begin (&level->recorder, &level->engine);
-  pto_store_release (&level->guest, (uint64_t) pthread_self ());
-  wall = pto_wall_clock ();
-  /* Or its worker, and who waits for that, would be left with what the run holds. */
-  if (!pto_os_thread_survives (
-          orchestrate_on_thread,
-          &(struct orchestration){ .level = level, .orchestrate = orchestrate, .data = data }))
-    pto_engine_fail (&level->engine, PTO_STATUS_EXPLICIT,
-                     "the orchestration ended its thread (pthread_exit)");
-  if (pto_engine_has_failed (&level->engine))
-    pto_level_give_up_run (level);
-  status = pto_engine_end (&level->engine, report);
-  pto_recorder_end (&level->recorder, &level->engine);
-  wall = pto_wall_clock () - wall;
-  pto_store_release (&level->guest, 0);
-  gather (level, stats, wall);
+  else
+    memset (stats, 0, sizeof *stats);
   if (status != PTO_OK)
     pto_failure_set (failure, (int32_t) status, NULL, "%s", report != NULL ? report->message : "");
   else if (pto_pool_first_failure (level->pool)->task != PTO_TASK_NONE)
     status = report_task (level, stats, failure, report);
-out:
-  level->engine.cancelled = NULL;
   level->cancelled = NULL;
-  pto_exec_leave (level->exec);
+  pto_exec_leave (level->machine.engine.exec);
   pthread_mutex_unlock (&level->guest_lock);
   return status;
 }
@@ -667,13 +610,13 @@ out:
 void
 pto_level_give_up_run (struct pto_level *level)
 {
-  pto_pool_cancel (level->pool, level->engine.config.timeout_ns / FAILED_PART);
+  pto_pool_cancel (level->pool, level->machine.engine.config.timeout_ns / FAILED_PART);
 }
 
 void
 pto_level_cancel (struct pto_level *level)
 {
-  if (pto_engine_cancel (&level->engine))
+  if (pto_engine_cancel (&level->machine.engine))
     pto_pool_cancel (level->pool, CANCEL_NS);
 }
 
@@ -682,37 +625,7 @@ pto_level_cancel (struct pto_level *level)
 struct pto_level *
 pto_level_of_runtime (PTO2Runtime *rt)
 {
-  return (struct pto_level *) ((char *) rt - offsetof (struct pto_level, runtime));
-}
-
-bool
-pto_level_has_failed (PTO2Runtime *rt)
-{
-  return pto_engine_has_failed (&pto_level_of_runtime (rt)->engine);
-}
-
-void
-pto_level_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
-{
-  char message[1500];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (message, sizeof message, format, args);
-  va_end (args);
-  pto_engine_fail (&pto_level_of_runtime (rt)->engine, status, "%s", message);
-}
-
-static void
-begin_scope (PTO2Runtime *rt, const char *file, int32_t line)
-{
-  pto_engine_scope_begin (&pto_level_of_runtime (rt)->engine, file, line);
-}
-
-static void
-end_scope (PTO2Runtime *rt)
-{
-  pto_engine_scope_end (&pto_level_of_runtime (rt)->engine);
+  return (struct pto_level *) ((char *) rt - offsetof (struct pto_level, machine.runtime));
 }
 
 static PTO2TaskId
@@ -722,41 +635,17 @@ submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam
   struct pto_level *level = pto_level_of_runtime (rt);
 
   pto_engine_fail (
-      &level->engine, (enum pto_status) PTO_STATUS_NOT_SUPPORTED,
+      &level->machine.engine, (enum pto_status) PTO_STATUS_NOT_SUPPORTED,
       "kernel %d was submitted to %s, which is of level %u: its tasks are run by workers, "
       "not by cores",
       kernel_id, level->config.path, level->config.level);
   return PTO2_TASK_NONE;
 }
 
-static void
-ignore (PTO2Runtime *rt)
-{
-}
-
-static PTO2Buffer *
-new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
-{
-  return pto_engine_new_buffer (&pto_level_of_runtime (rt)->engine, bytes, generation);
-}
-
-static void
-log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
-{
-  char message[1024];
-  va_list args;
-
-  va_start (args, format);
-  vsnprintf (message, sizeof message, format, args);
-  va_end (args);
-  if (severity <= PTO2_LOG_WARN)
-    fprintf (stderr, "pto: %s: %s\n", severity == PTO2_LOG_ERROR ? "error" : "warning", message);
-}
-
 uint64_t
 pto_level_progress (const struct pto_level *level)
 {
-  return pto_engine_completed (&level->engine) + pto_pool_beats (level->pool);
+  return pto_engine_completed (&level->machine.engine) + pto_pool_beats (level->pool);
 }
 
 uint32_t

@@ -14,6 +14,7 @@
 #include "../api/pto_orchestration_api.h"
 #include "../core/params.h"
 #include "../core/recorder.h"
+#include "../core/runtime.h"
 #include "process.h"
 #include "service.h"
 
@@ -61,23 +62,6 @@ struct pto_level_heaps
 };
 void pto_level_take_heaps (struct pto_level *level, struct pto_level_heaps *heaps);
 
-struct pto_level_stats
-{
-  uint64_t tasks; /* submitted */
-  uint64_t completed;
-  uint64_t failed;   /* of the completed */
-  uint64_t poisoned; /* of the failed: never ran */
-  uint64_t edges;
-  uint64_t run_ns;
-  uint64_t peak_live_tasks;
-  uint64_t recycled;
-  uint64_t stalls;
-  uint64_t ring_tasks[4];
-  uint64_t last_task_alive[4];
-  uint64_t heap_peak[4];
-  uint32_t restarts; /* since the start */
-};
-
 /* As pto_chip_run(). record: also if the parameter does not say so. A task that fails does not end
  * the run: the first failure is its result. failure: domain, code and text as the object layer
  * tells it; may be NULL, as stats and cancelled. orchestrate sees level's rt; a result other than 0
@@ -85,7 +69,7 @@ struct pto_level_stats
 enum pto_status pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
                                void *cancelled_data,
                                int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
-                               struct pto_level_stats *stats, struct pto_failure *failure,
+                               struct pto_run_stats *stats, struct pto_failure *failure,
                                struct pto_report *report);
 
 /* The last run; NULL when it was not recorded. Valid until the next. */
@@ -105,12 +89,6 @@ enum pto_status pto_level_submit (struct pto_level *level, uint32_t callable,
  * perhaps a record but no address yet, its memory now. */
 enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,
                                  struct pto_report *report);
-/* Is the run not wanted any more, or has it failed? */
-bool pto_level_has_failed (PTO2Runtime *rt);
-/* Fails the run, as pto_chip_fail(). */
-void pto_level_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
-
 /* --- any thread --- */
 
 /* The run that is under way is not wanted any more. Returns at once; the run does within 100 ms,

@@ -91,7 +91,7 @@ bench_chip_run (struct pto_chip *on, bool trace, int (*orchestrate) (PTO2Runtime
 {
   struct pto_run_config config = { .trace = trace };
   struct pto_report report = { 0 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   uint64_t begin = bench_now ();
   uint64_t ns;
 

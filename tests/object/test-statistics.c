@@ -26,21 +26,21 @@ enum
 
 /* --- one figure each --- */
 
-static const struct pto_chip_stats distinct = { .tasks = 101,
-                                                .completed = 102,
-                                                .failed = 103,
-                                                .edges = 104,
-                                                .run_ns = 105,
-                                                .virtual_ns = 106,
-                                                .busy_ns = { 3000, 7000 },
-                                                .cores = { 2, 5 },
-                                                .elapsed_ns = 10000,
-                                                .peak_live_tasks = 107,
-                                                .recycled = 108,
-                                                .last_task_alive = { 11, 12, 13, 14 },
-                                                .ring_tasks = { 21, 22, 23, 24 },
-                                                .heap_peak = { 31, 32, 33, 34 },
-                                                .stalls = 109 };
+static const struct pto_run_stats distinct = { .tasks = 101,
+                                               .completed = 102,
+                                               .failed = 103,
+                                               .edges = 104,
+                                               .run_ns = 105,
+                                               .virtual_ns = 106,
+                                               .busy_ns = { 3000, 7000 },
+                                               .cores = { 2, 5 },
+                                               .elapsed_ns = 10000,
+                                               .peak_live_tasks = 107,
+                                               .recycled = 108,
+                                               .last_task_alive = { 11, 12, 13, 14 },
+                                               .ring_tasks = { 21, 22, 23, 24 },
+                                               .heap_peak = { 31, 32, 33, 34 },
+                                               .stalls = 109 };
 
 static void
 test_to_string (void)
@@ -51,7 +51,7 @@ test_to_string (void)
 
   for (guint n = 0; n < G_N_ELEMENTS (expected); n++)
     {
-      struct pto_chip_stats stats = { .tasks = n, .edges = n / 2, .failed = 3, .run_ns = 7 };
+      struct pto_run_stats stats = { .tasks = n, .edges = n / 2, .failed = 3, .run_ns = 7 };
       g_autoptr (PtoRunStatistics) statistics = pto_run_statistics_new (&stats);
       g_autofree char *text = pto_run_statistics_to_string (statistics);
 
@@ -114,7 +114,7 @@ test_indices (void)
 static void
 test_empty (void)
 {
-  struct pto_chip_stats stats = distinct;
+  struct pto_run_stats stats = distinct;
 
   for (guint i = 0; i < 2; i++)
     {

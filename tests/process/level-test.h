@@ -70,7 +70,7 @@ struct rig
   struct rig_child children[PTO_CHILDREN_MAX];
   uint32_t n_children;
   uint8_t digests[64][PTO_DIGEST_BYTES];
-  struct pto_level_stats stats;
+  struct pto_run_stats stats;
   struct pto_failure failure;
   struct pto_report report;
   bool record;                    /* the next runs */

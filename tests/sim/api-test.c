@@ -135,7 +135,7 @@ test_orchestration (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, "task-window=16");
   struct call *call = new_call (aicpu_orchestration_entry, API_N_ARGS);
   GString *log = g_string_new (NULL);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   g_assert_cmpint (aicpu_orchestration_config (call->args, API_N_ARGS).expected_arg_count, ==,
                    API_N_ARGS);
@@ -193,7 +193,7 @@ test_leave_scopes (enum pto_backend backend)
   for (int how = 0; how < 4; how++)
     {
       struct call *call = new_call (api_leave_scopes, how);
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       int scopes[3] = { 0 };
 
       sim_trace_each (sim_record (chip, &program, orchestrate, call, &stats), PTO_TRACE_SCOPE,

@@ -107,11 +107,11 @@ sim_chip (enum pto_backend backend, const char *settings)
 
 static void
 run (struct pto_chip *chip, const struct pto_program *program, bool trace,
-     SimOrchestration orchestrate, void *data, struct pto_chip_stats *stats)
+     SimOrchestration orchestrate, void *data, struct pto_run_stats *stats)
 {
   struct pto_run_config config = { .trace = trace };
   struct pto_report report = { 0 };
-  struct pto_chip_stats own;
+  struct pto_run_stats own;
   enum pto_status status;
 
   if (stats == NULL)
@@ -125,14 +125,14 @@ run (struct pto_chip *chip, const struct pto_program *program, bool trace,
 
 void
 sim_run (struct pto_chip *chip, const struct pto_program *program, SimOrchestration orchestrate,
-         void *data, struct pto_chip_stats *stats)
+         void *data, struct pto_run_stats *stats)
 {
   run (chip, program, false, orchestrate, data, stats);
 }
 
 const struct pto_trace *
 sim_record (struct pto_chip *chip, const struct pto_program *program, SimOrchestration orchestrate,
-            void *data, struct pto_chip_stats *stats)
+            void *data, struct pto_run_stats *stats)
 {
   run (chip, program, true, orchestrate, data, stats);
   g_assert_nonnull (pto_chip_trace (chip));
@@ -256,7 +256,7 @@ void
 sim_assert_well (struct pto_chip *chip)
 {
   struct sim_vector *v = g_new0 (struct sim_vector, 1);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   for (int i = 0; i < SIM_VECTOR_N; i++)
     {
@@ -423,7 +423,7 @@ check_dependency (const struct pto_trace_record *r, void *data)
 }
 
 void
-sim_assert_trace (struct pto_chip *chip, const struct pto_chip_stats *stats)
+sim_assert_trace (struct pto_chip *chip, const struct pto_run_stats *stats)
 {
   const struct pto_trace *trace = pto_chip_trace (chip);
   struct pto_trace_topology topology;

@@ -61,11 +61,11 @@ struct pto_chip *sim_chip_on (const struct pto_platform *platform, enum pto_back
                               const char *settings);
 /* Runs and asserts success. stats may be NULL. */
 void sim_run (struct pto_chip *chip, const struct pto_program *program,
-              SimOrchestration orchestrate, void *data, struct pto_chip_stats *stats);
+              SimOrchestration orchestrate, void *data, struct pto_run_stats *stats);
 /* The same, recorded. */
 const struct pto_trace *sim_record (struct pto_chip *chip, const struct pto_program *program,
                                     SimOrchestration orchestrate, void *data,
-                                    struct pto_chip_stats *stats);
+                                    struct pto_run_stats *stats);
 /* Runs and asserts that it fails with the status and that the message holds all the words
  * (NULL-terminated). */
 void sim_run_fails (struct pto_chip *chip, const struct pto_program *program,
@@ -97,7 +97,7 @@ uint64_t sim_trace_count (const struct pto_trace *trace, uint32_t kind);
 bool sim_trace_equal (const struct pto_trace *a, const struct pto_trace *b);
 /* Everything a trace must show of any run: each task once in every state and in order, no core with
  * two tasks at a time, sequence numbers that count up, consumers after producers. */
-void sim_assert_trace (struct pto_chip *chip, const struct pto_chip_stats *stats);
+void sim_assert_trace (struct pto_chip *chip, const struct pto_run_stats *stats);
 
 /* --- this process --- */
 

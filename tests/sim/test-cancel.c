@@ -93,7 +93,7 @@ static void
 kernel_time (int64_t *args)
 {
   begin ();
-  last_begin = pto_now (chip->exec);
+  last_begin = pto_now (chip->machine.engine.exec);
   atomic_fetch_add (&ended, 1);
 }
 
@@ -106,9 +106,9 @@ kernel_wait_to_be_seen (int64_t *args)
   if (begin () == at)
     {
       atomic_store (&wanted_no_more, 1);
-      while (!pto_engine_has_failed (&chip->engine) && pto_wall_clock () < end)
+      while (!pto_engine_has_failed (&chip->machine.engine) && pto_wall_clock () < end)
         sched_yield ();
-      if (!pto_engine_has_failed (&chip->engine))
+      if (!pto_engine_has_failed (&chip->machine.engine))
         atomic_fetch_add (&unasked, 1);
       atomic_store (&cancelled, 1);
     }
@@ -156,7 +156,7 @@ static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 static uint32_t
 who_may_be_late (enum pto_backend backend)
 {
-  return backend == PTO_BACKEND_PAR   ? 1 + pto_exec_carriers (chip->exec)
+  return backend == PTO_BACKEND_PAR   ? 1 + pto_exec_carriers (chip->machine.engine.exec)
          : backend == PTO_BACKEND_DET ? 1
                                       : chip->n_cores;
 }
@@ -196,7 +196,7 @@ submit (PTO2Runtime *rt, struct graph *graph)
 static void
 go_direct (PTO2Runtime *rt)
 {
-  struct pto_engine *engine = &chip->engine;
+  struct pto_engine *engine = &chip->machine.engine;
   uint64_t all = (UINT64_C (1) << chip->n_schedulers) - 1;
 
   engine->direct_limit = UINT64_MAX;
@@ -205,7 +205,7 @@ go_direct (PTO2Runtime *rt)
       while (pto_engine_completed (engine) < engine->submitted
              || atomic_load (&engine->lingering) > 0
              || (atomic_load (&engine->hungry[AIV]) & all) != all)
-        if (!pto_exec_help (chip->exec))
+        if (!pto_exec_help (chip->machine.engine.exec))
           sched_yield ();
       engine->resume = true;
       engine->unswept = UINT32_MAX - 1;
@@ -226,7 +226,7 @@ orchestrate (PTO2Runtime *rt, void *data)
   if (graph->place == RUNS)
     go_direct (rt);
   if (graph->place == SUBMITS)
-    while (!pto_chip_has_failed (rt))
+    while (!pto_runtime_has_failed (rt))
       PTO2_SCOPE (rt)
       {
         submit (rt, graph);
@@ -237,7 +237,7 @@ orchestrate (PTO2Runtime *rt, void *data)
       submit (rt, graph);
     }
   if (graph->place == AWAY)
-    while (!pto_chip_has_failed (rt) && atomic_load (&ended) < graph->n)
+    while (!pto_runtime_has_failed (rt) && atomic_load (&ended) < graph->n)
       sched_yield ();
   return 0;
 }
@@ -272,7 +272,7 @@ ask (void *data)
 }
 
 static enum pto_status
-run (struct graph *graph, bool asks, bool trace, struct pto_chip_stats *stats)
+run (struct graph *graph, bool asks, bool trace, struct pto_run_stats *stats)
 {
   struct pto_run_config config = { .trace = trace, .cancelled = asks ? ask : NULL };
   struct pto_report report = { 0 };
@@ -324,7 +324,7 @@ cancel_from_outside (enum pto_backend backend, enum place place, bool chain, uin
   g_assert_cmpint (pthread_create (&canceller, NULL, canceller_main, NULL), ==, 0);
   for (uint32_t round = 0; round < rounds; round++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       enum pto_status status;
 
       forget ();
@@ -383,7 +383,7 @@ test_kernel (enum pto_backend backend)
       small_chip (backend, settings_of (place));
       for (at = 0; at < graph.n; at += 13)
         {
-          struct pto_chip_stats stats;
+          struct pto_run_stats stats;
 
           forget ();
           g_assert_cmpint (run (&graph, false, true, &stats), ==, PTO_STATUS_CANCELLED);
@@ -454,7 +454,7 @@ static void
 test_before (enum pto_backend backend)
 {
   struct graph graph = { .place = WAITS, .kernel = SPEND, .n = 30 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   small_chip (backend, "");
   forget ();
@@ -485,7 +485,7 @@ cancel_at (void *data)
 {
   struct alarm_clock *clock = data;
 
-  pto_park (chip->exec, &clock->word, 0, clock->time);
+  pto_park (chip->machine.engine.exec, &clock->word, 0, clock->time);
   cancel ();
 }
 
@@ -504,10 +504,10 @@ orchestrate_timed (PTO2Runtime *rt, void *data)
   /* The alarm of the run before may have gone off while its machine was taken down. */
   forget ();
   pto_word_init (&timed->clock.word, 0, false);
-  timed->clock.time += pto_now (chip->exec);
-  g_assert_cmpint (
-      pto_exec_spawn (chip->exec, 0, "alarm", cancel_at, &timed->clock, error, sizeof error), ==,
-      0);
+  timed->clock.time += pto_now (chip->machine.engine.exec);
+  g_assert_cmpint (pto_exec_spawn (chip->machine.engine.exec, 0, "alarm", cancel_at, &timed->clock,
+                                   error, sizeof error),
+                   ==, 0);
   return orchestrate (rt, &timed->graph);
 }
 
@@ -526,7 +526,7 @@ test_virtual_time (enum pto_backend unused)
       bool chain = round % 2 == 0;
       uint64_t wait = (uint64_t) g_rand_int_range (random, 1, chain ? 500000 : 150000);
       struct pto_report report = { 0 };
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       enum pto_status status;
 
       if (round % 100 == 0)
@@ -584,7 +584,7 @@ test_storm (enum pto_backend backend)
   g_assert_cmpint (pthread_create (&storm, NULL, storm_main, NULL), ==, 0);
   for (uint32_t round = 0; round < SCALE (1000); round++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       forget ();
       /* A success is a whole one, and the chip is as it was. */
@@ -606,7 +606,7 @@ static void
 test_hang (enum pto_backend backend)
 {
   struct graph graph = { .place = WAITS, .kernel = HANG, .n = 3, .chain = true };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   small_chip (backend, "timeout=400");
   for (uint32_t round = 0; round < 3; round++)

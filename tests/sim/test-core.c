@@ -66,7 +66,7 @@ test_rings_do_not_collide (enum pto_backend backend)
 
       for (int run = 0; run < 5; run++)
         {
-          struct pto_chip_stats stats;
+          struct pto_run_stats stats;
           int n = 50;
 
           memset (words, 0, sizeof words);
@@ -231,7 +231,7 @@ test_layout (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   g_assert_cmpuint (chip->n_cores, ==, 72);
-  g_assert_cmpuint (chip->engine.config.n_schedulers, ==, 3);
+  g_assert_cmpuint (chip->machine.engine.config.n_schedulers, ==, 3);
   for (uint32_t c = 0; c < 72; c++)
     {
       const struct pto_core *core = &chip->cores[c];
@@ -325,7 +325,8 @@ run_noted (struct pto_chip *chip, uint32_t clusters, uint32_t n_notes)
   noted.busy = 0;
   g_assert_cmpint (pto_chip_run (chip, &noted_program, &config, submit_noted, NULL, NULL, &report),
                    ==, PTO_OK);
-  g_assert_cmpuint (chip->engine.config.n_carriers, ==, pto_exec_carriers (chip->exec));
+  g_assert_cmpuint (chip->machine.engine.config.n_carriers, ==,
+                    pto_exec_carriers (chip->machine.engine.exec));
   for (uint32_t c = 0; c < NOTES; c++)
     {
       uint32_t n = atomic_load (&noted.notes[c].calls);

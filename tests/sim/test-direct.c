@@ -70,7 +70,7 @@ struct work
 static void
 go_direct (PTO2Runtime *rt, struct pto_chip *chip)
 {
-  struct pto_engine *engine = &chip->engine;
+  struct pto_engine *engine = &chip->machine.engine;
   uint64_t all = (UINT64_C (1) << chip->n_schedulers) - 1;
 
   engine->direct_limit = UINT64_MAX;
@@ -80,7 +80,7 @@ go_direct (PTO2Runtime *rt, struct pto_chip *chip)
       while (pto_engine_completed (engine) < engine->submitted
              || atomic_load (&engine->lingering) > 0
              || (atomic_load (&engine->hungry[AIV]) & all) != all)
-        if (!pto_exec_help (chip->exec))
+        if (!pto_exec_help (chip->machine.engine.exec))
           sched_yield ();
       engine->resume = true;
       engine->unswept = UINT32_MAX - 1;
@@ -113,7 +113,7 @@ steps_directly (PTO2Runtime *rt, void *data)
   go_direct (rt, work->chip);
   for (uint32_t i = 0; i < work->steps; i++)
     step (rt, work, STEP, i);
-  g_assert_true (work->chip->engine.direct);
+  g_assert_true (work->chip->machine.engine.direct);
   return 0;
 }
 
@@ -122,7 +122,7 @@ steps (PTO2Runtime *rt, void *data)
 {
   struct work *work = data;
 
-  work->chip->engine.direct_limit = UINT64_MAX;
+  work->chip->machine.engine.direct_limit = UINT64_MAX;
   for (uint32_t i = 0; i < work->steps; i++)
     step (rt, work, STEP, i);
   return 0;
@@ -156,15 +156,15 @@ test_fewer_schedulers (enum pto_backend unused)
                        ==, PTO_OK);
       g_assert_cmpuint (first.word, ==, after_steps (20));
       g_assert_cmpuint (chip->n_schedulers, ==, 4);
-      g_assert_true (chip->engine.resume);
+      g_assert_true (chip->machine.engine.resume);
       /* It may have been any of the four. */
-      chip->engine.carry = 2 + round % 2;
+      chip->machine.engine.carry = 2 + round % 2;
       g_assert_cmpint (pto_chip_run (chip, &program, &narrow, steps, &second, NULL, &report), ==,
                        PTO_OK);
       g_assert_cmpstr (report.message, ==, "");
       g_assert_cmpuint (chip->n_schedulers, ==, 1);
       /* The only one, or, if another thread had it in hand, the one after that. */
-      g_assert_cmpuint (chip->engine.carry, <=, 1);
+      g_assert_cmpuint (chip->machine.engine.carry, <=, 1);
       g_assert_cmpuint (second.word, ==, after_steps (20));
     }
   pto_chip_free (chip);
@@ -205,7 +205,7 @@ test_crash (enum pto_backend unused)
       struct work work = { .chip = chip };
       struct pto_run_config config = { 0 };
       struct pto_report report = { 0 };
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       atomic_store (&runs, 0);
       g_assert_cmpint (

@@ -358,7 +358,7 @@ test_submits (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, NULL);
   int32_t ids[] = { -1, 1, 4, INT32_MAX };
   int32_t workers[] = { AIV, -1, 2, 77 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   int32_t n;
 
   atomic_store (&runs, 0);
@@ -441,7 +441,7 @@ static void
 test_orchestration (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   int value;
 
   value = 7;
@@ -537,15 +537,15 @@ fail_twice (PTO2Runtime *rt, void *data)
 
   pto2_rt_init_tensor_pool (rt);
   submit_good (rt);
-  seen[0] = pto_chip_has_failed (rt);
+  seen[0] = pto_runtime_has_failed (rt);
   PTO2_SCOPE (rt)
   {
     PTO2_SCOPE (rt)
     {
       submit_good (rt);
-      pto_chip_fail (rt, PTO_STATUS_TENSOR_WAIT, "first %d", 1);
-      seen[1] = pto_chip_has_failed (rt);
-      pto_chip_fail (rt, PTO_STATUS_SYSTEM, "second");
+      pto_runtime_fail (rt, PTO_STATUS_TENSOR_WAIT, "first %d", 1);
+      seen[1] = pto_runtime_has_failed (rt);
+      pto_runtime_fail (rt, PTO_STATUS_SYSTEM, "second");
       for (int i = 0; i < 1000; i++)
         submit_good (rt);
       pto2_rt_submit_task (rt, 99, AIV, NULL, 0);
@@ -562,7 +562,7 @@ test_first_error_wins (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, "task-window=16");
   bool seen[2] = { true, false };
   struct pto_report report = { 0 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   atomic_store (&runs, 0);
   g_assert_cmpint (pto_chip_run (chip, &program, NULL, fail_twice, seen, &stats, &report), ==,
@@ -603,7 +603,7 @@ test_failed_kernel_poisons (enum pto_backend backend)
   for (int i = 0; i < 20; i++)
     {
       struct pto_report report = { 0 };
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       atomic_store (&runs, 0);
       g_assert_cmpint (
@@ -637,7 +637,7 @@ cancelled (void *data)
 static int
 submit_for_ever (PTO2Runtime *rt, void *data)
 {
-  while (!pto_chip_has_failed (rt))
+  while (!pto_runtime_has_failed (rt))
     PTO2_SCOPE (rt)
     {
       submit_good (rt);

@@ -863,7 +863,7 @@ test_parameters_of_foreign_code (enum pto_backend backend)
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       struct foreign f = { chip, NULL, rows[i].params, rows[i].n_params, PTO_OK, "" };
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       if (rows[i].says != NULL)
         sim_run_fails (chip, &program, foreign_submit, &f, PTO_STATUS_INVALID_ARGS, rows[i].says,

@@ -84,7 +84,7 @@ sums_are_right (const struct sums *s)
 }
 
 static void
-run_chains (struct pto_chip *chip, uint32_t n, struct pto_chip_stats *stats)
+run_chains (struct pto_chip *chip, uint32_t n, struct pto_run_stats *stats)
 {
   struct sums s = { .n = n };
 
@@ -271,7 +271,7 @@ test_all_cores_work (enum pto_backend backend)
 
   for (int i = 0; i < 3; i++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       run_chains (chip, SCALE (20000), &stats);
       g_assert_cmpuint (stats.tasks, ==, SCALE (20000));
@@ -347,7 +347,7 @@ test_thread_after_thread (enum pto_backend backend)
 static void
 test_1152_cores (enum pto_backend backend)
 {
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   struct pto_chip *chip;
 
   if (backend == PTO_BACKEND_THREADS)
@@ -390,7 +390,7 @@ test_1152_cores_all_used (enum pto_backend backend)
   static const struct pto_program long_program = { long_kernels, 1 };
   struct pto_chip *chip = sim_chip (backend, "clusters=384 stack=64K");
   struct pto_trace_topology topology;
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *trace;
   uint32_t n = 2 * 768;
 
@@ -426,7 +426,7 @@ test_geometry (enum pto_backend backend)
                                            .trace = trace != 0 };
           struct pto_trace_topology topology;
           struct pto_report report = { 0 };
-          struct pto_chip_stats stats;
+          struct pto_run_stats stats;
           struct sums s = { .n = 200 };
 
           g_assert_cmpint (pto_chip_run (chip, &program, &config, chains, &s, &stats, &report), ==,

@@ -33,10 +33,10 @@ meet (int64_t *args, _Atomic uint32_t *of_type, struct meeting *meeting)
 {
   const struct pto_core *core = pto_thread_self ()->current->arg;
   struct pto_word *open = &meeting->open[core->endpoint.member];
-  struct pto_exec *exec = meeting->chip->exec;
+  struct pto_exec *exec = meeting->chip->machine.engine.exec;
 
   if (meeting->fails)
-    pto_engine_fail (&meeting->chip->engine, PTO_STATUS_EXPLICIT, "enough");
+    pto_engine_fail (&meeting->chip->machine.engine, PTO_STATUS_EXPLICIT, "enough");
   atomic_fetch_add (of_type, 1);
   atomic_fetch_or (&meeting->cores, 1u << core->endpoint.number);
   atomic_fetch_or (&meeting->clusters, 1u << core->cluster);
@@ -122,7 +122,7 @@ orchestrate (PTO2Runtime *rt, void *data)
       PTO2_SCOPE (rt)
       {
         pto_engine_submit (
-            &plan->chip->engine,
+            &plan->chip->machine.engine,
             &(struct pto_submit){ .params = &param,
                                   .n_params = 1,
                                   .wish = &(struct pto_wish){ .together = plan->together,
@@ -180,7 +180,7 @@ test_mixed_tasks (enum pto_backend backend)
 {
   static const uint32_t shapes[][2] = { { 1, 0 }, { 0, 1 }, { 0, 2 }, { 1, 1 }, { 1, 2 } };
   struct plan *plan = make_plan (backend, true, shapes, G_N_ELEMENTS (shapes), MEETINGS);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   for (uint32_t round = 0; round < 3; round++)
     {

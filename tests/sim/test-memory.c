@@ -29,7 +29,7 @@ static void
 kernel_fill (int64_t *args)
 {
   const TensorData *t = sim_tensor (args, 0);
-  const struct pto_circle *heap = &shared.chip->engine.rings[args[1]].heap;
+  const struct pto_circle *heap = &shared.chip->machine.engine.rings[args[1]].heap;
   uint64_t base = (uint64_t) (uintptr_t) heap->base;
   uint64_t *data = sim_data (args, 0);
 
@@ -66,7 +66,7 @@ kernel_gate (int64_t *args)
 {
   if (shared.chip->virtual_clock)
     return;
-  while (atomic_load (&shared.chip->engine.waiting) == 0)
+  while (atomic_load (&shared.chip->machine.engine.waiting) == 0)
     sched_yield ();
 }
 
@@ -171,7 +171,7 @@ static void
 test_scopes_of_most_of_the_heap (enum pto_backend backend)
 {
   struct passing p = { .scopes = 60, .per_scope = 1, .bytes = MIB };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   new_chip (backend, "heap=1536K");
   sim_run (shared.chip, &program, pass_scopes, &p, &stats);
@@ -191,7 +191,7 @@ static void
 test_exact_fit (enum pto_backend backend)
 {
   struct passing p = { .scopes = 20, .per_scope = 1, .bytes = MIB };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   new_chip (backend, "heap=1M guard=0");
   sim_run (shared.chip, &program, pass_scopes, &p, &stats);
@@ -262,7 +262,7 @@ test_flow_through_inner_scope (enum pto_backend backend)
 {
   /* 13 KiB each with the guard, a heap of 64 KiB: 100 times the heap. */
   uint32_t n = 100 * 64 / 13 + 1;
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   new_chip (backend, "heap=64K");
   sim_run (shared.chip, &program, flow_through_inner_scope, &n, &stats);
@@ -306,7 +306,7 @@ outlive_scope (PTO2Runtime *rt, void *data)
 static void
 test_consumer_keeps_buffer (enum pto_backend backend)
 {
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   uint64_t word = 0;
 
   new_chip (backend, "heap=16K");
@@ -395,7 +395,7 @@ test_shortage (enum pto_backend backend)
       {
         struct shortage s = { .what = (enum resource) what, .depth = depth };
         struct stalls stalls = { .ring = depth };
-        struct pto_chip_stats stats;
+        struct pto_run_stats stats;
         const struct pto_trace *trace;
 
         new_chip (backend, settings[what]);

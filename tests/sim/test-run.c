@@ -72,7 +72,7 @@ test_vector (enum pto_backend backend)
       = { { 0, 1 }, { 0, 2 }, { 0, 4 }, { 1, 3 }, { 2, 3 }, { 3, 4 } };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct sim_vector *v = new_vector (false);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *trace = sim_record (chip, &sim_vector_program, sim_vector, v, &stats);
 
   g_assert_cmpuint (stats.tasks, ==, 5);
@@ -91,7 +91,7 @@ test_vector_four (enum pto_backend backend)
   static const uint32_t expected[][2] = { { 0, 1 }, { 0, 2 }, { 1, 3 }, { 2, 3 } };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct sim_vector *v = new_vector (true);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *trace = sim_record (chip, &sim_vector_program, sim_vector, v, &stats);
 
   g_assert_cmpuint (stats.tasks, ==, 4);
@@ -379,7 +379,7 @@ test_attention_window_16 (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, "task-window=16");
   struct attention *a = new_attention ();
   struct slots slots = { .ring = 1 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *trace = sim_record (chip, &attention_program, attention, a, &stats);
 
   assert_attention (a);
@@ -410,7 +410,7 @@ test_attention_settings (enum pto_backend backend)
     {
       struct pto_chip *chip = sim_chip (backend, settings[i]);
       struct attention *a = new_attention ();
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       sim_run (chip, &attention_program, attention, a, &stats);
       pto_chip_free (chip);
@@ -744,7 +744,7 @@ run_mixed (struct pto_chip *chip, const struct pto_program *program, uint32_t se
   Matrix *expected = g_new0 (Matrix, EXTERNALS);
   Matrix *externals = g_new0 (Matrix, EXTERNALS);
   struct mixing *mixing = g_new0 (struct mixing, 1);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   fill_externals (expected, seed);
   fill_externals (externals, seed);
@@ -815,7 +815,7 @@ test_det_repeats (enum pto_backend backend)
   struct mixing *mixing = g_new0 (struct mixing, 1);
   struct pto_chip *first = sim_chip (backend, "seed=9 task-window=16");
   struct pto_chip *second = sim_chip (backend, "seed=9 task-window=16");
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *a;
   const struct pto_trace *b;
 
@@ -853,7 +853,7 @@ test_det_seeds_differ (enum pto_backend backend)
   for (unsigned int i = 0; i < G_N_ELEMENTS (chips); i++)
     {
       char *settings = g_strdup_printf ("seed=%u task-window=16", i + 1);
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       chips[i] = sim_chip_on (&free_platform, backend, settings);
       sim_record (chips[i], &free_program, mixed, mixing, &stats);

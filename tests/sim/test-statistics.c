@@ -195,7 +195,7 @@ walk (struct pto_chip *chip, const struct pto_trace *trace, struct walk *w)
 }
 
 static void
-assert_figures (struct pto_chip *chip, const struct plan *plan, const struct pto_chip_stats *stats,
+assert_figures (struct pto_chip *chip, const struct plan *plan, const struct pto_run_stats *stats,
                 enum pto_backend backend, uint64_t outside)
 {
   struct walk w = { .plan = plan };
@@ -246,7 +246,7 @@ test_random (enum pto_backend backend)
   for (uint32_t seed = 1; seed <= 8; seed++)
     {
       struct plan plan = new_plan (seed, seed % 2 == 0 ? 20 : N_TASKS);
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       uint64_t start = pto_wall_clock ();
 
       sim_record (chip, &program, orchestrate, &plan, &stats);
@@ -305,7 +305,7 @@ test_times (enum pto_backend backend)
 
       for (int i = 0; i < 3; i++)
         {
-          struct pto_chip_stats stats;
+          struct pto_run_stats stats;
           uint64_t start = pto_wall_clock ();
           uint64_t outside;
 
@@ -379,7 +379,7 @@ test_failed (enum pto_backend backend)
   for (uint32_t i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       struct breaking b = rows[i];
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       struct pto_report report = { 0 };
 
       new_plan (0, 0);
@@ -453,7 +453,7 @@ test_geometry (enum pto_backend backend)
       struct plan plan = new_plan (i, 60);
       struct pto_trace_topology topology;
       struct pto_report report = { 0 };
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       uint64_t start = pto_wall_clock ();
 
       g_assert_cmpint (pto_chip_run (chip, &program, &config, orchestrate, &plan, &stats, &report),

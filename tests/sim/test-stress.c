@@ -66,8 +66,8 @@ resident_without_circles (const struct pto_chip *chip)
   uint64_t resident = sim_resident_bytes ();
 
   for (int ring = 0; ring < 2; ring++)
-    resident -= resident_of_circle (&chip->engine.rings[ring].heap)
-                + resident_of_circle (&chip->engine.rings[ring].storage);
+    resident -= resident_of_circle (&chip->machine.engine.rings[ring].heap)
+                + resident_of_circle (&chip->machine.engine.rings[ring].storage);
   return resident;
 }
 
@@ -109,7 +109,7 @@ run_flow (enum pto_backend backend, const char *settings, bool outputs)
 {
   struct pto_chip *chip = sim_chip (backend, settings);
   struct flow *f = g_new0 (struct flow, 1);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   f->n = (uint64_t) SCALE (thousands) * 1000;
   f->chip = chip;

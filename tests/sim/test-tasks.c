@@ -162,7 +162,7 @@ test_after (enum pto_backend backend)
     {
       struct pto_chip *chip = sim_chip (backend, windows[w]);
       struct pairs *pairs = g_new0 (struct pairs, 1);
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       for (uint32_t round = 0; round < 10; round++)
         {
@@ -265,7 +265,7 @@ test_order_only (enum pto_backend backend)
 
   for (uint32_t round = 0; round < 20; round++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       memset (funnel, 0, sizeof *funnel);
       /* As long as that a recursion would need more than a scheduler's stack. */
@@ -397,7 +397,7 @@ test_condition (enum pto_backend backend)
 
   for (DataType dtype = 0; dtype < PTO_DTYPE_COUNT; dtype++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       memset (choices, 0, sizeof *choices);
       choices->dtype = dtype;
@@ -591,7 +591,7 @@ test_fill (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct filled *filled = g_new0 (struct filled, 1);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   uint32_t n = 0;
 
   sim_trace_each (sim_record (chip, &program, fill_all, filled, &stats), PTO_TRACE_SUBMIT, see_fill,
@@ -823,7 +823,7 @@ test_manual (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct manual manual;
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   for (uint32_t round = 0; round < 10; round++)
     {

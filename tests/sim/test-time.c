@@ -91,7 +91,7 @@ submit_one (PTO2Runtime *rt, void *arg)
 static void
 assert_one (struct pto_chip *chip, struct one one, uint64_t cost)
 {
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   for (int i = 0; i < 2; i++)
     {
@@ -132,7 +132,7 @@ test_measured (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct one one = { MEASURE, 0, 0, 0 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   sim_run (chip, &program, submit_one, &one, &stats);
   g_assert_cmpuint (stats.busy_ns[PTO_CORE_TYPE_AIV], >=, MEASURED_NS);
@@ -160,7 +160,7 @@ test_steps (enum pto_backend backend)
   };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct one one = { CUBE, 1, 8, 0 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   const struct pto_trace *trace = sim_record (chip, &program, submit_one, &one, &stats);
   uint64_t n = 0;
 
@@ -210,7 +210,7 @@ test_chain (enum pto_backend backend)
 
   for (uint32_t n = 1; n < 6; n++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       sim_run (chip, &program, chain, &n, &stats);
       g_assert_cmpuint (stats.virtual_ns, ==,
@@ -229,7 +229,7 @@ test_vector (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, "seed=5");
   struct sim_vector *v = g_new0 (struct sim_vector, 1);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
 
   sim_run (chip, &sim_vector_program, sim_vector, v, &stats);
   g_assert_cmpuint (stats.virtual_ns, ==, 9000);
@@ -253,7 +253,7 @@ test_parallel (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct pto_run_config one_cluster = { .block_dim = 1 };
   struct pto_report report = { 0 };
-  struct pto_chip_stats wide, narrow;
+  struct pto_run_stats wide, narrow;
   uint32_t n = 4;
 
   sim_run (chip, &program, independent, &n, &wide);
@@ -300,7 +300,7 @@ test_stats (enum pto_backend backend)
 
   for (int i = 0; i < 3; i++)
     {
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       memset (&stats, 0xff, sizeof stats);
       sim_run (chip, &program, three_scopes, NULL, &stats);
@@ -352,7 +352,7 @@ test_utilization (enum pto_backend backend)
   for (gsize i = 0; i < G_N_ELEMENTS (settings); i++)
     {
       struct pto_chip *chip = sim_chip (backend, settings[i]);
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
 
       sim_run (chip, &program, spend, NULL, &stats);
       g_assert_cmpuint (stats.run_ns, >=, MEASURED_NS);
@@ -372,7 +372,7 @@ test_recording (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, "trace-records=16");
   struct pto_run_config record = { .trace = true };
   struct pto_report report = { 0 };
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   uint32_t n = 100;
   uint64_t produced = 0;
   const struct pto_trace *trace;
@@ -401,7 +401,7 @@ static void
 test_attended (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
-  struct pto_chip_stats stats;
+  struct pto_run_stats stats;
   uint32_t n = 100;
   uint32_t n_at_once = 0;
   uint64_t told[100] = { 0 };
@@ -441,7 +441,7 @@ test_platforms (enum pto_backend backend)
     {
       const struct pto_platform *p = pto_platform_find (rows[i].name);
       struct pto_trace_topology topology;
-      struct pto_chip_stats stats;
+      struct pto_run_stats stats;
       struct pto_chip *chip;
       uint32_t n = 1;
 

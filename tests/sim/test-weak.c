@@ -131,7 +131,7 @@ begin (struct pto_chip *chip, uint32_t seed)
 
   random_state = seed;
   n_actors = 0;
-  exec = chip->exec;
+  exec = chip->machine.engine.exec;
   /* Cores run beside their schedulers here. */
   for (uint32_t s = 0; s < chip->n_schedulers; s++)
     chip->aicpus[s].scheduler.config.concurrent = true;
@@ -198,7 +198,7 @@ test_registers (enum pto_backend backend)
       struct pto_slot slot = { .payload = &payload };
 
       chip->program = &program;
-      pto_exec_enter (chip->exec);
+      pto_exec_enter (chip->machine.engine.exec);
       begin (chip, seed);
       for (uint32_t i = 1; i <= 5; i++)
         {
@@ -208,13 +208,13 @@ test_registers (enum pto_backend backend)
           weak_write (&storage, sizeof storage);
           endpoint->ops->dispatch (endpoint, &slot);
           while (!endpoint->ops->poll (endpoint, &outcome))
-            pto_charge (chip->exec, 1);
+            pto_charge (chip->machine.engine.exec, 1);
           g_assert_false (outcome.failed);
           weak_read (&word, sizeof word);
           g_assert_cmpuint (word, ==, 7 * i);
         }
       weak_end ();
-      pto_exec_leave (chip->exec);
+      pto_exec_leave (chip->machine.engine.exec);
       pto_chip_free (chip);
     }
 }

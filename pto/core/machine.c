@@ -1,0 +1,239 @@
+/* machine.c: what is a run, of a chip or of a level, from its begin to its end?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * And what do the calls of pto_orchestration_api.h do, but for those that submit.
+ */
+#include "machine.h"
+
+#include "bits.h"
+#include "progress.h"
+#include "scheduler.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS UINT64_C (1000000)
+
+/* --- the runtime --- */
+
+static void
+scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (machine);
+
+  pto_engine_scope_begin (&machine->engine, file, line);
+  pto_machine_go_out (machine, guard);
+}
+
+static void
+manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (machine);
+
+  pto_engine_manual_scope_begin (&machine->engine, file, line);
+  pto_machine_go_out (machine, guard);
+}
+
+static void
+scope_end (PTO2Runtime *rt)
+{
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (machine);
+
+  pto_engine_scope_end (&machine->engine);
+  pto_machine_go_out (machine, guard);
+}
+
+static void
+orchestration_done (PTO2Runtime *rt)
+{
+  pto_machine_of_runtime (rt)->done = true;
+}
+
+/* Records come from the engine, scope by scope: there is nothing to set up. */
+static void
+init_tensor_pool (PTO2Runtime *rt)
+{
+  (void) rt;
+}
+
+static PTO2Buffer *
+new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
+{
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+  struct pto_guard *guard;
+  PTO2Buffer *buffer;
+
+  *generation = 0;
+  guard = pto_machine_come_in (machine);
+  buffer = pto_engine_new_buffer (&machine->engine, bytes, generation);
+  pto_machine_go_out (machine, guard);
+  return buffer;
+}
+
+static void
+tell (struct pto_machine *machine, int32_t severity, const char *message)
+{
+  if (machine->log != NULL)
+    machine->log (machine->log_data, severity, message);
+  else if (severity <= PTO2_LOG_WARN)
+    fprintf (stderr, "pto: %s: %s\n", severity == PTO2_LOG_ERROR ? "error" : "warning", message);
+}
+
+static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+static void
+log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
+{
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+  struct pto_guard *guard;
+  char message[1024];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (message, sizeof message, format, args);
+  va_end (args);
+  guard = pto_machine_come_in (machine);
+  tell (machine, severity, message);
+  pto_machine_go_out (machine, guard);
+}
+
+bool
+pto_runtime_has_failed (PTO2Runtime *rt)
+{
+  return pto_engine_has_failed (&pto_machine_of_runtime (rt)->engine);
+}
+
+void
+pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
+{
+  char message[1500];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (message, sizeof message, format, args);
+  va_end (args);
+  pto_engine_fail (&pto_machine_of_runtime (rt)->engine, status, "%s", message);
+}
+
+/* --- making and ending --- */
+
+void
+pto_machine_configure (struct pto_engine_config *config, const struct pto_params *params)
+{
+  const uint64_t *values = params->values;
+
+  config->ring.window = (uint32_t) values[PTO_PARAMETER_TASK_WINDOW];
+  config->ring.edge_pool = power_of_two_at_least (values[PTO_PARAMETER_DEP_POOL]);
+  config->ring.heap = values[PTO_PARAMETER_HEAP];
+  config->map_pool = (uint32_t) values[PTO_PARAMETER_MAP_POOL];
+  config->hazards = (uint32_t) values[PTO_PARAMETER_HAZARDS];
+  config->timeout_ns = values[PTO_PARAMETER_TIMEOUT] * MS;
+}
+
+enum pto_status
+pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
+                  const struct pto_engine_config *config, const PTO2RuntimeOps *own,
+                  struct pto_report *report)
+{
+  enum pto_status status;
+
+  memset (machine, 0, sizeof *machine);
+  machine->ops = *own;
+  machine->ops.size = sizeof (PTO2RuntimeOps);
+  machine->ops.scope_begin = scope_begin;
+  machine->ops.manual_scope_begin = manual_scope_begin;
+  machine->ops.scope_end = scope_end;
+  machine->ops.orchestration_done = orchestration_done;
+  machine->ops.init_tensor_pool = init_tensor_pool;
+  machine->ops.new_buffer = new_buffer;
+  machine->ops.log = log_message;
+  machine->runtime.ops = &machine->ops;
+  status = pto_engine_init (&machine->engine, exec, config, report);
+  if (status != PTO_OK)
+    memset (&machine->engine, 0, sizeof machine->engine);
+  return status;
+}
+
+void
+pto_machine_clear (struct pto_machine *machine)
+{
+  pto_engine_destroy (&machine->engine);
+  pto_recorder_clear (&machine->recorder);
+}
+
+/* --- a run --- */
+
+enum pto_status
+pto_machine_record (struct pto_machine *machine, bool wanted, uint32_t n_actors, uint64_t capacity,
+                    struct pto_report *report)
+{
+  struct pto_engine *engine = &machine->engine;
+  uint32_t n_schedulers = engine->config.n_schedulers;
+  enum pto_status status = pto_recorder_choose (&machine->recorder, wanted,
+                                                1 + n_schedulers + n_actors, capacity, report);
+
+  if (status != PTO_OK)
+    return status;
+  engine->trace = pto_recorder_buffer (&machine->recorder, 0);
+  for (uint32_t s = 0; s < n_schedulers; s++)
+    engine->schedulers[s]->trace = pto_recorder_buffer (&machine->recorder, 1 + s);
+  return PTO_OK;
+}
+
+static void
+gather (const struct pto_engine *engine, struct pto_run_stats *stats, uint64_t wall_ns)
+{
+  bool virtual_clock = pto_exec_backend (engine->exec) == PTO_BACKEND_DET;
+
+  memset (stats, 0, sizeof *stats);
+  stats->tasks = engine->submitted;
+  stats->completed = pto_engine_completed (engine);
+  stats->failed = pto_engine_failures (engine);
+  stats->edges = engine->stats.edges;
+  stats->run_ns = wall_ns;
+  stats->virtual_ns = virtual_clock ? engine->run_ns : 0;
+  stats->elapsed_ns = engine->run_ns;
+  stats->peak_live_tasks = engine->stats.peak_live;
+  stats->recycled = pto_engine_recycled (engine);
+  stats->stalls = engine->stats.stalls;
+  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
+    {
+      stats->last_task_alive[ring] = engine->tails[ring];
+      stats->ring_tasks[ring] = engine->rings[ring].head;
+      stats->heap_peak[ring] = engine->rings[ring].heap.peak;
+    }
+}
+
+enum pto_status
+pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
+                 struct pto_run_stats *stats, struct pto_report *report)
+{
+  struct pto_engine *engine = &machine->engine;
+  enum pto_status status;
+  uint64_t wall;
+  int result;
+
+  machine->done = false;
+  machine->runtime.line = 0;
+  machine->runtime.file = NULL;
+  engine->cancelled = run->cancelled;
+  engine->cancelled_data = run->cancelled_data;
+  pto_engine_begin (engine);
+  pto_recorder_begin (&machine->recorder, engine);
+  wall = pto_wall_clock ();
+  result = run->orchestrate (&machine->runtime, run->data);
+  if (result != 0)
+    pto_engine_fail (engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+  machine->done = true;
+  status = pto_engine_end (engine, report);
+  pto_recorder_end (&machine->recorder, engine);
+  engine->cancelled = NULL;
+  gather (engine, stats, pto_wall_clock () - wall);
+  return status;
+}

@@ -1,0 +1,104 @@
+/* machine.h: what is a run, of a chip or of a level, from its begin to its end?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Engine, executor, recorder, and the runtime that an orchestration is given: what chips and levels
+ * have alike. What tasks run on is theirs: cores, children. The executor is engine.exec, and the
+ * schedulers are engine.schedulers, made and ended by whoever has the machine.
+ *
+ * Owner thread as for a chip: one thread at a time uses a machine; the orchestrator is the thread
+ * that runs.
+ */
+#pragma once
+
+#include "../exec/pto_atomic.h"
+#include "params.h"
+#include "recorder.h"
+#include "run.h"
+#include "runtime.h"
+
+struct pto_machine
+{
+  struct pto_engine engine;
+  struct pto_recorder recorder;
+  PTO2RuntimeOps ops; /* the runtime's */
+  struct PTO2Runtime runtime;
+  bool done; /* orchestration_done() was called, or the orchestration has returned */
+  /* Grows by 1 when the orchestration calls the engine and when that returns: odd in between. W:
+   * orchestrator; R: who looks whether it gets on; a progress mark, relaxed. */
+  _Atomic uint64_t steps;
+  void (*log) (void *data, int32_t severity, const char *message);
+  void *log_data;
+};
+
+/* The part of an engine's configuration that is the same for every machine. */
+void pto_machine_configure (struct pto_engine_config *config, const struct pto_params *params);
+/* own: the runtime's calls that submit, which are for whoever runs tasks to judge; the others are
+ * the same for every machine. After a failure there is nothing to clear. */
+enum pto_status pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
+                                  const struct pto_engine_config *config, const PTO2RuntimeOps *own,
+                                  struct pto_report *report);
+void pto_machine_clear (struct pto_machine *machine);
+
+/* --- a run --- */
+
+struct pto_run
+{
+  /* On the calling thread; gives 0, or another value to fail the run. */
+  int (*orchestrate) (PTO2Runtime *rt, void *data);
+  void *data;
+  /* Says whether the run is not wanted any more: then it fails with PTO_STATUS_CANCELLED, and a run
+   * that has ended well was asked once more after its last task. May be NULL. */
+  bool (*cancelled) (void *data);
+  void *cancelled_data;
+};
+
+/* Between runs: the next one is recorded, or not. n_actors: beside the orchestrator and the
+ * schedulers; where they record is pto_machine_record_of(). */
+enum pto_status pto_machine_record (struct pto_machine *machine, bool wanted, uint32_t n_actors,
+                                    uint64_t capacity, struct pto_report *report);
+/* NULL: nowhere. actor: from 0; all further ones are behind it. */
+static inline struct pto_trace_buffer *
+pto_machine_record_of (const struct pto_machine *machine, uint32_t actor)
+{
+  return pto_recorder_buffer (&machine->recorder, 1 + machine->engine.config.n_schedulers + actor);
+}
+
+/* The orchestration on the calling thread, which is the executor's guest, and all that it submits;
+ * returns when everything is done. */
+enum pto_status pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
+                                 struct pto_run_stats *stats, struct pto_report *report);
+
+/* --- inside of an orchestration, on its thread --- */
+
+static inline struct pto_machine *
+pto_machine_of_runtime (PTO2Runtime *rt)
+{
+  return (struct pto_machine *) ((char *) rt - offsetof (struct pto_machine, runtime));
+}
+
+/* Between these two the engine works on the orchestration's behalf: it is not cut, and what goes
+ * wrong is its own. */
+static inline struct pto_guard *
+pto_machine_come_in (struct pto_machine *machine)
+{
+  struct pto_guard *guard = pto_guest_pause (machine->engine.exec);
+
+  if (guard == NULL)
+    return NULL;
+#ifdef __x86_64__
+  /* What copies upwards here would copy downwards. */
+  __asm__ volatile("cld" ::: "cc");
+#endif
+  pto_store_relaxed (&machine->steps, pto_load_relaxed (&machine->steps) + 1);
+  return guard;
+}
+
+static inline void
+pto_machine_go_out (struct pto_machine *machine, struct pto_guard *guard)
+{
+  if (guard == NULL)
+    return;
+  pto_store_relaxed (&machine->steps, pto_load_relaxed (&machine->steps) + 1);
+  pto_guest_resume (machine->engine.exec, guard);
+}

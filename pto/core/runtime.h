@@ -1,0 +1,47 @@
+/* runtime.h: what is told of a run by whoever has it, from inside of its orchestration and when it
+ * is over?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "../api/pto_orchestration_api.h"
+#include "status.h"
+#include "task.h"
+
+/* What a run did, in numbers. All of it is counted anyway: a run without a reader pays nothing. */
+struct pto_run_stats
+{
+  uint64_t tasks; /* submitted */
+  uint64_t completed;
+  uint64_t failed;          /* of the completed */
+  uint64_t edges;           /* distinct (producer, consumer) pairs that order */
+  uint64_t run_ns;          /* wall clock, submit of the first task to the end */
+  uint64_t virtual_ns;      /* det: the virtual clock over the run; otherwise 0 */
+  uint64_t elapsed_ns;      /* virtual on det, wall otherwise */
+  uint64_t peak_live_tasks; /* most slots taken at one time, all rings */
+  uint64_t recycled;        /* submits that took a slot used before in this run */
+  uint64_t last_task_alive[PTO_RINGS];
+  uint64_t ring_tasks[PTO_RINGS];
+  uint64_t heap_peak[PTO_RINGS]; /* bytes */
+  uint64_t stalls;               /* times the submitter had to wait for a ring */
+
+  /* --- of a chip: by core type --- */
+  uint64_t busy_ns[2]; /* sum of kernel time, against elapsed_ns; needs utilization or det */
+  uint32_t cores[2];
+  /* Calls of foreign code that were cut off, since the run before: a lock that such code held is
+   * held. One that threw was not cut off. */
+  uint64_t cut_off;
+
+  /* --- of a level --- */
+  uint64_t poisoned; /* of the failed: never ran */
+  uint32_t restarts; /* of children, since the start */
+};
+
+/* --- on the orchestration's thread, of chips and levels; machine.c --- */
+
+/* Has the run failed already? Why? */
+bool pto_runtime_has_failed (PTO2Runtime *rt);
+/* Fails it, first error wins. */
+void pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
