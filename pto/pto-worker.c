@@ -252,6 +252,18 @@ pto_worker_set_property (GObject *object, guint id, const GValue *value, GParamS
     }
 }
 
+static void
+init_params (PtoWorker *self)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status;
+
+  pto_params_init (&self->params, self->level);
+  status = pto_params_from_environment (&self->params, &report);
+  if (status != PTO_OK)
+    pto_error_set_from_report (&self->params_error, status, &report);
+}
+
 /* The parameter, said as a property. */
 static void
 set_heap (PtoWorker *self)
@@ -315,6 +327,7 @@ pto_worker_constructed (GObject *object)
 {
   PtoWorker *self = PTO_WORKER (object);
 
+  init_params (self);
   set_isolate (self);
   pto_worker_choose_machine (self);
   set_heap (self);
@@ -558,8 +571,6 @@ static void
 pto_worker_init (PtoWorker *self)
 {
   static gsize serials; /* atomic */
-  struct pto_report report = { 0 };
-  enum pto_status status;
 
   self->serial = (guint64) g_atomic_pointer_add (&serials, 1) + 1;
   self->context = g_main_context_ref_thread_default ();
@@ -573,11 +584,6 @@ pto_worker_init (PtoWorker *self)
   self->queue = g_async_queue_new ();
   self->children = g_ptr_array_new_with_free_func (g_object_unref);
   self->model = g_list_store_new (G_OBJECT_TYPE (self));
-
-  pto_params_init (&self->params);
-  status = pto_params_from_environment (&self->params, &report);
-  if (status != PTO_OK)
-    pto_error_set_from_report (&self->params_error, status, &report);
 }
 
 gboolean

@@ -33,6 +33,7 @@ struct description
   uint64_t min;
   uint64_t max;
   const char *text;
+  uint64_t of_levels; /* the fallback from level 3 on; 0: the same */
 };
 
 static const char *const backends[] = { "par", "det", "threads" };
@@ -46,15 +47,16 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_SEED]
   = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, "seed of the det back end's choices" },
   [PTO_PARAMETER_TASK_WINDOW]
-  = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, 1u << 24,
-      "slots of each task ring, all but one usable; a power of two" },
+  = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, PTO_MAX_TASK_WINDOW,
+      "slots of each task ring, all but one usable; a power of two", PTO_MAX_TASK_WINDOW },
   [PTO_PARAMETER_HEAP] = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
                            "bytes of each ring for outputs that the runtime allocates" },
   [PTO_PARAMETER_DEP_POOL]
   = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, 65536, 16, 1u << 28,
-      "dependencies of the live tasks of each ring; rounded up to a power of two" },
-  [PTO_PARAMETER_MAP_POOL] = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16,
-                               1u << 28, "nodes of the TensorMap: live regions and their readers" },
+      "dependencies of the live tasks of each ring; rounded up to a power of two", 1u << 26 },
+  [PTO_PARAMETER_MAP_POOL]
+  = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16, 1u << 28,
+      "nodes of the TensorMap: live regions and their readers", 1u << 26 },
   [PTO_PARAMETER_HAZARDS]
   = { "hazards", "PTO_HAZARDS", KIND_HAZARDS, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR, 0,
       7, "which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges" },
@@ -141,10 +143,11 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
 }
 
 void
-pto_params_init (struct pto_params *params)
+pto_params_init (struct pto_params *params, uint32_t level)
 {
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
-    params->values[i] = descriptions[i].fallback;
+    params->values[i] = level > 2 && descriptions[i].of_levels != 0 ? descriptions[i].of_levels
+                                                                    : descriptions[i].fallback;
 }
 
 static enum pto_status

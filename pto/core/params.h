@@ -44,7 +44,9 @@ struct pto_params
   uint64_t values[PTO_N_PARAMETERS];
 };
 
-void pto_params_init (struct pto_params *params);
+/* The defaults of a worker of that level: from 3 on rings and pools are as large as the numbers of
+ * their parts allow, so that memory ends first. */
+void pto_params_init (struct pto_params *params, uint32_t level);
 /* Takes the seeds' environment variables (PTO2_RING_TASK_WINDOW, ...) and PTO_<NAME>. A bad value
  * is an error. */
 enum pto_status pto_params_from_environment (struct pto_params *params, struct pto_report *report);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define RESTART_AT (UINT64_C (1) << 18)
+
 bool
 pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity)
 {
@@ -22,6 +24,19 @@ pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity)
   queue->capacity = capacity;
   queue->shift = (uint32_t) __builtin_ctz (capacity);
   return true;
+}
+
+/* A consumer that has read the old tail finds a cell of zeros there, which is empty in every lap;
+ * one that has read the new one finds the first cell, which is zeros by then. */
+void
+pto_ready_queue_restart (struct pto_ready_queue *queue)
+{
+  if (pto_load_relaxed (&queue->tail) < RESTART_AT)
+    return;
+  madvise (queue->cells, (uint64_t) queue->capacity * sizeof *queue->cells, MADV_DONTNEED);
+  pto_store_relaxed (&queue->head, 0);
+  /* Release: behind the zeros; pairs with the acquire of a cell, whose address comes from it. */
+  pto_store_release (&queue->tail, 0);
 }
 
 void

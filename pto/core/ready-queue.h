@@ -29,6 +29,9 @@ struct pto_ready_queue
 };
 
 bool pto_ready_queue_init (struct pto_ready_queue *queue, uint32_t capacity);
+/* Empty, nobody pushes, and no other thread than one pops: begins at the first cell again and gives
+ * memory back, if it has got far. */
+void pto_ready_queue_restart (struct pto_ready_queue *queue);
 void pto_ready_queue_destroy (struct pto_ready_queue *queue);
 /* false: full. Never waits. */
 bool pto_ready_queue_push (struct pto_ready_queue *queue, uint32_t item);

@@ -54,6 +54,7 @@ void
 pto_engine_retire (struct pto_engine *engine, uint32_t ring)
 {
   uint32_t before = engine->tails[ring];
+  uint32_t edges = engine->rings[ring].edge_tail;
   uint32_t n;
 
   if (engine->tails[ring] == engine->rings[ring].floor)
@@ -74,6 +75,7 @@ pto_engine_retire (struct pto_engine *engine, uint32_t ring)
         pto_trace_add (engine->trace, PTO_TRACE_RETIRE, now, PTO_TASK_ID (ring, before + i), 0, 0);
     }
   pto_map_retired (engine->map, n);
+  pto_ring_give_back (&engine->rings[ring], before, engine->tails[ring], edges);
 }
 
 void

@@ -14,6 +14,11 @@
  */
 #define COMPACT_MIN (256u * 1024u)
 #define COMPACT_FACTOR 4u
+/* What a large ring has left behind is given back in pieces of so many bytes. A small one comes
+ * around soon, and keeps its memory. */
+#define PIECE_BYTES (UINT64_C (8) << 20)
+#define PIECES_MIN 4u
+#define PAGE_MAX 65536u
 
 static void *
 map_memory (uint64_t bytes)
@@ -212,4 +217,32 @@ pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
   atomic_store_explicit (&ring->shared->heap_tail, ring->heap.tail, memory_order_relaxed);
   atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_relaxed);
   return n;
+}
+
+/* The memory of items that a circle of capacity has moved past, in whole pieces, unless somebody
+ * has come around and works there. A piece is a power of two of items. */
+static void
+give_back (void *items, uint32_t size, uint32_t capacity, uint32_t from, uint32_t to, uint32_t head)
+{
+  uint32_t piece = (uint32_t) (PIECE_BYTES / size);
+  uint32_t first = from & ~(piece - 1);
+  uint32_t end = to & ~(piece - 1);
+
+  if (first == end || capacity / piece < PIECES_MIN || head - first > capacity)
+    return;
+  for (; first != end; first += piece)
+    {
+      uint8_t *begin = (uint8_t *) items + (uint64_t) (first & (capacity - 1)) * size;
+      uint64_t skipped = -(uint64_t) (uintptr_t) begin % PAGE_MAX;
+
+      madvise (begin + skipped, PIECE_BYTES - PAGE_MAX, MADV_DONTNEED);
+    }
+}
+
+void
+pto_ring_give_back (struct pto_ring *ring, uint32_t tail, uint32_t new_tail, uint32_t edge_tail)
+{
+  give_back (ring->slots, sizeof *ring->slots, ring->window, tail, new_tail, ring->head);
+  give_back (ring->edges, sizeof *ring->edges, ring->edge_pool, edge_tail, ring->edge_tail,
+             ring->edge_head);
 }

@@ -257,3 +257,7 @@ pto_ring_publish (struct pto_ring *ring)
 /* Retires tasks from the tail as far as they are completed, released and out of scope. Gives how
  * many. */
 uint32_t pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail);
+/* Behind it, with the tails from before: what a large ring will not need for long goes back to the
+ * system, so that a run that goes on and on does not touch all of it. Retired slots are zeros. */
+void pto_ring_give_back (struct pto_ring *ring, uint32_t tail, uint32_t new_tail,
+                         uint32_t edge_tail);

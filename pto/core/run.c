@@ -40,6 +40,10 @@ pto_engine_begin (struct pto_engine *engine)
       pto_store_relaxed (&engine->words[i]->failed, 0);
     }
   pto_store_relaxed (&engine->passed, 0);
+  if (engine->config.n_schedulers == 1)
+    for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+      for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+        pto_ready_queue_restart (&engine->ready[queue][shard]);
   pto_store_relaxed (&engine->fatal, 0);
   pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);
   /* Before the look; pairs with the fence in pto_engine_cancel(). */

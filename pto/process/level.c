@@ -57,6 +57,32 @@ beats (void *data)
   return pto_pool_beats (level->pool);
 }
 
+/* Nobody has asked for all that a level has by default: where address space is limited, less does.
+ * Gives what can be less, as bits. */
+static uint32_t
+make_less (struct pto_params *params, uint32_t of)
+{
+  static const enum pto_param large[]
+      = { PTO_PARAMETER_TASK_WINDOW, PTO_PARAMETER_DEP_POOL, PTO_PARAMETER_MAP_POOL };
+  struct pto_params most, least;
+  uint32_t less = 0;
+
+  pto_params_init (&most, 3);
+  pto_params_init (&least, 2);
+  for (uint32_t i = 0; i < sizeof large / sizeof large[0]; i++)
+    {
+      uint64_t *value = &params->values[large[i]];
+
+      if ((of & 1u << i) == 0 && (of != 0 || *value != most.values[large[i]]))
+        continue;
+      if (*value <= least.values[large[i]])
+        continue;
+      *value /= 2;
+      less |= 1u << i;
+    }
+  return less;
+}
+
 static bool
 make_machine (struct pto_level *level, struct pto_report *report)
 {
@@ -78,6 +104,7 @@ make_machine (struct pto_level *level, struct pto_report *report)
                                          .bell = &level->family.hub->bell };
   struct pto_report inner = { 0 };
   char error[256] = "";
+  uint32_t less = 0;
   struct pto_exec *exec = pto_exec_new (&exec_config, error, sizeof error);
 
   if (exec == NULL)
@@ -88,9 +115,14 @@ make_machine (struct pto_level *level, struct pto_report *report)
     }
   for (uint32_t i = 0; i < PTO_QUEUES_MAX; i++)
     level->queue_names[i] = "workers";
-  pto_machine_configure (&config, &level->params);
-  if (pto_machine_init (&level->machine, exec, &config, &runtime_ops, &inner) == PTO_OK)
-    return true;
+  do
+    {
+      pto_machine_configure (&config, &level->params);
+      if (pto_machine_init (&level->machine, exec, &config, &runtime_ops, &inner) == PTO_OK)
+        return true;
+      less = make_less (&level->params, less);
+    }
+  while (inner.status == PTO_STATUS_NO_MEMORY && less != 0);
   pto_exec_free (exec);
   pto_report_set (report, inner.status,
                   "%s can not be started: %s: set heap (heap-ring-size) to less",

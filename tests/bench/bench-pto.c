@@ -72,7 +72,7 @@ bench_chip_new (uint32_t workers, uint32_t clusters, enum pto_backend backend)
       fprintf (stderr, "bench: pto has the caller and at least one carrier: 2 workers or more\n");
       return NULL;
     }
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   params.values[PTO_PARAMETER_BACKEND] = backend;
   params.values[PTO_PARAMETER_CARRIERS] = workers - 1;
   params.values[PTO_PARAMETER_CLUSTERS] = clusters;

@@ -49,7 +49,7 @@ accept (enum pto_param param, const char *value, uint64_t expected)
   struct pto_params params;
   struct pto_report report = { 0 };
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   params.values[param] = ~expected;
   g_test_message ("%s=%s", pto_param_name (param), value);
   g_assert_cmpint (pto_params_set (&params, pto_param_name (param), value, &report), ==, PTO_OK);
@@ -65,7 +65,7 @@ refuse (enum pto_param param, const char *value)
   struct pto_params before;
   struct pto_report report = { 0 };
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   before = params;
   g_test_message ("%s=%s", pto_param_name (param), value);
   g_assert_cmpint (pto_params_set (&params, pto_param_name (param), value, &report), ==,
@@ -200,7 +200,7 @@ test_unknown_name (void)
   struct pto_report report = { 0 };
   char text[32];
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   g_assert_cmpint (pto_params_set (&params, "window", "4", &report), ==, PTO_STATUS_INVALID_ARGS);
   g_assert_nonnull (strstr (report.message, "\"window\""));
   g_assert_false (pto_params_get (&params, "window", text, sizeof text));
@@ -212,7 +212,7 @@ test_text_and_back (void)
 {
   struct pto_params params;
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
     {
       struct pto_params other;
@@ -220,7 +220,7 @@ test_text_and_back (void)
       const char *name = pto_param_name ((enum pto_param) i);
 
       g_assert_true (pto_params_get (&params, name, text, sizeof text));
-      pto_params_init (&other);
+      pto_params_init (&other, 2);
       other.values[i] = 99;
       g_assert_cmpint (pto_params_set (&other, name, text, NULL), ==, PTO_OK);
       g_assert_cmpuint (other.values[i], ==, params.values[i]);
@@ -260,7 +260,7 @@ test_environment (void)
   struct pto_params defaults;
   struct pto_report report = { 0 };
 
-  pto_params_init (&defaults);
+  pto_params_init (&defaults, 2);
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
     unsetenv (pto_param_variable ((enum pto_param) i));
   params = defaults;

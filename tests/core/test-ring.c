@@ -6,6 +6,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define KIB UINT64_C (1024)
@@ -594,6 +595,91 @@ test_references (void)
     }
 }
 
+static uint64_t
+resident (const void *base, uint64_t bytes)
+{
+  uint64_t page = (uint64_t) sysconf (_SC_PAGESIZE);
+  uint64_t first = (uint64_t) (uintptr_t) base / page * page;
+  uint64_t n = ((uint64_t) (uintptr_t) base + bytes - first + page - 1) / page;
+  g_autofree unsigned char *pages = g_malloc (n);
+  uint64_t sum = 0;
+
+  g_assert_cmpint (mincore ((void *) (uintptr_t) first, n * page, pages), ==, 0);
+  for (uint64_t i = 0; i < n; i++)
+    sum += pages[i] & 1;
+  return sum * page;
+}
+
+/* Window after window goes through a large ring, a small part of it at a time. What is alive keeps
+ * what it says, and what is behind it is not kept. */
+static void
+test_large_gives_back (void)
+{
+  struct pto_ring_config config = { .window = 1u << 20, .edge_pool = 1u << 22, .heap = 64 * KIB };
+  uint64_t slots = config.window * sizeof (struct pto_slot);
+  uint64_t edges = config.edge_pool * sizeof (struct pto_edge);
+  struct pto_ring ring;
+  uint32_t tail;
+
+  g_assert_true (pto_ring_init (&ring, &config));
+  pto_ring_reset (&ring, &tail);
+  for (uint32_t i = 0; i < 3 * config.window; i++)
+    {
+      struct pto_slot *slot = submit (&ring, 4, 0);
+
+      slot->state = PTO_TASK_COMPLETED;
+      slot->mark = i;
+      for (uint32_t e = ring.edge_head - 4; e != ring.edge_head; e++)
+        ring.edges[e & (config.edge_pool - 1)].producer = e;
+      if (ring.head - tail == 2000)
+        {
+          uint32_t before = tail, edge_tail = ring.edge_tail;
+
+          ring.floor = ring.head - 1000;
+          g_assert_cmpuint (pto_ring_reclaim (&ring, &tail), ==, 1000);
+          pto_ring_give_back (&ring, before, tail, edge_tail);
+          for (uint32_t local = tail; local != ring.head; local++)
+            g_assert_cmpuint (pto_ring_slot (&ring, local)->mark, ==, local);
+          for (uint32_t e = ring.edge_tail; e != ring.edge_head; e++)
+            g_assert_cmpuint (ring.edges[e & (config.edge_pool - 1)].producer, ==, e);
+        }
+    }
+  g_assert_cmpuint (resident (ring.slots, slots), <, slots / 5);
+  g_assert_cmpuint (resident (ring.edges, edges), <, edges / 3);
+  pto_ring_destroy (&ring);
+}
+
+/* One that is nearly full has come around: nobody's memory goes. */
+static void
+test_full_gives_nothing_back (void)
+{
+  struct pto_ring_config config = { .window = 1u << 19, .edge_pool = 16, .heap = 64 * KIB };
+  struct pto_ring ring;
+  uint32_t tail;
+
+  g_assert_true (pto_ring_init (&ring, &config));
+  pto_ring_reset (&ring, &tail);
+  for (uint32_t i = 0; i < 3 * config.window; i++)
+    {
+      struct pto_slot *slot = submit (&ring, 0, 0);
+
+      slot->state = PTO_TASK_COMPLETED;
+      slot->mark = i;
+      if (ring.head - tail == config.window - 1)
+        {
+          uint32_t before = tail;
+
+          ring.floor = tail + 50000;
+          g_assert_cmpuint (pto_ring_reclaim (&ring, &tail), ==, 50000);
+          pto_ring_give_back (&ring, before, tail, 0);
+          for (uint32_t local = tail; local != ring.head; local++)
+            if (pto_ring_slot (&ring, local)->mark != local)
+              g_assert_cmpuint (pto_ring_slot (&ring, local)->mark, ==, local);
+        }
+    }
+  pto_ring_destroy (&ring);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -616,6 +702,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/ring/reclaim-waits-for-references", test_reclaim_waits_for_references);
   g_test_add_func ("/pto/ring/reclaim-stops-at-the-floor", test_reclaim_stops_at_the_floor);
   g_test_add_func ("/pto/ring/positions-wrap", test_positions_wrap);
+  g_test_add_func ("/pto/ring/large-gives-back", test_large_gives_back);
+  g_test_add_func ("/pto/ring/full-gives-nothing-back", test_full_gives_nothing_back);
   g_test_add_func ("/pto/ring/references", test_references);
   return g_test_run ();
 }

@@ -85,7 +85,7 @@ rig_try (const struct rig_config *config, bool (*cancelled) (void *data), void *
   g_assert_true (rig->board != MAP_FAILED);
   for (uint32_t i = 0; i < G_N_ELEMENTS (rig->digests); i++)
     memset (rig->digests[i], (int) i, PTO_DIGEST_BYTES);
-  pto_params_init (&params);
+  pto_params_init (&params, 3);
   /* Small, so that a test that makes hundreds of levels is quick. */
   g_assert_cmpint (pto_params_set (&params, "heap", "16M", report), ==, PTO_OK);
   g_assert_cmpint (pto_params_set (&params, "arena", "64M", report), ==, PTO_OK);

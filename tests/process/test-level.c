@@ -5,11 +5,12 @@
  */
 #include "level-test.h"
 
-#include "../../pto/core/engine.h"
+#include "../../pto/process/level-private.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum
@@ -340,6 +341,99 @@ test_recycle (void)
   g_assert_cmpuint (atomic_load (&rig->board->counters[0]), ==, 400);
   g_assert_cmpuint (rig->stats.heap_peak[1], <=, 65536);
   g_assert_cmpuint (rig->stats.recycled, >, 1000);
+  rig_free (rig);
+}
+
+/* --- more than a chip takes --- */
+
+#define MANY 100000u
+
+/* All of them in one scope, none done before the last was submitted, each with memory of the first:
+ * slots, edges and nodes of the map beyond what any chip has. */
+static void
+submit_many (struct rig *rig, void *data)
+{
+  Tensor first = rig_tensor (rig, 1);
+  Tensor words = rig_words (rig, 0, 1);
+
+  SUB (rig, GATE, ANY, make_output_param (first), scalar (0));
+  for (uint32_t i = 0; i < MANY; i++)
+    SUB (rig, COUNT, ANY, make_input_param (first), make_input_param (words), scalar (0));
+  gate_open (rig->board, 0);
+}
+
+/* As far as it goes, and then to the end, so that it is counted. */
+static void
+submit_many_until (struct rig *rig, void *data)
+{
+  for (uint32_t i = 0; i < MANY; i++)
+    {
+      PTOParam param = scalar (0);
+
+      rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, &param, 1);
+    }
+}
+
+static void
+test_unbounded (gconstpointer level)
+{
+  uint32_t is_four = GPOINTER_TO_INT (level) == 4;
+  struct rig *rig = rig_new (&(struct rig_config){
+      .workers = is_four, .subs = 2, .threads = true, .functions = functions });
+
+  rig_run_ok (rig, submit_many, NULL);
+  g_assert_cmpuint (atomic_load (&rig->board->counters[0]), ==, MANY);
+  g_assert_cmpuint (rig->stats.tasks, ==, MANY + 1);
+  g_assert_cmpuint (rig->stats.edges, ==, MANY);
+  g_assert_cmpuint (rig->stats.peak_live_tasks, ==, MANY + 1);
+  g_assert_cmpuint (rig->stats.recycled, ==, 0);
+  rig_free (rig);
+}
+
+/* Where address space is limited a level has what there is. */
+static void
+test_scarce (void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  g_test_skip ("a sanitizer needs more address space than this leaves");
+#else
+  static const uint64_t limits[] = { UINT64_C (2) << 30, UINT64_C (20) << 30 };
+  uint32_t windows[2];
+  struct rlimit before, small;
+
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &before), ==, 0);
+  for (int i = 0; i < 2; i++)
+    {
+      struct rig *rig;
+
+      small = before;
+      small.rlim_cur = limits[i];
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+      rig = rig_new (&(struct rig_config){ .subs = 4, .threads = true, .functions = functions });
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &before), ==, 0);
+      rig_run_ok (rig, many, NULL);
+      windows[i] = rig->level->machine.engine.rings[0].window;
+      rig_free (rig);
+    }
+  g_assert_cmpuint (windows[0], >=, 65536);
+  g_assert_cmpuint (windows[1], >, windows[0]);
+  g_assert_cmpuint (windows[1], <, PTO_MAX_TASK_WINDOW);
+#endif
+}
+
+/* Whoever asks for less has it. */
+static void
+test_bounded (void)
+{
+  static const char *const parameters[] = { "task-window", "65536", NULL };
+  struct rig *rig = rig_new (&(struct rig_config){
+      .subs = 2, .threads = true, .parameters = parameters, .functions = functions });
+
+  gate_open (rig->board, 0);
+  g_assert_cmpint (rig_run (rig, submit_many_until, NULL), ==, PTO_STATUS_TASK_RING);
+  g_test_message ("%s", rig->failure.text);
+  g_assert_nonnull (strstr (rig->failure.text, "all 65535 usable slots (window 65536,"));
+  g_assert_nonnull (strstr (rig->failure.text, "Set task-window to 131072 or more"));
   rig_free (rig);
 }
 
@@ -719,6 +813,10 @@ add_tests (void)
   g_test_add_func ("/pto/level/read-only-memory", test_read_only_memory);
   g_test_add_func ("/pto/level/too-long-tensors", test_too_long_tensors);
   g_test_add_func ("/pto/level/recycle", test_recycle);
+  g_test_add_data_func ("/pto/level/unbounded/3", GINT_TO_POINTER (3), test_unbounded);
+  g_test_add_data_func ("/pto/level/unbounded/4", GINT_TO_POINTER (4), test_unbounded);
+  g_test_add_func ("/pto/level/scarce", test_scarce);
+  g_test_add_func ("/pto/level/bounded", test_bounded);
   g_test_add_func ("/pto/level/back-pressure", test_back_pressure);
   g_test_add_func ("/pto/level/idle", test_idle);
 }

@@ -80,7 +80,7 @@ sim_chip_on (const struct pto_platform *platform, enum pto_backend backend, cons
   struct pto_params params;
   struct pto_chip *chip;
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   pto_params_set (&params, "backend", sim_backend_names[backend], &report);
   for (char **s = list; *s != NULL; s++)
     if (**s != '\0')

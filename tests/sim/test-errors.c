@@ -513,13 +513,13 @@ test_new (enum pto_backend backend)
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       memset (&report, 0, sizeof report);
-      pto_params_init (&params);
+      pto_params_init (&params, 2);
       g_assert_cmpint (pto_params_set (&params, rows[i].name, rows[i].value, &report), ==,
                        PTO_STATUS_INVALID_ARGS);
       sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, rows[i].says, NULL);
     }
   memset (&report, 0, sizeof report);
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   pto_params_set (&params, "clusters", "2", &report);
   pto_params_set (&params, "aicpu-threads", "4", &report);
   g_assert_null (pto_chip_new (pto_platform_find ("a2a3sim"), &params, &report));

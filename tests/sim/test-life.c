@@ -464,7 +464,7 @@ test_signals (enum pto_backend backend)
         chip = sim_chip (backend, NULL);
       else
         {
-          pto_params_init (&params);
+          pto_params_init (&params, 2);
           params.values[PTO_PARAMETER_BACKEND] = backend;
           params.values[PTO_PARAMETER_CLUSTERS] = 1;
           params.values[PTO_PARAMETER_AICPU_THREADS] = 4;

@@ -45,7 +45,7 @@ sweep (enum pto_backend backend)
           { "map-pool", "64" },     { "clusters", "2" },     { "aicpu-threads", "3" },
           { "trace-records", "64" } };
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   for (gsize i = 0; i < G_N_ELEMENTS (settings); i++)
     g_assert_cmpint (pto_params_set (&params, settings[i][0], settings[i][1], &refusal), ==,
                      PTO_OK);

@@ -337,7 +337,7 @@ case_run (char **first)
   guint n_tasks = 0;
   char **words;
 
-  pto_params_init (&params);
+  pto_params_init (&params, 2);
   for (guint i = 0; i < G_N_ELEMENTS (settings); i++)
     pto_params_set (&params, settings[i], first[1 + i], &report);
   while ((words = next_line ()) != NULL)
