@@ -52,6 +52,99 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
 }
 
+/* "task-window to 32": the setting that makes more of what is short. */
+static void
+describe_knob (const struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
+               char *text, size_t size)
+{
+  const struct pto_ring *ring = &engine->rings[ring_index];
+
+  switch (what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      snprintf (text, size, "heap to %" PRIu64, 2 * ring->heap.size);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      snprintf (text, size, "dep-pool to %" PRIu64, 2 * (uint64_t) ring->edge_pool);
+      break;
+    case PTO_STATUS_MAP_OVERFLOW:
+      snprintf (text, size, "map-pool to %" PRIu64, 2 * (uint64_t) pto_map_capacity (engine->map));
+      break;
+    default:
+      /* Argument storage goes with the window, but for small ones. */
+      snprintf (text, size, "task-window to %" PRIu64,
+                ring->head - engine->tails[ring_index] == ring->window - 1
+                    ? 2 * (uint64_t) ring->window
+                    : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
+      break;
+    }
+}
+
+/* The lines of seed 000 section 4.5, with the ring and the setting that it leaves out. */
+void
+pto_engine_tell_blocked (struct pto_engine *engine)
+{
+  struct pto_blocked *blocked = &engine->blocked;
+  uint64_t waited = pto_now (engine->exec) - blocked->since;
+  const struct pto_ring *ring = &engine->rings[blocked->ring];
+  uint32_t tail = engine->tails[blocked->ring];
+  uint32_t held = ring->head - tail;
+  uint64_t used = held;
+  uint64_t all = ring->window - 1;
+  char what[160];
+  char knob[80];
+  char line[400];
+
+  switch (blocked->what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      used = ring->heap.used;
+      all = ring->heap.size;
+      snprintf (what, sizeof what,
+                "[HeapRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes, available=%" PRIu64
+                ", top=%" PRIu64 ", tail=%" PRIu64,
+                blocked->ring, blocked->need, all - used, ring->heap.head, ring->heap.tail);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      used = ring->edge_head - ring->edge_tail;
+      all = ring->edge_pool;
+      snprintf (what, sizeof what,
+                "[DepPool] BLOCKED: ring=%u, requesting %" PRIu64 " of %" PRIu64 " edges",
+                blocked->ring, blocked->need, all);
+      break;
+    case PTO_STATUS_MAP_OVERFLOW:
+      used = pto_map_used (engine->map);
+      all = pto_map_capacity (engine->map);
+      snprintf (what, sizeof what,
+                "[TensorMap] BLOCKED: requesting %" PRIu64 " of %" PRIu64 " nodes", blocked->need,
+                all);
+      break;
+    default:
+      if (held < all)
+        {
+          used = ring->storage.used;
+          all = ring->storage.size;
+          snprintf (what, sizeof what,
+                    "[TaskRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes of arguments",
+                    blocked->ring, blocked->need);
+        }
+      else
+        snprintf (what, sizeof what,
+                  "[TaskRing] BLOCKED (Flow Control): ring=%u, current=%u, last_alive=%u",
+                  blocked->ring, ring->head, tail);
+      break;
+    }
+  describe_knob (engine, blocked->what, blocked->ring, knob, sizeof knob);
+  snprintf (line, sizeof line,
+            "%s, active=%" PRIu64 "/%" PRIu64 " (%.1f%%), waited=%" PRIu64
+            " ms: set %s or more if submits are to go on",
+            what, used, all, 100.0 * (double) used / (double) all, waited / 1000000, knob);
+  while (blocked->notice_ns <= waited)
+    blocked->notice_ns *= 2;
+  blocked->told_at = blocked->since + blocked->notice_ns;
+  engine->config.notice (engine->config.notice_data, line);
+}
+
 void
 pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32_t ring_index)
 {
@@ -69,19 +162,15 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
       snprintf (full, sizeof full,
                 "heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes",
                 ring_index, ms, ring->heap.used, ring->heap.size);
-      snprintf (knob, sizeof knob, "heap to %" PRIu64, 2 * ring->heap.size);
       break;
     case PTO_STATUS_DEP_POOL:
       snprintf (full, sizeof full,
                 "dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges", ring_index,
                 ms, ring->edge_head - ring->edge_tail, ring->edge_pool);
-      snprintf (knob, sizeof knob, "dep-pool to %" PRIu64, 2 * (uint64_t) ring->edge_pool);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
       snprintf (full, sizeof full, "the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes",
                 ms, pto_map_used (engine->map), pto_map_capacity (engine->map));
-      snprintf (knob, sizeof knob, "map-pool to %" PRIu64,
-                2 * (uint64_t) pto_map_capacity (engine->map));
       break;
     default:
       if (held == ring->window - 1)
@@ -93,12 +182,9 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
                   "task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
                   " bytes of arguments",
                   ring_index, ms, ring->storage.used, ring->storage.size);
-      /* Argument storage goes with the window, but for small ones. */
-      snprintf (knob, sizeof knob, "task-window to %" PRIu64,
-                held == ring->window - 1 ? 2 * (uint64_t) ring->window
-                                         : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
       break;
     }
+  describe_knob (engine, what, ring_index, knob, sizeof knob);
   pto_engine_fail (
       engine, what,
       "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "

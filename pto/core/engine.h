@@ -51,6 +51,11 @@ struct pto_engine_config
    * ring, for the end. PTO_NEVER: for ever. */
   uint64_t ring_patience_ns;
   uint64_t end_patience_ns;
+  /* Somebody who hears of a submit that has waited for room for so long, and after a line for twice
+   * as long. The submitter's thread. NULL: nobody. */
+  void (*notice) (void *data, const char *line);
+  void *notice_data;
+  uint64_t notice_ns;
   /* Progress beside completed tasks: a number that grows. NULL: none. */
   uint64_t (*beats) (void *data);
   void *beats_data;
@@ -121,6 +126,17 @@ struct pto_deadlock
   enum pto_task_state state;
   uint32_t depth; /* of the scope that holds it */
   struct pto_scope scope;
+};
+
+/* A submit that waits for room: of what, where, how much of it, and since when. */
+struct pto_blocked
+{
+  enum pto_status what;
+  uint32_t ring;
+  uint64_t need;
+  uint64_t since;     /* pto_now() */
+  uint64_t told_at;   /* when somebody is to hear of it; PTO_NEVER: nobody waits, or is told */
+  uint64_t notice_ns; /* of the next wait in this run */
 };
 
 /* Who has the last word on a run: whoever takes it from OPEN. So a run that has ended well can not
@@ -250,6 +266,7 @@ struct pto_engine
   bool (*cancelled) (void *data);
   void *cancelled_data;
   struct pto_deadlock deadlock;
+  struct pto_blocked blocked;
 
   /* --- first fatal error ---
    * fatal: 0, or an enum pto_status. W: who took the verdict; R: everybody. Relaxed: the message is

@@ -84,6 +84,12 @@ tell (struct pto_machine *machine, int32_t severity, const char *message)
     fprintf (stderr, "pto: %s: %s\n", severity == PTO2_LOG_ERROR ? "error" : "warning", message);
 }
 
+static void
+warn (void *data, const char *line)
+{
+  tell (data, PTO2_LOG_WARN, line);
+}
+
 static void log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
 
@@ -134,6 +140,7 @@ pto_machine_configure (struct pto_engine_config *config, const struct pto_params
   config->map_pool = (uint32_t) values[PTO_PARAMETER_MAP_POOL];
   config->hazards = (uint32_t) values[PTO_PARAMETER_HAZARDS];
   config->timeout_ns = values[PTO_PARAMETER_TIMEOUT] * MS;
+  config->notice_ns = values[PTO_PARAMETER_BLOCKED_NOTICE] * MS;
 }
 
 enum pto_status
@@ -157,6 +164,11 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
   status = pto_engine_init (&machine->engine, exec, config, report);
   if (status != PTO_OK)
     memset (&machine->engine, 0, sizeof machine->engine);
+  else if (config->notice_ns > 0)
+    {
+      machine->engine.config.notice = warn;
+      machine->engine.config.notice_data = machine;
+    }
   return status;
 }
 

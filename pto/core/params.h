@@ -29,13 +29,14 @@ enum pto_param
   PTO_PARAMETER_STACK,         /* bytes of a core's stack */
   /* bytes behind every output that a kernel must not write; 0 = unguarded */
   PTO_PARAMETER_GUARD,
-  PTO_PARAMETER_TRACE,         /* record the run */
-  PTO_PARAMETER_TRACE_RECORDS, /* capacity of one trace buffer */
-  PTO_PARAMETER_UTILIZATION,   /* time every kernel, for the busy times of the statistics */
-  PTO_PARAMETER_TASK_TIMEOUT,  /* levels: ms of one task without a sign of life; 0 = no limit */
-  PTO_PARAMETER_STOP_TIMEOUT,  /* levels: ms that a child may stand stopped; 0 = no limit */
-  PTO_PARAMETER_ISOLATE,       /* the chip is a process of its own */
-  PTO_PARAMETER_ARENA,         /* levels: bytes of address space for memory made after the start */
+  PTO_PARAMETER_TRACE,          /* record the run */
+  PTO_PARAMETER_TRACE_RECORDS,  /* capacity of one trace buffer */
+  PTO_PARAMETER_UTILIZATION,    /* time every kernel, for the busy times of the statistics */
+  PTO_PARAMETER_TASK_TIMEOUT,   /* levels: ms of one task without a sign of life; 0 = no limit */
+  PTO_PARAMETER_STOP_TIMEOUT,   /* levels: ms that a child may stand stopped; 0 = no limit */
+  PTO_PARAMETER_ISOLATE,        /* the chip is a process of its own */
+  PTO_PARAMETER_ARENA,          /* levels: bytes of address space for memory made after the start */
+  PTO_PARAMETER_BLOCKED_NOTICE, /* ms of waiting for room until it is told; 0 = never */
   PTO_N_PARAMETERS
 };
 

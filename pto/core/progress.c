@@ -5,6 +5,7 @@
 #include "progress.h"
 
 #include "../exec/pto_atomic.h"
+#include "deadlock.h"
 
 #include <inttypes.h>
 
@@ -101,6 +102,9 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
       if (!pto_engine_ask_cancelled (engine) && engine->cancelled != NULL && !virtual_clock
           && !pto_engine_has_failed (engine))
         deadline = pto_now (engine->exec) + CANCEL_POLL_NS;
+      /* A virtual clock has no timer for this: it would stand in the way of proofs. */
+      if (engine->blocked.told_at < deadline && !virtual_clock)
+        deadline = engine->blocked.told_at;
       switch (pto_park (engine->exec, &engine->progress, seen, deadline))
         {
         case PTO_PARK_WOKEN:
@@ -115,6 +119,8 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
           break;
         case PTO_PARK_DEADLOCK:
           ok = wait_is_over (engine);
+          if (!ok && engine->blocked.told_at != PTO_NEVER)
+            pto_engine_tell_blocked (engine);
           if (!ok)
             pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
                              "deadlock: %" PRIu64 " of %" PRIu64
@@ -124,6 +130,8 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
         }
       if (!ok)
         break;
+      if (engine->blocked.told_at != PTO_NEVER && pto_now (engine->exec) >= engine->blocked.told_at)
+        pto_engine_tell_blocked (engine);
     }
   pto_store_relaxed (&engine->waiting, 0);
   return ok;

@@ -49,17 +49,26 @@ wait_for (struct pto_engine *engine, struct pto_slot *slot)
 /* Waits until tasks of a ring can be retired, a good piece of them if there are many, so that the
  * submitter is not woken for every one. */
 static bool
-wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status what)
+wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status what, uint64_t need)
 {
+  struct pto_blocked *blocked = &engine->blocked;
   struct pto_ring *ring = &engine->rings[ring_index];
   uint32_t movable = ring->floor - engine->tails[ring_index];
   uint32_t piece = ring->window / 4 < movable ? ring->window / 4 : movable;
   struct pto_slot *target = pto_ring_slot (ring, engine->tails[ring_index] + piece - 1);
   uint64_t start = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
-  bool ok = wait_for (engine, target);
+  bool ok;
 
+  blocked->what = what;
+  blocked->ring = ring_index;
+  blocked->need = need;
+  blocked->since = blocked->notice_ns != PTO_NEVER ? pto_now (engine->exec) : 0;
+  blocked->told_at
+      = blocked->notice_ns != PTO_NEVER ? blocked->since + blocked->notice_ns : PTO_NEVER;
+  ok = wait_for (engine, target);
   engine->stats.stalls++;
   ok = ok && wait_for (engine, pto_ring_slot (ring, engine->tails[ring_index]));
+  blocked->told_at = PTO_NEVER;
   if (!ok)
     pto_engine_report_stuck (engine, what, ring_index);
   if (engine->trace != NULL)
@@ -162,7 +171,7 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
               pto_engine_prove_deadlock (engine, what, holder, n_nodes, pto_map_used (engine->map));
               return NULL;
             }
-          if (!wait_for_ring (engine, moves, what))
+          if (!wait_for_ring (engine, moves, what, n_nodes))
             return NULL;
         }
       else
@@ -178,7 +187,10 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
                                          ring->edge_head - ring->edge_tail);
               return NULL;
             }
-          if (!wait_for_ring (engine, ring_index, what))
+          if (!wait_for_ring (engine, ring_index, what,
+                              what == PTO_STATUS_HEAP_RING  ? needs->heap
+                              : what == PTO_STATUS_DEP_POOL ? needs->n_edges
+                                                            : needs->storage))
             return NULL;
         }
       if (pto_engine_has_failed (engine))

@@ -26,6 +26,8 @@ pto_engine_begin (struct pto_engine *engine)
   memset (&engine->deadlock, 0, sizeof engine->deadlock);
   engine->depth = 0;
   engine->failed.count = 0;
+  engine->blocked.notice_ns = engine->config.notice != NULL ? engine->config.notice_ns : PTO_NEVER;
+  engine->blocked.told_at = PTO_NEVER;
   engine->report.status = PTO_OK;
   pto_engine_begin_direct (engine);
   engine->unswept = engine->resume ? UINT32_MAX - 1 : 0;
