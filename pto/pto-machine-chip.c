@@ -17,9 +17,7 @@
 #include "pto-compiler-private.h"
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
-#include "pto-log-private.h"
 #include "pto-module-private.h"
-#include "pto-run-statistics-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-trace-private.h"
@@ -59,22 +57,17 @@ typedef struct
   /* W: before start. */
   struct pto_core_note *notes; /* the caller's, or NULL */
   guint n_notes;
-  PtoMachineLog log; /* NULL: g_log() */
-  gpointer log_data;
   /* PTO_MAX_KERNELS, those of orchestration functions, by the registry's index. A run reads entries
    * without a lock, so that an entry changes only while it is not in use: add() writes one that no
    * task can name yet, remove() one that none can name any more. */
   struct pto_kernel *kernels;
 
   /* W: who has taken the machine. */
-  char *log_context;
   uint64_t *words; /* arguments of the orchestration under way, as its entry gets them */
   int n_words;
 
-  GMutex lock;     /* guards all below; innermost */
-  guint n_kernels; /* used at some time */
-  gboolean has_statistics;
-  struct pto_run_stats statistics;
+  /* --- under the parent's lock --- */
+  guint n_kernels;   /* used at some time */
   gboolean recorded; /* the chip holds a record: no run is under way */
   char **kernel_names;
   guint n_kernel_names;
@@ -213,10 +206,10 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   registration->free_loaded = loaded_free;
   if (is_kernel)
     {
-      g_mutex_lock (&self->lock);
+      g_mutex_lock (&self->parent.lock);
       self->kernels[registration->index] = loaded->kernel;
       self->n_kernels = MAX (self->n_kernels, registration->index + 1);
-      g_mutex_unlock (&self->lock);
+      g_mutex_unlock (&self->parent.lock);
     }
   return TRUE;
 }
@@ -228,27 +221,12 @@ chip_remove (PtoMachine *machine, PtoRegistration *registration)
 
   if (registration->callable->kind != PTO_CALLABLE_KERNEL)
     return;
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   memset (&self->kernels[registration->index], 0, sizeof (struct pto_kernel));
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 /* --- life --- */
-
-static void
-log_message (void *data, int32_t level, const char *message)
-{
-  ChipMachine *self = data;
-  GLogLevelFlags flags = level <= PTO2_LOG_WARN   ? G_LOG_LEVEL_WARNING
-                         : level == PTO2_LOG_INFO ? G_LOG_LEVEL_INFO
-                                                  : G_LOG_LEVEL_DEBUG;
-  const char *context = self->log_context != NULL ? self->log_context : "orchestration";
-
-  if (self->log != NULL)
-    self->log (flags, context, message, self->log_data);
-  else
-    pto_log (flags, "%s: %s", context, message);
-}
 
 static gboolean
 chip_prepare (PtoMachine *machine, GError **error)
@@ -269,7 +247,7 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
       return FALSE;
     }
-  pto_chip_set_log (self->chip, log_message, self);
+  pto_chip_set_log (self->chip, pto_machine_log, machine);
   pto_chip_set_notes (self->chip, self->notes, self->n_notes);
   return TRUE;
 }
@@ -279,10 +257,10 @@ chip_stop (PtoMachine *machine)
 {
   ChipMachine *self = (ChipMachine *) machine;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = FALSE;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   g_clear_pointer (&self->chip, pto_chip_free);
 }
 
@@ -315,8 +293,7 @@ chip_free (PtoMachine *machine)
   g_free (self->kernels);
   clear_kernel_names (self);
   g_free (self->title);
-  g_free (self->log_context);
-  g_mutex_clear (&self->lock);
+  pto_machine_take_down (machine);
   g_free (self);
 }
 
@@ -533,20 +510,18 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   enum pto_status status;
   guint n_names;
 
-  g_free (self->log_context);
-  self->log_context = g_strdup (run->title);
-  g_mutex_lock (&self->lock);
+  pto_machine_note_title (&self->parent, run->title);
+  g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = FALSE;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 
   status = pto_chip_run (self->chip, &program, run_config, run->orchestrate, run->data, &statistics,
                          &report);
 
-  g_mutex_lock (&self->lock);
+  pto_machine_keep_statistics (&self->parent, &statistics);
+  g_mutex_lock (&self->parent.lock);
   n_names = loaded != NULL ? program.n_kernels : self->n_kernels;
-  self->statistics = statistics;
-  self->has_statistics = TRUE;
   self->recorded = run_config->trace || self->parent.params->values[PTO_PARAMETER_TRACE] != 0;
   if (self->recorded)
     {
@@ -556,7 +531,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
       g_free (self->title);
       self->title = g_strdup (run->title);
     }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 
   if (status != PTO_OK)
     pto_error_set_from_report (error, status, &report);
@@ -578,12 +553,12 @@ renew_lost_chip (ChipMachine *self, GError **error)
       pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
       return FALSE;
     }
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = FALSE;
   /* seq_cst: before the run begins and asks whether it is cancelled; pairs with chip_cancel(). */
   g_atomic_pointer_set (&self->chip, chip);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   return TRUE;
 }
 
@@ -637,65 +612,13 @@ chip_get_progress (PtoMachine *machine)
 }
 
 static gboolean
-chip_has_failed (PTO2Runtime *rt)
-{
-  return pto_runtime_has_failed (rt);
-}
-
-static void
-chip_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
-{
-  pto_runtime_fail (rt, status, "%s", message);
-}
-
-static gboolean
 chip_use_memory (PtoMachine *machine, PtoMachineMemory *memory, GError **error)
 {
-  struct pto_chip *chip = ((ChipMachine *) machine)->chip;
-  struct pto_report report = { 0 };
-  enum pto_status status = PTO_OK;
-
-  switch (memory->what)
-    {
-    case PTO_MEMORY_MALLOC:
-      memory->device = pto_chip_malloc (chip, memory->size, &report);
-      if (memory->device == 0)
-        status = PTO_STATUS_NO_MEMORY;
-      break;
-    case PTO_MEMORY_FREE:
-      status = pto_chip_mfree (chip, memory->device, &report);
-      break;
-    case PTO_MEMORY_RELEASE:
-      status = pto_chip_release (chip, memory->device, &memory->size, &memory->give, &report);
-      break;
-    case PTO_MEMORY_COPY_TO:
-      status = pto_chip_copy_to (chip, memory->device, memory->host, memory->size, &report);
-      break;
-    case PTO_MEMORY_COPY_FROM:
-      status = pto_chip_copy_from (chip, memory->host, memory->device, memory->size, &report);
-      break;
-    default:
-      g_assert_not_reached ();
-    }
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return pto_machine_use_device_memory (pto_chip_memory (((ChipMachine *) machine)->chip), memory,
+                                        error);
 }
 
 /* --- after a run --- */
-
-static PtoRunStatistics *
-chip_get_statistics (PtoMachine *machine)
-{
-  ChipMachine *self = (ChipMachine *) machine;
-  PtoRunStatistics *statistics = NULL;
-
-  g_mutex_lock (&self->lock);
-  if (self->has_statistics)
-    statistics = pto_run_statistics_new (&self->statistics);
-  g_mutex_unlock (&self->lock);
-  return statistics;
-}
 
 /* With the lock: the next run has to wait for it before it overwrites the record. */
 static PtoTrace *
@@ -717,12 +640,12 @@ chip_get_trace (PtoMachine *machine)
   ChipMachine *self = (ChipMachine *) machine;
   PtoTrace *trace = NULL;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   if (self->trace == NULL && self->recorded)
     self->trace = make_trace (self);
   if (self->trace != NULL)
     trace = g_object_ref (self->trace);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   return trace;
 }
 
@@ -735,13 +658,12 @@ static const PtoMachineOps chip_ops = {
   .run = chip_run,
   .cancel = chip_cancel,
   .enter = chip_enter,
-  .has_failed = chip_has_failed,
-  .fail = chip_fail,
+  .has_failed = pto_machine_run_has_failed,
+  .fail = pto_machine_fail_run,
   .get_progress = chip_get_progress,
   .add = chip_add,
   .remove = chip_remove,
   .use_memory = chip_use_memory,
-  .get_statistics = chip_get_statistics,
   .get_trace = chip_get_trace,
 };
 
@@ -754,24 +676,12 @@ pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, gu
   self->n_notes = n;
 }
 
-void
-pto_machine_chip_set_log (PtoMachine *machine, PtoMachineLog log, gpointer data)
-{
-  ChipMachine *self = (ChipMachine *) machine;
-
-  self->log = log;
-  self->log_data = data;
-}
-
 PtoMachine *
 pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params)
 {
   ChipMachine *self = g_new0 (ChipMachine, 1);
 
-  self->parent.ops = &chip_ops;
-  self->parent.worker = worker;
-  self->parent.params = params;
+  pto_machine_set_up (&self->parent, &chip_ops, worker, params);
   self->kernels = g_new0 (struct pto_kernel, PTO_MAX_KERNELS);
-  g_mutex_init (&self->lock);
   return &self->parent;
 }

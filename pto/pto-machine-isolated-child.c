@@ -135,18 +135,6 @@ is_cancelled (void *data)
   return pto_call_is_cancelled (run->call);
 }
 
-static bool
-has_failed (PTO2Runtime *rt)
-{
-  return pto_runtime_has_failed (rt);
-}
-
-static void
-fail (PTO2Runtime *rt, enum pto_status status, const char *message)
-{
-  pto_runtime_fail (rt, status, "%s", message);
-}
-
 static void
 ring (void *data)
 {
@@ -174,8 +162,8 @@ orchestrate (PTO2Runtime *rt, void *data)
   else
     {
       const struct pto_stream_target target = { .rt = rt,
-                                                .has_failed = has_failed,
-                                                .fail = fail,
+                                                .has_failed = pto_runtime_has_failed,
+                                                .fail = pto_machine_fail_run,
                                                 .keep = keep_text,
                                                 .ring = ring,
                                                 .data = run };
@@ -189,7 +177,7 @@ static void
 tell_statistics (IsolatedChild *self)
 {
   IsolatedShared *shared = shared_of (self);
-  PtoRunStatistics *statistics = self->chip->ops->get_statistics (self->chip);
+  PtoRunStatistics *statistics = pto_machine_dup_statistics (self->chip);
 
   shared->has_statistics = statistics != NULL;
   if (statistics != NULL)
@@ -273,7 +261,8 @@ start (IsolatedChild *self)
       = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
   self->chip = pto_machine_new_chip (self->worker, &self->params);
   pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
-  pto_machine_chip_set_log (self->chip, log_message, self);
+  self->chip->log = log_message;
+  self->chip->log_data = self;
 }
 
 static gboolean

@@ -151,10 +151,7 @@ typedef struct
   guint64 began;
   PtoError ended_as; /* what it is that this has ended the child for; 0: nothing of a kernel's */
 
-  GMutex lock; /* guards all below; innermost */
-  gboolean has_statistics;
-  struct pto_run_stats statistics;
-  GPtrArray *names; /* of kernels, by the registry's index: interned */
+  GPtrArray *names; /* under the parent's lock; of kernels, by the registry's index: interned */
 } IsolatedMachine;
 
 void pto_isolated_recorder_init (IsolatedMachine *self);

@@ -358,7 +358,7 @@ isolated_free (PtoMachine *machine)
   g_ptr_array_unref (self->names);
   g_free (self->calls);
   g_mutex_clear (&self->control);
-  g_mutex_clear (&self->lock);
+  pto_machine_take_down (&self->parent);
   g_free (self);
 }
 
@@ -369,12 +369,12 @@ note_name (IsolatedMachine *self, const PtoRegistration *registration)
 {
   if (registration->callable->kind != PTO_CALLABLE_KERNEL)
     return;
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   if (self->names->len <= registration->index)
     g_ptr_array_set_size (self->names, (int) registration->index + 1);
   g_ptr_array_index (self->names, registration->index)
       = (gpointer) g_intern_string (registration->name);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 static gboolean
@@ -557,10 +557,10 @@ find_kernel_name (IsolatedMachine *self, guint32 kernel)
     }
   else
     {
-      g_mutex_lock (&self->lock);
+      g_mutex_lock (&self->parent.lock);
       if (kernel < self->names->len)
         name = g_ptr_array_index (self->names, kernel);
-      g_mutex_unlock (&self->lock);
+      g_mutex_unlock (&self->parent.lock);
     }
   return name != NULL ? name : "?";
 }
@@ -801,10 +801,7 @@ end_run (IsolatedMachine *self)
   g_mutex_unlock (&self->control);
   if (!self->died && self->shared->has_statistics)
     statistics = self->shared->statistics;
-  g_mutex_lock (&self->lock);
-  self->statistics = statistics;
-  self->has_statistics = TRUE;
-  g_mutex_unlock (&self->lock);
+  pto_machine_keep_statistics (&self->parent, &statistics);
 }
 
 static gboolean
@@ -848,49 +845,9 @@ isolated_cancel (PtoMachine *machine)
 /* --- memory, and what is left of a run --- */
 
 static gboolean
-isolated_use_memory (PtoMachine *machine, PtoMachineMemory *call, GError **error)
+isolated_use_memory (PtoMachine *machine, PtoMachineMemory *memory, GError **error)
 {
-  struct pto_device_memory *memory = &((IsolatedMachine *) machine)->memory;
-  struct pto_report report = { 0 };
-  enum pto_status status = PTO_OK;
-
-  switch (call->what)
-    {
-    case PTO_MEMORY_MALLOC:
-      call->device = pto_device_memory_malloc (memory, call->size, &report);
-      status = call->device != 0 ? PTO_OK : report.status;
-      break;
-    case PTO_MEMORY_FREE:
-      status = pto_device_memory_free (memory, call->device, &report);
-      break;
-    case PTO_MEMORY_RELEASE:
-      status = pto_device_memory_release (memory, call->device, &call->size, &call->give, &report);
-      break;
-    case PTO_MEMORY_COPY_TO:
-      status = pto_device_memory_copy_to (memory, call->device, call->host, call->size, &report);
-      break;
-    case PTO_MEMORY_COPY_FROM:
-      status = pto_device_memory_copy_from (memory, call->host, call->device, call->size, &report);
-      break;
-    default:
-      g_assert_not_reached ();
-    }
-  if (status != PTO_OK)
-    pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
-}
-
-static PtoRunStatistics *
-isolated_get_statistics (PtoMachine *machine)
-{
-  IsolatedMachine *self = (IsolatedMachine *) machine;
-  PtoRunStatistics *statistics = NULL;
-
-  g_mutex_lock (&self->lock);
-  if (self->has_statistics)
-    statistics = pto_run_statistics_new (&self->statistics);
-  g_mutex_unlock (&self->lock);
-  return statistics;
+  return pto_machine_use_device_memory (&((IsolatedMachine *) machine)->memory, memory, error);
 }
 
 /* Under control, while nothing runs: the child is asked how large it is, and puts it there. */
@@ -953,7 +910,6 @@ static const PtoMachineOps isolated_ops = {
   .add = isolated_add,
   .remove = isolated_remove,
   .use_memory = isolated_use_memory,
-  .get_statistics = isolated_get_statistics,
   .get_trace = isolated_get_trace,
 };
 
@@ -968,14 +924,11 @@ pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params)
 {
   IsolatedMachine *self = g_new0 (IsolatedMachine, 1);
 
-  self->parent.ops = &isolated_ops;
-  self->parent.worker = worker;
-  self->parent.params = params;
+  pto_machine_set_up (&self->parent, &isolated_ops, worker, params);
   self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
   self->names = g_ptr_array_new ();
   self->calls = g_new0 (guint32, PTO_ISOLATED_NOTES);
   g_mutex_init (&self->control);
-  g_mutex_init (&self->lock);
   pto_isolated_recorder_init (self);
   return &self->parent;
 }

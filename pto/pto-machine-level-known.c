@@ -72,10 +72,10 @@ pto_machine_level_get_name (void *data, uint32_t index)
   LevelMachine *self = data;
   const char *name = NULL;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   if (index < self->names->len)
     name = g_ptr_array_index (self->names, index);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   return name;
 }
 
@@ -188,9 +188,9 @@ drop_known (LevelMachine *self, Known *known)
   if (level != NULL)
     {
       self->users++;
-      g_mutex_unlock (&self->lock);
+      g_mutex_unlock (&self->parent.lock);
       untell (self, level, known->registration);
-      g_mutex_lock (&self->lock);
+      g_mutex_lock (&self->parent.lock);
       self->users--;
     }
   g_hash_table_remove (self->known, known->registration->digest);
@@ -204,7 +204,7 @@ find_known (LevelMachine *self, const guint8 *digest, GCancellable *cancellable)
 
   while ((known = g_hash_table_lookup (self->known, digest)) != NULL && known->telling
          && !g_cancellable_is_cancelled (cancellable))
-    g_cond_wait (&self->changed, &self->lock);
+    g_cond_wait (&self->changed, &self->parent.lock);
   return known;
 }
 
@@ -222,15 +222,15 @@ add_known (Adding *adding)
   known->telling = TRUE;
   g_hash_table_replace (self->known, known->registration->digest, known);
   while (self->starting && !g_cancellable_is_cancelled (adding->cancellable))
-    g_cond_wait (&self->changed, &self->lock);
+    g_cond_wait (&self->changed, &self->parent.lock);
   level = self->level;
   adding->added = !pto_error_set_if_cancelled (adding->cancellable, &adding->error);
   if (adding->added && level != NULL)
     {
       self->users++;
-      g_mutex_unlock (&self->lock);
+      g_mutex_unlock (&self->parent.lock);
       adding->added = tell (adding, level);
-      g_mutex_lock (&self->lock);
+      g_mutex_lock (&self->parent.lock);
       self->users--;
     }
   known->telling = FALSE;
@@ -243,9 +243,9 @@ wake_waiters (GCancellable *cancellable, gpointer data)
 {
   LevelMachine *self = data;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 static void
@@ -259,7 +259,7 @@ add (gpointer data)
 
   if (adding->cancellable != NULL)
     handler = g_cancellable_connect (adding->cancellable, G_CALLBACK (wake_waiters), self, NULL);
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   known = find_known (self, registration->digest, adding->cancellable);
   if (!pto_error_set_if_cancelled (adding->cancellable, &adding->error))
     {
@@ -274,7 +274,7 @@ add (gpointer data)
         add_known (adding);
     }
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   g_cancellable_disconnect (adding->cancellable, handler);
 }
 
@@ -303,12 +303,12 @@ pto_machine_level_remove (PtoMachine *machine, PtoRegistration *registration)
   LevelMachine *self = (LevelMachine *) machine;
   Known *known;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   known = find_known (self, registration->digest, NULL);
   if (known != NULL && --known->count == 0)
     drop_known (self, known);
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 void
@@ -317,7 +317,7 @@ pto_machine_level_end_start (LevelMachine *self)
   GHashTableIter iter;
   gpointer value;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   self->starting = FALSE;
   g_hash_table_iter_init (&iter, self->known);
   while (g_hash_table_iter_next (&iter, NULL, &value))
@@ -327,7 +327,7 @@ pto_machine_level_end_start (LevelMachine *self)
         g_hash_table_iter_init (&iter, self->known);
       }
   g_cond_broadcast (&self->changed);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 void
@@ -336,11 +336,11 @@ pto_machine_level_take_snapshot (LevelMachine *self)
   GPtrArray *list;
   GPtrArray *before;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   list = list_known (self);
   before = self->snapshot;
   self->snapshot = list;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   g_clear_pointer (&before, g_ptr_array_unref);
 }
 
@@ -349,9 +349,9 @@ pto_machine_level_drop_snapshot (LevelMachine *self)
 {
   GPtrArray *list;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   list = g_steal_pointer (&self->snapshot);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   g_clear_pointer (&list, g_ptr_array_unref);
 }
 

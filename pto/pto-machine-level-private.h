@@ -37,7 +37,7 @@ typedef struct
   gboolean warned;    /* of a child's parameter that has no effect */
   gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */
 
-  GMutex lock;         /* guards all below, and level for other threads; innermost */
+  /* --- under the parent's lock, and level for other threads --- */
   GCond changed;       /* users, starting or some telling has changed */
   guint users;         /* other threads that use level just now */
   gboolean starting;   /* between prepare and the end of start: wait, then tell */
@@ -45,9 +45,7 @@ typedef struct
   GHashTable *known;   /* digest -> Known */
   GPtrArray *names;    /* by the registry's index: interned text */
   GPtrArray *snapshot; /* PtoRegistration: what known held just before the last fork */
-  gboolean has_statistics;
-  struct pto_run_stats statistics;
-  PtoTrace *trace; /* of the last run; NULL: it was not recorded, or one is under way */
+  PtoTrace *trace;     /* of the last run; NULL: it was not recorded, or one is under way */
 } LevelMachine;
 
 /* As the machine's function of this name. */

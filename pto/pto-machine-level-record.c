@@ -150,12 +150,12 @@ pto_machine_level_make_trace (LevelMachine *self, const char *title, gboolean wa
   guint n_names;
 
   pto_level_trace_topology (self->level, &topology);
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   n_names = self->names->len;
   names = g_new0 (const char *, n_names + 1);
   for (guint i = 0; i < n_names; i++)
     names[i] = g_ptr_array_index (self->names, i);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   trace = pto_trace_new_from_run (records, &topology, names, n_names, title);
   pto_trace_take_names (trace, path, make_rows (self, path));
   /* Who was asked to stop may have been ended, and nobody waits longer for a run like that. */

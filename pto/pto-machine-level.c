@@ -12,7 +12,6 @@
 #include "pto-call-config-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
-#include "pto-run-statistics-private.h"
 #include "pto-worker-private.h"
 
 #include <stdlib.h>
@@ -137,7 +136,9 @@ level_prepare (PtoMachine *machine, GError **error)
           .children = children,
           .n_children = self->n_children,
           .callable_name = pto_machine_level_get_name,
-          .callable_name_data = self };
+          .callable_name_data = self,
+          .log = pto_machine_log,
+          .log_data = machine };
   struct pto_report report = { 0 };
   struct pto_level *level;
   enum pto_status status = PTO_OK;
@@ -145,9 +146,9 @@ level_prepare (PtoMachine *machine, GError **error)
   g_strlcpy (config.path, path, sizeof config.path);
   self->process = getpid ();
   self->quiet_until = g_get_monotonic_time () + QUIET_US;
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   self->starting = TRUE;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   pto_machine_level_take_snapshot (self);
   level = pto_level_new (&config, &report);
   if (level == NULL)
@@ -164,11 +165,11 @@ level_prepare (PtoMachine *machine, GError **error)
       return FALSE;
     }
   /* A registration that is given up meanwhile looks at it. */
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   self->level = level;
   self->memory = g_new0 (LevelMemory, 1);
   g_atomic_ref_count_init (&self->memory->ref_count);
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   return TRUE;
 }
 
@@ -210,12 +211,12 @@ level_stop (PtoMachine *machine)
       pto_level_free (g_steal_pointer (&self->level));
       return;
     }
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   level = g_steal_pointer (&self->level);
   g_clear_object (&self->trace);
   while (self->users > 0)
-    g_cond_wait (&self->changed, &self->lock);
-  g_mutex_unlock (&self->lock);
+    g_cond_wait (&self->changed, &self->parent.lock);
+  g_mutex_unlock (&self->parent.lock);
   pto_level_take_heaps (level, &self->memory->heaps);
   pto_level_free (level);
   g_clear_pointer (&self->memory, release_memory);
@@ -260,34 +261,12 @@ level_free (PtoMachine *machine)
   level_stop (machine);
   g_clear_object (&self->trace);
   pto_machine_level_clear_known (self);
-  g_mutex_clear (&self->lock);
+  pto_machine_take_down (machine);
   g_cond_clear (&self->changed);
   g_free (self);
 }
 
 /* --- run --- */
-
-static void
-keep_statistics (LevelMachine *self, const struct pto_run_stats *stats)
-{
-  struct pto_run_stats kept = { .tasks = stats->tasks,
-                                .completed = stats->completed,
-                                .failed = stats->failed,
-                                .edges = stats->edges,
-                                .run_ns = stats->run_ns,
-                                .elapsed_ns = stats->run_ns,
-                                .peak_live_tasks = stats->peak_live_tasks,
-                                .recycled = stats->recycled,
-                                .stalls = stats->stalls };
-
-  memcpy (kept.ring_tasks, stats->ring_tasks, sizeof kept.ring_tasks);
-  memcpy (kept.last_task_alive, stats->last_task_alive, sizeof kept.last_task_alive);
-  memcpy (kept.heap_peak, stats->heap_peak, sizeof kept.heap_peak);
-  g_mutex_lock (&self->lock);
-  self->statistics = kept;
-  self->has_statistics = TRUE;
-  g_mutex_unlock (&self->lock);
-}
 
 /* It is in another process, and is seen only as a part of this one's record. */
 static void
@@ -315,10 +294,10 @@ warn_of_unseen_traces (LevelMachine *self)
 static void
 set_trace (LevelMachine *self, PtoTrace *trace)
 {
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->trace = trace;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
 }
 
 static gboolean
@@ -331,6 +310,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   const char *choice = run->config != NULL ? pto_call_config_find_choice (run->config) : NULL;
   enum pto_status status;
 
+  pto_machine_note_title (machine, run->title);
   self->n_tasks = 0;
   self->passed_on = FALSE;
   self->recording = run->record || machine->params->values[PTO_PARAMETER_TRACE] != 0
@@ -340,7 +320,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
     warn_of_unseen_traces (self);
   status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
                           run->orchestrate, run->data, &stats, &failure, &report);
-  keep_statistics (self, &stats);
+  pto_machine_keep_statistics (machine, &stats);
   if (pto_level_trace (self->level) != NULL)
     set_trace (self,
                pto_machine_level_make_trace (self, run->title, run->is_cancelled (run->data)));
@@ -370,36 +350,11 @@ level_cancel (PtoMachine *machine)
   LevelMachine *self = (LevelMachine *) machine;
   struct pto_level *level;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   level = self->level;
   if (level != NULL)
     pto_level_cancel (level);
-  g_mutex_unlock (&self->lock);
-}
-
-static gboolean
-level_has_failed (PTO2Runtime *rt)
-{
-  return pto_runtime_has_failed (rt);
-}
-
-static void
-level_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
-{
-  pto_runtime_fail (rt, status, "%s", message);
-}
-
-static PtoRunStatistics *
-level_get_statistics (PtoMachine *machine)
-{
-  LevelMachine *self = (LevelMachine *) machine;
-  PtoRunStatistics *statistics = NULL;
-
-  g_mutex_lock (&self->lock);
-  if (self->has_statistics)
-    statistics = pto_run_statistics_new (&self->statistics);
-  g_mutex_unlock (&self->lock);
-  return statistics;
+  g_mutex_unlock (&self->parent.lock);
 }
 
 static PtoTrace *
@@ -408,9 +363,9 @@ level_get_trace (PtoMachine *machine)
   LevelMachine *self = (LevelMachine *) machine;
   PtoTrace *trace;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->parent.lock);
   trace = self->trace != NULL ? g_object_ref (self->trace) : NULL;
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->parent.lock);
   return trace;
 }
 
@@ -430,15 +385,14 @@ static const PtoMachineOps level_ops = {
   .free = level_free,
   .run = level_run,
   .cancel = level_cancel,
-  .has_failed = level_has_failed,
-  .fail = level_fail,
+  .has_failed = pto_machine_run_has_failed,
+  .fail = pto_machine_fail_run,
   .submit = pto_machine_level_submit,
   .get_progress = level_get_progress,
   .alloc = pto_machine_level_alloc,
   .hold_memory = pto_machine_level_hold_memory,
   .add = pto_machine_level_add,
   .remove = pto_machine_level_remove,
-  .get_statistics = level_get_statistics,
   .get_trace = level_get_trace,
 };
 
@@ -447,10 +401,7 @@ pto_machine_new_level (PtoWorker *worker, const struct pto_params *params)
 {
   LevelMachine *self = g_new0 (LevelMachine, 1);
 
-  self->parent.ops = &level_ops;
-  self->parent.worker = worker;
-  self->parent.params = params;
-  g_mutex_init (&self->lock);
+  pto_machine_set_up (&self->parent, &level_ops, worker, params);
   g_cond_init (&self->changed);
   pto_machine_level_init_known (self);
   return &self->parent;

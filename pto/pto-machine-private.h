@@ -15,7 +15,7 @@
 #include "api/pto_orchestration_api.h"
 
 #include "core/params.h"
-#include "core/status.h"
+#include "core/runtime.h"
 
 #include "pto-registration-private.h"
 #include "pto-run-statistics.h"
@@ -23,8 +23,9 @@
 
 G_BEGIN_DECLS
 
-struct pto_chip_arg;  /* sim/chip.h */
-struct pto_core_note; /* sim/chip.h */
+struct pto_chip_arg;      /* sim/chip.h */
+struct pto_core_note;     /* sim/chip.h */
+struct pto_device_memory; /* sim/memory.h */
 
 typedef struct _PtoMachine PtoMachine;
 
@@ -124,27 +125,58 @@ typedef struct
   gboolean (*use_memory) (PtoMachine *machine, PtoMachineMemory *memory, GError **error);
 
   /* Any thread; of the last run. NULL: there was none, nothing was recorded. */
-  PtoRunStatistics *(*get_statistics) (PtoMachine *machine);
   PtoTrace *(*get_trace) (PtoMachine *machine);
 } PtoMachineOps;
+
+/* Is given what orchestrations log, and what the engine has to say of a run, on their thread. */
+typedef void (*PtoMachineLog) (GLogLevelFlags flags, const char *context, const char *message,
+                               gpointer data);
 
 struct _PtoMachine
 {
   const PtoMachineOps *ops;
   PtoWorker *worker;               /* not owned */
   const struct pto_params *params; /* the worker's; does not change from prepare on */
+
+  /* W: before start. */
+  PtoMachineLog log; /* NULL: g_log() */
+  gpointer log_data;
+  char *log_context; /* W: who has taken the machine; NULL: no run yet */
+
+  /* Guards all below and what the kinds of machines say that it does; innermost. */
+  GMutex lock;
+  gboolean has_statistics;
+  struct pto_run_stats statistics;
 };
 
 PtoMachine *pto_machine_new_chip (PtoWorker *worker, const struct pto_params *params);
 PtoMachine *pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params);
 PtoMachine *pto_machine_new_level (PtoWorker *worker, const struct pto_params *params);
 
+/* --- what all of them have alike: pto-machine.c --- */
+
+/* First and last in the life of each. */
+void pto_machine_set_up (PtoMachine *machine, const PtoMachineOps *ops, PtoWorker *worker,
+                         const struct pto_params *params);
+void pto_machine_take_down (PtoMachine *machine);
+/* A run begins: what is logged from now on is of that. */
+void pto_machine_note_title (PtoMachine *machine, const char *title);
+/* As sim/ and process/ log: severity is PTO2_LOG_*. machine: a PtoMachine. */
+void pto_machine_log (gpointer machine, int32_t severity, const char *message);
+/* As the machine's functions has_failed and fail, where the engine is in this process. */
+gboolean pto_machine_run_has_failed (PTO2Runtime *rt);
+void pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *message);
+/* Of the last run, for any thread. dup: NULL: there was none. */
+void pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *statistics);
+PtoRunStatistics *pto_machine_dup_statistics (PtoMachine *machine);
+/* As the machine's function use_memory. */
+gboolean pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMachineMemory *call,
+                                        GError **error);
+
+/* --- of chips --- */
+
 /* As a chip's accepts(), wherever it is. */
 gboolean pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
-/* Of a chip: who is given what orchestrations log, on their thread; NULL: g_log(). Before start. */
-typedef void (*PtoMachineLog) (GLogLevelFlags flags, const char *context, const char *message,
-                               gpointer data);
-void pto_machine_chip_set_log (PtoMachine *machine, PtoMachineLog log, gpointer data);
 /* Of a chip: its cores keep notes there (sim/chip.h). Before start. */
 void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
 /* Arguments as an orchestration in a shared object gets them. NULL: one has no memory, or is an

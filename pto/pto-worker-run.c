@@ -502,7 +502,7 @@ pto_worker_dup_statistics (PtoWorker *worker)
 {
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
-  return worker->machine != NULL ? worker->machine->ops->get_statistics (worker->machine) : NULL;
+  return worker->machine != NULL ? pto_machine_dup_statistics (worker->machine) : NULL;
 }
 
 /**

@@ -446,6 +446,12 @@ pto_chip_platform (const struct pto_chip *chip)
   return chip->platform;
 }
 
+struct pto_device_memory *
+pto_chip_memory (struct pto_chip *chip)
+{
+  return &chip->memory;
+}
+
 void
 pto_chip_set_log (struct pto_chip *chip,
                   void (*log) (void *data, int32_t level, const char *message), void *data)

@@ -64,6 +64,7 @@ struct pto_program
 };
 
 struct pto_chip;
+struct pto_device_memory; /* memory.h */
 
 /* NULL with a report when a thread, a mapping or a parameter is refused. */
 struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
@@ -150,20 +151,8 @@ int32_t pto_chip_last_line (const struct pto_chip *chip);
 void pto_chip_set_log (struct pto_chip *chip,
                        void (*log) (void *data, int32_t level, const char *message), void *data);
 
-/* Device memory, 64-byte aligned; 0 when it is not to be had. An address that malloc did not give
- * is refused. */
-uint64_t pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report);
-enum pto_status pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report);
-/* From now on the block is the caller's, who gives it back by give (address, bytes); it may outlive
- * the chip. */
-enum pto_status pto_chip_release (struct pto_chip *chip, uint64_t address, uint64_t *bytes,
-                                  void (**give) (uint64_t address, uint64_t bytes),
-                                  struct pto_report *report);
-/* The range must lie in one allocation. */
-enum pto_status pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host,
-                                  uint64_t bytes, struct pto_report *report);
-enum pto_status pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device,
-                                    uint64_t bytes, struct pto_report *report);
+/* Its device memory. */
+struct pto_device_memory *pto_chip_memory (struct pto_chip *chip);
 
 /* The last recorded run; NULL when nothing was recorded. Valid until the next run. */
 const struct pto_trace *pto_chip_trace (struct pto_chip *chip);

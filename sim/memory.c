@@ -4,7 +4,7 @@
  */
 #include "memory.h"
 
-#include "chip-private.h"
+#include "../pto/core/fence.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -221,39 +221,4 @@ pto_device_memory_clear (struct pto_device_memory *memory)
   free (memory->blocks);
   memory->blocks = NULL;
   memory->n_blocks = memory->capacity = 0;
-}
-
-/* --- that of a chip --- */
-
-uint64_t
-pto_chip_malloc (struct pto_chip *chip, uint64_t bytes, struct pto_report *report)
-{
-  return pto_device_memory_malloc (&chip->memory, bytes, report);
-}
-
-enum pto_status
-pto_chip_mfree (struct pto_chip *chip, uint64_t address, struct pto_report *report)
-{
-  return pto_device_memory_free (&chip->memory, address, report);
-}
-
-enum pto_status
-pto_chip_release (struct pto_chip *chip, uint64_t address, uint64_t *bytes,
-                  void (**give) (uint64_t address, uint64_t bytes), struct pto_report *report)
-{
-  return pto_device_memory_release (&chip->memory, address, bytes, give, report);
-}
-
-enum pto_status
-pto_chip_copy_to (struct pto_chip *chip, uint64_t device, const void *host, uint64_t bytes,
-                  struct pto_report *report)
-{
-  return pto_device_memory_copy_to (&chip->memory, device, host, bytes, report);
-}
-
-enum pto_status
-pto_chip_copy_from (struct pto_chip *chip, void *host, uint64_t device, uint64_t bytes,
-                    struct pto_report *report)
-{
-  return pto_device_memory_copy_from (&chip->memory, host, device, bytes, report);
 }

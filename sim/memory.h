@@ -36,16 +36,19 @@ void pto_device_memory_init (struct pto_device_memory *memory, uint32_t guard_by
 /* Gives all of it back. */
 void pto_device_memory_clear (struct pto_device_memory *memory);
 
-/* As pto_chip_malloc() and its sisters. */
+/* 64-byte aligned; 0 when it is not to be had. */
 uint64_t pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
                                    struct pto_report *report);
+/* An address that malloc did not give is refused. */
 enum pto_status pto_device_memory_free (struct pto_device_memory *memory, uint64_t address,
                                         struct pto_report *report);
-/* Takes a block out of the books: it stays as it is until somebody calls give (address, bytes). */
+/* Takes a block out of the books: it is the caller's, stays as it is until somebody calls give
+ * (address, bytes), and may outlive the chip. */
 enum pto_status pto_device_memory_release (struct pto_device_memory *memory, uint64_t address,
                                            uint64_t *bytes,
                                            void (**give) (uint64_t address, uint64_t bytes),
                                            struct pto_report *report);
+/* The range must lie in one block. */
 enum pto_status pto_device_memory_copy_to (const struct pto_device_memory *memory, uint64_t device,
                                            const void *host, uint64_t bytes,
                                            struct pto_report *report);

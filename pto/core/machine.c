@@ -210,7 +210,7 @@ gather (const struct pto_engine *engine, struct pto_run_stats *stats, uint64_t w
   stats->edges = engine->stats.edges;
   stats->run_ns = wall_ns;
   stats->virtual_ns = virtual_clock ? engine->run_ns : 0;
-  stats->elapsed_ns = engine->run_ns;
+  stats->elapsed_ns = virtual_clock ? engine->run_ns : wall_ns;
   stats->peak_live_tasks = engine->stats.peak_live;
   stats->recycled = pto_engine_recycled (engine);
   stats->stalls = engine->stats.stalls;

@@ -119,7 +119,11 @@ make_machine (struct pto_level *level, struct pto_report *report)
     {
       pto_machine_configure (&config, &level->params);
       if (pto_machine_init (&level->machine, exec, &config, &runtime_ops, &inner) == PTO_OK)
-        return true;
+        {
+          level->machine.log = level->config.log;
+          level->machine.log_data = level->config.log_data;
+          return true;
+        }
       less = make_less (&level->params, less);
     }
   while (inner.status == PTO_STATUS_NO_MEMORY && less != 0);

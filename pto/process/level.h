@@ -31,6 +31,9 @@ struct pto_level_config
   uint32_t n_children;
   const char *(*callable_name) (void *data, uint32_t index); /* for messages */
   void *callable_name_data;
+  /* As pto_chip_set_log(). */
+  void (*log) (void *data, int32_t severity, const char *message);
+  void *log_data;
 };
 
 struct pto_level;

@@ -10,6 +10,7 @@
 
 #include "../../pto/exec/pto_exec.h"
 #include "../../sim/chip.h"
+#include "../../sim/memory.h"
 
 #include <glib.h>
 #include <stdint.h>

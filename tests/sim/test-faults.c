@@ -632,8 +632,8 @@ test_write_past_device_buffer (enum pto_backend backend)
   if (skipped ())
     return;
   chip = sim_chip (backend, NULL);
-  s.addresses[0] = pto_chip_malloc (chip, 100, &report);
-  s.addresses[1] = pto_chip_malloc (chip, 100, &report);
+  s.addresses[0] = pto_device_memory_malloc (pto_chip_memory (chip), 100, &report);
+  s.addresses[1] = pto_device_memory_malloc (pto_chip_memory (chip), 100, &report);
   s.stray.kernel = PAST;
   sim_run (chip, &program, device_stray, &s, NULL);
   s.stray = (struct stray){ FLIP, 1 };
@@ -675,8 +675,8 @@ test_damage_does_not_outlive_run (enum pto_backend backend)
   if (skipped ())
     return;
   chip = sim_chip (backend, NULL);
-  s.addresses[0] = pto_chip_malloc (chip, 100, &report);
-  s.addresses[1] = pto_chip_malloc (chip, 100, &report);
+  s.addresses[0] = pto_device_memory_malloc (pto_chip_memory (chip), 100, &report);
+  s.addresses[1] = pto_device_memory_malloc (pto_chip_memory (chip), 100, &report);
   sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
                  "wrote 3 bytes past the buffer", NULL);
   sim_assert_well (chip);
@@ -771,8 +771,10 @@ test_lost_chip (enum pto_backend unused)
     {
       atomic_store (&let_go, false);
       atomic_store (&runs, 0);
-      address = pto_chip_malloc (chip, sizeof value, &report);
-      g_assert_cmpint (pto_chip_copy_to (chip, address, &value, sizeof value, &report), ==, PTO_OK);
+      address = pto_device_memory_malloc (pto_chip_memory (chip), sizeof value, &report);
+      g_assert_cmpint (pto_device_memory_copy_to (pto_chip_memory (chip), address, &value,
+                                                  sizeof value, &report),
+                       ==, PTO_OK);
       g_assert_false (pto_chip_is_lost (chip));
       g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), !=,
                        PTO_OK);
@@ -794,10 +796,12 @@ test_lost_chip (enum pto_backend unused)
       while (atomic_load (&runs) < 3)
         sched_yield ();
       value = 0;
-      g_assert_cmpint (pto_chip_copy_from (chip, &value, address, sizeof value, &report), ==,
-                       PTO_OK);
+      g_assert_cmpint (pto_device_memory_copy_from (pto_chip_memory (chip), &value, address,
+                                                    sizeof value, &report),
+                       ==, PTO_OK);
       g_assert_cmpint (value, ==, 17);
-      g_assert_cmpint (pto_chip_mfree (chip, address, &report), ==, PTO_OK);
+      g_assert_cmpint (pto_device_memory_free (pto_chip_memory (chip), address, &report), ==,
+                       PTO_OK);
       sim_assert_well (chip);
     }
   pto_chip_free (chip);

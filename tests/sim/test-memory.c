@@ -598,57 +598,77 @@ test_device_memory (enum pto_backend backend)
 
   for (uint32_t i = 0; i < 100; i++)
     {
-      blocks[i] = pto_chip_malloc (chip, 256, &report);
+      blocks[i] = pto_device_memory_malloc (pto_chip_memory (chip), 256, &report);
       g_assert_cmpuint (blocks[i], !=, 0);
       g_assert_cmpuint (blocks[i] % 64, ==, 0);
       memset (out, (int) i, sizeof out);
-      g_assert_cmpint (pto_chip_copy_to (chip, blocks[i], out, sizeof out, &report), ==, PTO_OK);
+      g_assert_cmpint (
+          pto_device_memory_copy_to (pto_chip_memory (chip), blocks[i], out, sizeof out, &report),
+          ==, PTO_OK);
     }
   for (uint32_t i = 0; i < 100; i++)
     {
       memset (out, (int) i, sizeof out);
-      g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[i], sizeof in, &report), ==, PTO_OK);
+      g_assert_cmpint (
+          pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[i], sizeof in, &report),
+          ==, PTO_OK);
       g_assert_cmpmem (in, sizeof in, out, sizeof out);
     }
   /* A part, up to the very end, and nothing at all. */
-  g_assert_cmpint (pto_chip_copy_to (chip, blocks[3] + 200, "0123456789", 10, &report), ==, PTO_OK);
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[3] + 195, 61, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_device_memory_copy_to (pto_chip_memory (chip), blocks[3] + 200, "0123456789",
+                                              10, &report),
+                   ==, PTO_OK);
+  g_assert_cmpint (
+      pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[3] + 195, 61, &report), ==,
+      PTO_OK);
   g_assert_cmpmem (in, 15,
                    "\3\3\3\3\3"
                    "0123456789",
                    15);
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[3] + 255, 1, &report), ==, PTO_OK);
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[3], 0, &report), ==, PTO_OK);
+  g_assert_cmpint (
+      pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[3] + 255, 1, &report), ==,
+      PTO_OK);
+  g_assert_cmpint (pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[3], 0, &report),
+                   ==, PTO_OK);
   g_assert_cmpstr (report.message, ==, "");
 
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[3] + 1, 256, &report), ==,
-                   PTO_STATUS_INVALID_ARGS);
+  g_assert_cmpint (
+      pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[3] + 1, 256, &report), ==,
+      PTO_STATUS_INVALID_ARGS);
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "256 bytes", "beyond", "buffer of 256 bytes",
                    NULL);
   memset (&report, 0, sizeof report);
-  g_assert_cmpint (pto_chip_copy_to (chip, blocks[3], in, UINT64_MAX, &report), ==,
-                   PTO_STATUS_INVALID_ARGS);
+  g_assert_cmpint (
+      pto_device_memory_copy_to (pto_chip_memory (chip), blocks[3], in, UINT64_MAX, &report), ==,
+      PTO_STATUS_INVALID_ARGS);
   memset (&report, 0, sizeof report);
-  g_assert_cmpint (pto_chip_copy_to (chip, 4096, in, 1, &report), ==, PTO_STATUS_INVALID_ARGS);
+  g_assert_cmpint (pto_device_memory_copy_to (pto_chip_memory (chip), 4096, in, 1, &report), ==,
+                   PTO_STATUS_INVALID_ARGS);
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "0x1000 lies in no device buffer", NULL);
   memset (&report, 0, sizeof report);
-  g_assert_cmpint (pto_chip_mfree (chip, blocks[3] + 8, &report), ==, PTO_STATUS_INVALID_ARGS);
+  g_assert_cmpint (pto_device_memory_free (pto_chip_memory (chip), blocks[3] + 8, &report), ==,
+                   PTO_STATUS_INVALID_ARGS);
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "is not the address of a device buffer", NULL);
   memset (&report, 0, sizeof report);
   for (uint32_t i = 0; i < 100; i += 2)
-    g_assert_cmpint (pto_chip_mfree (chip, blocks[i], &report), ==, PTO_OK);
-  g_assert_cmpint (pto_chip_mfree (chip, blocks[4], &report), ==, PTO_STATUS_INVALID_ARGS);
-  memset (&report, 0, sizeof report);
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[4], 1, &report), ==,
+    g_assert_cmpint (pto_device_memory_free (pto_chip_memory (chip), blocks[i], &report), ==,
+                     PTO_OK);
+  g_assert_cmpint (pto_device_memory_free (pto_chip_memory (chip), blocks[4], &report), ==,
                    PTO_STATUS_INVALID_ARGS);
   memset (&report, 0, sizeof report);
+  g_assert_cmpint (pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[4], 1, &report),
+                   ==, PTO_STATUS_INVALID_ARGS);
+  memset (&report, 0, sizeof report);
   memset (out, 5, sizeof out);
-  g_assert_cmpint (pto_chip_copy_from (chip, in, blocks[5], sizeof in, &report), ==, PTO_OK);
+  g_assert_cmpint (
+      pto_device_memory_copy_from (pto_chip_memory (chip), in, blocks[5], sizeof in, &report), ==,
+      PTO_OK);
   g_assert_cmpmem (in, sizeof in, out, sizeof out);
-  g_assert_cmpuint (pto_chip_malloc (chip, 0, &report), ==, 0);
+  g_assert_cmpuint (pto_device_memory_malloc (pto_chip_memory (chip), 0, &report), ==, 0);
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "0 bytes", NULL);
   memset (&report, 0, sizeof report);
-  g_assert_cmpuint (pto_chip_malloc (chip, UINT64_MAX - 32, &report), ==, 0);
+  g_assert_cmpuint (pto_device_memory_malloc (pto_chip_memory (chip), UINT64_MAX - 32, &report), ==,
+                    0);
   sim_assert_says (&report, PTO_STATUS_NO_MEMORY, "no device memory", NULL);
   pto_chip_free (chip); /* with 50 buffers, which are its own to free */
 }
@@ -771,7 +791,7 @@ test_device_fences_end (enum pto_backend backend)
 
   for (int i = 0; i < 20; i++)
     {
-      blocks[i] = pto_chip_malloc (chip, 100, &report);
+      blocks[i] = pto_device_memory_malloc (pto_chip_memory (chip), 100, &report);
       g_assert_true (pto_fence_find (blocks[i], &found));
       g_assert_cmpuint (found.bytes, ==, 100);
     }
@@ -819,10 +839,12 @@ test_kernels_see_device_memory (enum pto_backend backend)
   uint64_t device;
 
   new_chip (backend, NULL);
-  device = pto_chip_malloc (shared.chip, sizeof host, &report);
+  device = pto_device_memory_malloc (pto_chip_memory (shared.chip), sizeof host, &report);
   for (uint64_t i = 0; i < 32; i++)
     host[i] = 900 + i;
-  g_assert_cmpint (pto_chip_copy_to (shared.chip, device, host, sizeof host, &report), ==, PTO_OK);
+  g_assert_cmpint (
+      pto_device_memory_copy_to (pto_chip_memory (shared.chip), device, host, sizeof host, &report),
+      ==, PTO_OK);
   sim_run (shared.chip, &program, fill_device, &device, NULL);
   g_assert_cmpuint (atomic_load (&shared.runs), ==, 1);
   end_chip ();

@@ -97,11 +97,13 @@ static void
 refuse_fresh (struct pto_chip *chip)
 {
   struct pto_report report = { 0 };
-  uint64_t address = pto_chip_malloc (chip, sizeof (int), &report);
+  uint64_t address = pto_device_memory_malloc (pto_chip_memory (chip), sizeof (int), &report);
   struct rlimit limit, small;
   int value = 17;
 
-  g_assert_cmpint (pto_chip_copy_to (chip, address, &value, sizeof value, &report), ==, PTO_OK);
+  g_assert_cmpint (
+      pto_device_memory_copy_to (pto_chip_memory (chip), address, &value, sizeof value, &report),
+      ==, PTO_OK);
   g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
   small = limit;
   small.rlim_cur = address_space ();
@@ -115,8 +117,9 @@ refuse_fresh (struct pto_chip *chip)
       struct pto_chip *fresh;
 
       value = 0;
-      g_assert_cmpint (pto_chip_copy_from (chip, &value, address, sizeof value, &report), ==,
-                       PTO_OK);
+      g_assert_cmpint (pto_device_memory_copy_from (pto_chip_memory (chip), &value, address,
+                                                    sizeof value, &report),
+                       ==, PTO_OK);
       g_assert_cmpint (value, ==, 17);
       sim_run (chip, &program, nothing, NULL, NULL);
       fresh = pto_chip_renew (chip, &report);

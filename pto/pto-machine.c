@@ -1,0 +1,124 @@
+/* pto-machine.c: what do the machines behind workers have alike?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-machine-private.h"
+
+#include "../sim/memory.h"
+
+#include "pto-error-private.h"
+#include "pto-log-private.h"
+#include "pto-run-statistics-private.h"
+
+void
+pto_machine_set_up (PtoMachine *machine, const PtoMachineOps *ops, PtoWorker *worker,
+                    const struct pto_params *params)
+{
+  machine->ops = ops;
+  machine->worker = worker;
+  machine->params = params;
+  g_mutex_init (&machine->lock);
+}
+
+void
+pto_machine_take_down (PtoMachine *machine)
+{
+  g_free (machine->log_context);
+  g_mutex_clear (&machine->lock);
+}
+
+/* --- a run --- */
+
+void
+pto_machine_note_title (PtoMachine *machine, const char *title)
+{
+  g_free (machine->log_context);
+  machine->log_context = g_strdup (title);
+}
+
+void
+pto_machine_log (gpointer data, int32_t severity, const char *message)
+{
+  PtoMachine *machine = data;
+  GLogLevelFlags flags = severity <= PTO2_LOG_WARN   ? G_LOG_LEVEL_WARNING
+                         : severity == PTO2_LOG_INFO ? G_LOG_LEVEL_INFO
+                                                     : G_LOG_LEVEL_DEBUG;
+  const char *context = machine->log_context != NULL ? machine->log_context : "orchestration";
+
+  if (machine->log != NULL)
+    machine->log (flags, context, message, machine->log_data);
+  else
+    pto_log (flags, "%s: %s", context, message);
+}
+
+gboolean
+pto_machine_run_has_failed (PTO2Runtime *rt)
+{
+  return pto_runtime_has_failed (rt);
+}
+
+void
+pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *message)
+{
+  pto_runtime_fail (rt, status, "%s", message);
+}
+
+/* --- after it --- */
+
+void
+pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *statistics)
+{
+  g_mutex_lock (&machine->lock);
+  machine->statistics = *statistics;
+  machine->has_statistics = TRUE;
+  g_mutex_unlock (&machine->lock);
+}
+
+PtoRunStatistics *
+pto_machine_dup_statistics (PtoMachine *machine)
+{
+  PtoRunStatistics *statistics = NULL;
+
+  g_mutex_lock (&machine->lock);
+  if (machine->has_statistics)
+    statistics = pto_run_statistics_new (&machine->statistics);
+  g_mutex_unlock (&machine->lock);
+  return statistics;
+}
+
+/* --- device memory --- */
+
+gboolean
+pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMachineMemory *call,
+                               GError **error)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+
+  switch (call->what)
+    {
+    case PTO_MEMORY_MALLOC:
+      call->device = pto_device_memory_malloc (memory, call->size, &report);
+      status = call->device != 0 ? PTO_OK : report.status;
+      break;
+    case PTO_MEMORY_FREE:
+      status = pto_device_memory_free (memory, call->device, &report);
+      break;
+    case PTO_MEMORY_RELEASE:
+      status = pto_device_memory_release (memory, call->device, &call->size, &call->give, &report);
+      break;
+    case PTO_MEMORY_COPY_TO:
+      status = pto_device_memory_copy_to (memory, call->device, call->host, call->size, &report);
+      break;
+    case PTO_MEMORY_COPY_FROM:
+      status = pto_device_memory_copy_from (memory, call->host, call->device, call->size, &report);
+      break;
+    default:
+      g_assert_not_reached ();
+    }
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
