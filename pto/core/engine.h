@@ -23,8 +23,8 @@
 #include "trace.h"
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
-#define PTO_QUEUES_MAX 16u /* workers of every level there is, SUB workers, and what needs nobody \
-                            */
+/* Workers of every level there is, SUB workers, and what needs nobody. */
+#define PTO_QUEUES_MAX 16u
 #define PTO_SHARDS_MAX 16u
 #define PTO_ARGS_MAX PTO_MAX_ARGS
 #define PTO_HEAP_ALIGN 1024u
