@@ -7,6 +7,7 @@
 #include "../exec/pto_atomic.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -795,7 +796,10 @@ pto_place_withdraw (struct pto_engine *engine, struct pto_berth *berth)
 {
   struct pto_party_member *keeper;
 
-  lock (engine);
+  /* Whoever has the lock runs on another thread. No switch to another actor of this carrier: the
+   * scheduler must not give the place to anybody before it is taken. */
+  while (pto_exchange_acquire (&engine->line.lock, 1) != 0)
+    sched_yield ();
   keeper = berth->keeper;
   if (keeper != NULL)
     {

@@ -66,6 +66,9 @@ struct pto_endpoint
   bool attended;
   /* Not to be had: it is with whoever has withdrawn it. W: the scheduler's carrier. */
   bool away;
+  /* Its task is over, and its scheduler, which may yield meanwhile, has not put it anywhere yet. W:
+   * the scheduler; R: its carrier. */
+  bool between;
 };
 
 /* What place.c knows of an endpoint: apart, for what runs tasks does not look at it. */

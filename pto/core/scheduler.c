@@ -500,8 +500,11 @@ collect (struct pto_scheduler *scheduler)
         pto_charge (engine->exec, scheduler->config.poll_cost);
         if (endpoint->running != NULL && endpoint->ops->poll (endpoint, &outcome))
           {
-            struct pto_slot *next = finish (scheduler, endpoint, &outcome);
+            struct pto_slot *next;
 
+            endpoint->between = true;
+            next = finish (scheduler, endpoint, &outcome);
+            endpoint->between = false;
             if (next != NULL && !scheduler->config.attends && !endpoint->away)
               {
                 start (scheduler, endpoint, next);
@@ -774,7 +777,7 @@ pto_scheduler_withdraw (struct pto_endpoint *endpoint)
   if (endpoint->away)
     return;
   endpoint->away = true;
-  if (endpoint->running == NULL)
+  if (endpoint->running == NULL && !endpoint->between)
     pto_place_withdraw (scheduler->engine, &scheduler->places.berths[endpoint->index]);
 }
 
@@ -786,7 +789,9 @@ pto_scheduler_put_back (struct pto_endpoint *endpoint)
   if (!endpoint->away)
     return;
   endpoint->away = false;
-  if (endpoint->running == NULL)
+  /* Otherwise its scheduler does so when it comes to it. */
+  if (endpoint->running == NULL && !endpoint->between
+      && !scheduler->places.berths[endpoint->index].kept)
     make_idle (scheduler, endpoint);
   pto_engine_wake (scheduler->engine, scheduler->config.index);
 }
