@@ -843,6 +843,7 @@ gboolean
 pto_orchestrator_with_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func, gpointer user_data,
                              GError **error)
 {
+  GError *local = NULL;
   guint before;
   gboolean ok;
 
@@ -853,7 +854,16 @@ pto_orchestrator_with_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func, g
   before = orchestrator->scopes;
   if (!pto_orchestrator_begin_scope (orchestrator, error))
     return FALSE;
-  ok = func (orchestrator, user_data, error);
+  ok = func (orchestrator, user_data, &local);
+  if (!ok && local == NULL)
+    g_set_error_literal (&local, PTO_ERROR, PTO_ERROR_EXPLICIT,
+                         "the function of a scope failed and did not say why: it must return TRUE "
+                         "when what belongs into the scope is submitted");
+  if (local != NULL)
+    {
+      ok = FALSE;
+      g_propagate_error (error, local);
+    }
   while (orchestrator->scopes > before)
     {
       /* Whose error was first is told; in a run that has failed that is the run's. */

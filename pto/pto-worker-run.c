@@ -68,8 +68,7 @@ call_function (Run *run)
     g_set_error_literal (
         &run->error, PTO_ERROR, PTO_ERROR_EXPLICIT,
         "the orchestration function failed and did not say why: it must return TRUE when the "
-        "graph is "
-        "complete (a Python exception is printed on standard error)");
+        "graph is complete (in Python and JavaScript: anything but false)");
 }
 
 /* What takes the function to its own context. */

@@ -323,6 +323,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   guard = pto_machine_come_in (&chip->machine);
   if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
     refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
+  else if (asked->condition == NULL && asked->condition_index != NULL)
+    refuse (chip, "a task with a condition has a tensor of which an element is looked at");
   else if (asked->condition != NULL)
     id = submit_if (chip, &task, asked);
   else if (asked->kernel_id == PTO2_KERNEL_NONE || asked->kernel_id == PTO2_KERNEL_FILL)

@@ -5,8 +5,11 @@
  * `pto run DIR` compiles the reference named in DIR/pto.ini and calls, for every case, two
  * functions with C linkage:
  *
- *   int pto_reference_inputs (PTO2Case *c);    declares the orchestration's arguments in order and
- * fills the inputs int pto_reference_compute (PTO2Case *c);   fills what is expected of each output
+ *   int pto_reference_inputs (PTO2Case *c);
+ *   int pto_reference_compute (PTO2Case *c);
+ *
+ * The first declares the orchestration's arguments in order and fills the inputs; the second fills
+ * what is expected of each output.
  *
  * Both give 0, or another value after pto_case_fail(). Valid C17 and C++17; depends on nothing but
  * libc and libm.

@@ -227,6 +227,7 @@ struct pto_engine
   /* Kinds of parameters below this one are looked up and recorded: all of tensors that take part in
    * dependencies, or in a manual scope none. */
   uint32_t tracked;
+  bool by_hand; /* this run has, or has had, a manual scope: not all accesses are known */
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;

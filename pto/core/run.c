@@ -25,6 +25,7 @@ pto_engine_begin (struct pto_engine *engine)
   engine->next_shard = 0;
   memset (&engine->deadlock, 0, sizeof engine->deadlock);
   engine->depth = 0;
+  engine->by_hand = false;
   engine->failed.count = 0;
   engine->blocked.notice_ns = engine->config.notice != NULL ? engine->config.notice_ns : PTO_NEVER;
   engine->blocked.told_at = PTO_NEVER;

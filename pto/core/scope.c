@@ -64,6 +64,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
   scope->line = line;
   scope->manual = manual;
   engine->tracked = manual ? 0 : PTO_PARAM_NO_DEP;
+  engine->by_hand = engine->by_hand || manual;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
                    engine->depth - 1, 1);

@@ -29,5 +29,6 @@ struct pto_submit
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
-/* Waits until a task of this run is done. false: it has failed, or the run has. */
+/* Waits until a task of this run is done, and, where not all accesses are known, all those before
+ * it. false: it has failed, or the run has. */
 bool pto_engine_await (struct pto_engine *engine, pto_task_id id);

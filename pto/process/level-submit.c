@@ -39,7 +39,7 @@ refuse_address (const struct pto_level_task *task, uint32_t argument, uint64_t a
       what = "a child process would see a copy of it, and write into that";
     }
   else if (visibility == PTO_VISIBLE_TOO_LATE)
-    where = "memory that was shared after init()";
+    where = "memory that was shared after the start";
   else if (visibility == PTO_VISIBLE_READ_ONLY)
     {
       where = "memory that is shared to be read";
@@ -47,7 +47,7 @@ refuse_address (const struct pto_level_task *task, uint32_t argument, uint64_t a
     }
   return pto_report_set (report, (enum pto_status) PTO_STATUS_NOT_SHARED,
                          "task of \"%s\": argument %u lies in %s (0x%" PRIx64
-                         "): %s: use a buffer, alloc(), or memory that was shared before init()",
+                         "): %s: use a buffer, alloc(), or memory that was shared before it",
                          task->name, argument, where, address, what);
 }
 

@@ -117,6 +117,9 @@ const tests = {
             }, null, null, null);
             equal([0, 1, 2].map(ring => worker.statistics.get_last_task_alive(ring)).join(), '2,1,0', 'rings');
             equal(floats(buffer)[0], 3, 'last');
+            refused(() => worker.run(orch => {
+                orch.with_scope(() => false);
+            }, null, null, null), Pto.Error, 'the function of a scope failed');
             refused(() => worker.run(orch => orch.with_scope(async () => {}), null, null, null), TypeError, 'AsyncFunction');
             worker.close();
         }

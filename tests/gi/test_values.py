@@ -547,6 +547,10 @@ class Exceptions(unittest.TestCase):
             with self.assertRaises(TwoWords):
                 orch.with_scope(left)
             self.assertEqual(orch.with_scope(lambda inner: inner is orch), True)
+            def later(inner):
+                yield inner
+            self.assertRaisesRegex(TypeError, "generator function", orch.with_scope, later)
+            self.assertRaisesRegex(RuntimeError, "has returned False", orch.with_scope, lambda inner: False)
             orch.submit(scale, y.read(), y.update(), 1)
 
         def left(orch):

@@ -519,11 +519,11 @@ private_memory (struct rig *rig, void *data)
                    PTO_STATUS_NOT_SHARED);
   assert_says (rig->report.message, "task of \"f2\": argument 0 lies in private memory (0x");
   assert_says (rig->report.message,
-               "use a buffer, alloc(), or memory that was shared before init()");
+               "use a buffer, alloc(), or memory that was shared before it");
   params[0] = make_no_dep_param (late_tensor);
   g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,
                    PTO_STATUS_NOT_SHARED);
-  assert_says (rig->report.message, "memory that was shared after init()");
+  assert_says (rig->report.message, "memory that was shared after the start");
   munmap (late, 4096);
   params[0] = make_input_param (column);
   g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,

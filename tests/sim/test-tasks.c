@@ -429,7 +429,8 @@ choose_badly (PTO2Runtime *rt, void *data)
   Tensor flag = cell (&value);
   PTOParam params[2] = { make_output_param (cell (&value)), make_scalar_param (1) };
 
-  return pto2_rt_submit_task_if (rt, how == 0 ? PTO2_KERNEL_NONE : STORE, AIV, params, 2, &flag,
+  return pto2_rt_submit_task_if (rt, how == 0 ? PTO2_KERNEL_NONE : STORE, AIV, params, 2,
+                                 how == 3 ? NULL : &flag,
                                  how == 1   ? beyond
                                  : how == 2 ? NULL
                                             : first)
@@ -441,10 +442,10 @@ test_bad_condition (enum pto_backend backend)
 {
   static const char *const words[]
       = { "has a kernel of the program", "names element 1 of dimension 0, which has 1",
-          "has an index" };
+          "has an index", "has a tensor of which" };
   struct pto_chip *chip = sim_chip (backend, NULL);
 
-  for (int32_t how = 0; how < 3; how++)
+  for (int32_t how = 0; how < 4; how++)
     sim_run_fails (chip, &program, choose_badly, &how, PTO_STATUS_INVALID_ARGS,
                    "test-tasks.c:", words[how], NULL);
   pto_chip_free (chip);
@@ -818,6 +819,42 @@ order_again (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+/* Elements are read once everybody is done: nobody knows who writes them. */
+static int
+read_in_and_behind (PTO2Runtime *rt, void *data)
+{
+  struct manual *manual = data;
+  Tensor value = cell (&manual->value);
+  PTOParam params[2] = { make_output_param (value), make_scalar_param (11) };
+  int32_t seen = 0;
+
+  pto2_rt_submit_task (rt, SLOW, AIV, params, 2);
+  PTO2_MANUAL_SCOPE (rt)
+  {
+    if (!pto2_rt_get_element (rt, &value, first, &seen) || seen != 11)
+      return 1;
+    params[1] = make_scalar_param (12);
+    pto2_rt_submit_task (rt, SLOW, AIV, params, 2);
+  }
+  if (!pto2_rt_get_element (rt, &value, first, &seen) || seen != 12)
+    return 2;
+  return 0;
+}
+
+static void
+test_manual_elements (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (uint32_t round = 0; round < 10; round++)
+    {
+      struct manual manual = { 0 };
+
+      sim_run (chip, &program, read_in_and_behind, &manual, NULL);
+    }
+  pto_chip_free (chip);
+}
+
 static void
 test_manual (enum pto_backend backend)
 {
@@ -861,6 +898,7 @@ add_tests (void)
   sim_add ("tasks/elements", test_elements);
   sim_add ("tasks/bad-elements", test_bad_elements);
   sim_add ("tasks/manual", test_manual);
+  sim_add ("tasks/manual-elements", test_manual_elements);
 }
 
 int

@@ -495,8 +495,12 @@ class Orchestrator(Pto.Orchestrator):
         self.end_scope()
 
     def with_scope(self, function):
+        _check_function(function)
         with self.scope():
-            return function(self)
+            result = function(self)
+            if not _check_result(function, result):
+                raise RuntimeError("the function of a scope has returned False")
+        return result
 
 
 # --- workers ---
@@ -662,7 +666,12 @@ class Worker(Pto.Worker):
     def __exit__(self, *_):
         self.close()
 
-    init = Pto.Worker.start  # as the seeds call it
+    def start(self, cancellable=None):
+        cancellable = cancellable or Gio.Cancellable()
+        with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
+            return Pto.Worker.start(self, cancellable)
+
+    init = start  # as the seeds call it
 
     def start_async(self, cancellable=None, callback=None):
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
