@@ -125,6 +125,44 @@ touch_params (const PTOParam *params, int32_t n_params)
     (void) *(const volatile PTOParamType *) &params[i].type;
 }
 
+/* The same for what else a submit names. */
+static inline void
+touch_items (const uint64_t items[], int64_t n)
+{
+  for (int64_t i = 0; i < n; i++)
+    (void) *(const volatile uint64_t *) &items[i];
+}
+
+static inline void
+touch_index (const Tensor *tensor, const uint64_t index[])
+{
+  if (tensor->status == PTO2_TENSOR_OK)
+    touch_items (index, tensor->ndims);
+}
+
+/* And for the element of a condition in memory of the caller, which a scheduler reads: it may be
+ * written just now, but what it says is of no interest yet. */
+static __attribute__ ((no_sanitize ("thread"), noinline)) void
+touch_element (const Tensor *tensor, const uint64_t index[])
+{
+  uint32_t size = pto_dtype_size (tensor->dtype);
+  uint64_t offset = tensor->start_offset;
+  const volatile char *address;
+
+  if (tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL || tensor->buffer.addr == 0
+      || size == 0)
+    return;
+  for (uint32_t d = 0; d < tensor->ndims; d++)
+    {
+      if (index[d] >= tensor->shapes[d])
+        return;
+      offset += index[d] * tensor->strides[d];
+    }
+  address = (const volatile char *) (uintptr_t) (tensor->buffer.addr + offset * size);
+  (void) address[0];
+  (void) address[size - 1];
+}
+
 /* Says why the engine is not asked. */
 static __attribute__ ((noinline, cold)) void
 refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
@@ -318,8 +356,15 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
 
   if (asked->params != NULL)
     touch_params (asked->params, asked->n_params);
+  if (asked->after != NULL)
+    touch_items (asked->after, asked->n_after);
   if (asked->condition != NULL)
     (void) *(const volatile uint32_t *) &asked->condition->status;
+  if (asked->condition != NULL && asked->condition_index != NULL)
+    {
+      touch_index (asked->condition, asked->condition_index);
+      touch_element (asked->condition, asked->condition_index);
+    }
   guard = pto_machine_come_in (&chip->machine);
   if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
     refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
@@ -346,7 +391,7 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
   struct pto_submit task = { .params = &param, .n_params = 1 };
   void *address = NULL;
 
-  (void) *(const volatile uint64_t *) index;
+  touch_index (tensor, index);
   guard = pto_machine_come_in (&chip->machine);
   if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor, index,
                     &element))

@@ -755,6 +755,82 @@ test_bad_elements (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- what foreign code points at is not there --- */
+
+struct foreign
+{
+  struct pto_chip *chip;
+  PTO2Runtime *rt;
+  void *nowhere;
+  uint32_t how;
+  enum pto_status status;
+  char why[256];
+};
+
+static void
+point_nowhere (int64_t *args)
+{
+  const struct foreign *f = (const struct foreign *) (uintptr_t) args[0];
+  static int32_t value = 1;
+  Tensor tensor = cell (&value);
+  Tensor nowhere = cell (f->nowhere);
+  PTOParam params[2] = { make_output_param (tensor), make_scalar_param (1) };
+
+  switch (f->how)
+    {
+    case 0:
+      pto2_rt_submit_task_after (f->rt, STORE, AIV, params, 2, f->nowhere, 1);
+      break;
+    case 1:
+      pto2_rt_submit_task_if (f->rt, STORE, AIV, params, 2, &tensor, f->nowhere);
+      break;
+    case 2:
+      pto2_rt_submit_task_if (f->rt, STORE, AIV, params, 2, &nowhere, first);
+      break;
+    case 3:
+      pto2_rt_get_element (f->rt, &tensor, f->nowhere, &value);
+      break;
+    case 4:
+      pto2_rt_get_element (f->rt, &nowhere, first, &value);
+      break;
+    default:
+      pto2_rt_set_element (f->rt, &nowhere, first, &value);
+      break;
+    }
+}
+
+static int
+foreign_point (PTO2Runtime *rt, void *data)
+{
+  struct foreign *f = data;
+  int64_t args[] = { (int64_t) (uintptr_t) f };
+
+  f->rt = rt;
+  f->status = pto_chip_call (f->chip, point_nowhere, args, f->why, sizeof f->why);
+  return 0;
+}
+
+/* It is its own fault, whoever looks there on its behalf. */
+static void
+test_nowhere (enum pto_backend backend)
+{
+#ifndef SIM_SANITIZED
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (uint32_t how = 0; how < 6; how++)
+    {
+      struct foreign f = { .chip = chip, .nowhere = (void *) (uintptr_t) 64, .how = how };
+
+      g_test_message ("case %u", how);
+      sim_run (chip, &program, foreign_point, &f, NULL);
+      g_assert_cmpint (f.status, ==, PTO_STATUS_KERNEL_FAULT);
+      g_assert_nonnull (strstr (f.why, "signal 11"));
+    }
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+#endif
+}
+
 /* --- manual scopes --- */
 
 struct manual
@@ -897,6 +973,7 @@ add_tests (void)
   sim_add ("tasks/bad-fill", test_bad_fill);
   sim_add ("tasks/elements", test_elements);
   sim_add ("tasks/bad-elements", test_bad_elements);
+  sim_add ("tasks/nowhere", test_nowhere);
   sim_add ("tasks/manual", test_manual);
   sim_add ("tasks/manual-elements", test_manual_elements);
 }
