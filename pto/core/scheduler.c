@@ -690,9 +690,11 @@ has_others (struct pto_scheduler *scheduler)
   return found;
 }
 
+/* *called: places have been given to who waits for them, and may be free for the next by now. */
 static bool
-pass (struct pto_scheduler *scheduler)
+pass (struct pto_scheduler *scheduler, bool *called)
 {
+  uint32_t n_called;
   uint32_t n_taken;
   bool patient;
 
@@ -700,11 +702,13 @@ pass (struct pto_scheduler *scheduler)
   scheduler->finished = 0;
   collect (scheduler);
   patient = pto_load_relaxed (&scheduler->words.called) != 0 && has_others (scheduler);
-  n_taken = answer_call (scheduler, patient);
-  n_taken += dispatch (scheduler);
+  n_called = answer_call (scheduler, patient);
+  n_taken = dispatch (scheduler);
   /* Who was impatient before has seen all that there is, or comes again. */
   if (patient || !scheduler->called)
-    n_taken += answer_call (scheduler, false);
+    n_called += answer_call (scheduler, false);
+  *called = n_called > 0;
+  n_taken += n_called;
   if (scheduler->finished > 0)
     pto_engine_tell_submitter (scheduler->engine);
   /* What is left over is for somebody else. */
@@ -750,10 +754,11 @@ pto_scheduler_main (void *data)
   for (;;)
     {
       uint32_t seen = pto_word_get (&scheduler->words.bell);
+      bool called;
 
       /* The submitter that carries this scheduler has something else to do after a pass; what is
-       * left over was offered to others. */
-      if (pass (scheduler) && !pto_exec_is_visited (engine->exec))
+       * left over was offered to others. Who waits for places here can be offered to nobody. */
+      if (pass (scheduler, &called) && (called || !pto_exec_is_visited (engine->exec)))
         continue;
       if (scheduler->busy == 0 && pto_load_acquire (&scheduler->words.stop) != 0)
         break;

@@ -284,6 +284,7 @@ machine_new (const struct machine_config *given)
 
   machine->exec = pto_exec_new (&(struct pto_exec_config){ .backend = config->backend,
                                                            .domains = config->schedulers,
+                                                           .carriers = config->carriers,
                                                            .seed = config->seed,
                                                            .choose = config->choose,
                                                            .choose_data = config->choose_data },

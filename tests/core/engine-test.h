@@ -67,6 +67,7 @@ struct machine_config
 {
   enum pto_backend backend;
   uint64_t seed;
+  uint32_t carriers;   /* par; 0: as many as there is use for */
   uint32_t schedulers; /* 0: 1 */
   uint32_t endpoints;  /* of each scheduler and queue; 0: 2 */
   uint32_t queues;     /* 0: 1 */

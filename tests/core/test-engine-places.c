@@ -10,6 +10,8 @@
 
 #include "../../pto/exec/pto_atomic.h"
 
+#include <sched.h>
+
 #define MEMBERS_MAX 16u
 /* Others that may come meanwhile: many more than it takes, where CPUs are scarce, too. */
 #define FLOOD_MAX 300000u
@@ -102,17 +104,29 @@ kernel_polite (struct machine *machine, const struct pto_slot *slot, int64_t *ar
   atomic_fetch_add ((_Atomic uint32_t *) (uintptr_t) args[0], 1);
 }
 
+/* Keeps its thread. */
+static void
+kernel_busy (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  _Atomic uint32_t *phase = (_Atomic uint32_t *) (uintptr_t) args[0];
+
+  atomic_store (phase, 1);
+  while (atomic_load (phase) == 1)
+    sched_yield ();
+}
+
 enum
 {
   KERNEL_MEET = KERNEL_OWN,
   KERNEL_MEET_TOO,
   KERNEL_MEET_AND_FAIL,
   KERNEL_NAMED,
-  KERNEL_POLITE
+  KERNEL_POLITE,
+  KERNEL_BUSY
 };
 
-static const machine_kernel kernels[]
-    = { kernel_meet, kernel_meet_too, kernel_meet_and_fail, kernel_named, kernel_polite };
+static const machine_kernel kernels[] = { kernel_meet,  kernel_meet_too, kernel_meet_and_fail,
+                                          kernel_named, kernel_polite,   kernel_busy };
 
 /* Two schedulers, each with two cohorts of two places of both kinds: 0 and 2 (2 and 4 of the second
  * kind), 1 and 3, ... */
@@ -915,6 +929,45 @@ test_while_direct (void)
   machine_free (machine);
 }
 
+/* A scheduler that the submitter visits goes to wait after a pass: who waits for the same place
+ * then does not wait for the next bell, which may never come. */
+static void
+test_while_visited (void)
+{
+  struct machine *machine = machine_new (&(struct machine_config){ .backend = PTO_BACKEND_PAR,
+                                                                   .seed = 1,
+                                                                   .carriers = 1,
+                                                                   .schedulers = 2,
+                                                                   .endpoints = 1,
+                                                                   .timeout_ns = 250000000,
+                                                                   .kernels = kernels });
+  _Atomic uint32_t phase = 0;
+  _Atomic uint32_t ran = 0;
+
+  machine_begin (machine);
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_BUSY } },
+               &phase, NULL, 0);
+  while (atomic_load (&phase) == 0)
+    sched_yield ();
+  /* From here on nobody carries the other scheduler but the submitter. */
+  for (uint32_t i = 0; i < 5; i++)
+    submit_wish (machine,
+                 &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                     .n_members = 1,
+                                     .members = &(struct pto_need){ 0, 1, KERNEL_COUNT } },
+                 &ran, NULL, 0);
+  g_assert_true (pto_exec_carry (machine->exec, 1, &machine->engine->words[1]->bell));
+  g_assert_cmpuint (ran, >=, 1);
+  atomic_store (&phase, 2);
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, 5);
+  g_assert_cmpuint (wrong, ==, 0);
+  machine_free (machine);
+}
+
 /* --- all together, at random --- */
 
 static void
@@ -1019,6 +1072,7 @@ add_tests (void)
   machine_add ("engine-places", "what-can-never-be", test_what_can_never_be);
   machine_add ("engine-places", "extra-is-kept", test_extra_is_kept);
   g_test_add_func ("/pto/engine-places/while-direct", test_while_direct);
+  g_test_add_func ("/pto/engine-places/while-visited", test_while_visited);
   machine_add ("engine-places", "random", test_random_parties);
 }
 
