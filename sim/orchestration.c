@@ -380,6 +380,25 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   return id;
 }
 
+/* A submit that nobody comes back to: in a scope of its own where there may be one more, it holds
+ * no slot longer than it takes. */
+static pto_task_id
+submit_order_aside (struct pto_chip *chip, struct pto_submit *task)
+{
+  struct pto_engine *engine = &chip->machine.engine;
+  bool aside = engine->depth > 0 && engine->depth < PTO_SCOPE_MAX;
+  pto_task_id id;
+
+  if (aside && engine->scopes[engine->depth - 1].manual)
+    pto_engine_manual_scope_begin (engine, NULL, 0);
+  else if (aside)
+    pto_engine_scope_begin (engine, NULL, 0);
+  id = submit_own (chip, PTO2_KERNEL_NONE, task);
+  if (aside)
+    pto_engine_scope_end (engine);
+  return id;
+}
+
 /* Comes after the task of an order-only submit that accesses the element. */
 static void *
 touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write)
@@ -397,7 +416,7 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
                     &element))
     {
       param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, &element);
-      if (pto_engine_await (&chip->machine.engine, submit_own (chip, PTO2_KERNEL_NONE, &task)))
+      if (pto_engine_await (&chip->machine.engine, submit_order_aside (chip, &task)))
         address = (char *) (uintptr_t) param.tensor.buffer.addr
                   + param.tensor.start_offset * (uint64_t) pto_dtype_size (param.tensor.dtype);
     }

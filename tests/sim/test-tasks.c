@@ -715,6 +715,41 @@ test_elements (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* As often as one likes, in one scope, whatever the window. */
+static int
+count_up (PTO2Runtime *rt, void *data)
+{
+  int32_t *cells = data;
+  Tensor own = cell (&cells[1]);
+  int32_t value = 0;
+
+  SUBMIT (rt, SLOW, make_output_param (cell (&cells[0])), make_scalar_param (7));
+  for (int32_t i = 0; i < 100; i++)
+    {
+      Tensor tensor = cell (&cells[i % 2]);
+
+      if (!pto2_rt_get_element (rt, &tensor, first, &value))
+        return 1;
+      value++;
+      if (!pto2_rt_set_element (rt, &own, first, &value))
+        return 2;
+    }
+  SUBMIT (rt, ADD, make_inout_param (own), make_scalar_param (1000));
+  return 0;
+}
+
+static void
+test_many_elements (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "task-window=16");
+  int32_t cells[2] = { 0 };
+
+  sim_run (chip, &program, count_up, cells, NULL);
+  g_assert_cmpint (cells[0], ==, 7);
+  g_assert_cmpint (cells[1], ==, 1009);
+  pto_chip_free (chip);
+}
+
 static int
 read_badly (PTO2Runtime *rt, void *data)
 {
@@ -972,6 +1007,7 @@ add_tests (void)
   sim_add ("tasks/fill", test_fill);
   sim_add ("tasks/bad-fill", test_bad_fill);
   sim_add ("tasks/elements", test_elements);
+  sim_add ("tasks/many-elements", test_many_elements);
   sim_add ("tasks/bad-elements", test_bad_elements);
   sim_add ("tasks/nowhere", test_nowhere);
   sim_add ("tasks/manual", test_manual);
