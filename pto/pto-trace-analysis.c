@@ -386,11 +386,36 @@ sort_runs (PtoTraceAnalysis *analysis)
                        compare_runs, analysis->tasks);
 }
 
+/* Who has run, where a consumer names this one: itself; or, since it ran nothing and was over with
+ * its producers, the last of these to end. */
+static guint32
+stand_in_of (const PtoTraceAnalysis *analysis, const guint32 *stand_ins, guint32 position)
+{
+  const PtoTraceEntry *task = &analysis->tasks[position];
+  guint32 best = PTO_TRACE_NOWHERE;
+
+  if (task->end != PTO_TRACE_NEVER)
+    return position;
+  for (guint k = 0; k < task->n_deps; k++)
+    {
+      guint32 other = analysis->deps[task->first_dep + k].producer_index;
+
+      /* Producers are submitted before. */
+      if (other == PTO_TRACE_NOWHERE || other >= position || stand_ins[other] == PTO_TRACE_NOWHERE)
+        continue;
+      other = stand_ins[other];
+      if (best == PTO_TRACE_NOWHERE || analysis->tasks[other].end > analysis->tasks[best].end)
+        best = other;
+    }
+  return best;
+}
+
 /* What kept a task from starting earlier: the producer that ended last; or the task before it on
  * its core, if the core was still busy when the task was ready; or, when all of them had ended
  * before it was submitted, the submitter: PTO_TRACE_NOWHERE. */
 static guint32
-find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core)
+find_cause (PtoTraceAnalysis *analysis, const guint32 *stand_ins, guint32 position,
+            guint32 before_on_core)
 {
   const PtoTraceEntry *task = &analysis->tasks[position];
   guint32 best = PTO_TRACE_NOWHERE;
@@ -402,6 +427,8 @@ find_cause (PtoTraceAnalysis *analysis, guint32 position, guint32 before_on_core
       guint32 other = is_dep ? analysis->deps[task->first_dep + k].producer_index : before_on_core;
       const PtoTraceEntry *candidate;
 
+      if (is_dep && other != PTO_TRACE_NOWHERE)
+        other = stand_ins[other];
       if (other == PTO_TRACE_NOWHERE)
         continue;
       candidate = &analysis->tasks[other];
@@ -425,12 +452,14 @@ static void
 find_critical_path (PtoTraceAnalysis *analysis)
 {
   g_autofree guint32 *before = g_new (guint32, MAX (analysis->n_entries, 1));
+  g_autofree guint32 *stand_ins = g_new (guint32, MAX (analysis->n_entries, 1));
   g_autoptr (GArray) path = g_array_new (FALSE, FALSE, sizeof (guint32));
   guint32 at = PTO_TRACE_NOWHERE;
 
   for (guint i = 0; i < analysis->n_entries; i++)
     {
       before[i] = PTO_TRACE_NOWHERE;
+      stand_ins[i] = stand_in_of (analysis, stand_ins, i);
       if (analysis->tasks[i].end != PTO_TRACE_NEVER
           && (at == PTO_TRACE_NOWHERE || analysis->tasks[i].end > analysis->tasks[at].end))
         at = i;
@@ -439,7 +468,7 @@ find_critical_path (PtoTraceAnalysis *analysis)
     for (guint i = 1; i < analysis->n_core_runs[c]; i++)
       before[analysis->core_runs[c][i]] = analysis->core_runs[c][i - 1];
 
-  for (; at != PTO_TRACE_NOWHERE; at = find_cause (analysis, at, before[at]))
+  for (; at != PTO_TRACE_NOWHERE; at = find_cause (analysis, stand_ins, at, before[at]))
     {
       PtoTraceEntry *task = &analysis->tasks[at];
 

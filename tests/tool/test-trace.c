@@ -172,6 +172,32 @@ test_critical_path (void)
   g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 300);
 }
 
+/* Through tasks that ran nothing and were over with their producers: 2 and 3. */
+static void
+test_critical_path_through_order (void)
+{
+  static const guint64 expected[] = { 0, 4 };
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree guint64 *path = NULL;
+  gsize n;
+
+  hand_init (&hand);
+  for (guint i = 0; i < 5; i++)
+    hand_submit (&hand, i, i, i == 2 || i == 3 ? UINT32_MAX : 0, PTO_CORE_TYPE_AIV);
+  hand_dep (&hand, 2, 0, PTO_HAZARD_RAW);
+  hand_dep (&hand, 3, 1, PTO_HAZARD_EXPLICIT);
+  hand_dep (&hand, 3, 2, PTO_HAZARD_RAW);
+  hand_dep (&hand, 4, 3, PTO_HAZARD_EXPLICIT);
+  hand_run (&hand, AIV0, 0, 10, 110);
+  hand_run (&hand, AIV1, 1, 10, 50);
+  hand_run (&hand, AIV1, 4, 120, 210);
+  trace = hand_trace (&hand, known_names, 2, NULL);
+  path = pto_trace_dup_critical_path (trace, &n);
+  g_assert_cmpmem (path, n * sizeof *path, expected, sizeof expected);
+  g_assert_cmpuint (pto_trace_get_critical_path_ns (trace), ==, 200);
+}
+
 static void
 test_critical_path_attention (void)
 {
@@ -916,6 +942,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace/counts", test_counts);
   g_test_add_func ("/pto/trace/critical-path", test_critical_path);
+  g_test_add_func ("/pto/trace/critical-path/through-order", test_critical_path_through_order);
   g_test_add_func ("/pto/trace/critical-path/attention", test_critical_path_attention);
   g_test_add_func ("/pto/trace/utilization", test_utilization);
   g_test_add_func ("/pto/trace/members", test_members);

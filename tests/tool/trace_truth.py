@@ -114,19 +114,29 @@ class Truth:
         self.scope_list = [tuple(s) for s in scopes]
         return sorted(self.scope_list, key=lambda s: (s[0], -s[1], s[2]))
 
+    def stand_in(self, task, memo):
+        """Who has run where that one is named: of one that ran nothing its producers' last."""
+        if task.end is not None:
+            return task
+        if task.id not in memo:
+            memo[task.id] = None
+            ran = [self.stand_in(self.tasks[p], memo) for p in task.deps if p in self.tasks]
+            memo[task.id] = max((p for p in ran if p is not None), key=lambda p: p.end, default=None)
+        return memo[task.id]
+
     def find_path(self):
         """Back from the task that ended last (of several the first submitted) to what it waited for:
         the producer that ended last, or the task before it on its core when that ended later than
         every producer and not before the task was ready. Up to a task that was submitted after all
         of that."""
-        path = []
+        path, memo = [], {}
         task = max(self.ran, key=lambda t: t.end, default=None) if self.ran else None
         while task is not None:
             task.critical = True
             path.insert(0, task)
-            causes = [self.tasks[p] for p in task.deps if p in self.tasks]
+            causes = [self.stand_in(self.tasks[p], memo) for p in task.deps if p in self.tasks]
             causes = [p for p in causes
-                      if p.end is not None and p.end <= task.start and not p.critical]
+                      if p is not None and p.end <= task.start and not p.critical]
             runs = self.runs[task.core]
             position = runs.index(task)
             cause = max(causes, key=lambda p: p.end, default=None)
