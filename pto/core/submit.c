@@ -606,6 +606,14 @@ submit_party (struct pto_engine *engine, const struct pto_submit *submit)
       full.wish = NULL;
       return pto_engine_submit (engine, &full);
     }
+  if (submit->conditional)
+    {
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                       "task %" PRIu64 " (%s): a task that says where its members run has no "
+                       "condition",
+                       engine->submitted, pto_engine_kernel_name (engine, full.kernel));
+      return PTO_TASK_NONE;
+    }
   scratch = get_scratch (engine, bytes);
   if (scratch == NULL)
     return PTO_TASK_NONE;

@@ -20,7 +20,8 @@ struct pto_submit
   const pto_task_id *producers;
   uint32_t n_producers;
   /* Its last parameter is a tensor, read only: the kernel runs where its first element is not 0,
-   * and gets it behind the others. Whoever comes after the task does not wait longer for it. */
+   * and gets it behind the others. Whoever comes after the task does not wait longer for it. Not
+   * with a party. */
   bool conditional;
   /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
    * two is read, unless the task has no kernel: then it has no members. */
