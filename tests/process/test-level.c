@@ -518,8 +518,7 @@ private_memory (struct rig *rig, void *data)
   g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,
                    PTO_STATUS_NOT_SHARED);
   assert_says (rig->report.message, "task of \"f2\": argument 0 lies in private memory (0x");
-  assert_says (rig->report.message,
-               "use a buffer, alloc(), or memory that was shared before it");
+  assert_says (rig->report.message, "use a buffer, alloc(), or memory that was shared before it");
   params[0] = make_no_dep_param (late_tensor);
   g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,
                    PTO_STATUS_NOT_SHARED);
