@@ -452,6 +452,11 @@ test_register (Fixture *fixture, gconstpointer machine)
   g_autoptr (Outcome) cancelled = outcome_new (fixture);
   g_autoptr (GError) error = NULL;
 
+#ifdef __SANITIZE_ADDRESS__
+  /* Locks of the sanitizer's allocator would be copied as they are by a fork beside other threads.
+   */
+  g_assert_true (pto_worker_start (fixture->worker, NULL, NULL));
+#endif
   pto_worker_register_async (fixture->worker, fixture->callable, NULL, registered, first);
   pto_worker_start_async (fixture->worker, NULL, started, start);
   pto_worker_register_async (fixture->worker, fixture->callable, NULL, registered, second);
