@@ -169,6 +169,17 @@ submit_wish (struct machine *machine, const struct pto_wish *wish, const void *l
                                                                    .n_producers = n_producers });
 }
 
+/* Place 0 is busy until the gate opens. */
+static void
+submit_gate (struct machine *machine, struct gate *gate)
+{
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+               gate, NULL, 0);
+}
+
 /* n[0] members on places of the first kind and n[1] on such of the second meet. */
 static pto_task_id
 submit_meeting (struct machine *machine, struct meeting *meeting, uint32_t first, uint32_t second,
@@ -386,11 +397,7 @@ test_waits_where_named (void)
 
   gate_init (&gate);
   machine_begin (machine);
-  submit_wish (machine,
-               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
-                                   .n_members = 1,
-                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
-               &gate, NULL, 0);
+  submit_gate (machine, &gate);
   gate_wait_reached (machine, &gate);
   submit_at (machine, &meetings[0], 2, first);
   submit_at (machine, &meetings[1], 2, apart);
@@ -455,11 +462,7 @@ test_away (void)
   settle (machine);
   g_assert_cmpuint (named, ==, 1);
   /* Kept, and away: kept no more. */
-  submit_wish (machine,
-               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
-                                   .n_members = 1,
-                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
-               &gate, NULL, 0);
+  submit_gate (machine, &gate);
   submit_meeting (machine, &meeting, 2, 0, false, PTO_COHORT_NONE);
   settle (machine);
   g_assert_true (machine->schedulers[0]->places.berths[1].kept);
@@ -473,11 +476,7 @@ test_away (void)
   assert_met (&meeting);
   /* While it runs something: that ends, and then it is away. */
   gate_init (&gate);
-  submit_wish (machine,
-               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
-                                   .n_members = 1,
-                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
-               &gate, NULL, 0);
+  submit_gate (machine, &gate);
   gate_wait_reached (machine, &gate);
   go (machine, 0);
   submit_named (machine, 0, 0, &named);
@@ -506,11 +505,7 @@ test_gone (void)
 
   gate_init (&gate);
   machine_begin (machine);
-  submit_wish (machine,
-               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
-                                   .n_members = 1,
-                                   .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
-               &gate, NULL, 0);
+  submit_gate (machine, &gate);
   gate_wait_reached (machine, &gate);
   go (machine, 1);
   submit_named (machine, 0, 1, &ran);
