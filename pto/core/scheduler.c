@@ -9,7 +9,11 @@
 #include "progress.h"
 #include "ready.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 /* Successors that one endpoint may take over directly before the queue is looked at again, so that
  * nobody starves. */
@@ -197,18 +201,43 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
   return next;
 }
 
+/* Reads memory of the caller, who may have taken it away: then it says so, and nobody faults. */
+static bool
+read_foreign (void *to, uint64_t address, uint32_t size)
+{
+  struct iovec here = { to, size };
+  struct iovec there = { (void *) (uintptr_t) address, size };
+
+  if (process_vm_readv (getpid (), &here, 1, &there, 1, 0) == (ssize_t) size)
+    return true;
+  if (errno == EFAULT)
+    return false;
+  /* The system does not let a process ask for its own memory. */
+  memcpy (to, (const void *) (uintptr_t) address, size);
+  return true;
+}
+
 /* Is the element that it depends on 0? The tensor that it lies in is the task's last argument, and
- * whoever wrote it is done. */
+ * whoever wrote it is done. failed: it can not be read, and the run has failed. */
 static __attribute__ ((noinline)) bool
-is_off (const struct pto_slot *slot)
+is_off (struct pto_engine *engine, const struct pto_slot *slot, bool *failed)
 {
   const struct pto_payload *payload = slot->payload;
   const TensorData *tensor = (const TensorData *) (uintptr_t) payload->args[payload->n_args - 1];
   uint32_t size = pto_dtype_size (tensor->dtype);
+  uint64_t address = tensor->buffer.addr + tensor->start_offset * size;
   uint64_t value = 0;
 
-  memcpy (&value, (const char *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size,
-          size);
+  if (!read_foreign (&value, address, size))
+    {
+      *failed = true;
+      pto_engine_fail (engine, PTO_STATUS_KERNEL_FAULT,
+                       "task %u of ring %u (%s): its condition lies in memory that is not there "
+                       "any more (0x%" PRIx64 ")",
+                       PTO_TASK_LOCAL (slot->id), PTO_TASK_RING (slot->id),
+                       pto_engine_kernel_name (engine, slot->kernel), address);
+      return true;
+    }
   /* -0.0 is 0. */
   if (pto_dtype_is_float (tensor->dtype))
     value &= ~(UINT64_C (1) << (8 * size - 1));
@@ -224,7 +253,7 @@ passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
             || pto_engine_has_failed (scheduler->engine);
   if (*failed || PTO_LIKELY (slot->kernel < PTO_KERNEL_IF))
     return *failed;
-  return slot->kernel == PTO_KERNEL_NONE || is_off (slot);
+  return slot->kernel == PTO_KERNEL_NONE || is_off (scheduler->engine, slot, failed);
 }
 
 /* A task is over, and with it those that follow and pass by. Gives the next one for that queue. */

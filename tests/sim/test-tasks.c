@@ -8,7 +8,10 @@
 #include "../../sim/builtin.h"
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define N 64u
 
@@ -21,7 +24,8 @@ enum
   COPY,   /* args[1] = args[0], slowly */
   BEYOND, /* writes behind args[0] */
   CRASH,
-  CUBE, /* nothing, long */
+  UNMAP, /* the page at args[1] */
+  CUBE,  /* nothing, long */
 };
 
 static int32_t *
@@ -86,6 +90,17 @@ kernel_crash (int64_t *args)
   *nowhere = 1;
 }
 
+/* The submit that comes after it looks at the page, too. On det it has done so by then. */
+static _Atomic bool is_submitted;
+
+static void
+kernel_unmap (int64_t *args)
+{
+  while (!atomic_load (&is_submitted))
+    sched_yield ();
+  munmap ((void *) (uintptr_t) args[1], 4096);
+}
+
 static void
 kernel_nothing (int64_t *args)
 {
@@ -99,6 +114,7 @@ static const struct pto_kernel kernels[] = {
   [COPY] = { "copy", kernel_copy, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
   [BEYOND] = { "beyond", kernel_beyond, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [UNMAP] = { "unmap", kernel_unmap, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CUBE] = { "cube", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1e6 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
@@ -448,6 +464,34 @@ test_bad_condition (enum pto_backend backend)
   for (int32_t how = 0; how < 4; how++)
     sim_run_fails (chip, &program, choose_badly, &how, PTO_STATUS_INVALID_ARGS,
                    "test-tasks.c:", words[how], NULL);
+  pto_chip_free (chip);
+}
+
+/* Its memory is gone when it is to be looked at: whoever comes before has taken it away. */
+static int
+choose_nowhere (PTO2Runtime *rt, void *data)
+{
+  static int32_t value;
+  int32_t *flag = mmap (NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Tensor tensor = cell (flag);
+  PTOParam params[2] = { make_inout_param (cell (&value)), make_scalar_param (1) };
+
+  SUBMIT (rt, UNMAP, make_output_param (cell (&value)),
+          make_scalar_param ((uint64_t) (uintptr_t) flag));
+  pto2_rt_submit_task_if (rt, ADD, AIV, params, 2, &tensor, first);
+  atomic_store (&is_submitted, true);
+  return 0;
+}
+
+static void
+test_condition_is_gone (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  atomic_store (&is_submitted, backend == PTO_BACKEND_DET);
+  sim_run_fails (chip, &program, choose_nowhere, NULL, PTO_STATUS_KERNEL_FAULT,
+                 "task 1 of ring 0 (add)", "its condition lies in memory that is not there", NULL);
+  sim_assert_well (chip);
   pto_chip_free (chip);
 }
 
@@ -1002,6 +1046,7 @@ add_tests (void)
   sim_add_once ("tasks/order-only-waits-for-no-core", test_order_only_waits_for_no_core);
   sim_add ("tasks/condition", test_condition);
   sim_add ("tasks/bad-condition", test_bad_condition);
+  sim_add ("tasks/condition-is-gone", test_condition_is_gone);
   sim_add ("tasks/alloc", test_alloc);
   sim_add ("tasks/bad-alloc", test_bad_alloc);
   sim_add ("tasks/fill", test_fill);
