@@ -75,8 +75,6 @@ tensor_status_text (uint32_t status)
     }
 }
 
-static const char no_memory_yet[] = "the tensor has no memory yet: no task has output it";
-
 /* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
  * made. */
 static inline const char *
@@ -187,7 +185,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT))
-            return refuse (engine, submit->kernel, param - submit->params, no_memory_yet);
+            return refuse (engine, submit->kernel, param - submit->params,
+                           "the tensor has no memory yet: no task has output it");
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
