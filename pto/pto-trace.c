@@ -216,6 +216,8 @@ pto_trace_dup_stall_name (guint32 what)
       = { "task ring", "heap ring", "dependency pool", "tensor map" };
   guint32 resource = what >> 8;
 
+  if (resource == PTO_STALL_COHORT)
+    return g_strdup ("a free cluster");
   return g_strdup_printf (
       "%s %u", resource < G_N_ELEMENTS (resources) ? resources[resource] : "ring", what & 0xff);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-_Static_assert(PTO_KERNEL_FILL < PTO_KERNEL_IF, "a kernel as others");
+_Static_assert(PTO_KERNEL_FILL < PTO_KERNEL_PARTS, "a kernel as others");
 
 /* Elements that lie one behind the other. */
 static void

@@ -7,7 +7,7 @@
 #include "chip.h"
 
 /* Above all function ids of programs. */
-#define PTO_KERNEL_FILL 0x7fffffffu
+#define PTO_KERNEL_FILL 0x3fffffffu
 #define PTO_KERNEL_FILL_NAME "fill"
 
 /* args[0] a tensor, args[1] the bits of a value of its type, for each of its elements. */

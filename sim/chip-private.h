@@ -81,8 +81,29 @@ struct pto_chip
   _Atomic uint64_t cut_off;
 };
 
+struct pto_submit;
+
 /* orchestration.c: the runtime's calls that are a chip's own. */
 extern const PTO2RuntimeOps pto_chip_runtime_ops;
+/* The task that is submitted now is none: the run fails, with the place of the submit. */
+void pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const char *format, ...)
+    __attribute__ ((cold, format (printf, 3, 4)));
+#define pto_chip_refuse(chip, ...) \
+  pto_chip_refuse_with ((chip), PTO_STATUS_INVALID_ARGS, __VA_ARGS__)
+/* May the kernel be submitted so? false: no, and the run has failed. */
+bool pto_chip_is_sound (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
+                        const struct pto_submit *task);
+/* Of kernels that are. */
+uint64_t pto_chip_submit_sound (struct pto_chip *chip, const struct pto_submit *task);
+
+/* several.c: of kernels of more than one core. */
+uint64_t pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task,
+                                  const PTO2Submit *asked);
+int32_t pto_chip_allocate_cluster (PTO2Runtime *rt);
+void pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id);
+int32_t pto_chip_cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type,
+                                int32_t cores[], int32_t n);
+
 static inline struct pto_chip *
 pto_chip_of_runtime (PTO2Runtime *rt)
 {

@@ -37,6 +37,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   core->payload.args = slot->payload->args;
   core->payload.kernel = kernel;
   core->payload.task = slot->payload;
+  core->parts = pto_slot_has_parts (slot) ? slot->parts : NULL;
   core->party = slot->queue == PTO_QUEUE_LINE ? slot->party : NULL;
   core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
   if (trace != NULL)
@@ -95,6 +96,7 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
   pto_word_init (&core->registers.data_main_base, PTO_REG_IDLE, true);
   core->handshake.task = &core->payload;
   core->guard.steady = true;
+  core->block = PTO_BLOCK_ALONE;
 }
 
 /* --- the core's side --- */
@@ -136,9 +138,15 @@ describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, c
 void
 pto_core_describe_task (const struct pto_core *core, char *text, size_t size)
 {
-  snprintf (text, size, "task %u of ring %u (%s) on core %s",
+  uint32_t n_blocks = core->parts != NULL ? pto_parts_blocks (core->parts, core->party) : 1;
+  char block[40] = "";
+
+  if (n_blocks > 1)
+    snprintf (block, sizeof block, ", block %u of %u,", (uint32_t) (core->block & PTO_MAX_BLOCKS),
+              n_blocks);
+  snprintf (text, size, "task %u of ring %u (%s)%s on core %s",
             PTO_TASK_LOCAL (core->payload.task_id), PTO_TASK_RING (core->payload.task_id),
-            core->payload.kernel->name, core->name);
+            core->payload.kernel->name, block, core->name);
 }
 
 static void
@@ -175,19 +183,22 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
     }
 }
 
-/* Those of the outputs that the task makes. Inlined with a constant for the size that is mostly
- * asked for. */
+/* Those of the outputs that the task makes; what is behind those of a task with parts has been
+ * written before the first of them. Inlined with a constant for the size that is mostly asked for.
+ */
 static inline __attribute__ ((always_inline)) void
 fill_guards_of (struct pto_core *core, const struct pto_payload *task, uint32_t bytes)
 {
   const uint8_t *pattern = core->chip->guard_pattern;
   const uint64_t *guards = task->guards;
+  bool is_there = core->parts != NULL;
   uint32_t n = core->n_guards;
 
   for (uint32_t g = 0; g < n; g++)
     {
       core->guards[g] = guards[g];
-      memcpy ((void *) (uintptr_t) guards[g], pattern, bytes);
+      if (!is_there)
+        memcpy ((void *) (uintptr_t) guards[g], pattern, bytes);
     }
 }
 
@@ -333,10 +344,12 @@ table_cost (const struct pto_cost *cost, uint64_t bytes)
   return (uint64_t) (cost->points[i - 1].ns + part * (cost->points[i].ns - cost->points[i - 1].ns));
 }
 
-/* Bytes of all tensor arguments, views as large as they are seen. */
+/* Bytes of all tensor arguments, views as large as they are seen; each block has its part of them.
+ */
 static uint64_t
-argument_bytes (const struct pto_payload *task)
+argument_bytes (const struct pto_core *core)
 {
+  const struct pto_payload *task = core->payload.task;
   uint32_t n_tensors;
   const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
   uint64_t bytes = 0;
@@ -349,7 +362,7 @@ argument_bytes (const struct pto_payload *task)
         size *= tensor->shapes[d];
       bytes += size;
     }
-  return bytes;
+  return core->parts != NULL ? bytes / pto_parts_blocks (core->parts, core->party) : bytes;
 }
 
 static uint64_t
@@ -376,6 +389,14 @@ now (const struct pto_core *core)
                                                         : pto_engine_stamp (core->engine);
 }
 
+/* What stands before the arguments. */
+static void
+write_head (const struct pto_core *core, int64_t *args)
+{
+  args[-1] = (int64_t) core->block;
+  args[-2] = (int64_t) (uintptr_t) core->payload.task->services;
+}
+
 /* On det, where the engine reads the arguments again after the kernel, that gets a copy. */
 static void
 copy_arguments (struct pto_core *core)
@@ -383,7 +404,7 @@ copy_arguments (struct pto_core *core)
   const struct pto_payload *task = core->payload.task;
   uint32_t n_tensors;
   const TensorData *tensors = pto_payload_tensors (task, &n_tensors);
-  int64_t *args = (int64_t *) core->arguments;
+  int64_t *args = (int64_t *) core->arguments + PTO_CHIP_ARGS_HEAD;
   TensorData *copies = (TensorData *) (args + task->n_args);
   uint64_t address = (uint64_t) (uintptr_t) tensors;
 
@@ -395,6 +416,18 @@ copy_arguments (struct pto_core *core)
 
       args[i] = is_tensor ? (int64_t) (uintptr_t) ((char *) copies + offset) : task->args[i];
     }
+  write_head (core, args);
+  core->payload.args = args;
+}
+
+/* Where parts run at the same time each has a copy with its own words before it. */
+static void
+own_arguments (struct pto_core *core)
+{
+  int64_t *args = core->own + PTO_CHIP_ARGS_HEAD;
+
+  memcpy (args, core->payload.task->args, core->payload.num_args * sizeof *args);
+  write_head (core, args);
   core->payload.args = args;
 }
 
@@ -450,11 +483,15 @@ run_kernel (struct pto_core *core)
 
       copy_arguments (core);
       pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
-      pto_charge (exec, virtual_cost (&payload->kernel->cost, argument_bytes (payload->task),
+      pto_charge (exec, virtual_cost (&payload->kernel->cost, argument_bytes (core),
                                       measure ? pto_wall_clock () - wall : 0));
     }
   else
-    pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
+    {
+      if (__builtin_expect (core->parts != NULL, 0))
+        own_arguments (core);
+      pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
+    }
   if (timed)
     {
       uint64_t end = pto_engine_stamp_own (core->engine);
@@ -464,7 +501,7 @@ run_kernel (struct pto_core *core)
         pto_trace_add (core->trace, PTO_TRACE_RUN, start, payload->task_id, core->endpoint.number,
                        end);
       if (core->endpoint.attended)
-        core->outcome.time = end;
+        core->outcome.time = core->dispatched = end;
     }
   if (fault.kind != PTO_FAULT_NONE)
     {
@@ -482,6 +519,24 @@ begins (const struct pto_core *core)
   if (__builtin_expect (core->party != NULL, 0))
     return pto_party_begins (core->engine, core->party);
   return !pto_engine_has_failed (core->engine);
+}
+
+/* The part of a task that was dispatched here. */
+static __attribute__ ((noinline)) bool
+run_part (struct pto_core *core)
+{
+  const struct pto_endpoint *endpoint = &core->endpoint;
+  uint32_t first = pto_endpoint_block (endpoint, core->party);
+  uint32_t n = pto_parts_blocks (core->parts, core->party);
+  uint32_t sub = core->party != NULL ? core->party->members[endpoint->member].need.sub : 0;
+
+  for (uint32_t b = 0; b < endpoint->n_blocks; b++)
+    {
+      core->block = PTO_BLOCK_WORD (first + b, n, sub);
+      if (!begins (core) || !run_kernel (core))
+        return false;
+    }
+  return true;
 }
 
 /* DATA_MAIN_BASE has changed. false: EXIT. */
@@ -503,7 +558,13 @@ serve (void *data, uint32_t value)
   core->outcome.time = 0;
   if (core->note != NULL)
     note_begin (core);
-  core->outcome.failed = !begins (core) || !run_kernel (core);
+  if (__builtin_expect (core->parts != NULL, 0))
+    {
+      core->outcome.failed = !run_part (core);
+      core->block = PTO_BLOCK_ALONE;
+    }
+  else
+    core->outcome.failed = !begins (core) || !run_kernel (core);
   if (core->note != NULL)
     note_end (core);
   pto_charge (exec, costs->finish);

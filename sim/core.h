@@ -9,10 +9,11 @@
 #include "../pto/core/scheduler.h"
 #include "chip.h"
 
-/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors: not a
- * multiple of a page, nor of half of one, so that those of all cores do not share a few sets of a
- * cache. */
+/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors and with the
+ * words before them: not a multiple of a page, nor of half of one, so that those of all cores do
+ * not share a few sets of a cache. */
 #define PTO_CHIP_ARGS_MAX PTO_MAX_KERNEL_ARGS
+#define PTO_CHIP_ARGS_HEAD 2u
 #define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)) + 320u)
 
 /* Values of DATA_MAIN_BASE beside sequence numbers. */
@@ -62,7 +63,8 @@ struct pto_core
   uint32_t sequence; /* W, R: scheduler */
   struct pto_handshake handshake;
   struct pto_dispatch_payload payload;
-  struct pto_party *party;    /* of its task; NULL: it has none. W: scheduler, as the payload */
+  struct pto_parts *parts;    /* of its task; NULL: it has none. W: scheduler, as the payload */
+  struct pto_party *party;    /* the same */
   struct pto_outcome outcome; /* W: core before FIN; R: scheduler after */
   struct pto_core_registers registers;
 
@@ -78,7 +80,10 @@ struct pto_core
   struct pto_guard guard;
   uint64_t guards[PTO_CHIP_ARGS_MAX];
   struct pto_fence fences[PTO_CHIP_ARGS_MAX];
-  void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them; the chip's */
+  /* Arguments of a part of a task, and, on det, of any: a kernel's own copy. W, R: the core. */
+  uint64_t block;
+  int64_t own[PTO_CHIP_ARGS_HEAD + PTO_CHIP_ARGS_MAX];
+  void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them with their tensors; the chip's */
 };
 
 void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,
@@ -86,8 +91,8 @@ void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_eng
                     uint32_t number_of_type);
 /* Keeps a note there from now on; NULL: none. */
 void pto_core_set_note (struct pto_core *core, struct pto_core_note *note);
-/* "task 3 of ring 0 (add) on core AIV1": the one that it runs, or has run last. The core, or who
- * knows that it runs one. */
+/* "task 3 of ring 0 (add) on core AIV1", perhaps with its block: the one that it runs, or has run
+ * last. The core, or who knows that it runs one. */
 void pto_core_describe_task (const struct pto_core *core, char *text, size_t size);
 /* The actor. */
 void pto_core_main (void *core);

@@ -57,9 +57,8 @@ describe_place (const struct pto_chip *chip, char *text, size_t size)
             slash != NULL ? slash + 1 : file, line);
 }
 
-/* The task that is submitted now is none: the run fails. */
-static __attribute__ ((noinline, cold, format (printf, 2, 3))) void
-refuse (struct pto_chip *chip, const char *format, ...)
+void
+pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const char *format, ...)
 {
   char place[512];
   char why[1024];
@@ -69,7 +68,7 @@ refuse (struct pto_chip *chip, const char *format, ...)
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   describe_place (chip, place, sizeof place);
-  pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 "%s: %s",
+  pto_engine_fail (&chip->machine.engine, status, "task %" PRIu64 "%s: %s",
                    chip->machine.engine.submitted, place, why);
 }
 
@@ -104,13 +103,14 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
         if (chip->args[a].read_only > 0 && first < chip->args[a].word + chip->args[a].read_only
             && chip->args[a].word < first + size)
           {
-            refuse (chip,
-                    "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
-                    "was given to the run so",
-                    kernel_id,
-                    kernel_id < 0 ? own_kernel_name (kernel_id)
-                                  : chip->program->kernels[kernel_id].name,
-                    i);
+            pto_chip_refuse (
+                chip,
+                "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
+                "was given to the run so",
+                kernel_id,
+                kernel_id < 0 ? own_kernel_name (kernel_id)
+                              : chip->program->kernels[kernel_id].name,
+                i);
             return false;
           }
     }
@@ -178,28 +178,28 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
           char known[512];
 
           list_kernels (program, known, sizeof known);
-          refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
+          pto_chip_refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
           return;
         }
       kernel = &program->kernels[kernel_id];
     }
   if (!is_own && (int32_t) kernel->core_type != worker_type)
-    refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id, kernel->name,
-            core_type_names[kernel->core_type],
-            (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
-                                                      : "an unknown worker type");
+    pto_chip_refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id,
+                     kernel->name, core_type_names[kernel->core_type],
+                     (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
+                                                               : "an unknown worker type");
   else if (n_params < 0 || (n_params > 0 && params == NULL))
-    refuse (chip, "kernel %d (%s): %d parameters at %p", kernel_id, kernel->name, n_params,
-            (const void *) params);
+    pto_chip_refuse (chip, "kernel %d (%s): %d parameters at %p", kernel_id, kernel->name, n_params,
+                     (const void *) params);
   else if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != (uint32_t) n_params + 1)
-    refuse (chip, "kernel %d (%s) takes %u arguments, but %d are given", kernel_id, kernel->name,
-            kernel->n_args_plus_1 - 1, n_params);
+    pto_chip_refuse (chip, "kernel %d (%s) takes %u arguments, but %d are given", kernel_id,
+                     kernel->name, kernel->n_args_plus_1 - 1, n_params);
   else if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
-    refuse (chip, "kernel %d (%s): %d arguments; a task takes at most %u", kernel_id, kernel->name,
-            n_params, PTO_CHIP_ARGS_MAX);
+    pto_chip_refuse (chip, "kernel %d (%s): %d arguments; a task takes at most %u", kernel_id,
+                     kernel->name, n_params, PTO_CHIP_ARGS_MAX);
   else
-    refuse (chip, "kernel %d (%s) was submitted after pto2_rt_orchestration_done()", kernel_id,
-            kernel->name);
+    pto_chip_refuse (chip, "kernel %d (%s) was submitted after pto2_rt_orchestration_done()",
+                     kernel_id, kernel->name);
 }
 
 /* Is it a task at all? refuse_submit() says what is wrong in the same order. */
@@ -217,21 +217,39 @@ is_sound (const struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
          && !chip->machine.done;
 }
 
-/* Not inlined, so that the engine's part is, into the one copy. */
-static __attribute__ ((noinline)) pto_task_id
-submit (struct pto_chip *chip, const struct pto_submit *submit)
+bool
+pto_chip_is_sound (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
+                   const struct pto_submit *task)
 {
-  int32_t kernel_id = (int32_t) submit->kernel;
-  int32_t n_params = (int32_t) submit->n_params - submit->conditional;
+  int32_t n_params = (int32_t) task->n_params - task->conditional;
 
-  if (!is_sound (chip, kernel_id, (int32_t) submit->queue, submit->params, n_params))
-    {
-      refuse_submit (chip, kernel_id, (int32_t) submit->queue, submit->params, n_params, false);
-      return PTO_TASK_NONE;
-    }
-  if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
+  if (is_sound (chip, kernel_id, worker_type, task->params, n_params))
+    return true;
+  refuse_submit (chip, kernel_id, worker_type, task->params, n_params, false);
+  return false;
+}
+
+/* Not inlined, so that the engine's part is, into the one copy. */
+__attribute__ ((noinline)) pto_task_id
+pto_chip_submit_sound (struct pto_chip *chip, const struct pto_submit *task)
+{
+  if (chip->has_read_only
+      && !check_writable (chip, (int32_t) task->kernel, task->params,
+                          (int32_t) task->n_params - task->conditional))
     return PTO_TASK_NONE;
-  return pto_engine_submit (&chip->machine.engine, submit);
+  return pto_engine_submit (&chip->machine.engine, task);
+}
+
+static inline pto_task_id
+submit (struct pto_chip *chip, const struct pto_submit *task)
+{
+  int32_t n_params = (int32_t) task->n_params - task->conditional;
+
+  if (is_sound (chip, (int32_t) task->kernel, (int32_t) task->queue, task->params, n_params))
+    return pto_chip_submit_sound (chip, task);
+  refuse_submit (chip, (int32_t) task->kernel, (int32_t) task->queue, task->params, n_params,
+                 false);
+  return PTO_TASK_NONE;
 }
 
 /* A task of no kernel, or of one that the chip has of its own: PTO2_KERNEL_*. */
@@ -293,8 +311,8 @@ find_element (struct pto_chip *chip, const char *what, const Tensor *tensor, con
     {
       if (index[d] >= tensor->shapes[d])
         {
-          refuse (chip, "%s names element %" PRIu64 " of dimension %u, which has %" PRIu64, what,
-                  index[d], d, tensor->shapes[d]);
+          pto_chip_refuse (chip, "%s names element %" PRIu64 " of dimension %u, which has %" PRIu64,
+                           what, index[d], d, tensor->shapes[d]);
           return false;
         }
       element->start_offset += index[d] * tensor->strides[d];
@@ -303,6 +321,14 @@ find_element (struct pto_chip *chip, const char *what, const Tensor *tensor, con
   element->shapes[0] = 1;
   element->strides[0] = 1;
   return true;
+}
+
+/* Does it ask for more than a kernel on a core? */
+static bool
+is_several (const PTO2Submit *asked)
+{
+  return asked->block_dim != 0 || asked->sync_start != 0 || asked->mixed != NULL
+         || asked->in_cluster != 0;
 }
 
 /* Has the condition of a submit as one more parameter. */
@@ -320,11 +346,11 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
       refuse_submit (chip, asked->kernel_id, asked->worker_type, given, asked->n_params, false);
       return PTO_TASK_NONE;
     }
-  if (asked->kernel_id < 0 || asked->condition_index == NULL)
+  if ((asked->kernel_id < 0 && asked->mixed == NULL) || asked->condition_index == NULL)
     {
-      refuse (chip, "a task with a condition has %s",
-              asked->condition_index == NULL ? "an index of its element"
-                                             : "a kernel of the program");
+      pto_chip_refuse (chip, "a task with a condition has %s",
+                       asked->condition_index == NULL ? "an index of its element"
+                                                      : "a kernel of the program");
       return PTO_TASK_NONE;
     }
   if (!find_element (chip, "the condition", asked->condition, asked->condition_index, &element))
@@ -335,16 +361,29 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
   task->params = params;
   task->n_params = n + 1;
   task->conditional = true;
-  id = submit (chip, task);
+  id = is_several (asked) ? pto_chip_submit_several (chip, task, asked) : submit (chip, task);
   if (n > 0)
     memcpy (given, params, n * sizeof *params);
   return id;
 }
 
+/* An orchestration may have been built when there was less to ask for. */
+static PTO2Submit
+read_submit (const PTO2Submit *asked)
+{
+  PTO2Submit known;
+
+  memset (&known, 0, sizeof known);
+  memcpy (&known, asked, asked->size < sizeof known ? asked->size : sizeof known);
+  return known;
+}
+
 static PTO2TaskId
-submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
+submit_more (PTO2Runtime *rt, const PTO2Submit *given)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
+  const PTO2Submit known = read_submit (given);
+  const PTO2Submit *asked = &known;
   struct pto_submit task = { .kernel = (uint32_t) asked->kernel_id,
                              .queue = (uint32_t) asked->worker_type,
                              .params = asked->params,
@@ -365,13 +404,18 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
       touch_index (asked->condition, asked->condition_index);
       touch_element (asked->condition, asked->condition_index);
     }
+  if (asked->mixed != NULL)
+    (void) *(const volatile int32_t *) &asked->mixed[2];
   guard = pto_machine_come_in (&chip->machine);
   if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
-    refuse (chip, "it comes after %d tasks at %p", asked->n_after, (const void *) asked->after);
+    pto_chip_refuse (chip, "it comes after %d tasks at %p", asked->n_after,
+                     (const void *) asked->after);
   else if (asked->condition == NULL && asked->condition_index != NULL)
-    refuse (chip, "a task with a condition has a tensor of which an element is looked at");
+    pto_chip_refuse (chip, "a task with a condition has a tensor of which an element is looked at");
   else if (asked->condition != NULL)
     id = submit_if (chip, &task, asked);
+  else if (is_several (asked))
+    id = pto_chip_submit_several (chip, &task, asked);
   else if (asked->kernel_id == PTO2_KERNEL_NONE || asked->kernel_id == PTO2_KERNEL_FILL)
     id = submit_own (chip, asked->kernel_id, &task);
   else
@@ -456,6 +500,9 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
 const PTO2RuntimeOps pto_chip_runtime_ops = { .submit_task = submit_task,
                                               .submit = submit_more,
                                               .touch = touch,
+                                              .allocate_cluster = pto_chip_allocate_cluster,
+                                              .free_cluster = pto_chip_free_cluster,
+                                              .cluster_cores = pto_chip_cluster_cores,
                                               .arg_tensor = arg_tensor };
 
 enum pto_status

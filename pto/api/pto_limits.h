@@ -41,6 +41,14 @@
  */
 #define PTO_MAX_KERNEL_ARGS 128
 /**
+ * PTO_MAX_BLOCKS:
+ *
+ * The most blocks of one task on a chip.
+ *
+ * Since: 0.1
+ */
+#define PTO_MAX_BLOCKS 268435455
+/**
  * PTO_MAX_KERNELS:
  *
  * The most function ids of an orchestration, and the most kernels that functions of one worker

@@ -119,6 +119,15 @@ extern "C"
      * condition_index. Where that is 0 the kernel does not run. */
     const Tensor *condition;
     const uint64_t *condition_index; /* one for each dimension */
+    /* Blocks: so many times the kernel, with the same arguments. Each knows which one it is
+     * (pto_block.h); they run at the same time as far as there are cores. */
+    int32_t block_dim;
+    int32_t sync_start; /* not 0: all of them begin at once */
+    /* Instead of kernel_id, three: for the cube core and the two vector cores of one cluster, which
+     * begin at once; PTO2_KERNEL_NONE for none. Of each block. */
+    const int32_t *mixed;
+    int32_t in_cluster; /* not 0: it runs in cluster_id, which is allocated */
+    int32_t cluster_id;
   } PTO2Submit;
 
   enum
@@ -156,6 +165,11 @@ extern "C"
     /* A tensor that the run was given: args[index] of the entry. NULL where a function of the
      * program submits, which has its tensors. */
     void (*arg_tensor) (PTO2Runtime *rt, int32_t index, Tensor *tensor);
+    /* As the functions of these names say. */
+    int32_t (*allocate_cluster) (PTO2Runtime *rt);
+    void (*free_cluster) (PTO2Runtime *rt, int32_t cluster_id);
+    int32_t (*cluster_cores) (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type,
+                              int32_t cores[], int32_t n);
   } PTO2RuntimeOps;
 
   struct PTO2Runtime
@@ -186,16 +200,39 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return rt->ops->submit_task (rt, kernel_id, worker_type, params, n_params);
   }
 
-  /* The same, and the task comes after those, too. Tasks that are done are no trouble. */
+  /* A submit that asks for nothing else yet: fill in what it is to say, and give it to
+   * pto2_rt_submit(). */
+  static inline PTO2Submit
+  pto2_make_submit (int32_t kernel_id, int32_t worker_type, PTOParam *params, int32_t n_params)
+  {
+    PTO2Submit submit;
+
+    memset (&submit, 0, sizeof submit);
+    submit.size = sizeof submit;
+    submit.kernel_id = kernel_id;
+    submit.worker_type = worker_type;
+    submit.params = params;
+    submit.n_params = n_params;
+    return submit;
+  }
+
+  static inline PTO2TaskId
+  pto2_rt_submit (PTO2Runtime *rt, const PTO2Submit *submit)
+  {
+    return rt->ops->submit (rt, submit);
+  }
+
+  /* The same as pto2_rt_submit_task(), and the task comes after those, too. Tasks that are done are
+   * no trouble. */
   static inline PTO2TaskId
   pto2_rt_submit_task_after (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
                              PTOParam *params, int32_t n_params, const PTO2TaskId after[],
                              int32_t n_after)
   {
-    PTO2Submit submit = {
-      sizeof (PTO2Submit), kernel_id, worker_type, params, n_params, n_after, after, NULL, NULL
-    };
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
 
+    submit.after = after;
+    submit.n_after = n_after;
     return rt->ops->submit (rt, &submit);
   }
 
@@ -205,10 +242,10 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_submit_order (PTO2Runtime *rt, PTOParam *params, int32_t n_params,
                         const PTO2TaskId after[], int32_t n_after)
   {
-    PTO2Submit submit = {
-      sizeof (PTO2Submit), PTO2_KERNEL_NONE, 0, params, n_params, n_after, after, NULL, NULL
-    };
+    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, n_params);
 
+    submit.after = after;
+    submit.n_after = n_after;
     return rt->ops->submit (rt, &submit);
   }
 
@@ -220,9 +257,91 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_submit_task_if (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
                           int32_t n_params, const Tensor *condition, const uint64_t index[])
   {
-    PTO2Submit submit = { sizeof (PTO2Submit), kernel_id, worker_type, params, n_params, 0, NULL,
-                          condition,           index };
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
 
+    submit.condition = condition;
+    submit.condition_index = index;
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* One task of block_dim blocks: the kernel runs so often, with the same arguments, and each knows
+   * which block it is (get_block_idx()). They run on as many cores as are idle; there may be more
+   * blocks than cores. What comes after the task comes after all of them. */
+  static inline PTO2TaskId
+  pto2_rt_submit_block_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                             PTOParam *params, int32_t n_params, int32_t block_dim)
+  {
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
+
+    submit.block_dim = block_dim > 0 ? block_dim : -1;
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* The same, and all blocks begin at once: they may wait for each other (pto_sync_all()). Where
+   * there are more blocks than cores the run fails. */
+  static inline PTO2TaskId
+  pto2_rt_submit_sync_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                            PTOParam *params, int32_t n_params, int32_t block_dim)
+  {
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
+
+    submit.block_dim = block_dim > 0 ? block_dim : -1;
+    submit.sync_start = 1;
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* One task of block_dim blocks, each of which is up to three kernels that begin at once on the
+   * cube core and the vector cores of one cluster, with the same arguments (get_sub_block_id()
+   * tells the vector cores' kernels apart). PTO2_KERNEL_NONE: none there. */
+  static inline PTO2TaskId
+  pto2_rt_submit_mixed_task (PTO2Runtime *rt, int32_t aic_kernel, int32_t aiv0_kernel,
+                             int32_t aiv1_kernel, PTOParam *params, int32_t n_params,
+                             int32_t block_dim)
+  {
+    int32_t mixed[3] = { aic_kernel, aiv0_kernel, aiv1_kernel };
+    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, n_params);
+
+    submit.mixed = mixed;
+    submit.block_dim = block_dim > 0 ? block_dim : -1;
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* A cluster of its own for those that are submitted for it: nobody else allocates it until it is
+   * free again. Waits while all are taken and some of them become free without the orchestration;
+   * where none ever would, the run fails and -1 is given. It is free when pto2_rt_free_cluster()
+   * has been called, or the scope has ended, and the tasks that were submitted for it are done.
+   * Tasks that are for no cluster run on its idle cores all the same. */
+  static inline int32_t
+  pto2_rt_allocate_cluster (PTO2Runtime *rt)
+  {
+    return rt->ops->allocate_cluster (rt);
+  }
+
+  /* Does not wait. */
+  static inline void
+  pto2_rt_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
+  {
+    rt->ops->free_cluster (rt, cluster_id);
+  }
+
+  /* The numbers of a cluster's cores of a type, as messages and pictures have them: AIC3, AIV7.
+   * Gives how many there are, also where that is more than n; -1: there is no such cluster. */
+  static inline int32_t
+  pto2_rt_cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type, int32_t cores[],
+                         int32_t n)
+  {
+    return rt->ops->cluster_cores (rt, cluster_id, worker_type, cores, n);
+  }
+
+  /* The same as pto2_rt_submit_task(), in an allocated cluster. */
+  static inline PTO2TaskId
+  pto2_rt_submit_task_clustered (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                                 PTOParam *params, int32_t n_params, int32_t cluster_id)
+  {
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
+
+    submit.in_cluster = 1;
+    submit.cluster_id = cluster_id;
     return rt->ops->submit (rt, &submit);
   }
 
@@ -243,6 +362,20 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   (pto2_rt_submit_order) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_task_if(rt, ...) \
   (pto2_rt_submit_task_if) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit(rt, ...) \
+  (pto2_rt_submit) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_block_task(rt, ...) \
+  (pto2_rt_submit_block_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_sync_task(rt, ...) \
+  (pto2_rt_submit_sync_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_mixed_task(rt, ...) \
+  (pto2_rt_submit_mixed_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_task_clustered(rt, ...) \
+  (pto2_rt_submit_task_clustered) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_allocate_cluster(rt) \
+  (pto2_rt_allocate_cluster) (pto2_rt_at ((rt), __FILE__, __LINE__))
+#define pto2_rt_free_cluster(rt, ...) \
+  (pto2_rt_free_cluster) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 
   /* Opens a scope; the place is for messages and must be a string that stays (file may be NULL). */
   static inline void
@@ -501,8 +634,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_fill (PTO2Runtime *rt, const Tensor *tensor, const void *value)
   {
     PTOParam params[2];
-    PTO2Submit submit
-        = { sizeof (PTO2Submit), PTO2_KERNEL_FILL, 0, params, 2, 0, NULL, NULL, NULL };
+    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_FILL, 0, params, 2);
 
     params[0] = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
     params[1].type = PTO_PARAM_SCALAR;

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pto_block.h"
 #include "pto_limits.h"
 
 /* Address-space and function qualifiers of the device compiler mean nothing on a host. */

@@ -119,6 +119,11 @@ pto_engine_tell_blocked (struct pto_engine *engine)
                 "[TensorMap] BLOCKED: requesting %" PRIu64 " of %" PRIu64 " nodes", blocked->need,
                 all);
       break;
+    case PTO_STATUS_SYNC_START:
+      used = all = engine->line.n_cohorts;
+      snprintf (what, sizeof what, "[Cluster] BLOCKED: no free %s, held=%u",
+                pto_engine_cohort_name (engine), engine->line.n_held);
+      break;
     default:
       if (held < all)
         {
@@ -134,10 +139,18 @@ pto_engine_tell_blocked (struct pto_engine *engine)
                   blocked->ring, ring->head, tail);
       break;
     }
-  describe_knob (engine, blocked->what, blocked->ring, knob, sizeof knob);
+  if (blocked->what == PTO_STATUS_SYNC_START)
+    snprintf (knob, sizeof knob, "%s", engine->config.more_places);
+  else
+    {
+      char setting[60];
+
+      describe_knob (engine, blocked->what, blocked->ring, setting, sizeof setting);
+      snprintf (knob, sizeof knob, "set %s or more", setting);
+    }
   snprintf (line, sizeof line,
             "%s, active=%" PRIu64 "/%" PRIu64 " (%.1f%%), waited=%" PRIu64
-            " ms: set %s or more if submits are to go on",
+            " ms: %s if submits are to go on",
             what, used, all, 100.0 * (double) used / (double) all, waited / 1000000, knob);
   while (blocked->notice_ns <= waited)
     blocked->notice_ns *= 2;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "../exec/pto_exec.h"
+#include "parts.h"
 #include "ready-queue.h"
 #include "ring.h"
 #include "status.h"
@@ -72,7 +73,8 @@ struct pto_engine_config
   uint32_t argument_cost;
   /* par: scheduler i is an actor of domain i that the submitter, the executor's guest, may carry */
   bool carry;
-  uint32_t n_carriers; /* threads beside the submitter's that run tasks, about; at least 1 */
+  uint32_t n_carriers;  /* threads beside the submitter's that run tasks, about; at least 1 */
+  const void *services; /* what kernels find before their arguments; not read */
 };
 
 /* The runtime's record of a buffer that it allocates itself. */
@@ -131,7 +133,7 @@ struct pto_deadlock
 /* A submit that waits for room: of what, where, how much of it, and since when. */
 struct pto_blocked
 {
-  enum pto_status what;
+  enum pto_status what; /* PTO_STATUS_SYNC_START: for a cohort */
   uint32_t ring;
   uint64_t need;
   uint64_t since;     /* pto_now() */
@@ -172,14 +174,6 @@ struct pto_scheduler_words
   _Atomic uint64_t failed; /* those of them that did not run to their end */
 };
 
-/* Neighbours. */
-struct pto_cohort
-{
-  const struct pto_places *of; /* whose they are; NULL: there is no such cohort */
-  struct pto_berth *first;
-  uint32_t n_of[PTO_QUEUES_MAX];
-};
-
 /* Tasks with parties that wait for places of the same kinds, first come, first served. */
 struct pto_lane
 {
@@ -188,22 +182,49 @@ struct pto_lane
   uint32_t cohort; /* the one that the first has chosen */
 };
 
+/* Of each kind of places, and of those that need several; and a bit for each that somebody is in.
+ */
+struct pto_lanes
+{
+  uint32_t waiting;
+  struct pto_lane of[PTO_QUEUES_MAX + 1];
+};
+
+/* Neighbours. */
+struct pto_cohort
+{
+  const struct pto_places *of; /* whose they are; NULL: there is no such cohort */
+  struct pto_berth *first;
+  uint32_t n_of[PTO_QUEUES_MAX];
+  /* Under the line's lock: those that are for just this one. */
+  struct pto_lanes lanes;
+  /* Tasks for it that are not over, and 1 while it is held (cohort.h). W: the submitter, schedulers
+   * (release: what its tasks did is done for whoever holds it next); R: who waits for one
+   * (acquire). */
+  _Atomic uint32_t open;
+  /* --- the submitter's --- */
+  uint32_t depth; /* of the scope that holds it; 0: none */
+  const char *file;
+  int32_t line;
+};
+
 /* Tasks with parties that wait for places; place.h says how. */
 struct pto_line
 {
   /* 1: somebody has it. W: submitter, schedulers (acquire, release) */
   alignas (64) _Atomic uint32_t lock;
-  /* From here on under the lock. The lanes that somebody is in, a bit each. */
-  uint32_t waiting;
+  /* From here on under the lock. */
+  struct pto_lanes lanes;
   uint32_t n_named; /* places that somebody waits for by name */
+  uint32_t n_bound; /* lanes of cohorts that somebody is in */
   uint64_t turn;
-  /* Of each kind of places, and of those that need several. */
-  struct pto_lane lanes[PTO_QUEUES_MAX + 1];
   /* The machine's, by number; not written while it runs. */
   struct pto_berth **places;
   uint32_t n_places;
   uint32_t n_cohorts;
   struct pto_cohort *cohorts;
+  uint32_t next_cohort; /* the submitter's (cohort.h) */
+  uint32_t n_held;
   uint32_t n_of[PTO_QUEUES_MAX];
   /* Under the lock: those of them that are not gone for good, and how many are. */
   uint32_t n_left[PTO_QUEUES_MAX];
@@ -283,7 +304,8 @@ struct pto_engine
   alignas (64) _Atomic uint32_t waiting;
   _Atomic (struct pto_slot *) wait_slot; /* one task completed and released ... */
   _Atomic uint32_t wait_taken;
-  _Atomic uint64_t wait_total; /* ... or, when it is NULL, so many tasks completed */
+  _Atomic uint64_t wait_total;  /* ... or, when it is NULL, so many tasks completed ... */
+  _Atomic uint32_t wait_cohort; /* ... or, when this is not 0, any cohort free */
   /* Tasks without a kernel that the submitter has completed itself. W: the submitter; R: with
    * completed, by whoever sees whether its wait is over; it does not wait while it adds. */
   _Atomic uint64_t passed;
@@ -363,7 +385,14 @@ pto_engine_kernel_name (const struct pto_engine *engine, uint32_t kernel)
 {
   if (kernel == PTO_KERNEL_NONE)
     return "no kernel";
-  return engine->config.kernel_name (engine->config.kernel_name_data, kernel & ~PTO_KERNEL_IF);
+  return engine->config.kernel_name (engine->config.kernel_name_data,
+                                     kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS));
+}
+
+static inline const char *
+pto_engine_cohort_name (const struct pto_engine *engine)
+{
+  return engine->config.cohort_name != NULL ? engine->config.cohort_name : "cohort";
 }
 
 static inline uint32_t

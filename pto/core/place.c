@@ -125,19 +125,14 @@ refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, cons
 }
 
 static const char *
-cohort_name (const struct pto_engine *engine)
-{
-  return engine->config.cohort_name != NULL ? engine->config.cohort_name : "cohort";
-}
-
-static const char *
 advice (const char *text)
 {
   return text != NULL ? text : "ask for less";
 }
 
 static bool
-admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish)
+admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish,
+             uint32_t n_blocks)
 {
   const struct pto_line *line = &engine->line;
 
@@ -152,10 +147,13 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
                        "member %u is for place %u, which is no %s of this machine", m, need->place,
                        engine->config.queue_names[need->queue]);
+      if (n_blocks > 1)
+        return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
+                       "member %u names its place, but the task has %u blocks", m, n_blocks);
       if (wish->together)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
                        "member %u names its place, but members in one %s name the %s", m,
-                       cohort_name (engine), cohort_name (engine));
+                       pto_engine_cohort_name (engine), pto_engine_cohort_name (engine));
       for (uint32_t other = 0; other < m; other++)
         if (wish->members[other].place == need->place)
           return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
@@ -165,13 +163,31 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
   return true;
 }
 
-static bool
-has_room (const uint32_t *n_of, const uint32_t *wanted)
+/* How many blocks have their places there at one time? */
+static uint32_t
+n_fitting (const uint32_t *n_of, const uint32_t *wanted)
 {
+  uint32_t n = UINT32_MAX;
+
   for (uint32_t queue = 0; queue < PTO_QUEUES_MAX; queue++)
-    if (n_of[queue] < wanted[queue])
-      return false;
-  return true;
+    if (wanted[queue] > 0 && n_of[queue] / wanted[queue] < n)
+      n = n_of[queue] / wanted[queue];
+  return n;
+}
+
+/* "1 AIC and 2 AIV" */
+static void
+describe_block (const struct pto_engine *engine, const uint32_t *wanted, char *text, size_t size)
+{
+  text[0] = '\0';
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    if (wanted[queue] > 0)
+      {
+        size_t length = strlen (text);
+
+        snprintf (text + length, size - length, "%s%u %s", length > 0 ? " and " : "", wanted[queue],
+                  engine->config.queue_names[queue]);
+      }
 }
 
 static bool
@@ -179,31 +195,34 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
               const uint32_t *wanted)
 {
   const struct pto_line *line = &engine->line;
-  char text[128] = "";
+  uint32_t n_at_once = wish->n_at_once > 1 ? wish->n_at_once : 1;
+  uint64_t fitting = 0;
+  char text[128];
 
   if (wish->cohort != PTO_COHORT_NONE
       && (wish->cohort >= line->n_cohorts || line->cohorts[wish->cohort].of == NULL))
     return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                   "it is for %s %u; this machine has %u: %s", cohort_name (engine), wish->cohort,
-                   line->n_cohorts, advice (engine->config.more_places));
+                   "it is for %s %u; this machine has %u: %s", pto_engine_cohort_name (engine),
+                   wish->cohort, line->n_cohorts, advice (engine->config.more_places));
   for (uint32_t c = 0; c < line->n_cohorts; c++)
-    if ((wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
-        && has_room (line->cohorts[c].n_of, wanted))
-      return true;
-  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-    if (wanted[queue] > 0)
-      {
-        size_t length = strlen (text);
-
-        snprintf (text + length, sizeof text - length, "%s%u %s", length > 0 ? " and " : "",
-                  wanted[queue], engine->config.queue_names[queue]);
-      }
-  return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "no %s has %s: %s", cohort_name (engine),
-                 text, advice (engine->config.larger_cohorts));
+    if (wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
+      fitting += n_fitting (line->cohorts[c].n_of, wanted);
+  if (fitting >= n_at_once)
+    return true;
+  describe_block (engine, wanted, text, sizeof text);
+  if (n_at_once == 1)
+    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "no %s has %s: %s",
+                   pto_engine_cohort_name (engine), text, advice (engine->config.larger_cohorts));
+  return refuse (engine, kernel, PTO_STATUS_SYNC_START,
+                 "%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s", n_at_once,
+                 text, wish->cohort == PTO_COHORT_NONE ? "this machine" : "its ",
+                 wish->cohort == PTO_COHORT_NONE ? "" : pto_engine_cohort_name (engine), fitting,
+                 advice (engine->config.more_places));
 }
 
 bool
-pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish)
+pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish,
+                 uint32_t n_blocks)
 {
   uint32_t wanted[PTO_QUEUES_MAX] = { 0 };
 
@@ -217,10 +236,14 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
                        wish->members[m].queue, engine->config.n_queues);
       wanted[wish->members[m].queue]++;
     }
-  if (!admit_names (engine, kernel, wish))
+  if (!admit_names (engine, kernel, wish, n_blocks))
     return false;
   if (wish->together)
-    return admit_cohort (engine, kernel, wish, wanted);
+    {
+      for (uint32_t queue = 0; queue < PTO_QUEUES_MAX && wish->n_at_once > 1; queue++)
+        wanted[queue] /= wish->n_at_once;
+      return admit_cohort (engine, kernel, wish, wanted);
+    }
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     if (wanted[queue] > engine->line.n_of[queue])
       return refuse (engine, kernel, PTO_STATUS_SYNC_START,
@@ -240,25 +263,27 @@ lane_of (const struct pto_party *party)
 
   for (uint32_t m = 0; m < party->n_members; m++)
     named = named && party->members[m].need.place != PTO_PLACE_ANY;
-  if (party->n_of[kind] != party->n_members)
-    return PTO_LANE_MIXED;
+  for (uint32_t m = 0; m < party->n_members; m++)
+    if (party->members[m].need.queue != kind)
+      return PTO_LANE_MIXED;
   return named ? PTO_LANE_NONE : kind;
 }
 
 void
-pto_party_init (struct pto_party *party, const struct pto_wish *wish)
+pto_party_init (struct pto_party *party, const struct pto_wish *wish, uint32_t n_blocks)
 {
   memset (party, 0, sizeof *party);
-  atomic_init (&party->left, wish->n_members);
-  atomic_init (&party->failed, 0);
+  pto_parts_init (&party->parts, n_blocks, n_blocks * wish->n_members);
   atomic_init (&party->course, PTO_PARTY_UNDECIDED);
   party->together = wish->together;
   party->cohort = wish->cohort;
   party->n_members = wish->n_members;
+  party->block = wish->n_members / (wish->n_at_once > 1 ? wish->n_at_once : 1);
   for (uint32_t m = 0; m < wish->n_members; m++)
     {
       party->members[m] = (struct pto_party_member){ .need = wish->members[m], .number = m };
-      party->n_of[wish->members[m].queue]++;
+      if (m < party->block || !wish->together)
+        party->n_of[wish->members[m].queue]++;
     }
   party->lane = lane_of (party);
 }
@@ -293,7 +318,7 @@ call (struct pto_engine *engine, uint32_t index, uint64_t *rung)
 static void
 call_all (struct pto_engine *engine, uint64_t *rung)
 {
-  if (engine->line.waiting != 0 || engine->line.n_named > 0)
+  if (engine->line.lanes.waiting != 0 || engine->line.n_named > 0 || engine->line.n_bound > 0)
     for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
       call (engine, i, rung);
 }
@@ -312,20 +337,44 @@ party_of (struct pto_party_member *member)
                                - offsetof (struct pto_party, members));
 }
 
+/* The cohort that it is for, or NULL. */
+static struct pto_cohort *
+cohort_of (const struct pto_line *line, const struct pto_party *party)
+{
+  return party->together && party->cohort != PTO_COHORT_NONE ? &line->cohorts[party->cohort] : NULL;
+}
+
+/* Whether somebody is in a lane there has changed. */
+static void
+note_waiting (struct pto_line *line, struct pto_lanes *lanes, struct pto_cohort *cohort,
+              uint32_t lane)
+{
+  uint32_t change;
+
+  lanes->waiting ^= 1u << lane;
+  if (cohort == NULL)
+    return;
+  change = (lanes->waiting >> lane & 1) != 0 ? 1 : UINT32_MAX;
+  line->n_bound += change;
+  ((struct pto_places *) cohort->of)->n_bound += change;
+}
+
 /* Gives whether it is the first one there. */
 static bool
 enter_lane (struct pto_line *line, struct pto_party *party)
 {
-  struct pto_lane *lane = &line->lanes[party->lane];
+  struct pto_cohort *cohort = cohort_of (line, party);
+  struct pto_lanes *lanes = cohort != NULL ? &cohort->lanes : &line->lanes;
+  struct pto_lane *lane = &lanes->of[party->lane];
 
   party->next = NULL;
-  if ((line->waiting >> party->lane & 1) != 0)
+  if ((lanes->waiting >> party->lane & 1) != 0)
     {
       lane->last->party->next = party->slot;
       lane->last = party->slot;
       return false;
     }
-  line->waiting |= 1u << party->lane;
+  note_waiting (line, lanes, cohort, party->lane);
   *lane = (struct pto_lane){ party->slot, party->slot, PTO_COHORT_NONE };
   return true;
 }
@@ -333,12 +382,14 @@ enter_lane (struct pto_line *line, struct pto_party *party)
 static void
 leave_lane (struct pto_line *line, const struct pto_party *party)
 {
-  struct pto_lane *lane = &line->lanes[party->lane];
+  struct pto_cohort *cohort = cohort_of (line, party);
+  struct pto_lanes *lanes = cohort != NULL ? &cohort->lanes : &line->lanes;
+  struct pto_lane *lane = &lanes->of[party->lane];
 
   lane->first = party->next;
   lane->cohort = PTO_COHORT_NONE;
   if (lane->first == NULL)
-    line->waiting &= ~(1u << party->lane);
+    note_waiting (line, lanes, cohort, party->lane);
 }
 
 /* Whether somebody waits for it by name has changed. */
@@ -394,8 +445,12 @@ pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
   party->turn = line->turn++;
   if (party->lane != PTO_LANE_NONE)
     {
-      if (enter_lane (line, party))
+      const struct pto_cohort *cohort = cohort_of (line, party);
+
+      if (enter_lane (line, party) && cohort == NULL)
         call_all (engine, &rung);
+      else if (cohort != NULL)
+        call (engine, cohort->of->index, &rung);
     }
   else
     for (uint32_t m = 0; m < party->n_members; m++)
@@ -453,27 +508,29 @@ keep (struct pto_berth *berth, struct pto_party *party, struct pto_party_member 
 
 static void
 grant (struct pto_engine *engine, struct pto_berth *berth, struct pto_slot *slot, uint32_t member,
-       uint64_t *rung)
+       uint32_t block, uint64_t *rung)
 {
   berth->keeper = NULL;
   berth->granted = slot;
   berth->endpoint->member = member;
+  berth->endpoint->block = block;
+  berth->endpoint->n_blocks = 1;
   berth->next_granted = berth->of->granted;
   berth->of->granted = berth;
   call (engine, berth->of->index, rung);
 }
 
-/* Its places are idle again. */
+/* The places of its members from that one on are idle again. */
 static void
-give_up (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
+give_up (struct pto_engine *engine, struct pto_party *party, uint32_t from, uint64_t *rung)
 {
-  for (uint32_t m = 0; m < party->n_members; m++)
+  for (uint32_t m = from; m < party->n_members; m++)
     if (party->members[m].kept != NULL)
       {
-        grant (engine, party->members[m].kept, NULL, 0, rung);
+        grant (engine, party->members[m].kept, NULL, 0, 0, rung);
         party->members[m].kept = NULL;
+        party->n_kept--;
       }
-  party->n_kept = 0;
 }
 
 /* It is over, or on its way: its party is not to be looked at any more. It is the first one in its
@@ -496,18 +553,31 @@ leave_line (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
       return;
     }
   leave_lane (line, party);
-  call_all (engine, rung);
+  if (cohort_of (line, party) == NULL)
+    call_all (engine, rung);
+  else
+    call (engine, cohort_of (line, party)->of->index, rung);
 }
 
-/* All of its members have their places. */
+/* All members of its next block have their places. */
 static void
 send_off (struct pto_engine *engine, struct pto_party *party, uint64_t *rung)
 {
   struct pto_slot *slot = party->slot;
+  uint32_t block = party->parts.next++;
+  bool is_last = party->parts.next == party->parts.n_blocks;
 
-  leave_line (engine, party, rung);
+  if (is_last)
+    leave_line (engine, party, rung);
+  else if (cohort_of (&engine->line, party) == NULL)
+    engine->line.lanes.of[party->lane].cohort = PTO_COHORT_NONE;
   for (uint32_t m = party->n_members; m-- > 0;)
-    grant (engine, party->members[m].kept, slot, m, rung);
+    {
+      grant (engine, party->members[m].kept, slot, m, block, rung);
+      if (!is_last)
+        party->members[m].kept = NULL;
+    }
+  party->n_kept = 0;
 }
 
 static __attribute__ ((cold)) struct pto_endpoint *
@@ -532,6 +602,17 @@ who_is_gone (const struct pto_line *line, const struct pto_party *party)
   return NULL;
 }
 
+/* One task less for its cohort. */
+static void
+leave_cohort (const struct pto_line *line, const struct pto_party *party)
+{
+  struct pto_cohort *cohort = cohort_of (line, party);
+
+  /* Release: pairs with the acquire of whoever takes the cohort next (cohort.c). */
+  if (cohort != NULL)
+    pto_fetch_sub_acq_rel (&cohort->open, 1);
+}
+
 /* Will it not run? What it depends on has failed, or the run has; or its places are gone. It does
  * not wait any more then. */
 static bool
@@ -540,38 +621,62 @@ ends_waiting (struct pto_engine *engine, struct pto_party *party, struct pto_cal
 {
   bool spoiled
       = pto_load_relaxed (&party->slot->poison) != PTO_TASK_NONE || pto_engine_has_failed (engine);
+  bool failed = true;
 
   if (!spoiled && engine->line.n_gone > 0)
     calling->gone = who_is_gone (&engine->line, party);
   if (!spoiled && calling->gone == NULL)
     return false;
-  calling->over = party->slot;
-  give_up (engine, party, rung);
+  give_up (engine, party, 0, rung);
   leave_line (engine, party, rung);
+  calling->ended = true;
+  calling->over = party->slot;
+  /* Blocks of it run, or have: whoever ends the last one settles. */
+  if (party->parts.next > 0
+      && !pto_parts_leave (&party->parts,
+                           (party->parts.n_blocks - party->parts.next) * party->n_members, &failed))
+    {
+      calling->over = NULL;
+      calling->gone = NULL;
+    }
+  else
+    leave_cohort (&engine->line, party);
   return true;
 }
 
 static uint64_t
-first_turn (const struct pto_line *line, uint32_t lane)
+first_turn (const struct pto_lanes *lanes, uint32_t lane)
 {
-  return (line->waiting >> lane & 1) != 0 ? line->lanes[lane].first->party->turn : UINT64_MAX;
+  return (lanes->waiting >> lane & 1) != 0 ? lanes->of[lane].first->party->turn : UINT64_MAX;
 }
 
-/* Has nobody in line who needs places of these kinds come before? Then nobody ever will have. */
+/* Has nobody in these lanes who needs places of these kinds come before? Then nobody ever will
+ * have.
+ */
 static bool
-comes_first (const struct pto_line *line, const struct pto_party *party)
+comes_first (const struct pto_lanes *lanes, const struct pto_party *party)
 {
+  if (lanes->waiting == 0)
+    return true;
   if (party->lane == PTO_LANE_MIXED)
     {
       for (uint32_t kind = 0; kind < PTO_QUEUES_MAX; kind++)
-        if (first_turn (line, kind) < party->turn)
+        if (first_turn (lanes, kind) < party->turn)
           return false;
-      return true;
+      return first_turn (lanes, PTO_LANE_MIXED) >= party->turn;
     }
-  return first_turn (line, party->members[0].need.queue) >= party->turn
-         && first_turn (line, PTO_LANE_MIXED) >= party->turn;
+  return first_turn (lanes, party->members[0].need.queue) >= party->turn
+         && first_turn (lanes, PTO_LANE_MIXED) >= party->turn;
 }
 
+/* Is a place of that cohort for it, and for nobody who is for just this cohort? */
+static bool
+may_keep (const struct pto_line *line, uint32_t cohort, const struct pto_party *party)
+{
+  return cohort == PTO_COHORT_NONE || comes_first (&line->cohorts[cohort].lanes, party);
+}
+
+/* Keeps what the first one needs. true: it has all. */
 /* Who waits first for that place by name. false: it is over. A task that needs no other place
  * begins, whoever has come first: who did has what it can use. */
 static bool
@@ -584,7 +689,9 @@ serve_berth (struct pto_engine *engine, struct pto_berth *berth, bool patient, u
   if (ends_waiting (engine, party, calling, rung))
     return false;
   if (member->kept != NULL || party->turn >= turn || !is_free (berth, patient)
-      || (party->n_members > 1 && !comes_first (&engine->line, party)))
+      || (party->n_members > 1
+          && !(comes_first (&engine->line.lanes, party)
+               && may_keep (&engine->line, berth->endpoint->cohort, party))))
     return true;
   keep (berth, party, member);
   if (party->n_kept == party->n_members)
@@ -612,13 +719,23 @@ serve_named (struct pto_engine *engine, struct pto_places *places, bool patient,
   return true;
 }
 
+/* Those that are together find their places block by block, and no place goes away where there are
+ * cohorts. */
+static uint32_t
+current_block (const struct pto_party *party)
+{
+  return party->together ? party->n_kept / party->block * party->block : 0;
+}
+
 /* The member that is to be there: one that names the place before one that takes any. */
 static uint32_t
 member_for (const struct pto_party *party, const struct pto_endpoint *endpoint)
 {
   uint32_t any = PTO_PLACE_ANY;
+  uint32_t from = current_block (party);
+  uint32_t end = party->together ? from + party->block : party->n_members;
 
-  for (uint32_t m = 0; m < party->n_members; m++)
+  for (uint32_t m = from; m < end; m++)
     {
       const struct pto_party_member *member = &party->members[m];
 
@@ -634,13 +751,14 @@ member_for (const struct pto_party *party, const struct pto_endpoint *endpoint)
 
 /* Keeps what the first one needs. true: it has all. */
 static bool
-collect_any (struct pto_places *places, struct pto_party *party, bool patient)
+collect_any (const struct pto_line *line, struct pto_places *places, struct pto_party *party,
+             bool patient)
 {
   for (uint32_t i = 0; i < places->n_endpoints && party->n_kept < party->n_members; i++)
     {
       struct pto_berth *berth = &places->berths[i];
 
-      if (is_free (berth, patient))
+      if (is_free (berth, patient) && may_keep (line, berth->endpoint->cohort, party))
         {
           uint32_t member = member_for (party, berth->endpoint);
 
@@ -651,10 +769,13 @@ collect_any (struct pto_places *places, struct pto_party *party, bool patient)
   return party->n_kept == party->n_members;
 }
 
+/* The same for its next block, of what is free there. true: that has all. */
 static bool
 collect_in (struct pto_berth *neighbour, struct pto_party *party, bool patient)
 {
-  for (; neighbour != NULL; neighbour = neighbour->neighbour)
+  uint32_t from = current_block (party);
+
+  for (; neighbour != NULL && current_block (party) == from; neighbour = neighbour->neighbour)
     if (is_free (neighbour, patient))
       {
         uint32_t member = member_for (party, neighbour->endpoint);
@@ -662,7 +783,7 @@ collect_in (struct pto_berth *neighbour, struct pto_party *party, bool patient)
         if (member != PTO_PLACE_ANY)
           keep (neighbour, party, &party->members[member]);
       }
-  return party->n_kept == party->n_members;
+  return current_block (party) != from;
 }
 
 /* How many members have a free place there now. */
@@ -685,15 +806,79 @@ count_free (const struct pto_cohort *cohort, const struct pto_party *party, bool
   return n;
 }
 
-/* A cohort that is free as a whole serves the first one at once, whichever it has chosen before. If
- * there is none, it chooses one and keeps what becomes idle there: so it gets on, however many
- * others come. */
+/* All of its blocks that begin at once are for that cohort. */
+static bool
+collect_all (const struct pto_cohort *cohort, struct pto_party *party, bool patient)
+{
+  while (party->n_kept < party->n_members)
+    if (!collect_in (cohort->first, party, patient))
+      return false;
+  return true;
+}
+
+/* Those that are for just this cohort and have come before that turn, in the order in which they
+ * came. Who needs one place waits for nobody while it keeps one. false: there is one that is over.
+ */
+static bool
+serve_cohort (struct pto_engine *engine, struct pto_cohort *cohort, bool patient, uint64_t turn,
+              struct pto_calling *calling, uint64_t *rung)
+{
+  uint32_t waiting = cohort->lanes.waiting;
+
+  while (waiting != 0)
+    {
+      uint32_t next = (uint32_t) __builtin_ctz (waiting);
+      struct pto_party *party;
+
+      for (uint32_t lanes = waiting; lanes != 0; lanes &= lanes - 1)
+        if (first_turn (&cohort->lanes, (uint32_t) __builtin_ctz (lanes))
+            < first_turn (&cohort->lanes, next))
+          next = (uint32_t) __builtin_ctz (lanes);
+      party = cohort->lanes.of[next].first->party;
+      if (party->turn >= turn)
+        return true;
+      if (ends_waiting (engine, party, calling, rung))
+        return false;
+      if (party->n_members > 1
+          && !serve_named (engine, (struct pto_places *) cohort->of, patient, party->turn, calling,
+                           rung))
+        return false;
+      if ((party->n_members == 1
+           || (comes_first (&cohort->lanes, party) && comes_first (&engine->line.lanes, party)))
+          && collect_all (cohort, party, patient))
+        {
+          send_off (engine, party, rung);
+          waiting &= cohort->lanes.waiting;
+        }
+      else
+        waiting &= ~(1u << next);
+    }
+  return true;
+}
+
+/* Those that have come before that turn and know where they are to be. false: there is one that is
+ * over. */
+static bool
+serve_bound (struct pto_engine *engine, struct pto_places *places, bool patient, uint64_t turn,
+             struct pto_calling *calling, uint64_t *rung)
+{
+  if (places->n_bound > 0)
+    for (uint32_t c = 0; c < engine->line.n_cohorts; c++)
+      if (engine->line.cohorts[c].of == places
+          && !serve_cohort (engine, &engine->line.cohorts[c], patient, turn, calling, rung))
+        return false;
+  return serve_named (engine, places, patient, turn, calling, rung);
+}
+
+/* A cohort that is free as a whole serves the next block of the first one at once, whichever it has
+ * chosen before. If there is none, it chooses one and keeps what becomes idle there: so it gets on,
+ * however many others come. true: it has all. */
 static bool
 collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto_party *party,
                 bool patient, uint64_t *rung)
 {
   struct pto_line *line = &engine->line;
-  struct pto_lane *lane = &line->lanes[party->lane];
+  struct pto_lane *lane = &line->lanes.of[party->lane];
   uint32_t best = PTO_COHORT_NONE;
   uint32_t most = 0;
 
@@ -702,15 +887,18 @@ collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto
       const struct pto_cohort *cohort = &line->cohorts[c];
       uint32_t n;
 
-      if (cohort->of != places || !has_room (cohort->n_of, party->n_of)
-          || (party->cohort != PTO_COHORT_NONE && party->cohort != c))
+      if (cohort->of != places || n_fitting (cohort->n_of, party->n_of) == 0
+          || !may_keep (line, c, party))
         continue;
       n = count_free (cohort, party, patient);
-      if (n == party->n_members)
+      while (n == party->block)
         {
-          give_up (engine, party, rung);
-          lane->cohort = c;
-          return collect_in (cohort->first, party, patient);
+          give_up (engine, party, current_block (party), rung);
+          lane->cohort = PTO_COHORT_NONE;
+          collect_in (cohort->first, party, patient);
+          if (party->n_kept == party->n_members)
+            return true;
+          n = count_free (cohort, party, patient);
         }
       if (best == PTO_COHORT_NONE || n > most)
         {
@@ -720,8 +908,11 @@ collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto
     }
   if (lane->cohort == PTO_COHORT_NONE)
     lane->cohort = best;
-  return lane->cohort != PTO_COHORT_NONE && line->cohorts[lane->cohort].of == places
-         && collect_in (line->cohorts[lane->cohort].first, party, patient);
+  if (lane->cohort == PTO_COHORT_NONE || line->cohorts[lane->cohort].of != places)
+    return false;
+  if (collect_in (line->cohorts[lane->cohort].first, party, patient))
+    lane->cohort = PTO_COHORT_NONE;
+  return party->n_kept == party->n_members;
 }
 
 /* The first ones of a lane, as far as there are places for them. false: there is one that is over.
@@ -732,18 +923,18 @@ serve_lane (struct pto_engine *engine, struct pto_places *places, uint32_t numbe
 {
   struct pto_line *line = &engine->line;
 
-  while ((line->waiting >> number & 1) != 0)
+  while ((line->lanes.waiting >> number & 1) != 0)
     {
-      struct pto_party *party = line->lanes[number].first->party;
+      struct pto_party *party = line->lanes.of[number].first->party;
 
       if (ends_waiting (engine, party, calling, rung))
         return false;
-      if (!comes_first (line, party))
+      if (!comes_first (&line->lanes, party))
         return true;
-      if (!serve_named (engine, places, patient, party->turn, calling, rung))
+      if (!serve_bound (engine, places, patient, party->turn, calling, rung))
         return false;
       if (!(party->together ? collect_cohort (engine, places, party, patient, rung)
-                            : collect_any (places, party, patient)))
+                            : collect_any (line, places, party, patient)))
         return true;
       send_off (engine, party, rung);
       *sent = true;
@@ -761,7 +952,7 @@ serve_lanes (struct pto_engine *engine, struct pto_places *places, bool patient,
   do
     {
       sent = false;
-      for (uint32_t waiting = engine->line.waiting; waiting != 0; waiting &= waiting - 1)
+      for (uint32_t waiting = engine->line.lanes.waiting; waiting != 0; waiting &= waiting - 1)
         if (!serve_lane (engine, places, (uint32_t) __builtin_ctz (waiting), patient, calling,
                          &sent, rung))
           return false;
@@ -776,17 +967,16 @@ pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patie
 {
   uint64_t rung = 0;
 
-  calling->over = NULL;
-  calling->gone = NULL;
+  *calling = (struct pto_calling){ .over = NULL };
   lock (engine);
   if (serve_lanes (engine, places, patient, calling, &rung))
-    serve_named (engine, places, patient, UINT64_MAX, calling, &rung);
+    serve_bound (engine, places, patient, UINT64_MAX, calling, &rung);
   if (!patient)
     memset (places->lately, 0, n_words (places) * sizeof places->lately[0]);
   calling->granted = places->granted;
   places->granted = NULL;
   pto_store_relaxed (&engine->words[places->index]->called,
-                     engine->line.waiting != 0 || places->n_named > 0);
+                     engine->line.lanes.waiting != 0 || places->n_named > 0 || places->n_bound > 0);
   unlock (engine);
   ring (engine, rung & ~(UINT64_C (1) << places->index));
 }
@@ -839,17 +1029,15 @@ pto_party_begins (struct pto_engine *engine, struct pto_party *party)
 }
 
 bool
-pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint, struct pto_slot *slot,
-                 bool *failed)
+pto_party_leave (struct pto_engine *engine, struct pto_places *places,
+                 struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed)
 {
   struct pto_party *party = slot->party;
 
   places->lately[endpoint->index / 64] |= UINT64_C (1) << (endpoint->index % 64);
   endpoint->member = 0;
-  if (*failed)
-    pto_store_relaxed (&party->failed, 1);
-  if (pto_fetch_sub_acq_rel (&party->left, 1) != 1)
+  if (!pto_parts_leave (&party->parts, 1, failed))
     return false;
-  *failed = pto_load_relaxed (&party->failed) != 0;
+  leave_cohort (&engine->line, party);
   return true;
 }

@@ -9,10 +9,12 @@
  *
  * Such a task does not go to a ready queue when it is ready (pto_place_enter()). One that names all
  * of its places, of one kind, waits at each of them. The others stand in line: in the lane of their
- * kind, or in the one of those that need several kinds; first come, first served. Idle places are
- * kept by who is first where it waits, as long as nobody who came before needs that kind as well;
- * so two tasks never wait for each other's. Whoever gives the last one sends all members off, each
- * through its own scheduler. Everything here is under one lock: schedulers come for it only while
+ * kind, or in the one of those that need several kinds; of the line's lanes, or, if they are for
+ * one cohort, of that cohort's; first come, first served. Idle places are kept by who is first
+ * where it waits, as long as nobody who came before needs that kind there as well; so two tasks
+ * never wait for each other's. Who needs one place only keeps none. Whoever gives the last one
+ * sends all members off, each through its own scheduler; a task of several blocks stays until the
+ * last block is sent off. Everything here is under one lock: schedulers come for it only while
  * somebody waits, which each knows by a word of its own.
  *
  * Places come and go (pto_place_withdraw()). Tasks wait for one that is away; they are told of one
@@ -61,6 +63,10 @@ struct pto_endpoint
   /* Which member of the task runs here; 0 if that has no party. W: who grants the place, and the
    * scheduler; R: the endpoint, while it runs. */
   uint32_t member;
+  /* Of a task with parts the first of its blocks that run here, and how many; a part of a party is
+   * of one block. W, R: as member. */
+  uint32_t block;
+  uint32_t n_blocks;
   /* The scheduler waits for the end of what it dispatches: no signal. W: the scheduler; R: the
    * endpoint's actor, which shares its carrier. */
   bool attended;
@@ -97,6 +103,8 @@ struct pto_need
   uint32_t queue;
   uint32_t place; /* a number, or PTO_PLACE_ANY */
   uint32_t kernel;
+  /* For the endpoint, not read here: which of its cohort's places of the kind it means. */
+  uint32_t sub;
 };
 
 /* What a submit asks for. All members begin at once. */
@@ -104,8 +112,11 @@ struct pto_wish
 {
   bool together;   /* in one cohort; then no member names its place */
   uint32_t cohort; /* then: in this one, or PTO_COHORT_NONE: in any */
+  /* More than 1: so many blocks begin at once, each in a cohort if they are together. Of all their
+   * members there are n_members, block by block. */
+  uint32_t n_at_once;
   uint32_t n_members;
-  const struct pto_need *members;
+  const struct pto_need *members; /* of each of its blocks */
 };
 
 struct pto_party_member
@@ -129,6 +140,7 @@ enum pto_party_course
 /* The same in the task's storage, and how far it has come. */
 struct pto_party
 {
+  struct pto_parts parts; /* first */
   /* Under the line's lock: whose it is, who is behind it in its lane, who has entered before whom.
    */
   struct pto_slot *slot;
@@ -136,17 +148,14 @@ struct pto_party
   uint64_t turn;
   uint32_t n_kept;
   uint32_t lane; /* PTO_LANE_NONE: it waits at its places */
-  /* Members that have not ended. W: their schedulers (acq_rel: the last one sees what the others
-   * did). */
-  _Atomic uint32_t left;
-  _Atomic uint32_t failed; /* one of them has. Ordered by left */
   /* enum pto_party_course. W: members, by compare-exchange; relaxed, it says nothing of other
    * memory. */
   _Atomic uint32_t course;
   bool together;
   uint32_t cohort;
-  uint32_t n_of[PTO_QUEUES_MAX];
   uint32_t n_members;
+  uint32_t block;                /* members of each of those that begin at once */
+  uint32_t n_of[PTO_QUEUES_MAX]; /* together: of one block; otherwise of all */
   struct pto_party_member members[];
 };
 
@@ -175,6 +184,7 @@ struct pto_places
   struct pto_berth *granted;
   uint32_t n_named;
   uint64_t named[PTO_PLACE_WORDS];
+  uint32_t n_bound; /* lanes of its cohorts that somebody is in */
 };
 
 static inline bool
@@ -227,13 +237,14 @@ bool pto_places_init (struct pto_places *places, struct pto_engine *engine, uint
 void pto_places_destroy (struct pto_places *places, struct pto_engine *engine);
 
 /* Can there ever be such places? false: no, and the run has failed. */
-bool pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish);
+bool pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *wish,
+                      uint32_t n_blocks);
 static inline uint64_t
 pto_party_size (const struct pto_wish *wish)
 {
   return sizeof (struct pto_party) + wish->n_members * sizeof (struct pto_party_member);
 }
-void pto_party_init (struct pto_party *party, const struct pto_wish *wish);
+void pto_party_init (struct pto_party *party, const struct pto_wish *wish, uint32_t n_blocks);
 
 /* A task with a party is ready: it waits, and whoever has places for it is rung. Whoever has made
  * it ready must not look at it any more. */
@@ -256,6 +267,7 @@ struct pto_calling
   struct pto_berth *granted;
   struct pto_slot *over;
   struct pto_endpoint *gone;
+  bool ended; /* somebody waits no more, and others were not looked at */
 };
 void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool patient,
                      struct pto_calling *calling);
@@ -265,8 +277,21 @@ void pto_place_look (struct pto_engine *engine, struct pto_places *places, bool 
 bool pto_party_begins (struct pto_engine *engine, struct pto_party *party);
 
 /* A member has ended there. true: it was the last one, and the task is over, perhaps *failed. */
-bool pto_party_leave (struct pto_places *places, struct pto_endpoint *endpoint,
-                      struct pto_slot *slot, bool *failed);
+bool pto_party_leave (struct pto_engine *engine, struct pto_places *places,
+                      struct pto_endpoint *endpoint, struct pto_slot *slot, bool *failed);
+
+/* Which of the task's blocks is it that runs there first, and how many are there? */
+static inline uint32_t
+pto_endpoint_block (const struct pto_endpoint *endpoint, const struct pto_party *party)
+{
+  return party == NULL ? endpoint->block
+                       : (endpoint->block * party->n_members + endpoint->member) / party->block;
+}
+static inline uint32_t
+pto_parts_blocks (const struct pto_parts *parts, const struct pto_party *party)
+{
+  return party == NULL ? parts->n_blocks : parts->n_blocks * (party->n_members / party->block);
+}
 
 /* Which kernel, and which kind of place, a member of the task is for. */
 static inline uint32_t
@@ -274,7 +299,7 @@ pto_slot_kernel (const struct pto_slot *slot, uint32_t member)
 {
   return __builtin_expect (slot->queue == PTO_QUEUE_LINE, 0)
              ? slot->party->members[member].need.kernel
-             : slot->kernel & ~PTO_KERNEL_IF;
+             : slot->kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS);
 }
 static inline uint32_t
 pto_slot_kind (const struct pto_slot *slot)

@@ -47,6 +47,15 @@ wait_is_over (struct pto_engine *engine)
 {
   struct pto_slot *slot = pto_load_relaxed (&engine->wait_slot);
 
+  if (pto_load_relaxed (&engine->wait_cohort) != 0)
+    {
+      /* Relaxed: whoever takes it acquires what was done there. */
+      for (uint32_t c = 0; c < engine->line.n_cohorts; c++)
+        if (engine->line.cohorts[c].of != NULL
+            && pto_load_relaxed (&engine->line.cohorts[c].open) == 0)
+          return true;
+      return pto_engine_has_failed (engine);
+    }
   if (slot != NULL)
     return pto_engine_slot_is_done (slot, pto_load_relaxed (&engine->wait_taken));
   return pto_engine_completed (engine) >= pto_load_relaxed (&engine->wait_total);

@@ -74,9 +74,14 @@ struct pto_payload
   uint16_t n_guards;
   uint16_t n_fences; /* of other memory that it writes */
   uint64_t *guards;  /* end addresses of the outputs made by this task */
-  int64_t *args;     /* n_args: pointers to TensorData, or scalars */
-  void *extra;       /* the submit's, 8-byte aligned */
+  /* What a kernel finds before its arguments (pto_block.h). Who runs a part of a task gives it a
+   * copy with other words there. */
+  const void *services;
+  uint64_t block;
+  int64_t args[]; /* n_args: pointers to TensorData, or scalars */
 };
+_Static_assert(offsetof (struct pto_payload, args) == sizeof (struct pto_payload),
+               "what is before the arguments is right before them");
 
 /* One task. The first line is handed over to the schedulers when the task is published; the second
  * stays with the submitter, so that the two never write one line at the same time for long. */
@@ -107,7 +112,8 @@ struct pto_slot
   uint32_t queue; /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
   union
   {
-    struct pto_party *party; /* then: its members (place.h) */
+    struct pto_parts *parts; /* of it, if it has any (parts.h) */
+    struct pto_party *party; /* then: its members (place.h), and parts */
     struct pto_slot *behind; /* no kernel: which of those that one scheduler completes comes next */
   };
 
@@ -241,6 +247,13 @@ static inline const struct pto_fence *
 pto_payload_fences (const struct pto_payload *payload)
 {
   return (const struct pto_fence *) (payload->guards + payload->n_guards);
+}
+
+/* What the submit gave besides, 8-byte aligned. */
+static inline void *
+pto_payload_extra (const struct pto_payload *payload)
+{
+  return (struct pto_fence *) (payload->guards + payload->n_guards) + payload->n_fences;
 }
 
 /* Bytes of a ring's shared memory. */

@@ -73,10 +73,10 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
     pto_engine_report_stuck (engine, what, ring_index);
   if (engine->trace != NULL)
     {
-      uint32_t kind = what == PTO_STATUS_TASK_RING   ? 0
-                      : what == PTO_STATUS_HEAP_RING ? 1
-                      : what == PTO_STATUS_DEP_POOL  ? 2
-                                                     : 3;
+      uint32_t kind = what == PTO_STATUS_TASK_RING   ? PTO_STALL_TASK
+                      : what == PTO_STATUS_HEAP_RING ? PTO_STALL_HEAP
+                      : what == PTO_STATUS_DEP_POOL  ? PTO_STALL_DEP
+                                                     : PTO_STALL_MAP;
 
       pto_trace_add (engine->trace, PTO_TRACE_STALL, start, PTO_TASK_NONE, ring_index | kind << 8,
                      pto_engine_stamp (engine));

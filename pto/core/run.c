@@ -5,6 +5,7 @@
 #include "run.h"
 
 #include "../exec/pto_atomic.h"
+#include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
 #include "progress.h"
@@ -43,6 +44,7 @@ pto_engine_begin (struct pto_engine *engine)
       pto_store_relaxed (&engine->words[i]->failed, 0);
     }
   pto_store_relaxed (&engine->passed, 0);
+  pto_cohort_reset (engine);
   if (engine->config.n_schedulers == 1)
     for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
       for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)

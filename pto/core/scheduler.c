@@ -23,8 +23,10 @@
 #define PASS_TASKS 64u
 #define PASS_NS 8000u
 #define PASS_LOOK 8u
-/* Tasks taken from the queue together should not take longer than this. */
+/* Tasks taken from the queue together should not take longer than this, nor blocks of one task,
+ * which are no more than so many. */
 #define BATCH_NS 4000u
+#define BLOCKS_MAX 32u
 /* Yields, and looks at the queues among them, before a scheduler without work announces hunger: a
  * ring across CPUs costs the submitter as much as a submit. All together some 15 us. Looks are 2 us
  * apart: tasks are then taken in batches, and the submitter's cache lines stay with it meanwhile.
@@ -167,7 +169,7 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
           consumer->behind = scheduler->passing;
           scheduler->passing = consumer;
         }
-      else if (next == NULL
+      else if (next == NULL && !pto_slot_has_parts (consumer)
                && (consumer->queue == queue
                    || (scheduler->config.attends
                        && !pto_idle_is_empty (&scheduler->places.idle[consumer->queue]))))
@@ -253,7 +255,11 @@ passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
             || pto_engine_has_failed (scheduler->engine);
   if (*failed || PTO_LIKELY (slot->kernel < PTO_KERNEL_IF))
     return *failed;
-  return slot->kernel == PTO_KERNEL_NONE || is_off (scheduler->engine, slot, failed);
+  if (slot->kernel == PTO_KERNEL_NONE)
+    return true;
+  /* Of blocks the first one says so for all. */
+  return !(pto_slot_has_parts (slot) && slot->parts->next > 0)
+         && is_off (scheduler->engine, slot, failed);
 }
 
 /* A task is over, and with it those that follow and pass by. Gives the next one for that queue. */
@@ -289,6 +295,35 @@ settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uin
     }
 }
 
+/* A task from the queue that passes by, all of it or the blocks that nobody has claimed. Gives the
+ * next one for that queue. */
+static struct pto_slot *
+let_pass (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uint32_t queue)
+{
+  if (pto_slot_has_parts (slot))
+    {
+      struct pto_parts *parts = slot->parts;
+      uint32_t n = parts->n_blocks - parts->next;
+
+      parts->next = parts->n_blocks;
+      if (!pto_parts_leave (parts, n, &failed))
+        return NULL;
+    }
+  return settle (scheduler, slot, failed, queue);
+}
+
+/* What ran on an endpoint has ended. false: other parts of its task have not. */
+static __attribute__ ((noinline)) bool
+leave_parts (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot,
+             bool *failed)
+{
+  /* Each takes as long as a task. */
+  scheduler->finished += endpoint->n_blocks - 1;
+  if (slot->queue == PTO_QUEUE_LINE)
+    return pto_party_leave (scheduler->engine, &scheduler->places, endpoint, slot, failed);
+  return pto_parts_leave (slot->parts, endpoint->n_blocks, failed);
+}
+
 /* An endpoint's task is over. Gives a successor that is to run next: a third of a round through the
  * queue, and its data are here. */
 static struct pto_slot *
@@ -300,9 +335,11 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
   struct pto_slot *next;
 
   endpoint->running = NULL;
-  if (PTO_UNLIKELY (slot->queue == PTO_QUEUE_LINE)
-      && !pto_party_leave (&scheduler->places, endpoint, slot, &failed))
-    return NULL;
+  if (PTO_UNLIKELY (pto_slot_has_parts (slot)) && !leave_parts (scheduler, endpoint, slot, &failed))
+    {
+      scheduler->finished++;
+      return NULL;
+    }
   if (scheduler->trace != NULL)
     pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
                    outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
@@ -343,10 +380,45 @@ find_idle (struct pto_scheduler *scheduler, struct pto_slot *slot)
   return NULL;
 }
 
+/* How many tasks to take at one time, of those that there are: what can be run soon, so that others
+ * find some, too. */
+static uint32_t
+batch_size (struct pto_scheduler *scheduler, uint32_t n)
+{
+  uint64_t each;
+
+  if (!scheduler->config.attends)
+    return 1;
+  each = pto_load_relaxed (&scheduler->engine->task_ns);
+  /* 0: not known yet. */
+  if (each == 0 || each >= BATCH_NS)
+    return 1;
+  return each * n <= BATCH_NS ? n : BATCH_NS / each;
+}
+
+/* The next blocks of a task from the queue are that endpoint's, and the task goes back to the queue
+ * with the others. */
+static __attribute__ ((noinline)) void
+claim_blocks (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot)
+{
+  struct pto_parts *parts = slot->parts;
+  uint32_t left = parts->n_blocks - parts->next;
+
+  endpoint->block = parts->next;
+  endpoint->n_blocks = batch_size (scheduler, left < BLOCKS_MAX ? left : BLOCKS_MAX);
+  parts->next += endpoint->n_blocks;
+  if (parts->next == parts->n_blocks)
+    return;
+  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+  scheduler->pushed++;
+}
+
 static inline void
 start (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   endpoint->running = slot;
+  if (PTO_UNLIKELY (pto_slot_has_parts (slot)) && slot->queue != PTO_QUEUE_LINE)
+    claim_blocks (scheduler, endpoint, slot);
   pto_store_relaxed (&slot->state, PTO_TASK_RUNNING);
   pto_charge (scheduler->engine->exec, scheduler->config.dispatch_cost);
 }
@@ -483,7 +555,7 @@ answer_call (struct pto_scheduler *scheduler, bool patient)
           n++;
         }
     }
-  while (calling.over != NULL);
+  while (calling.ended);
   return n;
 }
 
@@ -497,7 +569,10 @@ pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
   scheduler->finished = 0;
   scheduler->run_through = 0;
   scheduler->alone = true;
-  if (passes_by (scheduler, slot, &failed))
+  /* Blocks are for everybody, and a party for its places. */
+  if (pto_slot_has_parts (slot))
+    ran = false;
+  else if (passes_by (scheduler, slot, &failed))
     settle (scheduler, slot, failed, slot->queue);
   else if (!pto_idle_is_empty (idle))
     {
@@ -564,21 +639,6 @@ note_cost (struct pto_scheduler *scheduler, uint64_t spent)
   pto_store_relaxed (&engine->task_ns, spent / (n > PASS_LOOK ? n : PASS_LOOK) + 1);
 }
 
-/* How many tasks to take at one time: what can be run soon, so that others find some, too. */
-static uint32_t
-batch_size (struct pto_scheduler *scheduler)
-{
-  uint64_t each;
-
-  if (!scheduler->config.attends)
-    return 1;
-  each = pto_load_relaxed (&scheduler->engine->task_ns);
-  /* 0: not known yet. */
-  if (each == 0 || each >= BATCH_NS)
-    return 1;
-  return each * PTO_POP_MAX <= BATCH_NS ? PTO_POP_MAX : BATCH_NS / each;
-}
-
 /* The task after the next one comes while the next one runs: its slot, and what a core reads of the
  * one before it. */
 static inline void
@@ -604,7 +664,7 @@ dispatch (struct pto_scheduler *scheduler)
   struct pto_engine *engine = scheduler->engine;
   bool attends = scheduler->config.attends;
   bool failed_run = pto_engine_has_failed (engine);
-  uint32_t max = batch_size (scheduler);
+  uint32_t max = batch_size (scheduler, PTO_POP_MAX);
   uint32_t look = PASS_LOOK;
   uint64_t begin = 0;
   uint32_t n = 0;
@@ -639,7 +699,7 @@ dispatch (struct pto_scheduler *scheduler)
                 look_ahead (slots, i, popped);
               scheduler->run_through = 0;
               if (passes_by (scheduler, slot, &failed))
-                slot = settle (scheduler, slot, failed, queue);
+                slot = let_pass (scheduler, slot, failed, queue);
               hand_out (scheduler, slot);
             }
           if (attends && scheduler->finished >= look)

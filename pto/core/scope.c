@@ -4,6 +4,8 @@
  */
 #include "scope.h"
 
+#include "bits.h"
+#include "cohort.h"
 #include "deadlock.h"
 
 #include <inttypes.h>
@@ -129,6 +131,8 @@ close_scope (struct pto_engine *engine)
           engine->rings[ring].floor = engine->rings[ring].head;
       }
   drop_buffers (engine, scope->buffers);
+  if (PTO_UNLIKELY (engine->line.n_held > 0))
+    pto_cohort_let_go_of_scope (engine, depth + 1);
   engine->tracked = depth > 0 && engine->scopes[depth - 1].manual ? 0 : PTO_PARAM_NO_DEP;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,

@@ -321,7 +321,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
 {
   struct pto_payload *payload = (struct pto_payload *) storage;
   uint32_t n_params = submit->n_params;
-  int64_t *args = (int64_t *) (payload + 1);
+  int64_t *args = payload->args;
   TensorData *tensors = (TensorData *) (args + n_params);
   uint64_t *guards = (uint64_t *) (tensors + needs->n_tensors);
   struct pto_access *access = engine->accesses;
@@ -377,17 +377,13 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   payload->n_args = n_params;
   payload->n_guards = (uint16_t) n_guards;
   payload->n_fences = (uint16_t) needs->n_fences;
-  payload->args = args;
   payload->guards = guards;
-  guards += n_guards;
-  payload->extra = guards;
+  payload->services = engine->config.services;
+  payload->block = PTO_BLOCK_ALONE;
   if (PTO_UNLIKELY (needs->n_fences > 0))
-    {
-      pto_fence_copy ((struct pto_fence *) guards, engine->fences, needs->n_fences);
-      payload->extra = (struct pto_fence *) guards + needs->n_fences;
-    }
+    pto_fence_copy ((struct pto_fence *) (guards + n_guards), engine->fences, needs->n_fences);
   if (submit->extra_bytes > 0)
-    memcpy (payload->extra, submit->extra, submit->extra_bytes);
+    memcpy (pto_payload_extra (payload), submit->extra, submit->extra_bytes);
   slot->payload = payload;
 }
 
@@ -482,7 +478,8 @@ note_dependencies (struct pto_engine *engine, pto_task_id task, uint32_t n_wait)
 
 /* --- tasks without a kernel --- */
 
-/* Nobody runs it, who would write what is found behind its outputs later. */
+/* What is found behind its outputs is written now where nobody runs the task, or where several do:
+ * one that begins must not mend what another has spoiled. */
 static void
 write_guards (const struct pto_engine *engine, const struct pto_payload *payload)
 {
@@ -558,7 +555,7 @@ expect_submits (const struct pto_ring *ring, uint64_t storage)
   __builtin_prefetch (arguments + 128, 1);
 }
 
-/* --- tasks with a party --- */
+/* --- tasks with parts --- */
 
 /* Room for that much that goes with a task, kept until the next. */
 static uint8_t *
@@ -571,7 +568,7 @@ get_scratch (struct pto_engine *engine, uint64_t bytes)
       if (grown == NULL)
         {
           pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no memory for the %" PRIu64 " bytes of a task's members", bytes);
+                           "no memory for the %" PRIu64 " bytes of a task's parts", bytes);
           return NULL;
         }
       engine->scratch = grown;
@@ -580,32 +577,41 @@ get_scratch (struct pto_engine *engine, uint64_t bytes)
   return engine->scratch;
 }
 
-/* The same submit with its party behind what the endpoint gets besides, which is where set_party()
- * finds it. One that is like any other task becomes one. */
+/* Does it need one place of a kind, whichever it is? */
+static bool
+is_plain (const struct pto_wish *wish)
+{
+  return wish == NULL
+         || (wish->n_members == 1 && wish->members[0].place == PTO_PLACE_ANY
+             && wish->members[0].sub == 0 && wish->cohort == PTO_COHORT_NONE);
+}
+
+/* The same submit with what its parts need behind what the endpoint gets besides, which is where
+ * set_parts() finds it. One that is like any other task becomes one. */
 static __attribute__ ((noinline)) pto_task_id
-submit_party (struct pto_engine *engine, const struct pto_submit *submit)
+submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
 {
   const struct pto_wish *wish = submit->wish;
+  uint32_t n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
   struct pto_submit full = *submit;
-  uint64_t party_at = align_up (submit->extra_bytes, alignof (struct pto_party));
-  uint64_t bytes = party_at + pto_party_size (wish);
+  uint64_t at = align_up (submit->extra_bytes, alignof (struct pto_party));
   uint8_t *scratch;
 
-  if (submit->kernel != PTO_KERNEL_NONE)
+  if (submit->kernel != PTO_KERNEL_NONE && wish != NULL)
     {
       full.kernel = wish->n_members > 0 ? wish->members[0].kernel : submit->kernel;
-      if (!pto_place_admit (engine, full.kernel, wish))
+      if (!pto_place_admit (engine, full.kernel, wish, n_blocks))
         return PTO_TASK_NONE;
       full.queue = wish->members[0].queue;
     }
-  if (submit->kernel == PTO_KERNEL_NONE
-      || (wish->n_members == 1 && wish->members[0].place == PTO_PLACE_ANY
-          && wish->cohort == PTO_COHORT_NONE))
+  if (submit->kernel == PTO_KERNEL_NONE || is_plain (wish))
+    full.wish = NULL;
+  if (submit->kernel == PTO_KERNEL_NONE || (full.wish == NULL && n_blocks == 1))
     {
-      full.wish = NULL;
+      full.n_blocks = 0;
       return pto_engine_submit (engine, &full);
     }
-  if (submit->conditional)
+  if (submit->conditional && full.wish != NULL)
     {
       pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
                        "task %" PRIu64 " (%s): a task that says where its members run has no "
@@ -613,23 +619,34 @@ submit_party (struct pto_engine *engine, const struct pto_submit *submit)
                        engine->submitted, pto_engine_kernel_name (engine, full.kernel));
       return PTO_TASK_NONE;
     }
-  scratch = get_scratch (engine, bytes);
+  full.parts_bytes
+      = (uint32_t) (full.wish != NULL ? pto_party_size (wish) : sizeof (struct pto_parts));
+  full.extra_bytes = (uint32_t) at + full.parts_bytes;
+  scratch = get_scratch (engine, full.extra_bytes);
   if (scratch == NULL)
     return PTO_TASK_NONE;
+  full.extra = scratch;
   if (submit->extra_bytes > 0)
     memcpy (scratch, submit->extra, submit->extra_bytes);
-  pto_party_init ((struct pto_party *) (scratch + party_at), wish);
-  full.queue = PTO_QUEUE_LINE;
-  full.extra = scratch;
-  full.extra_bytes = (uint32_t) bytes;
+  if (full.wish != NULL)
+    {
+      pto_party_init ((struct pto_party *) (scratch + at), wish, n_blocks);
+      full.queue = PTO_QUEUE_LINE;
+    }
+  else
+    pto_parts_init ((struct pto_parts *) (scratch + at), n_blocks, n_blocks);
   return pto_engine_submit (engine, &full);
 }
 
 static void
-set_party (struct pto_slot *slot, const struct pto_submit *submit)
+set_parts (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit)
 {
-  slot->party = (struct pto_party *) ((uint8_t *) slot->payload->extra + submit->extra_bytes
-                                      - pto_party_size (submit->wish));
+  slot->kernel |= PTO_KERNEL_PARTS;
+  slot->parts = (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
+                                      + submit->extra_bytes - submit->parts_bytes);
+  /* Relaxed: the count goes down behind the slot's being ready. */
+  if (submit->wish != NULL && submit->wish->together && submit->wish->cohort != PTO_COHORT_NONE)
+    pto_fetch_add_relaxed (&engine->line.cohorts[submit->wish->cohort].open, 1);
 }
 
 /* --- counting, for the words of a deadlock --- */
@@ -729,8 +746,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   uint32_t done = 0;
   bool direct;
 
-  if (PTO_UNLIKELY (submit->wish != NULL) && submit->queue != PTO_QUEUE_LINE)
-    return submit_party (engine, submit);
+  if (PTO_UNLIKELY (submit->wish != NULL || submit->n_blocks > 1) && submit->parts_bytes == 0)
+    return submit_parts (engine, submit);
   if (PTO_UNLIKELY (pto_engine_has_failed (engine)))
     {
       if (engine->deadlock.what != PTO_OK)
@@ -788,9 +805,9 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
   fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset,
                 ring->heap.base + heap_offset);
-  if (PTO_UNLIKELY (submit->wish != NULL))
-    set_party (slot, submit);
-  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
+  if (PTO_UNLIKELY (submit->parts_bytes > 0))
+    set_parts (engine, slot, submit);
+  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE || submit->parts_bytes > 0))
     write_guards (engine, slot->payload);
 
   if (engine->trace != NULL)

@@ -26,6 +26,10 @@ struct pto_submit
   /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
    * two is read, unless the task has no kernel: then it has no members. */
   const struct pto_wish *wish;
+  /* More than 1: so many parts of one task, each of which runs the kernel, or all members, with the
+   * same arguments and knows its number. They run in any order, as places become idle. */
+  uint32_t n_blocks;
+  uint32_t parts_bytes; /* 0; the submit's own */
 };
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */

@@ -28,8 +28,17 @@ enum pto_trace_kind
   PTO_TRACE_COMPLETE = 7, /* scheduler saw FIN; detail = core, extra = 1 when the task failed */
   PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
   PTO_TRACE_SCOPE = 9,    /* orchestrator; detail = depth, extra = 1 begin, 0 end */
-  PTO_TRACE_STALL = 10 /* orchestrator; time = start, extra = end; detail = ring | what << 8 (0 task
-                          1 heap 2 dep 3 map) */
+  /* orchestrator; time = start, extra = end; detail = ring | PTO_STALL_* << 8 */
+  PTO_TRACE_STALL = 10
+};
+
+enum
+{
+  PTO_STALL_TASK,
+  PTO_STALL_HEAP,
+  PTO_STALL_DEP,
+  PTO_STALL_MAP,
+  PTO_STALL_COHORT /* of no ring */
 };
 
 /* 32 bytes. Times are pto_now() ns: wall clock, or the virtual clock on det. */

@@ -14,7 +14,7 @@
 static struct pto_level_task *
 task_of (const struct pto_slot *slot)
 {
-  return slot->payload->extra;
+  return pto_payload_extra (slot->payload);
 }
 
 /* --- can it run? --- */

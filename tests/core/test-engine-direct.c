@@ -61,8 +61,8 @@ kernel_extra (struct machine *machine, const struct pto_slot *slot, int64_t *arg
   char **into = (char **) (uintptr_t) args[0];
 
   (void) machine;
-  g_assert_cmpuint ((uintptr_t) slot->payload->extra % 8, ==, 0);
-  *into = g_strdup (slot->payload->extra);
+  g_assert_cmpuint ((uintptr_t) pto_payload_extra (slot->payload) % 8, ==, 0);
+  *into = g_strdup (pto_payload_extra (slot->payload));
   *failed = false;
 }
 

@@ -897,7 +897,7 @@ test_extra_is_kept (gconstpointer backend)
                                .wish = &(struct pto_wish){
                                    .cohort = PTO_COHORT_NONE, .n_members = 1, .members = &need } });
       slot = pto_ring_slot (&machine->engine->rings[0], PTO_TASK_LOCAL (id));
-      g_assert_cmpmem (slot->payload->extra, n, text, n);
+      g_assert_cmpmem (pto_payload_extra (slot->payload), n, text, n);
       g_assert_cmpuint ((uintptr_t) slot->party % alignof (struct pto_party), ==, 0);
       machine_end_ok (machine);
     }

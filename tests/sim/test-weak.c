@@ -186,16 +186,17 @@ test_registers (enum pto_backend backend)
       /* As a submit lays it out. */
       struct
       {
+        struct pto_payload payload;
         int64_t args[4];
         TensorData tensor;
         uint64_t guards[1];
-      } storage = { .args = { 1, 1, 7, (int64_t) (uintptr_t) &storage.tensor },
+      } storage = { .payload = { .n_args = 4, .guards = storage.guards },
+                    .args = { 1, 1, 7, (int64_t) (uintptr_t) &storage.tensor },
                     .tensor = { .buffer = { (uint64_t) (uintptr_t) &word, sizeof word },
                                 .shapes = { 1 },
                                 .ndims = 1,
                                 .dtype = PTO_DTYPE_UINT64 } };
-      struct pto_payload payload = { .n_args = 4, .args = storage.args, .guards = storage.guards };
-      struct pto_slot slot = { .payload = &payload };
+      struct pto_slot slot = { .payload = &storage.payload };
 
       chip->program = &program;
       pto_exec_enter (chip->machine.engine.exec);
@@ -204,7 +205,6 @@ test_registers (enum pto_backend backend)
         {
           struct pto_outcome outcome = { .failed = true };
 
-          weak_write (&payload, sizeof payload);
           weak_write (&storage, sizeof storage);
           endpoint->ops->dispatch (endpoint, &slot);
           while (!endpoint->ops->poll (endpoint, &outcome))

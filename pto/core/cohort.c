@@ -1,0 +1,146 @@
+/* cohort.c: which cohorts has the orchestration for itself?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "cohort.h"
+
+#include "../exec/pto_atomic.h"
+#include "direct.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+pto_cohort_reset (struct pto_engine *engine)
+{
+  engine->line.next_cohort = 0;
+  engine->line.n_held = 0;
+  for (uint32_t c = 0; c < engine->line.n_cohorts; c++)
+    {
+      /* Nobody runs anything. */
+      pto_store_relaxed (&engine->line.cohorts[c].open, 0);
+      engine->line.cohorts[c].depth = 0;
+    }
+}
+
+bool
+pto_cohort_is_held (const struct pto_engine *engine, uint32_t cohort)
+{
+  return cohort < engine->line.n_cohorts && engine->line.cohorts[cohort].depth > 0;
+}
+
+void
+pto_cohort_let_go (struct pto_engine *engine, uint32_t cohort)
+{
+  engine->line.cohorts[cohort].depth = 0;
+  engine->line.n_held--;
+  pto_fetch_sub_acq_rel (&engine->line.cohorts[cohort].open, 1);
+}
+
+void
+pto_cohort_let_go_of_scope (struct pto_engine *engine, uint32_t depth)
+{
+  for (uint32_t c = 0; c < engine->line.n_cohorts && engine->line.n_held > 0; c++)
+    if (engine->line.cohorts[c].depth == depth)
+      pto_cohort_let_go (engine, c);
+}
+
+/* In turn, so that work goes round. */
+static uint32_t
+find_free (struct pto_engine *engine)
+{
+  struct pto_line *line = &engine->line;
+
+  for (uint32_t i = 0; i < line->n_cohorts; i++)
+    {
+      uint32_t c = (line->next_cohort + i) % line->n_cohorts;
+
+      /* Acquire: pairs with the release of who ended its last task. */
+      if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
+        {
+          line->next_cohort = c + 1;
+          return c;
+        }
+    }
+  return PTO_COHORT_NONE;
+}
+
+/* The orchestration has them all, and would have to let one go while it waits here. */
+static __attribute__ ((cold)) void
+refuse (struct pto_engine *engine)
+{
+  const struct pto_line *line = &engine->line;
+  char where[512] = "";
+
+  for (uint32_t c = 0; c < line->n_cohorts && where[0] == '\0'; c++)
+    if (line->cohorts[c].file != NULL)
+      {
+        const char *slash = strrchr (line->cohorts[c].file, '/');
+
+        snprintf (where, sizeof where, " (the first at %s:%d)",
+                  slash != NULL ? slash + 1 : line->cohorts[c].file, line->cohorts[c].line);
+      }
+  pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
+                   "no %s is free, and none will be: all %u are held by open scopes%s; free one "
+                   "before another is allocated, or %s",
+                   pto_engine_cohort_name (engine), line->n_held, where,
+                   engine->config.more_places != NULL ? engine->config.more_places
+                                                      : "ask for less");
+}
+
+static void
+wait_for_one (struct pto_engine *engine)
+{
+  struct pto_blocked *blocked = &engine->blocked;
+  uint64_t begin = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
+
+  pto_engine_leave_direct (engine);
+  blocked->what = PTO_STATUS_SYNC_START;
+  blocked->since = blocked->notice_ns != PTO_NEVER ? pto_now (engine->exec) : 0;
+  blocked->told_at
+      = blocked->notice_ns != PTO_NEVER ? blocked->since + blocked->notice_ns : PTO_NEVER;
+  pto_store_relaxed (&engine->wait_cohort, 1);
+  if (!pto_engine_wait_for (engine, NULL, 0))
+    pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+                     "no %s has become free for %" PRIu64 " ms, and no task has finished "
+                     "(timeout %" PRIu64 " ms)",
+                     pto_engine_cohort_name (engine), engine->config.end_patience_ns / 1000000,
+                     engine->config.timeout_ns / 1000000);
+  pto_store_relaxed (&engine->wait_cohort, 0);
+  blocked->told_at = PTO_NEVER;
+  engine->stats.stalls++;
+  if (engine->trace != NULL)
+    pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_COHORT << 8,
+                   pto_engine_stamp (engine));
+}
+
+uint32_t
+pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
+{
+  struct pto_cohort *cohort;
+  uint32_t c;
+
+  if (pto_engine_has_failed (engine))
+    return PTO_COHORT_NONE;
+  for (;;)
+    {
+      c = find_free (engine);
+      if (c != PTO_COHORT_NONE)
+        break;
+      if (engine->line.n_held == engine->line.n_cohorts)
+        refuse (engine);
+      else
+        wait_for_one (engine);
+      if (pto_engine_has_failed (engine))
+        return PTO_COHORT_NONE;
+    }
+  cohort = &engine->line.cohorts[c];
+  pto_store_relaxed (&cohort->open, 1);
+  cohort->depth = engine->depth;
+  cohort->file = file;
+  cohort->line = line;
+  engine->line.n_held++;
+  return c;
+}

@@ -1,0 +1,161 @@
+/* several.c: what becomes of a submit of more than one kernel on one core, and of clusters?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Orchestrator thread only. Source: seed 000 sections 16 to 18, with the names of its listings.
+ */
+#include "../pto/core/cohort.h"
+#include "../pto/core/submit.h"
+#include "builtin.h"
+#include "chip-private.h"
+
+#include <stdlib.h>
+
+#define PER_BLOCK 3u /* AIC, AIV0, AIV1 */
+
+/* The members of one block; 0: it is refused. */
+static uint32_t
+list_members (struct pto_chip *chip, const struct pto_submit *task, const PTO2Submit *asked,
+              struct pto_need members[PER_BLOCK])
+{
+  uint32_t n = 0;
+
+  if (asked->mixed == NULL)
+    {
+      if (!pto_chip_is_sound (chip, asked->kernel_id, asked->worker_type, task))
+        return 0;
+      members[0] = (struct pto_need){ task->queue, PTO_PLACE_ANY, task->kernel, 0 };
+      return 1;
+    }
+  for (uint32_t i = 0; i < PER_BLOCK; i++)
+    {
+      enum pto_core_type type = i == 0 ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+
+      if (asked->mixed[i] == PTO2_KERNEL_NONE)
+        continue;
+      if (!pto_chip_is_sound (chip, asked->mixed[i], (int32_t) type, task))
+        return 0;
+      members[n++]
+          = (struct pto_need){ type, PTO_PLACE_ANY, (uint32_t) asked->mixed[i], i > 1 ? 1 : 0 };
+    }
+  if (n == 0)
+    pto_chip_refuse (chip, "a mixed task has a kernel for the AIC or for an AIV");
+  return n;
+}
+
+static bool
+is_asked_well (struct pto_chip *chip, const PTO2Submit *asked)
+{
+  if (asked->block_dim < 0 || asked->block_dim > PTO_MAX_BLOCKS)
+    pto_chip_refuse (chip, "a task has 1 to %d blocks", PTO_MAX_BLOCKS);
+  else if (asked->mixed == NULL && asked->kernel_id < 0)
+    pto_chip_refuse (chip, "a task of %s has no blocks and is for no cluster",
+                     asked->kernel_id == PTO2_KERNEL_NONE ? "no kernel" : "the chip's own kernel");
+  else if (asked->condition != NULL
+           && (asked->mixed != NULL || asked->sync_start != 0 || asked->in_cluster != 0))
+    pto_chip_refuse (chip, "a task that says where and when its kernels run has no condition");
+  else if (asked->in_cluster != 0
+           && !pto_cohort_is_held (&chip->machine.engine, (uint32_t) asked->cluster_id))
+    pto_chip_refuse (chip,
+                     "cluster %d is not allocated: submit what is for it between "
+                     "pto2_rt_allocate_cluster() and pto2_rt_free_cluster(), in its scope",
+                     asked->cluster_id);
+  else
+    return true;
+  return false;
+}
+
+pto_task_id
+pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *asked)
+{
+  uint32_t n_blocks = asked->block_dim > 1 ? (uint32_t) asked->block_dim : 1;
+  struct pto_need block[PER_BLOCK];
+  struct pto_wish wish
+      = { .together = asked->mixed != NULL || asked->in_cluster != 0,
+          .cohort = asked->in_cluster != 0 ? (uint32_t) asked->cluster_id : PTO_COHORT_NONE,
+          .members = block };
+  struct pto_need *members = NULL;
+  pto_task_id id;
+
+  if (!is_asked_well (chip, asked))
+    return PTO_TASK_NONE;
+  wish.n_members = list_members (chip, task, asked, block);
+  if (wish.n_members == 0)
+    return PTO_TASK_NONE;
+  task->kernel = block[0].kernel;
+  task->queue = block[0].queue;
+  task->n_blocks = n_blocks;
+  if (asked->sync_start != 0 && n_blocks > 1)
+    {
+      /* More than there are cores are refused, whatever their number is. */
+      if (n_blocks > chip->n_cores)
+        {
+          pto_chip_refuse_with (chip, PTO_STATUS_SYNC_START,
+                                "%u blocks begin at once; this chip has %u cores: submit fewer "
+                                "blocks, or set clusters to more, or block-dim if that is less",
+                                n_blocks, chip->n_cores);
+          return PTO_TASK_NONE;
+        }
+      members = calloc (n_blocks * wish.n_members, sizeof *members);
+      if (members == NULL)
+        {
+          pto_chip_refuse_with (chip, PTO_STATUS_NO_MEMORY, "no memory for %u blocks", n_blocks);
+          return PTO_TASK_NONE;
+        }
+      for (uint32_t m = 0; m < n_blocks * wish.n_members; m++)
+        members[m] = block[m % wish.n_members];
+      wish.members = members;
+      wish.n_members *= n_blocks;
+      wish.n_at_once = n_blocks;
+      task->n_blocks = 1;
+    }
+  /* Blocks of one kernel that begin as they can, anywhere, need no places of their own. */
+  if (wish.together || wish.n_at_once > 1)
+    task->wish = &wish;
+  id = pto_chip_submit_sound (chip, task);
+  free (members);
+  return id;
+}
+
+int32_t
+pto_chip_allocate_cluster (PTO2Runtime *rt)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  uint32_t cluster
+      = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
+
+  pto_machine_go_out (&chip->machine, guard);
+  return cluster == PTO_COHORT_NONE ? -1 : (int32_t) cluster;
+}
+
+void
+pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+
+  if (pto_cohort_is_held (&chip->machine.engine, (uint32_t) cluster_id))
+    pto_cohort_let_go (&chip->machine.engine, (uint32_t) cluster_id);
+  else
+    pto_chip_refuse (chip, "cluster %d is freed, but it is not allocated", cluster_id);
+  pto_machine_go_out (&chip->machine, guard);
+}
+
+int32_t
+pto_chip_cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type, int32_t cores[],
+                        int32_t n)
+{
+  const struct pto_chip *chip = pto_chip_of_runtime (rt);
+  int32_t first;
+  int32_t count;
+
+  if ((uint32_t) cluster_id >= chip->clusters || (uint32_t) worker_type >= PTO_N_CORE_TYPES)
+    return -1;
+  count = (int32_t) (worker_type == PTO2_WORKER_CUBE ? chip->platform->aic_per_cluster
+                                                     : chip->platform->aiv_per_cluster);
+  first = cluster_id * count;
+  for (int32_t i = 0; i < count && i < n; i++)
+    cores[i] = first + i;
+  return count;
+}
