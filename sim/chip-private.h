@@ -37,7 +37,9 @@ struct pto_chip
   struct pto_machine
       machine; /* its actors: made by the first run of a geometry, kept for the next */
   struct pto_device_memory memory;
-  const uint8_t *guard_pattern; /* what stands behind an output while its kernel runs */
+  struct pto_interconnect *interconnect; /* of its clusters */
+  struct pto_services services;          /* of kernels that are alone */
+  const uint8_t *guard_pattern;          /* what stands behind an output while its kernel runs */
 
   /* --- scheduler threads and cores --- */
   uint32_t clusters;

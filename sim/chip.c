@@ -4,6 +4,7 @@
  */
 #include "builtin.h"
 #include "chip-private.h"
+#include "interconnect.h"
 
 #include "../pto/core/progress.h"
 #include "../pto/core/run.h"
@@ -88,6 +89,8 @@ free_cores (struct pto_chip *chip)
         pto_scheduler_destroy (&chip->aicpus[s].scheduler);
         free (chip->aicpus[s].endpoints);
       }
+  pto_interconnect_free (chip->interconnect);
+  chip->interconnect = NULL;
   free (chip->aicpus);
   free (chip->cores);
   free (chip->watched);
@@ -141,10 +144,12 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
   chip->cores = allocate_lines (chip->n_cores, sizeof *chip->cores);
   chip->aicpus = allocate_lines (n_schedulers, sizeof *chip->aicpus);
   chip->watched = calloc (chip->n_cores, sizeof *chip->watched);
+  chip->interconnect
+      = pto_interconnect_new (clusters, (uint32_t) param (chip, PTO_PARAMETER_PIPE_DEPTH));
   if (chip->virtual_clock)
     chip->arguments = malloc (chip->n_cores * PTO_CHIP_ARGS_BYTES);
   if (chip->cores == NULL || chip->aicpus == NULL || chip->watched == NULL
-      || (chip->virtual_clock && chip->arguments == NULL))
+      || chip->interconnect == NULL || (chip->virtual_clock && chip->arguments == NULL))
     return false;
   for (uint32_t s = 0; s < n_schedulers; s++)
     {
@@ -336,15 +341,34 @@ watch (void *data)
           uint64_t call = pto_load_acquire (&chip->cores[c].guard.call);
           struct pto_watched_call *seen = &chip->watched[c];
 
+          if (failed)
+            pto_interconnect_wake (&chip->cores[c]);
           if (call != seen->call)
             *seen = (struct pto_watched_call){ .call = call, .since = now };
           else if ((call & 1) != 0 && now - seen->since >= timeout
-                   && (failed || now - chip->progressed >= timeout))
+                   && (failed || now - chip->progressed >= timeout)
+                   && !pto_interconnect_report (&chip->cores[c]))
             pto_guard_interrupt (&chip->cores[c].guard, call);
         }
       watch_orchestration (chip, chip->machine.engine.config.timeout_ns, now);
     }
   pthread_mutex_unlock (&chip->watch_lock);
+}
+
+/* It is proved that nobody goes on who could wake those that wait for each other: they are given
+ * up.
+ */
+static bool
+unblock (void *data)
+{
+  struct pto_chip *chip = data;
+  bool found = false;
+
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    found = pto_interconnect_report (&chip->cores[c]) || found;
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    pto_interconnect_wake (&chip->cores[c]);
+  return found;
 }
 
 /* --- making and ending --- */
@@ -366,6 +390,9 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .larger_cohorts = "choose a platform with larger clusters",
     .kernel_name = kernel_name,
     .kernel_name_data = chip,
+    .services = chip != NULL ? &chip->services : NULL,
+    .unblock = unblock,
+    .unblock_data = chip,
     .submit_cost = platform->costs.submit,
     .argument_cost = platform->costs.submit_argument,
     .carry = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_PAR,
@@ -384,6 +411,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->params = *params;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
+  chip->services = (struct pto_services){ { &pto_kernel_ops }, chip, NULL };
   chip->guard_pattern = pto_fence_pattern ();
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
@@ -642,6 +670,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->has_read_only = false;
   for (uint32_t i = 0; i < config->n_args; i++)
     chip->has_read_only = chip->has_read_only || config->args[i].read_only > 0;
+  pto_interconnect_reset (chip->interconnect);
   chip->used = true;
   run.cancelled = config->cancelled;
   run.cancelled_data = config->cancelled_data;

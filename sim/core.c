@@ -7,6 +7,7 @@
 #include "../pto/exec/pto_atomic.h"
 #include "builtin.h"
 #include "chip-private.h"
+#include "interconnect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,6 +97,8 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
   pto_word_init (&core->registers.data_main_base, PTO_REG_IDLE, true);
   core->handshake.task = &core->payload;
   core->guard.steady = true;
+  core->services = (struct pto_services){ { &pto_kernel_ops }, chip, core };
+  pto_word_init (&core->wake, 0, false);
   core->block = PTO_BLOCK_ALONE;
 }
 
@@ -394,7 +397,8 @@ static void
 write_head (const struct pto_core *core, int64_t *args)
 {
   args[-1] = (int64_t) core->block;
-  args[-2] = (int64_t) (uintptr_t) core->payload.task->services;
+  args[-2] = (int64_t) (uintptr_t) (core->parts != NULL ? &core->services
+                                                        : core->payload.task->services);
 }
 
 /* On det, where the engine reads the arguments again after the kernel, that gets a copy. */
@@ -532,8 +536,17 @@ run_part (struct pto_core *core)
 
   for (uint32_t b = 0; b < endpoint->n_blocks; b++)
     {
+      bool ok;
+
       core->block = PTO_BLOCK_WORD (first + b, n, sub);
-      if (!begins (core) || !run_kernel (core))
+      if (!begins (core))
+        return false;
+      if (core->party != NULL)
+        pto_interconnect_enter (core);
+      ok = run_kernel (core);
+      if (core->party != NULL)
+        pto_interconnect_leave (core);
+      if (!ok)
         return false;
     }
   return true;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "../pto/api/pto_block.h"
 #include "../pto/core/scheduler.h"
 #include "chip.h"
 
@@ -52,6 +53,16 @@ struct pto_handshake
   struct pto_dispatch_payload *task;
 };
 
+struct pto_pipes; /* interconnect.h */
+
+/* What args[-2] of a kernel points to. */
+struct pto_services
+{
+  PTO2KernelServices public; /* first */
+  struct pto_chip *chip;
+  struct pto_core *core; /* NULL: it is not known whose arguments they are */
+};
+
 struct pto_core
 {
   struct pto_endpoint endpoint; /* first: the scheduler's view */
@@ -83,6 +94,11 @@ struct pto_core
   /* Arguments of a part of a task, and, on det, of any: a kernel's own copy. W, R: the core. */
   uint64_t block;
   int64_t own[PTO_CHIP_ARGS_HEAD + PTO_CHIP_ARGS_MAX];
+  /* --- what its kernel waits for (interconnect.h) --- */
+  struct pto_services services;
+  struct pto_pipes *pipes;
+  struct pto_word wake;   /* W: whoever changes what is waited for */
+  _Atomic uint32_t waits; /* W: the core, under its cluster's lock; R: anybody, a hint without it */
   void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them with their tensors; the chip's */
 };
 

@@ -24,7 +24,8 @@ static const struct pto_platform a2a3sim = {
              .poll = 100,
              .fanout = 60,
              .start = 150,
-             .finish = 500 },
+             .finish = 500,
+             .pipe = 50 },
 };
 
 static const struct pto_platform a5sim = {
@@ -41,7 +42,8 @@ static const struct pto_platform a5sim = {
              .poll = 95,
              .fanout = 60,
              .start = 150,
-             .finish = 500 },
+             .finish = 500,
+             .pipe = 50 },
 };
 
 static const struct pto_platform *const platforms[] = { &a2a3sim, &a5sim, NULL };

@@ -18,6 +18,7 @@ struct pto_platform_costs
   uint32_t fanout;          /* scheduler, one consumer released */
   uint32_t start;           /* core, from register write to ACK */
   uint32_t finish;          /* core, FIN until a scheduler can see it */
+  uint32_t pipe;            /* core, an entry into a pipe of its cluster, or out of one */
 };
 
 struct pto_platform

@@ -8,6 +8,7 @@
 #include "../pto/core/submit.h"
 #include "builtin.h"
 #include "chip-private.h"
+#include "interconnect.h"
 
 #include <stdlib.h>
 
@@ -125,6 +126,8 @@ pto_chip_allocate_cluster (PTO2Runtime *rt)
   uint32_t cluster
       = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
 
+  if (cluster != PTO_COHORT_NONE)
+    pto_interconnect_clear (chip->interconnect, cluster);
   pto_machine_go_out (&chip->machine, guard);
   return cluster == PTO_COHORT_NONE ? -1 : (int32_t) cluster;
 }

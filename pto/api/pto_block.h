@@ -9,9 +9,15 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pto_limits.h"
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
 
 /* What stands before args[0]: the block's number, how many there are, and which of the vector cores
  * of its cluster it is. */
@@ -20,23 +26,86 @@
 /* Of an ordinary task. */
 #define PTO_BLOCK_ALONE PTO_BLOCK_WORD (0, 1, 0)
 
-/* 0 to get_block_num() - 1. */
-static inline uint32_t
-get_block_idx (const int64_t *args)
-{
-  return (uint32_t) ((uint64_t) args[-1] & PTO_MAX_BLOCKS);
-}
+  /* 0 to get_block_num() - 1. */
+  static inline uint32_t
+  get_block_idx (const int64_t *args)
+  {
+    return (uint32_t) ((uint64_t) args[-1] & PTO_MAX_BLOCKS);
+  }
 
-/* 1 in a task that has no blocks. */
-static inline uint32_t
-get_block_num (const int64_t *args)
-{
-  return (uint32_t) ((uint64_t) args[-1] >> 28 & PTO_MAX_BLOCKS);
-}
+  /* 1 in a task that has no blocks. */
+  static inline uint32_t
+  get_block_num (const int64_t *args)
+  {
+    return (uint32_t) ((uint64_t) args[-1] >> 28 & PTO_MAX_BLOCKS);
+  }
 
-/* 1 in the kernel for the second vector core of a mixed task; otherwise 0. */
-static inline uint32_t
-get_sub_block_id (const int64_t *args)
-{
-  return (uint32_t) ((uint64_t) args[-1] >> 56);
+  /* 1 in the kernel for the second vector core of a mixed task; otherwise 0. */
+  static inline uint32_t
+  get_sub_block_id (const int64_t *args)
+  {
+    return (uint32_t) ((uint64_t) args[-1] >> 56);
+  }
+
+/* Pipes of a cluster, by number from 0 on. */
+#define PTO2_PIPES 8u
+
+  /* The calls that a kernel may make. New entries are appended. */
+  typedef struct PTO2KernelOps
+  {
+    size_t size;
+    void (*push) (const int64_t *args, uint32_t pipe, const void *data, uint64_t bytes);
+    void (*pop) (const int64_t *args, uint32_t pipe, void *data, uint64_t bytes);
+    void (*sync_all) (const int64_t *args);
+    void (*relax) (const int64_t *args);
+  } PTO2KernelOps;
+
+  typedef struct PTO2KernelServices
+  {
+    const PTO2KernelOps *ops;
+  } PTO2KernelServices;
+
+  static inline const PTO2KernelOps *
+  pto_kernel_services (const int64_t *args)
+  {
+    return ((const PTO2KernelServices *) (uintptr_t) args[-2])->ops;
+  }
+
+  /* Puts a copy of that many bytes into a pipe of the cluster, and waits while it is full (the
+   * parameter pipe-depth). A mixed task has pipes of its own for each block, empty at first; tasks
+   * for an allocated cluster share that cluster's as long as it is held. Where nobody will ever
+   * take what is there the run fails and says who waits for whom. The kernel does not come back
+   * then. */
+  static inline void
+  TPUSH (const int64_t *args, uint32_t pipe, const void *data, uint64_t bytes)
+  {
+    pto_kernel_services (args)->push (args, pipe, data, bytes);
+  }
+
+  /* Takes the oldest entry out of a pipe, and waits while it is empty. bytes is the entry's size.
+   */
+  static inline void
+  TPOP (const int64_t *args, uint32_t pipe, void *data, uint64_t bytes)
+  {
+    pto_kernel_services (args)->pop (args, pipe, data, bytes);
+  }
+
+  /* Waits until all blocks of a task that begins at once (sync_start), all of its kernels, have
+   * come here as often. What they wrote before can be read behind it. */
+  static inline void
+  pto_sync_all (const int64_t *args)
+  {
+    pto_kernel_services (args)->sync_all (args);
+  }
+
+  /* To be called in a loop that waits for what another kernel writes to memory: others run
+   * meanwhile, and virtual time passes. */
+  static inline void
+  pto_relax (const int64_t *args)
+  {
+    pto_kernel_services (args)->relax (args);
+  }
+
+#ifdef __cplusplus
 }
+#endif

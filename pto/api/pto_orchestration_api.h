@@ -612,6 +612,17 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return param;
   }
 
+  /* What stands for the pipes of a cluster among the tensors: pushing kernels have it as
+   * make_pipe_out_param(), popping ones as make_pipe_in_param(), and come after each other as by
+   * any tensor (seed 000 section 16.4). Kernels of one mixed task need none. */
+  static inline Tensor
+  pto2_rt_make_pipe (PTO2Runtime *rt)
+  {
+    const uint64_t shape[1] = { 1 };
+
+    return pto2_rt_make_tensor (rt, shape, 1, (DataType) PTO_DTYPE_UINT8);
+  }
+
   /* A tensor whose memory is there at once, with whatever it held; it lives as long as one of
    * make_tensor(). Its address is buffer.addr; 0 once the run has failed. The orchestration may
    * write there until it submits the first task that uses it. */
@@ -674,6 +685,9 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   (pto2_rt_get_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_set_element(rt, ...) \
   (pto2_rt_set_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+
+#define make_pipe_out_param(pipe) make_output_param (pipe)
+#define make_pipe_in_param(pipe) make_input_param (pipe)
 
   /* An unsigned integer, or the bits of something else. A number with a fraction loses it here:
    * make_float_param(). */

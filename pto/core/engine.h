@@ -75,6 +75,10 @@ struct pto_engine_config
   bool carry;
   uint32_t n_carriers;  /* threads beside the submitter's that run tasks, about; at least 1 */
   const void *services; /* what kernels find before their arguments; not read */
+  /* It is proved that nobody goes on. true: somebody has been told so, and may. NULL: nobody can.
+   */
+  bool (*unblock) (void *data);
+  void *unblock_data;
 };
 
 /* The runtime's record of a buffer that it allocates itself. */

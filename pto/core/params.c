@@ -96,6 +96,8 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_ARENA]
   = { "arena", "PTO_ARENA", KIND_SIZE, GIB * 16, 1u << 20, GIB * 1024,
       "level 3 and up, isolate: address space for what is shared after the start" },
+  [PTO_PARAMETER_PIPE_DEPTH] = { "pipe-depth", "PTO_PIPE_DEPTH", KIND_COUNT, 8, 1, 65536,
+                                 "entries of a pipe between the cores of a cluster" },
   [PTO_PARAMETER_BLOCKED_NOTICE]
   = { "blocked-notice", "PTO_BLOCKED_NOTICE", KIND_COUNT, 1000, 0, 86400000,
       "milliseconds that a submit waits for room in a ring before a warning; 0 = none" },

@@ -36,6 +36,7 @@ enum pto_param
   PTO_PARAMETER_STOP_TIMEOUT,   /* levels: ms that a child may stand stopped; 0 = no limit */
   PTO_PARAMETER_ISOLATE,        /* the chip is a process of its own */
   PTO_PARAMETER_ARENA,          /* levels: bytes of address space for memory made after the start */
+  PTO_PARAMETER_PIPE_DEPTH,     /* entries of a pipe between the cores of a cluster */
   PTO_PARAMETER_BLOCKED_NOTICE, /* ms of waiting for room until it is told; 0 = never */
   PTO_N_PARAMETERS
 };

@@ -151,6 +151,9 @@ struct pto_party
   /* enum pto_party_course. W: members, by compare-exchange; relaxed, it says nothing of other
    * memory. */
   _Atomic uint32_t course;
+  /* The endpoints': members that have met, and how often all have. */
+  _Atomic uint32_t met;
+  _Atomic uint32_t round;
   bool together;
   uint32_t cohort;
   uint32_t n_members;

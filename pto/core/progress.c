@@ -127,7 +127,9 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
           limit = pto_now (engine->exec) + patience;
           break;
         case PTO_PARK_DEADLOCK:
-          ok = wait_is_over (engine);
+          ok = wait_is_over (engine)
+               || (engine->config.unblock != NULL
+                   && engine->config.unblock (engine->config.unblock_data));
           if (!ok && engine->blocked.told_at != PTO_NEVER)
             pto_engine_tell_blocked (engine);
           if (!ok)

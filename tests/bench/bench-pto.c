@@ -50,12 +50,32 @@ do_hold (int64_t *args)
     bench_spin (100);
 }
 
+static void
+do_push (int64_t *args)
+{
+  char entry[BENCH_BUFFER] = "";
+
+  for (int64_t i = 0; i < args[0]; i++)
+    TPUSH (args, 0, entry, sizeof entry);
+}
+
+static void
+do_pop (int64_t *args)
+{
+  char entry[BENCH_BUFFER];
+
+  for (int64_t i = 0; i < args[0]; i++)
+    TPOP (args, 0, entry, sizeof entry);
+}
+
 /* The cost is that of a small kernel: it matters on the virtual clock only. */
 static const struct pto_kernel kernels[BENCH_N_KERNELS] = {
   [BENCH_VECTOR] = { "vector", do_work, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [BENCH_CUBE] = { "cube", do_work, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [BENCH_CHECK_VECTOR] = { "check_vector", do_check, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [BENCH_CHECK_CUBE] = { "check_cube", do_check, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [BENCH_PUSH] = { "push", do_push, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [BENCH_POP] = { "pop", do_pop, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [BENCH_HOLD] = { "hold", do_hold, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
 };
 const struct pto_program bench_program = { kernels, BENCH_N_KERNELS };

@@ -19,6 +19,8 @@ enum bench_kernel
   BENCH_CUBE,
   BENCH_CHECK_VECTOR, /* argument 0: the task's index */
   BENCH_CHECK_CUBE,
+  BENCH_PUSH, /* argument 0: so many entries, on a cube core */
+  BENCH_POP,
   BENCH_HOLD, /* holds its carrier until it is let go */
   BENCH_N_KERNELS
 };
@@ -59,6 +61,18 @@ bench_tensor_made (void)
 
   return make_tensor (shape, 1, PTO_DTYPE_FLOAT32);
 }
+
+/* bench-pto-parts.c */
+bool bench_measure_blocks (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                           bool brief);
+bool bench_measure_expansion (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                              bool brief);
+bool bench_measure_mixed (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                          bool brief);
+bool bench_measure_clusters (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                             bool brief);
+bool bench_measure_pipe (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                         bool brief);
 
 /* Up to one without a name. */
 extern const struct bench_figure bench_pto_figures[];

@@ -131,10 +131,14 @@ run (struct machine_endpoint *endpoint)
   machine_kernel kernel
       = id < KERNEL_OWN ? common_kernels[id] : endpoint->machine->config.kernels[id - KERNEL_OWN];
 
+  uint32_t n = pto_slot_has_parts (slot) ? endpoint->endpoint.n_blocks : 1;
+
   endpoint->failed = endpoint->gone;
-  here = &endpoint->endpoint;
-  if (!endpoint->gone)
-    kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
+  for (uint32_t b = 0; b < n && !endpoint->failed; b++)
+    {
+      here = &endpoint->endpoint;
+      kernel (endpoint->machine, slot, slot->payload->args, &endpoint->failed);
+    }
 }
 
 static void

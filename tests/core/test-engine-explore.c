@@ -957,6 +957,142 @@ test_neighbours (void)
                                .check = check_neighbours });
 }
 
+/* --- tasks of several blocks --- */
+
+static void
+submit_blocks (struct machine *machine, uint32_t n_blocks, const struct pto_wish *wish,
+               const Tensor *tensor, uint32_t number)
+{
+  PTOParam params[] = { input (tensor), make_scalar_param (number) };
+
+  pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTE,
+                                                            .params = params,
+                                                            .n_params = 2,
+                                                            .wish = wish,
+                                                            .n_blocks = n_blocks });
+}
+
+/* Claimed by whoever comes, behind what they read and before what writes it again. */
+static void
+blocks_between (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, output (&tensor), make_scalar_param (WRITES (0)));
+  submit_blocks (machine, 3, NULL, &tensor, 1);
+  SUBMIT (machine, KERNEL_NOTE, inout (&tensor), make_scalar_param (2 | WRITES (0)));
+}
+
+static void
+check_blocks_between (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 5);
+  g_assert_cmpuint (place (0), ==, 0);
+  g_assert_cmpuint (place (2), ==, 4);
+  assert_ran (1, 3);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 3);
+}
+
+static void
+test_blocks_between (void)
+{
+  for (uint32_t attends = 0; attends < 2; attends++)
+    explore (&(struct scenario){ .config = { .immediate = true,
+                                             .attends = attends != 0,
+                                             .schedulers = 2,
+                                             .endpoints = 1,
+                                             .kernels = explored_kernels },
+                                 .bound = 2,
+                                 .at_least = 2000,
+                                 .body = blocks_between,
+                                 .check = check_blocks_between });
+}
+
+/* The run is cancelled at any time: what nobody has claimed passes by, and the task is over once.
+ */
+static void
+blocks_and_cancel (struct machine *machine)
+{
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  submit_blocks (machine, 3, NULL, &tensor, 1);
+  explorer_point ();
+  pto_engine_cancel (machine->engine);
+}
+
+static void
+check_blocks_and_cancel (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, <=, 3);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, machine->engine->submitted);
+  early += n_order > 0 && n_order < 3;
+}
+
+static void
+test_blocks_and_cancel (void)
+{
+  early = 0;
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = 3,
+      .at_least = 2000,
+      .may_end_as = PTO_STATUS_CANCELLED,
+      .body = blocks_and_cancel,
+      .check = check_blocks_and_cancel });
+  g_assert_cmpuint (early, >, 0);
+}
+
+/* Blocks of neighbours in any cohort; neighbours of one cohort; and two that need all places of a
+ * kind. */
+static void
+bound_parties (struct machine *machine)
+{
+  struct pto_need needs[]
+      = { { 0, PTO_PLACE_ANY, KERNEL_NOTE }, { 1, PTO_PLACE_ANY, KERNEL_NOTE } };
+  struct pto_wish wish
+      = { .together = true, .cohort = PTO_COHORT_NONE, .n_members = 2, .members = needs };
+  Tensor tensor = machine_external (memory, 8);
+
+  n_order = 0;
+  start ();
+  submit_blocks (machine, 2, &wish, &tensor, 0);
+  wish.cohort = 1;
+  submit_blocks (machine, 1, &wish, &tensor, 1);
+  submit_two (machine, false, &tensor, 2);
+}
+
+static void
+check_bound_parties (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 8);
+  assert_ran (0, 4);
+  assert_ran (1, 2);
+  assert_ran (2, 2);
+  for (uint32_t c = 0; c < machine->engine->line.n_cohorts; c++)
+    g_assert_cmpuint (atomic_load (&machine->engine->line.cohorts[c].open), ==, 0);
+}
+
+static void
+test_bound_parties (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .endpoints = 1,
+                                           .queues = 2,
+                                           .cohorts = 1,
+                                           .kernels = explored_kernels },
+                               .bound = SCALE (20) > 1 ? 2 : 1,
+                               .at_least = SCALE (2000),
+                               .body = bound_parties,
+                               .check = check_bound_parties });
+}
+
+/* --- members, and a run that is cancelled --- */
+
 /* A cancel at any time: either all members run, or none, and what was kept is given back. */
 static void
 cancelled_parties (struct machine *machine)
@@ -1026,6 +1162,9 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/two-parties", test_two_parties);
   g_test_add_func ("/pto/engine-explore/named-parties", test_named_parties);
   g_test_add_func ("/pto/engine-explore/neighbours", test_neighbours);
+  g_test_add_func ("/pto/engine-explore/blocks-between", test_blocks_between);
+  g_test_add_func ("/pto/engine-explore/blocks-and-cancel", test_blocks_and_cancel);
+  g_test_add_func ("/pto/engine-explore/bound-parties", test_bound_parties);
   g_test_add_func ("/pto/engine-explore/cancelled-parties", test_cancelled_parties);
 }
 

@@ -98,7 +98,7 @@ kernel_named (struct machine *machine, const struct pto_slot *slot, int64_t *arg
 static void
 kernel_polite (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  if (machine_here ()->queue != slot->queue || machine_here ()->member != 0)
+  if (machine_here ()->queue != pto_slot_kind (slot) || machine_here ()->member != 0)
     atomic_fetch_add (&wrong, 1);
   pto_yield (machine->exec);
   atomic_fetch_add ((_Atomic uint32_t *) (uintptr_t) args[0], 1);
@@ -1004,6 +1004,9 @@ random_parties (enum pto_backend backend, uint64_t seed)
       uint32_t second = machine_below (&random, 9);
       pto_task_id producers[2];
       uint32_t n = i == 0 ? 0 : machine_below (&random, 3);
+      PTOParam count = scalar (&ran);
+      struct pto_submit submit
+          = { .params = &count, .n_params = 1, .producers = producers, .n_producers = n };
 
       for (uint32_t k = 0; k < n; k++)
         producers[k] = ids[machine_below (&random, i)];
@@ -1012,8 +1015,21 @@ random_parties (enum pto_backend backend, uint64_t seed)
       switch (machine_below (&random, 4))
         {
         case 0:
-          ids[i] = SUBMIT_TO (machine, KERNEL_POLITE, place % 2, scalar (&ran));
-          n_single++;
+          /* Blocks, of one kernel or of neighbours. */
+          submit.kernel = KERNEL_POLITE;
+          submit.queue = place % 2;
+          submit.n_blocks = place / 2;
+          if (place % 4 == 3)
+            {
+              wish.together = true;
+              wish.cohort = first < 4 ? first : PTO_COHORT_NONE;
+              wish.n_members = 1 + second % 2;
+              needs[0] = (struct pto_need){ 0, PTO_PLACE_ANY, KERNEL_COUNT };
+              needs[1] = (struct pto_need){ second % 4 == 1, PTO_PLACE_ANY, KERNEL_COUNT };
+              submit.wish = &wish;
+            }
+          ids[i] = pto_engine_submit (machine->engine, &submit);
+          n_single += (place / 2 > 1 ? place / 2 : 1) * (place % 4 == 3 ? wish.n_members : 1);
           break;
         case 1:
           wish.n_members = 1;
@@ -1027,6 +1043,17 @@ random_parties (enum pto_backend backend, uint64_t seed)
             wish.cohort = place % 4;
           first %= 3;
           second %= 3;
+          /* Several neighbours at once, each in a cohort. */
+          if (wish.cohort == PTO_COHORT_NONE && place % 3 == 0)
+            {
+              wish.n_at_once = 1 + place / 4;
+              wish.n_members = 2 * wish.n_at_once;
+              for (uint32_t m = 0; m < wish.n_members; m++)
+                needs[m] = (struct pto_need){ m % 2, PTO_PLACE_ANY, KERNEL_MEET };
+              meeting_init (&meetings[i], wish.n_members);
+              ids[i] = submit_wish (machine, &wish, &meetings[i], producers, n);
+              break;
+            }
           G_GNUC_FALLTHROUGH;
         default:
           if (first + second < 2)

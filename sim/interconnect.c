@@ -1,0 +1,567 @@
+/* interconnect.c: how do kernels wait for each other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Pipes are under the lock of their cluster, which nobody keeps while he waits. A core that waits
+ * says for what (core->waits) and has read its word before it lets go of the lock; whoever changes
+ * the pipe adds to that word afterwards, so the park returns at once if that came in between. At
+ * the barrier the last one stores the round (release) before it adds to the others' words; they
+ * read the word before they read the round (acquire). What a core waits for changes under the lock,
+ * so who has that may read of the task of one that waits.
+ */
+#include "interconnect.h"
+
+#include "../pto/exec/guard-private.h"
+#include "../pto/exec/pto_atomic.h"
+#include "chip-private.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAUSE_NS 100u
+#define NAMED_MAX 8u
+
+struct entry
+{
+  void *data;
+  uint64_t bytes;
+  uint64_t capacity;
+};
+
+struct pipe
+{
+  uint32_t first;
+  uint32_t n;
+  struct entry *entries; /* depth; NULL until the first push */
+};
+
+struct pto_pipes
+{
+  struct pto_pipes *next;
+  pto_task_id task;
+  uint32_t block;
+  uint32_t n_ended; /* of its members */
+  struct pipe pipes[PTO2_PIPES];
+};
+
+struct cluster
+{
+  alignas (64) _Atomic uint32_t lock;
+  struct pto_pipes *busy; /* of blocks that run */
+  struct pto_pipes *idle;
+  struct pto_pipes own;
+};
+
+struct pto_interconnect
+{
+  uint32_t n_clusters;
+  uint32_t depth;
+  struct cluster *clusters;
+};
+
+/* --- making and ending --- */
+
+struct pto_interconnect *
+pto_interconnect_new (uint32_t n_clusters, uint32_t depth)
+{
+  struct pto_interconnect *interconnect = calloc (1, sizeof *interconnect);
+  void *clusters = NULL;
+
+  if (interconnect == NULL
+      || posix_memalign (&clusters, 64, n_clusters * sizeof (struct cluster)) != 0)
+    {
+      free (interconnect);
+      return NULL;
+    }
+  memset (clusters, 0, n_clusters * sizeof (struct cluster));
+  *interconnect = (struct pto_interconnect){ n_clusters, depth, clusters };
+  return interconnect;
+}
+
+static void
+free_pipes (const struct pto_interconnect *interconnect, struct pto_pipes *pipes)
+{
+  for (uint32_t p = 0; p < PTO2_PIPES; p++)
+    if (pipes->pipes[p].entries != NULL)
+      {
+        for (uint32_t e = 0; e < interconnect->depth; e++)
+          free (pipes->pipes[p].entries[e].data);
+        free (pipes->pipes[p].entries);
+      }
+}
+
+void
+pto_interconnect_free (struct pto_interconnect *interconnect)
+{
+  if (interconnect == NULL)
+    return;
+  pto_interconnect_reset (interconnect);
+  for (uint32_t c = 0; c < interconnect->n_clusters; c++)
+    {
+      struct pto_pipes *next;
+
+      for (struct pto_pipes *pipes = interconnect->clusters[c].idle; pipes != NULL; pipes = next)
+        {
+          next = pipes->next;
+          free_pipes (interconnect, pipes);
+          free (pipes);
+        }
+      free_pipes (interconnect, &interconnect->clusters[c].own);
+    }
+  free (interconnect->clusters);
+  free (interconnect);
+}
+
+static void
+empty (struct pto_pipes *pipes)
+{
+  for (uint32_t p = 0; p < PTO2_PIPES; p++)
+    pipes->pipes[p].n = 0;
+}
+
+void
+pto_interconnect_reset (struct pto_interconnect *interconnect)
+{
+  for (uint32_t c = 0; c < interconnect->n_clusters; c++)
+    {
+      struct cluster *cluster = &interconnect->clusters[c];
+
+      while (cluster->busy != NULL)
+        {
+          struct pto_pipes *pipes = cluster->busy;
+
+          cluster->busy = pipes->next;
+          pipes->next = cluster->idle;
+          cluster->idle = pipes;
+        }
+      empty (&cluster->own);
+    }
+}
+
+/* --- the pipes of a block --- */
+
+static void
+lock (struct pto_core *core)
+{
+  _Atomic uint32_t *word = &core->chip->interconnect->clusters[core->cluster].lock;
+
+  /* Acquire: pairs with the release in unlock(). Nobody waits for anything while he has it, so it
+   * is another thread that does. */
+  while (pto_exchange_acquire (word, 1) != 0)
+    sched_yield ();
+}
+
+static void
+unlock (struct pto_core *core)
+{
+  pto_store_release (&core->chip->interconnect->clusters[core->cluster].lock, 0);
+}
+
+void
+pto_interconnect_clear (struct pto_interconnect *interconnect, uint32_t cluster)
+{
+  struct cluster *of = &interconnect->clusters[cluster];
+
+  /* Those who used them are over: whoever allocates has acquired that. */
+  empty (&of->own);
+}
+
+/* NULL: no memory. */
+static struct pto_pipes *
+find_pipes (struct cluster *cluster, pto_task_id task, uint32_t block)
+{
+  struct pto_pipes *pipes = cluster->busy;
+
+  while (pipes != NULL && (pipes->task != task || pipes->block != block))
+    pipes = pipes->next;
+  if (pipes != NULL)
+    return pipes;
+  pipes = cluster->idle;
+  if (pipes != NULL)
+    cluster->idle = pipes->next;
+  else
+    pipes = calloc (1, sizeof *pipes);
+  if (pipes == NULL)
+    return NULL;
+  pipes->task = task;
+  pipes->block = block;
+  pipes->n_ended = 0;
+  empty (pipes);
+  pipes->next = cluster->busy;
+  cluster->busy = pipes;
+  return pipes;
+}
+
+void
+pto_interconnect_enter (struct pto_core *core)
+{
+  struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
+  const struct pto_party *party = core->party;
+
+  core->pipes = NULL;
+  if (party->cohort != PTO_COHORT_NONE)
+    core->pipes = &cluster->own;
+  else if (party->block > 1)
+    {
+      lock (core);
+      core->pipes = find_pipes (cluster, core->payload.task_id,
+                                pto_endpoint_block (&core->endpoint, party));
+      unlock (core);
+      if (core->pipes == NULL)
+        pto_engine_fail (core->engine, PTO_STATUS_NO_MEMORY, "no memory for the pipes of a block");
+    }
+}
+
+void
+pto_interconnect_leave (struct pto_core *core)
+{
+  struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
+  struct pto_pipes *pipes = core->pipes;
+
+  core->pipes = NULL;
+  if (pipes == NULL || pipes == &cluster->own)
+    return;
+  lock (core);
+  if (++pipes->n_ended == core->party->block)
+    {
+      struct pto_pipes **at = &cluster->busy;
+
+      while (*at != pipes)
+        at = &(*at)->next;
+      *at = pipes->next;
+      pipes->next = cluster->idle;
+      cluster->idle = pipes;
+    }
+  unlock (core);
+}
+
+/* --- waiting --- */
+
+void
+pto_interconnect_wake (struct pto_core *core)
+{
+  if (pto_load_relaxed (&core->waits) == PTO_WAIT_NOTHING)
+    return;
+  pto_fetch_add_acq_rel (&core->wake.value, 1);
+  pto_unpark (core->engine->exec, &core->wake);
+}
+
+/* Under the lock, after a change: those of the cluster who wait for that. */
+static void
+wake_waiting (struct pto_core *core, uint32_t waits)
+{
+  uint32_t n = core->chip->platform->aic_per_cluster + core->chip->platform->aiv_per_cluster;
+  struct pto_core *first = &core->chip->cores[core->cluster * n];
+
+  for (struct pto_core *other = first; other < first + n; other++)
+    if (other != core && pto_load_relaxed (&other->waits) == waits)
+      pto_interconnect_wake (other);
+}
+
+/* The kernel is not wanted any more: its frames are dropped. */
+static _Noreturn void
+give_up (struct pto_guard *guard, const char *what)
+{
+  pto_guard_resume (guard);
+  pto_guard_leave (what);
+  __builtin_unreachable ();
+}
+
+static const char *const wait_names[] = { "", "TPOP()", "TPUSH()", "pto_sync_all()" };
+
+/* With the lock, which it has again when it comes back: what is waited for may be there then. seen:
+ * core->wake, read before that was looked at. */
+static void
+park (struct pto_core *core, struct pto_guard *guard, uint32_t waits, uint32_t seen)
+{
+  pto_store_relaxed (&core->waits, waits);
+  unlock (core);
+  if (!pto_engine_has_failed (core->engine))
+    pto_park (core->engine->exec, &core->wake, seen, PTO_NEVER);
+  lock (core);
+  pto_store_relaxed (&core->waits, PTO_WAIT_NOTHING);
+  if (!pto_engine_has_failed (core->engine))
+    return;
+  unlock (core);
+  give_up (guard, wait_names[waits & 0xff]);
+}
+
+/* "task 3 of ring 0 (QK) on core AIC0 in TPUSH() to pipe 2, which is full (8 of 8 entries)" */
+static void
+describe (struct pto_core *core, uint32_t waits, char *text, size_t size)
+{
+  uint32_t depth = core->chip->interconnect->depth;
+  uint32_t kind = waits & 0xff;
+  char task[160];
+
+  pto_core_describe_task (core, task, sizeof task);
+  if (kind == PTO_WAIT_SYNC)
+    snprintf (text, size, "%s in pto_sync_all(), where %u of %u have come", task,
+              pto_load_relaxed (&core->party->met), core->party->n_members);
+  else
+    snprintf (text, size, "%s in %s %s pipe %u, which is %s (%u of %u entries)", task,
+              wait_names[kind], kind == PTO_WAIT_POP ? "from" : "to", waits >> 8,
+              kind == PTO_WAIT_POP ? "empty" : "full", kind == PTO_WAIT_POP ? 0 : depth, depth);
+}
+
+bool
+pto_interconnect_report (struct pto_core *core)
+{
+  struct pto_chip *chip = core->chip;
+  uint32_t waits = pto_load_relaxed (&core->waits);
+  char text[NAMED_MAX * 240];
+  uint32_t n = 0;
+  size_t used = 0;
+
+  if (waits == PTO_WAIT_NOTHING)
+    return false;
+  if (pto_engine_has_failed (core->engine))
+    return true;
+  for (uint32_t c = 0; c < chip->n_cores && n < NAMED_MAX; c++)
+    {
+      struct pto_core *other = &chip->cores[c];
+      char one[240];
+      uint32_t what;
+
+      /* Under the lock, without which nobody who waits goes on to another task. */
+      lock (other);
+      what = pto_load_relaxed (&other->waits);
+      if (what != PTO_WAIT_NOTHING)
+        describe (other, what, one, sizeof one);
+      unlock (other);
+      if (what == PTO_WAIT_NOTHING
+          || (other->cluster != core->cluster && (waits & 0xff) != PTO_WAIT_SYNC))
+        continue;
+      used += (size_t) snprintf (text + used, sizeof text - used, "%s%s", n > 0 ? "; and " : "",
+                                 one);
+      n++;
+    }
+  /* All of them may have gone on meanwhile. */
+  if (n > 0)
+    pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: nobody will end that%s", text,
+                     (waits & 0xff) == PTO_WAIT_PUSH ? "; set pipe-depth to more, or pop" : "");
+  return true;
+}
+
+/* --- what kernels call --- */
+
+/* Whose arguments are these? */
+static struct pto_core *
+core_of (const int64_t *args)
+{
+  const struct pto_services *services = (const struct pto_services *) (uintptr_t) args[-2];
+  struct pto_chip *chip = services->chip;
+
+  if (services->core != NULL)
+    return services->core;
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    if (chip->cores[c].payload.args == args && (pto_load_relaxed (&chip->cores[c].guard.call) & 1))
+      return &chip->cores[c];
+  return &chip->cores[0];
+}
+
+/* The kernel asks for what is not to be had: the run fails, and the kernel is given up. */
+static _Noreturn __attribute__ ((cold, format (printf, 4, 5))) void
+refuse (struct pto_core *core, struct pto_guard *guard, uint32_t kind, const char *format, ...)
+{
+  char task[160];
+  char why[300];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (why, sizeof why, format, args);
+  va_end (args);
+  pto_core_describe_task (core, task, sizeof task);
+  pto_engine_fail (core->engine, PTO_STATUS_INVALID_ARGS, "%s: %s: %s", task, wait_names[kind],
+                   why);
+  give_up (guard, wait_names[kind]);
+}
+
+static struct pipe *
+find_pipe (struct pto_core *core, struct pto_guard *guard, uint32_t kind, uint32_t pipe)
+{
+  if (core->parts == NULL || core->pipes == NULL)
+    refuse (core, guard, kind,
+            "the kernel is alone: pipes are between kernels of a mixed task, or of tasks in an "
+            "allocated cluster");
+  if (pipe >= PTO2_PIPES)
+    refuse (core, guard, kind, "there is no pipe %u: a cluster has %u", pipe, PTO2_PIPES);
+  return &core->pipes->pipes[pipe];
+}
+
+static bool
+store (struct pipe *pipe, uint32_t depth, const void *data, uint64_t bytes)
+{
+  struct entry *entry;
+
+  if (pipe->entries == NULL)
+    pipe->entries = calloc (depth, sizeof *pipe->entries);
+  if (pipe->entries == NULL)
+    return false;
+  entry = &pipe->entries[(pipe->first + pipe->n) % depth];
+  if (entry->capacity < bytes)
+    {
+      void *grown = realloc (entry->data, bytes);
+
+      if (grown == NULL)
+        return false;
+      entry->data = grown;
+      entry->capacity = bytes;
+    }
+  if (bytes > 0)
+    memcpy (entry->data, data, bytes);
+  entry->bytes = bytes;
+  pipe->n++;
+  return true;
+}
+
+/* Waits with the lock until the pipe holds something, or has room. */
+static void
+wait_for_pipe (struct pto_core *core, struct pto_guard *guard, const struct pipe *pipe,
+               uint32_t kind, uint32_t number)
+{
+  uint32_t depth = core->chip->interconnect->depth;
+
+  lock (core);
+  while (kind == PTO_WAIT_POP ? pipe->n == 0 : pipe->n == depth)
+    {
+      park (core, guard, kind | number << 8, pto_word_get (&core->wake));
+    }
+}
+
+/* A fault at the kernel's own memory is its own: that is looked at before the guard is put away. */
+static void
+touch (const void *data, uint64_t bytes)
+{
+  if (bytes > 0)
+    {
+      (void) *(const volatile char *) data;
+      (void) ((const volatile char *) data)[bytes - 1];
+    }
+}
+
+static void
+push (const int64_t *args, uint32_t number, const void *data, uint64_t bytes)
+{
+  struct pto_guard *guard;
+  struct pto_core *core;
+  struct pipe *pipe;
+  bool ok;
+
+  touch (data, bytes);
+  guard = pto_guard_pause ();
+  core = core_of (args);
+  pipe = find_pipe (core, guard, PTO_WAIT_PUSH, number);
+  pto_charge (core->engine->exec, core->chip->platform->costs.pipe);
+  wait_for_pipe (core, guard, pipe, PTO_WAIT_PUSH, number);
+  ok = store (pipe, core->chip->interconnect->depth, data, bytes);
+  if (ok)
+    wake_waiting (core, PTO_WAIT_POP | number << 8);
+  unlock (core);
+  if (!ok)
+    refuse (core, guard, PTO_WAIT_PUSH, "no memory for %" PRIu64 " bytes", bytes);
+  pto_guard_resume (guard);
+}
+
+static void
+pop (const int64_t *args, uint32_t number, void *data, uint64_t bytes)
+{
+  struct pto_guard *guard;
+  struct pto_core *core;
+  struct pipe *pipe;
+  struct entry *entry;
+  uint64_t found;
+
+  touch (data, bytes);
+  guard = pto_guard_pause ();
+  core = core_of (args);
+  pipe = find_pipe (core, guard, PTO_WAIT_POP, number);
+  pto_charge (core->engine->exec, core->chip->platform->costs.pipe);
+  wait_for_pipe (core, guard, pipe, PTO_WAIT_POP, number);
+  entry = &pipe->entries[pipe->first];
+  found = entry->bytes;
+  if (found == bytes)
+    {
+      if (bytes > 0)
+        memcpy (data, entry->data, bytes);
+      pipe->first = (pipe->first + 1) % core->chip->interconnect->depth;
+      pipe->n--;
+      wake_waiting (core, PTO_WAIT_PUSH | number << 8);
+    }
+  unlock (core);
+  if (found != bytes)
+    refuse (core, guard, PTO_WAIT_POP,
+            "%" PRIu64 " bytes from pipe %u, whose next entry has %" PRIu64, bytes, number, found);
+  pto_guard_resume (guard);
+}
+
+static void
+sync_all (const int64_t *args)
+{
+  struct pto_guard *guard = pto_guard_pause ();
+  struct pto_core *core = core_of (args);
+  struct pto_party *party = core->parts != NULL ? core->party : NULL;
+  uint32_t round;
+
+  if (core->parts != NULL && (party == NULL || core->parts->n_blocks > 1))
+    refuse (core, guard, PTO_WAIT_SYNC,
+            "the blocks of this task begin as they can: submit it with sync_start");
+  if (party != NULL && party->n_members > 1)
+    {
+      round = pto_load_acquire (&party->round);
+      /* Acquire, release: the last one has seen what the others did, and so do they behind the
+       * round. */
+      if (pto_fetch_add_acq_rel (&party->met, 1) + 1 == party->n_members)
+        {
+          pto_store_relaxed (&party->met, 0);
+          pto_store_release (&party->round, round + 1);
+          for (uint32_t m = 0; m < party->n_members; m++)
+            if (party->members[m].kept->endpoint != &core->endpoint)
+              {
+                struct pto_core *other = (struct pto_core *) party->members[m].kept->endpoint;
+
+                pto_fetch_add_acq_rel (&other->wake.value, 1);
+                pto_unpark (core->engine->exec, &other->wake);
+              }
+        }
+      else
+        {
+          lock (core);
+          for (;;)
+            {
+              uint32_t seen = pto_word_get (&core->wake);
+
+              if (pto_load_acquire (&party->round) != round)
+                break;
+              park (core, guard, PTO_WAIT_SYNC, seen);
+            }
+          unlock (core);
+        }
+    }
+  pto_guard_resume (guard);
+}
+
+/* Others run meanwhile; on the virtual clock it passes. */
+static void
+relax (const int64_t *args)
+{
+  struct pto_guard *guard = pto_guard_pause ();
+  struct pto_core *core = core_of (args);
+
+  if (core->chip->virtual_clock)
+    pto_charge (core->engine->exec, PAUSE_NS);
+  else
+    pto_yield (core->engine->exec);
+  if (pto_engine_has_failed (core->engine))
+    give_up (guard, "pto_relax()");
+  pto_guard_resume (guard);
+}
+
+const PTO2KernelOps pto_kernel_ops = { .size = sizeof (PTO2KernelOps),
+                                       .push = push,
+                                       .pop = pop,
+                                       .sync_all = sync_all,
+                                       .relax = relax };

@@ -1,0 +1,494 @@
+/* test-interconnect.c: do kernels that wait for each other get on, and is it told when they do not?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "sim-test.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define BLOCKS 48u
+#define ENTRIES 100u
+
+enum
+{
+  SYNC,      /* cells of args[0]: its own, a barrier, all of them; args[1] rounds */
+  SYNC_CUBE, /* the same on a cube core */
+  SPIN,      /* the same with a barrier of its own at args[1], and pto_relax() */
+  FEED,      /* AIC: i, 2 i, ... to pipes 0 and 1, and what comes back on 2 and 3 to args[0] */
+  WORK,      /* AIV: adds 1 to what comes on pipe 0 or 1, and sends it on 2 or 3 */
+  PUSH,      /* args[0] entries to pipe args[1], from args[2] on */
+  POP,       /* args[0] entries from pipe args[1] to cells of args[2] */
+  POP_CUBE,  /* the same on a cube core */
+  NOTHING,   /* on a cube core */
+  CRASH,     /* on a cube core */
+  POP_WIDE,  /* 8 bytes of what has 4 */
+};
+
+static int32_t *
+data_of (int64_t arg)
+{
+  const TensorData *tensor = (const TensorData *) (uintptr_t) arg;
+
+  return (int32_t *) (uintptr_t) tensor->buffer.addr + tensor->start_offset;
+}
+
+static _Atomic uint32_t wrong;
+
+/* Which of the kernels that meet it is, and how many there are: vector cores alone, or three a
+ * block, the cube core first. */
+static uint32_t
+number (const int64_t *args, uint32_t *n, bool cube)
+{
+  bool mixed = args[2] != 0;
+
+  *n = get_block_num (args) * (mixed ? 3 : 1);
+  return mixed ? get_block_idx (args) * 3 + (cube ? 0 : 1 + get_sub_block_id (args))
+               : get_block_idx (args);
+}
+
+static void
+meet (int64_t *args, bool cube)
+{
+  int32_t *cells = data_of (args[0]);
+  uint32_t n;
+  uint32_t own = number (args, &n, cube);
+
+  for (int32_t round = 1; round <= args[1]; round++)
+    {
+      cells[own] = round;
+      pto_sync_all (args);
+      for (uint32_t i = 0; i < n; i++)
+        if (cells[i] != round)
+          atomic_fetch_add (&wrong, 1);
+      pto_sync_all (args);
+    }
+}
+
+static void
+kernel_sync (int64_t *args)
+{
+  meet (args, false);
+}
+
+static void
+kernel_sync_cube (int64_t *args)
+{
+  meet (args, true);
+}
+
+static void
+kernel_spin (int64_t *args)
+{
+  _Atomic int32_t *arrived = (_Atomic int32_t *) data_of (args[0]);
+
+  atomic_fetch_add (arrived, 1);
+  while (atomic_load (arrived) < (int32_t) get_block_num (args))
+    pto_relax (args);
+}
+
+static void
+kernel_feed (int64_t *args)
+{
+  int32_t *out = data_of (args[0]) + get_block_idx (args) * 2 * ENTRIES;
+
+  for (int32_t i = 0; i < (int32_t) ENTRIES; i++)
+    {
+      int32_t twice = 2 * i;
+
+      TPUSH (args, 0, &i, sizeof i);
+      TPUSH (args, 1, &twice, sizeof twice);
+      TPOP (args, 2, &out[2 * i], sizeof *out);
+      TPOP (args, 3, &out[2 * i + 1], sizeof *out);
+    }
+}
+
+static void
+kernel_work (int64_t *args)
+{
+  uint32_t sub = get_sub_block_id (args);
+
+  for (uint32_t i = 0; i < ENTRIES; i++)
+    {
+      int32_t value;
+
+      TPOP (args, sub, &value, sizeof value);
+      value++;
+      TPUSH (args, 2 + sub, &value, sizeof value);
+    }
+}
+
+static void
+kernel_push (int64_t *args)
+{
+  for (int64_t i = 0; i < args[0]; i++)
+    {
+      int32_t value = (int32_t) (args[2] + i);
+
+      TPUSH (args, (uint32_t) args[1], &value, sizeof value);
+    }
+}
+
+static void
+kernel_pop (int64_t *args)
+{
+  for (int64_t i = 0; i < args[0]; i++)
+    TPOP (args, (uint32_t) args[1], &data_of (args[2])[i], sizeof (int32_t));
+}
+
+static void
+kernel_nothing (int64_t *args)
+{
+}
+
+static NOT_SANITIZED void
+kernel_crash (int64_t *args)
+{
+  volatile int *volatile nowhere = NULL;
+
+  *nowhere = 1;
+}
+
+static void
+kernel_pop_wide (int64_t *args)
+{
+  int64_t wide;
+
+  TPOP (args, (uint32_t) args[1], &wide, sizeof wide);
+}
+
+static const struct pto_kernel kernels[] = {
+  [SYNC] = { "sync", kernel_sync, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [SYNC_CUBE] = { "sync_cube", kernel_sync_cube, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [SPIN] = { "spin", kernel_spin, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [FEED] = { "feed", kernel_feed, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [WORK] = { "work", kernel_work, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [PUSH] = { "push", kernel_push, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [POP] = { "pop", kernel_pop, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [POP_CUBE] = { "pop_cube", kernel_pop, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [NOTHING] = { "nothing", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [POP_WIDE] = { "pop_wide", kernel_pop_wide, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+};
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
+
+static Tensor
+cells (int32_t *values, uint64_t n)
+{
+  return make_tensor_external (values, &n, 1, PTO_DTYPE_INT32);
+}
+
+/* --- barriers --- */
+
+struct meeting
+{
+  int32_t cells[3 * BLOCKS];
+  int32_t blocks;
+  int32_t rounds;
+  bool mixed;
+  bool spins;
+};
+
+static int
+submit_meeting (PTO2Runtime *rt, void *data)
+{
+  static const int32_t three[3] = { SYNC_CUBE, SYNC, SYNC };
+  struct meeting *meeting = data;
+  PTOParam params[] = { make_inout_param (cells (meeting->cells, 3 * BLOCKS)),
+                        make_signed_param (meeting->rounds), make_scalar_param (meeting->mixed) };
+  PTO2Submit submit = pto2_make_submit (meeting->spins ? SPIN : SYNC, AIV, params, 3);
+
+  submit.block_dim = meeting->blocks;
+  submit.sync_start = 1;
+  submit.mixed = meeting->mixed ? three : NULL;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+static void
+test_meeting (enum pto_backend backend)
+{
+  static const int32_t blocks[] = { 1, 2, 7, 48 };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct meeting meeting;
+
+  wrong = 0;
+  for (uint32_t round = 0; round < SCALE (100) + 2; round++)
+    for (uint32_t b = 0; b < G_N_ELEMENTS (blocks); b++)
+      for (uint32_t mixed = 0; mixed < 2; mixed++)
+        {
+          memset (&meeting, 0, sizeof meeting);
+          meeting.mixed = mixed != 0;
+          meeting.blocks = mixed != 0 ? (blocks[b] + 1) / 2 : blocks[b];
+          meeting.rounds = 3;
+          sim_run (chip, &program, submit_meeting, &meeting, NULL);
+          for (uint32_t i = 0; i < 3 * BLOCKS; i++)
+            g_assert_cmpint (meeting.cells[i], ==,
+                             i < (uint32_t) meeting.blocks * (mixed != 0 ? 3 : 1) ? meeting.rounds
+                                                                                  : 0);
+        }
+  g_assert_cmpuint (wrong, ==, 0);
+  pto_chip_free (chip);
+}
+
+/* A barrier that the kernels have made themselves. */
+static void
+test_own_barrier (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct meeting meeting;
+
+  for (uint32_t round = 0; round < SCALE (100) + 2; round++)
+    {
+      memset (&meeting, 0, sizeof meeting);
+      meeting.blocks = BLOCKS;
+      meeting.spins = true;
+      sim_run (chip, &program, submit_meeting, &meeting, NULL);
+      g_assert_cmpint (meeting.cells[0], ==, BLOCKS);
+    }
+  pto_chip_free (chip);
+}
+
+/* --- pipes --- */
+
+struct stream
+{
+  int32_t blocks;
+  int32_t *out;
+};
+
+static int
+submit_stream (PTO2Runtime *rt, void *data)
+{
+  struct stream *stream = data;
+  PTOParam param = make_output_param (cells (stream->out, (uint64_t) stream->blocks * 2 * ENTRIES));
+
+  pto2_rt_submit_mixed_task (rt, FEED, WORK, WORK, &param, 1, stream->blocks);
+  return 0;
+}
+
+static void
+test_stream (enum pto_backend backend)
+{
+  static const int32_t blocks[] = { 1, 24, 200 };
+  static const char *const depths[] = { "pipe-depth=1", "pipe-depth=8", "clusters=3" };
+
+  for (uint32_t d = 0; d < G_N_ELEMENTS (depths); d++)
+    {
+      struct pto_chip *chip = sim_chip (backend, depths[d]);
+
+      for (uint32_t b = 0; b < G_N_ELEMENTS (blocks); b++)
+        {
+          struct stream stream = { .blocks = blocks[b] };
+          uint32_t n = (uint32_t) blocks[b] * ENTRIES;
+
+          stream.out = g_new0 (int32_t, 2 * n);
+          sim_run (chip, &program, submit_stream, &stream, NULL);
+          for (uint32_t i = 0; i < n; i++)
+            {
+              g_assert_cmpint (stream.out[2 * i], ==, (int32_t) (i % ENTRIES) + 1);
+              g_assert_cmpint (stream.out[2 * i + 1], ==, (int32_t) (i % ENTRIES) * 2 + 1);
+            }
+          g_free (stream.out);
+        }
+      sim_assert_well (chip);
+      pto_chip_free (chip);
+    }
+}
+
+/* One task of a cluster leaves entries for the next; who allocates it later finds none. */
+static int
+submit_relay (PTO2Runtime *rt, void *data)
+{
+  int32_t *seen = data;
+
+  for (uint32_t g = 0; g < 20; g++)
+    {
+      int32_t cluster = pto2_rt_allocate_cluster (rt);
+      Tensor pipe = pto2_rt_make_pipe (rt);
+      PTOParam first[] = { make_scalar_param (6), make_scalar_param (3), make_scalar_param (10 * g),
+                           make_pipe_out_param (pipe) };
+      PTOParam second[]
+          = { make_scalar_param (4), make_scalar_param (3),
+              make_output_param (cells (seen + 4 * g, 4)), make_pipe_in_param (pipe) };
+
+      pto2_rt_submit_task_clustered (rt, PUSH, AIV, first, 4, cluster);
+      pto2_rt_submit_task_clustered (rt, POP_CUBE, AIC, second, 4, cluster);
+      pto2_rt_free_cluster (rt, cluster);
+    }
+  return 0;
+}
+
+static void
+test_relay (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=3 aicpu-threads=3");
+  int32_t seen[80] = { 0 };
+
+  for (uint32_t round = 0; round < 10; round++)
+    {
+      memset (seen, 0, sizeof seen);
+      sim_run (chip, &program, submit_relay, seen, NULL);
+      for (int32_t i = 0; i < 80; i++)
+        g_assert_cmpint (seen[i], ==, i / 4 * 10 + i % 4);
+    }
+  pto_chip_free (chip);
+}
+
+/* --- what never ends, and what is no use --- */
+
+struct pair
+{
+  int32_t kernels[3];
+  int64_t n;
+  int64_t pipe;
+  int32_t blocks;
+  bool sync;
+  bool plain; /* the second kernel alone */
+  int32_t out[16];
+};
+
+static int
+submit_pair (PTO2Runtime *rt, void *data)
+{
+  struct pair *pair = data;
+  bool pushes = pair->kernels[1] == PUSH;
+  PTOParam params[] = { make_signed_param (pair->n), make_signed_param (pair->pipe),
+                        pushes ? make_scalar_param (0) : make_inout_param (cells (pair->out, 16)) };
+  PTO2Submit submit = pto2_make_submit (pair->kernels[1], AIV, params, 3);
+
+  if (pair->kernels[1] == SYNC)
+    {
+      params[0] = make_inout_param (cells (pair->out, 16));
+      params[1] = make_scalar_param (1);
+      params[2] = make_scalar_param (0);
+    }
+  submit.block_dim = pair->blocks;
+  submit.sync_start = pair->sync;
+  submit.mixed = pair->plain ? NULL : pair->kernels;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+static void
+test_for_ever (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "timeout=300 clusters=2 aicpu-threads=2");
+  struct pair pops = { .kernels = { NOTHING, POP, -1 }, .n = 1, .pipe = 2, .blocks = 1 };
+  struct pair pushes = { .kernels = { NOTHING, PUSH, -1 }, .n = 9, .pipe = 5, .blocks = 1 };
+  struct pair both = { .kernels = { POP_CUBE, POP, -1 }, .n = 1, .pipe = 7, .blocks = 1 };
+  struct pair few = { .kernels = { NOTHING, SYNC, -1 }, .blocks = 2, .sync = true };
+
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      sim_run_fails (chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
+                     "task 0 of ring 0 (pop) on core AIV",
+                     "in TPOP() from pipe 2, which is empty (0 of 8 entries)", "nobody", NULL);
+      sim_run_fails (chip, &program, submit_pair, &pushes, PTO_STATUS_KERNEL_HANG,
+                     "(push) on core AIV", "in TPUSH() to pipe 5, which is full (8 of 8 entries)",
+                     "set pipe-depth to more", NULL);
+      sim_run_fails (chip, &program, submit_pair, &both, PTO_STATUS_KERNEL_HANG,
+                     "(pop_cube) on core AIC", "(pop) on core AIV", "; and ", NULL);
+      sim_run_fails (chip, &program, submit_pair, &few, PTO_STATUS_KERNEL_HANG, "(sync)",
+                     "in pto_sync_all(), where 2 of 4 have come", NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
+static void
+test_refused (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  struct pair alone = { .kernels = { -1, POP, -1 }, .n = 1, .plain = true };
+  struct pair blocks = { .kernels = { -1, POP, -1 }, .n = 1, .plain = true, .blocks = 4 };
+  struct pair unknown = { .kernels = { NOTHING, POP, -1 }, .n = 1, .pipe = 8, .blocks = 1 };
+  struct pair early = { .kernels = { -1, SYNC, -1 }, .plain = true, .blocks = 4 };
+  struct pair wide = { .kernels = { POP_CUBE, POP_WIDE, PUSH }, .n = 1, .pipe = 1, .blocks = 1 };
+
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      sim_run_fails (chip, &program, submit_pair, &alone, PTO_STATUS_INVALID_ARGS,
+                     "task 0 of ring 0 (pop) on core AIV", "TPOP(): the kernel is alone", NULL);
+      sim_run_fails (chip, &program, submit_pair, &blocks, PTO_STATUS_INVALID_ARGS, "block ",
+                     " of 4", "TPOP(): the kernel is alone", NULL);
+      sim_run_fails (chip, &program, submit_pair, &unknown, PTO_STATUS_INVALID_ARGS,
+                     "there is no pipe 8: a cluster has 8", NULL);
+      sim_run_fails (chip, &program, submit_pair, &early, PTO_STATUS_INVALID_ARGS, "pto_sync_all()",
+                     "submit it with sync_start", NULL);
+      wide.kernels[0] = NOTHING;
+      sim_run_fails (chip, &program, submit_pair, &wide, PTO_STATUS_INVALID_ARGS,
+                     "8 bytes from pipe 1, whose next entry has 4", NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
+#ifndef SIM_SANITIZED
+/* Whoever waits for one that has crashed is given up, and the crash is told. */
+static void
+test_crash (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  struct pair pair = { .kernels = { CRASH, POP, POP }, .n = 1, .pipe = 0, .blocks = 1 };
+
+  for (uint32_t i = 0; i < 20; i++)
+    sim_run_fails (chip, &program, submit_pair, &pair, PTO_STATUS_KERNEL_FAULT, "(crash)",
+                   "Segmentation fault", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+#endif
+
+struct cancelled
+{
+  struct pto_chip *chip;
+  struct pair pair;
+};
+
+static int
+submit_and_cancel (PTO2Runtime *rt, void *data)
+{
+  struct cancelled *cancelled = data;
+
+  submit_pair (rt, &cancelled->pair);
+  for (uint32_t i = 0; i < 1000 && pto_chip_progress (cancelled->chip) < 1; i++)
+    sim_spend_ns (1000);
+  pto_chip_cancel (cancelled->chip);
+  return 0;
+}
+
+static void
+test_cancel (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  struct cancelled cancelled
+      = { .chip = chip,
+          .pair = { .kernels = { POP_CUBE, POP, -1 }, .n = 1, .pipe = 0, .blocks = 1 } };
+
+  for (uint32_t i = 0; i < 10; i++)
+    sim_run_fails (chip, &program, submit_and_cancel, &cancelled, PTO_STATUS_CANCELLED, NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+static void
+add (void)
+{
+  sim_add ("interconnect/meeting", test_meeting);
+  sim_add ("interconnect/own-barrier", test_own_barrier);
+  sim_add ("interconnect/stream", test_stream);
+  sim_add ("interconnect/relay", test_relay);
+  sim_add ("interconnect/for-ever", test_for_ever);
+  sim_add ("interconnect/refused", test_refused);
+#ifndef SIM_SANITIZED
+  sim_add ("interconnect/crash", test_crash);
+#endif
+  sim_add ("interconnect/cancel", test_cancel);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add);
+}
