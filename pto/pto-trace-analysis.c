@@ -178,30 +178,32 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
   analysis->depth = integrate (changes);
 }
 
-/* Where a member of a group ran; task: its position in the table. */
+/* Where a member of a group, or a part of a task, ran; task: its position in the table. */
 typedef struct
 {
   guint32 task;
   guint32 core;
+  guint32 kernel;
+  gboolean is_part;
   guint64 start;
   guint64 end;
 } Member;
 
 /* A task ran once, but for one of several members: of them the table has the one that ends last. */
 static void
-read_run (PtoTraceEntry *task, guint32 position, guint32 core, guint64 start, guint64 end,
-          GArray *members)
+read_run (PtoTraceEntry *task, const Member *run, GArray *members)
 {
-  Member other = { position, task->core, task->start, task->end };
+  Member other = { run->task, task->core, task->kernel, run->is_part, task->start, task->end };
 
-  if (other.core == PTO_TRACE_NOWHERE || end >= other.end)
+  if (other.core == PTO_TRACE_NOWHERE || run->end >= other.end)
     {
-      task->core = core;
-      task->start = start;
-      task->end = end;
+      task->core = run->core;
+      task->kernel = run->kernel;
+      task->start = run->start;
+      task->end = run->end;
     }
   else
-    other = (Member){ position, core, start, end };
+    other = *run;
   if (other.core != PTO_TRACE_NOWHERE)
     g_array_append_val (members, other);
 }
@@ -211,6 +213,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
               GArray *members, GHashTable *index)
 {
   guint n_schedulers = trace->topology.n_schedulers;
+  const struct pto_trace_record *part = NULL;
 
   for (guint b = 0; b < trace->n_buffers; b++)
     for (guint64 i = trace->starts[b]; i < trace->starts[b + 1]; i++)
@@ -255,12 +258,28 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task = find_or_add (tasks, index, record->task);
             if (record->detail < trace->topology.n_cores && record->extra >= record->time)
               {
-                /* A core has every task once: of two records of it the last counts. */
-                if (!pto_trace_is_level (trace) && task->core == record->detail)
+                Member run = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
+                               record->detail,
+                               task->kernel,
+                               FALSE,
+                               time,
+                               record->extra - analysis->first };
+
+                if (part != NULL && part->task == record->task && part->time == record->time)
+                  {
+                    run.kernel = part->detail;
+                    run.is_part = TRUE;
+                  }
+                /* A core has every task once, but for its parts: of two records of it the last
+                 * counts. */
+                else if (!pto_trace_is_level (trace) && task->core == record->detail)
                   task->core = PTO_TRACE_NOWHERE;
-                read_run (task, (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
-                          record->detail, time, record->extra - analysis->first, members);
+                read_run (task, &run, members);
               }
+            part = NULL;
+            break;
+          case PTO_TRACE_PART:
+            part = record;
             break;
           case PTO_TRACE_COMPLETE:
             task = find_or_add (tasks, index, record->task);
@@ -350,6 +369,10 @@ add_members (PtoTraceAnalysis *analysis, GArray *members)
       *entry = *task;
       entry->n_members = 0;
       entry->core = member->core;
+      entry->kernel = member->kernel;
+      /* That of the task is of the part that was dispatched last. */
+      if (member->is_part)
+        entry->dispatch = entry->ack = PTO_TRACE_NEVER;
       entry->start = member->start;
       entry->end = member->end;
     }

@@ -501,6 +501,9 @@ run_kernel (struct pto_core *core)
       uint64_t end = pto_engine_stamp_own (core->engine);
 
       core->busy += end - start;
+      if (__builtin_expect (core->parts != NULL, 0) && core->trace != NULL)
+        pto_trace_add (core->trace, PTO_TRACE_PART, start, payload->task_id, payload->kernel_id,
+                       core->block & PTO_MAX_BLOCKS);
       if (core->trace != NULL)
         pto_trace_add (core->trace, PTO_TRACE_RUN, start, payload->task_id, core->endpoint.number,
                        end);

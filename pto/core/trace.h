@@ -29,7 +29,8 @@ enum pto_trace_kind
   PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
   PTO_TRACE_SCOPE = 9,    /* orchestrator; detail = depth, extra = 1 begin, 0 end */
   /* orchestrator; time = start, extra = end; detail = ring | PTO_STALL_* << 8 */
-  PTO_TRACE_STALL = 10
+  PTO_TRACE_STALL = 10,
+  PTO_TRACE_PART = 11 /* core, before the RUN of a part; detail = kernel id, extra = block */
 };
 
 enum

@@ -50,6 +50,28 @@ class Examples(unittest.TestCase):
                 result = self.result(example, "--case", case, "--backend", "det")
                 self.assertEqual((result["tasks"], result["edges"]), (tasks, edges))
 
+    def test_parts(self):
+        """A mixed task: one row in the table, and every kernel of every block a bar of its own name."""
+        with tempfile.TemporaryDirectory() as scratch:
+            trace, picture = os.path.join(scratch, "t.json"), os.path.join(scratch, "t.svg")
+            result = self.result("spmd-attention", "--backend", "det", "--trace", trace, "--svg", picture)
+            self.assertEqual((result["tasks"], result["edges"]), (1, 0))
+            with open(trace, encoding="utf-8") as file:
+                bars = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X" and e.get("cat") == "kernel"]
+            self.assertEqual(sorted(e["name"] for e in bars), ["products"] * 48 + ["softmax"] * 96)
+            with open(picture, encoding="utf-8") as file:
+                text = file.read()
+            self.assertIn("products  ×48", text)
+            self.assertIn("softmax  ×96", text)
+            self.assertEqual(text.count("dispatched "), 1)
+
+    def test_too_many_at_once(self):
+        done = run(os.path.join(EXAMPLES, "barrier"), "--set", "clusters=7")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("barrier_orch.c:", done.stderr)
+        self.assertIn("this machine has 14: set clusters to more", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
     def test_large(self):
         self.assertGreaterEqual(self.result("batch-paged-attention", "--case", "large")["tasks"], 65536)
 
