@@ -102,8 +102,8 @@ place (IsolatedMachine *self, PTOParam *param)
 
 /* What the task is called is known over there. */
 static PTO2TaskId
-submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-             int32_t n_params)
+record (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params, int32_t n_params,
+        int32_t priority)
 {
   IsolatedMachine *self = machine_of (rt);
 
@@ -113,8 +113,23 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
     if (!place (self, &params[i]))
       return PTO2_TASK_NONE;
   if (may_write (self))
-    pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
+    pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params, priority);
   return PTO2_TASK_NONE;
+}
+
+static PTO2TaskId
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
+{
+  return record (rt, kernel_id, worker_type, params, n_params, 0);
+}
+
+/* Of what there is more a function can say a priority. */
+static PTO2TaskId
+submit (PTO2Runtime *rt, const PTO2Submit *submit)
+{
+  return record (rt, submit->kernel_id, submit->worker_type, submit->params, submit->n_params,
+                 submit->priority);
 }
 
 static void
@@ -194,6 +209,7 @@ static const PTO2RuntimeOps recorder_ops = {
   .init_tensor_pool = init_tensor_pool,
   .new_buffer = new_buffer,
   .log = log_message,
+  .submit = submit,
 };
 
 void

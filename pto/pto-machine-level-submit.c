@@ -247,6 +247,7 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
   task.digest = submit->registration->digest;
   task.name = callable->name;
   task.n_members = submit->n_members;
+  task.priority = submit->priority;
   if (!choose_children (self, submit, &task, error))
     return FALSE;
   packing.members = submit->n_members <= USUAL_MEMBERS

@@ -57,6 +57,7 @@ typedef struct
   const int *workers; /* of each member, -1 for any; NULL: any for all */
   const PtoCallConfig *config;
   guint64 run;
+  guint priority;
 } PtoMachineTask;
 
 /* One use of device memory. */

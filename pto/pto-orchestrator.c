@@ -47,7 +47,8 @@ struct _PtoOrchestrator
   guint64 run;
   bool (*is_cancelled) (void *data);
   gpointer data;
-  guint scopes; /* opened here and still open */
+  guint scopes;   /* opened here and still open */
+  guint priority; /* of the tasks that are submitted now */
   /* Tensors whose memory belongs to somebody: a task may come to its turn when the program has let
    * go of what it was given. NULL: none was submitted. */
   GHashTable *kept;
@@ -183,6 +184,7 @@ typedef struct
   /* submit */
   gint32 kernel;
   gint32 core_type;
+  guint priority;
   const PtoArg *args;
   guint n_args;
 
@@ -233,8 +235,12 @@ call_submit (gpointer data)
     }
   if (!call->failed)
     {
-      /* Not the macro, which would note this place. */
-      (pto2_rt_submit_task) (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
+      /* Not the macros, which would note this place. */
+      if (call->priority == 0)
+        (pto2_rt_submit_task) (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
+      else
+        (pto2_rt_submit_task_with_priority) (rt, call->kernel, call->core_type, params,
+                                             (int32_t) call->n_args, (int32_t) call->priority);
       call->failed = call->self->machine->ops->has_failed (rt);
     }
   if (params != usual)
@@ -362,7 +368,7 @@ static gboolean
 submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
         GError **error)
 {
-  Call call = { .self = self, .args = args, .n_args = n_args };
+  Call call = { .self = self, .args = args, .n_args = n_args, .priority = self->priority };
 
   if (!check_usable (self, error) || !check_runs_kernels (self, error)
       || !find_kernel (self, kernel, &call.kernel, error)
@@ -606,6 +612,7 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
   call.task.workers = n_workers > 0 ? workers : NULL;
   call.task.config = config;
   call.task.run = self->run;
+  call.task.priority = self->priority;
   /* It may be taken back at once: the worker keeps what a run uses until that has ended. */
   ok = make_call (self, call_submit_task, &call, error);
   pto_registration_unref (registration);
@@ -752,6 +759,70 @@ pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator, PtoCallableHan
 
   return submit_task (orchestrator, handle, args_list, n_args, NULL, workers, n_workers, TRUE,
                       error);
+}
+
+/* --- priorities --- */
+
+/**
+ * pto_orchestrator_set_priority:
+ * @orchestrator: an orchestrator
+ * @priority: 0, which is what tasks have otherwise, to %PTO_MAX_PRIORITY, which goes first
+ * @error: where to say why not
+ *
+ * Says which priority the tasks have that are submitted from now on.
+ *
+ * Of the tasks that are ready for one kind of cores, or of workers, those with the highest priority
+ * go first, strictly: a task of a lower one waits as long as there are others. Among equals the
+ * first one that was ready goes first. What runs is not interrupted. A run that sets none pays
+ * nothing.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when there is no such priority, with %PTO_ERROR_CLOSED or
+ * %PTO_ERROR_WRONG_THREAD. Source: the clause `priority` of OpenMP. Thread safety: orchestrator
+ * thread.
+ *
+ * Returns: %TRUE if they have
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_set_priority (PtoOrchestrator *orchestrator, guint priority, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_usable (orchestrator, error))
+    return FALSE;
+  if (priority > PTO_MAX_PRIORITY)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "there is no priority %u: a task has one of 0, which is what others have, to %d, "
+          "which goes first",
+          priority, PTO_MAX_PRIORITY);
+      return FALSE;
+    }
+  orchestrator->priority = priority;
+  return TRUE;
+}
+
+/**
+ * pto_orchestrator_get_priority:
+ * @orchestrator: an orchestrator
+ *
+ * Gives the priority of the tasks that are submitted now.
+ *
+ * Thread safety: orchestrator thread.
+ *
+ * Returns: 0 to %PTO_MAX_PRIORITY
+ *
+ * Since: 0.1
+ */
+guint
+pto_orchestrator_get_priority (PtoOrchestrator *orchestrator)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), 0);
+
+  return orchestrator->priority;
 }
 
 /* --- scopes and tensors --- */

@@ -138,6 +138,11 @@ gboolean pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator,
                                             PtoTaskArgs *const *args_list, gsize n_args,
                                             const int *workers, gsize n_workers, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_set_priority (PtoOrchestrator *orchestrator, guint priority,
+                                        GError **error);
+PTO_AVAILABLE_IN_0_1
+guint pto_orchestrator_get_priority (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1

@@ -264,6 +264,11 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
       refuse_submit (chip, kernel_id, 0, submit->params, n_params, true);
       return PTO_TASK_NONE;
     }
+  if (kernel_id == PTO2_KERNEL_NONE && submit->priority != 0)
+    {
+      pto_chip_refuse (chip, "a task that runs nothing has no priority: it waits for no core");
+      return PTO_TASK_NONE;
+    }
   if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
     return PTO_TASK_NONE;
   submit->kernel = kernel_id == PTO2_KERNEL_FILL ? PTO_KERNEL_FILL : PTO_KERNEL_NONE;
@@ -367,29 +372,39 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
   return id;
 }
 
-/* An orchestration may have been built when there was less to ask for. */
-static PTO2Submit
-read_submit (const PTO2Submit *asked)
+/* What an orchestration knows of a submit, which may be less or more than is known here; what it
+ * does not say is not asked for. false: it asks for something that is not known here. */
+static bool
+take_submit (const PTO2Submit *given, PTO2Submit *asked)
 {
-  PTO2Submit known;
+  size_t size = given->size;
+  const unsigned char *bytes = (const unsigned char *) given;
 
-  memset (&known, 0, sizeof known);
-  memcpy (&known, asked, asked->size < sizeof known ? asked->size : sizeof known);
-  return known;
+  memset (asked, 0, sizeof *asked);
+  asked->size = size;
+  if (size < offsetof (PTO2Submit, n_after))
+    return false;
+  memcpy (asked, given, size < sizeof *asked ? size : sizeof *asked);
+  for (size_t i = sizeof *asked; i < size; i++)
+    if (bytes[i] != 0)
+      return false;
+  return true;
 }
 
 static PTO2TaskId
 submit_more (PTO2Runtime *rt, const PTO2Submit *given)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  const PTO2Submit known = read_submit (given);
-  const PTO2Submit *asked = &known;
+  PTO2Submit copy;
+  const PTO2Submit *asked = &copy;
+  bool is_known = take_submit (given, &copy);
   struct pto_submit task = { .kernel = (uint32_t) asked->kernel_id,
                              .queue = (uint32_t) asked->worker_type,
                              .params = asked->params,
                              .n_params = (uint32_t) asked->n_params,
                              .producers = asked->after,
-                             .n_producers = (uint32_t) asked->n_after };
+                             .n_producers = (uint32_t) asked->n_after,
+                             .priority = (uint32_t) asked->priority };
   struct pto_guard *guard;
   pto_task_id id = PTO_TASK_NONE;
 
@@ -407,7 +422,12 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
   if (asked->mixed != NULL)
     (void) *(const volatile int32_t *) &asked->mixed[2];
   guard = pto_machine_come_in (&chip->machine);
-  if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
+  if (!is_known)
+    pto_chip_refuse (chip,
+                     "its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
+                     "built for another version, or size is not sizeof (PTO2Submit)",
+                     asked->size, sizeof *asked);
+  else if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
     pto_chip_refuse (chip, "it comes after %d tasks at %p", asked->n_after,
                      (const void *) asked->after);
   else if (asked->condition == NULL && asked->condition_index != NULL)

@@ -74,6 +74,14 @@
  */
 #define PTO_MAX_TASK_WINDOW 16777216
 /**
+ * PTO_MAX_PRIORITY:
+ *
+ * The highest priority of a task; 0 is that of a task that was given none.
+ *
+ * Since: 0.1
+ */
+#define PTO_MAX_PRIORITY 3
+/**
  * PTO_MAX_CHILDREN:
  *
  * The most workers below a worker of level 3 or up, and the most SUB workers, together.

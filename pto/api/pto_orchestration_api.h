@@ -128,6 +128,10 @@ extern "C"
     const int32_t *mixed;
     int32_t in_cluster; /* not 0: it runs in cluster_id, which is allocated */
     int32_t cluster_id;
+    /* 0 to PTO_MAX_PRIORITY: of the tasks that are ready for one kind of cores, those with the
+     * highest go first, and among equals who has been ready for longest. For a task with a kernel.
+     */
+    int32_t priority;
   } PTO2Submit;
 
   enum
@@ -233,6 +237,18 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
 
     submit.after = after;
     submit.n_after = n_after;
+    return rt->ops->submit (rt, &submit);
+  }
+
+  /* The same as pto2_rt_submit_task(), but it goes before ready tasks of a lower priority: 0 is
+   * what tasks have that are given none, PTO_MAX_PRIORITY is the highest. */
+  static inline PTO2TaskId
+  pto2_rt_submit_task_with_priority (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type,
+                                     PTOParam *params, int32_t n_params, int32_t priority)
+  {
+    PTO2Submit submit = pto2_make_submit (kernel_id, worker_type, params, n_params);
+
+    submit.priority = priority;
     return rt->ops->submit (rt, &submit);
   }
 
@@ -358,6 +374,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   (pto2_rt_submit_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_task_after(rt, ...) \
   (pto2_rt_submit_task_after) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_task_with_priority(rt, ...) \
+  (pto2_rt_submit_task_with_priority) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_order(rt, ...) \
   (pto2_rt_submit_order) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_task_if(rt, ...) \

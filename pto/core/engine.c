@@ -65,6 +65,9 @@ pto_engine_destroy (struct pto_engine *engine)
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
       pto_ready_queue_destroy (&engine->ready[queue][shard]);
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    for (uint32_t p = 0; p < PTO_MAX_PRIORITY; p++)
+      pto_ready_queue_destroy (&engine->urgent[queue][p]);
   pto_line_clear (&engine->line);
   free (engine->scratch);
   if (engine->map != NULL)

@@ -243,6 +243,9 @@ struct pto_engine
   uint32_t tails[PTO_RINGS]; /* the submitter's; the map reads them */
   struct pto_map *map;
   struct pto_ready_queue ready[PTO_QUEUES_MAX][PTO_SHARDS_MAX];
+  /* Of each priority from 1 on. Not sharded: what comes first is known. Made when somebody submits
+   * a task of that priority; without cells before. */
+  struct pto_ready_queue urgent[PTO_QUEUES_MAX][PTO_MAX_PRIORITY];
   struct pto_scheduler *schedulers[PTO_MAX_DOMAINS]; /* direct.c runs them; others see words */
   struct pto_scheduler_words *words[PTO_MAX_DOMAINS];
 
@@ -300,6 +303,12 @@ struct pto_engine
   alignas (64) _Atomic uint32_t fatal;
   /* An enum pto_verdict. W: who fails the run, and its end, by compare-exchange from OPEN. */
   _Atomic uint32_t verdict;
+  /* Beside fatal, since who takes a task reads both. Bit p: this run has tasks of priority p; never
+   * bit 0. W: the submitter, before the first of them can be ready (seq_cst, so that it comes
+   * before the look at hungry of whoever pushes that; release: its queues are made); R: schedulers,
+   * the last time before they park behind their hunger, seq_cst (see pto_engine_ring()), otherwise
+   * acquire, or relaxed where no queue is looked at. */
+  _Atomic uint32_t priorities;
   struct pto_report report;
 
   /* --- what schedulers tell the submitter --- */

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a turn: above them is how far its priority is below the highest. */
+#define TURN_BITS 56
+
 /* --- which places there are --- */
 
 static bool
@@ -366,16 +369,28 @@ enter_lane (struct pto_line *line, struct pto_party *party)
   struct pto_cohort *cohort = cohort_of (line, party);
   struct pto_lanes *lanes = cohort != NULL ? &cohort->lanes : &line->lanes;
   struct pto_lane *lane = &lanes->of[party->lane];
+  struct pto_slot **at = &lane->first;
 
   party->next = NULL;
-  if ((lanes->waiting >> party->lane & 1) != 0)
+  if ((lanes->waiting >> party->lane & 1) == 0)
+    {
+      note_waiting (line, lanes, cohort, party->lane);
+      *lane = (struct pto_lane){ party->slot, party->slot, PTO_COHORT_NONE };
+      return true;
+    }
+  if (lane->last->party->turn < party->turn)
     {
       lane->last->party->next = party->slot;
       lane->last = party->slot;
       return false;
     }
-  note_waiting (line, lanes, cohort, party->lane);
-  *lane = (struct pto_lane){ party->slot, party->slot, PTO_COHORT_NONE };
+  while ((*at)->party->turn < party->turn)
+    at = &(*at)->party->next;
+  party->next = *at;
+  *at = party->slot;
+  if (lane->first != party->slot)
+    return false;
+  lane->cohort = PTO_COHORT_NONE;
   return true;
 }
 
@@ -407,15 +422,22 @@ note_named (struct pto_line *line, const struct pto_berth *berth, bool named)
 static void
 wait_at (struct pto_line *line, struct pto_berth *berth, struct pto_party_member *member)
 {
+  struct pto_party_member *before = berth->last;
+
   if (berth->first == NULL)
     note_named (line, berth, true);
-  member->next = NULL;
-  member->previous = berth->last;
-  if (berth->first == NULL)
-    berth->first = member;
+  while (before != NULL && party_of (before)->turn > party_of (member)->turn)
+    before = before->previous;
+  member->previous = before;
+  member->next = before != NULL ? before->next : berth->first;
+  if (member->next != NULL)
+    member->next->previous = member;
   else
-    berth->last->next = member;
-  berth->last = member;
+    berth->last = member;
+  if (before != NULL)
+    before->next = member;
+  else
+    berth->first = member;
 }
 
 static void
@@ -431,37 +453,6 @@ leave_berth (struct pto_line *line, struct pto_berth *berth, struct pto_party_me
     berth->last = member->previous;
   if (berth->first == NULL)
     note_named (line, berth, false);
-}
-
-void
-pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
-{
-  struct pto_line *line = &engine->line;
-  struct pto_party *party = slot->party;
-  uint64_t rung = 0;
-
-  lock (engine);
-  party->slot = slot;
-  party->turn = line->turn++;
-  if (party->lane != PTO_LANE_NONE)
-    {
-      const struct pto_cohort *cohort = cohort_of (line, party);
-
-      if (enter_lane (line, party) && cohort == NULL)
-        call_all (engine, &rung);
-      else if (cohort != NULL)
-        call (engine, cohort->of->index, &rung);
-    }
-  else
-    for (uint32_t m = 0; m < party->n_members; m++)
-      {
-        struct pto_berth *berth = line->places[party->members[m].need.place];
-
-        wait_at (line, berth, &party->members[m]);
-        call (engine, berth->of->index, &rung);
-      }
-  unlock (engine);
-  ring (engine, rung);
 }
 
 /* --- keeping and granting places; under the lock --- */
@@ -531,6 +522,55 @@ give_up (struct pto_engine *engine, struct pto_party *party, uint32_t from, uint
         party->members[m].kept = NULL;
         party->n_kept--;
       }
+}
+
+/* Whose turn is later keeps nothing: then nobody waits for a place of one who waits for his. Who
+ * comes with the lowest priority comes after all who are there. */
+static void
+take_back (struct pto_engine *engine, uint64_t turn, uint64_t *rung)
+{
+  const struct pto_line *line = &engine->line;
+
+  for (uint32_t p = 0; p < line->n_places; p++)
+    {
+      struct pto_berth *berth = line->places[p];
+
+      if (berth != NULL && berth->keeper != NULL && party_of (berth->keeper)->turn > turn)
+        give_up (engine, party_of (berth->keeper), 0, rung);
+    }
+}
+
+void
+pto_place_enter (struct pto_engine *engine, struct pto_slot *slot)
+{
+  struct pto_line *line = &engine->line;
+  struct pto_party *party = slot->party;
+  uint64_t rung = 0;
+
+  lock (engine);
+  party->slot = slot;
+  party->turn = line->turn++ | (uint64_t) (PTO_MAX_PRIORITY - slot->priority) << TURN_BITS;
+  if (slot->priority > 0)
+    take_back (engine, party->turn, &rung);
+  if (party->lane != PTO_LANE_NONE)
+    {
+      const struct pto_cohort *cohort = cohort_of (line, party);
+
+      if (enter_lane (line, party) && cohort == NULL)
+        call_all (engine, &rung);
+      else if (cohort != NULL)
+        call (engine, cohort->of->index, &rung);
+    }
+  else
+    for (uint32_t m = 0; m < party->n_members; m++)
+      {
+        struct pto_berth *berth = line->places[party->members[m].need.place];
+
+        wait_at (line, berth, &party->members[m]);
+        call (engine, berth->of->index, &rung);
+      }
+  unlock (engine);
+  ring (engine, rung);
 }
 
 /* It is over, or on its way: its party is not to be looked at any more. It is the first one in its

@@ -10,11 +10,12 @@
  * Such a task does not go to a ready queue when it is ready (pto_place_enter()). One that names all
  * of its places, of one kind, waits at each of them. The others stand in line: in the lane of their
  * kind, or in the one of those that need several kinds; of the line's lanes, or, if they are for
- * one cohort, of that cohort's; first come, first served. Idle places are kept by who is first
- * where it waits, as long as nobody who came before needs that kind there as well; so two tasks
- * never wait for each other's. Who needs one place only keeps none. Whoever gives the last one
- * sends all members off, each through its own scheduler; a task of several blocks stays until the
- * last block is sent off. Everything here is under one lock: schedulers come for it only while
+ * one cohort, of that cohort's; first come, first served, after those of higher priority. Idle
+ * places are kept by who is first where it waits, as long as nobody who came before needs that kind
+ * there as well; so two tasks never wait for each other's. Who needs one place only keeps none.
+ * Whoever gives the last one sends all members off, each through its own scheduler; a task of
+ * several blocks stays until the last block is sent off. Everything here is under one lock:
+ * schedulers come for it only while
  * somebody waits, which each knows by a word of its own.
  *
  * Places come and go (pto_place_withdraw()). Tasks wait for one that is away; they are told of one
@@ -141,8 +142,8 @@ enum pto_party_course
 struct pto_party
 {
   struct pto_parts parts; /* first */
-  /* Under the line's lock: whose it is, who is behind it in its lane, who has entered before whom.
-   */
+  /* Under the line's lock: whose it is, who is behind it in its lane, who goes before whom: a
+   * higher priority, then who has entered before. */
   struct pto_slot *slot;
   struct pto_slot *next;
   uint64_t turn;

@@ -7,6 +7,56 @@
 #include "../exec/pto_atomic.h"
 #include "place.h"
 
+#include <inttypes.h>
+
+void
+pto_engine_restart_ready (struct pto_engine *engine)
+{
+  /* Who still sees bits of the run before finds empty queues. */
+  pto_store_relaxed (&engine->priorities, 0);
+  if (engine->config.n_schedulers != 1)
+    return;
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    {
+      for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
+        pto_ready_queue_restart (&engine->ready[queue][shard]);
+      for (uint32_t p = 0; p < PTO_MAX_PRIORITY; p++)
+        pto_ready_queue_restart (&engine->urgent[queue][p]);
+    }
+}
+
+bool
+pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t priority)
+{
+  uint32_t priorities = pto_load_relaxed (&engine->priorities);
+
+  if (priority > PTO_MAX_PRIORITY)
+    {
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                       "task %" PRIu64 " (%s): there is no priority %" PRId32
+                       ": a task has one of 0, which is what others have, to %d, which goes first",
+                       engine->submitted, pto_engine_kernel_name (engine, kernel),
+                       (int32_t) priority, PTO_MAX_PRIORITY);
+      return false;
+    }
+  if ((priorities >> priority & 1) != 0)
+    return true;
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    {
+      struct pto_ready_queue *urgent = &engine->urgent[queue][priority - 1];
+
+      if (urgent->cells == NULL && !pto_ready_queue_init (urgent, engine->ready[queue][0].capacity))
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                           "no address space for a ready queue of %u tasks of priority %u",
+                           engine->ready[queue][0].capacity, priority);
+          return false;
+        }
+    }
+  pto_store_seq_cst (&engine->priorities, priorities | 1u << priority);
+  return true;
+}
+
 void
 pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
 {
@@ -18,18 +68,35 @@ pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_
     }
   /* There is a cell for every slot there is, so a full queue is one whose oldest tasks are being
    * popped: by another thread, for a pop does not wait in between. */
-  while (!pto_ready_queue_push (&engine->ready[slot->queue][shard % engine->config.n_shards],
+  while (!pto_ready_queue_push (slot->priority == 0
+                                    ? &engine->ready[slot->queue][shard % engine->config.n_shards]
+                                    : &engine->urgent[slot->queue][slot->priority - 1],
                                 pto_engine_slot_ref (engine, slot)))
     pto_yield (engine->exec);
+}
+
+static __attribute__ ((noinline)) uint32_t
+pop_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priorities, uint32_t *refs,
+            uint32_t max)
+{
+  uint32_t n = 0;
+
+  for (uint32_t p = PTO_MAX_PRIORITY; p > 0 && n == 0; p--)
+    if ((priorities >> p & 1) != 0)
+      n = pto_ready_queue_pop (&engine->urgent[queue][p - 1], refs, max);
+  return n;
 }
 
 uint32_t
 pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
                       struct pto_slot **slots, uint32_t max)
 {
+  uint32_t priorities = pto_load_acquire (&engine->priorities);
   uint32_t refs[PTO_POP_MAX];
   uint32_t n = 0;
 
+  if (__builtin_expect (priorities != 0, 0))
+    n = pop_urgent (engine, queue, priorities, refs, max);
   for (uint32_t i = 0; i < engine->config.n_shards && n == 0; i++)
     n = pto_ready_queue_pop (&engine->ready[queue][(shard + i) % engine->config.n_shards], refs,
                              max);
@@ -43,6 +110,19 @@ pto_engine_has_ready (struct pto_engine *engine, uint32_t queue)
 {
   for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
     if (pto_ready_queue_has_items (&engine->ready[queue][shard]))
+      return true;
+  return pto_engine_has_urgent (engine, queue, 0);
+}
+
+bool
+pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priority)
+{
+  uint32_t priorities = pto_load_seq_cst (&engine->priorities);
+
+  if (__builtin_expect (priorities == 0, 1))
+    return false;
+  for (uint32_t p = PTO_MAX_PRIORITY; p > priority; p--)
+    if ((priorities >> p & 1) != 0 && pto_ready_queue_has_items (&engine->urgent[queue][p - 1]))
       return true;
   return false;
 }
@@ -92,5 +172,9 @@ pto_engine_backlog (const struct pto_engine *engine)
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
       n += pto_ready_queue_count (&engine->ready[queue][shard]);
+  for (uint32_t queue = 0;
+       pto_load_relaxed (&engine->priorities) != 0 && queue < engine->config.n_queues; queue++)
+    for (uint32_t p = 0; p < PTO_MAX_PRIORITY; p++)
+      n += pto_ready_queue_count (&engine->urgent[queue][p]);
   return n;
 }

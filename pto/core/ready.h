@@ -6,16 +6,24 @@
 
 #include "engine.h"
 
+/* A run begins: all queues are empty. */
+void pto_engine_restart_ready (struct pto_engine *engine);
+/* A task of that priority, 1 or more, is about to be submitted. false: there is none such, or no
+ * memory for its queues, and the run has failed. The submitter. */
+bool pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t priority);
+
 /* A task has no producer left: on the queue with it, or into the line. shard: where, modulo their
  * number. */
 void pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard);
-/* At most max (and PTO_POP_MAX) ready tasks of one shard, the own one if it has some. Gives how
- * many. */
+/* At most max (and PTO_POP_MAX) ready tasks: of the highest priority that some have; where none has
+ * one, of one shard, the own one if it has some. Gives how many. */
 #define PTO_POP_MAX 8u
 uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32_t shard,
                                struct pto_slot **slots, uint32_t max);
 /* Is there something to pop, in any shard? */
 bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
+/* Does a task of a higher priority than that one wait for a place of that kind? */
+bool pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priority);
 /* Tasks in the ready queues, about. */
 uint64_t pto_engine_backlog (const struct pto_engine *engine);
 /* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */

@@ -109,7 +109,8 @@ struct pto_slot
   uint32_t first_edge;
   uint32_t n_retained;
   uint32_t kernel;
-  uint32_t queue; /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
+  uint16_t queue; /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
+  uint16_t priority;
   union
   {
     struct pto_parts *parts; /* of it, if it has any (parts.h) */

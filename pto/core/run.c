@@ -9,6 +9,7 @@
 #include "deadlock.h"
 #include "direct.h"
 #include "progress.h"
+#include "ready.h"
 #include "retire.h"
 
 #include <inttypes.h>
@@ -45,10 +46,7 @@ pto_engine_begin (struct pto_engine *engine)
     }
   pto_store_relaxed (&engine->passed, 0);
   pto_cohort_reset (engine);
-  if (engine->config.n_schedulers == 1)
-    for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
-      for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
-        pto_ready_queue_restart (&engine->ready[queue][shard]);
+  pto_engine_restart_ready (engine);
   pto_store_relaxed (&engine->fatal, 0);
   pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);
   /* Before the look; pairs with the fence in pto_engine_cancel(). */

@@ -108,6 +108,13 @@ take_signals (struct pto_scheduler *scheduler, uint32_t word)
   return bits;
 }
 
+static void
+push (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
+  scheduler->pushed++;
+}
+
 /* A task is over: tells its consumers, gives back what it retained, and lets go of the slot. Gives
  * one successor that became ready for the given queue, if there is one; the others are pushed. */
 static struct pto_slot *
@@ -178,10 +185,7 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
           next = consumer;
         }
       else
-        {
-          pto_engine_push_ready (engine, consumer, scheduler->config.index);
-          scheduler->pushed++;
-        }
+        push (scheduler, consumer);
     }
   if (released > 0)
     pto_charge (engine->exec, (uint64_t) released * scheduler->config.fanout_cost);
@@ -262,6 +266,14 @@ passes_by (struct pto_scheduler *scheduler, struct pto_slot *slot, bool *failed)
          && is_off (scheduler->engine, slot, failed);
 }
 
+/* Does somebody wait for a place of its kind who is to run before it? */
+static inline bool
+is_outranked (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  return PTO_UNLIKELY (pto_load_relaxed (&engine->priorities) >> slot->priority > 1)
+         && pto_engine_has_urgent (engine, slot->queue, slot->priority);
+}
+
 /* A task is over, and with it those that follow and pass by. Gives the next one for that queue. */
 static struct pto_slot *
 settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uint32_t queue)
@@ -282,17 +294,18 @@ settle (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, uin
           if (next == NULL)
             next = slot;
           else
-            {
-              pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
-              scheduler->pushed++;
-            }
+            push (scheduler, slot);
         }
       slot = scheduler->passing;
       if (PTO_LIKELY (slot == NULL))
-        return next;
+        break;
       scheduler->passing = slot->behind;
       passes_by (scheduler, slot, &failed);
     }
+  if (next == NULL || !is_outranked (scheduler->engine, next))
+    return next;
+  push (scheduler, next);
+  return NULL;
 }
 
 /* A task from the queue that passes by, all of it or the blocks that nobody has claimed. Gives the
@@ -350,8 +363,7 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
           /* Or one chain of tasks after another keeps this place from who waits for it. */
           || scheduler->called))
     {
-      pto_engine_push_ready (scheduler->engine, next, scheduler->config.index);
-      scheduler->pushed++;
+      push (scheduler, next);
       next = NULL;
     }
   return next;
@@ -375,8 +387,7 @@ find_idle (struct pto_scheduler *scheduler, struct pto_slot *slot)
 
   if (!pto_idle_is_empty (idle))
     return idle;
-  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
-  scheduler->pushed++;
+  push (scheduler, slot);
   return NULL;
 }
 
@@ -387,7 +398,8 @@ batch_size (struct pto_scheduler *scheduler, uint32_t n)
 {
   uint64_t each;
 
-  if (!scheduler->config.attends)
+  /* Of a batch nobody looks back whether somebody more urgent has come meanwhile. */
+  if (!scheduler->config.attends || pto_load_relaxed (&scheduler->engine->priorities) != 0)
     return 1;
   each = pto_load_relaxed (&scheduler->engine->task_ns);
   /* 0: not known yet. */
@@ -409,8 +421,7 @@ claim_blocks (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, st
   parts->next += endpoint->n_blocks;
   if (parts->next == parts->n_blocks)
     return;
-  pto_engine_push_ready (scheduler->engine, slot, scheduler->config.index);
-  scheduler->pushed++;
+  push (scheduler, slot);
 }
 
 static inline void

@@ -762,6 +762,9 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
                        submit->n_params, PTO_ARGS_MAX);
       return PTO_TASK_NONE;
     }
+  if (PTO_UNLIKELY (submit->priority != 0)
+      && !pto_engine_use_priority (engine, submit->kernel, submit->priority))
+    return PTO_TASK_NONE;
   if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
     return PTO_TASK_NONE;
   ring_index = pto_engine_ring_of_depth (engine->depth - 1);
@@ -793,7 +796,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   id = PTO_TASK_ID (ring_index, ring->head);
   slot->id = id;
   slot->kernel = submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel;
-  slot->queue = submit->queue;
+  slot->queue = (uint16_t) submit->queue;
+  slot->priority = (uint16_t) submit->priority;
   slot->first_edge = ring->edge_head;
   slot->n_edges = needs.n_edges;
   slot->n_retained = 0;

@@ -23,6 +23,9 @@ struct pto_submit
    * and gets it behind the others. Whoever comes after the task does not wait longer for it. Not
    * with a party. */
   bool conditional;
+  /* 0 ... PTO_MAX_PRIORITY: of the tasks that are ready for a kind of places the highest go first.
+   */
+  uint32_t priority;
   /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
    * two is read, unless the task has no kernel: then it has no members. */
   const struct pto_wish *wish;

@@ -188,6 +188,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
                                                                    .n_params = n_params,
                                                                    .extra = extra,
                                                                    .extra_bytes = bytes,
+                                                                   .priority = task->priority,
                                                                    .wish = any ? NULL : &wish });
   return after_submit (level, report);
 }

@@ -110,6 +110,7 @@ struct pto_level_task
   uint32_t n_tensors; /* all members'; filled in with the storage */
   uint32_t kind;      /* enum pto_child_kind */
   uint32_t serves;    /* NEXT: the level a child must have; SUB: 0 */
+  uint32_t priority;  /* as that of struct pto_submit */
   uint32_t config_bytes;
   struct pto_call_config config; /* last: cut behind output_prefix's text */
 };

@@ -34,7 +34,7 @@ struct command
   uint32_t bytes; /* of all of it, a multiple of 8 */
   int32_t a, b;   /* kernel and worker type; line; number; status; result */
   int32_t n;      /* parameters; generation; length of the text */
-  uint32_t zero;
+  int32_t c;      /* priority */
 };
 
 /* A parameter: this much of a scalar, all of a tensor, then its shapes and strides. */
@@ -193,7 +193,7 @@ put_param (uint8_t *at, const PTOParam *param)
 
 void
 pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                   const PTOParam *params, int32_t n_params)
+                   const PTOParam *params, int32_t n_params, int32_t priority)
 {
   struct command *command = reserve (writer);
   uint8_t *at = (uint8_t *) (command + 1);
@@ -201,6 +201,7 @@ pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t wor
   command->a = kernel;
   command->b = worker_type;
   command->n = n_params;
+  command->c = priority;
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
     at = put_param (at, &params[i]);
   commit (writer, command, PTO_COMMAND_SUBMIT, (size_t) (at - (uint8_t *) command));
@@ -359,7 +360,15 @@ replay_submit (const struct reader *reader, const struct command *command, PTO2R
 
   for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
     at = take_param (reader, at, &params[i]);
-  rt->ops->submit_task (rt, command->a, command->b, params, command->n);
+  if (command->c == 0)
+    rt->ops->submit_task (rt, command->a, command->b, params, command->n);
+  else
+    rt->ops->submit (rt, &(PTO2Submit){ .size = sizeof (PTO2Submit),
+                                        .kernel_id = command->a,
+                                        .worker_type = command->b,
+                                        .params = params,
+                                        .n_params = command->n,
+                                        .priority = command->c });
 }
 
 static bool

@@ -58,7 +58,7 @@ bool pto_stream_is_read (struct pto_stream_writer *writer, bool wait);
 bool pto_stream_is_sound (const struct pto_stream_writer *writer);
 /* Each needs room. params: storage is the number of a buffer; NULL: none. */
 void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                        const PTOParam *params, int32_t n_params);
+                        const PTOParam *params, int32_t n_params, int32_t priority);
 void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
 /* SCOPE_END and DONE */
 void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind);

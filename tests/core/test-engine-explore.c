@@ -94,6 +94,41 @@ test_two_tasks_two_schedulers (void)
       .check = check_two_in_order });
 }
 
+/* --- the first tasks with a priority, for schedulers that fall asleep --- */
+
+static void
+two_priorities (struct machine *machine)
+{
+  n_order = 0;
+  start ();
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      PTOParam param = make_scalar_param (i);
+
+      pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTE,
+                                                                .params = &param,
+                                                                .n_params = 1,
+                                                                .priority = 2 - i });
+    }
+}
+
+static void
+check_two (struct machine *machine)
+{
+  assert_once (2);
+}
+
+static void
+test_two_priorities (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = two_priorities,
+      .check = check_two });
+}
+
 /* --- who sees that a task is complete sees what it wrote --- */
 
 static void
@@ -335,12 +370,6 @@ push_while_parking (struct machine *machine)
   start ();
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
   SUBMIT (machine, KERNEL_NOTE, make_scalar_param (1));
-}
-
-static void
-check_two (struct machine *machine)
-{
-  assert_once (2);
 }
 
 static void
@@ -913,6 +942,49 @@ test_named_parties (void)
       .check = check_named_parties });
 }
 
+/* Who comes last goes first, and takes back what those before it keep: all of them need both. */
+static void
+outranked_parties (struct machine *machine)
+{
+  struct pto_need named[] = { { 0, 1, KERNEL_NOTE }, { 0, 0, KERNEL_NOTE } };
+  struct pto_need any[] = { { 0, PTO_PLACE_ANY, KERNEL_NOTE }, { 0, PTO_PLACE_ANY, KERNEL_NOTE } };
+
+  n_order = 0;
+  start ();
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      PTOParam param = make_scalar_param (i);
+
+      pto_engine_submit (
+          machine->engine,
+          &(struct pto_submit){ .params = &param,
+                                .n_params = 1,
+                                .priority = i,
+                                .wish = &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                                            .n_members = 2,
+                                                            .members = i == 1 ? any : named } });
+    }
+}
+
+static void
+check_outranked_parties (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 6);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_ran (i, 2);
+}
+
+static void
+test_outranked_parties (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = outranked_parties,
+      .check = check_outranked_parties });
+}
+
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
 static void
 neighbours (struct machine *machine)
@@ -1161,6 +1233,8 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/members-between", test_members_between);
   g_test_add_func ("/pto/engine-explore/two-parties", test_two_parties);
   g_test_add_func ("/pto/engine-explore/named-parties", test_named_parties);
+  g_test_add_func ("/pto/engine-explore/outranked-parties", test_outranked_parties);
+  g_test_add_func ("/pto/engine-explore/two-priorities", test_two_priorities);
   g_test_add_func ("/pto/engine-explore/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore/blocks-between", test_blocks_between);
   g_test_add_func ("/pto/engine-explore/blocks-and-cancel", test_blocks_and_cancel);

@@ -296,6 +296,40 @@ const tests = {
         worker.close();
         equal(worker.state, Pto.WorkerState.CLOSED, 'a property');
     },
+
+    priorities() {
+        const buffer = Pto.Buffer.new(4 * elements);
+        const slow = Pto.Kernel.new(Pto.CoreType.AIC, GLib.build_filenamev([here, 'fill.c']), null);
+        const priorities = Array.from({length: 12}, (_, i) => Math.floor(i * 5 / 2) % (Pto.MAX_PRIORITY + 1));
+        const worker = Pto.Worker.new_chip('a2a3sim');
+        for (const [name, value] of [['backend', 'det'], ['clusters', '1'], ['aicpu-threads', '2'], ['trace', '1']])
+            worker.set_parameter(name, value);
+        slow.set_cost('constant:1000000');
+        const submit = orch => {
+            const args = new Pto.TaskArgs();
+            args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.NO_DEP);
+            args.add_scalar_float(1);
+            orch.submit(slow, args);
+        };
+        worker.run(orch => {
+            equal(orch.priority, 0, 'at first');
+            refused(() => (orch.priority = Pto.MAX_PRIORITY + 1), Pto.Error, 'there is no priority 4');
+            refused(() => (orch.priority = 1.5), TypeError, 'not an integer');
+            submit(orch);
+            submit(orch);
+            for (const priority of priorities) {
+                orch.priority = priority;
+                submit(orch);
+            }
+            equal(orch.priority, priorities[11], 'at last');
+        }, null, null, null);
+        const tasks = worker.trace.list_tasks();
+        const starts = priorities.map((_, i) => tasks.get_item(i + 2).start_ns);
+        const order = [...priorities.keys()];
+        equal([...order].sort((a, b) => starts[a] - starts[b]).join(),
+            [...order].sort((a, b) => priorities[b] - priorities[a] || a - b).join(), 'the order');
+        worker.close();
+    },
 };
 
 print(`1..${Object.keys(tests).length}`);

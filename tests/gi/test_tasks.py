@@ -3,12 +3,13 @@
 import os
 import shutil
 import tempfile
+import time
 import unittest
 
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import Pto  # noqa: E402
+from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -122,6 +123,64 @@ class Tasks(unittest.TestCase):
                 worker.run(lambda orch: orch.submit_next_level(graph, [x.update(), y.update()]))
                 self.assertEqual((a[0], b[0]), (3, 4))
                 self.check(worker.trace)
+
+    def by_priority(self, order, submit):
+        """Two tasks keep the cores or the worker busy until the others are submitted."""
+        priorities = [i * 5 // 2 % (Pto.MAX_PRIORITY + 1) for i in range(12)]
+
+        def graph(orch):
+            self.assertEqual(orch.priority, 0)
+            with self.assertRaisesRegex(GLib.Error, "there is no priority 4"):
+                orch.priority = Pto.MAX_PRIORITY + 1
+            submit(orch, -1)
+            submit(orch, -1)
+            for i, priority in enumerate(priorities):
+                orch.priority = priority
+                submit(orch, i)
+            self.assertEqual(orch.priority, priorities[-1])
+        order.extend(sorted(range(12), key=lambda i: (-priorities[i], i)))
+        return graph
+
+    def test_priorities(self):
+        for isolate in False, True:
+            with self.subTest(isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                x, order = np.zeros(1, "i4"), []
+                add = Pto.Kernel.new(Pto.CoreType.AIC, self.path("add.c"), None)
+                add.set_cost("constant:1000000")
+                for name, value in ("backend", "det"), ("clusters", 1), ("aicpu-threads", 2), ("trace", 1):
+                    worker.set_parameter(name, value)
+                worker.run(self.by_priority(order, lambda orch, i: orch.submit(add, Pto.Tensor.of(x).no_dep(), 1)))
+                starts = [task.start_ns for task in worker.trace.list_tasks()][2:]
+                self.assertEqual(sorted(range(12), key=lambda i: starts[i]), order)
+                self.assertEqual(x[0], 14)
+
+    def test_priorities_of_levels(self):
+        """A function of a SUB worker, and one on a worker below."""
+        for level in 3, 4:
+            with self.subTest(level=level):
+                board, order = Pto.Buffer.array(32, "i8"), []
+
+                def note(i):
+                    while board[0] == 0:
+                        time.sleep(0.001)
+                    board[1] += 1
+                    board[1 + board[1]] = i
+
+                worker = Pto.Worker(level=level, num_sub_workers=1 if level == 3 else 0)
+                if level == 4:
+                    worker.add_worker(Pto.Worker(level=3, num_sub_workers=0))
+                    handle = worker.register(lambda orch, args, config: note(args[0]))
+                    graph = self.by_priority(order, lambda orch, i: orch.submit_next_level(handle, [i]))
+                else:
+                    handle = worker.register(lambda args: note(args[0]))
+                    graph = self.by_priority(order, lambda orch, i: orch.submit_sub(handle, [i]))
+
+                def whole(orch):
+                    graph(orch)
+                    board[0] = 1
+                with worker:
+                    worker.run(whole)
+                self.assertEqual([i for i in board[2:2 + 14] if i >= 0], order)
 
 
 tap.main()

@@ -423,7 +423,8 @@ typedef struct
 {
   struct PTO2Runtime runtime;
   struct pto_stream *stream;
-  guint n;        /* calls */
+  guint n; /* calls */
+  guint n_urgent;
   guint n_failed; /* of fail() */
   guint depth;
   guint rings; /* atomic */
@@ -469,6 +470,16 @@ replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, 
   return i;
 }
 
+/* Of a priority that is not 0. */
+static PTO2TaskId
+replay_urgent (PTO2Runtime *rt, const PTO2Submit *submit)
+{
+  g_assert_cmpint (submit->priority, ==, submit->kernel_id % 4);
+  ((Replay *) rt)->n_urgent++;
+  return replay_submit (rt, submit->kernel_id, submit->worker_type, submit->params,
+                        submit->n_params);
+}
+
 static void
 replay_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
 {
@@ -491,6 +502,7 @@ replay_nothing (PTO2Runtime *rt)
 
 static const PTO2RuntimeOps replay_ops = { .size = sizeof (PTO2RuntimeOps),
                                            .submit_task = replay_submit,
+                                           .submit = replay_urgent,
                                            .scope_begin = replay_scope_begin,
                                            .scope_end = replay_scope_end,
                                            .orchestration_done = replay_nothing,
@@ -569,7 +581,7 @@ test_stream (void)
           g_assert_cmpint (g_get_monotonic_time (), <, end_time);
           g_usleep (10);
         }
-      pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5);
+      pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5, i % 4);
     }
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
@@ -584,6 +596,7 @@ test_stream (void)
   pto_stream_end (&writer, 42);
   g_assert_cmpint (GPOINTER_TO_INT (g_thread_join (thread)), ==, 42);
   g_assert_cmpuint (self.n, ==, COMMANDS);
+  g_assert_cmpuint (self.n_urgent, ==, COMMANDS - (COMMANDS + 3) / 4);
   g_assert_cmpuint (self.n_failed, ==, 1);
   g_assert_cmpuint (self.depth, ==, 0);
   munmap (self.stream, pto_stream_size ());
@@ -622,9 +635,9 @@ test_stream_buffers (void)
   pto_stream_buffer (&writer, 99, 2, 5);
   param.tensor.storage = (PTO2Buffer *) (uintptr_t) 100;
   param.tensor.generation = 2;
-  pto_stream_submit (&writer, 0, 0, &param, 1);
+  pto_stream_submit (&writer, 0, 0, &param, 1, 0);
   param.tensor.generation = 1;
-  pto_stream_submit (&writer, 1, 0, &param, 1);
+  pto_stream_submit (&writer, 1, 0, &param, 1, 0);
   pto_stream_end (&writer, 0);
   g_thread_join (thread);
   g_assert_cmpuint (self.depth, ==, 2);

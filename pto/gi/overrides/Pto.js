@@ -99,6 +99,7 @@ function _init() {
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
     for (const name of ['add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
+    takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)
