@@ -90,7 +90,8 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
       uint64_t first;
 
       if ((params[i].type != PTO_PARAM_OUTPUT && params[i].type != PTO_PARAM_INOUT
-           && params[i].type != PTO_PARAM_OUTPUT_EXISTING)
+           && params[i].type != PTO_PARAM_OUTPUT_EXISTING
+           && params[i].type != PTO_PARAM_COMMUTATIVE)
           || tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL
           || tensor->buffer.addr == 0)
         continue;

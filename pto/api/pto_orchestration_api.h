@@ -95,7 +95,11 @@ extern "C"
     PTO_PARAM_INOUT = 2,           /* read, then written */
     PTO_PARAM_OUTPUT_EXISTING = 3, /* written by the task, memory that exists already */
     PTO_PARAM_NO_DEP = 4,          /* passed on, takes no part in dependencies */
-    PTO_PARAM_SCALAR = 5
+    PTO_PARAM_SCALAR = 5,
+    /* updated by the task, and by others that say so of exactly this part of memory: one at a time,
+     * in any order; all that read or write it otherwise come before them or after them. Not in
+     * manual scopes. */
+    PTO_PARAM_COMMUTATIVE = 6
   } PTOParamType;
 
   typedef struct PTOParam
@@ -839,6 +843,12 @@ make_no_dep_param (const Tensor &tensor)
   return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
 }
 
+static inline PTOParam
+make_commutative_param (const Tensor &tensor)
+{
+  return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
+}
+
 class PTO2Scope
 {
 public:
@@ -912,6 +922,12 @@ static inline PTOParam
 make_no_dep_param (Tensor tensor)
 {
   return pto2_make_param (PTO_PARAM_NO_DEP, &tensor);
+}
+
+static inline PTOParam
+make_commutative_param (Tensor tensor)
+{
+  return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
 }
 
 /* PTO2_SCOPE (rt) { ... } ends its scope however the block is left.

@@ -114,9 +114,11 @@ pto_engine_run_direct (struct pto_engine *engine, struct pto_slot *slot)
   /* Making room may have ended it: then its producers are still done. */
   if (!engine->direct || !pto_scheduler_run (engine->schedulers[engine->carry], slot))
     {
+      uint32_t queue = slot->queue;
+
       pto_engine_leave_direct (engine);
       pto_engine_push_ready (engine, slot, engine->next_shard++);
-      pto_engine_ring (engine, slot->queue);
+      pto_engine_ring (engine, queue);
       return;
     }
   if (timed)

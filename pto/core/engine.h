@@ -35,6 +35,7 @@
 #define PTO_KERNEL_IF (1u << 31)
 
 struct pto_berth;
+struct pto_claim;
 struct pto_places;
 struct pto_scheduler;
 
@@ -212,6 +213,17 @@ struct pto_cohort
   int32_t line;
 };
 
+/* Who updates what in any order: tokens, and who has come last to each of them; turn.h says how. A
+ * token stands for several regions if more than these are updated at one time: then their tasks
+ * take turns for nothing, and no harm is done. */
+#define PTO_TURNS 1024u
+struct pto_turns
+{
+  /* 1: somebody has it. W: submitter, schedulers (acquire, release) */
+  alignas (64) _Atomic uint32_t lock;
+  struct pto_claim *last[PTO_TURNS]; /* under the lock; NULL: nobody is there */
+};
+
 /* Tasks with parties that wait for places; place.h says how. */
 struct pto_line
 {
@@ -252,8 +264,8 @@ struct pto_engine
   /* --- the submitter's --- */
   alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
   uint32_t depth; /* open scopes; 0 = no run */
-  /* Kinds of parameters below this one are looked up and recorded: all of tensors that take part in
-   * dependencies, or in a manual scope none. */
+  /* A bit each: kinds of parameters that are looked up and recorded. All of tensors that take part
+   * in dependencies, or in a manual scope none. */
   uint32_t tracked;
   bool by_hand; /* this run has, or has had, a manual scope: not all accesses are known */
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
@@ -328,7 +340,7 @@ struct pto_engine
    * For each ready queue a bit a scheduler. Set by the scheduler before it looks at the queue a
    * last time and parks; cleared by whoever pushes and rings its bell (see pto_engine_ring() and
    * announce_hunger()). A bit may be of the past: who is rung in vain rings the next. */
-  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX + 1]; /* the last one: never */
+  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX + 2]; /* the last two: never */
   _Atomic uint32_t turn;                                    /* which of them is rung first */
   /* What a task costs whoever takes it from the queue, in ns. W: schedulers that attend; R: the
    * submitter; a hint. */
@@ -338,6 +350,7 @@ struct pto_engine
    * says so here first, announces its hunger and then looks once more, so nothing is missed. */
   alignas (64) _Atomic uint32_t lingering;
   struct pto_line line;
+  struct pto_turns turns;
 };
 
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */

@@ -22,7 +22,8 @@ enum node_kind
 {
   NODE_FREE,
   NODE_ENTRY,
-  NODE_BLOCK
+  NODE_BLOCK,
+  NODE_GROUP
 };
 
 /* What all nodes begin with. */
@@ -51,6 +52,7 @@ struct entry
   uint32_t cell_next;
   uint32_t cell_hash;
   uint32_t class_number;
+  uint32_t group; /* 0: none */
   pto_task_id readers[INLINE_READERS];
 };
 
@@ -60,11 +62,33 @@ struct block
   pto_task_id readers[BLOCK_READERS];
 };
 
+/* Tasks, as an entry has its readers. */
+struct tasks
+{
+  uint32_t count; /* inline */
+  uint32_t block; /* the newest */
+  pto_task_id items[INLINE_READERS];
+};
+
+/* Of an entry whose region is, or was last, updated in any order. open: the entry's readers are
+ * those who update it, and the entry's writer, and these, are what all of them come after: those
+ * who updated it before, and those who read it then. Otherwise somebody has read it since: the
+ * entry's readers are readers, who come after updaters, and there are no others. */
+struct group
+{
+  struct node node;
+  uint32_t token; /* of those who update it now */
+  bool open;
+  struct tasks updaters;
+  struct tasks readers;
+};
+
 union slot
 {
   struct node node;
   struct entry entry;
   struct block block;
+  struct group group;
 };
 
 _Static_assert(sizeof (union slot) == 192, "a node is three cache lines");
@@ -102,7 +126,8 @@ struct pto_map
     uint8_t of_readers;
     bool recorded;
     bool writes;
-  } kinds[PTO_PARAM_SCALAR + 1]; /* of access: PTOParamType */
+    bool commutes;
+  } kinds[PTO_PARAM_COMMUTATIVE + 1]; /* of access: PTOParamType */
   uint32_t generation;
   union slot *slots; /* [0] is never used */
   uint32_t top;      /* slots from here on were never used */
@@ -112,6 +137,7 @@ struct pto_map
   int64_t work;     /* that the next sweep is to do, less what the last one did too much */
   uint32_t retired; /* since the last sweep */
   uint32_t taken;   /* nodes taken since the last sweep, less those given back */
+  uint32_t tokens;  /* given to groups */
   bool swept;       /* everything, at these tails: */
   uint32_t swept_tails[PTO_RINGS];
   struct index *indexes;
@@ -182,6 +208,19 @@ node_give (struct pto_map *map, uint32_t number)
   map->taken -= map->taken > 0;
 }
 
+/* --- groups; each task's access as an entry's look-up and insert tell of it --- */
+
+/* Appends what an access gets from an entry with a group; member: it updates this very region, in
+ * any order. */
+bool pto_group_report (const struct pto_map *map, const struct entry *entry, bool member,
+                       uint32_t of_writer, uint32_t of_readers, struct pto_deps *deps);
+/* The next to be added to the entry's readers updates it. Takes a node. Gives the token. */
+uint32_t pto_group_update (struct pto_map *map, struct entry *entry);
+/* The next one reads it. */
+void pto_group_read (struct pto_map *map, struct entry *entry);
+void pto_group_end (struct pto_map *map, struct entry *entry);
+bool pto_group_any_live (const struct pto_map *map, const struct entry *entry);
+
 /* --- readers ---
  * The oldest in the entry (so there are none if it holds none), then in blocks. Blocks are a ring,
  * from the oldest to the newest, which the entry names, and round again: so readers are found in
@@ -213,6 +252,8 @@ readers_clear (struct pto_map *map, struct entry *entry)
     }
   entry->block = 0;
   entry->node.count = 0;
+  if (__builtin_expect (entry->group != 0, 0))
+    pto_group_end (map, entry);
 }
 
 /* Without a node the reader goes unrecorded. */
@@ -262,7 +303,8 @@ static inline bool
 entry_is_stale (const struct pto_map *map, const struct entry *entry)
 {
   return !is_live (map, entry->writer)
-         && (entry->node.count == 0 || !pto_readers_any_live (map, entry));
+         && (entry->node.count == 0 || !pto_readers_any_live (map, entry))
+         && (entry->group == 0 || !pto_group_any_live (map, entry));
 }
 
 /* --- lists of entries --- */

@@ -179,8 +179,8 @@ struct pto_places
   uint32_t n_endpoints;
   struct pto_endpoint **endpoints;
   struct pto_berth *berths; /* of each */
-  /* For parties there is one that is always empty. */
-  struct pto_idle_ring idle[PTO_QUEUES_MAX + 1];
+  /* For parties, and for who waits for his turn, there are two that are always empty. */
+  struct pto_idle_ring idle[PTO_QUEUES_MAX + 2];
   /* A bit each. Has run a member since others were last asked for. */
   uint64_t lately[PTO_PLACE_WORDS];
   /* Under the line's lock. Kept endpoints that are to begin, or to be idle again; and a bit for

@@ -6,6 +6,7 @@
 
 #include "../exec/pto_atomic.h"
 #include "place.h"
+#include "turn.h"
 
 #include <inttypes.h>
 
@@ -57,12 +58,30 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
   return true;
 }
 
+/* Who asks for it does not know for which queue to ring. */
+static __attribute__ ((noinline)) void
+push_in_turn (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
+{
+  uint32_t queue;
+
+  if (!pto_turn_enter (engine, slot))
+    return;
+  queue = slot->queue;
+  pto_engine_push_ready (engine, slot, shard);
+  pto_engine_ring (engine, queue);
+}
+
 void
 pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_t shard)
 {
   pto_store_relaxed (&slot->state, PTO_TASK_READY);
-  if (__builtin_expect (slot->queue == PTO_QUEUE_LINE, 0))
+  if (__builtin_expect (slot->queue >= PTO_QUEUE_LINE, 0))
     {
+      if (slot->queue == PTO_QUEUE_TURN)
+        {
+          push_in_turn (engine, slot, shard);
+          return;
+        }
       pto_place_enter (engine, slot);
       return;
     }

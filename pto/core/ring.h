@@ -109,8 +109,10 @@ struct pto_slot
   uint32_t first_edge;
   uint32_t n_retained;
   uint32_t kernel;
-  uint16_t queue; /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE */
-  uint16_t priority;
+  /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE; or, until then, PTO_QUEUE_TURN */
+  uint16_t queue;
+  uint8_t priority;
+  bool has_turn; /* and lets others have theirs at its end. Ordered by the lock in turn.c */
   union
   {
     struct pto_parts *parts; /* of it, if it has any (parts.h) */

@@ -89,7 +89,7 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
                       uint64_t *heap_offset, uint64_t *storage_offset)
 {
   struct pto_ring *ring = &engine->rings[ring_index];
-  uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
+  uint32_t n_nodes = pto_needs_nodes (needs);
 
   if (needs->heap > ring->heap.size)
     {

@@ -13,10 +13,18 @@ struct pto_needs
   uint64_t storage;
   uint32_t n_tensors;
   uint32_t n_outputs; /* that have no memory yet */
+  uint32_t n_updates; /* that commute */
   uint32_t kinds;     /* PTO_PARAM_* of the tensors that have, in one word; 0: none is written */
   uint32_t n_fences;  /* engine->fences */
   uint32_t n_edges;
 };
+
+/* Of the map. */
+static inline uint32_t
+pto_needs_nodes (const struct pto_needs *needs)
+{
+  return needs->n_tensors * PTO_MAP_INSERT_NODES + needs->n_updates * PTO_MAP_GROUP_NODES;
+}
 
 /* Takes slot, output memory, argument storage and edges together, or waits, or fails the run. Gives
  * the slot. */

@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "progress.h"
 #include "ready.h"
+#include "turn.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -115,6 +116,19 @@ push (struct pto_scheduler *scheduler, struct pto_slot *slot)
   scheduler->pushed++;
 }
 
+/* Others may update now what it has updated. */
+static __attribute__ ((noinline)) void
+pass_on_turns (struct pto_scheduler *scheduler, struct pto_slot *slot)
+{
+  struct pto_slot *next;
+
+  for (slot = pto_turn_leave (scheduler->engine, slot); slot != NULL; slot = next)
+    {
+      next = pto_slot_claims (slot)->follower;
+      push (scheduler, slot);
+    }
+}
+
 /* A task is over: tells its consumers, gives back what it retained, and lets go of the slot. Gives
  * one successor that became ready for the given queue, if there is one; the others are pushed. */
 static struct pto_slot *
@@ -187,6 +201,8 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
       else
         push (scheduler, consumer);
     }
+  if (PTO_UNLIKELY (slot->has_turn))
+    pass_on_turns (scheduler, slot);
   if (released > 0)
     pto_charge (engine->exec, (uint64_t) released * scheduler->config.fanout_cost);
   /* Its reading is over: producers' memory may go. Release pairs with the acquire in

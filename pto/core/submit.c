@@ -15,6 +15,7 @@
 #include "ready.h"
 #include "retire.h"
 #include "room.h"
+#include "turn.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,12 +35,13 @@ output_bytes (const struct pto_engine *engine, const Tensor *tensor)
 }
 
 static inline uint64_t
-storage_bytes (const struct pto_submit *submit, uint32_t n_tensors, uint32_t n_outputs,
-               uint32_t n_fences)
+storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
   return align_up (sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
-                       + n_tensors * sizeof (TensorData) + n_outputs * sizeof (uint64_t)
-                       + n_fences * sizeof (struct pto_fence) + submit->extra_bytes,
+                       + needs->n_tensors * sizeof (TensorData)
+                       + needs->n_outputs * sizeof (uint64_t)
+                       + needs->n_fences * sizeof (struct pto_fence)
+                       + pto_claims_size (needs->n_updates) + submit->extra_bytes,
                    PTO_STORAGE_ALIGN);
 }
 
@@ -150,6 +152,18 @@ note_fences (struct pto_engine *engine, const PTOParam *params, uint32_t n_param
   return n;
 }
 
+/* A kind of parameter that is not usual: is it none, or not here? NULL: it commutes. */
+static __attribute__ ((cold)) const char *
+refuse_update (const struct pto_engine *engine, const PTOParam *param)
+{
+  if (param->type != PTO_PARAM_COMMUTATIVE)
+    return "unknown kind of parameter";
+  return engine->tracked == 0 ? "updates do not take turns in a manual scope, where nothing is "
+                                "looked up: name whom the task comes after, or submit it in an "
+                                "ordinary scope"
+                              : NULL;
+}
+
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -161,6 +175,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   const PTOParam *end = submit->params + submit->n_params;
   uint32_t n_tensors = 0;
   uint32_t n_outputs = 0;
+  uint32_t n_updates = 0;
   uint32_t kinds = PTO_PARAM_INPUT;
   uint64_t heap = 0;
   bool ok = true;
@@ -176,7 +191,13 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (param->type == PTO_PARAM_SCALAR)
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
-        return refuse (engine, submit->kernel, param - submit->params, "unknown kind of parameter");
+        {
+          why = refuse_update (engine, param);
+          if (why != NULL)
+            return refuse (engine, submit->kernel, param - submit->params, why);
+          access->token = 0;
+          n_updates++;
+        }
       why = locate (engine, tensor);
       if (PTO_UNLIKELY (why != NULL))
         return refuse (engine, submit->kernel, param - submit->params, why);
@@ -194,7 +215,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           continue;
         }
       kinds |= (uint32_t) param->type;
-      if ((uint32_t) param->type < engine->tracked)
+      if ((engine->tracked >> param->type & 1) != 0)
         {
           space = buffer != NULL ? &buffer->space
                                  : pto_map_external_space (engine->map, tensor->buffer.addr,
@@ -219,6 +240,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   needs->n_tensors = n_tensors;
   needs->heap = heap;
   needs->n_outputs = n_outputs;
+  needs->n_updates = n_updates;
   needs->kinds = kinds;
   return true;
 }
@@ -371,7 +393,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
        * are. */
       memcpy (tensors, tensor, sizeof *tensors);
       *arg++ = (int64_t) (uintptr_t) tensors++;
-      if ((uint32_t) param->type < engine->tracked)
+      if ((engine->tracked >> param->type & 1) != 0)
         pto_map_insert (engine->map, access, param->type, slot->id);
     }
   payload->n_args = n_params;
@@ -526,7 +548,7 @@ take_room (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index
   if (PTO_UNLIKELY (
           ring->head - engine->tails[ring_index] >= ring->window - 1
           || ring->edge_pool - (ring->edge_head - ring->edge_tail) < needs->n_edges
-          || !pto_map_has_room (engine->map, needs->n_tensors * PTO_MAP_INSERT_NODES)
+          || !pto_map_has_room (engine->map, pto_needs_nodes (needs))
           || !pto_circle_has_room (&ring->storage, needs->storage, compact)
           || (needs->heap > 0 && !pto_circle_has_room (&ring->heap, needs->heap, compact))))
     return NULL;
@@ -692,7 +714,6 @@ static __attribute__ ((cold)) void
 count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
   struct pto_needs needs = { 0 };
-  uint32_t n_outputs = 0;
 
   if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
@@ -704,18 +725,19 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
       if (param->type == PTO_PARAM_SCALAR)
         continue;
       needs.n_tensors++;
+      needs.n_updates += param->type == PTO_PARAM_COMMUTATIVE;
       if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
           needs.heap += output_bytes (engine, tensor);
-          n_outputs++;
+          needs.n_outputs++;
         }
       else if (tensor->status == PTO2_TENSOR_OK && tensor->storage != NULL
                && tensor->storage->generation == tensor->generation)
         tensor->buffer.addr = tensor->storage->addr;
     }
   needs.n_fences = note_fences (engine, submit->params, submit->n_params);
-  needs.storage = storage_bytes (submit, needs.n_tensors, n_outputs, needs.n_fences);
+  needs.storage = storage_bytes (submit, &needs);
   count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
 }
 
@@ -781,7 +803,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   needs.n_fences = 0;
   if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
     needs.n_fences = note_fences (engine, submit->params, submit->n_params);
-  needs.storage = storage_bytes (submit, needs.n_tensors, needs.n_outputs, needs.n_fences);
+  needs.storage = storage_bytes (submit, &needs);
   needs.n_edges = direct ? n_retained : engine->deps.count;
   count_demand (engine, ring_index, &needs);
   slot = take_room (engine, ring, ring_index, &needs, &heap_offset, &storage_offset);
@@ -797,7 +819,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   slot->id = id;
   slot->kernel = submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel;
   slot->queue = (uint16_t) submit->queue;
-  slot->priority = (uint16_t) submit->priority;
+  slot->priority = (uint8_t) submit->priority;
   slot->first_edge = ring->edge_head;
   slot->n_edges = needs.n_edges;
   slot->n_retained = 0;
@@ -807,7 +829,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   pto_store_relaxed (&slot->released, 0);
   pto_store_relaxed (&slot->poison, engine->poisoned_by);
   pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
-  fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset,
+  fill_payload (engine, slot, submit, &needs,
+                ring->storage.base + storage_offset + pto_claims_size (needs.n_updates),
                 ring->heap.base + heap_offset);
   if (PTO_UNLIKELY (submit->parts_bytes > 0))
     set_parts (engine, slot, submit);
@@ -820,6 +843,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
       pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id, submit->kernel,
                      ring_index << 8 | pto_slot_kind (slot));
     }
+  if (PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
+    pto_turn_claim (slot, engine->accesses, submit->params, submit->n_params);
   ring->edge_head += needs.n_edges;
   ring->head++;
   engine->submitted++;
@@ -845,7 +870,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
       if (PTO_LIKELY (submit->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
         {
           pto_engine_push_ready (engine, slot, engine->next_shard++);
-          pto_engine_ring (engine, slot->queue);
+          pto_engine_ring (engine, submit->queue);
         }
     }
   expect_submits (ring, needs.storage);

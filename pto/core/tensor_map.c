@@ -9,6 +9,11 @@
  * the order of the write, so they cost an edge and never order what was not ordered. (Without WAR
  * an OUTPUT waits for nothing, and there the edge is all the order there is.)
  *
+ * Updates that commute are the readers of an entry whose group is open: whoever accesses the region
+ * in another way, or another region that overlaps it, comes after all of them, as after writers,
+ * and they come after all who were there before the first of them. They remove no entry: the next
+ * of them does not come after this one, and needs what that has met.
+ *
  * Results are sorted by task, so they tell nothing of how entries are stored: they are the same
  * wherever the buffers lie and whatever else the map holds.
  */
@@ -118,11 +123,13 @@ deps_sort (struct pto_dep *items, uint32_t n)
 }
 
 /* What an access that waits for writers and readers for these reasons (0: does not) gets from an
- * entry. */
+ * entry. member: it updates this very region, in any order. */
 static inline bool
-entry_report (const struct pto_map *map, const struct entry *entry, uint32_t of_writer,
+entry_report (const struct pto_map *map, const struct entry *entry, bool member, uint32_t of_writer,
               uint32_t of_readers, struct pto_deps *deps)
 {
+  if (__builtin_expect (entry->group != 0, 0))
+    return pto_group_report (map, entry, member, of_writer, of_readers, deps);
   if (of_writer != 0 && is_live (map, entry->writer)
       && !pto_deps_add (deps, entry->writer, of_writer))
     return false;
@@ -161,7 +168,7 @@ locate (const struct pto_map *map, const struct pto_space *space, const struct p
 
 /* Everything in the space that the access meets. */
 static __attribute__ ((noinline)) bool
-find_deps (struct pto_map *map, struct pto_space *space, struct pto_access *access,
+find_deps (struct pto_map *map, struct pto_space *space, struct pto_access *access, bool commutes,
            uint32_t of_writer, uint32_t of_readers, struct pto_deps *deps)
 {
   const struct pto_region *region = &access->region;
@@ -198,12 +205,13 @@ find_deps (struct pto_map *map, struct pto_space *space, struct pto_access *acce
             }
           else
             others++;
-          ok = entry_report (map, entry, of_writer != 0 ? of_writer | mark : 0,
+          ok = entry_report (map, entry, commutes && entry == exact,
+                             of_writer != 0 ? of_writer | mark : 0,
                              of_readers != 0 ? of_readers | mark : 0, deps);
         }
     }
   if (exact != NULL && exact->node.alone)
-    ok = entry_report (map, exact, of_writer, of_readers, deps);
+    ok = entry_report (map, exact, commutes, of_writer, of_readers, deps);
   else if (ok && exact != NULL)
     exact->node.alone = others == 0;
   if (exact != NULL)
@@ -236,6 +244,7 @@ pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType typ
 {
   uint32_t of_writer = map->kinds[type].of_writer;
   uint32_t of_readers = map->kinds[type].of_readers;
+  bool commutes = map->kinds[type].commutes;
   uint32_t before = deps->count;
   struct pto_space *space;
   struct entry *entry;
@@ -250,11 +259,11 @@ pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType typ
     return true;
   entry = only_entry (map, space, &access->region);
   if (entry == NULL)
-    return find_deps (map, space, access, of_writer, of_readers, deps);
+    return find_deps (map, space, access, commutes, of_writer, of_readers, deps);
   entry->node.alone = true;
   access->entry = space->head;
   access->epoch = map->epoch;
-  ok = entry_report (map, entry, of_writer, of_readers, deps);
+  ok = entry_report (map, entry, commutes, of_writer, of_readers, deps);
   if (deps->count > before + 1)
     deps_sort (deps->items + before, deps->count - before);
   return ok;
@@ -333,8 +342,7 @@ find_entry (struct pto_map *map, const struct pto_access *access, bool writes)
 }
 
 void
-pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamType type,
-                pto_task_id task)
+pto_map_insert (struct pto_map *map, struct pto_access *access, PTOParamType type, pto_task_id task)
 {
   bool writes = map->kinds[type].writes;
   struct entry *entry = NULL;
@@ -359,14 +367,18 @@ pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamTy
     entry = find_entry (map, access, writes);
   if (entry == NULL)
     return;
-  if (!writes)
-    readers_add (map, entry, task);
-  else
+  if (writes)
     {
       entry->writer = task;
-      if (entry->node.count > 0)
+      if ((entry->node.count | entry->group) > 0)
         readers_clear (map, entry);
+      return;
     }
+  if (map->kinds[type].commutes)
+    access->token = pto_group_update (map, entry);
+  else if (__builtin_expect (entry->group != 0, 0))
+    pto_group_read (map, entry);
+  readers_add (map, entry, task);
 }
 
 static void
@@ -450,6 +462,7 @@ pto_map_reset (struct pto_map *map)
   map->work = 0;
   map->retired = 0;
   map->taken = 0;
+  map->tokens = 0;
   map->swept = false;
   pto_externals_reset (&map->externals);
 }
@@ -471,6 +484,9 @@ pto_map_set_hazards (struct pto_map *map, uint32_t hazards)
   map->kinds[PTO_PARAM_INOUT].recorded = map->kinds[PTO_PARAM_INOUT].writes = true;
   map->kinds[PTO_PARAM_OUTPUT].recorded = map->kinds[PTO_PARAM_OUTPUT].writes = true;
   map->kinds[PTO_PARAM_OUTPUT_EXISTING] = map->kinds[PTO_PARAM_OUTPUT];
+  map->kinds[PTO_PARAM_COMMUTATIVE] = map->kinds[PTO_PARAM_INOUT];
+  map->kinds[PTO_PARAM_COMMUTATIVE].writes = false;
+  map->kinds[PTO_PARAM_COMMUTATIVE].commutes = true;
 }
 
 uint32_t

@@ -41,7 +41,9 @@ struct pto_access
   uint64_t anchor;
   uint32_t entry; /* of exactly this region, found by the look-up; 0: none */
   uint64_t epoch; /* of the map by then */
-  bool fresh;     /* nobody has accessed the space, and it is dropped before the task retires */
+  uint32_t
+      token;  /* of an update that commutes, once it is recorded: who has the same takes turns */
+  bool fresh; /* nobody has accessed the space, and it is dropped before the task retires */
   struct pto_region region;
 };
 
@@ -65,7 +67,9 @@ bool pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamTyp
  * insert. Needs at most PTO_MAP_INSERT_NODES pool nodes, which pto_map_reserve() has assured;
  * without a node the access goes unrecorded. */
 #define PTO_MAP_INSERT_NODES 1u
-void pto_map_insert (struct pto_map *map, const struct pto_access *access, PTOParamType type,
+/* As many more of one that commutes. */
+#define PTO_MAP_GROUP_NODES 1u
+void pto_map_insert (struct pto_map *map, struct pto_access *access, PTOParamType type,
                      pto_task_id task);
 
 /* The buffer is gone: frees all of its entries. */

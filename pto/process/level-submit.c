@@ -94,10 +94,10 @@ access_of (PTOParamType type)
                                     [PTO_PARAM_OUTPUT] = PTO_WIRE_WRITE,
                                     [PTO_PARAM_INOUT] = PTO_WIRE_READ | PTO_WIRE_WRITE,
                                     [PTO_PARAM_OUTPUT_EXISTING] = PTO_WIRE_WRITE,
-                                    [PTO_PARAM_NO_DEP] = 0 };
+                                    [PTO_PARAM_COMMUTATIVE] = PTO_WIRE_READ | PTO_WIRE_WRITE };
 
   /* The engine has words for others. */
-  return type <= PTO_PARAM_NO_DEP ? access[type] : 0;
+  return type < sizeof access ? access[type] : 0;
 }
 
 /* After every submit: what it made runnable runs here and now. */

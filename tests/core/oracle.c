@@ -192,11 +192,19 @@ oracle_tensor (struct oracle_random *random, uint64_t base, enum oracle_shapes s
   return tensor;
 }
 
+static void
+clear_entry (struct oracle_entry *entry)
+{
+  free (entry->readers);
+  free (entry->updaters);
+  free (entry->before.items);
+}
+
 void
 oracle_map_clear (struct oracle_map *map)
 {
   for (uint32_t i = 0; i < map->n; i++)
-    free (map->entries[i].readers);
+    clear_entry (&map->entries[i]);
   free (map->entries);
   map->entries = NULL;
   map->n = 0;
@@ -223,7 +231,7 @@ oracle_map_lookup (const struct oracle_map *map, const struct oracle_bytes *byte
 
   if (type == PTO_PARAM_INPUT)
     of_writer = PTO_HAZARD_RAW;
-  else if (type == PTO_PARAM_INOUT)
+  else if (type == PTO_PARAM_INOUT || type == PTO_PARAM_COMMUTATIVE)
     {
       of_writer = PTO_HAZARD_RAW | PTO_HAZARD_WAW;
       of_readers = PTO_HAZARD_WAR;
@@ -241,11 +249,40 @@ oracle_map_lookup (const struct oracle_map *map, const struct oracle_bytes *byte
 
       if (!oracle_overlap (&entry->bytes, bytes))
         continue;
+      if (entry->open && (type != PTO_PARAM_COMMUTATIVE || !oracle_same (&entry->bytes, bytes)))
+        {
+          for (uint32_t u = 0; u < entry->n_updaters && of_writer != 0; u++)
+            append (deps, entry->updaters[u], of_writer);
+          continue;
+        }
+      for (uint32_t b = 0; b < entry->before.count; b++)
+        if (((of_writer | of_readers) & entry->before.items[b].kinds) != 0)
+          append (deps, entry->before.items[b].task,
+                  (of_writer | of_readers) & entry->before.items[b].kinds);
+      for (uint32_t u = 0; u < entry->n_updaters && of_writer != 0 && !entry->open; u++)
+        append (deps, entry->updaters[u], of_writer);
       if (of_writer != 0 && entry->writer != PTO_TASK_NONE)
         append (deps, entry->writer, of_writer);
       for (uint32_t r = 0; r < entry->n_readers && of_readers != 0; r++)
         append (deps, entry->readers[r], of_readers);
     }
+}
+
+static void
+update (struct oracle_entry *entry, pto_task_id task)
+{
+  if (!entry->open)
+    {
+      for (uint32_t u = 0; u < entry->n_updaters; u++)
+        append (&entry->before, entry->updaters[u], PTO_HAZARD_RAW | PTO_HAZARD_WAW);
+      for (uint32_t r = 0; r < entry->n_readers; r++)
+        append (&entry->before, entry->readers[r], PTO_HAZARD_WAR);
+      entry->n_updaters = 0;
+      entry->n_readers = 0;
+      entry->open = true;
+    }
+  entry->updaters = realloc (entry->updaters, (entry->n_updaters + 1) * sizeof *entry->updaters);
+  entry->updaters[entry->n_updaters++] = task;
 }
 
 void
@@ -256,12 +293,13 @@ oracle_map_insert (struct oracle_map *map, const struct oracle_bytes *bytes, PTO
   bool writes
       = type == PTO_PARAM_INOUT || type == PTO_PARAM_OUTPUT || type == PTO_PARAM_OUTPUT_EXISTING;
 
-  if (!writes && (type != PTO_PARAM_INPUT || (map->hazards & PTO_HAZARD_WAR) == 0))
+  if (!writes && type != PTO_PARAM_COMMUTATIVE
+      && (type != PTO_PARAM_INPUT || (map->hazards & PTO_HAZARD_WAR) == 0))
     return;
   for (uint32_t i = 0; writes && i < map->n;)
     if (oracle_covers (bytes, &map->entries[i].bytes))
       {
-        free (map->entries[i].readers);
+        clear_entry (&map->entries[i]);
         map->entries[i] = map->entries[--map->n];
       }
     else
@@ -279,8 +317,16 @@ oracle_map_insert (struct oracle_map *map, const struct oracle_bytes *bytes, PTO
     }
   if (writes)
     entry->writer = task;
+  else if (type == PTO_PARAM_COMMUTATIVE)
+    update (entry, task);
   else
     {
+      if (entry->open)
+        {
+          entry->writer = PTO_TASK_NONE;
+          entry->before.count = 0;
+          entry->open = false;
+        }
       entry->readers = realloc (entry->readers, (entry->n_readers + 1) * sizeof *entry->readers);
       entry->readers[entry->n_readers++] = task;
     }

@@ -55,6 +55,11 @@ struct oracle_entry
   pto_task_id writer;
   pto_task_id *readers;
   uint32_t n_readers;
+  /* Of updates in any order. open: the writer and those before are what all updaters come after. */
+  bool open;
+  pto_task_id *updaters;
+  uint32_t n_updaters;
+  struct pto_deps before; /* with whether they read (WAR) or wrote (RAW | WAW) */
 };
 
 struct oracle_map

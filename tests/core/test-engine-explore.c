@@ -985,6 +985,44 @@ test_outranked_parties (void)
       .check = check_outranked_parties });
 }
 
+/* Three that update two pieces of memory in any order, one of them both. What they write there is
+ * not atomic. */
+static void
+turns (struct machine *machine)
+{
+  Tensor first = machine_external (memory, 8);
+  Tensor second = machine_external (memory + 8, 8);
+  PTOParam params[] = { pto2_make_param (PTO_PARAM_COMMUTATIVE, &first),
+                        pto2_make_param (PTO_PARAM_COMMUTATIVE, &second), make_scalar_param (0) };
+
+  n_order = 0;
+  start ();
+  params[2] = make_scalar_param (0 | WRITES (0) | WRITES (1));
+  machine_submit (machine, KERNEL_NOTE, 0, params, 3);
+  params[1] = make_scalar_param (1 | WRITES (0));
+  machine_submit (machine, KERNEL_NOTE, 0, params, 2);
+  params[0] = pto2_make_param (PTO_PARAM_COMMUTATIVE, &second);
+  params[1] = make_scalar_param (2 | WRITES (0));
+  machine_submit (machine, KERNEL_NOTE, 0, params, 2);
+}
+
+static void
+check_turns (struct machine *machine)
+{
+  assert_once (3);
+}
+
+static void
+test_turns (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = 2,
+      .at_least = 2000,
+      .body = turns,
+      .check = check_turns });
+}
+
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
 static void
 neighbours (struct machine *machine)
@@ -1235,6 +1273,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/named-parties", test_named_parties);
   g_test_add_func ("/pto/engine-explore/outranked-parties", test_outranked_parties);
   g_test_add_func ("/pto/engine-explore/two-priorities", test_two_priorities);
+  g_test_add_func ("/pto/engine-explore/turns", test_turns);
   g_test_add_func ("/pto/engine-explore/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore/blocks-between", test_blocks_between);
   g_test_add_func ("/pto/engine-explore/blocks-and-cancel", test_blocks_and_cancel);

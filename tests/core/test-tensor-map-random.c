@@ -13,10 +13,10 @@
  * Two things must hold. The entries: what is found is what the rules of the map, told by bytes and
  * without any index, say, less what has retired. And the order: with every hazard on, the order of
  * tasks that follows from the edges is the order that follows from bytes alone (each byte's last
- * writer and its readers since). More edges are found than by bytes, because an entry overwritten
- * in part stays whole, but they are implied: the byte that both tasks touch has seen every write in
- * between, each ordered after the one before. A task that was complete at the submit needs no order
- * any more, and may have it. */
+ * writer, or those who update it in any order, and its readers since). More edges are found than by
+ * bytes, because an entry overwritten in part stays whole, but they are implied: the byte that both
+ * tasks touch has seen every write in between, each ordered after the one before. A task that was
+ * complete at the submit needs no order any more, and may have it. */
 #define MAX_TASKS 64u
 
 struct program
@@ -37,22 +37,72 @@ struct access
   struct pto_access access;
 };
 
+/* A byte's last writer, or those who update it now in any order, and its readers since. */
+struct history
+{
+  uint64_t writers;
+  uint64_t readers;
+  uint64_t before; /* whom those who update it come after */
+  struct pto_region updated;
+  bool open; /* nobody else has accessed it since: another one of this region may come among them */
+};
+
+static bool
+joins (const struct history *history, const struct access *access)
+{
+  return access->type == PTO_PARAM_COMMUTATIVE && history->open
+         && pto_region_equal (&history->updated, &access->access.region);
+}
+
+static uint64_t
+come_after (const struct history *history, const struct access *access)
+{
+  if (access->type == PTO_PARAM_NO_DEP)
+    return 0;
+  if (joins (history, access))
+    return history->before;
+  return history->writers | (access->type == PTO_PARAM_INPUT ? 0 : history->readers);
+}
+
+static void
+note (struct history *history, const struct access *access, uint64_t task)
+{
+  if (access->type == PTO_PARAM_NO_DEP)
+    return;
+  if (joins (history, access))
+    {
+      history->writers |= task;
+      return;
+    }
+  history->open = access->type == PTO_PARAM_COMMUTATIVE;
+  if (access->type == PTO_PARAM_INPUT)
+    {
+      history->readers |= task;
+      return;
+    }
+  history->before = history->writers | history->readers;
+  history->updated = access->access.region;
+  history->writers = task;
+  history->readers = 0;
+}
+
 static void
 run_program (const struct program *program, struct oracle_random *random)
 {
-  static uint64_t byte_readers[ORACLE_BYTES];
-  static int32_t byte_writer[ORACLE_BYTES];
+  static struct history histories[ORACLE_BYTES];
   uint64_t found_order[MAX_TASKS], true_order[MAX_TASKS];
   pto_task_id ids[MAX_TASKS];
   uint32_t next_local[PTO_RINGS] = { 0 };
   struct oracle_map oracle = { .hazards = program->hazards };
   struct pto_deps expected = { 0 };
   uint64_t complete = 0;
+  Tensor popular[2];
   MapFixture fixture;
 
+  for (uint32_t i = 0; i < 2; i++)
+    popular[i] = oracle_tensor (random, BASE, program->shapes);
   map_set_up_pool (&fixture, program->pool, program->hazards);
-  memset (byte_readers, 0, sizeof byte_readers);
-  memset (byte_writer, -1, sizeof byte_writer);
+  memset (histories, 0, sizeof histories);
   for (uint32_t t = 0; t < program->n_tasks; t++)
     {
       uint32_t ring = oracle_below (random, PTO_RINGS);
@@ -61,13 +111,19 @@ run_program (const struct program *program, struct oracle_random *random)
       uint64_t found = 0, direct = 0;
 
       ids[t] = PTO_TASK_ID (ring, next_local[ring]++);
-      g_assert_true (pto_map_reserve (fixture.map, n * PTO_MAP_INSERT_NODES));
+      g_assert_true (
+          pto_map_reserve (fixture.map, n * (PTO_MAP_INSERT_NODES + PTO_MAP_GROUP_NODES)));
       for (uint32_t i = 0; i < n; i++)
         {
           struct access *access = &accesses[i];
 
           access->tensor = oracle_tensor (random, BASE, program->shapes);
-          access->type = oracle_below (random, 5);
+          access->type = oracle_below (random, 8);
+          if (access->type > PTO_PARAM_NO_DEP)
+            access->type = PTO_PARAM_COMMUTATIVE;
+          /* Somebody updates what another one does. */
+          if (access->type == PTO_PARAM_COMMUTATIVE && oracle_below (random, 4) > 0)
+            access->tensor = popular[oracle_below (random, 2)];
           g_assert_true (oracle_touch (&access->bytes, &access->tensor, BASE));
         }
       fixture.deps.count = 0;
@@ -85,14 +141,8 @@ run_program (const struct program *program, struct oracle_random *random)
               pto_map_lookup (fixture.map, &accesses[i].access, accesses[i].type, &fixture.deps));
           oracle_map_lookup (&oracle, &accesses[i].bytes, accesses[i].type, &expected);
           for (uint32_t b = 0; b < ORACLE_BYTES; b++)
-            if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) != 0
-                && accesses[i].type != PTO_PARAM_NO_DEP)
-              {
-                if (byte_writer[b] >= 0)
-                  direct |= UINT64_C (1) << byte_writer[b];
-                if (accesses[i].type != PTO_PARAM_INPUT)
-                  direct |= byte_readers[b];
-              }
+            if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) != 0)
+              direct |= come_after (&histories[b], &accesses[i]);
         }
       oracle_normalize (&fixture.deps, NULL);
       oracle_normalize (&expected, fixture.tails);
@@ -146,16 +196,8 @@ run_program (const struct program *program, struct oracle_random *random)
           pto_map_insert (fixture.map, &accesses[i].access, accesses[i].type, ids[t]);
           oracle_map_insert (&oracle, &accesses[i].bytes, accesses[i].type, ids[t]);
           for (uint32_t b = 0; b < ORACLE_BYTES; b++)
-            if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) == 0
-                || accesses[i].type == PTO_PARAM_NO_DEP)
-              continue;
-            else if (accesses[i].type == PTO_PARAM_INPUT)
-              byte_readers[b] |= UINT64_C (1) << t;
-            else
-              {
-                byte_writer[b] = (int32_t) t;
-                byte_readers[b] = 0;
-              }
+            if ((accesses[i].bytes.words[b / 64] >> b % 64 & 1) != 0)
+              note (&histories[b], &accesses[i], UINT64_C (1) << t);
         }
       for (uint32_t d = 0; d <= t && oracle_below (random, 100) < program->retire; d++)
         if ((true_order[d] & ~complete) == 0 && (found_order[d] & ~complete) == 0

@@ -226,6 +226,23 @@ test_every_type (enum pto_backend backend)
 }
 
 static void
+test_commute (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct call *call = new_call (api_commute, 40);
+  struct pto_run_stats stats;
+
+  sim_run (chip, &program, orchestrate, call, &stats);
+  g_assert_cmpuint (stats.tasks, ==, 40);
+  g_assert_cmpuint (stats.edges, ==, 0);
+  for (int i = 0; i < API_SIDE; i++)
+    for (int j = 0; j < API_SIDE; j++)
+      g_assert_cmpfloat (call->out[i][j], ==, 40 * call->a[i][j]);
+  g_free (call);
+  pto_chip_free (chip);
+}
+
+static void
 test_bad_tensors (enum pto_backend backend)
 {
   static const uint32_t expected[] = { PTO2_TENSOR_OUT_OF_BOUNDS,
@@ -275,9 +292,13 @@ add_tests (void)
     const char *behaviour;
     SimTest test;
   } tests[] = {
-    { "orchestration", test_orchestration }, { "wrong-argument-count", test_wrong_argument_count },
-    { "leave-scopes", test_leave_scopes },   { "every-type", test_every_type },
-    { "bad-tensors", test_bad_tensors },     { "deadlock-names-place", test_deadlock_names_place },
+    { "orchestration", test_orchestration },
+    { "wrong-argument-count", test_wrong_argument_count },
+    { "leave-scopes", test_leave_scopes },
+    { "every-type", test_every_type },
+    { "commute", test_commute },
+    { "bad-tensors", test_bad_tensors },
+    { "deadlock-names-place", test_deadlock_names_place },
   };
 
   for (gsize i = 0; i < G_N_ELEMENTS (tests); i++)

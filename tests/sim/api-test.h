@@ -45,6 +45,8 @@ extern "C"
   int api_leave_scopes (PTO2Runtime *rt, uint64_t *args, int how);
   /* Submits one task with a tensor of each type. */
   int api_every_type (PTO2Runtime *rt, uint64_t *args, int unused);
+  /* Adds A to OUT that often, in any order. */
+  int api_commute (PTO2Runtime *rt, uint64_t *args, int n);
   /* The statuses of tensors that can not be: PTO2_TENSOR_*, by case; PTO2_TENSOR_OK beyond the
    * last. */
   uint32_t api_bad_tensor (uint64_t *args, int which);

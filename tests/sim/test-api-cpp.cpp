@@ -148,6 +148,22 @@ api_every_type (PTO2Runtime *rt, uint64_t *, int)
   return 0;
 }
 
+extern "C" int
+api_commute (PTO2Runtime *rt, uint64_t *args, int n)
+{
+  for (int i = 0; i < n; i++)
+    {
+      PTOParam params[] = { make_commutative_param (argument (args, API_ARG_OUT)),
+                            make_input_param (argument (args, API_ARG_A)),
+                            make_commutative_param (argument (args, API_ARG_OUT)) };
+
+      if (pto2_rt_submit_task_with_priority (rt, API_ADD, PTO2_WORKER_VECTOR, params, 3, i % 4)
+          == PTO2_TASK_NONE)
+        return 1;
+    }
+  return 0;
+}
+
 extern "C" uint32_t
 api_bad_tensor (uint64_t *args, int which)
 {
