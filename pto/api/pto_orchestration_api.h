@@ -99,7 +99,9 @@ extern "C"
     /* updated by the task, and by others that say so of exactly this part of memory: one at a time,
      * in any order; all that read or write it otherwise come before them or after them. Not in
      * manual scopes. */
-    PTO_PARAM_COMMUTATIVE = 6
+    PTO_PARAM_COMMUTATIVE = 6,
+    /* memory for this task alone, with whatever it held; it is nobody's when the task is done */
+    PTO_PARAM_SCRATCH = 7
   } PTOParamType;
 
   typedef struct PTOParam
@@ -643,6 +645,16 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     const uint64_t shape[1] = { 1 };
 
     return pto2_rt_make_tensor (rt, shape, 1, (DataType) PTO_DTYPE_UINT8);
+  }
+
+  /* Memory that only this task sees, from its ring, with whatever it held. No other task depends on
+   * it, and there is no handle: each submit of the parameter gives the task its own. */
+  static inline PTOParam
+  make_scratch_param (const uint64_t shapes[], uint32_t ndims, DataType dtype)
+  {
+    Tensor tensor = make_tensor_external (NULL, shapes, ndims, dtype);
+
+    return pto2_make_param (PTO_PARAM_SCRATCH, &tensor);
   }
 
   /* A tensor whose memory is there at once, with whatever it held; it lives as long as one of

@@ -152,16 +152,23 @@ note_fences (struct pto_engine *engine, const PTOParam *params, uint32_t n_param
   return n;
 }
 
-/* A kind of parameter that is not usual: is it none, or not here? NULL: it commutes. */
-static __attribute__ ((cold)) const char *
-refuse_update (const struct pto_engine *engine, const PTOParam *param)
+/* A kind of parameter that is not usual: is it none, or can it not be? NULL: neither. */
+static __attribute__ ((noinline)) const char *
+refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
 {
-  if (param->type != PTO_PARAM_COMMUTATIVE)
+  const Tensor *tensor = &param->tensor;
+
+  if (param->type == PTO_PARAM_COMMUTATIVE)
+    return engine->tracked != 0 ? NULL
+                                : "updates do not take turns in a manual scope, where nothing is "
+                                  "looked up: name whom the task comes after, or submit it in an "
+                                  "ordinary scope";
+  if (param->type != PTO_PARAM_SCRATCH)
     return "unknown kind of parameter";
-  return engine->tracked == 0 ? "updates do not take turns in a manual scope, where nothing is "
-                                "looked up: name whom the task comes after, or submit it in an "
-                                "ordinary scope"
-                              : NULL;
+  return tensor->storage == NULL && tensor->buffer.addr == 0
+             ? NULL
+             : "scratch memory is the task's alone, and this tensor has memory, or a handle: "
+               "make_scratch_param() makes it of a shape";
 }
 
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
@@ -192,11 +199,11 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
         {
-          why = refuse_update (engine, param);
+          why = refuse_unusual (engine, param);
           if (why != NULL)
             return refuse (engine, submit->kernel, param - submit->params, why);
           access->token = 0;
-          n_updates++;
+          n_updates += param->type == PTO_PARAM_COMMUTATIVE;
         }
       why = locate (engine, tensor);
       if (PTO_UNLIKELY (why != NULL))
@@ -205,7 +212,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       n_tensors++;
       if (tensor->buffer.addr == 0)
         {
-          if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT))
+          if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
             return refuse (engine, submit->kernel, param - submit->params,
                            "the tensor has no memory yet: no task has output it");
           if (buffer != NULL)
@@ -395,6 +402,8 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
       *arg++ = (int64_t) (uintptr_t) tensors++;
       if ((engine->tracked >> param->type & 1) != 0)
         pto_map_insert (engine->map, access, param->type, slot->id);
+      else if (PTO_UNLIKELY (param->type == PTO_PARAM_SCRATCH))
+        tensor->buffer.addr = 0; /* of this task only; the next submit of it makes another one */
     }
   payload->n_args = n_params;
   payload->n_guards = (uint16_t) n_guards;
@@ -729,6 +738,11 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
       if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
+          needs.heap += output_bytes (engine, tensor);
+          needs.n_outputs++;
+        }
+      else if (param->type == PTO_PARAM_SCRATCH && tensor->status == PTO2_TENSOR_OK)
+        {
           needs.heap += output_bytes (engine, tensor);
           needs.n_outputs++;
         }

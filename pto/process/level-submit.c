@@ -77,7 +77,7 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
                              task->name, argument, tensor->shapes[d], d, UINT32_MAX);
   /* Of the rings, by the engine. */
   if (tensor->storage != NULL || !level->family.has_processes[task->kind]
-      || (address == 0 && given->type == PTO_PARAM_OUTPUT))
+      || (address == 0 && (given->type == PTO_PARAM_OUTPUT || given->type == PTO_PARAM_SCRATCH)))
     return PTO_OK;
   address += tensor->start_offset * size;
   visibility = look_up (level, address, pto2_tensor_numel (tensor) * size,
@@ -94,7 +94,8 @@ access_of (PTOParamType type)
                                     [PTO_PARAM_OUTPUT] = PTO_WIRE_WRITE,
                                     [PTO_PARAM_INOUT] = PTO_WIRE_READ | PTO_WIRE_WRITE,
                                     [PTO_PARAM_OUTPUT_EXISTING] = PTO_WIRE_WRITE,
-                                    [PTO_PARAM_COMMUTATIVE] = PTO_WIRE_READ | PTO_WIRE_WRITE };
+                                    [PTO_PARAM_COMMUTATIVE] = PTO_WIRE_READ | PTO_WIRE_WRITE,
+                                    [PTO_PARAM_SCRATCH] = PTO_WIRE_WRITE };
 
   /* The engine has words for others. */
   return type < sizeof access ? access[type] : 0;

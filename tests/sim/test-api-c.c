@@ -150,13 +150,16 @@ api_every_type (PTO2Runtime *rt, uint64_t *args, int unused)
 int
 api_commute (PTO2Runtime *rt, uint64_t *args, int n)
 {
+  const uint64_t side[] = { API_SIDE };
+
   for (int i = 0; i < n; i++)
     {
       PTOParam params[] = { make_commutative_param (argument (args, API_ARG_OUT)),
                             make_input_param (argument (args, API_ARG_A)),
-                            make_commutative_param (argument (args, API_ARG_OUT)) };
+                            make_commutative_param (argument (args, API_ARG_OUT)),
+                            make_scratch_param (side, 1, PTO_DTYPE_FLOAT32) };
 
-      if (pto2_rt_submit_task_with_priority (rt, API_ADD, PTO2_WORKER_VECTOR, params, 3, i % 4)
+      if (pto2_rt_submit_task_with_priority (rt, API_ADD, PTO2_WORKER_VECTOR, params, 4, i % 4)
           == PTO2_TASK_NONE)
         return 1;
     }

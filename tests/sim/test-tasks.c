@@ -24,8 +24,10 @@ enum
   COPY,   /* args[1] = args[0], slowly */
   BEYOND, /* writes behind args[0] */
   CRASH,
-  UNMAP, /* the page at args[1] */
-  CUBE,  /* nothing, long */
+  UNMAP,  /* the page at args[1] */
+  CUBE,   /* nothing, long */
+  SPREAD, /* args[2] into all of args[0], which it reads back after a while: args[1][0] += the sum
+           */
 };
 
 static int32_t *
@@ -106,6 +108,21 @@ kernel_nothing (int64_t *args)
 {
 }
 
+static void
+kernel_spread (int64_t *args)
+{
+  const TensorData *scratch = (const TensorData *) (uintptr_t) args[0];
+  int32_t *numbers = data_of (args[0]);
+  int32_t sum = 0;
+
+  for (uint64_t i = 0; i < scratch->shapes[0]; i++)
+    numbers[i] = (int32_t) args[2];
+  sched_yield ();
+  for (uint64_t i = 0; i < scratch->shapes[0]; i++)
+    sum += numbers[i];
+  *data_of (args[1]) += sum;
+}
+
 static const struct pto_kernel kernels[] = {
   [STORE] = { "store", kernel_store, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [SLOW] = { "slow", kernel_slow, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
@@ -115,6 +132,7 @@ static const struct pto_kernel kernels[] = {
   [BEYOND] = { "beyond", kernel_beyond, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [UNMAP] = { "unmap", kernel_unmap, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [SPREAD] = { "spread", kernel_spread, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CUBE] = { "cube", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1e6 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
@@ -572,6 +590,111 @@ test_bad_alloc (enum pto_backend backend)
   how = 1;
   sim_run_fails (chip, &program, alloc_badly, &how, PTO_STATUS_INVALID_ARGS, "no kernel",
                  "argument 0", "at least one element", NULL);
+  pto_chip_free (chip);
+}
+
+/* --- memory of one task --- */
+
+struct scratch
+{
+  int32_t cells[4];
+  uint32_t n;
+  uint64_t numbers; /* of each task's memory */
+};
+
+/* One parameter for all of them. */
+static int
+use_scratch (PTO2Runtime *rt, void *data)
+{
+  struct scratch *scratch = data;
+  uint64_t shape[1] = { scratch->numbers };
+  PTOParam params[3] = { make_scratch_param (shape, 1, PTO_DTYPE_INT32) };
+
+  for (uint32_t i = 0; i < scratch->n; i++)
+    PTO2_SCOPE (rt)
+    {
+      params[1] = make_inout_param (cell (&scratch->cells[i % 4]));
+      params[2] = make_scalar_param (i % 7);
+      pto2_rt_submit_task (rt, SPREAD, AIV, params, 3);
+      if (params[0].tensor.buffer.addr != 0)
+        return 1;
+    }
+  return 0;
+}
+
+/* Many times what the ring has goes through it, each task sees its own, and nobody waits for
+ * anybody because of it. */
+static void
+test_scratch (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "heap=4M");
+  struct scratch scratch = { .n = 64, .numbers = 1 << 18 };
+  struct pto_run_stats stats;
+  int32_t expected[4] = { 0 };
+
+  sim_run (chip, &program, use_scratch, &scratch, &stats);
+  for (uint32_t i = 0; i < scratch.n; i++)
+    expected[i % 4] += (int32_t) (scratch.numbers * (i % 7));
+  for (uint32_t i = 0; i < 4; i++)
+    g_assert_cmpint (scratch.cells[i], ==, expected[i]);
+  g_assert_cmpuint (stats.edges, <=, scratch.n - 4);
+  g_assert_cmpuint (stats.heap_peak[1], >=, 1 << 20);
+  g_assert_cmpuint (stats.heap_peak[1], <=, 4 << 20);
+  pto_chip_free (chip);
+}
+
+struct bad_scratch
+{
+  int how;
+  int32_t value;
+};
+
+static int
+use_scratch_badly (PTO2Runtime *rt, void *data)
+{
+  struct bad_scratch *bad = data;
+  static const uint64_t none[1] = { 0 }, much[1] = { 1 << 22 }, some[1] = { 8 };
+  Tensor handle = pto2_rt_make_tensor (rt, some, 1, PTO_DTYPE_INT32);
+  Tensor own = cell (&bad->value);
+  PTOParam params[3] = { make_scratch_param (bad->how == 0   ? none
+                                             : bad->how == 1 ? much
+                                                             : some,
+                                             1, PTO_DTYPE_INT32),
+                         make_inout_param (cell (&bad->value)), make_scalar_param (1) };
+
+  if (bad->how == 2)
+    params[0] = pto2_make_param (PTO_PARAM_SCRATCH, &handle);
+  else if (bad->how == 3)
+    params[0] = pto2_make_param (PTO_PARAM_SCRATCH, &own);
+  if (bad->how == 4)
+    pto2_rt_submit_task (rt, BEYOND, AIV, params, 1);
+  else if (pto2_rt_submit_task (rt, SPREAD, AIV, params, 3) != PTO2_TASK_NONE)
+    return 1;
+  return 0;
+}
+
+static void
+test_bad_scratch (enum pto_backend backend)
+{
+  static const struct
+  {
+    enum pto_status status;
+    const char *words;
+  } expected[] = { { PTO_STATUS_INVALID_ARGS, "at least one element" },
+                   { PTO_STATUS_HEAP_RING, "et heap to " },
+                   { PTO_STATUS_INVALID_ARGS, "argument 0: scratch memory is the task's alone" },
+                   { PTO_STATUS_INVALID_ARGS, "argument 0: scratch memory is the task's alone" },
+                   { PTO_STATUS_OUT_OF_BOUNDS, "beyond" } };
+  struct pto_chip *chip = sim_chip (backend, "heap=4M");
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (expected); i++)
+    {
+      struct bad_scratch bad = { .how = (int) i };
+
+      sim_run_fails (chip, &program, use_scratch_badly, &bad, expected[i].status, expected[i].words,
+                     NULL);
+    }
+  sim_assert_well (chip);
   pto_chip_free (chip);
 }
 
@@ -1049,6 +1172,8 @@ add_tests (void)
   sim_add ("tasks/condition-is-gone", test_condition_is_gone);
   sim_add ("tasks/alloc", test_alloc);
   sim_add ("tasks/bad-alloc", test_bad_alloc);
+  sim_add ("tasks/scratch", test_scratch);
+  sim_add ("tasks/bad-scratch", test_bad_scratch);
   sim_add ("tasks/fill", test_fill);
   sim_add ("tasks/bad-fill", test_bad_fill);
   sim_add ("tasks/elements", test_elements);
