@@ -429,6 +429,9 @@ find_word (const char *word, PtoArg *arg)
         arg->direction = (PtoDirection) i;
         return TRUE;
       }
+  arg->direction = PTO_DIRECTION_COMMUTATIVE;
+  if (strcmp (word, "commutative") == 0)
+    return TRUE;
   arg->direction = PTO_DIRECTION_SCALAR;
   for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
     if (strcmp (word, scalars[i]) == 0)
@@ -445,9 +448,9 @@ find_word (const char *word, PtoArg *arg)
  * @kernel: a kernel
  * @error: where to say why not
  * @...: the arguments in order: `PTO_IN (tensor)`, `PTO_OUT (tensor)`, `PTO_INOUT (tensor)`,
- *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_SCALAR (integer)`,
- *   `PTO_SCALAR_SIGNED (integer)`, `PTO_SCALAR_FLOAT (number)`, `PTO_SCALAR_DOUBLE (number)`, then
- *   %NULL
+ *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_COMMUTATIVE (tensor)`,
+ *   `PTO_SCALAR (integer)`, `PTO_SCALAR_SIGNED (integer)`, `PTO_SCALAR_FLOAT (number)`,
+ * `PTO_SCALAR_DOUBLE (number)`, then %NULL
  *
  * Submits a task with its arguments written in the call; otherwise like
  * [method@Pto.Orchestrator.submit].

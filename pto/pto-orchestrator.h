@@ -77,6 +77,15 @@ typedef gboolean (*PtoScopeFunc) (PtoOrchestrator *orchestrator, gpointer user_d
  */
 #define PTO_NO_DEP(tensor) ((const char *) "no-dep"), ((PtoTensor *) (tensor))
 /**
+ * PTO_COMMUTATIVE: (skip)
+ * @tensor: a [struct@Pto.Tensor] that the task updates, in any order with others that do
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
+ */
+#define PTO_COMMUTATIVE(tensor) ((const char *) "commutative"), ((PtoTensor *) (tensor))
+/**
  * PTO_SCALAR: (skip)
  * @value: an integer, passed to the kernel in 64 bits; a `float` or `double` does not compile here
  *

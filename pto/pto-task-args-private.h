@@ -35,7 +35,7 @@ static inline gboolean
 pto_direction_writes (PtoDirection direction)
 {
   return direction == PTO_DIRECTION_OUTPUT || direction == PTO_DIRECTION_INOUT
-         || direction == PTO_DIRECTION_OUTPUT_EXISTING;
+         || direction == PTO_DIRECTION_OUTPUT_EXISTING || direction == PTO_DIRECTION_COMMUTATIVE;
 }
 /* The tag in words. */
 const char *pto_direction_describe (PtoDirection direction);

@@ -63,10 +63,13 @@ pto_arg_get_word (const PtoArg *arg)
 const char *
 pto_direction_describe (PtoDirection direction)
 {
-  static const char *const names[] = {
-    "an input", "an output", "an inout", "an existing output", "a tensor without dependencies",
-    "a scalar"
-  };
+  static const char *const names[] = { "an input",
+                                       "an output",
+                                       "an inout",
+                                       "an existing output",
+                                       "a tensor without dependencies",
+                                       "a scalar",
+                                       "a commutative update" };
 
   return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
 }
@@ -186,7 +189,8 @@ pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection dir
 
   g_return_if_fail (args != NULL);
   g_return_if_fail (tensor != NULL);
-  g_return_if_fail ((guint) direction < PTO_DIRECTION_SCALAR);
+  g_return_if_fail (direction != PTO_DIRECTION_SCALAR
+                    && (guint) direction <= PTO_DIRECTION_COMMUTATIVE);
 
   arg.tensor = pto_tensor_ref (tensor);
   g_array_append_val (args->args, arg);

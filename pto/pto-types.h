@@ -65,6 +65,8 @@ typedef enum
  * @PTO_DIRECTION_OUTPUT_EXISTING: a tensor in existing memory that the task writes
  * @PTO_DIRECTION_NO_DEP: a tensor that is passed on and takes no part in dependencies
  * @PTO_DIRECTION_SCALAR: no tensor: a number, passed by value
+ * @PTO_DIRECTION_COMMUTATIVE: a tensor that the task updates, one task at a time, in any order with
+ * others that say so of exactly this part of memory
  *
  * The tag of a task's argument. The runtime finds the dependencies between tasks from the tags.
  *
@@ -77,7 +79,8 @@ typedef enum
   PTO_DIRECTION_INOUT = 2,
   PTO_DIRECTION_OUTPUT_EXISTING = 3,
   PTO_DIRECTION_NO_DEP = 4,
-  PTO_DIRECTION_SCALAR = 5
+  PTO_DIRECTION_SCALAR = 5,
+  PTO_DIRECTION_COMMUTATIVE = 6
 } PtoDirection;
 
 /**

@@ -297,6 +297,23 @@ const tests = {
         equal(worker.state, Pto.WorkerState.CLOSED, 'a property');
     },
 
+    commutative() {
+        const buffer = Pto.Buffer.new(4 * elements);
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        const worker = chip('par');
+        worker.run(orch => {
+            for (let i = 0; i < 10; i++) {
+                const args = new Pto.TaskArgs();
+                args.add_tensor(tensor, Pto.Direction.COMMUTATIVE);
+                args.add_scalar_float(4);
+                orch.submit(fill, args);
+            }
+        }, null, null, null);
+        equal(worker.statistics.edges, 0, 'edges');
+        equal(floats(buffer)[elements - 1], 4, 'the last element');
+        worker.close();
+    },
+
     priorities() {
         const buffer = Pto.Buffer.new(4 * elements);
         const slow = Pto.Kernel.new(Pto.CoreType.AIC, GLib.build_filenamev([here, 'fill.c']), null);

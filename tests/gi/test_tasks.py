@@ -182,5 +182,24 @@ class Tasks(unittest.TestCase):
                     worker.run(whole)
                 self.assertEqual([i for i in board[2:2 + 14] if i >= 0], order)
 
+    def test_commutative(self):
+        """No order among them, and one at a time; who reads comes after all."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                    x, y = np.zeros(1, "i4"), np.zeros(1, "i4")
+                    a, b = Pto.Tensor.of(x), Pto.Tensor.of(y)
+                    add = Pto.Kernel.new(Pto.CoreType.AIV, self.path("add.c"), None)
+                    worker.set_parameter("backend", backend)
+
+                    def graph(orch):
+                        for i in range(20):
+                            orch.submit(add, a.commute(), i)
+                        orch.submit(add, b.update(), 1, a.read())
+                    worker.run(graph)
+                    self.assertEqual((x[0], y[0]), (190, 1))
+                    if backend == "det":
+                        self.assertEqual(worker.statistics.edges, 20)
+
 
 tap.main()

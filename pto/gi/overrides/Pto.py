@@ -114,10 +114,11 @@ def _tagged(direction):
 @_export
 class Tensor(Pto.Tensor):
     """In a list of arguments x.read() is an input, x.write() an output, x.update() both; x.write_existing() goes to
-    memory that is there, x.no_dep() orders nothing."""
+    memory that is there, x.commute() updates in any order with others that do, x.no_dep() orders nothing."""
 
     read, write, update = map(_tagged, (Pto.Direction.INPUT, Pto.Direction.OUTPUT, Pto.Direction.INOUT))
-    write_existing, no_dep = map(_tagged, (Pto.Direction.OUTPUT_EXISTING, Pto.Direction.NO_DEP))
+    write_existing, no_dep, commute = map(_tagged, (Pto.Direction.OUTPUT_EXISTING, Pto.Direction.NO_DEP,
+                                                    Pto.Direction.COMMUTATIVE))
     shape = property(lambda self: tuple(self.get_shape()))
     dtype = property(lambda self: self.get_dtype())
 
@@ -164,7 +165,7 @@ class TaskArgs(Pto.TaskArgs):
                 self.add_tensor(*arg)
             elif isinstance(arg, Pto.Tensor):
                 raise TypeError(f"argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
-                                "x.write_existing() or x.no_dep()")
+                                "x.write_existing(), x.commute() or x.no_dep()")
             else:
                 try:
                     self.add_scalar(arg)
