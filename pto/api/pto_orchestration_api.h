@@ -100,7 +100,8 @@ extern "C"
      * in any order; all that read or write it otherwise come before them or after them. Not in
      * manual scopes. */
     PTO_PARAM_COMMUTATIVE = 6,
-    /* memory for this task alone, with whatever it held; it is nobody's when the task is done */
+    /* memory for this task alone, of which its blocks have one piece together, with whatever it
+     * held; it is nobody's when the task is done */
     PTO_PARAM_SCRATCH = 7
   } PTOParamType;
 

@@ -44,6 +44,7 @@ struct pto_engine_config
   struct pto_ring_config ring; /* of each of the four */
   uint32_t map_pool;
   uint32_t hazards;  /* PTO_HAZARD_* */
+  bool rename;       /* an output over contents that are still used gets new memory */
   uint32_t n_queues; /* kinds of endpoints */
   uint32_t n_shards; /* of every ready queue */
   uint32_t n_schedulers;
@@ -267,6 +268,8 @@ struct pto_engine
   /* A bit each: kinds of parameters that are looked up and recorded. All of tensors that take part
    * in dependencies, or in a manual scope none. */
   uint32_t tracked;
+  uint32_t
+      renamed;  /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */
   bool by_hand; /* this run has, or has had, a manual scope: not all accesses are known */
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */

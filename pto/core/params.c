@@ -101,6 +101,9 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_BLOCKED_NOTICE]
   = { "blocked-notice", "PTO_BLOCKED_NOTICE", KIND_COUNT, 1000, 0, 86400000,
       "milliseconds that a submit waits for room in a ring before a warning; 0 = none" },
+  [PTO_PARAMETER_RENAME]
+  = { "rename", "PTO_RENAME", KIND_BOOLEAN, 0, 0, 1,
+      "an output over contents that are still used gets new memory, where there is some" },
 };
 
 const char *

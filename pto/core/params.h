@@ -38,6 +38,7 @@ enum pto_param
   PTO_PARAMETER_ARENA,          /* levels: bytes of address space for memory made after the start */
   PTO_PARAMETER_PIPE_DEPTH,     /* entries of a pipe between the cores of a cluster */
   PTO_PARAMETER_BLOCKED_NOTICE, /* ms of waiting for room until it is told; 0 = never */
+  PTO_PARAMETER_RENAME,         /* outputs over contents that are still used get new memory */
   PTO_N_PARAMETERS
 };
 

@@ -192,6 +192,7 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
   buffer->bytes = bytes;
   buffer->depth = engine->depth;
   buffer->space.creator = PTO_TASK_NONE;
+  buffer->space.pinned = false;
   *generation = buffer->generation;
   return buffer;
 }

@@ -26,6 +26,7 @@ struct pto_space
   uint32_t count;
   bool merged;      /* external: into another space, which index_or_heir names */
   bool implied;     /* it has one entry, not made yet: [anchor, end), written by the creator */
+  bool pinned;      /* of a buffer: somebody knows its address. W: the engine */
   uint64_t anchor;  /* where its tensors begin: the index counts from here */
   uint64_t creator; /* of a buffer: the task that outputs it. W: the engine */
   union

@@ -171,6 +171,58 @@ refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
                "make_scratch_param() makes it of a shape";
 }
 
+/* Does anybody still use what is there? What it finds is not kept. */
+static bool
+is_in_use (struct pto_engine *engine, struct PTO2Buffer *buffer, const Tensor *tensor)
+{
+  struct pto_deps *deps = &engine->deps;
+  uint32_t before = deps->count;
+  struct pto_access access;
+  bool found = false;
+
+  pto_access_init (&access, &buffer->space, tensor);
+  /* Without memory for all that there are, the ones that are found. */
+  pto_map_lookup (engine->map, &access, PTO_PARAM_OUTPUT, deps);
+  for (uint32_t i = before; i < deps->count && !found; i++)
+    found = !pto_task_is_retired (engine->tails, deps->items[i].task)
+            && !pto_engine_slot_is_done (
+                pto_ring_slot (&engine->rings[PTO_TASK_RING (deps->items[i].task)],
+                               PTO_TASK_LOCAL (deps->items[i].task)),
+                PTO_TAKEN_ANY);
+  deps->count = before;
+  return found;
+}
+
+/* An output over all of a buffer whose contents somebody still uses: may it have other memory, and
+ * wait for nobody? Where the new memory lives as long as the old one, nobody knows where that is,
+ * the task itself does not use it otherwise, and at most half of the ring is taken then: memory is
+ * not given back before the scope ends. Who uses the old contents keeps them. heap: what this
+ * submit takes already. */
+static __attribute__ ((noinline)) void
+rename_buffer (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *param,
+               uint64_t heap)
+{
+  struct pto_circle *circle = &engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].heap;
+  Tensor *tensor = &param->tensor;
+  struct PTO2Buffer *buffer = tensor->storage;
+
+  if (buffer == NULL || buffer->space.pinned || buffer->depth != engine->depth
+      || engine->tracked == 0 || !pto2_tensor_is_contiguous (tensor)
+      || pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype) != buffer->bytes
+      || circle->used + heap + output_bytes (engine, tensor) > circle->size / 2)
+    return;
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (&submit->params[i] != param && submit->params[i].type != PTO_PARAM_SCALAR
+        && submit->params[i].tensor.storage == buffer)
+      return;
+  if (!is_in_use (engine, buffer, tensor))
+    return;
+  pto_map_drop (engine->map, &buffer->space);
+  buffer->addr = 0;
+  buffer->space.creator = PTO_TASK_NONE;
+  tensor->buffer.addr = 0;
+}
+
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -210,6 +262,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         return refuse (engine, submit->kernel, param - submit->params, why);
       buffer = tensor->storage;
       n_tensors++;
+      if (PTO_UNLIKELY ((uint32_t) param->type == engine->renamed) && tensor->buffer.addr != 0)
+        rename_buffer (engine, submit, param, heap);
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
@@ -517,6 +571,15 @@ write_guards (const struct pto_engine *engine, const struct pto_payload *payload
   for (uint32_t g = 0; g < payload->n_guards; g++)
     memcpy ((void *) (uintptr_t) payload->guards[g], pto_fence_pattern (),
             engine->config.guard_bytes);
+}
+
+/* Their memory is there at once, and whoever has submitted the task may know where. */
+static void
+pin_outputs (const struct pto_submit *submit)
+{
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (submit->params[i].type == PTO_PARAM_OUTPUT && submit->params[i].tensor.storage != NULL)
+      submit->params[i].tensor.storage->space.pinned = true;
 }
 
 /* It waits for nothing, and is over at once. false: it is poisoned, which is told where it is
@@ -850,6 +913,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     set_parts (engine, slot, submit);
   if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE || submit->parts_bytes > 0))
     write_guards (engine, slot->payload);
+  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
+    pin_outputs (submit);
 
   if (engine->trace != NULL)
     {

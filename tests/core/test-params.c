@@ -41,6 +41,7 @@ static const struct range ranges[] = {
   { PTO_PARAMETER_TASK_TIMEOUT, "0", "86400000", NULL, "86400001" },
   { PTO_PARAMETER_STOP_TIMEOUT, "0", "86400000", NULL, "86400001" },
   { PTO_PARAMETER_PIPE_DEPTH, "1", "65536", "0", "65537" },
+  { PTO_PARAMETER_RENAME, "0", "1", NULL, "2" },
   { PTO_PARAMETER_BLOCKED_NOTICE, "0", "86400000", NULL, "86400001" },
   { PTO_PARAMETER_ARENA, "1048576", "1024G", "1048575", "1099511627777" },
 };
@@ -93,8 +94,9 @@ test_ranges (void)
   for (gsize i = 0; i < G_N_ELEMENTS (ranges); i++)
     {
       const struct range *range = &ranges[i];
-      bool boolean
-          = range->param == PTO_PARAMETER_TRACE || range->param == PTO_PARAMETER_UTILIZATION;
+      bool boolean = range->param == PTO_PARAMETER_TRACE
+                     || range->param == PTO_PARAMETER_UTILIZATION
+                     || range->param == PTO_PARAMETER_RENAME;
       const char *outside[]
           = { range->below, range->above, "-1", "", "x", "4x", " 4", "0x10", "1e3" };
 

@@ -698,6 +698,92 @@ test_bad_scratch (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- outputs over contents that are still used --- */
+
+#define REUSES 8u
+
+enum
+{
+  OVER_ALL,   /* make_tensor() */
+  OVER_KNOWN, /* pto2_rt_alloc(): somebody may know where it is */
+  OVER_INNER, /* from a scope inside: the new memory would not live as long */
+  OVER_PART,  /* of one that is longer */
+  OVER_HALF   /* read by the same task, which writes it */
+};
+
+struct reuse
+{
+  uint32_t how;
+  int32_t cells[REUSES];
+};
+
+/* One handle, written and read again and again. */
+static int
+reuse (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t two[1] = { 2 };
+  struct reuse *reuse = data;
+  Tensor whole
+      = reuse->how == OVER_KNOWN
+            ? pto2_rt_alloc (rt, one, 1, PTO_DTYPE_INT32)
+            : pto2_rt_make_tensor (rt, reuse->how == OVER_PART ? two : one, 1, PTO_DTYPE_INT32);
+  Tensor part = pto2_tensor_view (&whole, one, first);
+
+  if (reuse->how == OVER_PART)
+    SUBMIT (rt, STORE, make_output_param (whole), make_scalar_param (0));
+  for (uint32_t i = 0; i < REUSES; i++)
+    {
+      PTOParam params[3]
+          = { make_output_param (part), make_scalar_param (i + 1), make_input_param (part) };
+
+      if (reuse->how == OVER_INNER && i > 0)
+        pto2_rt_scope_begin (rt);
+      pto2_rt_submit_task (rt, STORE, AIV, params, reuse->how == OVER_HALF && i > 0 ? 3 : 2);
+      if (reuse->how == OVER_INNER && i > 0)
+        pto2_rt_scope_end (rt);
+      SUBMIT (rt, COPY, make_input_param (part), make_output_param (cell (&reuse->cells[i])));
+    }
+  return 0;
+}
+
+static uint64_t
+run_reuse (enum pto_backend backend, const char *settings, uint32_t how, uint64_t edges)
+{
+  struct pto_chip *chip = sim_chip (backend, settings);
+  struct reuse over = { .how = how };
+  struct pto_run_stats stats;
+
+  sim_run (chip, &program, reuse, &over, &stats);
+  for (uint32_t i = 0; i < REUSES; i++)
+    g_assert_cmpint (over.cells[i], ==, (int32_t) i + 1);
+  if (backend == PTO_BACKEND_DET)
+    g_assert_cmpuint (stats.edges, ==, edges);
+  pto_chip_free (chip);
+  return stats.virtual_ns;
+}
+
+static void
+test_rename (enum pto_backend backend)
+{
+  uint64_t all = REUSES + 2 * (REUSES - 1);
+  uint64_t before = run_reuse (backend, NULL, OVER_ALL, all);
+  uint64_t after = run_reuse (backend, "rename=1", OVER_ALL, REUSES);
+
+  if (backend == PTO_BACKEND_DET)
+    {
+      /* One slow reader after the other, or all at once. */
+      g_assert_cmpuint (before, >, REUSES * 200000);
+      g_assert_cmpuint (after, <, 2 * 200000);
+    }
+  /* Of 16 pieces of memory half may be taken; of 8 four. */
+  run_reuse (backend, "rename=1 heap=16K", OVER_ALL, REUSES);
+  run_reuse (backend, "rename=1 heap=8K", OVER_ALL, REUSES + 2 * (REUSES - 4));
+  run_reuse (backend, "rename=1", OVER_INNER, all);
+  run_reuse (backend, "rename=1", OVER_HALF, all);
+  run_reuse (backend, "rename=1", OVER_KNOWN, all + 1);
+  run_reuse (backend, "rename=1", OVER_PART, all + 2 * REUSES);
+}
+
 /* --- values for whole tensors --- */
 
 #define BLOCK 257u
@@ -1174,6 +1260,7 @@ add_tests (void)
   sim_add ("tasks/bad-alloc", test_bad_alloc);
   sim_add ("tasks/scratch", test_scratch);
   sim_add ("tasks/bad-scratch", test_bad_scratch);
+  sim_add ("tasks/rename", test_rename);
   sim_add ("tasks/fill", test_fill);
   sim_add ("tasks/bad-fill", test_bad_fill);
   sim_add ("tasks/elements", test_elements);
