@@ -94,6 +94,37 @@ test_order (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* A task of blocks goes first with all of them, though it goes back to its queue after each. */
+static int
+submit_blocks (PTO2Runtime *rt, void *data)
+{
+  PTOParam number = make_scalar_param (0);
+  PTOParam block = make_scalar_param (1);
+  PTO2Submit blocks = pto2_make_submit (NOTE, AIC, &block, 1);
+
+  pto2_rt_submit_task (rt, HOLD, AIC, NULL, 0);
+  for (uint32_t i = 0; i < 4; i++)
+    pto2_rt_submit_task_with_priority (rt, NOTE, AIC, &number, 1, 1);
+  blocks.block_dim = 8;
+  blocks.priority = 2;
+  if (pto2_rt_submit (rt, &blocks) == PTO2_TASK_NONE)
+    return 1;
+  atomic_store (&may_end, true);
+  return 0;
+}
+
+static void
+test_blocks (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend);
+
+  sim_run (chip, &program, submit_blocks, NULL, NULL);
+  g_assert_cmpuint (n_order, ==, 12);
+  for (uint32_t i = 0; i < 12; i++)
+    g_assert_cmpuint (order[i], ==, i < 8);
+  pto_chip_free (chip);
+}
+
 /* Who was built before there were priorities has none, whatever lies behind what it knows. */
 static int
 submit_as_others (PTO2Runtime *rt, void *data)
@@ -187,6 +218,7 @@ static void
 add_tests (void)
 {
   sim_add ("priorities/order", test_order);
+  sim_add ("priorities/blocks", test_blocks);
   sim_add ("priorities/sizes", test_sizes);
   sim_add ("priorities/refusals", test_refusals);
 }
