@@ -265,8 +265,8 @@ struct pto_engine
   /* --- the submitter's --- */
   alignas (64) struct pto_scope scopes[PTO_SCOPE_MAX];
   uint32_t depth; /* open scopes; 0 = no run */
-  /* A bit each: kinds of parameters that are looked up and recorded. All of tensors that take part
-   * in dependencies, or in a manual scope none. */
+  /* Kinds of parameters below this one are looked up and recorded, and those that commute: all of
+   * tensors that take part in dependencies, or in a manual scope none. */
   uint32_t tracked;
   uint32_t
       renamed;  /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */

@@ -164,9 +164,9 @@ pto_group_report (const struct pto_map *map, const struct entry *entry, bool mem
 uint32_t
 pto_group_update (struct pto_map *map, struct entry *entry)
 {
-  struct group *group = &map->slots[entry->group].group;
+  struct group *group;
 
-  if (entry->group == 0)
+  if (!entry->node.grouped)
     {
       uint32_t number = node_take (map, NODE_GROUP);
 
@@ -174,10 +174,12 @@ pto_group_update (struct pto_map *map, struct entry *entry)
         return 0;
       group = &map->slots[number].group;
       entry->group = number;
+      entry->node.grouped = true;
       group->open = false;
       group->updaters = (struct tasks){ 0 };
       group->readers = (struct tasks){ 0 };
     }
+  group = &map->slots[entry->group].group;
   if (!group->open)
     {
       take_readers (entry, &group->readers);
@@ -209,7 +211,7 @@ pto_group_end (struct pto_map *map, struct entry *entry)
   clear (map, &group->updaters);
   clear (map, &group->readers);
   node_give (map, entry->group);
-  entry->group = 0;
+  entry->node.grouped = false;
 }
 
 bool

@@ -33,6 +33,7 @@ struct node
   uint8_t kind;
   uint8_t count; /* entry: inline readers; block: readers */
   bool alone;    /* entry: no other entry of the space overlaps it */
+  bool grouped;  /* entry: it has a group */
 };
 
 /* Three cache lines. Who accesses whole buffers touches the first, and the last if there are
@@ -52,7 +53,7 @@ struct entry
   uint32_t cell_next;
   uint32_t cell_hash;
   uint32_t class_number;
-  uint32_t group; /* 0: none */
+  uint32_t group; /* if it has one */
   pto_task_id readers[INLINE_READERS];
 };
 
@@ -126,7 +127,6 @@ struct pto_map
     uint8_t of_readers;
     bool recorded;
     bool writes;
-    bool commutes;
   } kinds[PTO_PARAM_COMMUTATIVE + 1]; /* of access: PTOParamType */
   uint32_t generation;
   union slot *slots; /* [0] is never used */
@@ -252,7 +252,7 @@ readers_clear (struct pto_map *map, struct entry *entry)
     }
   entry->block = 0;
   entry->node.count = 0;
-  if (__builtin_expect (entry->group != 0, 0))
+  if (__builtin_expect (entry->node.grouped, 0))
     pto_group_end (map, entry);
 }
 
@@ -304,7 +304,7 @@ entry_is_stale (const struct pto_map *map, const struct entry *entry)
 {
   return !is_live (map, entry->writer)
          && (entry->node.count == 0 || !pto_readers_any_live (map, entry))
-         && (entry->group == 0 || !pto_group_any_live (map, entry));
+         && (!entry->node.grouped || !pto_group_any_live (map, entry));
 }
 
 /* --- lists of entries --- */

@@ -106,7 +106,7 @@ pto_entry_new (struct pto_map *map, struct pto_space *space, const struct pto_re
   entry->node.alone = alone;
   entry->writer = PTO_TASK_NONE;
   entry->block = 0;
-  entry->group = 0;
+  entry->node.grouped = false;
   entry->region.lo = region->lo;
   entry->region.hi = region->hi;
   entry->region.run = region->run;

@@ -14,6 +14,7 @@ struct pto_needs
   uint32_t n_tensors;
   uint32_t n_outputs; /* that have no memory yet */
   uint32_t n_updates; /* that commute */
+  uint64_t claims;    /* bytes before the payload, for these */
   uint32_t kinds;     /* PTO_PARAM_* of the tensors that have, in one word; 0: none is written */
   uint32_t n_fences;  /* engine->fences */
   uint32_t n_edges;

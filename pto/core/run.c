@@ -28,7 +28,6 @@ pto_engine_begin (struct pto_engine *engine)
   memset (&engine->deadlock, 0, sizeof engine->deadlock);
   engine->depth = 0;
   engine->by_hand = false;
-  engine->renamed = engine->config.rename ? PTO_PARAM_OUTPUT : PTO_PARAM_SCALAR;
   engine->failed.count = 0;
   engine->blocked.notice_ns = engine->config.notice != NULL ? engine->config.notice_ns : PTO_NEVER;
   engine->blocked.told_at = PTO_NEVER;

@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRACKED                                                           \
-  (1u << PTO_PARAM_INPUT | 1u << PTO_PARAM_OUTPUT | 1u << PTO_PARAM_INOUT \
-   | 1u << PTO_PARAM_OUTPUT_EXISTING | 1u << PTO_PARAM_COMMUTATIVE)
-
 #define BUFFERS_PER_CHUNK 256u
 
 /* " at x.c:7", or nothing. */
@@ -69,7 +65,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
   scope->file = file;
   scope->line = line;
   scope->manual = manual;
-  engine->tracked = manual ? 0 : TRACKED;
+  engine->tracked = manual ? 0 : PTO_PARAM_NO_DEP;
   engine->by_hand = engine->by_hand || manual;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
@@ -137,7 +133,7 @@ close_scope (struct pto_engine *engine)
   drop_buffers (engine, scope->buffers);
   if (PTO_UNLIKELY (engine->line.n_held > 0))
     pto_cohort_let_go_of_scope (engine, depth + 1);
-  engine->tracked = depth > 0 && engine->scopes[depth - 1].manual ? 0 : TRACKED;
+  engine->tracked = depth > 0 && engine->scopes[depth - 1].manual ? 0 : PTO_PARAM_NO_DEP;
   if (engine->trace != NULL)
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
                    0);

@@ -37,12 +37,11 @@ output_bytes (const struct pto_engine *engine, const Tensor *tensor)
 static inline uint64_t
 storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
-  return align_up (sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
-                       + needs->n_tensors * sizeof (TensorData)
-                       + needs->n_outputs * sizeof (uint64_t)
-                       + needs->n_fences * sizeof (struct pto_fence)
-                       + pto_claims_size (needs->n_updates) + submit->extra_bytes,
-                   PTO_STORAGE_ALIGN);
+  return align_up (
+      sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
+          + needs->n_tensors * sizeof (TensorData) + needs->n_outputs * sizeof (uint64_t)
+          + needs->n_fences * sizeof (struct pto_fence) + needs->claims + submit->extra_bytes,
+      PTO_STORAGE_ALIGN);
 }
 
 /* --- what the task is and depends on --- */
@@ -196,31 +195,47 @@ is_in_use (struct pto_engine *engine, struct PTO2Buffer *buffer, const Tensor *t
 /* An output over all of a buffer whose contents somebody still uses: may it have other memory, and
  * wait for nobody? Where the new memory lives as long as the old one, nobody knows where that is,
  * the task itself does not use it otherwise, and at most half of the ring is taken then: memory is
- * not given back before the scope ends. Who uses the old contents keeps them. heap: what this
- * submit takes already. */
-static __attribute__ ((noinline)) void
-rename_buffer (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *param,
-               uint64_t heap)
+ * not given back before the scope ends. */
+static bool
+may_rename (struct pto_engine *engine, const struct pto_submit *submit, const PTOParam *param,
+            uint64_t heap)
 {
-  struct pto_circle *circle = &engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].heap;
-  Tensor *tensor = &param->tensor;
+  const struct pto_circle *circle
+      = &engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].heap;
+  const Tensor *tensor = &param->tensor;
   struct PTO2Buffer *buffer = tensor->storage;
 
-  if (buffer == NULL || buffer->space.pinned || buffer->depth != engine->depth
-      || engine->tracked == 0 || !pto2_tensor_is_contiguous (tensor)
+  if (buffer->space.pinned || buffer->depth != engine->depth || !pto2_tensor_is_contiguous (tensor)
       || pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype) != buffer->bytes
       || circle->used + heap + output_bytes (engine, tensor) > circle->size / 2)
-    return;
+    return false;
   for (uint32_t i = 0; i < submit->n_params; i++)
     if (&submit->params[i] != param && submit->params[i].type != PTO_PARAM_SCALAR
         && submit->params[i].tensor.storage == buffer)
-      return;
-  if (!is_in_use (engine, buffer, tensor))
-    return;
-  pto_map_drop (engine->map, &buffer->space);
-  buffer->addr = 0;
-  buffer->space.creator = PTO_TASK_NONE;
-  tensor->buffer.addr = 0;
+      return false;
+  return is_in_use (engine, buffer, tensor);
+}
+
+/* Their records begin anew, as if nobody had output them yet. Who uses the old contents keeps them.
+ */
+static __attribute__ ((noinline)) void
+rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  uint64_t heap = 0;
+
+  for (PTOParam *param = submit->params; param < submit->params + submit->n_params; param++)
+    {
+      Tensor *tensor = &param->tensor;
+
+      if (param->type != PTO_PARAM_OUTPUT || engine->tracked == 0 || locate (engine, tensor) != NULL
+          || tensor->storage == NULL || tensor->buffer.addr == 0
+          || !may_rename (engine, submit, param, heap))
+        continue;
+      heap += output_bytes (engine, tensor);
+      pto_map_drop (engine->map, &tensor->storage->space);
+      tensor->storage->addr = 0;
+      tensor->storage->space.creator = PTO_TASK_NONE;
+    }
 }
 
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
@@ -234,12 +249,15 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   const PTOParam *end = submit->params + submit->n_params;
   uint32_t n_tensors = 0;
   uint32_t n_outputs = 0;
-  uint32_t n_updates = 0;
   uint32_t kinds = PTO_PARAM_INPUT;
   uint64_t heap = 0;
   bool ok = true;
 
   deps->count = 0;
+  needs->n_updates = 0;
+  needs->claims = 0;
+  if (PTO_UNLIKELY (engine->config.rename))
+    rename_outputs (engine, submit);
   for (PTOParam *param = submit->params; param < end; param++, access++)
     {
       Tensor *tensor = &param->tensor;
@@ -255,15 +273,14 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           if (why != NULL)
             return refuse (engine, submit->kernel, param - submit->params, why);
           access->token = 0;
-          n_updates += param->type == PTO_PARAM_COMMUTATIVE;
+          needs->n_updates += param->type == PTO_PARAM_COMMUTATIVE;
+          needs->claims = pto_claims_size (needs->n_updates);
         }
       why = locate (engine, tensor);
       if (PTO_UNLIKELY (why != NULL))
         return refuse (engine, submit->kernel, param - submit->params, why);
       buffer = tensor->storage;
       n_tensors++;
-      if (PTO_UNLIKELY ((uint32_t) param->type == engine->renamed) && tensor->buffer.addr != 0)
-        rename_buffer (engine, submit, param, heap);
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
@@ -276,7 +293,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           continue;
         }
       kinds |= (uint32_t) param->type;
-      if ((engine->tracked >> param->type & 1) != 0)
+      if ((uint32_t) param->type < engine->tracked
+          || PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE))
         {
           space = buffer != NULL ? &buffer->space
                                  : pto_map_external_space (engine->map, tensor->buffer.addr,
@@ -301,7 +319,6 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   needs->n_tensors = n_tensors;
   needs->heap = heap;
   needs->n_outputs = n_outputs;
-  needs->n_updates = n_updates;
   needs->kinds = kinds;
   return true;
 }
@@ -454,7 +471,8 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
        * are. */
       memcpy (tensors, tensor, sizeof *tensors);
       *arg++ = (int64_t) (uintptr_t) tensors++;
-      if ((engine->tracked >> param->type & 1) != 0)
+      if ((uint32_t) param->type < engine->tracked
+          || PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE))
         pto_map_insert (engine->map, access, param->type, slot->id);
       else if (PTO_UNLIKELY (param->type == PTO_PARAM_SCRATCH))
         tensor->buffer.addr = 0; /* of this task only; the next submit of it makes another one */
@@ -797,7 +815,8 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
       if (param->type == PTO_PARAM_SCALAR)
         continue;
       needs.n_tensors++;
-      needs.n_updates += param->type == PTO_PARAM_COMMUTATIVE;
+      if (param->type == PTO_PARAM_COMMUTATIVE)
+        needs.claims = pto_claims_size (++needs.n_updates);
       if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
@@ -906,8 +925,7 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   pto_store_relaxed (&slot->released, 0);
   pto_store_relaxed (&slot->poison, engine->poisoned_by);
   pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
-  fill_payload (engine, slot, submit, &needs,
-                ring->storage.base + storage_offset + pto_claims_size (needs.n_updates),
+  fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset + needs.claims,
                 ring->heap.base + heap_offset);
   if (PTO_UNLIKELY (submit->parts_bytes > 0))
     set_parts (engine, slot, submit);

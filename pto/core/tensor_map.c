@@ -128,7 +128,7 @@ static inline bool
 entry_report (const struct pto_map *map, const struct entry *entry, bool member, uint32_t of_writer,
               uint32_t of_readers, struct pto_deps *deps)
 {
-  if (__builtin_expect (entry->group != 0, 0))
+  if (__builtin_expect (entry->node.grouped, 0))
     return pto_group_report (map, entry, member, of_writer, of_readers, deps);
   if (of_writer != 0 && is_live (map, entry->writer)
       && !pto_deps_add (deps, entry->writer, of_writer))
@@ -244,7 +244,7 @@ pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType typ
 {
   uint32_t of_writer = map->kinds[type].of_writer;
   uint32_t of_readers = map->kinds[type].of_readers;
-  bool commutes = map->kinds[type].commutes;
+  bool commutes = type == PTO_PARAM_COMMUTATIVE;
   uint32_t before = deps->count;
   struct pto_space *space;
   struct entry *entry;
@@ -370,13 +370,13 @@ pto_map_insert (struct pto_map *map, struct pto_access *access, PTOParamType typ
   if (writes)
     {
       entry->writer = task;
-      if ((entry->node.count | entry->group) > 0)
+      if ((entry->node.count | entry->node.grouped) > 0)
         readers_clear (map, entry);
       return;
     }
-  if (map->kinds[type].commutes)
+  if (__builtin_expect (type == PTO_PARAM_COMMUTATIVE, 0))
     access->token = pto_group_update (map, entry);
-  else if (__builtin_expect (entry->group != 0, 0))
+  else if (__builtin_expect (entry->node.grouped, 0))
     pto_group_read (map, entry);
   readers_add (map, entry, task);
 }
@@ -486,7 +486,6 @@ pto_map_set_hazards (struct pto_map *map, uint32_t hazards)
   map->kinds[PTO_PARAM_OUTPUT_EXISTING] = map->kinds[PTO_PARAM_OUTPUT];
   map->kinds[PTO_PARAM_COMMUTATIVE] = map->kinds[PTO_PARAM_INOUT];
   map->kinds[PTO_PARAM_COMMUTATIVE].writes = false;
-  map->kinds[PTO_PARAM_COMMUTATIVE].commutes = true;
 }
 
 uint32_t
