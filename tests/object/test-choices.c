@@ -20,7 +20,7 @@ static const char *const of_hosts[]
 static const char *const of_all[]
     = { "task-window",    "16",  "heap",    "1M",  "dep-pool", "64", "map-pool",      "64",
         "hazards",        "raw", "timeout", "100", "trace",    "1",  "trace-records", "64",
-        "blocked-notice", "5",   NULL };
+        "blocked-notice", "5",   "rename",  "1",   NULL };
 
 static guint
 count_known (PtoWorker *worker, const char *const *pairs, gboolean takes)
