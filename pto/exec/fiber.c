@@ -41,6 +41,10 @@ pto_stack_map (struct pto_stack *stack, size_t size)
   char *base;
 
   size = (size + page - 1) & ~(page - 1);
+  /* Stacks lie side by side. An odd number of pages from one to the next spreads what is in use of
+   * them over all sets of a TLB; with 65 MiB, say, all of them would share one. */
+  if ((guard + size) / page % 2 == 0)
+    guard += page;
   base = mmap (NULL, guard + size, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (base == MAP_FAILED)
