@@ -47,7 +47,6 @@ struct pto_chip
   struct pto_aicpu *aicpus;
   struct pto_core *cores;
   uint32_t n_cores;
-  char *arguments;         /* det: each core's copy of its task's */
   struct pto_word started; /* schedulers whose cores have answered */
   /* det: has run; the next run gets a fresh machine, so that history does not matter */
   bool used;

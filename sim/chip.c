@@ -94,11 +94,9 @@ free_cores (struct pto_chip *chip)
   free (chip->aicpus);
   free (chip->cores);
   free (chip->watched);
-  free (chip->arguments);
   chip->aicpus = NULL;
   chip->cores = NULL;
   chip->watched = NULL;
-  chip->arguments = NULL;
   chip->n_cores = chip->n_schedulers = chip->clusters = 0;
 }
 
@@ -146,10 +144,8 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
   chip->watched = calloc (chip->n_cores, sizeof *chip->watched);
   chip->interconnect
       = pto_interconnect_new (clusters, (uint32_t) param (chip, PTO_PARAMETER_PIPE_DEPTH));
-  if (chip->virtual_clock)
-    chip->arguments = malloc (chip->n_cores * PTO_CHIP_ARGS_BYTES);
   if (chip->cores == NULL || chip->aicpus == NULL || chip->watched == NULL
-      || chip->interconnect == NULL || (chip->virtual_clock && chip->arguments == NULL))
+      || chip->interconnect == NULL)
     return false;
   for (uint32_t s = 0; s < n_schedulers; s++)
     {
@@ -185,8 +181,6 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
 
             pto_core_init (core, chip, &chip->machine.engine,
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
-            if (chip->arguments != NULL)
-              core->arguments = chip->arguments + number * PTO_CHIP_ARGS_BYTES;
             pto_core_set_note (core, number < chip->n_notes ? &chip->notes[number] : NULL);
             aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
           }

@@ -359,8 +359,12 @@ argument_bytes (const struct pto_core *core)
 
   for (; n_tensors > 0; n_tensors--, tensor++)
     {
-      uint64_t size = pto_dtype_size (tensor->dtype);
+      uint64_t size;
 
+      /* Another block of it may have spoilt it. */
+      if ((uint32_t) tensor->dtype >= PTO_DTYPE_COUNT || tensor->ndims > PTO2_TENSOR_MAX_DIMS)
+        continue;
+      size = pto_dtype_size (tensor->dtype);
       for (uint32_t d = 0; d < tensor->ndims; d++)
         size *= tensor->shapes[d];
       bytes += size;
@@ -399,29 +403,6 @@ write_head (const struct pto_core *core, int64_t *args)
   args[-1] = (int64_t) core->block;
   args[-2] = (int64_t) (uintptr_t) (core->parts != NULL ? &core->services
                                                         : core->payload.task->services);
-}
-
-/* On det, where the engine reads the arguments again after the kernel, that gets a copy. */
-static void
-copy_arguments (struct pto_core *core)
-{
-  const struct pto_payload *task = core->payload.task;
-  uint32_t n_tensors;
-  const TensorData *tensors = pto_payload_tensors (task, &n_tensors);
-  int64_t *args = (int64_t *) core->arguments + PTO_CHIP_ARGS_HEAD;
-  TensorData *copies = (TensorData *) (args + task->n_args);
-  uint64_t address = (uint64_t) (uintptr_t) tensors;
-
-  memcpy (copies, tensors, n_tensors * sizeof *tensors);
-  for (uint32_t i = 0; i < task->n_args; i++)
-    {
-      uint64_t offset = (uint64_t) task->args[i] - address;
-      bool is_tensor = offset < n_tensors * sizeof *tensors && offset % sizeof *tensors == 0;
-
-      args[i] = is_tensor ? (int64_t) (uintptr_t) ((char *) copies + offset) : task->args[i];
-    }
-  write_head (core, args);
-  core->payload.args = args;
 }
 
 /* Where parts run at the same time each has a copy with its own words before it. */
@@ -480,22 +461,21 @@ run_kernel (struct pto_core *core)
   struct pto_fault fault;
 
   fill_guards (core);
+  if (__builtin_expect (core->parts != NULL, 0))
+    own_arguments (core);
   if (core->chip->virtual_clock)
     {
-      bool measure = payload->kernel->cost.model == PTO_COST_MEASURE;
+      const struct pto_cost *cost = &payload->kernel->cost;
+      bool measure = cost->model == PTO_COST_MEASURE;
+      /* Before the kernel, whose arguments are its own to spoil. */
+      uint64_t bytes = measure ? 0 : argument_bytes (core);
       uint64_t wall = measure ? pto_wall_clock () : 0;
 
-      copy_arguments (core);
       pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
-      pto_charge (exec, virtual_cost (&payload->kernel->cost, argument_bytes (core),
-                                      measure ? pto_wall_clock () - wall : 0));
+      pto_charge (exec, virtual_cost (cost, bytes, measure ? pto_wall_clock () - wall : 0));
     }
   else
-    {
-      if (__builtin_expect (core->parts != NULL, 0))
-        own_arguments (core);
-      pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
-    }
+    pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
   if (timed)
     {
       uint64_t end = pto_engine_stamp_own (core->engine);

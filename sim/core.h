@@ -10,12 +10,9 @@
 #include "../pto/core/scheduler.h"
 #include "chip.h"
 
-/* Arguments of one kernel (seed 000 section 9), and what they take with their tensors and with the
- * words before them: not a multiple of a page, nor of half of one, so that those of all cores do
- * not share a few sets of a cache. */
+/* Arguments of one kernel (seed 000 section 9), and the words before them. */
 #define PTO_CHIP_ARGS_MAX PTO_MAX_KERNEL_ARGS
 #define PTO_CHIP_ARGS_HEAD 2u
-#define PTO_CHIP_ARGS_BYTES (PTO_CHIP_ARGS_MAX * (sizeof (int64_t) + sizeof (TensorData)) + 320u)
 
 /* Values of DATA_MAIN_BASE beside sequence numbers. */
 #define PTO_REG_IDLE 0u
@@ -91,7 +88,7 @@ struct pto_core
   struct pto_guard guard;
   uint64_t guards[PTO_CHIP_ARGS_MAX];
   struct pto_fence fences[PTO_CHIP_ARGS_MAX];
-  /* Arguments of a part of a task, and, on det, of any: a kernel's own copy. W, R: the core. */
+  /* Arguments of a part of a task: a kernel's own copy. W, R: the core. */
   uint64_t block;
   int64_t own[PTO_CHIP_ARGS_HEAD + PTO_CHIP_ARGS_MAX];
   /* --- what its kernel waits for (interconnect.h) --- */
@@ -99,7 +96,6 @@ struct pto_core
   struct pto_pipes *pipes;
   struct pto_word wake;   /* W: whoever changes what is waited for */
   _Atomic uint32_t waits; /* W: the core, under its cluster's lock; R: anybody, a hint without it */
-  void *arguments; /* det: PTO_CHIP_ARGS_BYTES for a copy of them with their tensors; the chip's */
 };
 
 void pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *engine,

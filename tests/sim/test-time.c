@@ -38,6 +38,16 @@ kernel_spend (int64_t *args)
   sim_spend_ns (MEASURED_NS);
 }
 
+/* What it is given is its own to spoil. */
+static void
+kernel_spoil (int64_t *args)
+{
+  TensorData *tensor = (TensorData *) (uintptr_t) args[0];
+
+  memset (tensor, 0x5a, sizeof *tensor);
+  args[0] = 0;
+}
+
 static const struct pto_cost_point points[] = { { 64, 1000 }, { 128, 3000 }, { 1024, 3448 } };
 
 enum
@@ -47,7 +57,8 @@ enum
   TABLE,
   MEASURE,
   CUBE,
-  NO_POINTS
+  NO_POINTS,
+  SPOIL
 };
 
 static const struct pto_kernel kernels[] = {
@@ -60,6 +71,7 @@ static const struct pto_kernel kernels[] = {
   [MEASURE] = { "measure", kernel_spend, PTO_CORE_TYPE_AIV, { .model = PTO_COST_MEASURE } },
   [CUBE] = { "cube", kernel_none, PTO_CORE_TYPE_AIC, { .base_ns = 4000 } },
   [NO_POINTS] = { "no-points", kernel_none, PTO_CORE_TYPE_AIV, { .model = PTO_COST_TABLE } },
+  [SPOIL] = { "spoil", kernel_spoil, PTO_CORE_TYPE_AIV, { .base_ns = 1000, .ns_per_byte = 2.5 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -123,6 +135,7 @@ test_cost_models (enum pto_backend backend)
   assert_one (chip, (struct one){ TABLE, 2, 512, 0 }, 3448);
   assert_one (chip, (struct one){ TABLE, 8, 2000, 0 }, 3448); /* after the last */
   assert_one (chip, (struct one){ NO_POINTS, 1, 64, 0 }, 0);
+  assert_one (chip, (struct one){ SPOIL, 1, 100, 0 }, 1000 + 250);
   pto_chip_free (chip);
 }
 
