@@ -100,23 +100,30 @@ free_cores (struct pto_chip *chip)
   chip->n_cores = chip->n_schedulers = chip->clusters = 0;
 }
 
-static void
-stop_cores (struct pto_chip *chip)
+/* Gives the executor that they have left; NULL: there were none. */
+static struct pto_exec *
+end_cores (struct pto_chip *chip)
 {
   struct pto_exec *exec = chip->machine.engine.exec;
 
   if (exec == NULL)
-    return;
+    return NULL;
   pthread_mutex_lock (&chip->watch_lock);
   pto_exec_enter (exec);
   for (uint32_t s = 0; s < chip->n_schedulers; s++)
     pto_scheduler_stop (&chip->aicpus[s].scheduler);
   pto_exec_join (exec);
   pto_exec_leave (exec);
-  pto_exec_free (exec);
   chip->machine.engine.exec = NULL;
   free_cores (chip);
   pthread_mutex_unlock (&chip->watch_lock);
+  return exec;
+}
+
+static void
+stop_cores (struct pto_chip *chip)
+{
+  pto_exec_free (end_cores (chip));
 }
 
 static void *
@@ -192,8 +199,9 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
   return true;
 }
 
+/* On an executor that has become free, or a new one; NULL: none. Takes it. */
 static enum pto_status
-start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
+start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers, struct pto_exec *exec,
              struct pto_report *report)
 {
   struct pto_exec_config config = {
@@ -204,9 +212,10 @@ start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers,
     .stack_size = param (chip, PTO_PARAMETER_STACK),
   };
   char error[256] = "";
-  struct pto_exec *exec = pto_exec_new (&config, error, sizeof error);
   bool ok;
 
+  if (exec == NULL)
+    exec = pto_exec_new (&config, error, sizeof error);
   if (exec == NULL)
     return pto_report_set (report, PTO_STATUS_SYSTEM, "%s", error);
   /* A tick of the run before may be late. */
@@ -438,7 +447,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
       pto_chip_free (chip);
       return NULL;
     }
-  if (start_cores (chip, (uint32_t) clusters, (uint32_t) threads - 1, report) != PTO_OK)
+  if (start_cores (chip, (uint32_t) clusters, (uint32_t) threads - 1, NULL, report) != PTO_OK)
     {
       pto_chip_free (chip);
       return NULL;
@@ -499,6 +508,7 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
 {
   uint32_t clusters = (uint32_t) param (chip, PTO_PARAMETER_CLUSTERS);
   uint32_t threads = (uint32_t) param (chip, PTO_PARAMETER_AICPU_THREADS);
+  struct pto_exec *exec = NULL;
 
   if (clusters == 0)
     clusters = chip->platform->clusters;
@@ -521,8 +531,17 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
   if (chip->machine.engine.exec != NULL && chip->clusters == clusters
       && chip->n_schedulers == threads - 1 && !(chip->virtual_clock && chip->used))
     return PTO_OK;
-  stop_cores (chip);
-  return start_cores (chip, clusters, threads - 1, report);
+  /* A fresh machine may have the stacks of the one before. */
+  if (chip->n_schedulers == threads - 1)
+    exec = end_cores (chip);
+  else
+    stop_cores (chip);
+  if (exec != NULL && !pto_exec_restart (exec, param (chip, PTO_PARAMETER_SEED)))
+    {
+      pto_exec_free (exec);
+      exec = NULL;
+    }
+  return start_cores (chip, clusters, threads - 1, exec, report);
 }
 
 /* Recording and timing: on the cores and schedulers this is read only with a task in hand, which

@@ -63,6 +63,7 @@ struct pto_backend_ops
   size_t size;
   int (*init) (struct pto_exec *exec, char *error, size_t error_size);
   void (*clear) (struct pto_exec *exec);
+  void (*restart) (struct pto_exec *exec); /* NULL: it can not */
   int (*start) (struct pto_actor *actor, char *error, size_t error_size);
   void (*reap) (struct pto_exec *exec); /* after every actor has returned */
   void (*enter) (struct pto_exec *exec, struct pto_thread *thread);

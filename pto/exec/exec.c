@@ -201,6 +201,14 @@ pto_ticks_per_us (void)
 
 /* --- life --- */
 
+static void
+seed (struct pto_exec *exec, uint64_t number)
+{
+  exec->config.seed = number;
+  rng_seed (exec->rng, number, 0);
+  rng_seed (exec->guest.rng, number, 1);
+}
+
 struct pto_exec *
 pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_size)
 {
@@ -245,8 +253,7 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
   exec->guest.name = "guest";
   exec->guest.heap_index = PTO_NO_TIMER;
   exec->guest.domain = UINT32_MAX;
-  rng_seed (exec->rng, config->seed, 0);
-  rng_seed (exec->guest.rng, config->seed, 1);
+  seed (exec, config->seed);
   if (ops->init (exec, error, error_size) != 0)
     {
       pthread_mutex_destroy (&exec->lock);
@@ -283,6 +290,18 @@ pto_exec_free (struct pto_exec *exec)
     }
   pthread_mutex_destroy (&exec->lock);
   free (exec);
+}
+
+bool
+pto_exec_restart (struct pto_exec *exec, uint64_t number)
+{
+  assert (exec->thread == NULL && "the guest has left");
+  if (exec->ops->restart == NULL || exec->first != NULL)
+    return false;
+  seed (exec, number);
+  exec->spawned = 0;
+  exec->ops->restart (exec);
+  return true;
 }
 
 enum pto_backend

@@ -329,6 +329,18 @@ det_clear (struct pto_exec *exec)
 }
 
 static void
+det_restart (struct pto_exec *exec)
+{
+  struct det *det = det_of (exec);
+
+  assert (det->members == 1 && det->ready_count == 0 && det->heap_count == 0);
+  det->now = 0;
+  det->sequence = 0;
+  /* Relaxed: nobody else is there. What was changed in the use before is of no interest. */
+  atomic_store_explicit (&det->external, 0, memory_order_relaxed);
+}
+
+static void
 det_main (void *arg)
 {
   struct pto_actor *self = arg;
@@ -489,6 +501,7 @@ const struct pto_backend_ops pto_det_ops = {
   .size = sizeof (struct det),
   .init = det_init,
   .clear = det_clear,
+  .restart = det_restart,
   .start = det_start,
   .reap = det_reap,
   .enter = det_enter,

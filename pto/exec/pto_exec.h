@@ -98,6 +98,9 @@ struct pto_exec *pto_exec_new (const struct pto_exec_config *config, char *error
  * call on it. Ends the threads it made. Fibers (not on threads) that are parked for ever are
  * dropped with their stacks. */
 void pto_exec_free (struct pto_exec *exec);
+/* det, between two uses: as a new one with that seed, which has the stacks already. false: an actor
+ * has not returned, or it is another back end. */
+bool pto_exec_restart (struct pto_exec *exec, uint64_t seed);
 /* Actors that have not returned. After pto_exec_join() other than 0 only if det proved that they
  * never will. */
 uint32_t pto_exec_live (const struct pto_exec *exec);

@@ -66,14 +66,15 @@ citizen_main (void *arg)
   note (world, 1000 + citizen->i);
 }
 
+/* What happens in the world that begins on a new executor. */
 static uint64_t
-world_hash (uint64_t seed)
+run_world (struct pto_exec *exec)
 {
   struct world *world = g_new0 (struct world, 1);
   struct citizen citizens[ACTORS];
   uint64_t hash;
 
-  world->exec = new_exec (PTO_BACKEND_DET, 3, seed);
+  world->exec = exec;
   for (uint32_t i = 0; i < ACTORS; i++)
     {
       pto_word_init (&world->words[i], 0, false);
@@ -84,8 +85,17 @@ world_hash (uint64_t seed)
   g_assert_cmpuint (pto_exec_live (world->exec), ==, 0);
   g_assert_cmpuint (world->events, >=, ACTORS * (STEPS + 1));
   hash = world->hash;
-  pto_exec_free (world->exec);
   g_free (world);
+  return hash;
+}
+
+static uint64_t
+world_hash (uint64_t seed)
+{
+  struct pto_exec *exec = new_exec (PTO_BACKEND_DET, 3, seed);
+  uint64_t hash = run_world (exec);
+
+  pto_exec_free (exec);
   return hash;
 }
 
@@ -101,6 +111,23 @@ test_same_seed (void)
       g_assert_cmphex (world_hash (seed), ==, first);
       g_free (ballast);
     }
+}
+
+/* One that is restarted is as good as new, whatever it did before; it has its stacks. */
+static void
+test_restart (void)
+{
+  struct pto_exec *exec = new_exec (PTO_BACKEND_DET, 3, 1);
+
+  run_world (exec);
+  for (uint64_t seed = 1; seed <= 5; seed++)
+    {
+      g_assert_true (pto_exec_restart (exec, seed));
+      g_assert_cmpuint (pto_now (exec), ==, 0);
+      g_assert_cmphex (run_world (exec), ==, world_hash (seed));
+      g_assert_cmpuint (pto_exec_live (exec), ==, 0);
+    }
+  pto_exec_free (exec);
 }
 
 static uint32_t
@@ -379,6 +406,7 @@ test_deadlock_dropped (void)
   spawn (knot.exec, 0, knot_b, &knot);
   pto_exec_join (knot.exec);
   g_assert_cmpuint (pto_exec_live (knot.exec), ==, 2);
+  g_assert_false (pto_exec_restart (knot.exec, 5));
   pto_exec_free (knot.exec);
 }
 
@@ -527,6 +555,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   alarm (WATCHDOG_S);
   g_test_add_func ("/pto/det/same-seed", test_same_seed);
+  g_test_add_func ("/pto/det/restart", test_restart);
   g_test_add_func ("/pto/det/addresses", test_addresses);
   g_test_add_func ("/pto/det/equal-times", test_equal_times);
   g_test_add_func ("/pto/det/seeds-differ", test_seeds_differ);
