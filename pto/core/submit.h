@@ -6,18 +6,22 @@
 
 #include "place.h"
 
-/* One submit. Parameters as an orchestration gives them. */
+/* One submit. Parameters as an orchestration gives them. Pointers come first: most fields of most
+ * submits are cleared in one go, and no load of one waits for two of the stores that do so. */
 struct pto_submit
 {
-  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
-  uint32_t queue;
-  PTOParam *params; /* addresses are filled in */
-  uint32_t n_params;
-  uint32_t extra_bytes;
+  PTOParam *params;  /* addresses are filled in */
   const void *extra; /* what the endpoint wants to know besides; copied, see pto_payload */
   /* Tasks of this run that it comes after, whatever their tensors are; it does not keep their
    * memory. Those that are done are no trouble, those that have failed poison it. */
   const pto_task_id *producers;
+  /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
+   * two is read, unless the task has no kernel: then it has no members. */
+  const struct pto_wish *wish;
+  uint32_t kernel; /* PTO_KERNEL_NONE: orders only */
+  uint32_t queue;
+  uint32_t n_params;
+  uint32_t extra_bytes;
   uint32_t n_producers;
   /* Its last parameter is a tensor, read only: the kernel runs where its first element is not 0,
    * and gets it behind the others. Whoever comes after the task does not wait longer for it. Not
@@ -26,9 +30,6 @@ struct pto_submit
   /* 0 ... PTO_MAX_PRIORITY: of the tasks that are ready for a kind of places the highest go first.
    */
   uint32_t priority;
-  /* Its members; NULL: one, of that kernel, on any place of that queue. Otherwise neither of the
-   * two is read, unless the task has no kernel: then it has no members. */
-  const struct pto_wish *wish;
   /* More than 1: so many parts of one task, each of which runs the kernel, or all members, with the
    * same arguments and knows its number. They run in any order, as places become idle. */
   uint32_t n_blocks;
