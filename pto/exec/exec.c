@@ -416,6 +416,14 @@ pto_exec_join (struct pto_exec *exec)
     pto_exec_leave (exec);
 }
 
+/* Are there guarded calls? Actors of the host call no foreign code, and its runs are short: each
+ * would be a microsecond longer for the system calls. */
+static inline bool
+has_guards (const struct pto_exec *exec)
+{
+  return exec->config.backend != PTO_BACKEND_HOST;
+}
+
 void
 pto_exec_enter (struct pto_exec *exec)
 {
@@ -424,8 +432,8 @@ pto_exec_enter (struct pto_exec *exec)
   assert (exec->thread == NULL && "one guest at a time");
   assert ((thread->current == NULL || thread->current == &thread->current->exec->guest)
           && "a fiber is nobody's guest");
-  pthread_sigmask (SIG_SETMASK, NULL, &exec->mask);
-  pto_thread_prepare (thread);
+  if (has_guards (exec))
+    exec->mask = pto_thread_prepare (thread);
   exec->thread = thread;
   exec->outer = thread->current;
   thread->current = &exec->guest;
@@ -442,7 +450,8 @@ pto_exec_leave (struct pto_exec *exec)
   thread->current = exec->outer;
   exec->outer = NULL;
   exec->thread = NULL;
-  pthread_sigmask (SIG_SETMASK, &exec->mask, NULL);
+  if (has_guards (exec))
+    pthread_sigmask (SIG_SETMASK, &exec->mask, NULL);
 }
 
 /* --- calls of actors --- */

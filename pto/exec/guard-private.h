@@ -23,8 +23,9 @@ enum
  * guarded call, relaxed: nothing is passed on by it. */
 extern _Atomic uint32_t pto_guard_epoch;
 
-/* The thread's id, signal mask and alternate stack are as guarded calls need them. */
-void pto_thread_prepare (struct pto_thread *thread);
+/* The thread's id, signal mask and alternate stack are as guarded calls need them. Gives the mask
+ * from before. */
+sigset_t pto_thread_prepare (struct pto_thread *thread);
 /* The signals that faults and the interrupt come as. */
 void pto_guard_signals (sigset_t *set);
 /* Takes the faults and the interrupt out of a set of signals to block. */

@@ -157,20 +157,21 @@ make_alternate (struct pto_thread *thread)
   sigaltstack (&stack, NULL);
 }
 
-void
+sigset_t
 pto_thread_prepare (struct pto_thread *thread)
 {
   stack_t stack;
-  sigset_t set;
+  sigset_t set, before;
 
   thread->epoch = atomic_load_explicit (&pto_guard_epoch, memory_order_relaxed);
   /* Each time: a child of a fork has another one. */
   thread->tid = (pid_t) syscall (SYS_gettid);
   thread->chaining = thread->chained = 0;
   pto_guard_signals (&set);
-  pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+  pthread_sigmask (SIG_UNBLOCK, &set, &before);
   if (sigaltstack (NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE) != 0)
     make_alternate (thread);
+  return before;
 }
 
 /* --- the handler --- */
