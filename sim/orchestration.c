@@ -34,40 +34,17 @@ list_kernels (const struct pto_program *program, char *text, size_t size)
     snprintf (text, size, "none");
 }
 
-/* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
- * innermost whose place is. */
-static void
-describe_place (const struct pto_chip *chip, char *text, size_t size)
-{
-  const char *file = chip->machine.runtime.line > 0 ? chip->machine.runtime.file : NULL;
-  int32_t line = chip->machine.runtime.line;
-  bool is_submit = file != NULL;
-  const char *slash;
-
-  for (uint32_t i = chip->machine.engine.depth; i-- > 0 && file == NULL;)
-    {
-      file = chip->machine.engine.scopes[i].file;
-      line = chip->machine.engine.scopes[i].line;
-    }
-  text[0] = '\0';
-  if (file == NULL)
-    return;
-  slash = strrchr (file, '/');
-  snprintf (text, size, ", %s at %s:%d", is_submit ? "submitted" : "in the scope opened",
-            slash != NULL ? slash + 1 : file, line);
-}
-
 void
 pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const char *format, ...)
 {
-  char place[512];
+  char place[256];
   char why[1024];
   va_list args;
 
   va_start (args, format);
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
-  describe_place (chip, place, sizeof place);
+  pto_engine_describe_place (&chip->machine.engine, place, sizeof place);
   pto_engine_fail (&chip->machine.engine, status, "task %" PRIu64 "%s: %s",
                    chip->machine.engine.submitted, place, why);
 }

@@ -121,6 +121,45 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
   pto_store_release (&engine->verdict, PTO_VERDICT_FAILED);
 }
 
+void
+pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size)
+{
+  const char *file
+      = engine->runtime != NULL && engine->runtime->line > 0 ? engine->runtime->file : NULL;
+  bool is_submit = file != NULL;
+  int32_t line = is_submit ? engine->runtime->line : 0;
+  uint32_t depth = engine->depth < PTO_SCOPE_MAX ? engine->depth : PTO_SCOPE_MAX;
+  const char *slash;
+
+  while (depth-- > 0 && file == NULL)
+    {
+      file = engine->scopes[depth].file;
+      line = engine->scopes[depth].line;
+    }
+  text[0] = '\0';
+  if (file == NULL)
+    return;
+  slash = strrchr (file, '/');
+  snprintf (text, size, ", %s at %s:%d", is_submit ? "submitted" : "in the scope opened",
+            slash != NULL ? slash + 1 : file, line);
+}
+
+void
+pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
+                   const char *format, ...)
+{
+  char place[256];
+  char why[1024];
+  va_list args;
+
+  va_start (args, format);
+  vsnprintf (why, sizeof why, format, args);
+  va_end (args);
+  pto_engine_describe_place (engine, place, sizeof place);
+  pto_engine_fail (engine, status, "task %" PRIu64 " (%s)%s: %s", engine->submitted,
+                   pto_engine_kernel_name (engine, kernel), place, why);
+}
+
 bool
 pto_engine_cancel (struct pto_engine *engine)
 {

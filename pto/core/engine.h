@@ -291,7 +291,8 @@ struct pto_engine
   uint32_t indirect;     /* so often it decided not to */
   struct pto_engine_stats stats;
   struct pto_demand demand[PTO_RINGS];
-  void *scratch; /* what a submit with a party adds to its task, while it does */
+  const PTO2Runtime *runtime; /* where the last submit stands; NULL: nobody says */
+  void *scratch;              /* what a submit with a party adds to its task, while it does */
   uint64_t scratch_bytes;
   struct PTO2Buffer **buffer_chunks;
   uint32_t n_buffer_chunks;
@@ -385,6 +386,13 @@ pto_engine_stamp_own (const struct pto_engine *engine)
 /* Latches the first fatal error. */
 void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));
+/* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
+ * innermost whose place is. Submitter. */
+void pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size);
+/* What is submitted now is no task, and the run fails: "task 3 (add), submitted at x.c:12: ...".
+ * Submitter. */
+void pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status,
+                        const char *format, ...) __attribute__ ((cold, format (printf, 4, 5)));
 /* Fails the run under way as cancelled: no task begins any more on whoever has not looked yet.
  * Wakes the submitter. A call that comes between two runs does nothing; begin and end of a run ask
  * engine->cancelled for what came too early for that. Any thread, also a kernel. false: no run was

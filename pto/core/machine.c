@@ -165,7 +165,9 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
   status = pto_engine_init (&machine->engine, exec, config, report);
   if (status != PTO_OK)
     memset (&machine->engine, 0, sizeof machine->engine);
-  else if (config->notice_ns > 0)
+  else
+    machine->engine.runtime = &machine->runtime;
+  if (status == PTO_OK && config->notice_ns > 0)
     {
       machine->engine.config.notice = warn;
       machine->engine.config.notice_data = machine;

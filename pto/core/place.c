@@ -122,8 +122,7 @@ refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, cons
   va_start (args, format);
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
-  pto_engine_fail (engine, status, "task %" PRIu64 " (%s): %s", engine->submitted,
-                   pto_engine_kernel_name (engine, kernel), why);
+  pto_engine_refuse (engine, kernel, status, "%s", why);
   return false;
 }
 

@@ -49,8 +49,7 @@ storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 static __attribute__ ((cold)) bool
 refuse (struct pto_engine *engine, uint32_t kernel, ptrdiff_t index, const char *why)
 {
-  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task %" PRIu64 " (%s): argument %td: %s",
-                   engine->submitted, pto_engine_kernel_name (engine, kernel), index, why);
+  pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "argument %td: %s", index, why);
   return false;
 }
 
@@ -335,11 +334,10 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
       if (PTO_TASK_RING (id) >= PTO_RINGS
           || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
         {
-          pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                           "task %" PRIu64 " (%s): producer %u, 0x%" PRIx64
-                           ", is no task of this run: name a task by what its submit gave",
-                           engine->submitted, pto_engine_kernel_name (engine, submit->kernel), i,
-                           id);
+          pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+                             "producer %u, 0x%" PRIx64
+                             ", is no task of this run: name a task by what its submit gave",
+                             i, id);
           return false;
         }
       if (pto_task_is_retired (engine->tails, id))
@@ -725,10 +723,8 @@ submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
     }
   if (submit->conditional && full.wish != NULL)
     {
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): a task that says where its members run has no "
-                       "condition",
-                       engine->submitted, pto_engine_kernel_name (engine, full.kernel));
+      pto_engine_refuse (engine, full.kernel, PTO_STATUS_INVALID_ARGS,
+                         "a task that says where its members run has no condition");
       return PTO_TASK_NONE;
     }
   full.parts_bytes
@@ -874,10 +870,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     }
   if (PTO_UNLIKELY (submit->n_params > PTO_ARGS_MAX))
     {
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): %u arguments; a task takes at most %u",
-                       engine->submitted, pto_engine_kernel_name (engine, submit->kernel),
-                       submit->n_params, PTO_ARGS_MAX);
+      pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+                         "%u arguments; a task takes at most %u", submit->n_params, PTO_ARGS_MAX);
       return PTO_TASK_NONE;
     }
   if (PTO_UNLIKELY (submit->priority != 0)

@@ -239,8 +239,9 @@ test_after_nobody (enum pto_backend backend)
   struct pto_chip *chip = sim_chip (backend, NULL);
   int32_t n = 2;
 
-  sim_run_fails (chip, &program, name_nobody, &n, PTO_STATUS_INVALID_ARGS, "task 1 (store)",
-                 "producer 1, 0x7", "is no task of this run", NULL);
+  sim_run_fails (chip, &program, name_nobody, &n, PTO_STATUS_INVALID_ARGS,
+                 "task 1 (store), submitted at test-tasks.c:", "producer 1, 0x7",
+                 "is no task of this run", NULL);
   n = -1;
   sim_run_fails (chip, &program, name_nobody, &n, PTO_STATUS_INVALID_ARGS,
                  "test-tasks.c:", "comes after -1 tasks", NULL);
