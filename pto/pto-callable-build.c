@@ -6,8 +6,11 @@
 
 #include "pto-callable-private.h"
 
+#include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
+#include "pto-module-private.h"
+#include "pto-object-file-private.h"
 
 /* What is built: as the callable was when it was asked for. */
 typedef struct
@@ -15,6 +18,7 @@ typedef struct
   PtoCallable *callable; /* has the paths that the jobs name */
   PtoCompilerJob *jobs;
   guint n_jobs;
+  GPtrArray *symbols; /* the function that is wanted of each */
 } Build;
 
 static void
@@ -23,8 +27,25 @@ build_free (gpointer data)
   Build *build = data;
 
   pto_registration_free_jobs (build->jobs, build->n_jobs);
+  g_ptr_array_unref (build->symbols);
   g_object_unref (build->callable);
   g_free (build);
+}
+
+static void
+note_symbols (Build *build)
+{
+  GArray *kernels = build->callable->kind == PTO_CALLABLE_CHIP
+                        ? PTO_CHIP_ORCHESTRATION (build->callable)->kernels
+                        : NULL;
+
+  g_ptr_array_add (build->symbols, g_strdup (build->callable->symbol));
+  for (guint i = 0; kernels != NULL && i < kernels->len; i++)
+    {
+      PtoCallable *kernel = (PtoCallable *) g_array_index (kernels, PtoChipKernel, i).kernel;
+
+      g_ptr_array_add (build->symbols, g_strdup (kernel->symbol));
+    }
 }
 
 static Build *
@@ -36,10 +57,41 @@ build_new (PtoCallable *callable, GError **error)
     return NULL;
   build = g_new0 (Build, 1);
   build->callable = g_object_ref (callable);
+  build->symbols = g_ptr_array_new_with_free_func (g_free);
   /* There is nothing to compile of a function, and that is done. */
   if (callable->source == PTO_CALLABLE_SOURCE_OBJECT)
-    build->jobs = pto_callable_make_jobs (callable, &build->n_jobs);
+    {
+      build->jobs = pto_callable_make_jobs (callable, &build->n_jobs);
+      note_symbols (build);
+    }
   return build;
+}
+
+static gboolean
+check_symbol (const PtoCompilerJob *job, const char *symbol, const char *signature, GError **error)
+{
+  if (pto_object_file_exports (job->object, symbol))
+    return TRUE;
+  pto_module_set_missing (job, symbol, signature, error);
+  return FALSE;
+}
+
+/* What a worker would look for in it. Nothing is loaded for that: it may be for another process. */
+static gboolean
+check_symbols (const Build *build, GError **error)
+{
+  gboolean is_kernel = build->callable->kind == PTO_CALLABLE_KERNEL;
+
+  if (!is_kernel
+      && (!check_symbol (&build->jobs[0], g_ptr_array_index (build->symbols, 0), PTO_MODULE_ENTRY,
+                         error)
+          || !check_symbol (&build->jobs[0], PTO_MODULE_CONFIG_SYMBOL, PTO_MODULE_CONFIG, error)))
+    return FALSE;
+  for (guint i = is_kernel ? 0 : 1; i < build->n_jobs; i++)
+    if (!check_symbol (&build->jobs[i], g_ptr_array_index (build->symbols, i), PTO_MODULE_KERNEL,
+                       error))
+      return FALSE;
+  return TRUE;
 }
 
 static gboolean
@@ -47,7 +99,8 @@ build_run (Build *build, GCancellable *cancellable, GError **error)
 {
   if (build->n_jobs == 0)
     return !pto_error_set_if_cancelled (cancellable, error);
-  return pto_compiler_build (build->jobs, build->n_jobs, NULL, NULL, cancellable, error);
+  return pto_compiler_build (build->jobs, build->n_jobs, NULL, NULL, cancellable, error)
+         && check_symbols (build, error);
 }
 
 /**
@@ -60,8 +113,9 @@ build_run (Build *build, GCancellable *cancellable, GError **error)
  * that it is registered on finds it there.
  *
  * Of functions there is nothing to compile. Fails with %PTO_ERROR_COMPILE (with the compiler's own
- * text), %PTO_ERROR_LOAD, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_SYSTEM, or %G_IO_ERROR_CANCELLED.
- * Thread safety: one thread at a time.
+ * text), %PTO_ERROR_LOAD (also when what was built exports no function of that name),
+ * %PTO_ERROR_NOT_FOUND, %PTO_ERROR_SYSTEM, or %G_IO_ERROR_CANCELLED. Thread safety: one thread at a
+ * time.
  *
  * Returns: %TRUE if all of it is built
  *

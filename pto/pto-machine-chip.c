@@ -117,7 +117,7 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  entry = pto_module_find_symbol (module, job, callable->symbol, "(int64_t *)", error);
+  entry = pto_module_find_symbol (module, job, callable->symbol, PTO_MODULE_KERNEL, error);
   if (entry == NULL)
     return FALSE;
   kernel->name = g_strdup (name);
@@ -143,13 +143,12 @@ load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob 
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  symbol = pto_module_find_symbol (module, &jobs[0], callable->symbol,
-                                   "(PTO2Runtime *, uint64_t *, int)", error);
+  symbol = pto_module_find_symbol (module, &jobs[0], callable->symbol, PTO_MODULE_ENTRY, error);
   if (symbol == NULL)
     return FALSE;
   loaded->entry = (EntryFunc) symbol;
-  symbol = pto_module_find_symbol (module, &jobs[0], "aicpu_orchestration_config",
-                                   "(uint64_t *, int)", error);
+  symbol = pto_module_find_symbol (module, &jobs[0], PTO_MODULE_CONFIG_SYMBOL, PTO_MODULE_CONFIG,
+                                   error);
   if (symbol == NULL)
     return FALSE;
   loaded->config = (ConfigFunc) symbol;

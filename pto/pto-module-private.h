@@ -24,9 +24,17 @@ PtoModule *pto_module_load (const PtoCompilerJob *job, GError **error);
 void pto_module_unload (PtoModule *module);
 /* NULL: it exports no such thing. */
 gpointer pto_module_look_up (PtoModule *module, const char *symbol);
+/* The functions that are called, as messages name them. */
+#define PTO_MODULE_KERNEL "(int64_t *)"
+#define PTO_MODULE_ENTRY "(PTO2Runtime *, uint64_t *, int)"
+#define PTO_MODULE_CONFIG "(uint64_t *, int)"
+#define PTO_MODULE_CONFIG_SYMBOL "aicpu_orchestration_config"
 /* Names file and symbol when it is not exported. */
 gpointer pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,
                                  const char *signature, GError **error);
+/* Of an object that nobody has loaded: the same words. */
+void pto_module_set_missing (const PtoCompilerJob *job, const char *symbol, const char *signature,
+                             GError **error);
 
 /* After dlopen() of a library by its path: is what was loaded what had that digest? The file may
  * have been another one between the two; and the loader gives what it has under that name already.

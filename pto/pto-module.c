@@ -268,6 +268,15 @@ pto_module_look_up (PtoModule *module, const char *symbol)
   return dlsym (module->handle, symbol);
 }
 
+void
+pto_module_set_missing (const PtoCompilerJob *job, const char *symbol, const char *signature,
+                        GError **error)
+{
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: exports no function %s %s%s", job->label,
+               job->path, symbol, signature,
+               job->language == PTO_LANGUAGE_CXX ? " (is extern \"C\" missing?)" : "");
+}
+
 gpointer
 pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,
                         const char *signature, GError **error)
@@ -275,9 +284,7 @@ pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char
   gpointer address = pto_module_look_up (module, symbol);
 
   if (address == NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: exports no function %s %s%s",
-                 job->label, job->path, symbol, signature,
-                 job->language == PTO_LANGUAGE_CXX ? " (is extern \"C\" missing?)" : "");
+    pto_module_set_missing (job, symbol, signature, error);
   return address;
 }
 

@@ -1,4 +1,4 @@
-/* pto-object-file-private.h: is a file a shared object for this machine?
+/* pto-object-file-private.h: is a file a shared object for this machine, and of what?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -10,5 +10,8 @@ G_BEGIN_DECLS
 
 /* Is it a whole one? Only what its head says is looked at. PTO_ERROR_LOAD. Any thread. */
 gboolean pto_object_file_check (const char *path, GError **error);
+/* Does it export this function? Read from its tables, without loading it: nothing of it runs. TRUE
+ * where it has none that can be read. Any thread. */
+gboolean pto_object_file_exports (const char *path, const char *symbol);
 
 G_END_DECLS

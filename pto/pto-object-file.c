@@ -1,4 +1,4 @@
-/* pto-object-file.c: is a file a shared object for this machine?
+/* pto-object-file.c: is a file a shared object for this machine, and of what?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -93,4 +93,61 @@ pto_object_file_check (const char *path, GError **error)
   g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
                "%s: not a shared object that can be loaded here: %s", path, flaw);
   return FALSE;
+}
+
+/* A part of the file, or NULL. */
+static gconstpointer
+find_part (const char *data, gsize size, guint64 offset, guint64 bytes)
+{
+  return bytes <= size && offset <= size - bytes ? data + offset : NULL;
+}
+
+static gboolean
+names (const ElfW (Sym) * symbols, gsize n_symbols, const char *strings, gsize n_strings,
+       const char *symbol)
+{
+  gsize length = strlen (symbol) + 1;
+
+  for (gsize i = 0; i < n_symbols; i++)
+    if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < n_strings
+        && length <= n_strings - symbols[i].st_name
+        && memcmp (strings + symbols[i].st_name, symbol, length) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+pto_object_file_exports (const char *path, const char *symbol)
+{
+  g_autofree char *data = NULL;
+  const ElfW (Ehdr) * header;
+  const ElfW (Shdr) * sections;
+  gboolean has_tables = FALSE;
+  gboolean found = FALSE;
+  gsize size;
+
+  if (!g_file_get_contents (path, &data, &size, NULL))
+    return TRUE;
+  header = find_part (data, size, 0, sizeof *header);
+  sections = header != NULL && header->e_shentsize == sizeof *sections
+                 ? find_part (data, size, header->e_shoff, header->e_shnum * sizeof *sections)
+                 : NULL;
+  for (guint i = 0; sections != NULL && i < header->e_shnum && !found; i++)
+    {
+      const ElfW (Shdr) *table = &sections[i];
+      const ElfW (Shdr) * strings;
+      const ElfW (Sym) * symbols;
+      const char *text;
+
+      if (table->sh_type != SHT_DYNSYM || table->sh_link >= header->e_shnum)
+        continue;
+      strings = &sections[table->sh_link];
+      symbols = find_part (data, size, table->sh_offset, table->sh_size);
+      text = find_part (data, size, strings->sh_offset, strings->sh_size);
+      if (symbols == NULL || text == NULL)
+        continue;
+      has_tables = TRUE;
+      found = names (symbols, table->sh_size / sizeof *symbols, text, strings->sh_size, symbol);
+    }
+  return found || !has_tables;
 }

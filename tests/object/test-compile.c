@@ -84,6 +84,18 @@ expect_refused (Fixture *fixture, PtoCallable *callable, PtoError code, const ch
     object_test_assert_contains (first, *parts);
 }
 
+/* The same is told by who builds it, without a worker. */
+static void
+expect_unbuilt (PtoCallable *callable, const char *file, const char *symbol)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (pto_callable_build (callable, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
+  object_test_assert_contains (error->message, file);
+  object_test_assert_contains (error->message, symbol);
+}
+
 static void
 test_cache_hit (Fixture *fixture, gconstpointer data)
 {
@@ -199,6 +211,8 @@ test_missing_export (Fixture *fixture, gconstpointer data)
                   (const char *const[]){ "other.c", "kernel_entry", NULL });
   expect_refused (fixture, hidden, PTO_ERROR_LOAD,
                   (const char *const[]){ "hidden.c", "kernel_entry", NULL });
+  expect_unbuilt (c, "other.c", "kernel_entry");
+  expect_unbuilt (hidden, "hidden.c", "kernel_entry");
 }
 
 static void
@@ -250,6 +264,9 @@ test_orchestration_exports (Fixture *fixture, gconstpointer data)
   expect_refused (
       fixture, mangled, PTO_ERROR_LOAD,
       (const char *const[]){ "mangled.cc", "aicpu_orchestration_entry", "extern \"C\"", NULL });
+  expect_unbuilt (nothing, "nothing.c", "aicpu_orchestration_entry");
+  expect_unbuilt (no_config, "noconfig.c", "aicpu_orchestration_config");
+  expect_unbuilt (mangled, "mangled.cc", "extern \"C\"");
 }
 
 static void
