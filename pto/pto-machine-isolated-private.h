@@ -105,7 +105,8 @@ typedef struct
   /* Numbers of buffers: those of a scope are given again when it has ended. */
   guint32 n_buffers;
   guint32 generation;
-  GArray *scopes; /* guint32: n_buffers at their begin */
+  GArray *scopes;             /* guint32: n_buffers at their begin */
+  guint32 n_tasks[PTO_RINGS]; /* submitted, as they are named over there */
 } IsolatedRecorder;
 
 /* Of a request. */

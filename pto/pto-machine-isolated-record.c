@@ -12,6 +12,7 @@
 #include "pto-log-private.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 /* How long to look for room before sleeping. */
 #define SPIN_NS 20000u
@@ -100,10 +101,18 @@ place (IsolatedMachine *self, PTOParam *param)
   return TRUE;
 }
 
-/* What the task is called is known over there. */
+/* As the task that is submitted now is called over there: the next of the ring of its scope. */
 static PTO2TaskId
-record (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params, int32_t n_params,
-        int32_t priority)
+name_task (IsolatedRecorder *recorder)
+{
+  guint ring = MIN (recorder->scopes->len, PTO_RINGS - 1);
+
+  return PTO_TASK_ID (ring, recorder->n_tasks[ring]++);
+}
+
+static PTO2TaskId
+submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+             int32_t n_params)
 {
   IsolatedMachine *self = machine_of (rt);
 
@@ -112,24 +121,45 @@ record (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *param
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
     if (!place (self, &params[i]))
       return PTO2_TASK_NONE;
-  if (may_write (self))
-    pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params, priority);
-  return PTO2_TASK_NONE;
+  if (!may_write (self))
+    return PTO2_TASK_NONE;
+  pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
+  return name_task (&self->recorder);
 }
 
 static PTO2TaskId
-submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
-             int32_t n_params)
+submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
 {
-  return record (rt, kernel_id, worker_type, params, n_params, 0);
-}
+  IsolatedMachine *self = machine_of (rt);
+  PTO2Submit submit = *asked;
+  PTOParam condition;
 
-/* Of what there is more a function can say a priority. */
-static PTO2TaskId
-submit (PTO2Runtime *rt, const PTO2Submit *submit)
-{
-  return record (rt, submit->kernel_id, submit->worker_type, submit->params, submit->n_params,
-                 submit->priority);
+  if (pto_isolated_has_failed (rt))
+    return PTO2_TASK_NONE;
+  if (submit.n_after > PTO_STREAM_AFTER)
+    {
+      g_autofree char *why = g_strdup_printf (
+          "a task comes after %d that it names; where the chip is in a process of "
+          "its own it is %d at most: let one that only orders come after some",
+          submit.n_after, PTO_STREAM_AFTER);
+
+      pto_isolated_fail (rt, PTO_STATUS_INVALID_ARGS, why);
+      return PTO2_TASK_NONE;
+    }
+  for (int32_t i = 0; i < submit.n_params && submit.n_params <= PTO_STREAM_PARAMS; i++)
+    if (!place (self, &submit.params[i]))
+      return PTO2_TASK_NONE;
+  if (submit.condition != NULL)
+    {
+      condition = pto2_make_param (PTO_PARAM_INPUT, submit.condition);
+      if (!place (self, &condition))
+        return PTO2_TASK_NONE;
+      submit.condition = &condition.tensor;
+    }
+  if (!may_write (self))
+    return PTO2_TASK_NONE;
+  pto_stream_submit_more (&self->recorder.writer, &submit);
+  return name_task (&self->recorder);
 }
 
 static void
@@ -203,13 +233,13 @@ log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
 static const PTO2RuntimeOps recorder_ops = {
   .size = sizeof (PTO2RuntimeOps),
   .submit_task = submit_task,
+  .submit = submit_more,
   .scope_begin = scope_begin,
   .scope_end = scope_end,
   .orchestration_done = orchestration_done,
   .init_tensor_pool = init_tensor_pool,
   .new_buffer = new_buffer,
   .log = log_message,
-  .submit = submit,
 };
 
 void
@@ -233,6 +263,7 @@ pto_isolated_recorder_begin (IsolatedMachine *self)
   pto_stream_begin (&recorder->writer, pto_isolated_get_stream (self->shared));
   recorder->over = recorder->failed = FALSE;
   recorder->n_buffers = 0;
+  memset (recorder->n_tasks, 0, sizeof recorder->n_tasks);
   g_array_set_size (recorder->scopes, 0);
 }
 

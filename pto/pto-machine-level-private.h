@@ -84,8 +84,10 @@ gboolean pto_machine_level_child_is_apart (PtoWorker *worker, guint number);
 
 /* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
 
-gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt,
-                                   const PtoMachineTask *submit, GError **error);
+gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *submit,
+                                   GError **error);
+guint64 pto_machine_level_order (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params,
+                                 guint n_params, const guint64 *after, guint n_after);
 gboolean pto_machine_level_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor,
                                   GError **error);
 

@@ -232,7 +232,7 @@ fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_
 }
 
 gboolean
-pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *submit,
+pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *submit,
                           GError **error)
 {
   LevelMachine *self = (LevelMachine *) machine;
@@ -266,7 +266,8 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
         {
           task.kinds = packing.kinds;
           status = pto_level_submit (self->level, submit->registration->index, &task,
-                                     packing.params, packing.n_params, &report);
+                                     packing.params, packing.n_params, submit->after,
+                                     submit->n_after, &submit->id, &report);
           ok = status == PTO_OK && !pto_runtime_has_failed (rt);
           self->n_tasks += ok;
           if (status != PTO_OK && !pto_runtime_has_failed (rt))
@@ -280,6 +281,13 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, const PtoMachine
   if (packing.members != packing.usual_members)
     g_free (packing.members);
   return ok;
+}
+
+guint64
+pto_machine_level_order (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params, guint n_params,
+                         const guint64 *after, guint n_after)
+{
+  return pto_level_order (((LevelMachine *) machine)->level, params, n_params, after, n_after);
 }
 
 gboolean

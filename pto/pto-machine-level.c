@@ -388,6 +388,7 @@ static const PtoMachineOps level_ops = {
   .has_failed = pto_machine_run_has_failed,
   .fail = pto_machine_fail_run,
   .submit = pto_machine_level_submit,
+  .order = pto_machine_level_order,
   .get_progress = level_get_progress,
   .alloc = pto_machine_level_alloc,
   .hold_memory = pto_machine_level_hold_memory,

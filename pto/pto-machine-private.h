@@ -58,6 +58,9 @@ typedef struct
   const PtoCallConfig *config;
   guint64 run;
   guint priority;
+  const guint64 *after; /* tasks that it comes after */
+  guint n_after;
+  guint64 id; /* the result: what it is called */
 } PtoMachineTask;
 
 /* One use of device memory. */
@@ -108,8 +111,10 @@ typedef struct
   /* Inside orchestrate, of a machine that has children; NULL otherwise: it runs kernels. FALSE with
    * an error: refused, and the run goes on; FALSE without one: the run has failed. alloc gives the
    * tensor an address; hold_memory keeps that mapped, also when the worker has been closed. */
-  gboolean (*submit) (PtoMachine *machine, PTO2Runtime *rt, const PtoMachineTask *task,
-                      GError **error);
+  gboolean (*submit) (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *task, GError **error);
+  /* A task that runs nowhere; PTO2_TASK_NONE: the run has failed. */
+  guint64 (*order) (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params, guint n_params,
+                    const guint64 *after, guint n_after);
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
   gpointer (*hold_memory) (PtoMachine *machine, GDestroyNotify *release);
   /* Any thread, during a run: grows while it gets on. NULL: never below another worker. */

@@ -47,8 +47,9 @@ struct _PtoOrchestrator
   guint64 run;
   bool (*is_cancelled) (void *data);
   gpointer data;
-  guint scopes;   /* opened here and still open */
-  guint priority; /* of the tasks that are submitted now */
+  guint scopes;      /* opened here and still open */
+  guint priority;    /* of the tasks that are submitted now */
+  guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
   /* Tensors whose memory belongs to somebody: a task may come to its turn when the program has let
    * go of what it was given. NULL: none was submitted. */
   GHashTable *kept;
@@ -98,6 +99,7 @@ pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
   self->run = run;
   self->is_cancelled = is_cancelled;
   self->data = data;
+  self->last_task = PTO2_TASK_NONE;
   return self;
 }
 
@@ -187,6 +189,8 @@ typedef struct
   guint priority;
   const PtoArg *args;
   guint n_args;
+  const PtoTaskTerms *terms;
+  guint64 id; /* the result */
 
   /* submit to another worker */
   PtoMachineTask task;
@@ -211,16 +215,11 @@ has_failed (PtoOrchestrator *self)
   return ops->has_failed (self->rt);
 }
 
-static void
-call_submit (gpointer data)
+/* The arguments as the runtime takes them; FALSE: the run has failed. */
+static gboolean
+prepare_params (const Call *call, PTOParam *params)
 {
-  Call *call = data;
-  PTO2Runtime *rt = call->self->rt;
-  PTOParam usual[USUAL_ARGS];
-  PTOParam *params = call->n_args <= USUAL_ARGS ? usual : g_new (PTOParam, call->n_args);
-
-  call->failed = has_failed (call->self);
-  for (guint i = 0; i < call->n_args && !call->failed; i++)
+  for (guint i = 0; i < call->n_args; i++)
     {
       const PtoArg *arg = &call->args[i];
 
@@ -230,18 +229,65 @@ call_submit (gpointer data)
         {
           params[i].type = (PTOParamType) arg->direction;
           params[i].scalar = 0;
-          call->failed = !pto_tensor_prepare (arg->tensor, rt, call->self->run, &params[i].tensor);
+          if (!pto_tensor_prepare (arg->tensor, call->self->rt, call->self->run, &params[i].tensor))
+            return FALSE;
         }
     }
+  return TRUE;
+}
+
+static guint64
+submit_more (const Call *call, PTOParam *params)
+{
+  const GArray *after = call->terms->after;
+  PTO2Runtime *rt = call->self->rt;
+  PTO2Submit submit = { .size = sizeof submit,
+                        .kernel_id = call->kernel,
+                        .worker_type = call->core_type,
+                        .params = params,
+                        .n_params = (int32_t) call->n_args };
+  Tensor condition;
+
+  if (after != NULL)
+    {
+      submit.after = (const PTO2TaskId *) (gpointer) after->data;
+      submit.n_after = (int32_t) after->len;
+    }
+  if (call->terms->condition != NULL)
+    {
+      if (!pto_tensor_prepare (call->terms->condition, rt, call->self->run, &condition))
+        return PTO2_TASK_NONE;
+      submit.condition = &condition;
+      submit.condition_index = call->terms->index;
+    }
+  return rt->ops->submit (rt, &submit);
+}
+
+static void
+call_submit (gpointer data)
+{
+  Call *call = data;
+  PTO2Runtime *rt = call->self->rt;
+  const PtoMachineOps *ops = call->self->machine->ops;
+  const GArray *after = call->terms->after;
+  PTOParam usual[USUAL_ARGS];
+  PTOParam *params = call->n_args <= USUAL_ARGS ? usual : g_new (PTOParam, call->n_args);
+
+  call->failed = has_failed (call->self) || !prepare_params (call, params);
   if (!call->failed)
     {
-      /* Not the macros, which would note this place. */
-      if (call->priority == 0)
-        (pto2_rt_submit_task) (rt, call->kernel, call->core_type, params, (int32_t) call->n_args);
+      if (call->kernel == PTO2_KERNEL_NONE && ops->order != NULL)
+        call->id = ops->order (call->self->machine, rt, params, call->n_args,
+                               after != NULL ? (const guint64 *) (gpointer) after->data : NULL,
+                               after != NULL ? after->len : 0);
+      else if (call->kernel == PTO2_KERNEL_NONE || after != NULL || call->terms->condition != NULL
+               || call->priority > 0)
+        call->id = submit_more (call, params);
       else
-        (pto2_rt_submit_task_with_priority) (rt, call->kernel, call->core_type, params,
-                                             (int32_t) call->n_args, (int32_t) call->priority);
-      call->failed = call->self->machine->ops->has_failed (rt);
+        /* Not the macro, which would note this place. */
+        call->id = (pto2_rt_submit_task) (rt, call->kernel, call->core_type, params,
+                                          (int32_t) call->n_args);
+      call->failed = ops->has_failed (rt);
     }
   if (params != usual)
     g_free (params);
@@ -256,6 +302,7 @@ call_submit_task (gpointer data)
   call->failed
       = has_failed (self)
         || !self->machine->ops->submit (self->machine, self->rt, &call->task, &call->error);
+  call->id = call->task.id;
 }
 
 static void
@@ -292,6 +339,15 @@ make_call (PtoOrchestrator *self, void (*func) (gpointer data), Call *call, GErr
   else
     set_failed (error);
   return FALSE;
+}
+
+static gboolean
+make_submit (PtoOrchestrator *self, void (*func) (gpointer data), Call *call, GError **error)
+{
+  if (!make_call (self, func, call, error))
+    return FALSE;
+  self->last_task = call->id;
+  return TRUE;
 }
 
 static void
@@ -364,18 +420,38 @@ find_kernel (PtoOrchestrator *self, PtoCallable *kernel, gint32 *id, GError **er
   return TRUE;
 }
 
+/* An index that is as long as its tensor says. */
+static gboolean
+check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
+{
+  gsize n_dims;
+
+  if (terms->condition == NULL)
+    return TRUE;
+  n_dims = pto_tensor_get_n_dims (terms->condition);
+  if (terms->n_index == n_dims)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "kernel \"%s\": its condition names an element by %" G_GSIZE_FORMAT
+               " numbers, but the tensor has %" G_GSIZE_FORMAT " dimensions",
+               kernel->name, terms->n_index, n_dims);
+  return FALSE;
+}
+
 static gboolean
 submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
-        GError **error)
+        const PtoTaskTerms *terms, GError **error)
 {
-  Call call = { .self = self, .args = args, .n_args = n_args, .priority = self->priority };
+  Call call = {
+    .self = self, .args = args, .n_args = n_args, .terms = terms, .priority = self->priority
+  };
 
   if (!check_usable (self, error) || !check_runs_kernels (self, error)
       || !find_kernel (self, kernel, &call.kernel, error)
-      || !check_args (self, kernel, args, n_args, error))
+      || !check_args (self, kernel, args, n_args, error) || !check_condition (kernel, terms, error))
     return FALSE;
   call.core_type = (gint32) ((PtoKernel *) kernel)->core_type;
-  return make_call (self, call_submit, &call, error);
+  return make_submit (self, call_submit, &call, error);
 }
 
 /**
@@ -413,33 +489,7 @@ pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel, Pto
 
   if (args != NULL)
     list = pto_task_args_peek (args, &n_args);
-  return submit (orchestrator, kernel, list, n_args, error);
-}
-
-/* What a word of submit_full() says of the value behind it. */
-static gboolean
-find_word (const char *word, PtoArg *arg)
-{
-  static const char *const words[] = { "in", "out", "inout", "out-existing", "no-dep" };
-  static const char *const scalars[] = { "scalar", "signed", "float", "double" };
-
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (strcmp (word, words[i]) == 0)
-      {
-        arg->direction = (PtoDirection) i;
-        return TRUE;
-      }
-  arg->direction = PTO_DIRECTION_COMMUTATIVE;
-  if (strcmp (word, "commutative") == 0)
-    return TRUE;
-  arg->direction = PTO_DIRECTION_SCALAR;
-  for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
-    if (strcmp (word, scalars[i]) == 0)
-      {
-        arg->kind = (PtoScalarKind) i;
-        return TRUE;
-      }
-  return FALSE;
+  return submit (orchestrator, kernel, list, n_args, pto_task_args_get_terms (args), error);
 }
 
 /**
@@ -480,10 +530,14 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
     {
       PtoArg arg = { 0 };
 
-      if (!find_word (word, &arg))
+      if (!pto_arg_set_word (&arg, word))
         {
           va_end (list);
-          g_return_val_if_reached (FALSE);
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "kernel \"%s\": argument %u: \"%s\" does not say what it is: write "
+                       "PTO_IN (tensor), PTO_SCALAR (number) or their like",
+                       kernel->name, n, word);
+          return FALSE;
         }
       if (arg.direction == PTO_DIRECTION_SCALAR && arg.kind >= PTO_SCALAR_KIND_FLOAT)
         {
@@ -498,7 +552,9 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
       if (arg.direction != PTO_DIRECTION_SCALAR && arg.tensor == NULL)
         {
           va_end (list);
-          g_return_val_if_reached (FALSE);
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "kernel \"%s\": argument %u is no tensor, but NULL", kernel->name, n);
+          return FALSE;
         }
       if (n < USUAL_ARGS)
         usual[n] = arg;
@@ -515,7 +571,8 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
     }
   va_end (list);
   return submit (orchestrator, kernel,
-                 more != NULL ? (const PtoArg *) (gpointer) more->data : usual, n, error);
+                 more != NULL ? (const PtoArg *) (gpointer) more->data : usual, n,
+                 pto_task_args_get_terms (NULL), error);
 }
 
 /* --- tasks for children --- */
@@ -557,6 +614,30 @@ check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GErro
   return why == NULL;
 }
 
+/* What members say beside their arguments: of all of them together, as the task is one. */
+static gboolean
+collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GArray **after,
+               GError **error)
+{
+  for (gsize i = 0; i < n_args; i++)
+    {
+      const PtoTaskTerms *terms = pto_task_args_get_terms (args[i]);
+
+      if (terms->condition != NULL)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                       "task of \"%s\": a condition is for kernels, on a chip", callable->name);
+          return FALSE;
+        }
+      if (terms->after == NULL)
+        continue;
+      if (*after == NULL)
+        *after = g_array_new (FALSE, FALSE, sizeof (guint64));
+      g_array_append_vals (*after, terms->after->data, terms->after->len);
+    }
+  return TRUE;
+}
+
 static gboolean
 check_members (PtoOrchestrator *self, PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args,
                GError **error)
@@ -588,6 +669,7 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
 {
   Call call = { .self = self };
   PtoCallable *callable = pto_callable_handle_get_callable (handle);
+  g_autoptr (GArray) after = NULL;
   PtoRegistration *registration;
   gboolean ok;
 
@@ -604,7 +686,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
     }
   if (!check_workers (callable, workers, n_workers, error))
     return FALSE;
-  if (!check_members (self, callable, args, n_args, error))
+  if (!check_members (self, callable, args, n_args, error)
+      || !collect_after (callable, args, n_args, &after, error))
     return FALSE;
   registration = pto_registry_lookup (self->worker->registry, handle, error);
   if (registration == NULL)
@@ -616,8 +699,13 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
   call.task.config = config;
   call.task.run = self->run;
   call.task.priority = self->priority;
+  if (after != NULL)
+    {
+      call.task.after = (const guint64 *) (gpointer) after->data;
+      call.task.n_after = after->len;
+    }
   /* It may be taken back at once: the worker keeps what a run uses until that has ended. */
-  ok = make_call (self, call_submit_task, &call, error);
+  ok = make_submit (self, call_submit_task, &call, error);
   pto_registration_unref (registration);
   return ok;
 }
@@ -826,6 +914,77 @@ pto_orchestrator_get_priority (PtoOrchestrator *orchestrator)
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), 0);
 
   return orchestrator->priority;
+}
+
+/* --- order --- */
+
+/**
+ * pto_orchestrator_submit_order:
+ * @orchestrator: an orchestrator
+ * @args: (nullable): tensors, and tasks that it comes after
+ * @error: where to say why not
+ *
+ * Submits a task that runs nothing and takes no core and no worker: it only orders.
+ *
+ * It comes after what its tensors and [method@Pto.TaskArgs.add_after] say, and others come after it
+ * by the same. A tensor that it outputs gets its memory. Works at every level.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for arguments that are no tensors, and otherwise like
+ * [method@Pto.Orchestrator.submit]. Source: seed 000 section 11. Thread safety: orchestrator
+ * thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args, GError **error)
+{
+  Call call = { .self = orchestrator,
+                .kernel = PTO2_KERNEL_NONE,
+                .terms = pto_task_args_get_terms (args) };
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (args != NULL)
+    call.args = pto_task_args_peek (args, &call.n_args);
+  if (!check_usable (orchestrator, error))
+    return FALSE;
+  if (call.terms->condition != NULL || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "a task that only orders has %s: give it tensors, and tasks that it comes after",
+                   call.terms->condition != NULL ? "no condition" : "no numbers");
+      return FALSE;
+    }
+  if (!pto_args_admit (call.args, call.n_args, TRUE, orchestrator->run, &orchestrator->kept, error))
+    {
+      g_prefix_error (error, "a task that only orders: ");
+      return FALSE;
+    }
+  return make_submit (orchestrator, call_submit, &call, error);
+}
+
+/**
+ * pto_orchestrator_get_last_task:
+ * @orchestrator: an orchestrator
+ *
+ * Gives the number of the task that was submitted last, of whatever kind, for
+ * [method@Pto.TaskArgs.add_after]; traces have the same.
+ *
+ * It names the task in this run only. Thread safety: orchestrator thread.
+ *
+ * Returns: a number, which may be 0; 2^64 - 1 when no task was submitted
+ *
+ * Since: 0.1
+ */
+guint64
+pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), PTO2_TASK_NONE);
+
+  return orchestrator->last_task;
 }
 
 /* --- scopes and tensors --- */

@@ -151,6 +151,10 @@ gboolean pto_orchestrator_set_priority (PtoOrchestrator *orchestrator, guint pri
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
 guint pto_orchestrator_get_priority (PtoOrchestrator *orchestrator);
+gboolean pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
+                                        GError **error);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);

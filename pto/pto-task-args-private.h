@@ -23,6 +23,8 @@ typedef struct
 struct pto_args_view;         /* process/wire.h */
 struct pto_continuous_tensor; /* process/wire.h */
 
+/* What a word of pto_orchestrator_submit_full() says of the value behind it; FALSE: nothing. */
+gboolean pto_arg_set_word (PtoArg *arg, const char *word);
 /* The 64 bits that a kernel gets of a scalar. */
 guint64 pto_arg_get_word (const PtoArg *arg);
 /* Can a task be given these? as_words: of code that gets 64 bits of a number. run, kept: of
@@ -39,6 +41,20 @@ pto_direction_writes (PtoDirection direction)
 }
 /* The tag in words. */
 const char *pto_direction_describe (PtoDirection direction);
+
+/* What a submit says beside its arguments. */
+typedef struct
+{
+  GArray *after;        /* guint64: tasks that it comes after; NULL: none */
+  PtoTensor *condition; /* of which one element decides; NULL: none */
+  guint64 index[PTO2_TENSOR_MAX_DIMS];
+  gsize n_index;
+} PtoTaskTerms;
+
+/* args: NULL for none. What is not for a call that is no submit is refused:
+ * pto_task_args_check_terms(). */
+const PtoTaskTerms *pto_task_args_get_terms (const PtoTaskArgs *args);
+gboolean pto_task_args_check_terms (const PtoTaskArgs *args, GError **error);
 
 const PtoArg *pto_task_args_peek (const PtoTaskArgs *args, guint *n_args);
 PtoTaskArgs *pto_task_args_copy (const PtoTaskArgs *args);

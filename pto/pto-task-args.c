@@ -40,6 +40,7 @@ struct _PtoTaskArgs
   GArray *args;                      /* of PtoArg */
   bool (*is_cancelled) (void *data); /* of the call that these are the arguments of, or NULL */
   gpointer cancelled_data;
+  PtoTaskTerms terms;
 };
 
 G_DEFINE_BOXED_TYPE_WITH_CODE (PtoTaskArgs, pto_task_args, pto_task_args_ref, pto_task_args_unref,
@@ -72,6 +73,39 @@ pto_direction_describe (PtoDirection direction)
                                        "a commutative update" };
 
   return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
+}
+
+gboolean
+pto_arg_set_word (PtoArg *arg, const char *word)
+{
+  static const char *const words[] = { "in", "out", "inout", "out-existing", "no-dep" };
+  static const char *const scalars[] = { "scalar", "signed", "float", "double" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strcmp (word, words[i]) == 0)
+      {
+        arg->direction = (PtoDirection) i;
+        return TRUE;
+      }
+  arg->direction = PTO_DIRECTION_COMMUTATIVE;
+  if (strcmp (word, "commutative") == 0)
+    return TRUE;
+  arg->direction = PTO_DIRECTION_SCALAR;
+  for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
+    if (strcmp (word, scalars[i]) == 0)
+      {
+        arg->kind = (PtoScalarKind) i;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+static void
+clear_terms (PtoTaskTerms *terms)
+{
+  g_clear_pointer (&terms->after, g_array_unref);
+  g_clear_pointer (&terms->condition, pto_tensor_unref);
+  terms->n_index = 0;
 }
 
 static void
@@ -143,7 +177,28 @@ pto_task_args_unref (PtoTaskArgs *args)
   if (!g_atomic_ref_count_dec (&args->ref_count))
     return;
   g_array_unref (args->args);
+  clear_terms (&args->terms);
   g_free (args);
+}
+
+const PtoTaskTerms *
+pto_task_args_get_terms (const PtoTaskArgs *args)
+{
+  static const PtoTaskTerms none;
+
+  return args != NULL ? &args->terms : &none;
+}
+
+gboolean
+pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
+{
+  if (args == NULL || (args->terms.after == NULL && args->terms.condition == NULL))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "%s: only a submit has that, give its list without it",
+               args->terms.after != NULL ? "the arguments say which tasks it comes after"
+                                         : "the arguments have a condition");
+  return FALSE;
 }
 
 PtoTaskArgs *
@@ -160,6 +215,11 @@ pto_task_args_copy (const PtoTaskArgs *args)
       if (arg->tensor != NULL)
         pto_tensor_ref (arg->tensor);
     }
+  copy->terms = args->terms;
+  if (copy->terms.after != NULL)
+    copy->terms.after = g_array_copy (copy->terms.after);
+  if (copy->terms.condition != NULL)
+    pto_tensor_ref (copy->terms.condition);
   return copy;
 }
 
@@ -284,10 +344,71 @@ pto_task_args_add_scalar_float (PtoTaskArgs *args, double value)
 }
 
 /**
+ * pto_task_args_add_after:
+ * @args: a builder
+ * @task: what [method@Pto.Orchestrator.get_last_task] gave for a task of the same run
+ *
+ * Says that a task which is submitted with these arguments comes after that one, whatever their
+ * tensors are.
+ *
+ * It keeps no memory of that one. One that is done is no trouble, one that has failed fails it. For
+ * submits only: elsewhere such arguments are refused. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_task_args_add_after (PtoTaskArgs *args, guint64 task)
+{
+  g_return_if_fail (args != NULL);
+
+  if (args->terms.after == NULL)
+    args->terms.after = g_array_new (FALSE, FALSE, sizeof (guint64));
+  g_array_append_val (args->terms.after, task);
+}
+
+/**
+ * pto_task_args_set_condition:
+ * @args: a builder
+ * @tensor: a tensor that an earlier task may write
+ * @n_index: its number of dimensions
+ * @index: (array length=n_index): which element of it
+ *
+ * Says that a kernel which is submitted with these arguments runs only where that element is not 0
+ * by then.
+ *
+ * The task waits for whoever writes the element. Where it is 0 the memory of its outputs is there
+ * all the same, with whatever it held, and tasks that depend on it go on. For kernels only;
+ * elsewhere such arguments are refused. Source: seed 000 section 11. Thread safety: one thread at a
+ * time.
+ *
+ * Since: 0.1
+ */
+void
+pto_task_args_set_condition (PtoTaskArgs *args, PtoTensor *tensor, gsize n_index,
+                             const guint64 *index)
+{
+  PtoTaskTerms *terms;
+
+  g_return_if_fail (args != NULL);
+  g_return_if_fail (tensor != NULL);
+  g_return_if_fail (index != NULL || n_index == 0);
+
+  terms = &args->terms;
+  pto_tensor_ref (tensor);
+  g_clear_pointer (&terms->condition, pto_tensor_unref);
+  terms->condition = tensor;
+  /* Of how many dimensions it is, is told where it is submitted. */
+  terms->n_index = n_index;
+  if (n_index > 0)
+    memcpy (terms->index, index, MIN (n_index, PTO2_TENSOR_MAX_DIMS) * sizeof *index);
+}
+
+/**
  * pto_task_args_reset:
  * @args: a builder
  *
- * Removes all arguments and keeps the memory for the next ones.
+ * Removes all arguments, and what else was said of the task, and keeps the memory for the next
+ * ones.
  *
  * Thread safety: one thread at a time.
  *
@@ -300,6 +421,7 @@ pto_task_args_reset (PtoTaskArgs *args)
 
   g_array_set_size (args->args, 0);
   args->n_tensors = 0;
+  clear_terms (&args->terms);
 }
 
 /**

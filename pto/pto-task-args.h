@@ -29,6 +29,11 @@ void pto_task_args_add_scalar_double (PtoTaskArgs *args, double value);
 PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar_float (PtoTaskArgs *args, double value);
 PTO_AVAILABLE_IN_0_1
+void pto_task_args_add_after (PtoTaskArgs *args, guint64 task);
+PTO_AVAILABLE_IN_0_1
+void pto_task_args_set_condition (PtoTaskArgs *args, PtoTensor *tensor, gsize n_index,
+                                  const guint64 *index);
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_reset (PtoTaskArgs *args);
 PTO_AVAILABLE_IN_0_1
 guint pto_task_args_get_n_args (PtoTaskArgs *args);

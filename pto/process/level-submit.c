@@ -117,7 +117,8 @@ after_submit (struct pto_level *level, struct pto_report *report)
 
 enum pto_status
 pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_level_task *task,
-                  PTOParam *params, uint32_t n_params, struct pto_report *report)
+                  PTOParam *params, uint32_t n_params, const pto_task_id *after, uint32_t n_after,
+                  pto_task_id *id, struct pto_report *report)
 {
   uint8_t extra[PTO_LEVEL_TASK_BYTES (sizeof (struct pto_call_config))
                 + PTO_CHILDREN_MAX * sizeof (struct pto_member) + PTO_ARGS_MAX]
@@ -132,6 +133,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   uint32_t bytes;
   enum pto_status status;
 
+  *id = PTO_TASK_NONE;
   if (pto_engine_has_failed (&level->machine.engine))
     {
       /* After a deadlock it goes on to count. */
@@ -183,15 +185,35 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
       bytes += n_scalars;
     }
   any = task->n_members == 1 && needs[0].place == PTO_PLACE_ANY;
-  pto_engine_submit (&level->machine.engine, &(struct pto_submit){ .kernel = callable,
-                                                                   .queue = needs[0].queue,
-                                                                   .params = params,
-                                                                   .n_params = n_params,
-                                                                   .extra = extra,
-                                                                   .extra_bytes = bytes,
-                                                                   .priority = task->priority,
-                                                                   .wish = any ? NULL : &wish });
+  *id = pto_engine_submit (&level->machine.engine,
+                           &(struct pto_submit){ .kernel = callable,
+                                                 .queue = needs[0].queue,
+                                                 .params = params,
+                                                 .n_params = n_params,
+                                                 .extra = extra,
+                                                 .extra_bytes = bytes,
+                                                 .producers = after,
+                                                 .n_producers = n_after,
+                                                 .priority = task->priority,
+                                                 .wish = any ? NULL : &wish });
   return after_submit (level, report);
+}
+
+pto_task_id
+pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
+                 const pto_task_id *after, uint32_t n_after)
+{
+  pto_task_id id = pto_engine_submit (
+      &level->machine.engine, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
+                                                    .queue = pto_pool_idle_queue (level->pool),
+                                                    .params = params,
+                                                    .n_params = n_params,
+                                                    .producers = after,
+                                                    .n_producers = n_after });
+  struct pto_report report;
+
+  report.status = PTO_OK; /* nobody asks for the words */
+  return after_submit (level, &report) == PTO_OK ? id : PTO_TASK_NONE;
 }
 
 enum pto_status
@@ -203,12 +225,10 @@ pto_level_alloc (struct pto_level *level, Tensor *tensor, struct pto_report *rep
     tensor->storage
         = pto_engine_new_buffer (&level->machine.engine, tensor->buffer.size, &tensor->generation);
   output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
-  pto_engine_submit (&level->machine.engine,
-                     &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
-                                           .queue = pto_pool_idle_queue (level->pool),
-                                           .params = &output,
-                                           .n_params = 1 });
+  pto_level_order (level, &output, 1, NULL, 0);
   if (tensor->storage != NULL)
     tensor->buffer.addr = tensor->storage->addr;
-  return after_submit (level, report);
+  return pto_engine_has_failed (&level->machine.engine)
+             ? pto_engine_tell (&level->machine.engine, report)
+             : PTO_OK;
 }

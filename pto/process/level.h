@@ -82,12 +82,17 @@ void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_t
 /* --- inside an orchestration, on its thread --- */
 
 struct pto_level *pto_level_of_runtime (PTO2Runtime *rt);
-/* params: all members' tensors, then all members' scalars; addresses are filled in. Refuses what
- * no child could see or run; then nothing is submitted and the run goes on. Gives the run's status
- * when that has failed. */
+/* params: all members' tensors, then all members' scalars; addresses are filled in. after: tasks
+ * that it comes after, whatever its tensors are. *id: what it is called. Refuses what no child
+ * could see or run; then nothing is submitted and the run goes on. Gives the run's status when that
+ * has failed. */
 enum pto_status pto_level_submit (struct pto_level *level, uint32_t callable,
                                   const struct pto_level_task *task, PTOParam *params,
-                                  uint32_t n_params, struct pto_report *report);
+                                  uint32_t n_params, const pto_task_id *after, uint32_t n_after,
+                                  pto_task_id *id, struct pto_report *report);
+/* A task that only orders, and makes memory that it outputs; PTO_TASK_NONE: the run has failed. */
+pto_task_id pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
+                             const pto_task_id *after, uint32_t n_after);
 /* A slab that lives until scope and consumers are gone: gives the tensor, which has a shape and
  * perhaps a record but no address yet, its memory now. */
 enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,

@@ -54,9 +54,19 @@ struct param
 #define SCALAR_BYTES offsetof (struct param, size)
 #define TENSOR_BYTES (sizeof (struct param) + 2 * PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t))
 
+/* What a submit says beside its parameters, which follow: the condition as one more, its index,
+ * the tasks that it comes after. */
+struct more
+{
+  uint32_t n_after;
+  uint32_t has_condition;
+};
+
 /* No command is longer. */
-#define COMMAND_MAX \
-  (sizeof (struct command) + PTO_STREAM_PARAMS * TENSOR_BYTES + PTO_STREAM_TEXT + 64)
+#define COMMAND_MAX                                                                        \
+  (sizeof (struct command) + sizeof (struct more) + (PTO_STREAM_PARAMS + 1) * TENSOR_BYTES \
+   + PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + PTO_STREAM_AFTER * sizeof (uint64_t)       \
+   + PTO_STREAM_TEXT + 64)
 _Static_assert(2 * COMMAND_MAX < BYTES, "a command and what it leaves at the end fit");
 
 size_t
@@ -193,7 +203,7 @@ put_param (uint8_t *at, const PTOParam *param)
 
 void
 pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                   const PTOParam *params, int32_t n_params, int32_t priority)
+                   const PTOParam *params, int32_t n_params)
 {
   struct command *command = reserve (writer);
   uint8_t *at = (uint8_t *) (command + 1);
@@ -201,10 +211,39 @@ pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t wor
   command->a = kernel;
   command->b = worker_type;
   command->n = n_params;
-  command->c = priority;
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
     at = put_param (at, &params[i]);
   commit (writer, command, PTO_COMMAND_SUBMIT, (size_t) (at - (uint8_t *) command));
+}
+
+void
+pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit)
+{
+  struct command *command = reserve (writer);
+  struct more *more = (struct more *) (void *) (command + 1);
+  uint8_t *at = (uint8_t *) (more + 1);
+
+  command->a = submit->kernel_id;
+  command->b = submit->worker_type;
+  command->n = submit->n_params;
+  command->c = submit->priority;
+  more->n_after = (uint32_t) submit->n_after;
+  more->has_condition = submit->condition != NULL;
+  for (int32_t i = 0; i < submit->n_params && submit->n_params <= PTO_STREAM_PARAMS; i++)
+    at = put_param (at, &submit->params[i]);
+  if (submit->condition != NULL)
+    {
+      PTOParam condition = pto2_make_param (PTO_PARAM_INPUT, submit->condition);
+      size_t bytes = PTO2_TENSOR_MAX_DIMS * sizeof *submit->condition_index;
+
+      at = put_param (at, &condition);
+      memcpy (at, submit->condition_index, bytes);
+      at += bytes;
+    }
+  if (submit->n_after > 0)
+    memcpy (at, submit->after, (size_t) submit->n_after * sizeof *submit->after);
+  at += (size_t) submit->n_after * sizeof *submit->after;
+  commit (writer, command, PTO_COMMAND_SUBMIT_MORE, (size_t) (at - (uint8_t *) command));
 }
 
 static void
@@ -360,15 +399,35 @@ replay_submit (const struct reader *reader, const struct command *command, PTO2R
 
   for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
     at = take_param (reader, at, &params[i]);
-  if (command->c == 0)
-    rt->ops->submit_task (rt, command->a, command->b, params, command->n);
-  else
-    rt->ops->submit (rt, &(PTO2Submit){ .size = sizeof (PTO2Submit),
-                                        .kernel_id = command->a,
-                                        .worker_type = command->b,
-                                        .params = params,
-                                        .n_params = command->n,
-                                        .priority = command->c });
+  rt->ops->submit_task (rt, command->a, command->b, params, command->n);
+}
+
+static void
+replay_submit_more (const struct reader *reader, const struct command *command, PTO2Runtime *rt)
+{
+  const struct more *more = (const struct more *) (const void *) (command + 1);
+  const uint8_t *at = (const uint8_t *) (more + 1);
+  PTOParam params[PTO_STREAM_PARAMS];
+  PTOParam condition;
+  PTO2Submit submit = { .size = sizeof submit,
+                        .kernel_id = command->a,
+                        .worker_type = command->b,
+                        .params = params,
+                        .n_params = command->n,
+                        .priority = command->c,
+                        .n_after = (int32_t) more->n_after };
+
+  for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
+    at = take_param (reader, at, &params[i]);
+  if (more->has_condition != 0)
+    {
+      at = take_param (reader, at, &condition);
+      submit.condition = &condition.tensor;
+      submit.condition_index = (const uint64_t *) (const void *) at;
+      at += PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t);
+    }
+  submit.after = (const PTO2TaskId *) (const void *) at;
+  rt->ops->submit (rt, &submit);
 }
 
 static bool
@@ -425,6 +484,9 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
         {
         case PTO_COMMAND_SUBMIT:
           replay_submit (&reader, command, rt);
+          break;
+        case PTO_COMMAND_SUBMIT_MORE:
+          replay_submit_more (&reader, command, rt);
           break;
         case PTO_COMMAND_SCOPE_BEGIN:
           rt->ops->scope_begin (rt, command->n > 0 ? target->keep (text_of (command, text)) : NULL,

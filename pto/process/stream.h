@@ -20,11 +20,14 @@
 #define PTO_STREAM_TEXT 2048u
 /* More parameters than any task has are counted and not sent. */
 #define PTO_STREAM_PARAMS 128
+/* Tasks that one submit can name. */
+#define PTO_STREAM_AFTER 1024
 
 enum pto_command_kind
 {
   PTO_COMMAND_PAD = 1, /* to the end of the ring */
   PTO_COMMAND_SUBMIT,
+  PTO_COMMAND_SUBMIT_MORE,
   PTO_COMMAND_SCOPE_BEGIN,
   PTO_COMMAND_SCOPE_END,
   PTO_COMMAND_BUFFER, /* a record for a buffer of the current scope */
@@ -58,7 +61,9 @@ bool pto_stream_is_read (struct pto_stream_writer *writer, bool wait);
 bool pto_stream_is_sound (const struct pto_stream_writer *writer);
 /* Each needs room. params: storage is the number of a buffer; NULL: none. */
 void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
-                        const PTOParam *params, int32_t n_params, int32_t priority);
+                        const PTOParam *params, int32_t n_params);
+/* No more than PTO_STREAM_AFTER, and no index without a condition. */
+void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
 void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
 /* SCOPE_END and DONE */
 void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind);

@@ -67,6 +67,40 @@ const later_results = [
 ];
 
 const tests = {
+    async terms() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            const [a, b] = [0, 1].map(() => Pto.Buffer.new(elements * 4));
+            const ids = [];
+            floats(a).fill(0);
+            worker.run(orch => {
+                const args = new Pto.TaskArgs();
+                const submit = (buffer, value) => {
+                    args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.OUTPUT_EXISTING);
+                    args.add_scalar_float(value);
+                    ids.push(orch.submit(fill, args));
+                    args.reset();
+                };
+                const element = Pto.Tensor.new_for_buffer(a, 0, Pto.Dtype.FLOAT32, [elements]);
+
+                args.set_condition(element, [0]); // it is 0 as yet
+                submit(b, 3);
+                submit(a, 4);
+                args.add_after(ids[1]);
+                ids.push(orch.submit_order(args));
+                args.reset();
+                args.add_after(ids[2]);
+                args.set_condition(element, [elements - 1]);
+                submit(b, 5);
+                equal(orch.last_task, ids[3], 'the last task');
+            }, null, null, null);
+            equal(ids.join(), '0,1,2,3', 'ids');
+            equal(floats(a)[0], 4, 'a');
+            equal(floats(b)[0], 5, 'b');
+            worker.close();
+        }
+    },
+
     async later() {
         for (const backend of ['par', 'det', 'threads']) {
             const worker = chip(backend);

@@ -201,5 +201,149 @@ class Tasks(unittest.TestCase):
                     if backend == "det":
                         self.assertEqual(worker.statistics.edges, 20)
 
+    def submit(self, orch, x, y):
+        """The same from a function, in scopes; gives what the submits gave."""
+        add = Pto.Callable.kernel(self.path("add.c"))
+        off = orch.make_tensor(1, "i4")
+        ids = [orch.submit_order(off.write())]
+        ids.append(orch.submit(add, x.update(), 3))
+        with orch.scope():
+            ids.append(orch.submit_order(after=ids[1]))
+            with orch.scope():
+                ids.append(orch.submit(add, y.update(), 4, when=(x, 0), after=[ids[2]]))
+        ids.append(orch.submit(add, y.update(), 5, when=x))
+        self.assertEqual(orch.last_task, ids[-1])
+        return ids
+
+    def test_function(self):
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), \
+                        Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                    x, y, ids = np.zeros(1, "i4"), np.zeros(1, "i4"), []
+                    worker.set_parameter("backend", backend)
+                    worker.set_parameter("trace", "1")
+
+                    def graph(orch, x, y):
+                        self.assertEqual(orch.last_task, 2 ** 64 - 1)
+                        ids.extend(self.submit(orch, x, y))
+
+                    worker.run(graph, x, y)
+                    self.assertEqual((x[0], y[0]), (3, 9))
+                    tasks = {task.id: task for task in worker.trace.list_tasks()}
+                    self.assertEqual([tasks[id].name for id in ids], ["no kernel", "add", "no kernel", "add", "add"])
+                    self.assertEqual(len(tasks), 5)
+                    order = [task.id for task in worker.trace.list_tasks()]
+                    named = {(order[edge.producer], order[edge.consumer]) for edge in worker.trace.list_edges()
+                             if edge.hazards & Pto.Hazards.EXPLICIT}
+                    self.assertEqual(named, {(ids[1], ids[2]), (ids[2], ids[3])})
+
+    def test_off(self):
+        """Where the element is 0 the kernel does not run, and whoever comes after it does."""
+        for isolate in False, True:
+            with self.subTest(isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                add = Pto.Callable.kernel(self.path("add.c"))
+                flags, x = np.array([[1, 0, 2]], "i4"), np.zeros(1, "i4")
+
+                def graph(orch, flags, x):
+                    for i in range(3):
+                        orch.submit(add, x.update(), 10 ** i, when=(flags, 0, i))
+                    orch.submit(add, x.update(), 5000)
+
+                worker.run(graph, flags, x)
+                self.assertEqual(x[0], 5101)
+
+    def test_refused(self):
+        add = Pto.Callable.kernel(self.path("add.c"))
+        x = np.zeros(1, "i4")
+        terms = Pto.TaskArgs(Pto.Tensor.of(x).update(), 1)
+        terms.add_after(0)
+
+        def beyond(orch, x):
+            orch.submit(add, x.update(), 1, when=(x, 1))
+
+        def dimensions(orch, x):
+            orch.submit(add, x.update(), 1, when=(x, 0, 0))
+
+        def nobody(orch, x):
+            orch.submit(add, x.update(), 1, after=7)
+
+        def numbers(orch, x):
+            orch.submit_order(7)
+
+        def twice(orch, x):
+            orch.submit(add, Pto.TaskArgs(x.update(), 1), after=0)
+
+        for isolate in False, True:
+            with Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                for graph, words in [(beyond, "names element 1 of dimension 0, which has 1"),
+                                     (dimensions, "by 2 numbers, but the tensor has 1 dimensions"),
+                                     (nobody, "0x7, is no task of this run"), (numbers, "has no numbers"),
+                                     (twice, "a TaskArgs says itself")]:
+                    with self.subTest(graph=graph.__name__, isolate=isolate), self.assertRaisesRegex(Exception, words):
+                        worker.run(graph, x)
+                with self.assertRaisesRegex(Exception, "only a submit has that"):
+                    worker.run_callable(worker.register(self.graph()), terms, None)
+
+    def test_many_names(self):
+        """Where the chip is in another process a submit names only so many."""
+        add = Pto.Callable.kernel(self.path("add.c"))
+        x = np.zeros(1, "i4")
+        for isolate in False, True:
+            for n in 1024, 1025:
+                with self.subTest(isolate=isolate, n=n), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                    def graph(orch, x):
+                        orch.submit(add, x.update(), 1, after=[orch.submit_order()] * n)
+
+                    if isolate and n > 1024:
+                        with self.assertRaisesRegex(Exception, "after 1025 that it names"):
+                            worker.run(graph, x)
+                    else:
+                        worker.run(graph, x)
+        self.assertEqual(x[0], 3)
+
+    def test_levels(self):
+        """After those that it names, whatever it works on: at level 3 and at level 4, of any kind."""
+        for level in 3, 4:
+            with self.subTest(level=level), \
+                    Pto.Worker(level=level, platform="a2a3sim", device_ids=[0] if level == 3 else [], sub_workers=3) as worker:
+                first, second = Pto.Buffer.array(1, "i4"), Pto.Buffer.array(1, "i4")
+                first[0] = second[0] = 0
+
+                def slow(args):
+                    time.sleep(0.2)
+                    args[0][0] = 7
+
+                def copy(args):
+                    args[0][0] = args[1][0]
+
+                slow, copy = worker.register(slow), worker.register(copy)
+                ids = []
+
+                def graph(orch, x, y):
+                    pair = [(y, Pto.Direction.NO_DEP), (x, Pto.Direction.NO_DEP)]  # its tensors order nothing
+                    orch.submit_sub(slow, [x.write_existing()])
+                    ids.append(orch.last_task)
+                    ids.append(orch.submit_order(after=ids[-1:]))
+                    orch.submit_sub(copy, pair, after=ids[-1])
+                    ids.append(orch.last_task)
+                    self.assertIsNone(orch.submit_sub_group(copy, [pair] * 2, after=[ids[-1]]))
+                    ids.append(orch.last_task)
+
+                worker.set_parameter("trace", "1")
+                worker.run(graph, first, second)
+                self.assertEqual((first[0], second[0]), (7, 7))
+                order = [task.id for task in worker.trace.list_tasks()]
+                self.assertEqual(order, ids)
+                self.assertEqual([(edge.producer, edge.consumer) for edge in worker.trace.list_edges()], [(0, 1), (1, 2), (2, 3)])
+
+                def conditional(orch, x, y):
+                    args = Pto.TaskArgs(x.update())
+                    args.set_condition(x, [0])
+                    orch.submit_sub(copy, args)
+
+                with self.assertRaisesRegex(Exception, "a condition is for kernels, on a chip"):
+                    worker.run(conditional, first, second)
+
 
 tap.main()

@@ -1131,6 +1131,91 @@ test_repeated_registrations (Fixture *fixture, gconstpointer data)
 
 #define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)
 
+/* Fill it with a number, with what args says beside that. Gives what the task is called. */
+static guint64
+submit_fill (Fixture *fixture, PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoBuffer *buffer,
+             double value)
+{
+  g_autoptr (PtoTensor) tensor = object_test_vector (buffer);
+  g_autoptr (GError) error = NULL;
+
+  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, value);
+  pto_orchestrator_submit (orchestrator, fixture->fill, args, &error);
+  g_assert_no_error (error);
+  pto_task_args_reset (args);
+  return pto_orchestrator_get_last_task (orchestrator);
+}
+
+static gboolean
+submit_with_terms (PtoOrchestrator *orchestrator, PtoTaskArgs *given, PtoCallConfig *config,
+                   gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) condition = object_test_vector (fixture->a);
+  guint64 id;
+
+  g_assert_cmphex (pto_orchestrator_get_last_task (orchestrator), ==, G_MAXUINT64);
+  id = submit_fill (fixture, orchestrator, args, fixture->f, 5);
+  g_assert_cmphex (id, ==, 0);
+  pto_task_args_add_after (args, id);
+  if (!pto_orchestrator_submit_order (orchestrator, args, error))
+    return FALSE;
+  g_assert_cmphex (pto_orchestrator_get_last_task (orchestrator), ==, 1);
+  pto_task_args_reset (args);
+  /* The first element is 0, the second 1. */
+  pto_task_args_add_after (args, 1);
+  pto_task_args_set_condition (args, condition, 1, (const guint64[]){ 0 });
+  submit_fill (fixture, orchestrator, args, fixture->f, 6);
+  if (!pto_orchestrator_begin_scope (orchestrator, error))
+    return FALSE;
+  pto_task_args_set_condition (args, condition, 1, (const guint64[]){ 1 });
+  id = submit_fill (fixture, orchestrator, args, fixture->b, 7);
+  g_assert_cmphex (id, ==, G_GUINT64_CONSTANT (1) << 32);
+  return pto_orchestrator_end_scope (orchestrator, error);
+}
+
+static void
+test_terms (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_worker_run (fixture->worker, submit_with_terms, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 5);
+  g_assert_cmpfloat (object_test_floats (fixture->b)[999], ==, 7);
+}
+
+static gboolean
+submit_nonsense (PtoOrchestrator *orchestrator, PtoTaskArgs *given, PtoCallConfig *config,
+                 gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
+  g_autoptr (GError) local = NULL;
+
+  g_assert_false (pto_orchestrator_submit_full (orchestrator, fixture->fill, &local,
+                                                PTO_OUT_EXISTING (f), "in-out", f, NULL));
+  g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (local->message, "\"fill\": argument 1: \"in-out\" does not say");
+  g_clear_error (&local);
+  g_assert_false (
+      pto_orchestrator_submit_full (orchestrator, fixture->fill, &local, PTO_IN (NULL), NULL));
+  g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (local->message, "\"fill\": argument 0 is no tensor");
+  return TRUE;
+}
+
+static void
+test_nonsense (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_worker_run (fixture->worker, submit_nonsense, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -1140,6 +1225,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/worker/parameters", test_parameters);
   g_test_add_func ("/pto/worker/environment", test_environment);
   ADD ("/pto/worker/function", test_function);
+  ADD ("/pto/worker/terms", test_terms);
+  ADD ("/pto/worker/nonsense", test_nonsense);
   ADD ("/pto/worker/builder", test_builder);
   ADD ("/pto/worker/tensor-in-many-runs", test_tensor_in_many_runs);
   ADD ("/pto/worker/orchestrator-tensor", test_orchestrator_tensor);

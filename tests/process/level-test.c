@@ -181,11 +181,13 @@ submit (struct rig *rig, uint32_t function, enum pto_child_kind kind, uint32_t s
                                  .n_members = n_members,
                                  .kind = (uint32_t) kind,
                                  .serves = serves };
+  pto_task_id id;
 
   rig->report = (struct pto_report){ 0 };
   snprintf (task.config.output_prefix, sizeof task.config.output_prefix, "prefix %u", function);
   task.config.block_dim = 1 + (int32_t) function;
-  return pto_level_submit (rig->level, function, &task, params, n_params, &rig->report);
+  return pto_level_submit (rig->level, function, &task, params, n_params, NULL, 0, &id,
+                           &rig->report);
 }
 
 enum pto_status

@@ -581,7 +581,15 @@ test_stream (void)
           g_assert_cmpint (g_get_monotonic_time (), <, end_time);
           g_usleep (10);
         }
-      pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5, i % 4);
+      if (i % 4 == 0)
+        pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5);
+      else
+        pto_stream_submit_more (&writer, &(PTO2Submit){ .size = sizeof (PTO2Submit),
+                                                        .kernel_id = i,
+                                                        .worker_type = i % 2,
+                                                        .params = params,
+                                                        .n_params = i % 7 == 3 ? 1000 : i % 5,
+                                                        .priority = i % 4 });
     }
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
@@ -635,9 +643,9 @@ test_stream_buffers (void)
   pto_stream_buffer (&writer, 99, 2, 5);
   param.tensor.storage = (PTO2Buffer *) (uintptr_t) 100;
   param.tensor.generation = 2;
-  pto_stream_submit (&writer, 0, 0, &param, 1, 0);
+  pto_stream_submit (&writer, 0, 0, &param, 1);
   param.tensor.generation = 1;
-  pto_stream_submit (&writer, 1, 0, &param, 1, 0);
+  pto_stream_submit (&writer, 1, 0, &param, 1);
   pto_stream_end (&writer, 0);
   g_thread_join (thread);
   g_assert_cmpuint (self.depth, ==, 2);

@@ -92,12 +92,19 @@ function _init() {
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
     Pto.Orchestrator.prototype.tensor = Pto.Orchestrator.prototype.make_tensor; // as in Python
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
+    for (const name of ['submit', 'submit_order']) {
+        const original = Pto.Orchestrator.prototype[name];
+        Pto.Orchestrator.prototype[name] = function (...args) { // what is refused is thrown
+            original.apply(this, args);
+            return this.last_task;
+        };
+    }
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Orchestrator.prototype, 'with_scope', 0);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
-    for (const name of ['add_scalar', 'add_scalar_signed'])
+    for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
     takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));
     for (const name of ['add_scalar_float', 'add_scalar_double'])

@@ -240,6 +240,29 @@ def _args(what):
     return what if what is None or isinstance(what, Pto.TaskArgs) else TaskArgs(*what)
 
 
+def _terms(what, after, when=None):
+    """The arguments of a submit with what else it says of its task."""
+    after = [after] if isinstance(after, int) else list(after)
+    if not after and when is None:
+        return _args(what)
+    if isinstance(what, Pto.TaskArgs):
+        raise TypeError("a TaskArgs says itself what its task comes after: add_after(), set_condition()")
+    args = TaskArgs(*(what or ()))
+    for task in after:
+        args.add_after(task)
+    if when is not None:
+        tensor, *index = when if isinstance(when, tuple) else (when,)
+        tensor = Tensor.of(tensor)
+        args.set_condition(tensor, index or [0] * tensor.get_n_dims())
+    return args
+
+
+def _members(args_list, after):
+    """A group is one task: what one of its members says of that is said of all."""
+    members = list(args_list)
+    return [_terms(args, after if i == 0 else ()) for i, args in enumerate(members)]
+
+
 @_export
 class CallConfig(Pto.CallConfig):
     def __new__(cls, **choices):
@@ -452,23 +475,34 @@ def _handle(what):
 
 @_export
 class Orchestrator(Pto.Orchestrator):
-    """Arguments are a TaskArgs, or a list: x.read(), y.write(), numbers. What is refused is raised."""
+    """Arguments are a TaskArgs, or a list: x.read(), y.write(), numbers. What is refused is raised. after=[number,
+    ...] are tasks that this one comes after, whatever its tensors are: what submit() and submit_order() give, or last_task
+    (seed 001 has the others give None)."""
 
-    def submit(self, kernel, *args):
+    last_task = property(lambda self: self.get_last_task())
+
+    def submit(self, kernel, *args, after=(), when=None):
+        """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then."""
         only = args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
-        return Pto.Orchestrator.submit(self, kernel, _args(only))
+        Pto.Orchestrator.submit(self, kernel, _terms(only, after, when))
+        return self.last_task
 
-    def submit_next_level(self, handle, args=None, config=None, worker=-1):
-        Pto.Orchestrator.submit_next_level(self, _handle(handle), _args(args), config, worker)
+    def submit_order(self, *args, after=()):
+        """A task that runs nothing: it comes after others, and others come after it."""
+        Pto.Orchestrator.submit_order(self, _terms(args, after))
+        return self.last_task
 
-    def submit_next_level_group(self, handle, args_list, config=None, workers=None):
-        Pto.Orchestrator.submit_next_level_group(self, _handle(handle), list(map(_args, args_list)), config, workers)
+    def submit_next_level(self, handle, args=None, config=None, worker=-1, after=()):
+        Pto.Orchestrator.submit_next_level(self, _handle(handle), _terms(args, after), config, worker)
 
-    def submit_sub(self, handle, args=None, worker=-1):
-        Pto.Orchestrator.submit_sub(self, _handle(handle), _args(args), worker)
+    def submit_next_level_group(self, handle, args_list, config=None, workers=None, after=()):
+        Pto.Orchestrator.submit_next_level_group(self, _handle(handle), _members(args_list, after), config, workers)
 
-    def submit_sub_group(self, handle, args_list, workers=None):
-        Pto.Orchestrator.submit_sub_group(self, _handle(handle), list(map(_args, args_list)), workers)
+    def submit_sub(self, handle, args=None, worker=-1, after=()):
+        Pto.Orchestrator.submit_sub(self, _handle(handle), _terms(args, after), worker)
+
+    def submit_sub_group(self, handle, args_list, workers=None, after=()):
+        Pto.Orchestrator.submit_sub_group(self, _handle(handle), _members(args_list, after), workers)
 
     def _make(self, make, shape, dtype):
         """Both orders: (dtype, shape) as in C, (shape, dtype) as in NumPy."""
