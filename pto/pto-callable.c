@@ -376,6 +376,8 @@ pto_callable_to_string (PtoCallable *callable)
 
   g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
 
+  if (!callable->is_made)
+    return g_strdup_printf ("%s that was not made by a constructor", kinds[callable->kind]);
   from = ((PtoCallableClass *) G_OBJECT_GET_CLASS (callable))->get_origin (callable);
   shown = from != NULL ? g_filename_display_name (from) : g_strdup ("this process");
   return g_strdup_printf ("%s \"%s\" of %s", kinds[callable->kind], callable->name, shown);

@@ -276,7 +276,7 @@ pto_exception_get_n_members (PtoException *exception)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer none): an exception
+ * Returns: (transfer none) (nullable): an exception; %NULL: there are not so many
  *
  * Since: 0.1
  */
@@ -284,9 +284,30 @@ PtoException *
 pto_exception_get_member (PtoException *exception, guint index)
 {
   g_return_val_if_fail (exception != NULL, NULL);
-  g_return_val_if_fail (index < exception->members->len, NULL);
 
-  return g_ptr_array_index (exception->members, index);
+  return index < exception->members->len ? g_ptr_array_index (exception->members, index) : NULL;
+}
+
+/**
+ * pto_exception_to_string:
+ * @exception: an exception
+ *
+ * Says what it is, for people.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): such as `ValueError: no such row`
+ *
+ * Since: 0.1
+ */
+char *
+pto_exception_to_string (PtoException *exception)
+{
+  g_return_val_if_fail (exception != NULL, NULL);
+
+  return exception->message[0] != '\0'
+             ? g_strdup_printf ("%s: %s", exception->type_name, exception->message)
+             : g_strdup (exception->type_name);
 }
 
 /**

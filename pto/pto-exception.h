@@ -41,6 +41,8 @@ const char *pto_exception_get_trace (PtoException *exception);
 PTO_AVAILABLE_IN_0_1
 guint pto_exception_get_n_members (PtoException *exception);
 PTO_AVAILABLE_IN_0_1
+char *pto_exception_to_string (PtoException *exception);
+PTO_AVAILABLE_IN_0_1
 PtoException *pto_exception_get_member (PtoException *exception, guint index);
 PTO_AVAILABLE_IN_0_1
 PtoException *pto_exception_get_for_error (const GError *error);

@@ -67,7 +67,42 @@ const later_results = [
 ];
 
 const tests = {
-    async terms() {
+    numbers() {
+        const worker = chip('par');
+        for (const core of ['aiv', undefined, 1.5])
+            refused(() => Pto.Kernel.new(core, fill.path, null), TypeError, 'is not a type of core');
+        refused(() => Pto.Kernel.new(7, fill.path, null), GLib.Error, 'no type of core');
+        for (const name of ['alloc_buffer', 'malloc'])
+            refused(() => worker[name](10.7), TypeError, `${name}: 10.7 is not a whole number`);
+        worker.close();
+    },
+
+    exceptions() {
+        const one = Pto.Exception.new('KeyError', 'two', 'at home', []);
+        const group = Pto.Exception.new('Group', '', null, [one]);
+        equal(one.message, 'two', 'message');
+        equal(String(one), '[Pto.Exception: KeyError: two]', 'text');
+        equal(String(group), '[Pto.Exception: Group]', 'text of a group');
+        equal(group.get_member(0).type_name, 'KeyError', 'member');
+        equal(group.get_member(1), null, 'no member');
+    },
+
+    lists() {
+        const worker = Pto.Worker.new_chip('a2a3sim');
+        const buffer = Pto.Buffer.new(elements * 4);
+        worker.set_parameter('trace', '1');
+        worker.run(orch => {
+            submit_fill(orch, buffer, 1);
+            submit_fill(orch, buffer, 2);
+        }, null, null, null);
+        const trace = worker.trace;
+        equal([...trace.list_tasks()].map(task => task.name).join(), 'fill,fill', 'tasks');
+        equal([...trace.list_edges()].length, 1, 'edges');
+        equal([...trace.list_cores()].length, trace.n_cores, 'cores');
+        worker.close();
+    },
+
+    terms() {
         for (const backend of ['par', 'det', 'threads']) {
             const worker = chip(backend);
             const [a, b] = [0, 1].map(() => Pto.Buffer.new(elements * 4));
@@ -78,7 +113,8 @@ const tests = {
                 const submit = (buffer, value) => {
                     args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.OUTPUT_EXISTING);
                     args.add_scalar_float(value);
-                    ids.push(orch.submit(fill, args));
+                    orch.submit(fill, args);
+                    ids.push(orch.last_task);
                     args.reset();
                 };
                 const element = Pto.Tensor.new_for_buffer(a, 0, Pto.Dtype.FLOAT32, [elements]);
@@ -87,7 +123,8 @@ const tests = {
                 submit(b, 3);
                 submit(a, 4);
                 args.add_after(ids[1]);
-                ids.push(orch.submit_order(args));
+                orch.submit_order(args);
+                ids.push(orch.last_task);
                 args.reset();
                 args.add_after(ids[2]);
                 args.set_condition(element, [elements - 1]);

@@ -213,6 +213,7 @@ class Tasks(unittest.TestCase):
                 ids.append(orch.submit(add, y.update(), 4, when=(x, 0), after=[ids[2]]))
         ids.append(orch.submit(add, y.update(), 5, when=x))
         self.assertEqual(orch.last_task, ids[-1])
+        self.assertTrue(all(ids))  # the first is 0
         return ids
 
     def test_function(self):

@@ -496,6 +496,32 @@ class Functions(unittest.TestCase):
                     worker.run(what)
         with self.assertRaisesRegex(ValueError, "devices=-1"):
             Pto.Worker(level=3, devices=-1)
+        with self.assertRaisesRegex(ValueError, f"devices=1000000: there are 0 to {Pto.MAX_CHILDREN}"):
+            Pto.Worker(level=3, devices=10 ** 6)
+
+    def test_kinds_of_cores(self):
+        here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill.c")
+        for core in "aic", "AIV", Pto.CoreType.AIV:
+            expected = Pto.CoreType.AIV if core != "aic" else Pto.CoreType.AIC
+            self.assertEqual(Pto.Callable.kernel(here, core=core).get_core_type(), expected)
+        for core in "aix", "from_name", 1.5, None:
+            with self.assertRaisesRegex(ValueError, 'fill.c: there is no such type of core: it is "aic" or "aiv"'):
+                Pto.Callable.kernel(here, core=core)
+        self.assertEqual(repr(Pto.Kernel()), "<Pto.Kernel: the kernel that was not made by a constructor>")
+
+    def test_whole_numbers_of_bytes(self):
+        with Pto.Worker(platform="a2a3sim") as worker:
+            for call in worker.alloc_buffer, worker.malloc:
+                with self.assertRaises(TypeError):
+                    call(10.7)
+            self.assertEqual(worker.alloc_buffer(10).get_size(), 10)
+
+    def test_members_of_exceptions(self):
+        group = Pto.Exception.new("Group", "all of them", None, [Pto.Exception.new("KeyError", "two", None, [])])
+        self.assertEqual((str(group), str(group.get_member(0))), ("<Pto.Exception: Group: all of them>", "<Pto.Exception: KeyError: two>"))
+        for index in 1, -1:
+            with self.assertRaises(IndexError):
+                group.get_member(index)
 
     def test_parameters_are_no_properties(self):
         """What the sentence says to do instead works as it stands."""

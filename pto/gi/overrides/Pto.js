@@ -5,7 +5,7 @@
 // Plain functions as orchestrations, promises, attributes. What works through plain GJS works here, too.
 const {Gio, GLib} = imports.gi;
 
-const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'ImportedFunction', 'Kernel',
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'Exception', 'ImportedFunction', 'Kernel',
     'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
     'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
@@ -46,6 +46,16 @@ function takeNumber(where, name, wanted, isWanted) {
         if (args.length > 0 && !isWanted(args[0]))
             throw new TypeError(`${name}: ${String(args[0])} is not ${wanted}`);
         return original.apply(this, args);
+    };
+}
+
+// GJS knows the interface of what is given, not its type.
+function makeIterable(where, name) {
+    const original = where[name];
+    where[name] = function (...args) {
+        const list = original.apply(this, args);
+        list[Symbol.iterator] = Gio.ListStore.prototype[Symbol.iterator];
+        return list;
     };
 }
 
@@ -92,18 +102,16 @@ function _init() {
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
     Pto.Orchestrator.prototype.tensor = Pto.Orchestrator.prototype.make_tensor; // as in Python
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
-    for (const name of ['submit', 'submit_order']) {
-        const original = Pto.Orchestrator.prototype[name];
-        Pto.Orchestrator.prototype[name] = function (...args) { // what is refused is thrown
-            original.apply(this, args);
-            return this.last_task;
-        };
-    }
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Orchestrator.prototype, 'with_scope', 0);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
+    for (const name of ['list_cores', 'list_edges', 'list_tasks'])
+        makeIterable(Pto.Trace.prototype, name);
+    for (const name of ['alloc_buffer', 'malloc'])
+        takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
+    takeNumber(Pto.Kernel, 'new', 'a type of core: Pto.CoreType.AIC or Pto.CoreType.AIV', Number.isInteger);
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
     takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));

@@ -444,7 +444,11 @@ class Callable(Pto.Callable):
     @staticmethod
     def kernel(path, core="aiv", args=-1):
         """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
-        self = Pto.Kernel.new(getattr(Pto.CoreType, core.upper()), path, None)
+        cores = {"aic": Pto.CoreType.AIC, "aiv": Pto.CoreType.AIV}
+        core = cores.get(core.lower()) if isinstance(core, str) else core
+        if core not in cores.values():
+            raise ValueError(f"{path}: there is no such type of core: it is \"aic\" or \"aiv\"")
+        self = Pto.Kernel.new(core, path, None)
         self.set_n_args(args)
         return self
 
@@ -473,13 +477,19 @@ def _handle(what):
     raise TypeError(f"{what!r} is not registered: worker.register() it first, and submit the handle which that returns")
 
 
+class _Task(int):
+    """What a submit gives; also where it is 0, for who goes on only if there is one."""
+    def __bool__(self):
+        return True
+
+
 @_export
 class Orchestrator(Pto.Orchestrator):
     """Arguments are a TaskArgs, or a list: x.read(), y.write(), numbers. What is refused is raised. after=[number,
     ...] are tasks that this one comes after, whatever its tensors are: what submit() and submit_order() give, or last_task
     (seed 001 has the others give None)."""
 
-    last_task = property(lambda self: self.get_last_task())
+    last_task = property(lambda self: _Task(self.get_last_task()))
 
     def submit(self, kernel, *args, after=(), when=None):
         """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then."""
@@ -682,8 +692,8 @@ class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
         ids = properties.pop("device_ids", devices if devices is None else range(devices))
-        if isinstance(devices, int) and devices < 0:
-            raise ValueError(f"devices={devices}: there are 0 or more")
+        if isinstance(devices, int) and not 0 <= devices <= Pto.MAX_CHILDREN:
+            raise ValueError(f"devices={devices}: there are 0 to {Pto.MAX_CHILDREN}")
         if ids is not None:
             properties["device_ids"] = GLib.Variant("au", list(ids))
         for name in ("sub_workers", "num_sub_workers"):
@@ -852,6 +862,16 @@ def _bounded(type_, name, bound):
     setattr(type_, name, method)
 
 
+def _whole(type_, name):
+    """10 of 10.7, as PyGObject has it, is nobody's wish."""
+    plain = getattr(type_, name)
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(self, size, *more):
+        return plain(self, operator.index(size), *more)
+    setattr(type_, name, method)
+
+
 def _complete():
     """Gives every type of the library attributes for its getters and setters, and refuses all others."""
     for name in dir(Pto):
@@ -870,6 +890,9 @@ def _complete():
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
     for name in ("busy_ns", "n_cores", "utilization"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
+    for name in ("alloc_buffer", "malloc"):
+        _whole(Pto.Worker, name)
+    _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
         _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
 
