@@ -245,6 +245,8 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
   result = run->orchestrate (&machine->runtime, run->data);
   if (result != 0)
     pto_engine_fail (engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+  else if (engine->depth > 1)
+    pto_engine_refuse_open (engine);
   machine->done = true;
   status = pto_engine_end (engine, report);
   pto_recorder_end (&machine->recorder, engine);

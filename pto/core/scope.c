@@ -151,6 +151,24 @@ pto_engine_scope_end (struct pto_engine *engine)
 }
 
 void
+pto_engine_refuse_open (struct pto_engine *engine)
+{
+  const struct pto_scope *scope;
+  char where[256];
+
+  /* It has failed already. */
+  if (engine->depth > PTO_SCOPE_MAX)
+    return;
+  scope = &engine->scopes[engine->depth - 1];
+  describe (scope->file, scope->line, where, sizeof where);
+  pto_engine_fail (
+      engine, PTO_STATUS_SCOPE_OVERFLOW,
+      "the orchestration has returned, but %s%s is still open, %" PRIu32
+      " in all: each scope_begin needs its scope_end, also where the orchestration returns early",
+      scope->file != NULL ? "the scope opened" : "a scope", where, engine->depth - 1);
+}
+
+void
 pto_engine_close_scopes (struct pto_engine *engine)
 {
   if (engine->depth > PTO_SCOPE_MAX)

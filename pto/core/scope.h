@@ -12,6 +12,8 @@ void pto_engine_scope_begin (struct pto_engine *engine, const char *file, int32_
  * the same. */
 void pto_engine_manual_scope_begin (struct pto_engine *engine, const char *file, int32_t line);
 void pto_engine_scope_end (struct pto_engine *engine);
+/* The orchestration has returned without ending them: the run fails. */
+void pto_engine_refuse_open (struct pto_engine *engine) __attribute__ ((cold));
 /* The end of a run closes what is still open. */
 void pto_engine_close_scopes (struct pto_engine *engine);
 /* A record in the innermost scope; NULL when there is no memory. */

@@ -336,9 +336,17 @@ static int
 leave_open (PTO2Runtime *rt, void *data)
 {
   pto2_rt_scope_begin (rt);
-  pto2_rt_scope_begin (rt);
   submit_good (rt);
-  return 0;
+  if (*(int *) data == 1)
+    return 0;
+  pto2_rt_scope_begin_at (rt, __FILE__, __LINE__);
+  /* This one ends as it is left. */
+  PTO2_SCOPE (rt)
+  {
+    submit_good (rt);
+    return 0;
+  }
+  return 1;
 }
 
 /* --- tests --- */
@@ -467,8 +475,13 @@ test_orchestration (enum pto_backend backend)
   fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than 64 deep");
   value = 100;
   fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than 64 deep");
-  sim_run (chip, &program, leave_open, NULL, &stats);
-  g_assert_cmpuint (stats.ring_tasks[2], ==, 1);
+  value = 1;
+  fails (chip, leave_open, &value, PTO_STATUS_SCOPE_OVERFLOW,
+         "but a scope is still open, 1 in all");
+  value = 2;
+  sim_run_fails (chip, &program, leave_open, &value, PTO_STATUS_SCOPE_OVERFLOW,
+                 "has returned, but the scope opened at test-errors.c:", "still open, 2 in all",
+                 NULL);
   pto_chip_free (chip);
 }
 
