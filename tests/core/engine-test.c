@@ -340,6 +340,7 @@ machine_new (const struct machine_config *given)
               .n_endpoints = machine->n_endpoints,
               .endpoints = machine->pointers[s],
               .concurrent = config->backend == PTO_BACKEND_THREADS,
+              .fanout_cost = config->fanout_cost,
               .attends
               = config->attends || (config->backend == PTO_BACKEND_PAR && !config->immediate) }));
     }

@@ -84,6 +84,7 @@ struct machine_config
   uint64_t timeout_ns;       /* 0: a minute */
   uint64_t ring_patience_ns; /* 0: eight times the time-out */
   uint32_t submit_cost;
+  uint32_t fanout_cost;
   const machine_kernel *kernels; /* KERNEL_OWN ... */
   uint32_t (*choose) (void *data, uint32_t n);
   void *choose_data;

@@ -104,6 +104,13 @@ kernel_polite (struct machine *machine, const struct pto_slot *slot, int64_t *ar
   atomic_fetch_add ((_Atomic uint32_t *) (uintptr_t) args[0], 1);
 }
 
+/* Notes where it runs, from 1. */
+static void
+kernel_place (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_store ((_Atomic uint32_t *) (uintptr_t) args[0], 1 + machine_here ()->number);
+}
+
 /* Keeps its thread. */
 static void
 kernel_busy (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
@@ -122,11 +129,13 @@ enum
   KERNEL_MEET_AND_FAIL,
   KERNEL_NAMED,
   KERNEL_POLITE,
-  KERNEL_BUSY
+  KERNEL_BUSY,
+  KERNEL_PLACE
 };
 
-static const machine_kernel kernels[] = { kernel_meet,  kernel_meet_too, kernel_meet_and_fail,
-                                          kernel_named, kernel_polite,   kernel_busy };
+static const machine_kernel kernels[]
+    = { kernel_meet,   kernel_meet_too, kernel_meet_and_fail, kernel_named,
+        kernel_polite, kernel_busy,     kernel_place };
 
 /* Two schedulers, each with two cohorts of two places of both kinds: 0 and 2 (2 and 4 of the second
  * kind), 1 and 3, ... */
@@ -487,6 +496,74 @@ test_away (void)
   come (machine, 0);
   machine_end_ok (machine);
   g_assert_cmpuint (named, ==, 2);
+  g_assert_cmpuint (wrong, ==, 0);
+  machine_free (machine);
+}
+
+static void
+pass_time (struct machine *machine)
+{
+  struct pto_word never;
+
+  pto_word_init (&never, 0, false);
+  pto_park (machine->exec, &never, 0, pto_now (machine->exec) + 1);
+}
+
+/* A place that goes, and perhaps comes back, while its scheduler tells the consumers of what has
+ * just run there: it has nothing to do and is not idle. */
+static void
+test_away_between (gconstpointer comes_back)
+{
+  struct machine *machine = machine_new (&(struct machine_config){
+      .backend = PTO_BACKEND_DET, .seed = 1, .fanout_cost = 1000, .kernels = kernels });
+  const struct pto_endpoint *place = machine->pointers[0][0];
+  struct gate gates[3];
+  _Atomic uint32_t where = 0;
+  _Atomic uint32_t named = 0;
+  PTOParam param = scalar (&where);
+  pto_task_id id;
+
+  gate_init (&gates[0]);
+  machine_begin (machine);
+  id = submit_wish (machine,
+                    &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                        .n_members = 1,
+                                        .members = &(struct pto_need){ 0, 0, KERNEL_GATE } },
+                    &gates[0], NULL, 0);
+  gate_wait_reached (machine, &gates[0]);
+  pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_PLACE,
+                                                            .params = &param,
+                                                            .n_params = 1,
+                                                            .producers = &id,
+                                                            .n_producers = 1 });
+  gate_open (machine, &gates[0]);
+  while (!place->between)
+    pass_time (machine);
+  g_assert_null (place->running);
+  go (machine, 0);
+  if (comes_back != NULL)
+    come (machine, 0);
+  while (pto_engine_completed (machine->engine) < 2)
+    pass_time (machine);
+  /* What follows runs where it came to be ready, unless that is away. */
+  g_assert_cmpuint (where, ==, comes_back != NULL ? 1 : 2);
+  submit_named (machine, 0, 0, &named);
+  settle (machine);
+  g_assert_cmpuint (named, ==, comes_back != NULL);
+  come (machine, 0);
+  settle (machine);
+  /* Each place is there once. */
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      gate_init (&gates[i]);
+      SUBMIT (machine, KERNEL_GATE, scalar (&gates[i]));
+    }
+  settle (machine);
+  g_assert_cmpuint (gates[0].reached + gates[1].reached + gates[2].reached, ==, 2);
+  for (uint32_t i = 0; i < 3; i++)
+    gate_open (machine, &gates[i]);
+  machine_end_ok (machine);
+  g_assert_cmpuint (named, ==, 1);
   g_assert_cmpuint (wrong, ==, 0);
   machine_free (machine);
 }
@@ -1105,6 +1182,8 @@ add_tests (void)
   machine_add ("engine-places", "some-named-at-once", test_some_named_at_once);
   g_test_add_func ("/pto/engine-places/waits-where-named", test_waits_where_named);
   g_test_add_func ("/pto/engine-places/away", test_away);
+  g_test_add_data_func ("/pto/engine-places/away-between", NULL, test_away_between);
+  g_test_add_data_func ("/pto/engine-places/away-and-back-between", "", test_away_between);
   g_test_add_func ("/pto/engine-places/gone", test_gone);
   machine_add ("engine-places", "nobody-waits-for-ever", test_nobody_waits_for_ever);
   g_test_add_func ("/pto/engine-places/kept-is-not-hungry", test_kept_is_not_hungry);
