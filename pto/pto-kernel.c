@@ -127,7 +127,8 @@ pto_kernel_get_core_type (PtoKernel *kernel)
  * @error: where to say why not
  *
  * Says which arguments the kernel takes; a submit from an orchestration function with others is
- * refused. An orchestration in C is held to their number, see [method@Pto.Kernel.set_n_args].
+ * refused, but that an existing output is an output. An orchestration in C is held to their number,
+ * see [method@Pto.Kernel.set_n_args].
  *
  * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
  *

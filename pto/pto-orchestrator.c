@@ -379,7 +379,7 @@ check_args (PtoOrchestrator *self, PtoCallable *callable, const PtoArg *args, gu
       return FALSE;
     }
   for (guint i = 0; expected != NULL && i < n_args; i++)
-    if (expected[i] != args[i].direction)
+    if (!pto_direction_fits (expected[i], args[i].direction))
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      "kernel \"%s\": argument %u is %s, but %s is given", callable->name, i,
@@ -577,7 +577,6 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
 
 /* --- tasks for children --- */
 
-/* What a caller names a worker by: -1 for any. */
 static gboolean
 check_workers (PtoCallable *callable, const int *workers, gsize n_workers, GError **error)
 {
@@ -973,9 +972,9 @@ pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
  * Gives the number of the task that was submitted last, of whatever kind, for
  * [method@Pto.TaskArgs.add_after]; traces have the same.
  *
- * It names the task in this run only. Thread safety: orchestrator thread.
+ * Thread safety: orchestrator thread.
  *
- * Returns: a number, which may be 0; 2^64 - 1 when no task was submitted
+ * Returns: a number, which may be 0; 2^64 - 1 when no task was submitted in this run
  *
  * Since: 0.1
  */

@@ -39,6 +39,13 @@ pto_direction_writes (PtoDirection direction)
   return direction == PTO_DIRECTION_OUTPUT || direction == PTO_DIRECTION_INOUT
          || direction == PTO_DIRECTION_OUTPUT_EXISTING || direction == PTO_DIRECTION_COMMUTATIVE;
 }
+/* Whose memory an output goes to is none of its kernel's business. */
+static inline gboolean
+pto_direction_fits (PtoDirection expected, PtoDirection given)
+{
+  return given == expected
+         || (expected == PTO_DIRECTION_OUTPUT && given == PTO_DIRECTION_OUTPUT_EXISTING);
+}
 /* The tag in words. */
 const char *pto_direction_describe (PtoDirection direction);
 

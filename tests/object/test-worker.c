@@ -573,6 +573,7 @@ test_signature (Fixture *fixture, gconstpointer data)
 {
   const PtoDirection right[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INPUT, PTO_DIRECTION_OUTPUT };
   const PtoDirection wrong[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INOUT, PTO_DIRECTION_OUTPUT };
+  const PtoDirection scaled[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_OUTPUT, PTO_DIRECTION_SCALAR };
   g_autoptr (GError) error = NULL;
 
   g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 3, &error));
@@ -584,6 +585,12 @@ test_signature (Fixture *fixture, gconstpointer data)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "argument 1 is an inout, but an input is given");
   g_clear_error (&error);
+  /* Where its output goes is not said by the kernel: the second one's is memory that is there. */
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 3, &error));
+  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add_scalar), scaled, 3, &error));
+  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  check_graph (fixture);
   g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 2, &error));
   g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
