@@ -151,6 +151,7 @@ gboolean pto_orchestrator_set_priority (PtoOrchestrator *orchestrator, guint pri
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
 guint pto_orchestrator_get_priority (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
