@@ -1,4 +1,4 @@
-/* pto-callable-build.c: how is a callable compiled before a worker has it, without waiting?
+/* pto-callable-build.c: how is a callable compiled: with what, and before a worker has it?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -102,6 +102,155 @@ build_run (Build *build, GCancellable *cancellable, GError **error)
   return pto_compiler_build (build->jobs, build->n_jobs, NULL, NULL, cancellable, error)
          && check_symbols (build, error);
 }
+
+/* --- with what --- */
+
+/* Nothing else is compiled. */
+static gboolean
+check_is_source (PtoCallable *callable, GError **error)
+{
+  if (callable->source == PTO_CALLABLE_SOURCE_OBJECT && callable->path != NULL
+      && callable->language != PTO_LANGUAGE_OBJECT)
+    return TRUE;
+  pto_error_set (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      "\"%s\" is not made from a source: there is nothing to compile, and flags for that "
+      "have no effect",
+      callable->name);
+  return FALSE;
+}
+
+/* NULL for an empty one. */
+static char **
+dup_words (const char *const *words)
+{
+  return words != NULL && words[0] != NULL ? g_strdupv ((char **) words) : NULL;
+}
+
+/**
+ * pto_callable_set_include_dirs:
+ * @callable: a callable
+ * @dirs: (array zero-terminated=1) (element-type filename) (nullable): directories; %NULL: none
+ * @error: where to say why not
+ *
+ * Says where the headers are that a source includes, in the order in which they are looked for:
+ * behind the directory of the source itself, before libpto's own headers and those of
+ * `PTO_ISA_ROOT`.
+ *
+ * For the kernels of an orchestration it says nothing: each has its own. Fails with
+ * %PTO_ERROR_NOT_FOUND (no such directory) or %PTO_ERROR_INVALID_ARGS (not made from a source).
+ * Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_callable_set_include_dirs (PtoCallable *callable, const char *const *dirs, GError **error)
+{
+  g_autoptr (GPtrArray) found = NULL;
+
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_is_source (callable, error))
+    return FALSE;
+  found = g_ptr_array_new_null_terminated (0, g_free, TRUE);
+  for (; dirs != NULL && *dirs != NULL; dirs++)
+    {
+      if (!g_file_test (*dirs, G_FILE_TEST_IS_DIR))
+        {
+          pto_error_set (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                         "\"%s\": %s: there is no such directory to include from", callable->name,
+                         *dirs);
+          return FALSE;
+        }
+      g_ptr_array_add (found, g_canonicalize_filename (*dirs, NULL));
+    }
+  g_strfreev (callable->include_dirs);
+  callable->include_dirs = dup_words ((const char *const *) found->pdata);
+  return TRUE;
+}
+
+/**
+ * pto_callable_get_include_dirs:
+ * @callable: a callable
+ *
+ * Gives where the headers are that a source includes, as it was set.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (array zero-terminated=1) (element-type filename) (transfer none) (nullable): absolute
+ * paths; %NULL: none
+ *
+ * Since: 0.1
+ */
+const char *const *
+pto_callable_get_include_dirs (PtoCallable *callable)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
+
+  return (const char *const *) callable->include_dirs;
+}
+
+/**
+ * pto_callable_set_compiler_flags:
+ * @callable: a callable
+ * @flags: (array zero-terminated=1) (nullable): flags, one a word, such as `-std=c++20` or
+ * `-DTILE=64`; %NULL: none
+ * @error: where to say why not
+ *
+ * Says with which flags of the compiler a source is compiled, behind libpto's own and those that
+ * `CFLAGS` (for C) or `CXXFLAGS` (for C++) has: where two contradict each other, the later one
+ * holds.
+ *
+ * For the kernels of an orchestration it says nothing: each has its own. What is compiled with
+ * other flags is another object. Flags that name libraries (`-l`, `-L`, `-Wl,`) make that it is
+ * compiled each time. Fails with %PTO_ERROR_INVALID_ARGS: what is no flag, flags that say what is
+ * made or where
+ * (`-c`, `-o`), and what is not made from a source. Thread safety: one thread at a time.
+ *
+ * Returns: %TRUE if it was set
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_callable_set_compiler_flags (PtoCallable *callable, const char *const *flags, GError **error)
+{
+  g_autofree char *from = NULL;
+
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  from = g_strdup_printf ("\"%s\"", callable->name);
+  if (!check_is_source (callable, error) || !pto_compiler_check_flags (flags, from, error))
+    return FALSE;
+  g_strfreev (callable->compiler_flags);
+  callable->compiler_flags = dup_words (flags);
+  return TRUE;
+}
+
+/**
+ * pto_callable_get_compiler_flags:
+ * @callable: a callable
+ *
+ * Gives with which flags a source is compiled, as it was set.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (array zero-terminated=1) (transfer none) (nullable): flags; %NULL: none
+ *
+ * Since: 0.1
+ */
+const char *const *
+pto_callable_get_compiler_flags (PtoCallable *callable)
+{
+  g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
+
+  return (const char *const *) callable->compiler_flags;
+}
+
+/* --- before a worker has it --- */
 
 /**
  * pto_callable_build:

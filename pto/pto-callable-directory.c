@@ -103,15 +103,15 @@ check_keys (const Manifest *manifest, const char *group, const char *const *know
 static gboolean
 check_groups (const Manifest *manifest, GError **error)
 {
-  static const char *const known[] = { "example", "orchestration", "reference", NULL };
+  static const char *const known[] = { "build", "example", "orchestration", "reference", NULL };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
 
   for (guint i = 0; groups[i] != NULL; i++)
     if (!g_strv_contains (known, groups[i]) && !g_str_has_prefix (groups[i], "kernel ")
         && !g_str_has_prefix (groups[i], "case "))
       return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                   "unknown group [%s] (known: [orchestration], [kernel NUMBER], and for pto run "
-                   "[example], [reference], [case NAME])",
+                   "unknown group [%s] (known: [orchestration], [kernel NUMBER], [build], and for "
+                   "pto run [example], [reference], [case NAME])",
                    groups[i]);
   return TRUE;
 }
@@ -145,6 +145,70 @@ dup_source (const Manifest *manifest, const char *group, GError **error)
   if (source == NULL || g_path_is_absolute (source))
     return g_steal_pointer (&source);
   return g_build_filename (directory, source, NULL);
+}
+
+/* Adds the directories of a key, which stand beside the manifest. */
+static void
+add_dirs (const Manifest *manifest, const char *group, GPtrArray *dirs)
+{
+  g_autofree char *directory = g_path_get_dirname (manifest->file);
+  g_auto (GStrv) list
+      = g_key_file_get_string_list (manifest->keys, group, "include-dirs", NULL, NULL);
+
+  for (guint i = 0; list != NULL && list[i] != NULL; i++)
+    if (g_strstrip (list[i])[0] != '\0')
+      g_ptr_array_add (dirs, g_path_is_absolute (list[i])
+                                 ? g_strdup (list[i])
+                                 : g_build_filename (directory, list[i], NULL));
+}
+
+/* Adds the words of a key, which are as in a shell. */
+static gboolean
+add_flags (const Manifest *manifest, const char *group, const char *key, GPtrArray *flags,
+           GError **error)
+{
+  g_autofree char *value = dup_value (manifest, group, key);
+  g_autofree char *from = NULL;
+  g_autoptr (GError) local = NULL;
+  g_auto (GStrv) words = NULL;
+
+  if (value == NULL || value[0] == '\0')
+    return TRUE;
+  if (!g_shell_parse_argv (value, NULL, &words, &local))
+    return fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: %s=%s: %s", group, key, value,
+                 local->message);
+  from = g_strdup_printf ("%s: [%s]: %s", manifest->file, group, key);
+  if (!pto_compiler_check_flags ((const char *const *) words, from, error))
+    return FALSE;
+  for (guint i = 0; words[i] != NULL; i++)
+    g_ptr_array_add (flags, g_strdup (words[i]));
+  return TRUE;
+}
+
+/* How one source is compiled: as the directory says, but what its own group says is stronger. */
+static gboolean
+set_build (const Manifest *manifest, const char *group, PtoCallable *callable, GError **error)
+{
+  g_autoptr (GPtrArray) dirs = g_ptr_array_new_null_terminated (0, g_free, TRUE);
+  g_autoptr (GPtrArray) flags = g_ptr_array_new_null_terminated (0, g_free, TRUE);
+
+  add_dirs (manifest, group, dirs);
+  if (callable->language != PTO_LANGUAGE_OBJECT)
+    {
+      add_dirs (manifest, "build", dirs);
+      if (!add_flags (manifest, "build",
+                      callable->language == PTO_LANGUAGE_C ? "cflags" : "cxxflags", flags, error))
+        return FALSE;
+    }
+  if (!add_flags (manifest, group, "flags", flags, error))
+    return FALSE;
+  if ((dirs->len == 0
+       || pto_callable_set_include_dirs (callable, (const char *const *) dirs->pdata, error))
+      && (flags->len == 0
+          || pto_callable_set_compiler_flags (callable, (const char *const *) flags->pdata, error)))
+    return TRUE;
+  pto_error_prefix (error, "%s: [%s]: ", manifest->file, group);
+  return FALSE;
 }
 
 static gboolean
@@ -197,7 +261,8 @@ get_func_id (const Manifest *manifest, const char *group, PtoCallable *chip, gui
 static gboolean
 add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GError **error)
 {
-  static const char *const known[] = { "name", "source", "core", "cost", "args", NULL };
+  static const char *const known[]
+      = { "name", "source", "core", "cost", "args", "include-dirs", "flags", NULL };
   g_autoptr (PtoCallable) kernel = NULL;
   g_autofree char *name = NULL;
   g_autofree char *source = NULL;
@@ -215,6 +280,8 @@ add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GErr
     return FALSE;
   cost = dup_value (manifest, group, "cost");
   kernel = pto_kernel_new (core_type, source, NULL, error);
+  if (kernel != NULL && !set_build (manifest, group, kernel, error))
+    return FALSE;
   if (kernel != NULL && (cost == NULL || pto_kernel_set_cost (PTO_KERNEL (kernel), cost, error))
       && pto_kernel_set_n_args (PTO_KERNEL (kernel), n_args, error)
       && pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), func_id, name, kernel,
@@ -253,7 +320,8 @@ load (Manifest *manifest, GError **error)
 static PtoCallable *
 make_chip (const Manifest *manifest, GError **error)
 {
-  static const char *const known[] = { "source", "function", NULL };
+  static const char *const known[] = { "source", "function", "include-dirs", "flags", NULL };
+  static const char *const known_of_build[] = { "include-dirs", "cflags", "cxxflags", NULL };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
   g_autoptr (PtoCallable) chip = NULL;
   g_autofree char *source = NULL;
@@ -264,7 +332,8 @@ make_chip (const Manifest *manifest, GError **error)
       fail (manifest, PTO_ERROR_INVALID_ARGS, error, "the group [orchestration] is missing");
       return NULL;
     }
-  if (!check_keys (manifest, "orchestration", known, error)
+  if (!check_keys (manifest, "build", known_of_build, error)
+      || !check_keys (manifest, "orchestration", known, error)
       || (source = dup_source (manifest, "orchestration", error)) == NULL)
     return NULL;
   function = dup_value (manifest, "orchestration", "function");
@@ -274,6 +343,8 @@ make_chip (const Manifest *manifest, GError **error)
       pto_error_prefix (error, "%s: [orchestration]: ", manifest->file);
       return NULL;
     }
+  if (!set_build (manifest, "orchestration", chip, error))
+    return NULL;
   for (guint i = 0; groups[i] != NULL; i++)
     if (g_str_has_prefix (groups[i], "kernel ") && !add_kernel (manifest, groups[i], chip, error))
       return NULL;
@@ -290,10 +361,13 @@ make_chip (const Manifest *manifest, GError **error)
  *
  * The group `[orchestration]` has the keys `source` and `function` (which may be left out), each
  * group `[kernel NUMBER]` has `name`, `source`, `core` (`aic` or `aiv`), and may have `cost` (see
- * [method@Pto.Kernel.set_cost]) and `args` (see [method@Pto.Kernel.set_n_args]). Sources are
- * found from the directory. The groups `[example]`, `[reference]` and `[case NAME]` are for `pto
- * run` and are passed over; any other is refused, and so are keys that nobody reads and what is
- * there twice.
+ * [method@Pto.Kernel.set_cost]) and `args` (see [method@Pto.Kernel.set_n_args]). Both may have
+ * `include-dirs` (separated by semicolons, see [method@Pto.Callable.set_include_dirs]) and `flags`
+ * (as in a shell, see [method@Pto.Callable.set_compiler_flags]); the group `[build]`, with
+ * `include-dirs`, `cflags` and `cxxflags`, says the same for all of them, and is weaker. Sources
+ * and directories are found from the directory. The groups `[example]`, `[reference]` and `[case
+ * NAME]` are for `pto run` and are passed over; any other is refused, and so are keys that nobody
+ * reads and what is there twice.
  *
  * Fails with %PTO_ERROR_NOT_FOUND (no such file), %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_SUPPORTED
  * (no such kind of file), %PTO_ERROR_LOAD (no shared object for this machine) or

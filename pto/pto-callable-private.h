@@ -21,6 +21,9 @@ struct _PtoCallable
   char *path;   /* absolute; of a library that was named without one, and without file: NULL */
   char *symbol; /* of the kernel, of the orchestration's entry, of the function; or NULL */
   char *name;
+  /* Of a source, what it is compiled with; or NULL. */
+  char **include_dirs; /* absolute */
+  char **compiler_flags;
 };
 
 struct _PtoCallableClass

@@ -87,6 +87,8 @@ pto_callable_finalize (GObject *object)
   g_free (self->path);
   g_free (self->symbol);
   g_free (self->name);
+  g_strfreev (self->include_dirs);
+  g_strfreev (self->compiler_flags);
   G_OBJECT_CLASS (pto_callable_parent_class)->finalize (object);
 }
 

@@ -44,6 +44,16 @@ void pto_callable_set_name (PtoCallable *callable, const char *name);
 PTO_AVAILABLE_IN_0_1
 char *pto_callable_to_string (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_callable_set_include_dirs (PtoCallable *callable, const char *const *dirs,
+                                        GError **error);
+PTO_AVAILABLE_IN_0_1
+const char *const *pto_callable_get_include_dirs (PtoCallable *callable);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_callable_set_compiler_flags (PtoCallable *callable, const char *const *flags,
+                                          GError **error);
+PTO_AVAILABLE_IN_0_1
+const char *const *pto_callable_get_compiler_flags (PtoCallable *callable);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_callable_build (PtoCallable *callable, GCancellable *cancellable, GError **error);
 PTO_AVAILABLE_IN_0_1
 void pto_callable_build_async (PtoCallable *callable, GCancellable *cancellable,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pto-cache-private.h"
+#include "pto-types.h"
 
 G_BEGIN_DECLS
 
@@ -23,6 +24,10 @@ typedef struct
   const char *label; /* begins a message: kernel "add" */
   PtoLanguage language;
   const char *entry; /* an orchestration's entry, to find out what it returns; NULL for a kernel */
+  gboolean is_kernel;
+  PtoCoreType core_type; /* of a kernel */
+  char **include_dirs;   /* absolute, or NULL; freed by pto_compiler_job_clear() */
+  char **flags;          /* checked, or NULL; freed by pto_compiler_job_clear() */
 
   char *object;                   /* where the shared object is */
   guint8 digest[PTO_DIGEST_SIZE]; /* of its contents */
@@ -36,6 +41,18 @@ void pto_compiler_job_clear (PtoCompilerJob *job);
 
 /* By the file's name; refuses other files, and files that are not what their names claim. */
 gboolean pto_compiler_find_language (const char *path, PtoLanguage *language, GError **error);
+
+/* Refuses words that are no flags, and those that make of a source something else than an object.
+ * from: begins the message. */
+gboolean pto_compiler_check_flags (const char *const *flags, const char *from, GError **error);
+/* identity: of the compiler. command: has its words; linked: gets those flags that name libraries.
+ */
+gboolean pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity,
+                                 const char *api_dir, GPtrArray *command, GPtrArray *linked,
+                                 GError **error);
+/* What to do about a header that was not found, to be appended to the compiler's message; empty if
+ * that says something else. */
+char *pto_compiler_advise_on_header (const PtoCompilerJob *job, const char *message);
 
 /* Builds what the cache does not hold, several at once. The first error wins and ends the others.
  */

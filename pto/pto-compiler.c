@@ -6,7 +6,8 @@
  * identity and of the flags is the key of the result in the cache: a change in any included header,
  * local or not, is a different key. What is compiled is that very output, so that a file that
  * changes meanwhile does not come in under the key of what it was. What a source has the assembler
- * read is not in there: such a source is compiled each time, and kept by what comes of it.
+ * read is not in there: such a source is compiled each time, and kept by what comes of it; so is
+ * one whose flags name libraries.
  *
  * An orchestration is compiled through a unit that includes its source and adds one constant:
  * whether the entry returns int or void, which the object code alone does not tell.
@@ -41,6 +42,7 @@ typedef struct
 {
   PtoCompilerJob *job;
   GPtrArray *command; /* compiler and flags, without input and output */
+  GPtrArray *linked;  /* flags that name libraries: they stand behind what needs them */
   char *identity;     /* of the compiler */
   char *marker;       /* what follows an orchestration's source; NULL: nothing */
   char *source;       /* preprocessed; NULL: not yet */
@@ -71,6 +73,8 @@ typedef struct
 void
 pto_compiler_job_clear (PtoCompilerJob *job)
 {
+  g_clear_pointer (&job->include_dirs, g_strfreev);
+  g_clear_pointer (&job->flags, g_strfreev);
   g_clear_pointer (&job->object, g_free);
 }
 
@@ -326,17 +330,6 @@ identify_compiler (GPtrArray *command, GCancellable *cancellable, int cancel_fd,
   return identity;
 }
 
-/* Every GCC that knows our -std does; clang does on x86-64, and warns of the flag elsewhere. */
-static gboolean
-probes_stacks (const char *identity)
-{
-#ifdef __x86_64__
-  return TRUE;
-#else
-  return strstr (identity, "clang") == NULL;
-#endif
-}
-
 /**
  * pto_dup_compiler:
  * @source: (type filename): the name of a C (`.c`) or C++ (`.cc`, `.cpp`, `.cxx`) source
@@ -403,6 +396,7 @@ step_free (gpointer data)
 
   pto_command_end (&step->process);
   g_clear_pointer (&step->command, g_ptr_array_unref);
+  g_clear_pointer (&step->linked, g_ptr_array_unref);
   if (step->complaints != NULL)
     g_string_free (step->complaints, TRUE);
   g_free (step->identity);
@@ -470,11 +464,13 @@ set_compile_error (Step *step, GError **error)
 {
   const PtoCompilerJob *job = step->job;
   g_autofree char *text = dup_complaints (&step->process);
+  g_autofree char *advice = NULL;
   g_autofree char *first = NULL;
 
   first = text[0] != '\0' && step->process.status >= 0 && step->process.status <= 128
               ? find_first_error (text)
               : describe_end (&step->process);
+  advice = pto_compiler_advise_on_header (job, first);
   if (!could_be_run (&step->process))
     g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: the compiler %s can not be run: %s",
                  job->label, (const char *) g_ptr_array_index (step->command, 0), first);
@@ -488,9 +484,10 @@ set_compile_error (Step *step, GError **error)
                    why != NULL ? why + strlen (" error: ") : "");
     }
   else if (strcmp (first, text) == 0 || text[0] == '\0')
-    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s", job->label, first);
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s%s", job->label, first, advice);
   else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s\n%s", job->label, first, text);
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: %s%s\n%s", job->label, first, advice,
+                 text);
 }
 
 /* Begins the step's command with more words. */
@@ -549,7 +546,8 @@ contains (const Step *step, const char *part)
 static gboolean
 reads_more_files (const Step *step)
 {
-  return contains (step, "incbin") || contains (step, ".include") || contains (step, "#embed");
+  return step->linked->len > 0 || contains (step, "incbin") || contains (step, ".include")
+         || contains (step, "#embed");
 }
 
 /* Where a file is does not matter: what it says does. Lines that say where the next ones are from
@@ -587,7 +585,8 @@ make_key (const Step *step)
       g_autofree char *more = NULL;
       gsize size;
 
-      if (!g_str_has_prefix (word, "-I"))
+      /* What was found there has been read. */
+      if (!g_str_has_prefix (word, "-I") && !g_str_has_prefix (word, "-isystem"))
         g_checksum_update (checksum, (const guchar *) word, (gssize) strlen (word) + 1);
       /* A file with more words. */
       if (word[0] == '@' && g_file_get_contents (word + 1, &more, &size, NULL))
@@ -600,6 +599,8 @@ make_key (const Step *step)
 static gboolean
 step_compile (Build *build, Step *step, GError **error)
 {
+  g_autoptr (GPtrArray) words = NULL;
+
   step->scratch = g_build_filename (build->cache_dir, "building-XXXXXX", NULL);
   if (g_mkdtemp_full (step->scratch, 0700) == NULL)
     {
@@ -609,13 +610,20 @@ step_compile (Build *build, Step *step, GError **error)
       return FALSE;
     }
   step->temporary = g_build_filename (step->scratch, "object.so", NULL);
-  return step_run (step,
-                   (const char *const[]){
-                       "-shared", "-Wl,-Bsymbolic", "-o", step->temporary,
-                       step->job->language == PTO_LANGUAGE_C ? "-xcpp-output" : "-xc++-cpp-output",
-                       /* Libraries stand behind what needs them. */
-                       "-", "-xnone", "-lm", NULL },
-                   step->source, step->source_size, FALSE, error);
+  words = g_ptr_array_new ();
+  for (const char *const *word
+       = (const char *const[]){ "-shared", "-Wl,-Bsymbolic", "-o", step->temporary,
+                                step->job->language == PTO_LANGUAGE_C ? "-xcpp-output"
+                                                                      : "-xc++-cpp-output",
+                                "-", "-xnone", NULL };
+       *word != NULL; word++)
+    g_ptr_array_add (words, (gpointer) *word);
+  for (guint i = 0; i < step->linked->len; i++)
+    g_ptr_array_add (words, g_ptr_array_index (step->linked, i));
+  g_ptr_array_add (words, (gpointer) "-lm");
+  g_ptr_array_add (words, NULL);
+  return step_run (step, (const char *const *) words->pdata, step->source, step->source_size, FALSE,
+                   error);
 }
 
 /* What was preprocessed is in the cache, or is compiled: then is_over becomes FALSE. */
@@ -692,7 +700,6 @@ static gboolean
 step_begin (Build *build, Step *step, gboolean *is_over, GError **error)
 {
   PtoCompilerJob *job = step->job;
-  gboolean is_c = job->language == PTO_LANGUAGE_C;
 
   if (job->language == PTO_LANGUAGE_OBJECT)
     {
@@ -704,18 +711,10 @@ step_begin (Build *build, Step *step, gboolean *is_over, GError **error)
     step->identity = identify_compiler (step->command, build->cancellable, build->cancel_fd, error);
   if (step->identity == NULL)
     return FALSE;
-  g_ptr_array_add (step->command, g_strdup (is_c ? "-std=gnu17" : "-std=gnu++17"));
-  for (const char *const *flag
-       = (const char *const[]){ "-O2", "-fPIC", "-Wall", "-D__gm__=", "-D__aicore__=", NULL };
-       *flag != NULL; flag++)
-    g_ptr_array_add (step->command, g_strdup (*flag));
-  /* A frame larger than what is left of a stack faults right below it. */
-  if (probes_stacks (step->identity))
-    g_ptr_array_add (step->command, g_strdup ("-fstack-clash-protection"));
-  if (is_c)
-    g_ptr_array_add (step->command, g_strdup ("-Werror=implicit-function-declaration"));
-  g_ptr_array_add (step->command, g_strconcat ("-I", build->api_dir, NULL));
-  return step_preprocess (step, error);
+  step->linked = g_ptr_array_new_with_free_func (g_free);
+  return pto_compiler_add_flags (job, step->identity, build->api_dir, step->command, step->linked,
+                                 error)
+         && step_preprocess (step, error);
 }
 
 /* The command of a step is over. */
@@ -870,7 +869,8 @@ pto_compiler_build (PtoCompilerJob *jobs, guint n_jobs, PtoCompilerProgress prog
  * @cancellable: (nullable): ends the compiler
  * @error: where to say why there is none
  *
- * Builds a shared object from one source with the compiler, flags, headers and cache of kernels.
+ * Builds a shared object from one source with the compiler, flags (those of `CFLAGS` and
+ * `CXXFLAGS`, too), headers and cache of kernels.
  *
  * The result lies in the user's cache directory under a name made of its content: it is not to be
  * changed or removed. Fails with %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SUPPORTED (no such kind of

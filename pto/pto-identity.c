@@ -192,6 +192,19 @@ registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, G
                                 make_sources (objects), objects, contents);
 }
 
+/* What its program may change while it is compiled is the job's own. */
+static void
+set_source (PtoCompilerJob *job, PtoCallable *callable)
+{
+  job->path = callable->path;
+  job->language = callable->language;
+  job->is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
+  if (job->is_kernel)
+    job->core_type = PTO_KERNEL (callable)->core_type;
+  job->include_dirs = g_strdupv (callable->include_dirs);
+  job->flags = g_strdupv (callable->compiler_flags);
+}
+
 /* Everything that has to be built for a callable: itself first. */
 PtoCompilerJob *
 pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
@@ -201,8 +214,7 @@ pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
   PtoCompilerJob *jobs = g_new0 (PtoCompilerJob, 1 + n_kernels);
 
   *n_jobs = 1 + n_kernels;
-  jobs[0].path = callable->path;
-  jobs[0].language = callable->language;
+  set_source (&jobs[0], callable);
   jobs[0].label = g_strdup_printf (callable->kind == PTO_CALLABLE_KERNEL ? "kernel \"%s\""
                                                                          : "orchestration \"%s\"",
                                    callable->name);
@@ -212,8 +224,7 @@ pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
     {
       PtoChipKernel *entry = &g_array_index (kernels, PtoChipKernel, i);
 
-      jobs[1 + i].path = entry->kernel->path;
-      jobs[1 + i].language = entry->kernel->language;
+      set_source (&jobs[1 + i], entry->kernel);
       jobs[1 + i].label = g_strdup_printf ("kernel \"%s\"", entry->name);
     }
   return jobs;

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap  # noqa: E402
 
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
+RUNNER = os.path.join(EXAMPLES, "scripts", "run_example.py")
 LAYOUT = os.path.join(EXAMPLES, "seed-layout")
 
 try:
@@ -27,7 +28,7 @@ def call(*words, **environment):
 
 
 def runner(directory, *words, **environment):
-    return call(os.path.join(EXAMPLES, "run_example.py"), "-k", os.path.join(directory, "kernels"), "-g",
+    return call(RUNNER, "-k", os.path.join(directory, "kernels"), "-g",
                 os.path.join(directory, "golden.py"), "-p", "a2a3sim", *words, **environment)
 
 
@@ -68,7 +69,7 @@ class SeedLayout(unittest.TestCase):
         clean = {k: v for k, v in os.environ.items()
                  if k not in ("PTO_API_DIR", "GI_TYPELIB_PATH", "LD_LIBRARY_PATH", "PYTHONPATH")}
         vector = os.path.join(LAYOUT, "vector")
-        done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "run_example.py"), "-k",
+        done = subprocess.run([sys.executable, RUNNER, "-k",
                                os.path.join(vector, "kernels"), "-g", os.path.join(vector, "golden.py"),
                                "-p", "a2a3sim"], env=clean, text=True, capture_output=True, timeout=200,
                               check=False)
@@ -80,7 +81,7 @@ class SeedLayout(unittest.TestCase):
         self.assertIn("nosuch", done.stderr)
 
     def test_usage(self):
-        self.assertEqual(call(os.path.join(EXAMPLES, "run_example.py")).returncode, 2)
+        self.assertEqual(call(RUNNER).returncode, 2)
 
     def spoilt(self, file, old, new):
         """The vector example with one text of one of its files replaced."""
@@ -110,6 +111,107 @@ class SeedLayout(unittest.TestCase):
                 self.assertIn(word, done.stderr)
                 self.assertNotIn("TEST PASSED", done.stdout)
 
+    def written(self, golden, config="", orchestration="", environment=None):
+        """The vector example with other files: text, or functions that change them."""
+        with tempfile.TemporaryDirectory() as directory:
+            copy = os.path.join(directory, "vector")
+            shutil.copytree(os.path.join(LAYOUT, "vector"), copy)
+            for name, change in (("golden.py", golden), (os.path.join("kernels", "kernel_config.py"), config)):
+                path = os.path.join(copy, name)
+                with open(path, encoding="utf-8") as stream:
+                    text = stream.read()
+                with open(path, "w", encoding="utf-8") as stream:
+                    stream.write(change(text) if callable(change) else text + change)
+            for name, text in (orchestration or {}).items():
+                path = os.path.join(copy, "kernels", name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as stream:
+                    stream.write(text)
+            return runner(copy, **(environment or {}))
+
+    def test_plain_numbers(self):
+        """Scalars and tensors as Python writes them; without __outputs__ every array is compared."""
+        def golden(text):
+            text = text.replace('ctypes.c_uint64(size)', "size").replace('ctypes.c_uint64(params["tasks"])', "5")
+            text = text.replace("np.full(size, 2.0, dtype=np.float32)", "[2.0] * size")
+            return text.replace('__outputs__ = ["f"]\n', "")
+        done = self.written(golden)
+        self.passes(done, "  a: PASS (16384/16384 elements matched)", "  f: PASS (16384/16384 elements matched)")
+
+    def test_outputs_of_config(self):
+        def without(text):
+            return text.replace('__outputs__ = ["f"]\n', "")
+
+        def config(name):
+            return lambda text: text.replace('"function_name"', f'"outputs": ["{name}"], "function_name"')
+        done = self.written(without, config("f"))
+        self.passes(done, "  f: PASS (16384/16384 elements matched)")
+        self.assertNotIn("Comparing a", done.stdout)
+        done = self.written(without, config("g"))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+        self.assertIn("ORCHESTRATION: outputs names 'g'", done.stderr)
+
+    def test_numbers_arrive(self):
+        """Every kind of number, in the 64 bits that the orchestration gets."""
+        items = ('("i", -2), ("big", 2**64 - 1), ("t", True), ("f", 2.5), ("n", np.int16(-3)), ("h", np.float32(0.5)), '
+                 '("d", ctypes.c_double(2.5)), ("c", ctypes.c_int8(-4)), ("out", [0.0] * 8)')
+        golden = ("\ndef generate_inputs(params):\n    params.get('size'), params.get('tasks')\n"
+                  f"    return [{items}]\n\n\n"
+                  "def compute_golden(tensors, params):\n    tensors['out'][:] = [1.0] * 8\n")
+        checks = ["(int64_t) args[0] == -2", "args[1] == UINT64_MAX", "args[2] == 1", "args[3] == 0x40200000",
+                  "(int64_t) args[4] == -3", "args[5] == 0x3f000000", "args[6] == 0x4004000000000000",
+                  "(int64_t) args[7] == -4"]
+        lines = "\n".join(f"  ((float *) args[8])[{i}] = {check};" for i, check in enumerate(checks))
+        orchestration = ('#include "pto_orchestration_api.h"\nextern "C" PTO2OrchestrationConfig\n'
+                         "aicpu_orchestration_config (uint64_t *, int)\n{\n  return { 9 };\n}\n"
+                         'extern "C" int\naicpu_orchestration_entry (PTO2Runtime *, uint64_t *args, int)\n{\n'
+                         f"{lines}\n  return 0;\n}}\n")
+        done = self.written(lambda text: text.replace('__outputs__ = ["f"]', '__outputs__ = ["out"]') + golden,
+                            orchestration={"orchestration/vector_orch.cpp": orchestration})
+        self.passes(done, "  out: PASS (8/8 elements matched)")
+
+    def test_refused_values(self):
+        for new, word in (('"text"', "'size' is neither an array nor a number: str"),
+                          ("2**64", "'size': 18446744073709551616 does not fit in 64 bits"),
+                          ("1e99", "'size': float too large"), ("[[1], [2, 3]]", "'size'"), ("['a']", "no list of numbers"),
+                          ("[2**24 + 1]", "float32, which can not hold")):
+            with self.subTest(word=word):
+                done = self.spoilt("golden.py", "ctypes.c_uint64(size)", new)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                self.assertIn(word, done.stderr)
+
+    TILES = ('#include "tensor.h"\n#include <pto/pto-inst.hpp>\n#include "limits.hpp"\n'
+             'extern "C" __aicore__ void\nkernel_entry (__gm__ int64_t *args)\n{\n'
+             "  __gm__ float *p[3];\n"
+             "  for (int i = 0; i < 3; i++)\n"
+             "    p[i] = (__gm__ float *) ((__gm__ TensorData *) args[i])->buffer.addr;\n"
+             "  for (int i = 0; i < COUNT; i += SIDE)\n    {\n"
+             "      pto::Tile<float, SIDE> x, y, sum;\n"
+             "      pto::TLOAD (x, (const float *) p[0] + i);\n      pto::TLOAD (y, (const float *) p[1] + i);\n"
+             "      pto::TADD (sum, x, y);\n      pto::TSTORE (p[2] + i, sum);\n    }\n}\n")
+
+    def test_tile_headers(self):
+        """A kernel for a vendor's tile headers, found by PTO_ISA_ROOT; flags for all, for one, from the environment."""
+        files = {"aiv/kernel_add.cpp": self.TILES, "include/limits.hpp": "#define COUNT 16384\n"}
+
+        def config(text):
+            text = text.replace('"aiv/kernel_add.cpp",', '"aiv/kernel_add.cpp", "flags": ["-USIDE", "-DSIDE=128"],')
+            return text + 'BUILD_CONFIG = {"include_dirs": ["include"], "cxxflags": "-DSIDE=none -DFOR_ALL"}\n'
+        root = {"PTO_ISA_ROOT": os.environ["PTO_TEST_TILE_HEADERS"]}
+        done = self.written("", config, files, {**root, "CXXFLAGS": "-O3"})
+        self.passes(done, "  f: PASS (16384/16384 elements matched)")
+        done = self.written("", config, files)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set PTO_ISA_ROOT to the directory", done.stderr)
+        for old, new, word in (('"include_dirs": ["include"]', '"include_dirs": "include"', "is no list of texts"),
+                               ('"include_dirs"', '"include_dir"', "BUILD_CONFIG: unknown key 'include_dir'"),
+                               ('"-DSIDE=none', '"\'-D', "BUILD_CONFIG: cxxflags"),
+                               ('["-USIDE"', '["-c"', "the flag -c can not be used")):
+            with self.subTest(word=word):
+                done = self.written("", lambda text: config(text).replace(old, new), files, root)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                self.assertIn(word, done.stderr)
+
     def test_unread_words(self):
         """They may be the file's own, so they are only told."""
         for file, old, new, word in (
@@ -125,7 +227,7 @@ class SeedLayout(unittest.TestCase):
 
     def test_no_room(self):
         vector = os.path.join(LAYOUT, "vector")
-        command = [sys.executable, os.path.join(EXAMPLES, "run_example.py"), "-k", os.path.join(vector, "kernels"), "-g",
+        command = [sys.executable, RUNNER, "-k", os.path.join(vector, "kernels"), "-g",
                    os.path.join(vector, "golden.py")]
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=200, check=False)

@@ -53,6 +53,10 @@ function submit_fill(orch, buffer, value) {
     orch.submit(fill, args);
 }
 
+const flagged = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fill.c']), null);
+flagged.set_include_dirs([here]);
+flagged.set_compiler_flags(['-O1', '-DVALUE="a b"']);
+
 const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 
 // Calling these gives something that would have to be awaited or taken from, by nobody.

@@ -57,6 +57,31 @@ def chip(backend="par"):
     return worker
 
 
+@unittest.skipIf(np is None, "no numpy")
+class Flags(unittest.TestCase):
+    def test_kernel(self):
+        """What a kernel is compiled with is what runs."""
+        path = os.path.join(directory.name, "flagged.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('#include "tensor.h"\n#include <from-there.h>\nvoid kernel_entry (int64_t *args)\n{\n'
+                       '  *(int64_t *) ((const TensorData *) args[0])->buffer.addr = HERE + FROM_THERE;\n}\n')
+        there = os.path.join(directory.name, "there")
+        os.mkdir(there)
+        with open(os.path.join(there, "from-there.h"), "w", encoding="utf-8") as file:
+            file.write("#define FROM_THERE 40\n")
+        out = np.zeros(1, np.int64)
+        for number, flags in ((2, ["-DHERE=2"]), (3, "-D 'HERE=(1 + 2)'")):
+            flagged = Pto.Callable.kernel(path, args=1, include_dirs=[there], flags=flags)
+            self.assertEqual(flagged.include_dirs, [there])
+            with chip() as worker:
+                worker.run(lambda orch, x: orch.submit(flagged, x.write_existing()), out)
+            self.assertEqual(out[0], 40 + number)
+        flagged.compiler_flags = ["-DHERE=9"]
+        self.assertEqual(flagged.get_compiler_flags(), ["-DHERE=9"])
+        with self.assertRaisesRegex(GLib.Error, '"flagged": the flag -c can not be used'):
+            flagged.set_compiler_flags(["-c"])
+
+
 class Gone:
     """Something with memory that NumPy can look at, and that tells when it goes."""
     def __init__(self, values):

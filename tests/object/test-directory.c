@@ -61,6 +61,33 @@ test_everything (void)
   object_test_remove_dir (dir);
 }
 
+/* What a group says itself comes behind what [build] says, so that it is the stronger one. */
+static void
+test_build (void)
+{
+  g_autoptr (GError) error = NULL;
+  char *dir = make_dir (
+      "[build]\ninclude-dirs=.;/usr/include;\ncflags=-O1 '-DA=\"b c\"'\ncxxflags=-O3\n" ORCHESTRATION
+      "flags=-DG\n" KERNEL "include-dirs = /usr ; \nflags=-O2\n");
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new_for_directory (dir, &error);
+  PtoCallable *kernel;
+  g_autofree char *flags = NULL;
+  g_autofree char *flags_of_kernel = NULL;
+  g_autofree char *dirs = NULL;
+  g_autofree char *wanted = NULL;
+
+  g_assert_no_error (error);
+  kernel = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 0);
+  flags = g_strjoinv ("|", (char **) pto_callable_get_compiler_flags (chip));
+  g_assert_cmpstr (flags, ==, "-O1|-DA=\"b c\"|-DG");
+  flags_of_kernel = g_strjoinv ("|", (char **) pto_callable_get_compiler_flags (kernel));
+  g_assert_cmpstr (flags_of_kernel, ==, "-O1|-DA=\"b c\"|-O2");
+  dirs = g_strjoinv ("|", (char **) pto_callable_get_include_dirs (kernel));
+  wanted = g_strdup_printf ("/usr|%s|/usr/include", dir);
+  g_assert_cmpstr (dirs, ==, wanted);
+  object_test_remove_dir (dir);
+}
+
 static void
 test_least (void)
 {
@@ -91,7 +118,7 @@ test_refused (void)
     { "source\n", PTO_ERROR_INVALID_ARGS, "Key file " },
     { KERNEL, PTO_ERROR_INVALID_ARGS, "the group [orchestration] is missing" },
     { ORCHESTRATION "[kernal 0]\n", PTO_ERROR_INVALID_ARGS,
-      "unknown group [kernal 0] (known: [orchestration], [kernel NUMBER], " },
+      "unknown group [kernal 0] (known: [orchestration], [kernel NUMBER], [build], " },
     { ORCHESTRATION ORCHESTRATION, PTO_ERROR_INVALID_ARGS,
       "line 3: the group [orchestration] is there twice" },
     { ORCHESTRATION KERNEL "core = aic\n", PTO_ERROR_INVALID_ARGS,
@@ -99,7 +126,7 @@ test_refused (void)
     { "[orchestration]\nfunction=f\n", PTO_ERROR_INVALID_ARGS,
       "[orchestration]: the key \"source\" is missing" },
     { ORCHESTRATION "entry=f\n", PTO_ERROR_INVALID_ARGS,
-      "[orchestration]: unknown key \"entry\" (known: source, function)" },
+      "[orchestration]: unknown key \"entry\" (known: source, function, include-dirs, flags)" },
     { ORCHESTRATION "function=f g\n", PTO_ERROR_INVALID_ARGS, "[orchestration]: " },
     { "[orchestration]\nsource=none.c\n", PTO_ERROR_NOT_FOUND, "[orchestration]: " },
     { "[orchestration]\nsource=notes.txt\n", PTO_ERROR_NOT_SUPPORTED, "[orchestration]: " },
@@ -110,7 +137,8 @@ test_refused (void)
     { ORCHESTRATION "[kernel 4096]\nname=add\nsource=add.c\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
       "kernel \"add\": " },
     { ORCHESTRATION KERNEL "speed=1\n", PTO_ERROR_INVALID_ARGS,
-      "[kernel 0]: unknown key \"speed\" (known: name, source, core, cost, args)" },
+      "[kernel 0]: unknown key \"speed\" (known: name, source, core, cost, args, include-dirs, "
+      "flags)" },
     { ORCHESTRATION "[kernel 0]\nname=\nsource=add.c\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
       "[kernel 0]: the key \"name\" is missing" },
     { ORCHESTRATION "[kernel 0]\nname=add\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
@@ -124,6 +152,13 @@ test_refused (void)
       "kernel \"add\": " },
     { ORCHESTRATION "[kernel 0]\nname=add\nsource=fake.so\ncore=aiv\n", PTO_ERROR_LOAD,
       "kernel \"add\": " },
+    { ORCHESTRATION "[build]\nflags=-O2\n", PTO_ERROR_INVALID_ARGS,
+      "[build]: unknown key \"flags\" (known: include-dirs, cflags, cxxflags)" },
+    { ORCHESTRATION KERNEL "include-dirs=nowhere\n", PTO_ERROR_NOT_FOUND, "[kernel 0]: \"add\": " },
+    { ORCHESTRATION "flags=-c\n", PTO_ERROR_INVALID_ARGS, "[orchestration]: flags: the flag -c " },
+    { ORCHESTRATION "[build]\ncflags='-O2\n", PTO_ERROR_INVALID_ARGS, "[build]: cflags='-O2: " },
+    { ORCHESTRATION "[build]\ncflags=-O2 x\n", PTO_ERROR_INVALID_ARGS,
+      "[build]: cflags: \"x\" is no flag" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -165,6 +200,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/directory/everything", test_everything);
+  g_test_add_func ("/pto/directory/build", test_build);
   g_test_add_func ("/pto/directory/least", test_least);
   g_test_add_func ("/pto/directory/refused", test_refused);
   g_test_add_func ("/pto/directory/odd-files", test_odd_files);

@@ -18,6 +18,7 @@ import numbers
 import operator
 import os
 import pkgutil
+import shlex
 import signal
 import socket
 import sys
@@ -442,14 +443,19 @@ class Callable(Pto.Callable):
         return Pto.Callable.build_async(self, cancellable, lambda it, result, *_: callback(it, result))
 
     @staticmethod
-    def kernel(path, core="aiv", args=-1):
-        """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused."""
+    def kernel(path, core="aiv", args=-1, include_dirs=None, flags=None):
+        """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused. A source
+        is compiled with include_dirs and flags, a list of words or one text."""
         cores = {"aic": Pto.CoreType.AIC, "aiv": Pto.CoreType.AIV}
         core = cores.get(core.lower()) if isinstance(core, str) else core
         if core not in cores.values():
             raise ValueError(f"{path}: there is no such type of core: it is \"aic\" or \"aiv\"")
         self = Pto.Kernel.new(core, path, None)
         self.set_n_args(args)
+        if include_dirs:
+            self.set_include_dirs([os.fspath(path) for path in include_dirs])
+        if flags:
+            self.set_compiler_flags(shlex.split(flags) if isinstance(flags, str) else list(flags))
         return self
 
     @staticmethod

@@ -3,14 +3,17 @@
 #
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-#     python3 examples/run_example.py -k DIR/kernels -g DIR/golden.py -p a2a3sim
-#                                     [--case NAME | --all]
+#     python3 examples/scripts/run_example.py -k DIR/kernels -g DIR/golden.py -p a2a3sim
+#                                             [--case NAME | --all]
 #
-# kernel_config.py gives KERNELS, ORCHESTRATION and RUNTIME_CONFIG; golden.py gives
-# generate_inputs(), compute_golden(), __outputs__, ALL_CASES, DEFAULT_CASE, RTOL and ATOL. What
-# generate_inputs() lists becomes the orchestration's arguments in that order: arrays as device
-# addresses, ctypes scalars by value. Arrays are NumPy's, or torch's where torch is installed. Everything else is libpto's public
-# API. Exit status: 0 when all is as expected, 1 when not, 2 for a wrong command line.
+# kernel_config.py gives KERNELS, ORCHESTRATION, and if need be RUNTIME_CONFIG and BUILD_CONFIG; golden.py
+# gives generate_inputs(), compute_golden(), and if need be __outputs__, ALL_CASES, DEFAULT_CASE, RTOL and
+# ATOL. What generate_inputs() lists becomes the orchestration's arguments in that order: arrays as device
+# addresses, numbers by value. Arrays are NumPy's, torch's where torch is installed, or lists of numbers,
+# which are float32; a number is Python's, NumPy's or of ctypes: a float is the bits of a C float, as
+# everywhere here, and ctypes.c_double those of a double. Without __outputs__ the outputs are those that
+# ORCHESTRATION names in "outputs", else every array. Everything else is libpto's public API. Exit status: 0
+# when all is as expected, 1 when not, 2 for a wrong command line.
 """Run an example in the kernel_config.py / golden.py layout and compare its outputs."""
 
 import argparse
@@ -18,13 +21,16 @@ import ast
 import copy
 import ctypes
 import importlib.util
+import numbers
 import os
+import shlex
+import struct
 import subprocess
 import sys
 import traceback
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(REPOSITORY, "build", "pto")
 SHOWN_MISMATCHES = 5
 RUNTIME = "tensormap_and_ringbuffer"
@@ -169,10 +175,15 @@ class Config:
         self.directory = directory
         self.file = module.__file__
         self.kernels = []
-        warn_of_unread_names(module, ("KERNELS", "ORCHESTRATION", "RUNTIME_CONFIG"))
+        warn_of_unread_names(module, ("KERNELS", "ORCHESTRATION", "RUNTIME_CONFIG", "BUILD_CONFIG"))
+        build = getattr(module, "BUILD_CONFIG", {})
+        self.check_keys(build, "BUILD_CONFIG", ("include_dirs", "cflags", "cxxflags"))
+        self.include_dirs = self.dirs(build, "BUILD_CONFIG")
+        self.flags = {key: self.words(build, key, "BUILD_CONFIG") for key in ("cflags", "cxxflags")}
         for i, kernel in enumerate(attribute(module, "KERNELS", (list, tuple), "a list")):
             where = f"KERNELS[{i}]"
-            self.check_keys(kernel, where, ("func_id", "source", "core_type", "name", "args"))
+            self.check_keys(kernel, where, ("func_id", "source", "core_type", "name", "args",
+                                             "include_dirs", "flags"))
             func_id = self.entry(kernel, "func_id", where, int)
             core_type = self.entry(kernel, "core_type", where, str)
             if core_type not in ("aic", "aiv"):
@@ -185,12 +196,16 @@ class Config:
             args = self.entry(kernel, "args", where, int) if "args" in kernel else -1
             if "args" in kernel and not 0 <= args <= MAX_ARGS:
                 raise ExampleError(f"{self.file}: {where}: args = {args}: a number from 0 to {MAX_ARGS} wanted")
-            self.kernels.append((func_id, str(kernel.get("name", stem)), source, core_type, args))
+            self.kernels.append((func_id, str(kernel.get("name", stem)), source, core_type, args,
+                                 self.build(kernel, where, source)))
         if not self.kernels:
             raise ExampleError(f"{self.file}: KERNELS is empty")
         orchestration = attribute(module, "ORCHESTRATION", dict, "a dict")
-        self.check_keys(orchestration, "ORCHESTRATION", ("source", "function_name"))
+        self.check_keys(orchestration, "ORCHESTRATION", ("source", "function_name", "outputs",
+                                                         "include_dirs", "flags"))
         self.orchestration = self.source(orchestration, "ORCHESTRATION")
+        self.orchestration_build = self.build(orchestration, "ORCHESTRATION", self.orchestration)
+        self.outputs = self.names(orchestration, "outputs", "ORCHESTRATION")
         self.function = self.entry(orchestration, "function_name", "ORCHESTRATION", str)
         runtime = getattr(module, "RUNTIME_CONFIG", {})
         if not isinstance(runtime, dict):
@@ -224,6 +239,32 @@ class Config:
             raise ExampleError(f"{path}: no such file ({where} of {self.file})")
         return path
 
+    def names(self, table, key, where):
+        """A list of texts; empty where nothing is said."""
+        value = table.get(key, [])
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, (str, os.PathLike)) for v in value):
+            raise ExampleError(f"{self.file}: {where}: {key} = {value!r} is no list of texts")
+        return [os.fspath(v) for v in value]
+
+    def dirs(self, table, where):
+        return [os.path.join(self.directory, path) for path in self.names(table, "include_dirs", where)]
+
+    def words(self, table, key, where):
+        """Flags: a list, or one text as in a shell."""
+        value = table.get(key, [])
+        if not isinstance(value, str):
+            return self.names(table, key, where)
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise ExampleError(f"{self.file}: {where}: {key} = {value!r}: {error}") from None
+
+    def build(self, table, where, source):
+        """With what a source is compiled: what is said of it itself is stronger than what is said of all."""
+        common = self.flags["cflags" if source.endswith(".c") else "cxxflags"]
+        return (self.dirs(table, where) + self.include_dirs,
+                common + self.words(table, "flags", where))
+
     def count(self, table, key):
         if key not in table:
             return None
@@ -242,9 +283,11 @@ class Golden:
         warn_of_unread_names(module, ("ALL_CASES", "DEFAULT_CASE", "RTOL", "ATOL", "__outputs__"))
         self.generate_inputs = attribute(module, "generate_inputs", None, "a function")
         self.compute_golden = attribute(module, "compute_golden", None, "a function")
-        self.outputs = list(attribute(module, "__outputs__", (list, tuple), "a list of names"))
-        if not self.outputs:
-            raise ExampleError(f"{path}: __outputs__ is empty")
+        self.outputs = []
+        if hasattr(module, "__outputs__"):
+            self.outputs = list(attribute(module, "__outputs__", (list, tuple), "a list of names"))
+            if not self.outputs:
+                raise ExampleError(f"{path}: __outputs__ is empty")
         self.rtol = float(getattr(module, "RTOL", 1e-5))
         self.atol = float(getattr(module, "ATOL", 1e-5))
         self.cases = getattr(module, "ALL_CASES", None) or {"Default": {}}
@@ -342,8 +385,22 @@ def copy_of(value):
     return value.copy() if hasattr(value, "copy") else copy.copy(value)
 
 
+def is_number(value):
+    """A Python or NumPy number, or one of ctypes."""
+    texts = (ctypes.c_char_p, ctypes.c_wchar_p, ctypes.c_wchar, ctypes.py_object, ctypes.c_longdouble)
+    if isinstance(value, ctypes._SimpleCData):
+        return not isinstance(value, texts)
+    return isinstance(value, numbers.Real) or type(value).__name__ == "bool_"  # NumPy's is no number
+
+
 def scalar_bits(value):
-    """A ctypes scalar as the 64 bits the orchestration gets: floats by their bit pattern."""
+    """A number as the 64 bits the orchestration gets: floats by their bit pattern."""
+    if not isinstance(value, ctypes._SimpleCData):
+        if isinstance(value, numbers.Integral) or type(value).__name__ == "bool_":
+            if not -2**63 <= int(value) < 2**64:
+                raise OverflowError(f"{value} does not fit in 64 bits")
+            return int(value) & 0xffffffffffffffff
+        return int.from_bytes(struct.pack("=f", float(value)), sys.byteorder)
     raw = value.value
     if isinstance(value, (ctypes.c_float, ctypes.c_double)):
         return int.from_bytes(bytes(value), sys.byteorder)
@@ -355,11 +412,13 @@ def scalar_bits(value):
 class Arguments:
     """What generate_inputs() gave, its device memory, and the arguments made of it."""
 
-    def __init__(self, numpy, golden, items):
+    def __init__(self, numpy, golden, items, outputs):
         self.numpy = numpy
         self.values = {}
         self.memory = {}
         self.addresses = {}
+        if isinstance(items, dict):
+            items = list(items.items())
         if not isinstance(items, (list, tuple)):
             raise ExampleError(f"{golden.file}: generate_inputs() gave no list of (name, value)")
         for item in items:
@@ -368,15 +427,22 @@ class Arguments:
                 raise ExampleError(f"{golden.file}: generate_inputs(): {item!r:.60} "
                                    "is no (name, value)")
             self.add(golden, *item)
-        for name in golden.outputs:
+        names = golden.outputs or outputs
+        for name in names:
             if name not in self.memory:
-                raise ExampleError(f"{golden.file}: __outputs__ names {name!r}, "
-                                   "which generate_inputs() does not give as an array")
+                says = f"{golden.file}: __outputs__" if golden.outputs else "ORCHESTRATION: outputs"
+                raise ExampleError(f"{says} names {name!r}, "
+                                   f"which generate_inputs() of {golden.file} does not give as an array")
+        self.outputs = names or list(self.memory)
+        if not self.outputs:
+            raise ExampleError(f"{golden.file}: generate_inputs() gives no array: there is nothing to compare")
 
     def add(self, golden, name, value):
         where = f"{golden.file}: generate_inputs(): {name!r}"
         if name in self.values:
             raise ExampleError(f"{where} comes twice")
+        if isinstance(value, (list, tuple, range)):
+            value = self.array_of(value, where)
         if isinstance(value, self.numpy.ndarray) or is_tensor(value):
             memory = memory_of(self.numpy, value)
             if memory.nbytes == 0:
@@ -385,12 +451,28 @@ class Arguments:
                 raise ExampleError(f"{where} has the type {memory.dtype}, "
                                    "which has no place on a device")
             self.memory[name] = memory
-        elif not isinstance(value, ctypes._SimpleCData) or isinstance(
-                value, (ctypes.c_char_p, ctypes.c_wchar_p, ctypes.c_wchar, ctypes.py_object,
-                        ctypes.c_longdouble)):
-            raise ExampleError(f"{where} is neither an array nor a ctypes number: "
-                               f"{type(value).__name__}")
+        elif not is_number(value):
+            raise ExampleError(f"{where} is neither an array nor a number: {type(value).__name__}")
+        else:
+            try:
+                scalar_bits(value)
+            except OverflowError as error:
+                raise ExampleError(f"{where}: {error}") from None
         self.values[name] = value
+
+    def array_of(self, value, where):
+        """A list of numbers, which have no type: float32, if that can hold them."""
+        try:
+            given = self.numpy.asarray(value)
+        except ValueError as error:
+            raise ExampleError(f"{where}: {error}") from None
+        if given.dtype.kind not in "biuf":
+            raise ExampleError(f"{where} is no list of numbers")
+        array = given.astype(self.numpy.float32)
+        if given.dtype.kind != "f" and not (array.astype(object) == given.astype(object)).all():
+            raise ExampleError(f"{where}: a list becomes float32, which can not hold these integers: "
+                               "give an array of the type you mean")
+        return array
 
     def upload(self, Pto, worker, task_args):
         for name, value in self.values.items():
@@ -455,7 +537,8 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
     params = golden.cases[case]
     if isinstance(params, dict):
         params = Params(params)
-    arguments = Arguments(numpy, golden, golden.call(golden.generate_inputs, params))
+    arguments = Arguments(numpy, golden, golden.call(golden.generate_inputs, params),
+                          config.outputs)
     expected = {name: copy_of(value) if name in arguments.memory else value
                 for name, value in arguments.values.items()}
     task_args = Pto.TaskArgs.new()
@@ -467,7 +550,7 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
     try:
         arguments.upload(Pto, worker, task_args)
         worker.run_callable(handle, task_args, call_config, None)
-        actual = {name: arguments.download(worker, name) for name in golden.outputs}
+        actual = {name: arguments.download(worker, name) for name in arguments.outputs}
     finally:
         arguments.free(worker)
     golden.call(golden.compute_golden, expected, params)
@@ -476,8 +559,17 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
 
     print("=== Comparing Results ===")
     passed = [compare(numpy, golden, name, arguments.values[name], actual[name], expected[name])
-              for name in golden.outputs]
+              for name in arguments.outputs]
     return all(passed)
+
+
+def set_build(callable_, build):
+    """What is not asked for is not set: of a shared object it would have no effect, and is refused."""
+    include_dirs, flags = build
+    if include_dirs:
+        callable_.set_include_dirs(include_dirs)
+    if flags:
+        callable_.set_compiler_flags(flags)
 
 
 def run(options):
@@ -495,10 +587,12 @@ def run(options):
         worker.start(None)
         try:
             chip = Pto.ChipOrchestration.new(config.orchestration, config.function)
-            for func_id, name, source, core_type, args in config.kernels:
+            set_build(chip, config.orchestration_build)
+            for func_id, name, source, core_type, args, build in config.kernels:
                 core = Pto.CoreType.AIC if core_type == "aic" else Pto.CoreType.AIV
                 kernel = Pto.Kernel.new(core, source, "kernel_entry")
                 kernel.set_n_args(args)
+                set_build(kernel, build)
                 chip.add_kernel(func_id, name, kernel)
             handle = worker.register(chip, None)
             for case in cases:

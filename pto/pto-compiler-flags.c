@@ -1,0 +1,225 @@
+/* pto-compiler-flags.c: with which flags is a source compiled?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of two flags that contradict each other the later one holds: ours come first, then those of the
+ * environment, then those of the callable, which knows best what its source needs.
+ */
+#include "config.h"
+
+#include "pto-compiler-private.h"
+
+#include "pto-error-private.h"
+
+#include <string.h>
+
+#define ISA_ROOT "PTO_ISA_ROOT"
+
+/* Where the flags of a source go. */
+typedef struct
+{
+  const PtoCompilerJob *job;
+  GPtrArray *command;
+  GPtrArray *linked; /* those that name libraries: they stand behind what needs them */
+} Flags;
+
+/* Every GCC that knows our -std does; clang does on x86-64, and warns of the flag elsewhere. */
+static gboolean
+probes_stacks (const char *identity)
+{
+#ifdef __x86_64__
+  return TRUE;
+#else
+  return strstr (identity, "clang") == NULL;
+#endif
+}
+
+/* Those whose next word is not a flag of its own. */
+static gboolean
+wants_word (const char *flag)
+{
+  static const char *const flags[]
+      = { "-D",        "-I",       "-L",         "-U",       "-Xassembler",    "-Xclang",
+          "-Xlinker",  "-arch",    "-idirafter", "-imacros", "-include",       "-iquote",
+          "-isysroot", "-isystem", "-l",         "-mllvm",   "-Xpreprocessor", "-target",
+          "-z",        "--param",  "--sysroot",  NULL };
+
+  return g_strv_contains (flags, flag);
+}
+
+/* Those that say what is made, and where: that is known. */
+static gboolean
+says_what_is_made (const char *flag)
+{
+  static const char *const flags[] = { "-", "-E", "-S", "-c", "-fsyntax-only", NULL };
+
+  return g_strv_contains (flags, flag) || g_str_has_prefix (flag, "-M")
+         || g_str_has_prefix (flag, "-o") || g_str_has_prefix (flag, "-x");
+}
+
+gboolean
+pto_compiler_check_flags (const char *const *flags, const char *from, GError **error)
+{
+  gboolean is_word = FALSE;
+
+  for (; flags != NULL && *flags != NULL; flags++)
+    {
+      if (!is_word
+          && (says_what_is_made (*flags) || !strchr ("-@", (*flags)[0]) || (*flags)[0] == '\0'))
+        {
+          pto_error_set (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              says_what_is_made (*flags)
+                  ? "%s: the flag %s can not be used: it is known what is made of a source"
+                  : "%s: \"%s\" is no flag of a compiler",
+              from, *flags);
+          return FALSE;
+        }
+      is_word = !is_word && wants_word (*flags);
+      if (is_word && flags[1] == NULL)
+        {
+          pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                         "%s: nothing follows the flag %s", from, *flags);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+static void
+add_flag (const Flags *flags, const char *flag)
+{
+  gboolean is_linked = g_str_has_prefix (flag, "-l") || g_str_has_prefix (flag, "-L")
+                       || g_str_has_prefix (flag, "-Wl,");
+
+  g_ptr_array_add (is_linked ? flags->linked : flags->command, g_strdup (flag));
+}
+
+static void
+add_flags (const Flags *flags, const char *const *words)
+{
+  for (; words != NULL && *words != NULL; words++)
+    {
+      /* -l NAME in one word, so that they stay together. */
+      if ((strcmp (*words, "-l") == 0 || strcmp (*words, "-L") == 0) && words[1] != NULL)
+        {
+          g_autofree char *joined = g_strconcat (words[0], words[1], NULL);
+
+          add_flag (flags, joined);
+          words++;
+        }
+      else
+        add_flag (flags, *words);
+    }
+}
+
+/* Those of CFLAGS or CXXFLAGS. */
+static gboolean
+add_environment (const Flags *flags, GError **error)
+{
+  const char *variable = flags->job->language == PTO_LANGUAGE_C ? "CFLAGS" : "CXXFLAGS";
+  const char *value = g_getenv (variable);
+  g_autoptr (GError) local = NULL;
+  g_auto (GStrv) words = NULL;
+
+  if (value == NULL || value[strspn (value, " \t\n")] == '\0')
+    return TRUE;
+  if (!g_shell_parse_argv (value, NULL, &words, &local))
+    {
+      pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s=%s: %s", variable, value,
+                     local->message);
+      return FALSE;
+    }
+  if (!pto_compiler_check_flags ((const char *const *) words, variable, error))
+    return FALSE;
+  add_flags (flags, (const char *const *) words);
+  return TRUE;
+}
+
+static const char *
+get_isa_root (void)
+{
+  const char *root = g_getenv (ISA_ROOT);
+
+  return root != NULL && root[0] != '\0' ? root : NULL;
+}
+
+/* What kernels find that were written for the vendor's tile headers: those, and what they ask to
+ * know that this is a processor, and what kind of core it is for. As headers of the system: what
+ * the compiler has to say about them is not the user's to put right. */
+static gboolean
+add_isa (const Flags *flags, GError **error)
+{
+  const PtoCompilerJob *job = flags->job;
+  const char *root = get_isa_root ();
+  g_autofree char *include = NULL;
+
+  if (root == NULL || !job->is_kernel)
+    return TRUE;
+  include = g_build_filename (root, "include", NULL);
+  if (!g_file_test (include, G_FILE_TEST_IS_DIR))
+    {
+      pto_error_set (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                     "%s: " ISA_ROOT
+                     " is \"%s\", where there is no directory include: name the one "
+                     "that has it, or unset it",
+                     job->label, root);
+      return FALSE;
+    }
+  g_ptr_array_add (flags->command, g_strconcat ("-isystem", include, NULL));
+  /* A kernel runs on one thread: its core's. */
+  add_flags (flags, (const char *const[]){
+                        "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1",
+                        job->core_type == PTO_CORE_AIC ? "-D__DAV_CUBE__" : "-D__DAV_VEC__",
+                        job->language == PTO_LANGUAGE_CXX ? "-std=gnu++20" : NULL, NULL });
+  return TRUE;
+}
+
+gboolean
+pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, const char *api_dir,
+                        GPtrArray *command, GPtrArray *linked, GError **error)
+{
+  static const char *const common[]
+      = { "-O2", "-fPIC", "-Wall", "-D__gm__=", "-D__aicore__=", NULL };
+  const Flags flags = { job, command, linked };
+  gboolean is_c = job->language == PTO_LANGUAGE_C;
+
+  add_flag (&flags, is_c ? "-std=gnu17" : "-std=gnu++17");
+  add_flags (&flags, common);
+  /* A frame larger than what is left of a stack faults right below it. */
+  if (probes_stacks (identity))
+    add_flag (&flags, "-fstack-clash-protection");
+  if (is_c)
+    add_flag (&flags, "-Werror=implicit-function-declaration");
+  for (guint i = 0; job->include_dirs != NULL && job->include_dirs[i] != NULL; i++)
+    g_ptr_array_add (command, g_strconcat ("-I", job->include_dirs[i], NULL));
+  g_ptr_array_add (command, g_strconcat ("-I", api_dir, NULL));
+  if (!add_isa (&flags, error) || !add_environment (&flags, error))
+    return FALSE;
+  add_flags (&flags, (const char *const *) job->flags);
+  return TRUE;
+}
+
+char *
+pto_compiler_advise_on_header (const PtoCompilerJob *job, const char *message)
+{
+  g_autoptr (GRegex) regex = g_regex_new (
+      "error: '?([^:']+)'?(?:: No such file or directory| file not found)", 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autofree char *header = NULL;
+  const char *root = get_isa_root ();
+
+  if (!g_regex_match (regex, message, 0, &match))
+    return g_strdup ("");
+  header = g_match_info_fetch (match, 1);
+  if (job->is_kernel && g_str_has_prefix (header, "pto/"))
+    return root == NULL ? g_strdup (
+               " (it looks like one of the vendor's tile headers, which libpto does not "
+               "bring along: set " ISA_ROOT " to the directory whose include has them)")
+                        : g_strdup_printf (
+                            " (" ISA_ROOT " is \"%s\", whose include does not have it)", root);
+  return g_strdup_printf (
+      " (where it is can be said by include-dirs in pto.ini or kernel_config.py, or "
+      "by %s=-IDIR)",
+      job->language == PTO_LANGUAGE_C ? "CFLAGS" : "CXXFLAGS");
+}
