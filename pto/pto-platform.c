@@ -46,6 +46,15 @@ pto_platform_list_names (void)
   return g_strv_builder_end (builder);
 }
 
+/* The chips that are simulated, by their own names. */
+static gboolean
+is_hardware (const char *name)
+{
+  static const char *const names[] = { "a2", "a3", "a2a3", "a5", NULL };
+
+  return g_strv_contains (names, name);
+}
+
 /**
  * pto_platform_lookup:
  * @name: the name of a platform
@@ -53,7 +62,8 @@ pto_platform_list_names (void)
  *
  * Finds the platform of a name.
  *
- * Fails with %PTO_ERROR_NOT_FOUND and the names that exist. Thread safety: any thread.
+ * Fails with %PTO_ERROR_NOT_FOUND and the names that exist; for those of real chips, `a2a3` and
+ * `a5`, it says what is missing. Thread safety: any thread.
  *
  * Returns: (transfer full): a platform
  *
@@ -75,7 +85,11 @@ pto_platform_lookup (const char *name, GError **error)
       g_autofree char *all = g_strjoinv (", ", names);
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   "there is no platform \"%s\": choose one of %s", name, all);
+                   is_hardware (name)
+                       ? "platform \"%s\" is the chip itself: libpto has no module that drives it "
+                         "(doc/hardware.md says what one has to provide); simulated are %s"
+                       : "there is no platform \"%s\": choose one of %s",
+                   name, all);
       return NULL;
     }
   platform = g_new (PtoPlatform, 1);

@@ -109,9 +109,6 @@ static void
 describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, char *text,
                  size_t size)
 {
-  static const char *const types[PTO_DTYPE_COUNT]
-      = { "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
-          "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool" };
   uint32_t n_tensors;
   const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
 
@@ -127,7 +124,7 @@ describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, c
         while (argument < task->n_args && task->args[argument] != (int64_t) (uintptr_t) tensor)
           argument++;
         n = snprintf (text, size, "argument %u (declared %s [", argument,
-                      types[(uint32_t) tensor->dtype]);
+                      pto_dtype_name (tensor->dtype));
         for (uint32_t d = 0; d < tensor->ndims && n > 0 && (size_t) n < size; d++)
           n += snprintf (text + n, size - (size_t) n, "%s%" PRIu64, d > 0 ? ", " : "",
                          tensor->shapes[d]);

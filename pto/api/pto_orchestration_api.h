@@ -14,7 +14,14 @@
  */
 #pragma once
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "tensor.h"
+
+#ifdef __cplusplus
+#include <string>
+#endif
 
 #ifdef __cplusplus
 extern "C"
@@ -84,6 +91,10 @@ extern "C"
     inline Tensor transpose (uint32_t x, uint32_t y) const;
     inline uint64_t numel () const;
     inline bool is_contiguous () const;
+    /* In bytes. */
+    inline uint64_t get_element_size () const;
+    /* What it is, in one line for people. */
+    inline std::string dump () const;
 #endif
   } Tensor;
 
@@ -520,6 +531,50 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return true;
   }
 
+  /* Of one element, in bytes. */
+  static inline uint64_t
+  pto2_tensor_element_size (const Tensor *tensor)
+  {
+    return pto_dtype_size (tensor->dtype);
+  }
+
+  /* Adds to a text of that length what fits, as snprintf() does; gives the length of the whole. */
+  static inline size_t
+  pto2_dump_list_ (char text[], size_t size, size_t length, const char *name, uint32_t n,
+                   const uint64_t values[])
+  {
+    for (uint32_t i = 0; i <= n; i++)
+      {
+        char *rest = length < size ? text + length : NULL;
+        size_t left = length < size ? size - length : 0;
+
+        if (i < n)
+          length += (size_t) snprintf (rest, left, "%s%s%" PRIu64, i == 0 ? name : "",
+                                       i == 0 ? "[" : ", ", values[i]);
+        else
+          length += (size_t) snprintf (rest, left, "%s%s", n == 0 ? name : "", n == 0 ? "[]" : "]");
+      }
+    return length;
+  }
+
+  /* What it is, in one line for people: type, shape, strides in elements, memory. Writes as much as
+   * fits, and gives the length of the whole, as snprintf() does. */
+  static inline size_t
+  pto2_tensor_dump (const Tensor *tensor, char text[], size_t size)
+  {
+    uint32_t n = tensor->ndims <= PTO2_TENSOR_MAX_DIMS ? tensor->ndims : 0;
+    size_t length = (size_t) snprintf (text, size, "%s", pto_dtype_name (tensor->dtype));
+
+    length = pto2_dump_list_ (text, size, length, " ", n, tensor->shapes);
+    length = pto2_dump_list_ (text, size, length, " strides ", n, tensor->strides);
+    length += (size_t) snprintf (length < size ? text + length : NULL,
+                                 length < size ? size - length : 0,
+                                 " offset %" PRIu64 " in %" PRIu64 " bytes at 0x%" PRIx64 "%s",
+                                 tensor->start_offset, tensor->buffer.size, tensor->buffer.addr,
+                                 tensor->status != PTO2_TENSOR_OK ? ", can not be used" : "");
+    return length;
+  }
+
   /* A tensor over device memory that the caller owns. */
   static inline Tensor
   make_tensor_external (void *ptr, const uint64_t shapes[], uint32_t ndims, DataType dtype)
@@ -824,6 +879,21 @@ inline bool
 Tensor::is_contiguous () const
 {
   return pto2_tensor_is_contiguous (this);
+}
+
+inline uint64_t
+Tensor::get_element_size () const
+{
+  return pto2_tensor_element_size (this);
+}
+
+inline std::string
+Tensor::dump () const
+{
+  char text[512];
+
+  pto2_tensor_dump (this, text, sizeof text);
+  return text;
 }
 
 static inline PTOParam

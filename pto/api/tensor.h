@@ -80,6 +80,16 @@ pto_dtype_size (DataType dtype)
   return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
 }
 
+/* As NumPy calls it; "unknown" for an unknown type. */
+static inline const char *
+pto_dtype_name (DataType dtype)
+{
+  static const char *const names[PTO_DTYPE_COUNT]
+      = { "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
+          "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool" };
+  return (uint32_t) dtype < PTO_DTYPE_COUNT ? names[(uint32_t) dtype] : "unknown";
+}
+
 static inline bool
 pto_dtype_is_float (DataType dtype)
 {

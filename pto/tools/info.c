@@ -188,6 +188,9 @@ print_text (PtoWorker *worker)
           (double) pto_platform_get_counter_frequency (platform) / 1e6);
     }
 
+  g_print ("  %-14s%s\n", "a2a3, a5",
+           _ ("the chips themselves: there is no module for them (doc/hardware.md)"));
+
   g_print ("\n%s\n", _ ("This machine"));
   g_print ("  %-14s%s %s, %s\n", _ ("system"), system.sysname, system.release, system.machine);
   g_print (_ ("  %-14s%u usable\n"), _ ("CPUs"), count_cpus ());

@@ -45,6 +45,22 @@ class SeedLayout(unittest.TestCase):
                     "=== Comparing Results ===", "Comparing f: shape=(16384,), dtype=float32",
                     "  f: PASS (16384/16384 elements matched)")
 
+    def test_literal_commands(self):
+        """Seed 004, "Running the Example": both commands as they stand there, from the top of the checkout."""
+        def command(folder, platform):
+            return subprocess.run([sys.executable, "examples/scripts/run_example.py", "-k", f"examples/{folder}/kernels",
+                                   "-g", f"examples/{folder}/golden.py", "-p", platform],
+                                  cwd=os.path.dirname(EXAMPLES), text=True, capture_output=True, timeout=200, check=False)
+        for folder in ("host_build_graph_example", "host_build_graph_sim_example"):
+            with self.subTest(folder=folder):
+                self.passes(command(folder, "a2a3sim"), "=== Comparing Results ===",
+                            "Comparing f: shape=(16384,), dtype=float32", "  f: PASS (16384/16384 elements matched)")
+        done = command("host_build_graph_example", "a2a3")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+        self.assertIn('platform "a2a3" is the chip itself: libpto has no module that drives it', done.stderr)
+        self.assertIn("a2a3sim", done.stderr)
+        self.assertTrue(os.path.exists(os.path.join(EXAMPLES, "..", "doc", "hardware.md")))
+
     def test_all_cases(self):
         for example in ("vector", "batch_paged_attention"):
             with self.subTest(example=example):

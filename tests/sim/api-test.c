@@ -259,6 +259,28 @@ test_bad_tensors (enum pto_backend backend)
   g_free (call);
 }
 
+static void
+test_describe (enum pto_backend backend)
+{
+  struct call *call = new_call (NULL, 0);
+  char text[200];
+  char *wanted;
+
+  call->args[API_ARG_A] = 0x1000;
+  g_assert_cmpuint (api_describe (call->args, text, sizeof text), ==, 4);
+  wanted = g_strdup ("float32 [2, 8] strides [8, 1] offset 24 in 256 bytes at 0x1000");
+  g_assert_cmpstr (text, ==, wanted);
+  /* What fits, like snprintf(). */
+  for (size_t size = 1; size <= strlen (wanted) + 1; size++)
+    {
+      api_describe (call->args, text, size);
+      g_assert_cmpuint (strlen (text), ==, size - 1);
+      g_assert_cmpint (strncmp (text, wanted, size - 1), ==, 0);
+    }
+  g_free (wanted);
+  g_free (call);
+}
+
 /* The place in the message is where the macro stands; and what the message advises works. */
 static void
 test_deadlock_names_place (enum pto_backend backend)
@@ -298,6 +320,7 @@ add_tests (void)
     { "every-type", test_every_type },
     { "commute", test_commute },
     { "bad-tensors", test_bad_tensors },
+    { "describe", test_describe },
     { "deadlock-names-place", test_deadlock_names_place },
   };
 

@@ -50,6 +50,9 @@ extern "C"
   /* The statuses of tensors that can not be: PTO2_TENSOR_*, by case; PTO2_TENSOR_OK beyond the
    * last. */
   uint32_t api_bad_tensor (uint64_t *args, int which);
+  /* What a view of 2 x 8 elements at (3, 0) of the argument A says of itself; gives the size of its
+   * elements. */
+  uint64_t api_describe (uint64_t *args, char text[], size_t size);
   /* Holds 40 tasks in a scope; the scope stands in line *args[0]. */
   int api_hold (PTO2Runtime *rt, uint64_t *args, int unused);
 

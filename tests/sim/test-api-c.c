@@ -194,6 +194,17 @@ api_bad_tensor (uint64_t *args, int which)
     }
 }
 
+uint64_t
+api_describe (uint64_t *args, char text[], size_t size)
+{
+  static const uint64_t rows[] = { 2, API_SIDE }, at[] = { 3, 0 };
+  Tensor a = argument (args, API_ARG_A);
+  Tensor view = pto2_tensor_view (&a, rows, at);
+  size_t length = pto2_tensor_dump (&view, text, size);
+
+  return length == pto2_tensor_dump (&view, NULL, 0) ? pto2_tensor_element_size (&view) : 0;
+}
+
 int
 api_hold (PTO2Runtime *rt, uint64_t *args, int unused)
 {

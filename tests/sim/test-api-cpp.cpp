@@ -194,6 +194,17 @@ api_bad_tensor (uint64_t *args, int which)
     }
 }
 
+extern "C" uint64_t
+api_describe (uint64_t *args, char text[], size_t size)
+{
+  static const uint64_t rows[] = { 2, API_SIDE }, at[] = { 3, 0 };
+  Tensor view = argument (args, API_ARG_A).view (rows, at);
+  std::string said = view.dump ();
+
+  snprintf (text, size, "%s", said.c_str ());
+  return view.get_element_size ();
+}
+
 extern "C" int
 api_hold (PTO2Runtime *rt, uint64_t *args, int)
 {
