@@ -5,6 +5,7 @@
 # Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
 # here, too, but for the order of what run() is given.
 import ast
+import collections
 import collections.abc
 import concurrent.futures
 import contextlib
@@ -148,6 +149,7 @@ class Tensor(Pto.Tensor):
         return _array_interface(self.shape, dtype.str, self.get_address(), strides, self.is_read_only())
 
 
+TaskArgsView = collections.namedtuple("TaskArgsView", "tensor_count scalar_count tensors scalars")
 _UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
 _SIGNED = (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
 
@@ -220,6 +222,17 @@ class TaskArgs(Pto.TaskArgs):
     tensor_count = property(lambda self: self.get_n_tensors())
     scalar_count = property(lambda self: self.get_n_scalars())
     tensors = property(lambda self: [self.get_tensor(i) for i in range(self.tensor_count)])
+    scalars = property(lambda self: [self.get_scalar(i) for i in range(self.tensor_count, len(self))])
+
+    def tag(self, index):
+        """What is done with a tensor."""
+        if not 0 <= index < self.tensor_count:
+            raise IndexError(f"tag: tensor {index} of {self.tensor_count}")
+        return self.get_direction(index)
+
+    def view(self):
+        """What they hold, without the tags."""
+        return TaskArgsView(self.tensor_count, self.scalar_count, self.tensors, self.scalars)
 
 
 def _given(what):
@@ -693,6 +706,9 @@ Pto.Worker.set_default_fork_func(_fork)
 Pto.Worker.set_default_import_func(_import)
 
 
+NEXT_LEVEL, SUB = "next-level", "sub"  # what a worker below is, as the seeds say it
+
+
 @_export
 class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
@@ -723,6 +739,14 @@ class Worker(Pto.Worker):
             return Pto.Worker.start(self, cancellable)
 
     init = start  # as the seeds call it
+
+    def add_worker(self, *what):
+        """add_worker(worker), or, as the seeds call it, add_worker(NEXT_LEVEL, worker)."""
+        if len(what) not in (1, 2) or (len(what) == 2 and what[0] != NEXT_LEVEL):
+            raise TypeError("add_worker(worker) and add_worker(NEXT_LEVEL, worker) put a worker of a lower level below this one; "
+                            "SUB workers are said when it is made: Worker(level=3, num_sub_workers=1)")
+        worker = getattr(what[-1], "worker", what[-1])
+        return Pto.Worker.add_worker(self, worker)
 
     def start_async(self, cancellable=None, callback=None):
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""
@@ -904,3 +928,7 @@ def _complete():
 
 
 _complete()
+
+from . import PtoSeeds as seeds  # noqa: E402, it needs all of the above
+
+__all__.append("seeds")
