@@ -468,6 +468,89 @@ pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *shape, GErro
   return tensor_new_view (tensor, &raw, error);
 }
 
+/* Is every element at a place of its own, so that each can be written? Of two dimensions one steps
+ * over all that the other reaches. */
+static gboolean
+is_apart (gsize n_dims, const guint64 *shape, const guint64 *strides)
+{
+  for (gsize i = 0; i < n_dims; i++)
+    {
+      guint64 reach = 0; /* of the dimensions that step less */
+
+      for (gsize j = 0; j < n_dims; j++)
+        if (shape[j] > 1 && (strides[j] < strides[i] || (strides[j] == strides[i] && j > i)))
+          reach += (shape[j] - 1) * strides[j];
+      if (shape[i] > 1 && strides[i] <= reach)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/**
+ * pto_tensor_as_strided:
+ * @tensor: a contiguous tensor
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @strides: (array length=n_dims): the step of each dimension, in elements of @tensor
+ * @offset: where the first element is, in elements of @tensor
+ * @error: where to say why there is none
+ *
+ * Gives elements of a tensor that lie at regular distances; they share the tensor's memory.
+ *
+ * Where they are is for its kernels to respect, as for any view: `strides` in `TensorData`. No two
+ * are at one place. Fails with %PTO_ERROR_INVALID_ARGS when they are, when they reach beyond
+ * @tensor, or when that is not contiguous itself. Thread safety: any thread.
+ *
+ * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
+ */
+PtoTensor *
+pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
+                       const guint64 *strides, guint64 offset, GError **error)
+{
+  Tensor raw;
+  guint64 left;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+  g_return_val_if_fail (shape != NULL && strides != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  raw = tensor->raw;
+  if (raw.status != PTO2_TENSOR_OK)
+    return tensor_new_view (tensor, &raw, error);
+  if (!pto_tensor_is_contiguous (tensor))
+    {
+      pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "elements at other distances can be had of a contiguous tensor only");
+      return NULL;
+    }
+  left = pto_tensor_get_n_elements (tensor);
+  pto2_tensor_set_shape (&raw, (const uint64_t *) shape, clamp_dims (n_dims), raw.dtype);
+  if (raw.status != PTO2_TENSOR_OK)
+    return tensor_new_view (tensor, &raw, error);
+  /* left: behind the last element that the dimensions so far reach. */
+  left = offset < left ? left - offset - 1 : 0;
+  for (gsize i = 0; i < n_dims; i++)
+    {
+      if (shape[i] > 1 && strides[i] > left / (shape[i] - 1))
+        raw.status = PTO2_TENSOR_OUT_OF_BOUNDS;
+      else if (shape[i] > 1)
+        left -= (shape[i] - 1) * strides[i];
+      raw.strides[i] = shape[i] > 1 ? strides[i] : 1;
+    }
+  if (offset >= pto_tensor_get_n_elements (tensor))
+    raw.status = PTO2_TENSOR_OUT_OF_BOUNDS;
+  if (raw.status == PTO2_TENSOR_OK && !is_apart (n_dims, shape, strides))
+    {
+      pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "elements at these distances would lie at one place: copy them");
+      return NULL;
+    }
+  raw.start_offset += offset;
+  return tensor_new_view (tensor, &raw, error);
+}
+
 /**
  * pto_tensor_transpose:
  * @tensor: a tensor
@@ -769,16 +852,12 @@ pto_tensor_is_external (PtoTensor *tensor)
 char *
 pto_tensor_to_string (PtoTensor *tensor)
 {
-  static const char *const names[PTO_DTYPE_COUNT] = {
-    "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
-    "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool",
-  };
   GString *text;
 
   g_return_val_if_fail (tensor != NULL, NULL);
 
-  text = g_string_new ((guint) tensor->raw.dtype < PTO_DTYPE_COUNT ? names[tensor->raw.dtype]
-                                                                   : "unknown type");
+  text = g_string_new (pto_dtype_size (tensor->raw.dtype) != 0 ? pto_dtype_name (tensor->raw.dtype)
+                                                               : "unknown type");
   g_string_append (text, " [");
   for (guint i = 0; i < tensor->raw.ndims; i++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, i > 0 ? ", " : "",

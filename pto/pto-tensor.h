@@ -41,6 +41,9 @@ PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_tensor_reshape (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
                                GError **error);
 PTO_AVAILABLE_IN_0_1
+PtoTensor *pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
+                                  const guint64 *strides, guint64 offset, GError **error);
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_tensor_transpose (PtoTensor *tensor, guint x, guint y, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_tensor_as_read_only (PtoTensor *tensor);

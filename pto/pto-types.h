@@ -227,6 +227,11 @@ typedef enum pto_dtype PtoDtype;
  * @PTO_DTYPE_UINT32: unsigned, 32 bits
  * @PTO_DTYPE_UINT64: unsigned, 64 bits
  * @PTO_DTYPE_BOOL: a truth value in one byte
+ * @PTO_DTYPE_FLOAT64: 64-bit floating point
+ * @PTO_DTYPE_FLOAT8_E4M3FN: 8-bit floating point, 4 bits of exponent, without infinities
+ * @PTO_DTYPE_FLOAT8_E5M2: 8-bit floating point, 5 bits of exponent
+ * @PTO_DTYPE_INT4: signed, 4 bits, in the lower half of a byte of its own; two in one byte are
+ * elements of `UINT8` to libpto
  *
  * The type of a tensor's elements.
  *
@@ -245,7 +250,11 @@ typedef enum
   PTO_DTYPE_UINT16 = 8,
   PTO_DTYPE_UINT32 = 9,
   PTO_DTYPE_UINT64 = 10,
-  PTO_DTYPE_BOOL = 11
+  PTO_DTYPE_BOOL = 11,
+  PTO_DTYPE_FLOAT64 = 12,
+  PTO_DTYPE_FLOAT8_E4M3FN = 13,
+  PTO_DTYPE_FLOAT8_E5M2 = 14,
+  PTO_DTYPE_INT4 = 15
 } PtoDtype;
 #endif
 

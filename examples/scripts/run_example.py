@@ -35,6 +35,7 @@ BUILD = os.path.join(REPOSITORY, "build", "pto")
 SHOWN_MISMATCHES = 5
 RUNTIME = "tensormap_and_ringbuffer"
 MAX_ARGS = 128
+NARROW_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of torch; NumPy lacks them
 RULE = "=" * 60
 
 
@@ -354,28 +355,32 @@ def is_tensor(value):
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def is_bfloat16(value):
-    return is_tensor(value) and value.dtype == sys.modules["torch"].bfloat16
-
-
 def type_name(value):
     return str(value.dtype).replace("torch.", "")
 
 
 def memory_of(numpy, value):
-    """What goes to the device: a contiguous array; bfloat16, which NumPy lacks, as uint16."""
+    """What goes to the device: a contiguous array; the floats of torch that NumPy lacks, as their bits."""
     if is_tensor(value):
         value = value.detach().cpu().contiguous()
-        if is_bfloat16(value):
-            return value.view(sys.modules["torch"].int16).numpy().view(numpy.uint16)
+        if type_name(value) in NARROW_FLOATS:
+            bits = "uint16" if value.element_size() == 2 else "uint8"
+            return value.view(getattr(sys.modules["torch"], bits.replace("uint16", "int16"))).numpy().view(bits)
         value = value.numpy()
     return numpy.ascontiguousarray(value).reshape(value.shape)
 
 
-def numbers_of(numpy, memory, bfloat16):
+def numbers_of(numpy, memory, dtype):
     """Memory as numbers that can be compared."""
-    if bfloat16:
+    if dtype == "bfloat16":
         return (memory.astype(numpy.uint32) << 16).view(numpy.float32)
+    if dtype == "float8_e5m2":  # the upper half of a half
+        return (memory.astype(numpy.uint16) << 8).view(numpy.float16).astype(numpy.float32)
+    if dtype == "float8_e4m3fn":
+        exponent, fraction = (memory >> 3 & 15).astype(int), (memory & 7).astype(numpy.float32)
+        numbers_ = numpy.where(exponent == 0, numpy.ldexp(fraction, -9), numpy.ldexp(fraction + 8, exponent - 10))
+        numbers_ = numpy.where(memory & 127 == 127, numpy.nan, numbers_)
+        return numpy.where(memory >> 7 == 1, -numbers_, numbers_).astype(numpy.float32)
     return memory
 
 
@@ -495,7 +500,7 @@ class Arguments:
     def download(self, worker, name):
         result = self.numpy.empty_like(self.memory[name])
         worker.copy_from_address(result.ctypes.data, self.addresses[name], result.nbytes)
-        return numbers_of(self.numpy, result, is_bfloat16(self.values[name]))
+        return numbers_of(self.numpy, result, type_name(self.values[name]))
 
     def free(self, worker):
         for address in self.addresses.values():
@@ -509,7 +514,7 @@ def compare(numpy, golden, name, value, actual, expected):
     print(f"Comparing {name}: shape={shape}, dtype={type_name(value)}")
     if not is_tensor(expected):
         expected = numpy.asarray(expected)
-    wanted = numbers_of(numpy, memory_of(numpy, expected), is_bfloat16(expected))
+    wanted = numbers_of(numpy, memory_of(numpy, expected), type_name(expected))
     if wanted.shape != actual.shape:
         print(f"  {name}: FAIL (compute_golden() made its shape {tuple(wanted.shape)})")
         return False

@@ -49,7 +49,11 @@ enum pto_dtype
   PTO_DTYPE_UINT32 = 9,
   PTO_DTYPE_UINT64 = 10,
   PTO_DTYPE_BOOL = 11,
-  PTO_DTYPE_COUNT = 12
+  PTO_DTYPE_FLOAT64 = 12,
+  PTO_DTYPE_FLOAT8_E4M3FN = 13, /* no infinities */
+  PTO_DTYPE_FLOAT8_E5M2 = 14,
+  PTO_DTYPE_INT4 = 15, /* one a byte, in its lower half */
+  PTO_DTYPE_COUNT = 16
 };
 
 #ifdef __cplusplus
@@ -66,7 +70,11 @@ enum class DataType : uint32_t
   UINT16 = PTO_DTYPE_UINT16,
   UINT32 = PTO_DTYPE_UINT32,
   UINT64 = PTO_DTYPE_UINT64,
-  BOOL = PTO_DTYPE_BOOL
+  BOOL = PTO_DTYPE_BOOL,
+  FLOAT64 = PTO_DTYPE_FLOAT64,
+  FLOAT8_E4M3FN = PTO_DTYPE_FLOAT8_E4M3FN,
+  FLOAT8_E5M2 = PTO_DTYPE_FLOAT8_E5M2,
+  INT4 = PTO_DTYPE_INT4
 };
 #else
 typedef uint32_t DataType;
@@ -76,7 +84,7 @@ typedef uint32_t DataType;
 static inline uint32_t
 pto_dtype_size (DataType dtype)
 {
-  static const uint8_t sizes[PTO_DTYPE_COUNT] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1 };
+  static const uint8_t sizes[PTO_DTYPE_COUNT] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 1, 1, 1 };
   return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
 }
 
@@ -85,15 +93,17 @@ static inline const char *
 pto_dtype_name (DataType dtype)
 {
   static const char *const names[PTO_DTYPE_COUNT]
-      = { "float32", "float16", "bfloat16", "int8",   "int16",  "int32",
-          "int64",   "uint8",   "uint16",   "uint32", "uint64", "bool" };
+      = { "float32", "float16",       "bfloat16",    "int8",   "int16",  "int32",
+          "int64",   "uint8",         "uint16",      "uint32", "uint64", "bool",
+          "float64", "float8_e4m3fn", "float8_e5m2", "int4" };
   return (uint32_t) dtype < PTO_DTYPE_COUNT ? names[(uint32_t) dtype] : "unknown";
 }
 
 static inline bool
 pto_dtype_is_float (DataType dtype)
 {
-  return (uint32_t) dtype <= PTO_DTYPE_BFLOAT16;
+  return (uint32_t) dtype <= PTO_DTYPE_BFLOAT16
+         || ((uint32_t) dtype >= PTO_DTYPE_FLOAT64 && (uint32_t) dtype <= PTO_DTYPE_FLOAT8_E5M2);
 }
 
 /* A scalar argument that was given as a float. A Python float is one. */

@@ -263,6 +263,8 @@ is_off (struct pto_engine *engine, const struct pto_slot *slot, bool *failed)
   /* -0.0 is 0. */
   if (pto_dtype_is_float (tensor->dtype))
     value &= ~(UINT64_C (1) << (8 * size - 1));
+  else if (tensor->dtype == PTO_DTYPE_INT4)
+    value &= 15;
   return value == 0;
 }
 

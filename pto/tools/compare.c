@@ -16,6 +16,23 @@
 
 #define SHOWN 5
 
+/* Without infinities: one pattern of each sign is no number. */
+static double
+e4m3fn_to_double (guint8 bits)
+{
+  guint exponent = bits >> 3 & 15;
+  double fraction = bits & 7;
+  double value;
+
+  if ((bits & 127) == 127)
+    value = (double) NAN;
+  else if (exponent == 0)
+    value = ldexp (fraction, -9);
+  else
+    value = ldexp (fraction + 8.0, (int) exponent - 10);
+  return bits >> 7 != 0 ? -value : value;
+}
+
 static double
 half_to_double (guint16 half)
 {
@@ -67,6 +84,14 @@ element (guint32 dtype, gconstpointer data, guint64 i)
       return (double) ((const guint32 *) data)[i];
     case PTO_DTYPE_UINT64:
       return (double) ((const guint64 *) data)[i];
+    case PTO_DTYPE_FLOAT64:
+      return ((const double *) data)[i];
+    case PTO_DTYPE_FLOAT8_E4M3FN:
+      return e4m3fn_to_double (((const guint8 *) data)[i]);
+    case PTO_DTYPE_FLOAT8_E5M2: /* the upper half of a half */
+      return half_to_double ((guint16) (((const guint8 *) data)[i] << 8));
+    case PTO_DTYPE_INT4:
+      return (double) ((((const guint8 *) data)[i] & 15) ^ 8) - 8;
     default: /* uint8 and bool */
       return (double) ((const guint8 *) data)[i];
     }
@@ -101,7 +126,10 @@ append_element (GString *text, guint32 dtype, gconstpointer data, guint64 i)
   else if (dtype == PTO_DTYPE_UINT64)
     g_string_append_printf (text, "%" G_GUINT64_FORMAT, ((const guint64 *) data)[i]);
   else
-    g_string_append_printf (text, dtype <= PTO_DTYPE_BFLOAT16 ? "%.9g" : "%.0f",
+    g_string_append_printf (text,
+                            dtype == PTO_DTYPE_FLOAT64   ? "%.17g"
+                            : pto_dtype_is_float (dtype) ? "%.9g"
+                                                         : "%.0f",
                             element (dtype, data, i));
 }
 

@@ -57,6 +57,10 @@ const flagged = Pto.Kernel.new(Pto.CoreType.AIV, GLib.build_filenamev([here, 'fi
 flagged.set_include_dirs([here]);
 flagged.set_compiler_flags(['-O1', '-DVALUE="a b"']);
 
+const columns = Pto.Tensor.new_external(4096, Pto.Dtype.FLOAT64, [6, 8]).as_strided([6, 2], [8, 3], 1);
+equal(columns.get_strides().join(), '8,3', 'strides');
+equal(columns.get_address(), 4104, 'the address of the first element');
+
 const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 
 // Calling these gives something that would have to be awaited or taken from, by nobody.

@@ -48,6 +48,15 @@ words = kernel("words", """
   y[2] = (int64_t) (pto_scalar_float (args[3]) * 1000);
   y[3] = (int64_t) (pto_scalar_double (args[4]) * 1000);
 """)
+move = kernel("move", """
+  const TensorData *in = (const TensorData *) args[0];
+  const TensorData *out = (const TensorData *) args[1];
+  const double *x = (const double *) in->buffer.addr + in->start_offset;
+  double *y = (double *) out->buffer.addr + out->start_offset;
+  for (uint64_t i = 0; i < in->shapes[0]; i++)
+    for (uint64_t j = 0; j < in->shapes[1]; j++)
+      y[i * out->strides[0] + j * out->strides[1]] = 10 * x[i * in->strides[0] + j * in->strides[1]];
+""")
 backends = ("par", "det", "threads")
 
 
@@ -194,6 +203,52 @@ class Memory(unittest.TestCase):
         """Like a list: its numbers have no type."""
         self.assertEqual(list(np.asarray(Pto.Tensor.of(range(1, 4)))), [1, 2, 3])
         self.assertEqual(Pto.Tensor.of(range(3)).dtype, Pto.Dtype.FLOAT32)
+
+    def test_element_types(self):
+        for name in ("float64", "float32", "float16", "bool", "int8", "uint64"):
+            tensor = Pto.Tensor.of(np.ones(3, name))
+            self.assertEqual(tensor.dtype.value_nick, name)
+            self.assertEqual(np.asarray(tensor).dtype, np.dtype(name))
+        for dtype, bits in ((Pto.Dtype.BFLOAT16, "uint16"), (Pto.Dtype.FLOAT8_E4M3FN, "uint8"),
+                            (Pto.Dtype.FLOAT8_E5M2, "uint8"), (Pto.Dtype.INT4, "uint8")):
+            tensor = Pto.Tensor.new_for_buffer(Pto.Buffer.new(64), 0, dtype, [4])
+            self.assertEqual(np.asarray(tensor).dtype, np.dtype(bits))
+            self.assertEqual(tensor.n_bytes, 4 * np.dtype(bits).itemsize)
+
+    def test_strided(self):
+        """Columns, every other element, other orders: what is there, is there; dependencies are those of the elements."""
+        for backend in backends:
+            whole = np.arange(48.0).reshape(6, 8)
+            out = np.zeros((8, 6))
+            last = np.zeros((6, 8))
+
+            def graph(orch, evens, turned, result, all_of_it, copy):
+                orch.submit(move, evens.read(), turned.write_existing())
+                orch.submit(move, result.read(), evens.write_existing())  # what was read, is written
+                orch.submit(move, all_of_it.read(), copy.write_existing())
+
+            with chip(backend) as worker:
+                worker.run(graph, whole[::2, 1::3], out.T[1:4, 2:8:2], out.T[1:4, 2:8:2], whole, last)
+                wanted = np.arange(48.0).reshape(6, 8)
+                taken = 10 * wanted[::2, 1::3]
+                self.assertTrue((out.T[1:4, 2:8:2] == taken).all())
+                self.assertEqual(np.count_nonzero(out), taken.size)
+                wanted[::2, 1::3] = 10 * taken
+                self.assertTrue((whole == wanted).all())
+                self.assertTrue((last == 10 * wanted).all())
+                self.assertEqual(worker.dup_statistics().edges, 2)
+        view = Pto.Tensor.of(whole[::2, 1::3])
+        self.assertEqual((view.shape, list(view.strides)), ((3, 3), [16, 3]))
+        self.assertTrue(np.shares_memory(np.asarray(view), whole))
+        self.assertTrue((np.asarray(view) == whole[::2, 1::3]).all())
+        for array in (whole[::-1], np.broadcast_to(whole[:1], (3, 8)), np.zeros(4, "i1,f8")["f1"]):
+            with self.assertRaisesRegex(ValueError, "ascontiguousarray"):
+                Pto.Tensor.of(array)
+        with self.assertRaisesRegex(GLib.Error, "at one place"):
+            Pto.Tensor.of(np.lib.stride_tricks.as_strided(whole, (4, 4), (16, 8)))
+        frozen = whole[:, ::2]
+        frozen.flags.writeable = False
+        self.assertTrue(Pto.Tensor.of(frozen).is_read_only())
 
     def test_shapes_of_buffers(self):
         for shape, expected in ((3, (3,)), ((), ()), ([2, np.int64(3)], (2, 3)), ((0, 5), (0, 5))):

@@ -13,11 +13,11 @@
 static void
 test_dtype_sizes (void)
 {
-  static const guint sizes[] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1 };
+  static const guint sizes[] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 1, 1, 1 };
 
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
     g_assert_cmpuint (pto_dtype_get_size ((PtoDtype) i), ==, sizes[i]);
-  g_assert_cmpuint (pto_dtype_get_size ((PtoDtype) 12), ==, 0);
+  g_assert_cmpuint (pto_dtype_get_size ((PtoDtype) 16), ==, 0);
 }
 
 static void
@@ -26,7 +26,7 @@ test_enums_registered (void)
   g_autoptr (GEnumClass) dtypes = g_type_class_ref (PTO_TYPE_DTYPE);
   g_autoptr (GEnumClass) errors = g_type_class_ref (PTO_TYPE_ERROR);
 
-  g_assert_cmpuint (dtypes->n_values, ==, 12);
+  g_assert_cmpuint (dtypes->n_values, ==, PTO_DTYPE_COUNT);
   g_assert_cmpstr (g_enum_get_value (dtypes, PTO_DTYPE_BFLOAT16)->value_nick, ==, "bfloat16");
   g_assert_cmpstr (g_enum_get_value (errors, PTO_ERROR_COMPILE)->value_nick, ==, "compile");
   g_assert_cmpint (PTO_ERROR, ==, g_quark_from_string ("pto-error-quark"));
@@ -192,6 +192,60 @@ test_tensor_views (void)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (error->message, "float32 [2, 4]");
   object_test_assert_contains (error->message, "contiguous");
+}
+
+static void
+test_tensor_strided (void)
+{
+  static const struct
+  {
+    guint64 shape[2], strides[2], offset;
+    const char *says; /* NULL: it can be had */
+  } rows[] = {
+    { { 5, 2 }, { 20, 3 }, 7, NULL },
+    { { 8, 12 }, { 1, 8 }, 0, NULL },  /* by columns */
+    { { 1, 3 }, { 0, 40 }, 15, NULL }, /* one element has no step */
+    { { 4, 3 }, { 3, 1 }, 84, NULL },  /* up to the last element */
+    { { 4, 3 }, { 3, 1 }, 85, "reaches beyond" },
+    { { 4, 3 }, { G_MAXUINT64 / 2, 1 }, 0, "reaches beyond" },
+    { { 1, 1 }, { 1, 1 }, 96, "reaches beyond" },
+    { { 4, 3 }, { 2, 1 }, 0, "at one place" },
+    { { 4, 3 }, { 0, 1 }, 0, "at one place" },
+    { { 2, 2 }, { 1, 1 }, 0, "at one place" },
+    { { 0, 3 }, { 3, 1 }, 0, "shape" },
+  };
+  g_autoptr (PtoTensor) tensor
+      = pto_tensor_new_external (0x10000, PTO_DTYPE_FLOAT64, 2, (const guint64[]){ 8, 12 });
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoTensor) view = pto_tensor_as_strided (tensor, 2, rows[i].shape, rows[i].strides,
+                                                          rows[i].offset, &error);
+      gsize n;
+
+      if (rows[i].says != NULL)
+        {
+          g_assert_null (view);
+          g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+          object_test_assert_contains (error->message, rows[i].says);
+          continue;
+        }
+      g_assert_no_error (error);
+      g_assert_cmpuint (pto_tensor_get_address (view), ==, 0x10000 + 8 * rows[i].offset);
+      for (guint d = 0; d < 2; d++)
+        {
+          g_assert_cmpuint (pto_tensor_get_shape (view, &n)[d], ==, rows[i].shape[d]);
+          g_assert_cmpuint (pto_tensor_get_strides (view, &n)[d], ==, MAX (rows[i].strides[d], 1));
+        }
+      /* Not of what is not contiguous itself. */
+      if (!pto_tensor_is_contiguous (view))
+        {
+          g_assert_null (pto_tensor_as_strided (view, 1, (const guint64[]){ 1 },
+                                                (const guint64[]){ 1 }, 0, &error));
+          object_test_assert_contains (error->message, "contiguous tensor only");
+        }
+    }
 }
 
 static void
@@ -417,6 +471,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/values/buffer-refused", test_buffer_refused);
   g_test_add_func ("/pto/values/tensor-shape", test_tensor_shape);
   g_test_add_func ("/pto/values/tensor-views", test_tensor_views);
+  g_test_add_func ("/pto/values/tensor-strided", test_tensor_strided);
   g_test_add_func ("/pto/values/tensor-refused", test_tensor_refused);
   g_test_add_func ("/pto/values/tensor-keeps-buffer", test_tensor_keeps_buffer);
   g_test_add_func ("/pto/values/task-args", test_task_args);

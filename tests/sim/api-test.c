@@ -212,14 +212,14 @@ test_leave_scopes (enum pto_backend backend)
 static void
 test_every_type (enum pto_backend backend)
 {
-  static const uint64_t sizes[] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1 };
+  static const uint64_t sizes[] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 1, 1, 1 };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct call *call = new_call (api_every_type, 0);
 
   types_seen = 0;
   sim_run (chip, &program, orchestrate, call, NULL);
-  g_assert_cmpuint (types_seen, ==, 12);
-  for (int i = 0; i < 12; i++)
+  g_assert_cmpuint (types_seen, ==, PTO_DTYPE_COUNT);
+  for (int i = 0; i < PTO_DTYPE_COUNT; i++)
     g_assert_cmpuint (bytes_seen[i], ==, 6 * sizes[i]);
   g_free (call);
   pto_chip_free (chip);

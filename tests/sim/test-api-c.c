@@ -131,19 +131,20 @@ int
 api_every_type (PTO2Runtime *rt, uint64_t *args, int unused)
 {
   static const DataType types[]
-      = { PTO_DTYPE_FLOAT32, PTO_DTYPE_FLOAT16, PTO_DTYPE_BFLOAT16, PTO_DTYPE_INT8,
-          PTO_DTYPE_INT16,   PTO_DTYPE_INT32,   PTO_DTYPE_INT64,    PTO_DTYPE_UINT8,
-          PTO_DTYPE_UINT16,  PTO_DTYPE_UINT32,  PTO_DTYPE_UINT64,   PTO_DTYPE_BOOL };
+      = { PTO_DTYPE_FLOAT32, PTO_DTYPE_FLOAT16,       PTO_DTYPE_BFLOAT16,    PTO_DTYPE_INT8,
+          PTO_DTYPE_INT16,   PTO_DTYPE_INT32,         PTO_DTYPE_INT64,       PTO_DTYPE_UINT8,
+          PTO_DTYPE_UINT16,  PTO_DTYPE_UINT32,        PTO_DTYPE_UINT64,      PTO_DTYPE_BOOL,
+          PTO_DTYPE_FLOAT64, PTO_DTYPE_FLOAT8_E4M3FN, PTO_DTYPE_FLOAT8_E5M2, PTO_DTYPE_INT4 };
   static const uint64_t shape[] = { 1, 2, 1, 1, 3 };
-  PTOParam params[13];
+  PTOParam params[1 + PTO_DTYPE_COUNT];
 
   (void) args;
   (void) unused;
   pto2_rt_init_tensor_pool (rt);
-  params[0] = make_scalar_param (12);
-  for (int i = 0; i < 12; i++)
+  params[0] = make_scalar_param (PTO_DTYPE_COUNT);
+  for (int i = 0; i < PTO_DTYPE_COUNT; i++)
     params[1 + i] = make_output_param (make_tensor (shape, 5, types[i]));
-  pto2_rt_submit_task (rt, API_TYPES, PTO2_WORKER_VECTOR, params, 13);
+  pto2_rt_submit_task (rt, API_TYPES, PTO2_WORKER_VECTOR, params, 1 + PTO_DTYPE_COUNT);
   return 0;
 }
 

@@ -134,17 +134,18 @@ extern "C" int
 api_every_type (PTO2Runtime *rt, uint64_t *, int)
 {
   static const DataType types[]
-      = { DataType::FLOAT32, DataType::FLOAT16, DataType::BFLOAT16, DataType::INT8,
-          DataType::INT16,   DataType::INT32,   DataType::INT64,    DataType::UINT8,
-          DataType::UINT16,  DataType::UINT32,  DataType::UINT64,   DataType::BOOL };
+      = { DataType::FLOAT32, DataType::FLOAT16,       DataType::BFLOAT16,    DataType::INT8,
+          DataType::INT16,   DataType::INT32,         DataType::INT64,       DataType::UINT8,
+          DataType::UINT16,  DataType::UINT32,        DataType::UINT64,      DataType::BOOL,
+          DataType::FLOAT64, DataType::FLOAT8_E4M3FN, DataType::FLOAT8_E5M2, DataType::INT4 };
   static const uint64_t shape[] = { 1, 2, 1, 1, 3 };
-  PTOParam params[13];
+  PTOParam params[1 + PTO_DTYPE_COUNT];
 
   pto2_rt_init_tensor_pool (rt);
-  params[0] = make_scalar_param (12);
-  for (int i = 0; i < 12; i++)
+  params[0] = make_scalar_param (PTO_DTYPE_COUNT);
+  for (int i = 0; i < PTO_DTYPE_COUNT; i++)
     params[1 + i] = make_output_param (make_tensor (shape, 5, types[i]));
-  pto2_rt_submit_task (rt, API_TYPES, PTO2_WORKER_VECTOR, params, 13);
+  pto2_rt_submit_task (rt, API_TYPES, PTO2_WORKER_VECTOR, params, 1 + PTO_DTYPE_COUNT);
   return 0;
 }
 

@@ -374,6 +374,10 @@ put (uint8_t *at, DataType dtype, double value)
 {
   static const uint16_t halves[] = { 0, 0x3c00, 0xbc00, 0x8000 };
   static const uint16_t brains[] = { 0, 0x3f80, 0xbf80, 0x8000 };
+  static const uint8_t e4m3fn[] = { 0, 0x38, 0xb8, 0x80 };
+  static const uint8_t e5m2[] = { 0, 0x3c, 0xbc, 0x80 };
+  /* Of the byte the upper half says nothing. */
+  static const uint8_t nibbles[] = { 0xf0, 0x08, 0x01, 0x50 };
   uint32_t which = value == 1 ? 1 : value == -1 ? 2 : value == 0 && signbit (value) ? 3 : 0;
   float single = (float) value;
   uint64_t integer = value > 0   ? UINT64_C (1) << (8 * pto_dtype_size (dtype) - 1)
@@ -386,6 +390,14 @@ put (uint8_t *at, DataType dtype, double value)
     memcpy (at, &halves[which], 2);
   else if (dtype == PTO_DTYPE_BFLOAT16)
     memcpy (at, &brains[which], 2);
+  else if (dtype == PTO_DTYPE_FLOAT64)
+    memcpy (at, &value, 8);
+  else if (dtype == PTO_DTYPE_FLOAT8_E4M3FN)
+    *at = e4m3fn[which];
+  else if (dtype == PTO_DTYPE_FLOAT8_E5M2)
+    *at = e5m2[which];
+  else if (dtype == PTO_DTYPE_INT4)
+    *at = nibbles[which];
   else
     memcpy (at, &integer, pto_dtype_size (dtype));
 }

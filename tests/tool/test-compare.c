@@ -80,7 +80,7 @@ by_hand (guint bits, guint n_exponent, guint n_fraction)
 }
 
 static void
-test_sixteen_bits (void)
+test_narrow_floats (void)
 {
   for (guint bits = 0; bits < 65536; bits++)
     {
@@ -89,6 +89,19 @@ test_sixteen_bits (void)
 
       assert_value (PTO_DTYPE_FLOAT16, &got, &zero, by_hand (bits, 5, 10));
       assert_value (PTO_DTYPE_BFLOAT16, &got, &zero, by_hand (bits, 8, 7));
+    }
+  for (guint bits = 0; bits < 256; bits++)
+    {
+      guint8 got = (guint8) bits;
+      guint8 zero = 0;
+      guint exponent = bits >> 3 & 15;
+      /* All but the last pattern of the largest exponent are numbers: as with one exponent less,
+       * twice. */
+      double e4m3fn = exponent < 15 ? by_hand (bits, 4, 3) : 2 * by_hand (bits - 8, 4, 3);
+
+      assert_value (PTO_DTYPE_FLOAT8_E5M2, &got, &zero, by_hand (bits, 5, 2));
+      assert_value (PTO_DTYPE_FLOAT8_E4M3FN, &got, &zero,
+                    (bits & 127) == 127 ? (double) NAN : e4m3fn);
     }
 }
 
@@ -108,8 +121,12 @@ test_types (void)
     {
       guint64 got = patterns[i], zero = 0;
       float single = (float) patterns[i] * 0.75f, none = 0;
+      double twice = (double) patterns[i] / 3, nothing = 0;
+      gint8 nibble = (gint8) (got & 15);
 
       assert_value (PTO_DTYPE_FLOAT32, &single, &none, (double) single);
+      assert_value (PTO_DTYPE_FLOAT64, &twice, &nothing, twice);
+      assert_value (PTO_DTYPE_INT4, &got, &zero, nibble < 8 ? nibble : nibble - 16);
       assert_value (PTO_DTYPE_INT8, &got, &zero, (double) (gint8) got);
       assert_value (PTO_DTYPE_UINT8, &got, &zero, (double) (guint8) got);
       assert_value (PTO_DTYPE_BOOL, &got, &zero, (double) (guint8) got);
@@ -207,6 +224,11 @@ test_relative (void)
     { PTO_DTYPE_FLOAT32, 0x40400000, 0x40000000 },
     { PTO_DTYPE_FLOAT16, 0x4200, 0x4000 },
     { PTO_DTYPE_BFLOAT16, 0x4040, 0x4000 },
+    { PTO_DTYPE_FLOAT64, 0x4008000000000000, 0x4000000000000000 },
+    { PTO_DTYPE_FLOAT8_E4M3FN, 0x44, 0x40 },
+    { PTO_DTYPE_FLOAT8_E5M2, 0x42, 0x40 },
+    { PTO_DTYPE_INT4, 3, 2 },
+    { PTO_DTYPE_INT4, -3, -2 },
     { PTO_DTYPE_INT8, 3, 2 },
     { PTO_DTYPE_UINT8, 3, 2 },
     { PTO_DTYPE_INT16, 3, 2 },
@@ -313,7 +335,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/pto/compare/sixteen-bits", test_sixteen_bits);
+  g_test_add_func ("/pto/compare/narrow-floats", test_narrow_floats);
   g_test_add_func ("/pto/compare/types", test_types);
   g_test_add_func ("/pto/compare/large-integers", test_large_integers);
   g_test_add_func ("/pto/compare/tolerance", test_tolerance);

@@ -49,15 +49,18 @@ def _export(type_):
 # --- memory and arguments ---
 
 def _dtype(what):
-    """Pto.Dtype of anything that NumPy takes for a type: names and nicks agree, but for bfloat16."""
+    """Pto.Dtype of anything that NumPy takes for a type: their names agree, those of ml_dtypes too."""
     if isinstance(what, Pto.Dtype):
         return what
     import numpy
     dtype = numpy.dtype(what)
     found = getattr(Pto.Dtype, dtype.name.upper(), None)
     if not isinstance(found, Pto.Dtype) or not dtype.isnative:
-        raise TypeError(f"there is no tensor of {what}: float32, float16, bool or an integer type wanted")
+        raise TypeError(f"there is no tensor of {what}: float64, float32, float16, bool or an integer type wanted")
     return found
+
+
+_AS_BITS = {"bfloat16": "uint16", "float8-e4m3fn": "uint8", "float8-e5m2": "uint8", "int4": "uint8"}  # without ml_dtypes
 
 
 class _Owner(GObject.Object):
@@ -131,12 +134,25 @@ class Tensor(Pto.Tensor):
         if isinstance(what, Pto.Tensor):
             return what
         array, writable = _array(what)
-        if not array.flags.c_contiguous:
-            raise ValueError("an array must be contiguous: numpy.ascontiguousarray() makes a copy that is")
         owner = _Owner()
         owner.memory = array
-        tensor = Tensor.new_for_object(array.ctypes.data, _dtype(array.dtype), list(array.shape), owner)
+        if array.flags.c_contiguous or array.size == 0:
+            tensor = Tensor.new_for_object(array.ctypes.data, _dtype(array.dtype), list(array.shape), owner)
+        else:
+            tensor = Tensor._strided(array, owner)
         return tensor if writable else tensor.as_read_only()
+
+    @staticmethod
+    def _strided(array, owner):
+        """A view of all that lies between its first and its last element."""
+        steps = [stride if n > 1 else array.itemsize for n, stride in zip(array.shape, array.strides)]
+        if any(step <= 0 or step % array.itemsize for step in steps):
+            raise ValueError("an array whose elements lie backwards, at one place or at distances that are no multiple of their "
+                             "size is no tensor: numpy.ascontiguousarray() makes a copy that is")
+        steps = [step // array.itemsize for step in steps]
+        span = 1 + sum((n - 1) * step for n, step in zip(array.shape, steps))
+        whole = Tensor.new_for_object(array.ctypes.data, _dtype(array.dtype), [span], owner)
+        return whole.as_strided(list(array.shape), steps, 0)
 
     @property
     def __array_interface__(self):
@@ -144,7 +160,7 @@ class Tensor(Pto.Tensor):
         if self.get_address() == 0:
             raise ValueError("this tensor has no memory yet")
         nick = self.dtype.value_nick
-        dtype = numpy.dtype("uint16" if nick == "bfloat16" else nick)
+        dtype = numpy.dtype(_AS_BITS.get(nick, nick))
         strides = tuple(stride * dtype.itemsize for stride in self.get_strides())
         return _array_interface(self.shape, dtype.str, self.get_address(), strides, self.is_read_only())
 
