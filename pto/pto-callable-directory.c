@@ -2,9 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * GKeyFile takes the last of two equal groups or keys without a word, and ignores keys that nobody
- * asks for. Here both are mistakes: a person who wrote them meant something else. What `pto run`
- * reads there, too, it checks itself.
+ * What `pto run` reads there, too, it checks itself.
  */
 #include "config.h"
 
@@ -13,95 +11,15 @@
 #include "pto-callable-private.h"
 #include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
+#include "pto-manifest-private.h"
 
 #include <string.h>
 
 #define MANIFEST "pto.ini"
 
-typedef struct
-{
-  char *file; /* as the person would name it */
-  GKeyFile *keys;
-} Manifest;
-
-static void
-manifest_clear (Manifest *manifest)
-{
-  g_free (manifest->file);
-  g_clear_pointer (&manifest->keys, g_key_file_unref);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Manifest, manifest_clear)
-
-G_GNUC_PRINTF (4, 5)
-static gboolean
-fail (const Manifest *manifest, PtoError code, GError **error, const char *format, ...)
-{
-  g_autofree char *message = NULL;
-  va_list args;
-
-  va_start (args, format);
-  message = g_strdup_vprintf (format, args);
-  va_end (args);
-  pto_error_set (error, PTO_ERROR, code, "%s: %s", manifest->file, message);
-  return FALSE;
-}
-
-/* Refuses what GKeyFile would swallow: a group or a key that is there twice. */
-static gboolean
-check_text (const Manifest *manifest, const char *text, GError **error)
-{
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  g_autofree char *group = g_strdup ("");
-
-  for (guint i = 0; lines[i] != NULL; i++)
-    {
-      char *line = g_strstrip (lines[i]);
-      char *end;
-
-      if (line[0] == '\0' || line[0] == '#')
-        continue;
-      if (line[0] == '[' && (end = strchr (line, ']')) != NULL)
-        {
-          g_free (group);
-          group = g_strndup (line, (gsize) (end - line) + 1);
-          if (!g_hash_table_add (seen, g_strdup (group)))
-            return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                         "line %u: the group %s is there twice", i + 1, group);
-        }
-      else if ((end = strchr (line, '=')) != NULL)
-        {
-          g_autofree char *key = g_strndup (line, (gsize) (end - line));
-
-          g_strchomp (key);
-          if (!g_hash_table_add (seen, g_strdup_printf ("%s%s", group, key)))
-            return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                         "line %u: the key \"%s\" is there twice in %s", i + 1, key, group);
-        }
-    }
-  return TRUE;
-}
-
-static gboolean
-check_keys (const Manifest *manifest, const char *group, const char *const *known, GError **error)
-{
-  g_auto (GStrv) keys = g_key_file_get_keys (manifest->keys, group, NULL, NULL);
-
-  for (guint i = 0; keys != NULL && keys[i] != NULL; i++)
-    if (!g_strv_contains (known, keys[i]))
-      {
-        g_autofree char *list = g_strjoinv (", ", (char **) known);
-
-        return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                     "[%s]: unknown key \"%s\" (known: %s)", group, keys[i], list);
-      }
-  return TRUE;
-}
-
 /* Those of `pto run` are known, and its to read. */
 static gboolean
-check_groups (const Manifest *manifest, GError **error)
+check_groups (const PtoManifest *manifest, GError **error)
 {
   static const char *const known[] = { "build", "example", "orchestration", "reference", NULL };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
@@ -109,35 +27,29 @@ check_groups (const Manifest *manifest, GError **error)
   for (guint i = 0; groups[i] != NULL; i++)
     if (!g_strv_contains (known, groups[i]) && !g_str_has_prefix (groups[i], "kernel ")
         && !g_str_has_prefix (groups[i], "case "))
-      return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                   "unknown group [%s] (known: [orchestration], [kernel NUMBER], [build], and for "
-                   "pto run [example], [reference], [case NAME])",
-                   groups[i]);
+      return pto_manifest_fail (
+          manifest, PTO_ERROR_INVALID_ARGS, error,
+          "unknown group [%s] (known: [orchestration], [kernel NUMBER], [build], and for "
+          "pto run [example], [reference], [case NAME])",
+          groups[i]);
   return TRUE;
 }
 
 static char *
-dup_value (const Manifest *manifest, const char *group, const char *key)
+dup_required (const PtoManifest *manifest, const char *group, const char *key, GError **error)
 {
-  char *value = g_key_file_get_string (manifest->keys, group, key, NULL);
-
-  return value != NULL ? g_strstrip (value) : NULL;
-}
-
-static char *
-dup_required (const Manifest *manifest, const char *group, const char *key, GError **error)
-{
-  g_autofree char *value = dup_value (manifest, group, key);
+  g_autofree char *value = pto_manifest_dup_value (manifest, group, key);
 
   if (value != NULL && value[0] != '\0')
     return g_steal_pointer (&value);
-  fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: the key \"%s\" is missing", group, key);
+  pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: the key \"%s\" is missing",
+                     group, key);
   return NULL;
 }
 
 /* Beside the manifest, or with an absolute path. */
 static char *
-dup_source (const Manifest *manifest, const char *group, GError **error)
+dup_source (const PtoManifest *manifest, const char *group, GError **error)
 {
   g_autofree char *source = dup_required (manifest, group, "source", error);
   g_autofree char *directory = g_path_get_dirname (manifest->file);
@@ -149,7 +61,7 @@ dup_source (const Manifest *manifest, const char *group, GError **error)
 
 /* Adds the directories of a key, which stand beside the manifest. */
 static void
-add_dirs (const Manifest *manifest, const char *group, GPtrArray *dirs)
+add_dirs (const PtoManifest *manifest, const char *group, GPtrArray *dirs)
 {
   g_autofree char *directory = g_path_get_dirname (manifest->file);
   g_auto (GStrv) list
@@ -164,10 +76,10 @@ add_dirs (const Manifest *manifest, const char *group, GPtrArray *dirs)
 
 /* Adds the words of a key, which are as in a shell. */
 static gboolean
-add_flags (const Manifest *manifest, const char *group, const char *key, GPtrArray *flags,
+add_flags (const PtoManifest *manifest, const char *group, const char *key, GPtrArray *flags,
            GError **error)
 {
-  g_autofree char *value = dup_value (manifest, group, key);
+  g_autofree char *value = pto_manifest_dup_value (manifest, group, key);
   g_autofree char *from = NULL;
   g_autoptr (GError) local = NULL;
   g_auto (GStrv) words = NULL;
@@ -175,8 +87,8 @@ add_flags (const Manifest *manifest, const char *group, const char *key, GPtrArr
   if (value == NULL || value[0] == '\0')
     return TRUE;
   if (!g_shell_parse_argv (value, NULL, &words, &local))
-    return fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: %s=%s: %s", group, key, value,
-                 local->message);
+    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: %s=%s: %s", group,
+                              key, value, local->message);
   from = g_strdup_printf ("%s: [%s]: %s", manifest->file, group, key);
   if (!pto_compiler_check_flags ((const char *const *) words, from, error))
     return FALSE;
@@ -187,7 +99,7 @@ add_flags (const Manifest *manifest, const char *group, const char *key, GPtrArr
 
 /* How one source is compiled: as the directory says, but what its own group says is stronger. */
 static gboolean
-set_build (const Manifest *manifest, const char *group, PtoCallable *callable, GError **error)
+set_build (const PtoManifest *manifest, const char *group, PtoCallable *callable, GError **error)
 {
   g_autoptr (GPtrArray) dirs = g_ptr_array_new_null_terminated (0, g_free, TRUE);
   g_autoptr (GPtrArray) flags = g_ptr_array_new_null_terminated (0, g_free, TRUE);
@@ -212,7 +124,7 @@ set_build (const Manifest *manifest, const char *group, PtoCallable *callable, G
 }
 
 static gboolean
-get_core (const Manifest *manifest, const char *group, PtoCoreType *core_type, GError **error)
+get_core (const PtoManifest *manifest, const char *group, PtoCoreType *core_type, GError **error)
 {
   g_autofree char *core = dup_required (manifest, group, "core", error);
 
@@ -220,46 +132,49 @@ get_core (const Manifest *manifest, const char *group, PtoCoreType *core_type, G
     return FALSE;
   *core_type = g_ascii_strcasecmp (core, "aic") == 0 ? PTO_CORE_AIC : PTO_CORE_AIV;
   return *core_type == PTO_CORE_AIC || g_ascii_strcasecmp (core, "aiv") == 0
-         || fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: core=%s: aic or aiv wanted",
-                  group, core);
+         || pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                               "[%s]: core=%s: aic or aiv wanted", group, core);
 }
 
 static gboolean
-get_n_args (const Manifest *manifest, const char *group, int *n_args, GError **error)
+get_n_args (const PtoManifest *manifest, const char *group, int *n_args, GError **error)
 {
-  g_autofree char *args = dup_value (manifest, group, "args");
+  g_autofree char *args = pto_manifest_dup_value (manifest, group, "args");
   guint64 number;
 
   *n_args = -1;
   if (args == NULL)
     return TRUE;
   if (!g_ascii_string_to_unsigned (args, 10, 0, PTO_MAX_KERNEL_ARGS, &number, NULL))
-    return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                 "[%s]: args=%s: a number from 0 to %d wanted", group, args, PTO_MAX_KERNEL_ARGS);
+    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                              "[%s]: args=%s: a number from 0 to %d wanted", group, args,
+                              PTO_MAX_KERNEL_ARGS);
   *n_args = (int) number;
   return TRUE;
 }
 
 static gboolean
-get_func_id (const Manifest *manifest, const char *group, PtoCallable *chip, guint *func_id,
+get_func_id (const PtoManifest *manifest, const char *group, PtoCallable *chip, guint *func_id,
              GError **error)
 {
   guint64 number;
   const char *other;
 
   if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, G_MAXUINT, &number, NULL))
-    return fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                 "[%s]: the function id after \"kernel\" must be a number from 0 to %u", group,
-                 PTO_MAX_KERNELS - 1);
+    return pto_manifest_fail (
+        manifest, PTO_ERROR_INVALID_ARGS, error,
+        "[%s]: the function id after \"kernel\" must be a number from 0 to %u", group,
+        PTO_MAX_KERNELS - 1);
   *func_id = (guint) number;
   other = pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), *func_id);
   return other == NULL
-         || fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                  "[%s]: the function id %u is taken by the kernel \"%s\"", group, *func_id, other);
+         || pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                               "[%s]: the function id %u is taken by the kernel \"%s\"", group,
+                               *func_id, other);
 }
 
 static gboolean
-add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GError **error)
+add_kernel (const PtoManifest *manifest, const char *group, PtoCallable *chip, GError **error)
 {
   static const char *const known[]
       = { "name", "source", "core", "cost", "args", "include-dirs", "flags", NULL };
@@ -272,13 +187,13 @@ add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GErr
   int n_args = -1;
 
   if (!get_func_id (manifest, group, chip, &func_id, error)
-      || !check_keys (manifest, group, known, error)
+      || !pto_manifest_check_keys (manifest, group, known, error)
       || (name = dup_required (manifest, group, "name", error)) == NULL
       || (source = dup_source (manifest, group, error)) == NULL
       || !get_core (manifest, group, &core_type, error)
       || !get_n_args (manifest, group, &n_args, error))
     return FALSE;
-  cost = dup_value (manifest, group, "cost");
+  cost = pto_manifest_dup_value (manifest, group, "cost");
   kernel = pto_kernel_new (core_type, source, NULL, error);
   if (kernel != NULL && !set_build (manifest, group, kernel, error))
     return FALSE;
@@ -291,34 +206,8 @@ add_kernel (const Manifest *manifest, const char *group, PtoCallable *chip, GErr
   return FALSE;
 }
 
-static gboolean
-load (Manifest *manifest, GError **error)
-{
-  g_autoptr (GError) local = NULL;
-  g_autofree char *text = NULL;
-  gsize length;
-
-  if (!g_file_get_contents (manifest->file, &text, &length, &local))
-    {
-      gboolean is_missing = g_error_matches (local, G_FILE_ERROR, G_FILE_ERROR_NOENT)
-                            || g_error_matches (local, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
-
-      if (is_missing)
-        return fail (manifest, PTO_ERROR_NOT_FOUND, error, "there is no such file");
-      return fail (manifest, PTO_ERROR_SYSTEM, error, "can not be read: %s", local->message);
-    }
-  if (!g_utf8_validate_len (text, length, NULL))
-    return fail (manifest, PTO_ERROR_INVALID_ARGS, error, "is not a text file in UTF-8");
-  if (!check_text (manifest, text, error))
-    return FALSE;
-  manifest->keys = g_key_file_new ();
-  if (!g_key_file_load_from_data (manifest->keys, text, length, G_KEY_FILE_NONE, &local))
-    return fail (manifest, PTO_ERROR_INVALID_ARGS, error, "%s", local->message);
-  return check_groups (manifest, error);
-}
-
 static PtoCallable *
-make_chip (const Manifest *manifest, GError **error)
+make_chip (const PtoManifest *manifest, GError **error)
 {
   static const char *const known[] = { "source", "function", "include-dirs", "flags", NULL };
   static const char *const known_of_build[] = { "include-dirs", "cflags", "cxxflags", NULL };
@@ -329,14 +218,15 @@ make_chip (const Manifest *manifest, GError **error)
 
   if (!g_key_file_has_group (manifest->keys, "orchestration"))
     {
-      fail (manifest, PTO_ERROR_INVALID_ARGS, error, "the group [orchestration] is missing");
+      pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                         "the group [orchestration] is missing");
       return NULL;
     }
-  if (!check_keys (manifest, "build", known_of_build, error)
-      || !check_keys (manifest, "orchestration", known, error)
+  if (!pto_manifest_check_keys (manifest, "build", known_of_build, error)
+      || !pto_manifest_check_keys (manifest, "orchestration", known, error)
       || (source = dup_source (manifest, "orchestration", error)) == NULL)
     return NULL;
-  function = dup_value (manifest, "orchestration", "function");
+  function = pto_manifest_dup_value (manifest, "orchestration", "function");
   chip = pto_chip_orchestration_new (source, function, error);
   if (chip == NULL)
     {
@@ -381,11 +271,13 @@ make_chip (const Manifest *manifest, GError **error)
 PtoCallable *
 pto_chip_orchestration_new_for_directory (const char *directory, GError **error)
 {
-  g_auto (Manifest) manifest = { 0 };
+  g_auto (PtoManifest) manifest = { 0 };
 
   g_return_val_if_fail (directory != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   manifest.file = g_build_filename (directory, MANIFEST, NULL);
-  return load (&manifest, error) ? make_chip (&manifest, error) : NULL;
+  return pto_manifest_load (&manifest, error) && check_groups (&manifest, error)
+             ? make_chip (&manifest, error)
+             : NULL;
 }

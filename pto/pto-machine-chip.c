@@ -18,6 +18,7 @@
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
 #include "pto-module-private.h"
+#include "pto-platform-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-trace-private.h"
@@ -237,10 +238,13 @@ static gboolean
 chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
+  g_autoptr (PtoPlatform) platform = NULL;
   struct pto_report report = { 0 };
 
-  self->chip = pto_chip_new (pto_platform_find (pto_worker_get_platform (machine->worker)),
-                             machine->params, &report);
+  platform = pto_platform_lookup (pto_worker_get_platform (machine->worker), error);
+  if (platform == NULL)
+    return FALSE;
+  self->chip = pto_chip_new (pto_platform_get_raw (platform), machine->params, &report);
   if (self->chip == NULL)
     {
       pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);

@@ -12,7 +12,7 @@
 #include "pto-enums.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
-#include "pto-platform.h"
+#include "pto-platform-private.h"
 
 #define DEFAULT_LEVEL 2
 
@@ -225,6 +225,14 @@ pto_worker_set_property (GObject *object, guint id, const GValue *value, GParamS
       self->platform = g_value_dup_string (value);
       if (self->platform == NULL)
         self->platform = g_strdup (PTO_DEFAULT_PLATFORM);
+      /* Wherever the program is when a worker starts. */
+      else if (pto_platform_is_file (self->platform))
+        {
+          char *path = g_canonicalize_filename (self->platform, NULL);
+
+          g_free (self->platform);
+          self->platform = path;
+        }
       break;
     case PROP_DEVICE_ID:
       self->device_id = g_value_get_uint (value);
@@ -404,7 +412,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
   /**
    * PtoWorker:platform: (getter get_platform)
    *
-   * The name of the chips' platform; see [func@Pto.Platform.list_names].
+   * The name of the chips' platform, see [func@Pto.Platform.list_names], or the path of a file that
+   * describes one, see [func@Pto.Platform.lookup].
    *
    * Thread safety: any thread.
    *
@@ -601,7 +610,8 @@ pto_worker_check_level (guint level, GError **error)
 /**
  * pto_worker_new: (constructor)
  * @level: the level of the machine: 2 is one chip; from 3 on it has no children yet
- * @platform: (nullable): the name of a platform; `a2a3sim` when %NULL
+ * @platform: (nullable): the name of a platform, or the path of a file that describes one
+ * ([func@Pto.Platform.lookup]); `a2a3sim` when %NULL
  * @error: where to say why there is none
  *
  * Makes a worker; see also [ctor@Pto.Worker.new_host]. Its parameters are the defaults, or what the
@@ -640,7 +650,8 @@ pto_worker_new (guint level, const char *platform, GError **error)
 
 /**
  * pto_worker_new_chip: (constructor)
- * @platform: (nullable): the name of a platform; `a2a3sim` when %NULL
+ * @platform: (nullable): the name of a platform, or the path of a file that describes one
+ * ([func@Pto.Platform.lookup]); `a2a3sim` when %NULL
  * @error: where to say why there is none
  *
  * Makes a worker of level 2: one chip.

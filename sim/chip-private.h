@@ -31,7 +31,8 @@ struct pto_watched_call
 
 struct pto_chip
 {
-  const struct pto_platform *platform;
+  const struct pto_platform *platform; /* own_platform */
+  struct pto_platform own_platform;    /* its texts are not kept */
   struct pto_params params;
   bool virtual_clock;
   struct pto_machine

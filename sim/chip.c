@@ -410,7 +410,9 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
       pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip");
       return NULL;
     }
-  chip->platform = platform;
+  chip->own_platform = *platform;
+  chip->own_platform.name = chip->own_platform.description = NULL;
+  chip->platform = &chip->own_platform;
   chip->params = *params;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);

@@ -88,14 +88,6 @@ tool_check_output (const char *option, const char *path, const char *suffix, GEr
 }
 
 char *
-tool_list_platforms (void)
-{
-  g_auto (GStrv) names = pto_platform_list_names ();
-
-  return g_strjoinv (", ", names);
-}
-
-char *
 tool_group_digits (guint64 value)
 {
   g_autofree char *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, value);

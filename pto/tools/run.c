@@ -34,7 +34,8 @@ static const GOptionEntry entries[]
     = { { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
           N_ ("The case to run (default: the manifest's)"), N_ ("NAME") },
         { "platform", 'p', 0, G_OPTION_ARG_STRING, &option_platform,
-          N_ ("The chip to simulate (default: a2a3sim)"), N_ ("NAME") },
+          N_ ("The chip to simulate, or a file that describes one (default: a2a3sim)"),
+          N_ ("NAME|FILE") },
         { "backend", 'b', 0, G_OPTION_ARG_STRING, &option_backend,
           N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"),
           N_ ("NAME") },
@@ -476,11 +477,10 @@ format_duration (guint64 ns)
 }
 
 static void
-print_table (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
-             const Outcome *outcome)
+print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
+             const ManifestCase *item, const Outcome *outcome)
 {
   const PtoRunStatistics *statistics = outcome->statistics;
-  g_autoptr (PtoPlatform) platform = pto_platform_lookup (pto_worker_get_platform (worker), NULL);
   g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
   g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
   g_autofree char *threads = pto_worker_dup_parameter (worker, "aicpu-threads", NULL);
@@ -609,13 +609,12 @@ run_example (const char *directory, guint repeat, GError **error)
   const ManifestCase *item;
   gint64 build_start;
 
-  known = pto_platform_lookup (platform, NULL);
+  known = pto_platform_lookup (platform, &local);
   if (known == NULL)
     {
-      g_autofree char *list = tool_list_platforms ();
-
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("--platform %s: unknown (there are: %s)"), platform, list);
+      g_set_error (error, TOOL_ERROR,
+                   strpbrk (platform, "/.") != NULL ? TOOL_ERROR_FAILED : TOOL_ERROR_USAGE,
+                   "--platform: %s", local->message);
       return FALSE;
     }
   manifest = manifest_load (directory, error);
@@ -670,7 +669,7 @@ run_example (const char *directory, guint repeat, GError **error)
   if (option_json)
     print_json (worker, manifest, item, &outcome);
   else
-    print_table (worker, manifest, item, &outcome);
+    print_table (worker, known, manifest, item, &outcome);
   if (outcome.n_bad == 0)
     return TRUE;
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,

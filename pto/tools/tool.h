@@ -35,8 +35,6 @@ GOptionContext *tool_info_get_options (void);
 gboolean tool_check_output (const char *option, const char *path, const char *suffix,
                             GError **error);
 
-/* The simulated chips, apart by commas. */
-char *tool_list_platforms (void);
 /* "12 345" */
 char *tool_group_digits (guint64 value);
 /* Prints an object and frees it. */

@@ -123,6 +123,38 @@ class Examples(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertTrue(self.result("bgemm", *words)["passed"])
 
+    def test_every_example_on_a5(self):
+        for example in sorted(os.listdir(EXAMPLES)):
+            if os.path.exists(os.path.join(EXAMPLES, example, "pto.ini")):
+                for backend in ("par", "det"):
+                    with self.subTest(example=example, backend=backend):
+                        result = self.result(example, "--platform", "a5sim", "--backend", backend)
+                        self.assertTrue(result["passed"])
+                        self.assertEqual(result["platform"], "a5sim")
+
+    def test_chip_of_a_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "chip.ini")
+            with open(os.path.join(EXAMPLES, "README.md"), encoding="utf-8") as file:
+                shown = re.search(r"```ini\n(\[platform\].*?)```", file.read(), re.DOTALL).group(1)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(shown)
+            self.assertTrue(self.result("bgemm", "--platform", path, "--backend", "det")["passed"])
+            done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)
+            self.assertIn(f"bgemm on {path}: 12 AIC + 24 AIV, 3 schedulers + 1 orchestrator", done.stdout)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("[platform]\nlike=a5sim\nclusters=2\naic-per-cluster=2\naicpu-threads=2\n[costs]\nstart=5000\n")
+            slow = self.result("bgemm", "--platform", path, "--backend", "det")
+            self.assertTrue(slow["passed"])
+            self.assertGreater(slow["virtual_ns"], self.result("bgemm", "--platform", "a5sim", "--backend", "det")["virtual_ns"])
+            done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)
+            self.assertIn(f"bgemm on {path}: 4 AIC + 4 AIV, 1 schedulers + 1 orchestrator", done.stdout)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("poll=fast\n")
+            done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)
+        self.assertEqual((done.returncode, done.stderr.splitlines()),
+                         (1, [f"pto: --platform: {path}: [costs]: poll=fast: a number from 0 to 1000000000 wanted"]))
+
     def test_programs_are_named(self):
         """A directory that holds a program, and one that holds a chip's part of it, are no examples with cases."""
         done = run(os.path.join(EXAMPLES, "two-chips"))

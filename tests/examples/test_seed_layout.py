@@ -66,6 +66,13 @@ class SeedLayout(unittest.TestCase):
             with self.subTest(example=example):
                 self.passes(runner(os.path.join(LAYOUT, example), "--all"))
 
+    def test_every_example_on_a5(self):
+        for folder in ("seed-layout/vector", "seed-layout/batch_paged_attention", "host_build_graph_sim_example"):
+            with self.subTest(folder=folder):
+                directory = os.path.join(EXAMPLES, folder)
+                self.passes(call(RUNNER, "-k", os.path.join(directory, "kernels"), "-g",
+                                 os.path.join(directory, "golden.py"), "-p", "a5sim"))
+
     def test_det(self):
         self.passes(runner(os.path.join(LAYOUT, "vector"), "--backend", "det", "--seed", "3"))
 
