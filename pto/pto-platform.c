@@ -108,6 +108,8 @@ static const Key keys[] = {
   KEY ("costs", "pipe", costs.pipe, 0, MAX_COST),
 };
 
+G_STATIC_ASSERT (sizeof (struct pto_platform_costs) == 8 * sizeof (guint32)); /* all can be said */
+
 static gboolean
 get_number (const PtoManifest *manifest, const char *group, const char *key, guint64 min,
             guint64 max, guint64 *value, GError **error)

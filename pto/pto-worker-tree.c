@@ -391,7 +391,7 @@ pto_worker_get_n_sub_workers (PtoWorker *worker)
  * pto_worker_get_heap_ring_size: (get-property heap-ring-size)
  * @worker: a worker
  *
- * Gives the size of each heap ring.
+ * Gives the size of each heap ring, where they differ of the largest.
  *
  * Thread safety: any thread.
  *

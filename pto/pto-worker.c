@@ -462,8 +462,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
   /**
    * PtoWorker:heap-ring-size: (getter get_heap_ring_size)
    *
-   * The bytes of each of the four heap rings; when it is made with 0, what the parameter `heap`
-   * says. It is address space: memory is taken where it is used.
+   * The bytes of each of the four heap rings, where they differ of the largest; when it is made
+   * with 0, what the parameter `heap` says. It is address space: memory is taken where it is used.
    *
    * Source: seed 001. Thread safety: any thread.
    *

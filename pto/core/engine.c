@@ -20,7 +20,8 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                  const struct pto_engine_config *config, struct pto_report *report)
 {
   struct pto_map_config map_config = { .pool = config->map_pool, .hazards = config->hazards };
-  uint32_t capacity = power_of_two_at_least ((uint64_t) config->ring.window * PTO_RINGS);
+  uint64_t slots = 0;
+  uint32_t capacity;
 
   memset (engine, 0, sizeof *engine);
   atomic_init (&engine->verdict, PTO_VERDICT_CLOSED);
@@ -28,14 +29,17 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
   engine->config = *config;
   pto_word_init (&engine->progress, 0, false);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    if (!pto_ring_init (&engine->rings[ring], &config->ring))
+    if (!pto_ring_init (&engine->rings[ring], &config->rings[ring]))
       {
         pto_engine_destroy (engine);
         return pto_report_set (report, PTO_STATUS_NO_MEMORY,
                                "no address space for ring %u: task-window %u, heap %" PRIu64
                                " bytes",
-                               ring, config->ring.window, config->ring.heap);
+                               ring, config->rings[ring].window, config->rings[ring].heap);
       }
+  for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
+    slots += config->rings[ring].window;
+  capacity = power_of_two_at_least (slots);
   /* Room for every slot there is: a push can not find a queue full. */
   for (uint32_t queue = 0; queue < config->n_queues; queue++)
     for (uint32_t shard = 0; shard < config->n_shards; shard++)

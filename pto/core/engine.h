@@ -41,7 +41,7 @@ struct pto_scheduler;
 
 struct pto_engine_config
 {
-  struct pto_ring_config ring; /* of each of the four */
+  struct pto_ring_config rings[PTO_RINGS];
   uint32_t map_pool;
   uint32_t hazards;  /* PTO_HAZARD_* */
   bool rename;       /* an output over contents that are still used gets new memory */

@@ -134,9 +134,15 @@ pto_machine_configure (struct pto_engine_config *config, const struct pto_params
 {
   const uint64_t *values = params->values;
 
-  config->ring.window = (uint32_t) values[PTO_PARAMETER_TASK_WINDOW];
-  config->ring.edge_pool = power_of_two_at_least (values[PTO_PARAMETER_DEP_POOL]);
-  config->ring.heap = values[PTO_PARAMETER_HEAP];
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      struct pto_ring_config *ring = &config->rings[r];
+
+      ring->window = (uint32_t) pto_params_of_ring (params, PTO_PARAMETER_TASK_WINDOW, r);
+      ring->edge_pool
+          = power_of_two_at_least (pto_params_of_ring (params, PTO_PARAMETER_DEP_POOL, r));
+      ring->heap = pto_params_of_ring (params, PTO_PARAMETER_HEAP, r);
+    }
   config->map_pool = (uint32_t) values[PTO_PARAMETER_MAP_POOL];
   config->hazards = (uint32_t) values[PTO_PARAMETER_HAZARDS];
   config->rename = values[PTO_PARAMETER_RENAME] != 0;

@@ -48,12 +48,15 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, "seed of the det back end's choices" },
   [PTO_PARAMETER_TASK_WINDOW]
   = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, PTO_MAX_TASK_WINDOW,
-      "slots of each task ring, all but one usable; a power of two", PTO_MAX_TASK_WINDOW },
-  [PTO_PARAMETER_HEAP] = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
-                           "bytes of each ring for outputs that the runtime allocates" },
+      "slots of each task ring, all but one usable; a power of two, or four of them",
+      PTO_MAX_TASK_WINDOW },
+  [PTO_PARAMETER_HEAP]
+  = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
+      "bytes of each ring for outputs that the runtime allocates; or four numbers" },
   [PTO_PARAMETER_DEP_POOL]
   = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, 65536, 16, 1u << 28,
-      "dependencies of the live tasks of each ring; rounded up to a power of two", 1u << 26 },
+      "dependencies of the live tasks of each ring; rounded up to a power of two; or four numbers",
+      1u << 26 },
   [PTO_PARAMETER_MAP_POOL]
   = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16, 1u << 28,
       "nodes of the TensorMap: live regions and their readers", 1u << 26 },
@@ -150,12 +153,37 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     }
 }
 
+/* Which of those that rings have; PTO_N_RING_PARAMETERS: none. */
+static uint32_t
+of_rings (enum pto_param param)
+{
+  return param >= PTO_PARAMETER_TASK_WINDOW && param <= PTO_PARAMETER_DEP_POOL
+             ? (uint32_t) (param - PTO_PARAMETER_TASK_WINDOW)
+             : PTO_N_RING_PARAMETERS;
+}
+
+bool
+pto_params_differ (const struct pto_params *params, enum pto_param param)
+{
+  uint32_t i = of_rings (param);
+
+  return i < PTO_N_RING_PARAMETERS && params->of_rings[i][0] != 0;
+}
+
+uint64_t
+pto_params_of_ring (const struct pto_params *params, enum pto_param param, uint32_t ring)
+{
+  return pto_params_differ (params, param) ? params->of_rings[of_rings (param)][ring]
+                                           : params->values[param];
+}
+
 void
 pto_params_init (struct pto_params *params, uint32_t level)
 {
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
     params->values[i] = level > 2 && descriptions[i].of_levels != 0 ? descriptions[i].of_levels
                                                                     : descriptions[i].fallback;
+  memset (params->of_rings, 0, sizeof params->of_rings);
 }
 
 static enum pto_status
@@ -275,13 +303,61 @@ set (struct pto_params *params, int index, const char *as, const char *text,
   return PTO_OK;
 }
 
+/* A number for each ring, or one for all. */
+static enum pto_status
+set_rings (struct pto_params *params, int index, const char *as, const char *text,
+           struct pto_report *report)
+{
+  uint64_t *rings = params->of_rings[of_rings ((enum pto_param) index)];
+  struct pto_params one = *params;
+  uint64_t found[PTO_N_RINGS] = { 0 };
+  uint64_t most = 0;
+  uint32_t n = 1;
+
+  for (const char *c = text; *c != '\0'; c++)
+    n += *c == ',';
+  if (n != 1 && n != PTO_N_RINGS)
+    return pto_report_set (
+        report, PTO_STATUS_INVALID_ARGS,
+        "%s: \"%s\" is %u numbers: one for all rings wanted, or %d, one for each", as, text, n,
+        PTO_N_RINGS);
+  for (uint32_t r = 0; r < n; r++)
+    {
+      size_t length = strcspn (text, ",");
+      char number[32] = "";
+      enum pto_status status;
+
+      snprintf (number, sizeof number, "%.*s", (int) length, text);
+      /* What is cut off is too long for a number. */
+      status = set (&one, index, as, length < sizeof number ? number : text, report);
+      if (status != PTO_OK)
+        return status;
+      found[r] = one.values[index];
+      most = found[r] > most ? found[r] : most;
+      text += length + (text[length] == ',');
+    }
+  params->values[index] = most;
+  for (uint32_t r = 0; r < PTO_N_RINGS; r++)
+    rings[r] = n > 1 ? found[r] : 0;
+  return PTO_OK;
+}
+
+static enum pto_status
+set_any (struct pto_params *params, int index, const char *as, const char *text,
+         struct pto_report *report)
+{
+  return of_rings ((enum pto_param) index) < PTO_N_RING_PARAMETERS
+             ? set_rings (params, index, as, text, report)
+             : set (params, index, as, text, report);
+}
+
 enum pto_status
 pto_params_set (struct pto_params *params, const char *name, const char *value,
                 struct pto_report *report)
 {
   for (int i = 0; i < PTO_N_PARAMETERS; i++)
     if (strcmp (descriptions[i].name, name) == 0)
-      return set (params, i, name, value, report);
+      return set_any (params, i, name, value, report);
   return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                          "there is no parameter \"%s\" (pto info lists them)", name);
 }
@@ -300,8 +376,12 @@ pto_params_get (const struct pto_params *params, const char *name, char *text, s
       else if (descriptions[i].kind == KIND_HAZARDS)
         snprintf (text, size, "raw%s%s", (value & PTO_HAZARD_WAW) != 0 ? ",waw" : "",
                   (value & PTO_HAZARD_WAR) != 0 ? ",war" : "");
-      else
+      else if (!pto_params_differ (params, (enum pto_param) i))
         snprintf (text, size, "%" PRIu64, value);
+      else
+        for (uint32_t r = 0, n = 0; r < PTO_N_RINGS && n < size; r++)
+          n += (uint32_t) snprintf (text + n, size - n, "%s%" PRIu64, r > 0 ? "," : "",
+                                    pto_params_of_ring (params, (enum pto_param) i, r));
       return true;
     }
   return false;
@@ -317,7 +397,7 @@ pto_params_from_environment (struct pto_params *params, struct pto_report *repor
 
       if (value == NULL)
         continue;
-      status = set (params, i, descriptions[i].variable, value, report);
+      status = set_any (params, i, descriptions[i].variable, value, report);
       if (status != PTO_OK)
         return status;
     }

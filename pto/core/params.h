@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "../api/pto_limits.h"
 #include "status.h"
 
 #include <stdbool.h>
@@ -42,9 +43,14 @@ enum pto_param
   PTO_N_PARAMETERS
 };
 
+/* Those that every ring has of its own. */
+#define PTO_N_RING_PARAMETERS (PTO_PARAMETER_DEP_POOL - PTO_PARAMETER_TASK_WINDOW + 1)
+
 struct pto_params
 {
-  uint64_t values[PTO_N_PARAMETERS];
+  uint64_t values[PTO_N_PARAMETERS]; /* where rings differ, the largest */
+  /* From PTO_PARAMETER_TASK_WINDOW on; 0: rings do not differ. */
+  uint64_t of_rings[PTO_N_RING_PARAMETERS][PTO_N_RINGS];
 };
 
 /* The defaults of a worker of that level: from 3 on rings and pools are as large as the numbers of
@@ -53,10 +59,15 @@ void pto_params_init (struct pto_params *params, uint32_t level);
 /* Takes the seeds' environment variables (PTO2_RING_TASK_WINDOW, ...) and PTO_<NAME>. A bad value
  * is an error. */
 enum pto_status pto_params_from_environment (struct pto_params *params, struct pto_report *report);
-/* "task-window", "16". Sizes may end in K, M, G (powers of 1024). Names the knob and its range when
+/* "task-window", "16". What every ring has of its own may be as many numbers as there are rings,
+ * apart by commas. Sizes may end in K, M, G (powers of 1024). Names the knob and its range when
  * refused. */
 enum pto_status pto_params_set (struct pto_params *params, const char *name, const char *value,
                                 struct pto_report *report);
+/* Was something else said for each ring? Of one that rings do not have: no. */
+bool pto_params_differ (const struct pto_params *params, enum pto_param param);
+/* What a parameter is for one ring; of one that rings do not have, the same for all. */
+uint64_t pto_params_of_ring (const struct pto_params *params, enum pto_param param, uint32_t ring);
 /* The value as text; false when there is no such parameter. */
 bool pto_params_get (const struct pto_params *params, const char *name, char *text, size_t size);
 /* For listings: name, environment variable (or NULL) and one line of description of parameter i <

@@ -73,6 +73,9 @@ make_less (struct pto_params *params, uint32_t of)
     {
       uint64_t *value = &params->values[large[i]];
 
+      /* Somebody has. */
+      if (pto_params_differ (params, large[i]))
+        continue;
       if ((of & 1u << i) == 0 && (of != 0 || *value != most.values[large[i]]))
         continue;
       if (*value <= least.values[large[i]])

@@ -268,6 +268,7 @@ machine_new (const struct machine_config *given)
   struct machine *machine = g_new0 (struct machine, 1);
   struct machine_config *config = &machine->config;
   struct pto_report report = { 0 };
+  struct pto_ring_config ring;
   char error[256] = "";
 
   *config = *given;
@@ -294,27 +295,28 @@ machine_new (const struct machine_config *given)
                                                            .choose_data = config->choose_data },
                                 error, sizeof error);
   g_assert_cmpstr (error, ==, "");
+  ring.window = config->window;
+  ring.edge_pool = config->edge_pool;
+  ring.heap = config->heap;
   machine->engine = allocate_lines (sizeof *machine->engine);
-  pto_engine_init (
-      machine->engine, machine->exec,
-      &(struct pto_engine_config){
-          .ring
-          = { .window = config->window, .edge_pool = config->edge_pool, .heap = config->heap },
-          .map_pool = config->map_pool,
-          .hazards = config->hazards,
-          .n_queues = config->queues,
-          .n_shards = or_default (config->shards, 2),
-          .n_schedulers = config->schedulers,
-          .guard_bytes = config->guard_bytes,
-          .timeout_ns = config->timeout_ns,
-          .ring_patience_ns = config->ring_patience_ns,
-          .end_patience_ns = 8 * config->timeout_ns,
-          .queue_names = queue_names,
-          .kernel_name = kernel_name,
-          .submit_cost = config->submit_cost,
-          .carry = config->backend == PTO_BACKEND_PAR && !config->immediate,
-          .n_carriers = pto_exec_carriers (machine->exec) },
-      &report);
+  pto_engine_init (machine->engine, machine->exec,
+                   &(struct pto_engine_config){ .rings = { ring, ring, ring, ring },
+                                                .map_pool = config->map_pool,
+                                                .hazards = config->hazards,
+                                                .n_queues = config->queues,
+                                                .n_shards = or_default (config->shards, 2),
+                                                .n_schedulers = config->schedulers,
+                                                .guard_bytes = config->guard_bytes,
+                                                .timeout_ns = config->timeout_ns,
+                                                .ring_patience_ns = config->ring_patience_ns,
+                                                .end_patience_ns = 8 * config->timeout_ns,
+                                                .queue_names = queue_names,
+                                                .kernel_name = kernel_name,
+                                                .submit_cost = config->submit_cost,
+                                                .carry = config->backend == PTO_BACKEND_PAR
+                                                         && !config->immediate,
+                                                .n_carriers = pto_exec_carriers (machine->exec) },
+                   &report);
   g_assert_cmpstr (report.message, ==, "");
   for (uint32_t s = 0; s < config->schedulers; s++)
     {

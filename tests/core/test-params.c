@@ -116,6 +116,65 @@ test_ranges (void)
     }
 }
 
+/* A number for all rings, or one for each; the last that was said holds. */
+static void
+test_rings (void)
+{
+  static const enum pto_param params_of_rings[]
+      = { PTO_PARAMETER_TASK_WINDOW, PTO_PARAMETER_HEAP, PTO_PARAMETER_DEP_POOL };
+  static const uint64_t expected[] = { 4096, 65536, 1024, 16384 };
+  static const char *const bad[] = { "4096,8192",
+                                     "4096,4096,4096,",
+                                     "4096,4096,4096,4096,4096",
+                                     "4096,4096,,4096",
+                                     "4096,x,64,4096",
+                                     ",,,",
+                                     "4096,4096,4096,99999999999999999999999999999999999",
+                                     "1,1,1,1" };
+
+  for (gsize i = 0; i < G_N_ELEMENTS (params_of_rings); i++)
+    {
+      enum pto_param param = params_of_rings[i];
+      const char *name = pto_param_name (param);
+      struct pto_report report = { 0 };
+      struct pto_params params;
+      char text[128];
+
+      pto_params_init (&params, 2);
+      g_assert_false (pto_params_differ (&params, param));
+      g_assert_cmpint (pto_params_set (&params, name, "4096,64K,1024,16384", &report), ==, PTO_OK);
+      g_assert_true (pto_params_differ (&params, param));
+      for (uint32_t r = 0; r < PTO_N_RINGS; r++)
+        g_assert_cmpuint (pto_params_of_ring (&params, param, r), ==, expected[r]);
+      g_assert_cmpuint (params.values[param], ==, 65536);
+      g_assert_true (pto_params_get (&params, name, text, sizeof text));
+      g_assert_cmpstr (text, ==, "4096,65536,1024,16384");
+      g_assert_cmpint (pto_params_set (&params, name, "2048", &report), ==, PTO_OK);
+      g_assert_false (pto_params_differ (&params, param));
+      for (uint32_t r = 0; r < PTO_N_RINGS; r++)
+        g_assert_cmpuint (pto_params_of_ring (&params, param, r), ==, 2048);
+      g_assert_true (pto_params_get (&params, name, text, sizeof text));
+      g_assert_cmpstr (text, ==, "2048");
+      for (gsize b = 0; b < G_N_ELEMENTS (bad); b++)
+        {
+          struct pto_params before = params;
+
+          report = (struct pto_report){ 0 };
+          g_assert_cmpint (pto_params_set (&params, name, bad[b], &report), ==,
+                           PTO_STATUS_INVALID_ARGS);
+          g_assert_cmpmem (&params, sizeof params, &before, sizeof before);
+          g_assert_nonnull (strstr (report.message, name));
+        }
+      report = (struct pto_report){ 0 };
+      g_assert_cmpint (pto_params_set (&params, name, "64,64", &report), ==,
+                       PTO_STATUS_INVALID_ARGS);
+      g_assert_nonnull (strstr (
+          report.message, "\"64,64\" is 2 numbers: one for all rings wanted, or 4, one for each"));
+    }
+  /* Others take one. */
+  g_free (refuse (PTO_PARAMETER_MAP_POOL, "64,64,64,64"));
+}
+
 static void
 test_suffixes (void)
 {
@@ -300,6 +359,7 @@ main (int argc, char **argv)
   alarm (60);
   g_test_add_func ("/pto/params/ranges", test_ranges);
   g_test_add_func ("/pto/params/suffixes", test_suffixes);
+  g_test_add_func ("/pto/params/rings", test_rings);
   g_test_add_func ("/pto/params/powers-of-two", test_powers_of_two);
   g_test_add_func ("/pto/params/odd-values", test_odd_values);
   g_test_add_func ("/pto/params/choices", test_choices);

@@ -96,6 +96,20 @@ class Examples(unittest.TestCase):
         self.assertEqual(result["recycled"], 208 - 16)
         self.assertEqual(result["last_task_alive"], [0, 208, 0, 0])
 
+    def test_rings_that_differ(self):
+        """All tasks are in a scope, and so in ring 1."""
+        for words, recycled in ((("--set", "task-window=65536,16,4,4"), 208 - 16), (("--set", "task-window=4,512,4,4"), 0)):
+            result = self.result("batch-paged-attention", *words, "--set", "heap=1K,64M,1K,1K", "--set", "dep-pool=16,4096,16,16")
+            self.assertEqual((result["recycled"], result["last_task_alive"]), (recycled, [0, 208, 0, 0]))
+        result = self.result("batch-paged-attention", PTO2_RING_TASK_WINDOW="4,16,4,4")
+        self.assertEqual(result["recycled"], 208 - 16)
+        for words, said in ((("--set", "task-window=64,4,64,64"), "deadlock in task ring 1: all 3 usable slots (window 4, "),
+                            (("--set", "heap=1M,1K,1M,1M"), "heap ring 1"),
+                            (("--set", "task-window=4,4"), '"4,4" is 2 numbers: one for all rings wanted, or 4, one for each')):
+            done = run(os.path.join(EXAMPLES, "batch-paged-attention"), *words)
+            self.assertEqual((done.returncode != 0, len(done.stderr.splitlines())), (True, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+
     def test_small_rings(self):
         """Behaviour 3: the same numbers as with the defaults."""
         small = self.result("paged-attention", "--set", "task-window=64", "--set", "heap=4M", "--set",

@@ -36,7 +36,8 @@ pool_test_init (struct pool_test *test, uint64_t seed, size_t stack_size, uint32
   static const char *const queue_names[] = { "workers", "nobody" };
   struct pto_exec_config exec_config
       = { .backend = PTO_BACKEND_DET, .domains = 1, .seed = seed, .stack_size = stack_size };
-  struct pto_engine_config engine_config = { .ring = { window, edges, 65536 },
+  const struct pto_ring_config ring = { window, edges, 65536 };
+  struct pto_engine_config engine_config = { .rings = { ring, ring, ring, ring },
                                              .map_pool = edges,
                                              .hazards = PTO_HAZARD_RAW,
                                              .n_queues = 2,

@@ -308,7 +308,7 @@ class Words(PtoTest):
         self.assertEqual(len(parameters), len(info["parameters"]))
         self.assertEqual(parameters["task-window"], {
             "name": "task-window", "variable": "PTO2_RING_TASK_WINDOW", "value": "65536",
-            "description": "slots of each task ring, all but one usable; a power of two"})
+            "description": "slots of each task ring, all but one usable; a power of two, or four of them"})
         none = self.info(CC="/no/compiler", CXX="/no/compiler")["machine"]
         self.assertEqual((none["c_compiler"], none["cxx_compiler"]), (None, None))
 
