@@ -205,10 +205,10 @@ pto_callable_get_include_dirs (PtoCallable *callable)
  * holds.
  *
  * For the kernels of an orchestration it says nothing: each has its own. What is compiled with
- * other flags is another object. Flags that name libraries (`-l`, `-L`, `-Wl,`) make that it is
- * compiled each time. Fails with %PTO_ERROR_INVALID_ARGS: what is no flag, flags that say what is
- * made or where
- * (`-c`, `-o`), and what is not made from a source. Thread safety: one thread at a time.
+ * other flags is another object; with flags that name libraries (`-l`, `-L`, `-Wl,`) it is compiled
+ * each time. Fails with %PTO_ERROR_INVALID_ARGS for what is no flag, for flags that say what is
+ * made or where (such as `-c` and `-o`), and for what is not made from a source. Thread safety: one
+ * thread at a time.
  *
  * Returns: %TRUE if it was set
  *
