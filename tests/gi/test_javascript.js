@@ -61,6 +61,14 @@ const columns = Pto.Tensor.new_external(4096, Pto.Dtype.FLOAT64, [6, 8]).as_stri
 equal(columns.get_strides().join(), '8,3', 'strides');
 equal(columns.get_address(), 4104, 'the address of the first element');
 
+const chip_dir = GLib.Dir.make_tmp('pto-js-XXXXXX');
+const chip_file = GLib.build_filenamev([chip_dir, 'chip.ini']);
+GLib.file_set_contents(chip_file, '[platform]\nclusters=5\n');
+equal(Pto.Platform.lookup(chip_file).get_n_clusters(), 5, 'clusters of a file');
+equal(Pto.Worker.new_chip(chip_file).get_platform(), chip_file, 'the platform is the file');
+GLib.unlink(chip_file);
+GLib.rmdir(chip_dir);
+
 const floats = buffer => new Float32Array(buffer.ref_bytes().toArray().buffer);
 
 // Calling these gives something that would have to be awaited or taken from, by nobody.

@@ -91,6 +91,29 @@ class Flags(unittest.TestCase):
             flagged.set_compiler_flags(["-c"])
 
 
+class Chips(unittest.TestCase):
+    def test_platform_of_a_file(self):
+        path = os.path.join(directory.name, "chip.ini")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("[platform]\nclusters=5\naiv-per-cluster=3\n")
+        with Pto.Worker(platform=path) as worker:
+            worker.run(lambda orch: None)
+            statistics = worker.dup_statistics()
+            self.assertEqual([statistics.get_n_cores(t) for t in (Pto.CoreType.AIC, Pto.CoreType.AIV)], [5, 15])
+            self.assertEqual(worker.platform, path)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("cluster=5\n")
+        with self.assertRaisesRegex(GLib.Error, 'chip.ini: .platform.: unknown key "cluster"'):
+            Pto.Worker(platform=path).start()
+
+    def test_rings_that_differ(self):
+        worker = Pto.Worker(platform="a2a3sim")
+        worker.set_parameter("heap", "1K,64M,1K,1K")
+        self.assertEqual(worker.dup_parameter("heap"), "1024,67108864,1024,1024")
+        with self.assertRaisesRegex(GLib.Error, "one for all rings wanted, or 4, one for each"):
+            worker.set_parameter("heap", "1K,64M")
+
+
 class Gone:
     """Something with memory that NumPy can look at, and that tells when it goes."""
     def __init__(self, values):
