@@ -216,7 +216,7 @@ class Levels(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r'worker\.set_parameter\("task-timeout", "200"\)'):
             Pto.Worker(level=3, task_timeout=200)
         with self.assertRaisesRegex(TypeError, "float32"):
-            Pto.Tensor.of(np.zeros(3))
+            Pto.Tensor.of(np.zeros(3, complex))
         with Pto.Worker(level=3, sub_workers=1) as host:
             with self.assertRaisesRegex(GLib.Error, "^pto-error-quark: task-timeout: "):
                 host.set_parameter("task-timeout", "long")
