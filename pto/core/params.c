@@ -141,6 +141,7 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_STACK:
     case PTO_PARAMETER_GUARD:
     case PTO_PARAMETER_UTILIZATION:
+    case PTO_PARAMETER_PIPE_DEPTH:
       return level > 2 ? "it is one of chips" : NULL;
     case PTO_PARAMETER_ISOLATE:
       return level > 2 ? "what is below it is processes already" : NULL;

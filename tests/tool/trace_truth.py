@@ -265,6 +265,8 @@ def four_digits(ns):
 
 def stall_name(what):
     names = ["task ring", "heap ring", "dependency pool", "tensor map"]
+    if what >> 8 == 4:
+        return "a free cluster"
     return "%s %d" % (names[what >> 8] if what >> 8 < 4 else "ring", what & 0xff)
 
 
