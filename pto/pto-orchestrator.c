@@ -245,7 +245,8 @@ submit_more (const Call *call, PTOParam *params)
                         .kernel_id = call->kernel,
                         .worker_type = call->core_type,
                         .params = params,
-                        .n_params = (int32_t) call->n_args };
+                        .n_params = (int32_t) call->n_args,
+                        .priority = (int32_t) call->priority };
   Tensor condition;
 
   if (after != NULL)
