@@ -333,7 +333,7 @@ watch (void *data)
   timeout = chip->machine.engine.config.timeout_ns / (failed ? FAILED_PART : 1);
   if (chip->machine.engine.exec != NULL && chip->watched != NULL)
     {
-      completed = pto_engine_completed (&chip->machine.engine);
+      completed = pto_engine_progress (&chip->machine.engine);
       if (completed != chip->watched_completed)
         {
           chip->watched_completed = completed;
@@ -722,7 +722,7 @@ pto_chip_cancel (struct pto_chip *chip)
 uint64_t
 pto_chip_progress (const struct pto_chip *chip)
 {
-  return pto_engine_completed (&chip->machine.engine) + pto_load_relaxed (&chip->machine.steps);
+  return pto_engine_progress (&chip->machine.engine) + pto_load_relaxed (&chip->machine.steps);
 }
 
 const struct pto_trace *

@@ -90,7 +90,7 @@ struct pto_core
   struct pto_fence fences[PTO_CHIP_ARGS_MAX];
   /* Arguments of a part of a task: a kernel's own copy. W, R: the core. */
   uint64_t block;
-  int64_t own[PTO_CHIP_ARGS_HEAD + PTO_CHIP_ARGS_MAX];
+  int64_t own[PTO_CHIP_ARGS_HEAD + PTO_CHIP_ARGS_MAX + 1]; /* the last one: a condition */
   /* --- what its kernel waits for (interconnect.h) --- */
   struct pto_services services;
   struct pto_pipes *pipes;

@@ -11,6 +11,7 @@
  */
 #include "interconnect.h"
 
+#include "../pto/exec/exec-private.h"
 #include "../pto/exec/guard-private.h"
 #include "../pto/exec/pto_atomic.h"
 #include "chip-private.h"
@@ -348,17 +349,19 @@ pto_interconnect_report (struct pto_core *core)
 
 /* --- what kernels call --- */
 
-/* Whose arguments are these? */
+/* Whose arguments are these? Of a kernel that is alone only its actor says so; it may ask from a
+ * thread of its own, and any core will do for the words of a refusal. */
 static struct pto_core *
 core_of (const int64_t *args)
 {
   const struct pto_services *services = (const struct pto_services *) (uintptr_t) args[-2];
+  const struct pto_actor *actor = pto_thread_self ()->current;
   struct pto_chip *chip = services->chip;
 
   if (services->core != NULL)
     return services->core;
-  for (uint32_t c = 0; c < chip->n_cores; c++)
-    if (chip->cores[c].payload.args == args && (pto_load_relaxed (&chip->cores[c].guard.call) & 1))
+  for (uint32_t c = 0; c < chip->n_cores && actor != NULL; c++)
+    if (actor->arg == &chip->cores[c])
       return &chip->cores[c];
   return &chip->cores[0];
 }

@@ -178,6 +178,9 @@ struct pto_scheduler_words
    * the submitter. */
   alignas (64) _Atomic uint64_t completed;
   _Atomic uint64_t failed; /* those of them that did not run to their end */
+  /* Parts of tasks that have ended, in this run. W: the scheduler; R: whoever asks whether anything
+   * goes on; relaxed. */
+  _Atomic uint64_t parts;
 };
 
 /* Tasks with parties that wait for places of the same kinds, first come, first served. */

@@ -945,7 +945,10 @@ collect_cohort (struct pto_engine *engine, struct pto_places *places, struct pto
           most = n;
         }
     }
-  if (lane->cohort == PTO_COHORT_NONE)
+  /* Somebody with a higher priority may want that one since it was chosen; what was kept there he
+   * has taken back. */
+  if (lane->cohort == PTO_COHORT_NONE
+      || (party->n_kept % party->block == 0 && !may_keep (line, lane->cohort, party)))
     lane->cohort = best;
   if (lane->cohort == PTO_COHORT_NONE || line->cohorts[lane->cohort].of != places)
     return false;

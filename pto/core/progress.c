@@ -73,12 +73,13 @@ pto_engine_tell_submitter (struct pto_engine *engine)
   pto_unpark (engine->exec, &engine->progress);
 }
 
-/* Grows with everything that gets on. */
-static uint64_t
-progress (const struct pto_engine *engine)
+uint64_t
+pto_engine_progress (const struct pto_engine *engine)
 {
   uint64_t n = pto_engine_completed (engine);
 
+  for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
+    n += pto_load_relaxed (&engine->words[i]->parts);
   return engine->config.beats != NULL ? n + engine->config.beats (engine->config.beats_data) : n;
 }
 
@@ -89,7 +90,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
   uint64_t patience
       = slot != NULL ? engine->config.ring_patience_ns : engine->config.end_patience_ns;
   bool forever = virtual_clock || patience == PTO_NEVER;
-  uint64_t mark = progress (engine);
+  uint64_t mark = pto_engine_progress (engine);
   uint64_t limit = forever ? PTO_NEVER : pto_now (engine->exec) + patience;
   bool ok = true;
 
@@ -121,7 +122,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
         case PTO_PARK_TIMEOUT:
           if (pto_now (engine->exec) < limit)
             break;
-          now = progress (engine);
+          now = pto_engine_progress (engine);
           ok = now != mark;
           mark = now;
           limit = pto_now (engine->exec) + patience;

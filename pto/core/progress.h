@@ -8,6 +8,8 @@
 
 /* Tasks completed so far in this run, by all schedulers; a progress mark. */
 uint64_t pto_engine_completed (const struct pto_engine *engine);
+/* Grows with everything that gets on: blocks of a task, too. */
+uint64_t pto_engine_progress (const struct pto_engine *engine);
 static inline bool
 pto_engine_is_lost (const struct pto_engine *engine)
 {

@@ -43,6 +43,7 @@ pto_engine_begin (struct pto_engine *engine)
     {
       pto_store_relaxed (&engine->words[i]->completed, 0);
       pto_store_relaxed (&engine->words[i]->failed, 0);
+      pto_store_relaxed (&engine->words[i]->parts, 0);
     }
   pto_store_relaxed (&engine->passed, 0);
   pto_cohort_reset (engine);

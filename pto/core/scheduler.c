@@ -348,8 +348,10 @@ static __attribute__ ((noinline)) bool
 leave_parts (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot,
              bool *failed)
 {
-  /* Each takes as long as a task. */
+  /* Each takes as long as a task, and shows that the run goes on. */
   scheduler->finished += endpoint->n_blocks - 1;
+  pto_store_relaxed (&scheduler->words.parts,
+                     pto_load_relaxed (&scheduler->words.parts) + endpoint->n_blocks);
   if (slot->queue == PTO_QUEUE_LINE)
     return pto_party_leave (scheduler->engine, &scheduler->places, endpoint, slot, failed);
   return pto_parts_leave (slot->parts, endpoint->n_blocks, failed);

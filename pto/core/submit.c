@@ -204,6 +204,9 @@ may_rename (struct pto_engine *engine, const struct pto_submit *submit, const PT
   const Tensor *tensor = &param->tensor;
   struct PTO2Buffer *buffer = tensor->storage;
 
+  /* Who may write nothing leaves the contents. */
+  if (submit->conditional || submit->kernel == PTO_KERNEL_NONE)
+    return false;
   if (buffer->space.pinned || buffer->depth != engine->depth || !pto2_tensor_is_contiguous (tensor)
       || pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype) != buffer->bytes
       || circle->used + heap + output_bytes (engine, tensor) > circle->size / 2)

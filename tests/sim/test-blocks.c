@@ -30,6 +30,12 @@ enum
   BEYOND,  /* block 3 writes behind args[0] */
   CRASH,   /* block 5 does */
   SLOW,    /* as VECTOR, longer */
+  SLEEPY,  /* takes 25 ms */
+  OTHERS,  /* args[0] is a log; as many arguments as there may be; asks for the others */
+  FIRST,   /* args[0][0] = args[1] */
+  COPY,    /* args[1][0] = args[0][0], later */
+  LONG,    /* on a vector core */
+  SHORT,   /* on a cube core */
   TAKES_2  /* two arguments, says its manifest */
 };
 
@@ -108,6 +114,41 @@ kernel_crash (int64_t *args)
     *nowhere = 1;
 }
 
+static void
+kernel_sleepy (int64_t *args)
+{
+  sim_spend_ns (25000000);
+}
+
+static void
+kernel_others (int64_t *args)
+{
+  struct log *log = (struct log *) (uintptr_t) args[0];
+
+  pto_relax (args);
+  atomic_fetch_add (&log->ran[1][get_block_idx (args)], 1);
+}
+
+static void
+kernel_first (int64_t *args)
+{
+  data_of (args[0])[0] = (int32_t) args[1];
+}
+
+static void
+kernel_copy (int64_t *args)
+{
+  int32_t value = data_of (args[0])[0];
+
+  sim_spend_ns (200000);
+  data_of (args[1])[0] = value;
+}
+
+static void
+kernel_nothing (int64_t *args)
+{
+}
+
 static const struct pto_kernel kernels[] = {
   [CUBE] = { "cube", kernel_cube, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [VECTOR] = { "vector", kernel_vector, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
@@ -117,6 +158,12 @@ static const struct pto_kernel kernels[] = {
   [BEYOND] = { "beyond", kernel_beyond, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [SLOW] = { "slow", kernel_vector, PTO_CORE_TYPE_AIV, { .base_ns = 50000 } },
+  [SLEEPY] = { "sleepy", kernel_sleepy, PTO_CORE_TYPE_AIV, { .base_ns = 25000000 } },
+  [OTHERS] = { "others", kernel_others, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [FIRST] = { "first", kernel_first, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [COPY] = { "copy", kernel_copy, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
+  [LONG] = { "long", kernel_nothing, PTO_CORE_TYPE_AIV, { .base_ns = 8000000 } },
+  [SHORT] = { "short", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 500000 } },
   [TAKES_2] = { "takes_2", kernel_twice, PTO_CORE_TYPE_AIV, { .base_ns = 1000 }, 3 },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
@@ -356,6 +403,104 @@ test_ordinary (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* Blocks that end are progress, however long all of them take. */
+static int
+submit_sleepy (PTO2Runtime *rt, void *data)
+{
+  pto2_rt_submit_block_task (rt, SLEEPY, AIV, NULL, 0, 200);
+  return 0;
+}
+
+static void
+test_long (enum pto_backend backend)
+{
+  /* On two cores 2.5 s: more than the eight time-outs after which a run is given up. */
+  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2 timeout=250");
+
+  sim_run (chip, &program, submit_sleepy, NULL, NULL);
+  pto_chip_free (chip);
+}
+
+/* As many arguments as there may be, and a condition; what stands before the arguments stays. */
+static int
+submit_full (PTO2Runtime *rt, void *data)
+{
+  static int32_t on = 1;
+  const uint64_t index[1] = { 0 };
+  PTOParam params[PTO_MAX_KERNEL_ARGS];
+  Tensor flag = cells (&on, 1);
+  PTO2Submit submit = pto2_make_submit (OTHERS, AIV, params, PTO_MAX_KERNEL_ARGS);
+
+  for (uint32_t i = 0; i < PTO_MAX_KERNEL_ARGS; i++)
+    params[i] = make_scalar_param ((uint64_t) (uintptr_t) data);
+  submit.block_dim = 100;
+  submit.condition = &flag;
+  submit.condition_index = index;
+  pto2_rt_submit (rt, &submit);
+  /* On the same cores. */
+  submit.condition = NULL;
+  submit.condition_index = NULL;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+static void
+test_full (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2");
+  struct log *log = g_new0 (struct log, 1);
+
+  sim_run (chip, &program, submit_full, log, NULL);
+  for (uint32_t b = 0; b < 100; b++)
+    g_assert_cmpuint (log->ran[1][b], ==, 2);
+  g_free (log);
+  pto_chip_free (chip);
+}
+
+/* An output of a task that does not run leaves what was there, also where outputs are renamed. */
+static int
+submit_off (PTO2Runtime *rt, void *data)
+{
+  static int32_t off;
+  const uint64_t one = 1;
+  const uint64_t index[1] = { 0 };
+  Tensor flag = cells (&off, 1);
+  Tensor h = pto2_rt_make_tensor (rt, &one, 1, PTO_DTYPE_INT32);
+  int32_t *seen = data;
+  PTOParam first[] = { make_output_param (h), make_scalar_param (7) };
+  PTOParam copy[] = { make_input_param (h), make_output_param (cells (&seen[0], 1)) };
+
+  pto2_rt_submit_task (rt, FIRST, AIV, first, 2);
+  pto2_rt_submit_task (rt, COPY, AIV, copy, 2);
+  first[0] = make_output_param (h);
+  first[1] = make_scalar_param (9);
+  pto2_rt_submit_task_if (rt, FIRST, AIV, first, 2, &flag, index);
+  copy[0] = make_input_param (h);
+  copy[1] = make_output_param (cells (&seen[1], 1));
+  pto2_rt_submit_task (rt, COPY, AIV, copy, 2);
+  first[0] = make_output_param (h);
+  pto2_rt_submit_order (rt, first, 1, NULL, 0);
+  copy[0] = make_input_param (h);
+  copy[1] = make_output_param (cells (&seen[2], 1));
+  pto2_rt_submit_task (rt, COPY, AIV, copy, 2);
+  return 0;
+}
+
+static void
+test_off (enum pto_backend backend)
+{
+  for (uint32_t renames = 0; renames < 2; renames++)
+    {
+      struct pto_chip *chip = sim_chip (backend, renames != 0 ? "rename=1" : NULL);
+      int32_t seen[3] = { 0 };
+
+      sim_run (chip, &program, submit_off, seen, NULL);
+      for (uint32_t i = 0; i < 3; i++)
+        g_assert_cmpint (seen[i], ==, 7);
+      pto_chip_free (chip);
+    }
+}
+
 /* --- what goes wrong --- */
 
 static int
@@ -585,6 +730,65 @@ test_everything (enum pto_backend backend)
   g_free (logs);
 }
 
+/* Who has chosen a cluster, and has nothing of it yet, leaves it to one of a higher priority. */
+static int
+submit_outranked (PTO2Runtime *rt, void *data)
+{
+  const int32_t vectors[3] = { PTO2_KERNEL_NONE, VECTOR, VECTOR };
+  const int32_t all[3] = { CUBE, VECTOR, VECTOR };
+  bool ranked = *(bool *) data;
+  static struct log log;
+  PTOParam params[] = { make_scalar_param ((uint64_t) (uintptr_t) &log), make_scalar_param (1) };
+  int32_t cluster = pto2_rt_allocate_cluster (rt);
+  PTO2TaskId first;
+  PTO2Submit submit;
+
+  pto2_rt_submit_task (rt, SLOW, AIV, params, 2);
+  pto2_rt_submit_task (rt, LONG, AIV, NULL, 0);
+  first = pto2_rt_submit_task (rt, SHORT, AIC, NULL, 0);
+  pto2_rt_submit_task (rt, SHORT, AIC, NULL, 0);
+  submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, 2);
+  submit.mixed = vectors;
+  pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (SHORT, AIC, NULL, 0);
+  submit.block_dim = 2;
+  submit.sync_start = 1;
+  submit.priority = ranked ? 3 : 0;
+  submit.after = &first;
+  submit.n_after = 1;
+  pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, 2);
+  submit.mixed = all;
+  submit.in_cluster = 1;
+  submit.cluster_id = cluster;
+  submit.priority = ranked ? 2 : 0;
+  submit.after = &first;
+  submit.n_after = 1;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+static void
+test_outranked (enum pto_backend backend)
+{
+  struct pto_platform platform = *pto_platform_find ("a2a3sim");
+
+  platform.clusters = 1;
+  platform.aic_per_cluster = 2;
+  platform.aiv_per_cluster = 2;
+  platform.aicpu_threads = 2;
+  for (uint32_t seed = 1; seed <= 20; seed++)
+    for (uint32_t i = 0; i < 2; i++)
+      {
+        g_autofree char *settings = g_strdup_printf ("seed=%u", seed);
+        struct pto_chip *chip = sim_chip_on (&platform, backend, settings);
+        bool ranked = i != 0;
+
+        sim_run (chip, &program, submit_outranked, &ranked, NULL);
+        pto_chip_free (chip);
+      }
+}
+
 /* --- clusters --- */
 
 struct held
@@ -783,6 +987,10 @@ add (void)
   sim_add ("blocks/interleave", test_interleave);
   sim_add ("blocks/same-bits", test_same_bits);
   sim_add ("blocks/ordinary", test_ordinary);
+  sim_add ("blocks/long", test_long);
+  sim_add ("blocks/full", test_full);
+  sim_add ("blocks/off", test_off);
+  sim_add ("blocks/outranked", test_outranked);
   sim_add ("blocks/beyond", test_beyond);
 #ifndef SIM_SANITIZED
   sim_add ("blocks/crash", test_crash);
