@@ -21,6 +21,7 @@ static uint32_t order[N];
 static _Atomic uint32_t n_order;
 /* On det the orchestrator gets on when this one's time has come: it needs not be waited for. */
 static _Atomic bool may_end;
+static _Atomic bool holds;
 
 static void
 kernel_note (int64_t *args)
@@ -31,7 +32,17 @@ kernel_note (int64_t *args)
 static void
 kernel_hold (int64_t *args)
 {
+  atomic_store (&holds, true);
   while (!atomic_load (&may_end))
+    sched_yield ();
+}
+
+/* The core is taken: what is submitted from now on waits. */
+static void
+submit_hold (PTO2Runtime *rt)
+{
+  pto2_rt_submit_task (rt, HOLD, AIC, NULL, 0);
+  while (!atomic_load (&holds))
     sched_yield ();
 }
 
@@ -47,6 +58,7 @@ chip_of (enum pto_backend backend)
 {
   atomic_store (&n_order, 0);
   atomic_store (&may_end, backend == PTO_BACKEND_DET);
+  atomic_store (&holds, backend == PTO_BACKEND_DET);
   return sim_chip (backend, "clusters=1 aicpu-threads=2");
 }
 
@@ -68,7 +80,7 @@ submit (PTO2Runtime *rt, uint32_t number, int32_t priority)
 static int
 submit_all (PTO2Runtime *rt, void *data)
 {
-  pto2_rt_submit_task (rt, HOLD, AIC, NULL, 0);
+  submit_hold (rt);
   for (uint32_t i = 0; i < N; i++)
     if (submit (rt, i, (int32_t) (i * 5 / 2 % (PTO_MAX_PRIORITY + 1))) == PTO2_TASK_NONE)
       return 1;
@@ -102,7 +114,7 @@ submit_blocks (PTO2Runtime *rt, void *data)
   PTOParam block = make_scalar_param (1);
   PTO2Submit blocks = pto2_make_submit (NOTE, AIC, &block, 1);
 
-  pto2_rt_submit_task (rt, HOLD, AIC, NULL, 0);
+  submit_hold (rt);
   for (uint32_t i = 0; i < 4; i++)
     pto2_rt_submit_task_with_priority (rt, NOTE, AIC, &number, 1, 1);
   blocks.block_dim = 8;
@@ -132,7 +144,7 @@ submit_as_others (PTO2Runtime *rt, void *data)
   static const size_t sizes[]
       = { offsetof (PTO2Submit, priority), sizeof (PTO2Submit), sizeof (struct foreign_submit) };
 
-  pto2_rt_submit_task (rt, HOLD, AIC, NULL, 0);
+  submit_hold (rt);
   for (uint32_t i = 0; i < 3; i++)
     {
       PTOParam param = make_scalar_param (i);
