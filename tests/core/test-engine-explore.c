@@ -8,6 +8,9 @@
  */
 #include "engine-explore.h"
 
+/* A preemption less where every access is checked: each multiplies the schedules. */
+#define THOROUGH(n) (SCALE (20) > 1 ? (n) : (n) -1)
+
 #include "../../pto/exec/pto_atomic.h"
 #include "../weak/sides.h"
 
@@ -123,8 +126,8 @@ test_two_priorities (void)
 {
   explore (&(struct scenario){
       .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = 2,
-      .at_least = 2000,
+      .bound = THOROUGH (2),
+      .at_least = SCALE (1000),
       .body = two_priorities,
       .check = check_two });
 }
@@ -979,8 +982,8 @@ test_outranked_parties (void)
 {
   explore (&(struct scenario){
       .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = 2,
-      .at_least = 2000,
+      .bound = THOROUGH (2),
+      .at_least = SCALE (1000),
       .body = outranked_parties,
       .check = check_outranked_parties });
 }
@@ -1017,8 +1020,8 @@ test_turns (void)
 {
   explore (&(struct scenario){
       .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = 2,
-      .at_least = 2000,
+      .bound = THOROUGH (2),
+      .at_least = SCALE (1000),
       .body = turns,
       .check = check_turns });
 }
@@ -1114,8 +1117,8 @@ test_blocks_between (void)
                                              .schedulers = 2,
                                              .endpoints = 1,
                                              .kernels = explored_kernels },
-                                 .bound = 2,
-                                 .at_least = 2000,
+                                 .bound = THOROUGH (2),
+                                 .at_least = SCALE (1000),
                                  .body = blocks_between,
                                  .check = check_blocks_between });
 }
@@ -1148,8 +1151,8 @@ test_blocks_and_cancel (void)
   early = 0;
   explore (&(struct scenario){
       .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = 3,
-      .at_least = 2000,
+      .bound = THOROUGH (3),
+      .at_least = SCALE (1000),
       .may_end_as = PTO_STATUS_CANCELLED,
       .body = blocks_and_cancel,
       .check = check_blocks_and_cancel });
@@ -1195,7 +1198,7 @@ test_bound_parties (void)
                                            .queues = 2,
                                            .cohorts = 1,
                                            .kernels = explored_kernels },
-                               .bound = SCALE (20) > 1 ? 2 : 1,
+                               .bound = THOROUGH (2),
                                .at_least = SCALE (2000),
                                .body = bound_parties,
                                .check = check_bound_parties });
