@@ -4,6 +4,8 @@
  */
 #include "engine-explore.h"
 
+#include "../weak/sides.h"
+
 #include "../../pto/exec/exec-private.h"
 #include "../../pto/exec/pto_atomic.h"
 
@@ -141,6 +143,33 @@ explore (const struct scenario *scenario)
   g_test_message ("%" G_GUINT64_FORMAT " schedules", total);
   g_assert_cmpuint (total, >=, AT_LEAST (scenario->at_least));
   machine_free (machine);
+}
+
+/* --- a cancel --- */
+
+bool was_told;
+uint32_t n_noted_then;
+_Atomic uint32_t asked;
+
+static void
+cancel (void *data)
+{
+  struct machine *machine = data;
+
+  weak_add (&asked, 1);
+  was_told = pto_engine_cancel (machine->engine);
+  n_noted_then = n_order;
+}
+
+void
+begin_to_cancel (struct machine *machine)
+{
+  n_order = 0;
+  atomic_store (&asked, 0);
+  was_told = false;
+  n_noted_then = UINT32_MAX;
+  spawn_other (machine, "cancel", cancel);
+  start ();
 }
 
 /* --- what happened --- */

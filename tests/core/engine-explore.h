@@ -23,6 +23,9 @@
 #define AT_LEAST(n) (n)
 #endif
 
+/* A preemption less where every access is checked: each multiplies the schedules. */
+#define THOROUGH(n) (SCALE (20) > 1 ? (n) : (n) -1)
+
 struct scenario
 {
   struct machine_config config;
@@ -45,6 +48,13 @@ void spawn_other (struct machine *machine, const char *name, void (*fn) (void *d
 /* Those who yield may go on themselves; otherwise the one that has waited longest does. */
 extern bool yields_on;
 extern bool ended_well; /* the last run */
+
+/* Somebody cancels the run at any time from here on: whether a run was told so, and how many tasks
+ * had noted themselves by then. */
+void begin_to_cancel (struct machine *machine);
+extern bool was_told;
+extern uint32_t n_noted_then;
+extern _Atomic uint32_t asked;
 
 /* --- what happened --- */
 
