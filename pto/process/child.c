@@ -9,10 +9,12 @@
 #include <string.h>
 
 /* A child that has not taken START after so long has been caught by a lock, or was given no CPU: it
- * is forked again. Its last life is given as long as START. One thread that does nothing but
- * allocate catches about every sixth. */
-#define CAUGHT_NS (500 * MS)
-#define CAUGHT_MAX 7u /* "eight times", below */
+ * is forked again, and every CAUGHT_STEP lives it is given twice as long. Its last life is given as
+ * long as START. One thread that does nothing but allocate catches about every fifth, and every
+ * second where it shares its CPU: a thread that is preempted keeps its locks. */
+#define CAUGHT_NS (50 * MS)
+#define CAUGHT_STEP 8u
+#define CAUGHT_MAX 32u /* "33 times", below */
 /* What a worker is given more than others when it is asked to stop: it hears of it a little later,
  * and has children of its own to ask, and to end. */
 #define PASS_ON_NS (30 * MS)
@@ -146,7 +148,10 @@ limit_of (const struct pto_child *child, const struct pto_child_limits *limits, 
   if (pto_child_life (child) == PTO_LIFE_ENDING)
     return limits->close_ns;
   if (coming_up && child->times_caught < CAUGHT_MAX)
-    return CAUGHT_NS < limits->start_ns ? CAUGHT_NS : limits->start_ns;
+    {
+      limit = CAUGHT_NS << child->times_caught / CAUGHT_STEP;
+      return limit < limits->start_ns ? limit : limits->start_ns;
+    }
   if (child->request == PTO_REQUEST_TASK && !closing)
     return limits->task_ns;
   limit = child->request == PTO_REQUEST_CLOSE || (closing && limits->close_ns < limits->start_ns)
@@ -191,7 +196,7 @@ pto_child_look_after (struct pto_child *child, const struct pto_child_limits *li
     kill_late (child, PTO_WHY_CAUGHT, "did not come up for", limit);
   else if (time - child->since > limit)
     kill_late (child, PTO_WHY_FAULT,
-               coming_up ? "did not come up: eight times caught by a lock that another thread held "
+               coming_up ? "did not come up: 33 times caught by a lock that another thread held "
                            "when it was forked, the last time for"
                : life == PTO_LIFE_ENDING || child->request == PTO_REQUEST_CLOSE ? "did not end for"
                : child->request == PTO_REQUEST_TASK ? "gave no sign of life for task-timeout ="

@@ -147,14 +147,14 @@ test_no_thread (void)
 static struct
 {
   GMutex lock;
-  uint32_t caught; /* bits of forks that find it held */
+  uint64_t caught; /* bits of forks that find it held */
   uint32_t forks;
 } trap;
 
 static pid_t
 fork_into_trap (void *data)
 {
-  bool held = trap.forks < 32 && (trap.caught >> trap.forks & 1) != 0;
+  bool held = trap.forks < 64 && (trap.caught >> trap.forks & 1) != 0;
   pid_t pid;
 
   trap.forks++;
@@ -174,7 +174,7 @@ step_into_trap (struct rig *rig, uint32_t index)
 }
 
 static void
-set_trap (uint32_t caught)
+set_trap (uint64_t caught)
 {
   trap.caught = caught;
   trap.forks = 0;
@@ -223,7 +223,7 @@ test_caught_at_start (void)
     }
 }
 
-/* Seven times is bad luck, eight times is reported. */
+/* 32 times is bad luck, 33 times is reported. */
 static void
 test_caught_again_and_again (void)
 {
@@ -236,28 +236,27 @@ test_caught_again_and_again (void)
   config.chips = 0;
   config.subs = 1;
   /* The last life is given as long as a start may take. */
-  set_trap (0x7f);
+  set_trap (UINT32_MAX);
   rig = rig_new (&config);
-  g_assert_cmpuint (trap.forks, ==, 8);
+  g_assert_cmpuint (trap.forks, ==, 33);
   rig_run_ok (rig, forty_tasks, NULL);
   g_assert_cmpuint (counter (rig, CAME_UP), ==, 1);
   rig_free (rig);
   holdings_assert (&before);
 
   config.parameters = parameters;
-  set_trap (UINT32_MAX);
+  set_trap (UINT64_MAX);
   g_assert_null (rig_try (&config, NULL, NULL, &report));
-  g_assert_cmpuint (trap.forks, ==, 8);
+  g_assert_cmpuint (trap.forks, ==, 33);
   g_assert_cmpint (report.status, ==, PTO_STATUS_WORKER_LOST);
-  g_assert_cmpstr (
-      report.message, ==,
-      "L3/0/sub0 can not be started: it was ended: did not come up: eight times caught "
-      "by a lock that another thread held when it was forked, the last time for "
-      "200 ms");
+  g_assert_cmpstr (report.message, ==,
+                   "L3/0/sub0 can not be started: it was ended: did not come up: 33 times caught "
+                   "by a lock that another thread held when it was forked, the last time for "
+                   "200 ms");
   holdings_assert (&before);
 
   /* Who does not wait is not kept waiting. */
-  set_trap (UINT32_MAX);
+  set_trap (UINT64_MAX);
   report = (struct pto_report){ 0 };
   g_assert_null (rig_try (&config, always, NULL, &report));
   g_assert_cmpint (report.status, ==, PTO_STATUS_CANCELLED);
