@@ -285,15 +285,22 @@ pto_engine_report_deadlock (struct pto_engine *engine)
   const struct pto_ring *ring = &engine->rings[r];
   const struct pto_demand *demand = &engine->demand[r];
   char scope[160];
+  char holder[200];
   char oldest[160];
   char *text = engine->report.message;
   size_t size = sizeof engine->report.message;
 
   describe_scope (engine, scope, sizeof scope);
-  snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s; only that scope's end can free it.",
-            PTO_TASK_LOCAL (engine->deadlock.task),
-            pto_engine_kernel_name (engine, engine->deadlock.kernel),
-            state_name (engine->deadlock.state));
+  if (engine->deadlock.launched)
+    snprintf (holder, sizeof holder,
+              "the graph, whose task %u is yet to come and uses the oldest one's memory",
+              engine->deadlock.user);
+  else
+    snprintf (holder, sizeof holder, "%s, which is still open", scope);
+  snprintf (
+      oldest, sizeof oldest, "Oldest task %u (%s) is %s%s.", PTO_TASK_LOCAL (engine->deadlock.task),
+      pto_engine_kernel_name (engine, engine->deadlock.kernel), state_name (engine->deadlock.state),
+      engine->deadlock.launched ? "" : "; only that scope's end can free it");
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:
@@ -303,21 +310,21 @@ pto_engine_report_deadlock (struct pto_engine *engine)
         if (engine->deadlock.tasks == ring->window - 1)
           snprintf (
               text, size,
-              "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) are held by %s, which is still open. "
+              "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) are held by %s. "
               "%s Set task-window to %u or more (this run holds at most %u tasks in that ring at one time).",
               r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
-              PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, scope, oldest,
+              PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
               window, demand->peak_held);
         else
           snprintf (text, size,
                     "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
                     " bytes for the arguments of its tasks (window %u, "
-                    "tasks %u to %u) are held by %s, which is still open. "
+                    "tasks %u to %u) are held by %s. "
                     "%s Set task-window to %u or more (this run holds at most %" PRIu64
                     " bytes of arguments in that ring at one time).",
                     r, engine->deadlock.storage, ring->storage.size, ring->window,
                     PTO_TASK_LOCAL (engine->deadlock.task),
-                    PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, scope,
+                    PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
                     oldest, window, demand->peak_storage);
         break;
       }
@@ -331,11 +338,10 @@ pto_engine_report_deadlock (struct pto_engine *engine)
                   heap_needed (engine->demand), demand->peak_heap);
       else
         snprintf (text, size,
-                  "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64
-                  " bytes are held by %s, which is still open. %s "
+                  "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
                   "Set heap to %" PRIu64 " or more (this run holds at most %" PRIu64
                   " bytes in that ring at one time).",
-                  r, engine->deadlock.heap, ring->heap.size, scope, oldest,
+                  r, engine->deadlock.heap, ring->heap.size, holder, oldest,
                   heap_needed (engine->demand), demand->peak_heap);
       break;
     case PTO_STATUS_DEP_POOL:
@@ -348,9 +354,9 @@ pto_engine_report_deadlock (struct pto_engine *engine)
 
         snprintf (
             text, size,
-            "deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and %s is still open. "
+            "deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
             "%s Set dep-pool to %u or more.",
-            r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, scope, oldest,
+            r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, holder, oldest,
             power_of_two_at_least (all + engine->deadlock.need > ring->edge_pool
                                        ? all + engine->deadlock.need
                                        : (uint64_t) ring->edge_pool + 1));

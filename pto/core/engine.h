@@ -35,6 +35,7 @@
 #define PTO_KERNEL_IF (1u << 31)
 
 struct pto_berth;
+struct pto_capture;
 struct pto_claim;
 struct pto_places;
 struct pto_scheduler;
@@ -134,6 +135,9 @@ struct pto_deadlock
   enum pto_task_state state;
   uint32_t depth; /* of the scope that holds it */
   struct pto_scope scope;
+  /* Of a graph: which of its tasks has not been submitted and uses the oldest one's memory. */
+  bool launched;
+  uint32_t user;
 };
 
 /* A submit that waits for room: of what, where, how much of it, and since when. */
@@ -315,6 +319,7 @@ struct pto_engine
   void *cancelled_data;
   struct pto_deadlock deadlock;
   struct pto_blocked blocked;
+  struct pto_capture *capture; /* submits are written down in it; NULL: they are run */
 
   /* --- first fatal error ---
    * fatal: 0, or an enum pto_status. W: who took the verdict; R: everybody. Relaxed: the message is

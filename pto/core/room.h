@@ -18,6 +18,7 @@ struct pto_needs
   uint32_t kinds;     /* PTO_PARAM_* of the tensors that have, in one word; 0: none is written */
   uint32_t n_fences;  /* engine->fences */
   uint32_t n_edges;
+  uint32_t ring;
 };
 
 /* Of the map. */
@@ -25,6 +26,30 @@ static inline uint32_t
 pto_needs_nodes (const struct pto_needs *needs)
 {
   return needs->n_tensors * PTO_MAP_INSERT_NODES + needs->n_updates * PTO_MAP_GROUP_NODES;
+}
+
+/* What it has got of it. */
+struct pto_room
+{
+  uint8_t *storage;
+  uint8_t *heap;
+};
+
+/* Bytes of an output of that size in a heap, and of a task's arguments. */
+static inline uint64_t
+pto_engine_output_bytes (const struct pto_engine *engine, uint64_t size)
+{
+  return (size + engine->config.guard_bytes + PTO_HEAP_ALIGN - 1)
+         & ~(uint64_t) (PTO_HEAP_ALIGN - 1);
+}
+static inline uint64_t
+pto_engine_storage_bytes (uint32_t n_args, uint32_t n_tensors, uint32_t n_outputs,
+                          uint32_t n_fences, uint32_t extra_bytes)
+{
+  return (sizeof (struct pto_payload) + n_args * sizeof (int64_t) + n_tensors * sizeof (TensorData)
+          + n_outputs * sizeof (uint64_t) + n_fences * sizeof (struct pto_fence) + extra_bytes
+          + PTO_STORAGE_ALIGN - 1)
+         & ~(uint64_t) (PTO_STORAGE_ALIGN - 1);
 }
 
 /* Takes slot, output memory, argument storage and edges together, or waits, or fails the run. Gives

@@ -5,6 +5,7 @@
 #include "run.h"
 
 #include "../exec/pto_atomic.h"
+#include "capture.h"
 #include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
@@ -61,6 +62,8 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
 {
   pto_engine_note_live (engine);
   pto_engine_close_scopes (engine);
+  if (engine->capture != NULL)
+    pto_capture_end (engine);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     pto_store_release (&engine->rings[ring].shared->orchestrator_done, 1);
   pto_engine_leave_direct (engine);

@@ -10,6 +10,7 @@
 
 #include "../exec/pto_atomic.h"
 #include "bits.h"
+#include "capture.h"
 #include "direct.h"
 #include "progress.h"
 #include "ready.h"
@@ -22,26 +23,16 @@
 #include <string.h>
 
 #define SWEEP_INTERVAL 64u /* submits between two looks at the tails (seed 000 section 5.4) */
-#define RETAIN 0x100u      /* beside PTO_HAZARD_* in a dep: the producer's memory is used */
 
 _Static_assert(offsetof (Tensor, strides) == offsetof (TensorData, strides)
                    && offsetof (Tensor, storage) == sizeof (TensorData),
                "a Tensor begins with a TensorData");
 
 static inline uint64_t
-output_bytes (const struct pto_engine *engine, const Tensor *tensor)
-{
-  return align_up (tensor->buffer.size + engine->config.guard_bytes, PTO_HEAP_ALIGN);
-}
-
-static inline uint64_t
 storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 {
-  return align_up (
-      sizeof (struct pto_payload) + submit->n_params * sizeof (int64_t)
-          + needs->n_tensors * sizeof (TensorData) + needs->n_outputs * sizeof (uint64_t)
-          + needs->n_fences * sizeof (struct pto_fence) + needs->claims + submit->extra_bytes,
-      PTO_STORAGE_ALIGN);
+  return pto_engine_storage_bytes (submit->n_params, needs->n_tensors, needs->n_outputs,
+                                   needs->n_fences, (uint32_t) needs->claims + submit->extra_bytes);
 }
 
 /* --- what the task is and depends on --- */
@@ -99,8 +90,8 @@ locate (const struct pto_engine *engine, Tensor *tensor)
 }
 
 /* Is there a fence behind that memory of the caller? Notes it as the nth of the submit. */
-static __attribute__ ((noinline)) uint32_t
-find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
+__attribute__ ((noinline)) uint32_t
+pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
 {
   uint64_t version = pto_fence_version ();
 
@@ -142,7 +133,7 @@ note_fences (struct pto_engine *engine, const PTOParam *params, uint32_t n_param
         continue;
       buffer = param->tensor.storage;
       if (buffer == NULL)
-        n += fenced ? find_fence (engine, param->tensor.buffer.addr, n) : 0;
+        n += fenced ? pto_engine_find_fence (engine, param->tensor.buffer.addr, n) : 0;
       else if (ordered && param->type != PTO_PARAM_NO_DEP)
         engine->fences[n++]
             = (struct pto_fence){ .address = buffer->addr, .bytes = buffer->bytes, .guard = guard };
@@ -209,7 +200,8 @@ may_rename (struct pto_engine *engine, const struct pto_submit *submit, const PT
     return false;
   if (buffer->space.pinned || buffer->depth != engine->depth || !pto2_tensor_is_contiguous (tensor)
       || pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype) != buffer->bytes
-      || circle->used + heap + output_bytes (engine, tensor) > circle->size / 2)
+      || circle->used + heap + pto_engine_output_bytes (engine, tensor->buffer.size)
+             > circle->size / 2)
     return false;
   for (uint32_t i = 0; i < submit->n_params; i++)
     if (&submit->params[i] != param && submit->params[i].type != PTO_PARAM_SCALAR
@@ -233,7 +225,7 @@ rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
           || tensor->storage == NULL || tensor->buffer.addr == 0
           || !may_rename (engine, submit, param, heap))
         continue;
-      heap += output_bytes (engine, tensor);
+      heap += pto_engine_output_bytes (engine, tensor->buffer.size);
       pto_map_drop (engine->map, &tensor->storage->space);
       tensor->storage->addr = 0;
       tensor->storage->space.creator = PTO_TASK_NONE;
@@ -291,7 +283,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
-          heap += output_bytes (engine, tensor);
+          heap += pto_engine_output_bytes (engine, tensor->buffer.size);
           continue;
         }
       kinds |= (uint32_t) param->type;
@@ -307,9 +299,9 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (buffer != NULL)
         {
           if (deps->count > 0 && deps->items[deps->count - 1].task == buffer->space.creator)
-            deps->items[deps->count - 1].kinds |= RETAIN;
+            deps->items[deps->count - 1].kinds |= PTO_DEP_RETAIN;
           else
-            ok = ok && pto_deps_add (deps, buffer->space.creator, RETAIN);
+            ok = ok && pto_deps_add (deps, buffer->space.creator, PTO_DEP_RETAIN);
         }
       if (PTO_UNLIKELY (!ok))
         {
@@ -390,17 +382,17 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
         {
           uint32_t before = deps[producer->mark_edge].kinds;
 
-          only -= before == RETAIN && dep.kinds != RETAIN;
-          retained += (dep.kinds & ~before) / RETAIN;
+          only -= before == PTO_DEP_RETAIN && dep.kinds != PTO_DEP_RETAIN;
+          retained += (dep.kinds & ~before) / PTO_DEP_RETAIN;
           deps[producer->mark_edge].kinds = before | dep.kinds;
           continue;
         }
       producer->mark = number;
       producer->mark_edge = n;
-      if (dep.kinds >= RETAIN)
+      if (dep.kinds >= PTO_DEP_RETAIN)
         {
           retained++;
-          only += dep.kinds == RETAIN;
+          only += dep.kinds == PTO_DEP_RETAIN;
         }
       if (PTO_UNLIKELY (n != i))
         deps[n] = dep;
@@ -456,7 +448,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
                   /* Written before the kernel runs, which is soon. */
                   __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards++], 1);
                 }
-              heap += output_bytes (engine, tensor);
+              heap += pto_engine_output_bytes (engine, tensor->buffer.size);
               if (buffer != NULL)
                 {
                   buffer->addr = tensor->buffer.addr;
@@ -516,11 +508,20 @@ push_edge (struct pto_slot *consumer, struct pto_slot *producer, struct pto_edge
     }
 }
 
+/* The same where nobody else knows the producer yet. */
+static inline void
+push_edge_held (struct pto_slot *producer, struct pto_edge *edge, uint32_t edge_ref)
+{
+  edge->next = pto_load_relaxed (&producer->fanout);
+  pto_store_relaxed (&producer->fanout, edge_ref);
+}
+
 /* Links the task to its producers; those that retain take the front of its edges. Gives how many it
- * must wait for that were done already. all_done: they are, and only retaining is left. */
-static uint32_t
+ * must wait for that were done already. all_done: they are, and only retaining is left. held: tasks
+ * from these positions on nobody knows but the submitter; NULL: there are none. */
+static inline __attribute__ ((always_inline)) uint32_t
 wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, struct pto_slot *slot,
-      uint32_t n_edges, bool all_done)
+      uint32_t n_edges, bool all_done, const uint32_t *held)
 {
   pto_slot_ref ref = PTO_SLOT_REF (ring_index, PTO_TASK_LOCAL (slot->id) & ring->mask);
   uint32_t front = slot->first_edge;
@@ -531,12 +532,12 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
     {
       struct pto_dep dep = engine->deps.items[i];
       const struct pto_ring *of = &engine->rings[PTO_TASK_RING (dep.task)];
-      bool waits = (dep.kinds & ~RETAIN) != 0 && !all_done;
+      bool waits = (dep.kinds & ~PTO_DEP_RETAIN) != 0 && !all_done;
       struct pto_slot *producer;
       struct pto_edge *edge;
       uint32_t index;
 
-      if (all_done && (dep.kinds & RETAIN) == 0)
+      if (all_done && (dep.kinds & PTO_DEP_RETAIN) == 0)
         continue;
 
       /* Retired while this submit waited for room. */
@@ -548,7 +549,7 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
           continue;
         }
       producer = pto_ring_slot (of, PTO_TASK_LOCAL (dep.task));
-      if ((dep.kinds & RETAIN) != 0)
+      if ((dep.kinds & PTO_DEP_RETAIN) != 0)
         {
           index = front++ & (ring->edge_pool - 1);
           /* Only the submitter takes references and only the submitter retires: no race. */
@@ -560,8 +561,12 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
       edge->consumer = ref;
       edge->producer
           = PTO_SLOT_REF (PTO_TASK_RING (dep.task), PTO_TASK_LOCAL (dep.task) & of->mask);
-      edge->flags = ((dep.kinds & RETAIN) != 0 ? PTO_EDGE_RETAIN : 0) | (waits ? PTO_EDGE_WAIT : 0);
-      if (waits && !push_edge (slot, producer, edge, PTO_EDGE_REF (ring_index, index)))
+      edge->flags
+          = ((dep.kinds & PTO_DEP_RETAIN) != 0 ? PTO_EDGE_RETAIN : 0) | (waits ? PTO_EDGE_WAIT : 0);
+      if (held != NULL && waits
+          && (int32_t) (PTO_TASK_LOCAL (dep.task) - held[PTO_TASK_RING (dep.task)]) >= 0)
+        push_edge_held (producer, edge, PTO_EDGE_REF (ring_index, index));
+      else if (waits && !push_edge (slot, producer, edge, PTO_EDGE_REF (ring_index, index)))
         done++;
     }
   slot->n_retained = front - slot->first_edge;
@@ -575,9 +580,9 @@ note_dependencies (struct pto_engine *engine, pto_task_id task, uint32_t n_wait)
   if (engine->trace == NULL)
     return;
   for (uint32_t i = 0; i < engine->deps.count; i++)
-    if ((engine->deps.items[i].kinds & ~RETAIN) != 0)
+    if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
       pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, task,
-                     engine->deps.items[i].kinds & ~RETAIN, engine->deps.items[i].task);
+                     engine->deps.items[i].kinds & ~PTO_DEP_RETAIN, engine->deps.items[i].task);
 }
 
 /* --- tasks without a kernel --- */
@@ -601,12 +606,12 @@ pin_outputs (const struct pto_submit *submit)
       submit->params[i].tensor.storage->space.pinned = true;
 }
 
-/* It waits for nothing, and is over at once. false: it is poisoned, which is told where it is
- * scheduled. Nobody else knows the slot: no task names it as its producer yet. */
+/* It waits for nothing, and is over at once. Nobody else knows the slot. false: it is poisoned, or
+ * some task names it as its producer by now: both are told where it is scheduled. */
 static bool
 pass (struct pto_engine *engine, const struct pto_ring *ring, struct pto_slot *slot)
 {
-  if (pto_load_relaxed (&slot->poison) != PTO_TASK_NONE)
+  if (pto_load_relaxed (&slot->poison) != PTO_TASK_NONE || pto_load_relaxed (&slot->fanout) != 0)
     return false;
   /* As scheduler.c's complete(). */
   for (uint32_t i = 0; i < slot->n_retained; i++)
@@ -629,7 +634,7 @@ note_ready (struct pto_engine *engine, const struct pto_slot *slot)
 }
 
 /* What is mostly there: room for everything, without retiring or turning. NULL: it takes more. */
-static inline struct pto_slot *
+static inline __attribute__ ((always_inline)) struct pto_slot *
 take_room (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index,
            const struct pto_needs *needs, uint64_t *heap_offset, uint64_t *storage_offset)
 {
@@ -819,12 +824,12 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
       if (is_new_output (param))
         {
           tensor->storage->addr = 1; /* counted once */
-          needs.heap += output_bytes (engine, tensor);
+          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
           needs.n_outputs++;
         }
       else if (param->type == PTO_PARAM_SCRATCH && tensor->status == PTO2_TENSOR_OK)
         {
-          needs.heap += output_bytes (engine, tensor);
+          needs.heap += pto_engine_output_bytes (engine, tensor->buffer.size);
           needs.n_outputs++;
         }
       else if (tensor->status == PTO2_TENSOR_OK && tensor->storage != NULL
@@ -842,25 +847,202 @@ static __attribute__ ((noinline)) bool
 sweep (struct pto_engine *engine)
 {
   engine->unswept = 0;
-  pto_engine_retire_all (engine);
+  if (PTO_LIKELY (engine->capture == NULL))
+    pto_engine_retire_all (engine);
   if (engine->resume)
     pto_engine_resume_direct (engine);
   return !pto_engine_ask_cancelled (engine);
+}
+
+/* A slot with its memory and edges, as nobody has seen it yet. NULL: the run has failed, or there
+ * is no room just now and it is not to wait. */
+static inline __attribute__ ((always_inline)) struct pto_slot *
+take_slot (struct pto_engine *engine, const struct pto_needs *needs, uint32_t kernel,
+           uint32_t queue, uint32_t priority, uint32_t n_wait, bool wait, struct pto_room *room)
+{
+  struct pto_ring *ring = &engine->rings[needs->ring];
+  uint64_t heap_offset;
+  uint64_t storage_offset;
+  struct pto_slot *slot
+      = take_room (engine, ring, needs->ring, needs, &heap_offset, &storage_offset);
+
+  if (slot == NULL && wait)
+    slot = pto_engine_make_room (engine, needs->ring, needs, &heap_offset, &storage_offset);
+  if (slot == NULL)
+    return NULL;
+  slot->id = PTO_TASK_ID (needs->ring, ring->head);
+  slot->kernel = kernel;
+  slot->queue = (uint16_t) queue;
+  slot->priority = (uint8_t) priority;
+  slot->first_edge = ring->edge_head;
+  slot->n_edges = needs->n_edges;
+  slot->n_retained = 0;
+  slot->taken = 0;
+  pto_store_relaxed (&slot->fanout, 0);
+  pto_store_relaxed (&slot->fanin, (int32_t) n_wait + 1);
+  pto_store_relaxed (&slot->released, 0);
+  pto_store_relaxed (&slot->poison, engine->poisoned_by);
+  pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
+  room->storage = ring->storage.base + storage_offset + needs->claims;
+  room->heap = ring->heap.base + heap_offset;
+  return slot;
+}
+
+/* The slot is filled: it is wired to engine->deps. Gives how many of those were done already.
+ * updates: the submit whose updates commute; NULL: none do. */
+static inline __attribute__ ((always_inline)) uint32_t
+link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_needs *needs,
+           const struct pto_submit *updates, uint32_t n_wait, bool direct, const uint32_t *held)
+{
+  struct pto_ring *ring = &engine->rings[needs->ring];
+  uint32_t kernel = slot->kernel;
+  uint32_t done = 0;
+
+  if (PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
+    write_guards (engine, slot->payload);
+  if (engine->trace != NULL)
+    {
+      engine->stamp = pto_engine_stamp_own (engine);
+      pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
+                     kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS)
+                                               : kernel,
+                     needs->ring << 8 | pto_slot_kind (slot));
+    }
+  if (PTO_UNLIKELY (updates != NULL))
+    pto_turn_claim (slot, engine->accesses, updates->params, updates->n_params);
+  ring->edge_head += needs->n_edges;
+  ring->head++;
+  engine->submitted++;
+  if (engine->deps.count > 0)
+    {
+      note_dependencies (engine, slot->id, n_wait);
+      if (needs->n_edges > 0)
+        done = wire (engine, ring, needs->ring, slot, needs->n_edges, direct, held);
+    }
+  pto_ring_publish (ring);
+  return done;
+}
+
+/* It is somebody else's from here on, at the latest when its last producer is done. queue: as the
+ * submit names it; that of the slot may change. */
+static inline __attribute__ ((always_inline)) void
+let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32_t n_wait,
+        uint32_t done, bool direct)
+{
+  const struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
+
+  if (direct)
+    {
+      note_ready (engine, slot);
+      pto_engine_run_direct (engine, slot);
+      return;
+    }
+  /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
+   * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
+  if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
+    {
+      note_ready (engine, slot);
+      if (PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
+        {
+          pto_engine_push_ready (engine, slot, engine->next_shard++);
+          pto_engine_ring (engine, queue);
+        }
+    }
+}
+
+struct pto_slot *
+pto_engine_take_slot (struct pto_engine *engine, const struct pto_needs *needs, uint32_t kernel,
+                      uint32_t queue, uint32_t priority, uint32_t n_wait, bool wait,
+                      struct pto_room *room)
+{
+  return take_slot (engine, needs, kernel, queue, priority, n_wait, wait, room);
+}
+
+uint32_t
+pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
+                      const struct pto_needs *needs, uint32_t n_wait, bool direct,
+                      const uint32_t *held)
+{
+  uint32_t done = link_slot (engine, slot, needs, NULL, n_wait, direct, held);
+
+  expect_submits (&engine->rings[needs->ring], needs->storage);
+  return done;
+}
+
+void
+pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait, uint32_t done,
+                   bool direct)
+{
+  let_go (engine, slot, slot->queue, n_wait, done, direct);
+}
+
+/* Why a graph can not have the task; NULL: it can. */
+static const char *
+judge_recorded (const struct pto_submit *submit, const struct pto_needs *needs)
+{
+  if (submit->parts_bytes > 0)
+    return "a task of blocks or of several kernels can not be captured";
+  if (needs->n_updates > 0)
+    return "a task whose updates commute can not be captured: make_inout_param() gives it a place "
+           "among the others";
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (submit->params[i].type == PTO_PARAM_SCRATCH)
+      return "a task with scratch memory can not be captured: give it a tensor that it outputs";
+  return NULL;
+}
+
+/* Nothing is run: the task is written down, as it would have been filled. */
+static __attribute__ ((noinline)) pto_task_id
+record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
+{
+  struct pto_ring *ring = &engine->rings[needs->ring];
+  uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
+  struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
+  uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
+  const char *why = judge_recorded (submit, needs);
+  uint8_t *storage;
+
+  if (why != NULL)
+    {
+      engine->capture->refuse (engine->capture->data, why);
+      return PTO_TASK_NONE;
+    }
+  if (!pto_map_reserve (engine->map, n_nodes))
+    {
+      pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
+                       "task %" PRIu64 " of a graph that is captured: the TensorMap is full",
+                       engine->submitted);
+      return PTO_TASK_NONE;
+    }
+  needs->n_fences = 0;
+  storage = get_scratch (engine, storage_bytes (submit, needs));
+  if (storage == NULL)
+    return PTO_TASK_NONE;
+  fill_payload (engine, &slot, submit, needs, storage, (uint8_t *) (uintptr_t) heap);
+  if (!pto_capture_task (engine, submit->kernel, submit->queue, submit->priority,
+                         submit->conditional, submit->params, submit->n_params, heap, needs->heap))
+    return PTO_TASK_NONE;
+  ring->head++;
+  engine->submitted++;
+  return slot.id;
+}
+
+bool
+pto_engine_may_submit (struct pto_engine *engine)
+{
+  return ++engine->unswept < SWEEP_INTERVAL || sweep (engine);
 }
 
 pto_task_id
 pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
 {
   struct pto_needs needs;
-  pto_task_id id;
-  uint32_t ring_index;
-  struct pto_ring *ring;
+  struct pto_room room;
   struct pto_slot *slot;
-  uint64_t heap_offset;
-  uint64_t storage_offset;
+  pto_task_id id;
   uint32_t n_wait;
   uint32_t n_retained;
-  uint32_t done = 0;
+  uint32_t done;
   bool direct;
 
   if (PTO_UNLIKELY (submit->wish != NULL || submit->n_blocks > 1) && submit->parts_bytes == 0)
@@ -882,13 +1064,14 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     return PTO_TASK_NONE;
   if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
     return PTO_TASK_NONE;
-  ring_index = pto_engine_ring_of_depth (engine->depth - 1);
-  ring = &engine->rings[ring_index];
+  needs.ring = pto_engine_ring_of_depth (engine->depth - 1);
   direct = engine->direct;
   engine->poisoned_by = PTO_TASK_NONE;
   if (!examine (engine, submit, &needs)
       || (PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit)))
     return PTO_TASK_NONE;
+  if (PTO_UNLIKELY (engine->capture != NULL))
+    return record (engine, submit, &needs);
   pto_charge (engine->exec, engine->config.submit_cost
                                 + (uint64_t) needs.n_tensors * engine->config.argument_cost);
   n_wait = merge_dependencies (engine, &n_retained);
@@ -898,77 +1081,34 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     needs.n_fences = note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
   needs.n_edges = direct ? n_retained : engine->deps.count;
-  count_demand (engine, ring_index, &needs);
-  slot = take_room (engine, ring, ring_index, &needs, &heap_offset, &storage_offset);
-  if (slot == NULL)
-    slot = pto_engine_make_room (engine, ring_index, &needs, &heap_offset, &storage_offset);
+  count_demand (engine, needs.ring, &needs);
+  slot = take_slot (engine, &needs,
+                    submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel,
+                    submit->queue, submit->priority, n_wait, true, &room);
   if (slot == NULL)
     {
       end_count (engine, submit);
       return PTO_TASK_NONE;
     }
-
-  id = PTO_TASK_ID (ring_index, ring->head);
-  slot->id = id;
-  slot->kernel = submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel;
-  slot->queue = (uint16_t) submit->queue;
-  slot->priority = (uint8_t) submit->priority;
-  slot->first_edge = ring->edge_head;
-  slot->n_edges = needs.n_edges;
-  slot->n_retained = 0;
-  slot->taken = 0;
-  pto_store_relaxed (&slot->fanout, 0);
-  pto_store_relaxed (&slot->fanin, (int32_t) n_wait + 1);
-  pto_store_relaxed (&slot->released, 0);
-  pto_store_relaxed (&slot->poison, engine->poisoned_by);
-  pto_store_relaxed (&slot->state, PTO_TASK_PENDING);
-  fill_payload (engine, slot, submit, &needs, ring->storage.base + storage_offset + needs.claims,
-                ring->heap.base + heap_offset);
+  fill_payload (engine, slot, submit, &needs, room.storage, room.heap);
   if (PTO_UNLIKELY (submit->parts_bytes > 0))
-    set_parts (engine, slot, submit);
-  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE || submit->parts_bytes > 0))
-    write_guards (engine, slot->payload);
+    {
+      set_parts (engine, slot, submit);
+      write_guards (engine, slot->payload);
+    }
   if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
-
-  if (engine->trace != NULL)
+  id = slot->id;
+  done = link_slot (engine, slot, &needs,
+                    PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE ? submit
+                                                                                            : NULL,
+                    n_wait, direct, NULL);
+  let_go (engine, slot, submit->queue, n_wait, done, direct);
+  if (!direct)
     {
-      engine->stamp = pto_engine_stamp_own (engine);
-      pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id, submit->kernel,
-                     ring_index << 8 | pto_slot_kind (slot));
+      expect_submits (&engine->rings[needs.ring], needs.storage);
+      pto_engine_share (engine);
     }
-  if (PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
-    pto_turn_claim (slot, engine->accesses, submit->params, submit->n_params);
-  ring->edge_head += needs.n_edges;
-  ring->head++;
-  engine->submitted++;
-  if (engine->deps.count > 0)
-    {
-      note_dependencies (engine, slot->id, n_wait);
-      if (needs.n_edges > 0)
-        done = wire (engine, ring, ring_index, slot, needs.n_edges, direct);
-    }
-  pto_ring_publish (ring);
-
-  if (direct)
-    {
-      note_ready (engine, slot);
-      pto_engine_run_direct (engine, slot);
-      return id;
-    }
-  /* The submit's own count goes last: only now can the task become ready. Acquire: what producers
-   * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
-  if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
-    {
-      note_ready (engine, slot);
-      if (PTO_LIKELY (submit->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
-        {
-          pto_engine_push_ready (engine, slot, engine->next_shard++);
-          pto_engine_ring (engine, submit->queue);
-        }
-    }
-  expect_submits (ring, needs.storage);
-  pto_engine_share (engine);
   return id;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "place.h"
+#include "room.h"
 
 /* One submit. Parameters as an orchestration gives them. Pointers come first: most fields of most
  * submits are cleared in one go, and no load of one waits for two of the stores that do so. */
@@ -38,6 +39,29 @@ struct pto_submit
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+/* --- for who fills tasks himself: the two ends of a submit --- */
+
+/* Before each: what every some submits is done. false: the run is not wanted any more. */
+bool pto_engine_may_submit (struct pto_engine *engine);
+/* A slot with its memory and edges, as nobody has seen it yet, to be filled. n_wait: producers that
+ * it waits for; engine->poisoned_by is one that has failed. NULL: the run has failed, or, unless it
+ * is to wait, there is no room just now. */
+struct pto_slot *pto_engine_take_slot (struct pto_engine *engine, const struct pto_needs *needs,
+                                       uint32_t kernel, uint32_t queue, uint32_t priority,
+                                       uint32_t n_wait, bool wait, struct pto_room *room);
+/* It is filled: wires it to engine->deps, none of them twice. direct: as engine->direct was before
+ * the slot was taken; then needs->n_edges is of those that retain. held: from these positions on
+ * tasks are linked and not let go; NULL: none are. Gives how many of its producers are done. */
+uint32_t pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
+                               const struct pto_needs *needs, uint32_t n_wait, bool direct,
+                               const uint32_t *held);
+/* It runs when its producers are done, of which so many were when it was linked. */
+void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait,
+                        uint32_t done, bool direct);
+/* Is there a fence behind that memory of the caller, and not among the n in engine->fences? Adds it
+ * to them, and gives 1; or 0. */
+uint32_t pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n);
+
 /* Waits until a task of this run is done, and, where not all accesses are known, all those before
  * it. false: it has failed, or the run has. */
 bool pto_engine_await (struct pto_engine *engine, pto_task_id id);

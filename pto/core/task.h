@@ -32,6 +32,9 @@ enum
   PTO_HAZARD_EXPLICIT = 16
 };
 
+/* Beside PTO_HAZARD_* in a dep: the producer's memory is used. */
+#define PTO_DEP_RETAIN 0x100u
+
 struct pto_dep
 {
   pto_task_id task;
@@ -62,6 +65,22 @@ pto_deps_add (struct pto_deps *deps, pto_task_id task, uint32_t kinds)
       deps->capacity = capacity;
     }
   deps->items[deps->count++] = (struct pto_dep){ .task = task, .kinds = kinds };
+  return true;
+}
+
+/* Room for that many. false: no memory. */
+static inline bool
+pto_deps_reserve (struct pto_deps *deps, uint32_t n)
+{
+  struct pto_dep *items;
+
+  if (n <= deps->capacity)
+    return true;
+  items = realloc (deps->items, n * sizeof *items);
+  if (items == NULL)
+    return false;
+  deps->items = items;
+  deps->capacity = n;
   return true;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "engine-explore.h"
 
+#include "../../pto/core/launch.h"
 #include "../../pto/exec/pto_atomic.h"
 #include "../weak/sides.h"
 
@@ -127,6 +128,73 @@ test_two_priorities (void)
       .at_least = SCALE (1000),
       .body = two_priorities,
       .check = check_two });
+}
+
+/* --- a graph that is larger than the ring: tasks that are linked before any is let go --- */
+
+static struct pto_plan *plan;
+
+static void
+add_planned (uint32_t number, uint32_t made, const Tensor *tensor, bool makes, bool uses)
+{
+  pto_plan_add_task (plan, KERNEL_NOTE, 0, false, 0);
+  if (makes || uses)
+    pto_plan_add_use (plan, made, 0, tensor, makes, false);
+  pto_plan_add_number (plan, makes ? number | WRITES (0) : number);
+}
+
+/* 0 makes what 1 and 2 read; 3 waits for nobody but a slot; 4 comes after 2 and 3. */
+static void
+make_plan (void)
+{
+  Tensor tensor = machine_external (NULL, 8);
+  struct pto_report report = { 0 };
+  uint32_t made;
+
+  plan = pto_plan_new ();
+  made = pto_plan_add_memory (plan, 8);
+  for (uint32_t i = 0; i < 5; i++)
+    add_planned (i, made, &tensor, i == 0, i == 1 || i == 2);
+  pto_plan_add_edge (plan, 0, 1, PTO_HAZARD_RAW);
+  pto_plan_add_edge (plan, 0, 2, PTO_HAZARD_RAW);
+  pto_plan_add_edge (plan, 2, 4, PTO_HAZARD_EXPLICIT);
+  pto_plan_add_edge (plan, 3, 4, PTO_HAZARD_EXPLICIT);
+  g_assert_cmpint (pto_plan_complete (plan, &report), ==, PTO_OK);
+}
+
+static void
+launched_graph (struct machine *machine)
+{
+  n_order = 0;
+  start ();
+  g_assert_true (pto_engine_launch (machine->engine, &(struct pto_launch){ .graph = plan }));
+}
+
+static void
+check_launched_graph (struct machine *machine)
+{
+  assert_once (5);
+  g_assert_cmpuint (place (0), <, place (1));
+  g_assert_cmpuint (place (0), <, place (2));
+  g_assert_cmpuint (place (2), <, place (4));
+  g_assert_cmpuint (place (3), <, place (4));
+}
+
+static void
+test_launched_graph (void)
+{
+  make_plan ();
+  for (uint32_t schedulers = 1; schedulers <= 2; schedulers++)
+    explore (&(struct scenario){ .config = { .immediate = true,
+                                             .window = 4,
+                                             .schedulers = schedulers,
+                                             .endpoints = 1,
+                                             .kernels = explored_kernels },
+                                 .bound = 3 - schedulers,
+                                 .at_least = 100,
+                                 .body = launched_graph,
+                                 .check = check_launched_graph });
+  pto_plan_free (plan);
 }
 
 /* --- who sees that a task is complete sees what it wrote --- */
@@ -792,6 +860,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/three-tasks-two-schedulers",
                    test_three_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/two-tasks-two-schedulers", test_two_tasks_two_schedulers);
+  g_test_add_func ("/pto/engine-explore/launched-graph", test_launched_graph);
   g_test_add_func ("/pto/engine-explore/watched-task", test_watched_task);
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
   g_test_add_func ("/pto/engine-explore/fatal-task", test_fatal_task);

@@ -1,0 +1,396 @@
+/* launch.c: how is a whole graph submitted?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Each task as pto_engine_submit() would have done it, without what the graph knows already: what
+ * it depends on, what its tensors look like, and how long its memory is used.
+ */
+#include "launch.h"
+
+#include "../exec/pto_atomic.h"
+#include "bits.h"
+#include "deadlock.h"
+#include "direct.h"
+#include "ready.h"
+#include "submit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tasks that are let go together: nobody knows them before, so that they are linked to each other
+ * without atomic operations. */
+#define HELD_MAX 64u
+
+/* A task that waits for none of those that are held. */
+struct held
+{
+  struct pto_slot *slot;
+  uint32_t n_wait;
+  uint32_t done;
+};
+
+/* One launch under way. */
+struct launch
+{
+  struct pto_engine *engine;
+  const struct pto_plan *graph;
+  const uint64_t *words;
+  uint32_t *kernels;
+  uint64_t *made; /* where the memory of the graph is, once it has been made */
+  uint32_t base[PTO_RINGS];
+  /* How many tasks of each ring nobody holds any more, as of its last submit. */
+  uint32_t retirable[PTO_RINGS];
+  /* From these positions on tasks are linked and not let go; and those that have to be. */
+  uint32_t first_held[PTO_RINGS];
+  uint32_t n_linked;
+  uint32_t n_held;
+  struct held held[HELD_MAX];
+};
+
+static void
+let_all_go (struct launch *launch)
+{
+  struct pto_engine *engine = launch->engine;
+
+  for (uint32_t i = 0; i < launch->n_held; i++)
+    pto_engine_let_go (engine, launch->held[i].slot, launch->held[i].n_wait, launch->held[i].done,
+                       false);
+  engine->unswept += launch->n_linked;
+  engine->unshared += launch->n_linked;
+  launch->n_linked = 0;
+  launch->n_held = 0;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    launch->first_held[r] = engine->rings[r].head;
+}
+
+/* What comes next may reuse what nobody will use any more. */
+static inline void
+move_floor (struct launch *launch, uint32_t number, uint32_t ring)
+{
+  const struct pto_plan *graph = launch->graph;
+  uint32_t position = launch->retirable[ring];
+  uint32_t end = graph->tasks[number].position;
+
+  while (position < end && graph->tasks[graph->rings[ring][position]].last_use < number)
+    position++;
+  launch->retirable[ring] = position;
+  launch->engine->rings[ring].floor = launch->base[ring] + position;
+}
+
+/* Lists what the task depends on and is not long gone. Gives how many it waits for; of those so
+ * many are held. */
+static inline uint32_t
+list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint32_t *n_retained,
+                   uint32_t *n_held)
+{
+  struct pto_engine *engine = launch->engine;
+  const struct pto_dep *dep = &launch->graph->deps[task->first_dep];
+  const struct pto_dep *end = dep + (engine->trace != NULL ? task->n_deps : task->n_needed);
+  struct pto_dep *to = engine->deps.items;
+  uint32_t n_wait = 0;
+  uint32_t retained = 0;
+  uint32_t held = 0;
+
+  for (; dep < end; dep++)
+    {
+      uint32_t ring = PTO_TASK_RING (dep->task);
+      uint32_t local = PTO_TASK_LOCAL (dep->task) + launch->base[ring];
+      pto_task_id id = PTO_TASK_ID (ring, local);
+      bool waits = (dep->kinds & ~PTO_DEP_RETAIN) != 0;
+
+      if (pto_task_is_retired (engine->tails, id))
+        {
+          if (PTO_UNLIKELY (engine->failed.count > 0) && pto_task_set_has (&engine->failed, id))
+            engine->poisoned_by = id;
+          continue;
+        }
+      n_wait += waits;
+      held += waits && (int32_t) (local - launch->first_held[ring]) >= 0;
+      retained += dep->kinds / PTO_DEP_RETAIN;
+      *to++ = (struct pto_dep){ id, dep->kinds };
+    }
+  engine->deps.count = (uint32_t) (to - engine->deps.items);
+  engine->stats.edges += engine->trace != NULL ? 0 : task->n_deps - task->n_needed;
+  *n_retained = retained;
+  *n_held = held;
+  return n_wait;
+}
+
+static inline const TensorData *
+shape_of (const struct launch *launch, const struct pto_plan_arg *arg)
+{
+  return &launch->graph->shapes[PTO_PLAN_SHAPE (arg->what)];
+}
+
+/* Where a tensor's memory begins that is there. */
+static inline uint64_t
+locate (const struct launch *launch, const struct pto_plan_arg *arg)
+{
+  return (PTO_PLAN_SOURCE (arg->what) == PTO_PLAN_TENSOR ? launch->words[arg->index]
+                                                         : launch->made[arg->index])
+         + arg->value;
+}
+
+static __attribute__ ((noinline)) uint32_t
+note_fences (struct launch *launch, const struct pto_plan_task *task)
+{
+  struct pto_engine *engine = launch->engine;
+  const struct pto_plan_arg *args = &launch->graph->args[task->first_arg];
+  uint32_t guard = engine->config.guard_bytes;
+  bool fenced = pto_fence_any ();
+  uint32_t n = 0;
+
+  if (guard == 0)
+    return 0;
+  for (uint32_t a = 0; a < task->n_args; a++)
+    if ((args[a].what & PTO_PLAN_FENCED) == 0)
+      continue;
+    else if (PTO_PLAN_SOURCE (args[a].what) == PTO_PLAN_TENSOR)
+      n += fenced ? pto_engine_find_fence (engine, locate (launch, &args[a]), n) : 0;
+    else
+      engine->fences[n++] = (struct pto_fence){ .address = launch->made[args[a].index],
+                                                .bytes = launch->graph->sizes[args[a].index],
+                                                .guard = guard };
+  return n;
+}
+
+static inline uint64_t
+heap_bytes (const struct pto_engine *engine, const struct pto_plan *graph,
+            const struct pto_plan_task *task)
+{
+  const struct pto_plan_arg *arg = &graph->args[task->first_arg];
+  uint64_t bytes = 0;
+
+  for (uint32_t left = task->n_made; left > 0; arg++)
+    if (PTO_PLAN_SOURCE (arg->what) == PTO_PLAN_MADE)
+      {
+        bytes += pto_engine_output_bytes (engine, graph->sizes[arg->index]);
+        left--;
+      }
+  return bytes;
+}
+
+/* As submit.c's fill_payload(). */
+static inline void
+fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *task,
+      const struct pto_needs *needs, const struct pto_room *room)
+{
+  struct pto_engine *engine = launch->engine;
+  const struct pto_plan_arg *from = &launch->graph->args[task->first_arg];
+  const struct pto_plan_arg *end = from + task->n_args;
+  struct pto_payload *payload = (struct pto_payload *) room->storage;
+  int64_t *args = payload->args;
+  TensorData *tensors = (TensorData *) (args + task->n_args);
+  uint64_t *guards = (uint64_t *) (tensors + task->n_tensors);
+  uint64_t heap = (uint64_t) (uintptr_t) room->heap;
+  int64_t *arg = args;
+  uint32_t n_guards = 0;
+
+  for (; from < end; from++)
+    {
+      enum pto_plan_source source = PTO_PLAN_SOURCE (from->what);
+      const TensorData *shape;
+
+      if (source < PTO_PLAN_TENSOR)
+        {
+          *arg++ = (int64_t) (source == PTO_PLAN_NUMBER ? from->value : launch->words[from->index]);
+          continue;
+        }
+      shape = shape_of (launch, from);
+      if (source == PTO_PLAN_MADE)
+        {
+          uint64_t bytes = launch->graph->sizes[from->index];
+
+          launch->made[from->index] = heap;
+          if (engine->config.guard_bytes > 0)
+            {
+              guards[n_guards] = heap + bytes;
+              /* Written before the kernel runs, which is soon. */
+              __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards++], 1);
+            }
+          heap += pto_engine_output_bytes (engine, bytes);
+        }
+      memcpy (tensors, shape, sizeof *tensors);
+      tensors->buffer.addr = locate (launch, from);
+      tensors->start_offset = from->start;
+      *arg++ = (int64_t) (uintptr_t) tensors++;
+    }
+  payload->n_args = task->n_args;
+  payload->n_guards = (uint16_t) n_guards;
+  payload->n_fences = (uint16_t) needs->n_fences;
+  payload->guards = guards;
+  payload->services = engine->config.services;
+  payload->block = PTO_BLOCK_ALONE;
+  if (PTO_UNLIKELY (needs->n_fences > 0))
+    pto_fence_copy ((struct pto_fence *) (guards + n_guards), engine->fences, needs->n_fences);
+  slot->payload = payload;
+}
+
+/* The slot of a task; where there is no room, those that are held go first. */
+static struct pto_slot *
+take_slot (struct launch *launch, const struct pto_plan_task *task, const struct pto_needs *needs,
+           uint32_t n_wait, uint32_t *n_held, struct pto_room *room)
+{
+  struct pto_engine *engine = launch->engine;
+  uint32_t number = task->kernel & ~PTO_PLAN_IF;
+  uint32_t kernel
+      = launch->kernels[number] | ((task->kernel & PTO_PLAN_IF) != 0 ? PTO_KERNEL_IF : 0);
+  uint32_t queue = launch->graph->kernels[number].queue;
+  struct pto_slot *slot = pto_engine_take_slot (engine, needs, kernel, queue, task->priority,
+                                                n_wait, launch->n_linked == 0, room);
+
+  if (PTO_LIKELY (slot != NULL) || launch->n_linked == 0)
+    return slot;
+  let_all_go (launch);
+  *n_held = 0;
+  return pto_engine_take_slot (engine, needs, kernel, queue, task->priority, n_wait, true, room);
+}
+
+/* It is linked. What waits for one that is held needs no count of its own: that one will bring it
+ * to 0. */
+static inline void
+hold (struct launch *launch, struct pto_slot *slot, uint32_t n_wait, uint32_t n_held, uint32_t done)
+{
+  if (n_held == 0)
+    launch->held[launch->n_held++] = (struct held){ slot, n_wait, done };
+  else if (n_held == n_wait)
+    pto_store_relaxed (&slot->fanin, (int32_t) n_wait);
+  else
+    pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1);
+  if (++launch->n_linked < HELD_MAX)
+    return;
+  let_all_go (launch);
+  /* Here, where no task is under way: from now on the submitter may run each itself. */
+  pto_engine_share (launch->engine);
+}
+
+static bool
+launch_task (struct launch *launch, uint32_t number)
+{
+  struct pto_engine *engine = launch->engine;
+  const struct pto_plan_task *task = &launch->graph->tasks[number];
+  struct pto_needs needs
+      = { .n_tensors = 0, .n_outputs = task->n_made, .ring = task->ring }; /* none for the map */
+  bool direct;
+  struct pto_room room;
+  struct pto_slot *slot;
+  uint32_t n_wait;
+  uint32_t n_retained;
+  uint32_t n_held;
+  uint32_t done;
+
+  if (PTO_UNLIKELY (pto_engine_has_failed (engine))
+      || (launch->n_linked == 0 && !pto_engine_may_submit (engine))
+      || (PTO_UNLIKELY (task->priority != 0)
+          && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF],
+                                       task->priority)))
+    return false;
+  /* Nothing is held then: it begins when all that was submitted is complete. */
+  direct = engine->direct;
+  move_floor (launch, number, task->ring);
+  engine->poisoned_by = PTO_TASK_NONE;
+  n_wait = list_dependencies (launch, task, &n_retained, &n_held);
+  if (task->n_fenced > 0 && (n_retained > 0 || pto_fence_any ()))
+    needs.n_fences = note_fences (launch, task);
+  if (task->n_made > 0)
+    needs.heap = heap_bytes (engine, launch->graph, task);
+  needs.storage
+      = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made, needs.n_fences, 0);
+  needs.n_edges = direct ? n_retained : engine->deps.count;
+  slot = take_slot (launch, task, &needs, n_wait, &n_held, &room);
+  if (slot == NULL)
+    return false;
+  fill (launch, slot, task, &needs, &room);
+  done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct,
+                               n_held > 0 ? launch->first_held : NULL);
+  if (direct)
+    {
+      pto_engine_let_go (engine, slot, n_wait, done, true);
+      launch->first_held[task->ring] = engine->rings[task->ring].head;
+    }
+  else
+    hold (launch, slot, n_wait, n_held, done);
+  return true;
+}
+
+/* What the graph holds at one time, for the words of a deadlock. */
+static __attribute__ ((cold)) void
+count_demand (struct launch *launch)
+{
+  struct pto_engine *engine = launch->engine;
+  const struct pto_plan *graph = launch->graph;
+  uint32_t let_go[PTO_RINGS] = { 0 };
+
+  memset (engine->demand, 0, sizeof engine->demand);
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    {
+      const struct pto_plan_task *task = &graph->tasks[t];
+      struct pto_demand *demand = &engine->demand[task->ring];
+      uint64_t heap = heap_bytes (engine, graph, task);
+      uint64_t storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
+                                                   task->n_fenced, 0);
+
+      for (; let_go[task->ring] < task->position; let_go[task->ring]++)
+        {
+          const struct pto_plan_task *old
+              = &graph->tasks[graph->rings[task->ring][let_go[task->ring]]];
+
+          if (old->last_use >= t)
+            break;
+          demand->held--;
+          demand->heap -= heap_bytes (engine, graph, old);
+          demand->storage -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made,
+                                                       old->n_fenced, 0);
+        }
+      demand->held++;
+      demand->heap += heap;
+      demand->storage += storage;
+      if (heap > demand->largest_heap)
+        demand->largest_heap = heap;
+      if (storage > demand->largest_storage)
+        demand->largest_storage = storage;
+      pto_engine_note_peaks (engine);
+    }
+}
+
+bool
+pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
+{
+  const struct pto_plan *graph = asked->graph;
+  struct launch launch = { .engine = engine, .graph = graph, .words = asked->words };
+  uint32_t n = 0;
+
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    launch.first_held[r] = launch.base[r] = engine->rings[r].head;
+  launch.made = malloc (((size_t) graph->n_memory + 1) * sizeof *launch.made);
+  launch.kernels = malloc (((size_t) graph->n_kernels + 1) * sizeof *launch.kernels);
+  if (launch.made == NULL || launch.kernels == NULL
+      || !pto_deps_reserve (&engine->deps, graph->max_deps))
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                     "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
+  else
+    {
+      for (uint32_t k = 0; k < graph->n_kernels; k++)
+        launch.kernels[k] = asked->kernels != NULL ? asked->kernels[k] : graph->kernels[k].kernel;
+      while (n < graph->n_tasks && launch_task (&launch, n))
+        n++;
+      /* Also in a run that has failed: whoever waits for its end waits for them. */
+      let_all_go (&launch);
+    }
+  if (n == graph->n_tasks)
+    for (uint32_t r = 0; r < PTO_RINGS; r++)
+      engine->rings[r].floor = engine->rings[r].head;
+  else if (engine->deadlock.what != PTO_OK)
+    {
+      const struct pto_plan_task *task = &graph->tasks[n];
+
+      engine->deadlock.launched = true;
+      engine->deadlock.user
+          = graph->tasks[graph->rings[task->ring][launch.retirable[task->ring]]].last_use;
+      count_demand (&launch);
+    }
+  free (launch.made);
+  free (launch.kernels);
+  return n == graph->n_tasks && !pto_engine_has_failed (engine);
+}

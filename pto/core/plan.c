@@ -1,0 +1,745 @@
+/* plan.c: which tasks are there, and which of them comes after which, before any is submitted?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "plan.h"
+
+#include "bits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+struct pto_plan *
+pto_plan_new (void)
+{
+  return calloc (1, sizeof (struct pto_plan));
+}
+
+void
+pto_plan_free (struct pto_plan *graph)
+{
+  if (graph == NULL)
+    return;
+  free (graph->tasks);
+  free (graph->args);
+  free (graph->deps);
+  free (graph->shapes);
+  free (graph->kernels);
+  free (graph->params);
+  free (graph->creators);
+  free (graph->sizes);
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    free (graph->rings[r]);
+  free (graph->edges);
+  free (graph->shape_table);
+  free (graph);
+}
+
+/* --- building --- */
+
+/* Room for item n of an array, which doubles at powers of two. */
+static bool
+make_room (struct pto_plan *graph, void **items, uint32_t n, size_t size)
+{
+  uint32_t capacity = n < 16 ? 16 : 2 * n;
+  void *grown;
+
+  if (graph->no_memory)
+    return false;
+  if (n != 0 && (n < 16 || (n & (n - 1)) != 0))
+    return true;
+  grown = n < UINT32_MAX / 2 ? realloc (*items, capacity * size) : NULL;
+  if (grown != NULL)
+    *items = grown;
+  else
+    graph->no_memory = true;
+  return grown != NULL;
+}
+
+#define MAKE_ROOM(graph, items, n) \
+  make_room ((graph), (void **) &(graph)->items, (graph)->n, sizeof *(graph)->items)
+
+uint32_t
+pto_plan_add_param (struct pto_plan *graph, const struct pto_plan_param *param)
+{
+  if (MAKE_ROOM (graph, params, n_params))
+    graph->params[graph->n_params++] = *param;
+  return graph->n_params - 1;
+}
+
+uint32_t
+pto_plan_add_memory (struct pto_plan *graph, uint64_t bytes)
+{
+  if (make_room (graph, (void **) &graph->creators, graph->n_memory, sizeof *graph->creators)
+      && MAKE_ROOM (graph, sizes, n_memory))
+    {
+      graph->creators[graph->n_memory] = NOBODY;
+      graph->sizes[graph->n_memory++] = bytes;
+    }
+  return graph->n_memory - 1;
+}
+
+static uint32_t
+find_kernel (struct pto_plan *graph, uint32_t kernel, uint32_t queue)
+{
+  for (uint32_t i = 0; i < graph->n_kernels; i++)
+    if (graph->kernels[i].kernel == kernel && graph->kernels[i].queue == queue)
+      return i;
+  if (MAKE_ROOM (graph, kernels, n_kernels))
+    graph->kernels[graph->n_kernels++] = (struct pto_plan_kernel){ kernel, queue };
+  return graph->n_kernels - 1;
+}
+
+uint32_t
+pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t queue, bool conditional,
+                   uint32_t ring)
+{
+  uint32_t number = find_kernel (graph, kernel, queue);
+
+  if (MAKE_ROOM (graph, tasks, n_tasks))
+    graph->tasks[graph->n_tasks++]
+        = (struct pto_plan_task){ .kernel = conditional ? number | PTO_PLAN_IF : number,
+                                  .first_arg = graph->n_args,
+                                  .ring = (uint16_t) ring };
+  return graph->n_tasks - 1;
+}
+
+void
+pto_plan_set_priority (struct pto_plan *graph, uint32_t priority)
+{
+  if (!graph->no_memory)
+    graph->tasks[graph->n_tasks - 1].priority = (uint16_t) priority;
+}
+
+static struct pto_plan_arg *
+add_arg (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t value)
+{
+  struct pto_plan_arg *arg;
+
+  if (!MAKE_ROOM (graph, args, n_args))
+    return NULL;
+  arg = &graph->args[graph->n_args++];
+  *arg = (struct pto_plan_arg){ .value = value, .index = index, .what = source };
+  graph->tasks[graph->n_tasks - 1].n_args++;
+  return arg;
+}
+
+void
+pto_plan_add_number (struct pto_plan *graph, uint64_t value)
+{
+  add_arg (graph, PTO_PLAN_NUMBER, 0, value);
+}
+
+void
+pto_plan_add_scalar (struct pto_plan *graph, uint32_t param)
+{
+  add_arg (graph, PTO_PLAN_SCALAR, param, 0);
+}
+
+bool
+pto_plan_bind_scalar (struct pto_plan *graph, uint32_t task, uint32_t index, uint32_t param)
+{
+  struct pto_plan_arg *arg;
+
+  if (index >= graph->tasks[task].n_args)
+    return false;
+  arg = &graph->args[graph->tasks[task].first_arg + index];
+  if (PTO_PLAN_SOURCE (arg->what) > PTO_PLAN_SCALAR)
+    return false;
+  *arg = (struct pto_plan_arg){ .index = param, .what = PTO_PLAN_SCALAR };
+  return true;
+}
+
+static uint32_t
+hash_shape (const TensorData *shape)
+{
+  const uint64_t *words = (const uint64_t *) (const void *) shape;
+  uint64_t hash = 0;
+
+  for (size_t i = 0; i < sizeof *shape / sizeof *words; i++)
+    hash = (hash ^ words[i]) * UINT64_C (0x9e3779b97f4a7c15);
+  return (uint32_t) (hash >> 32);
+}
+
+static bool
+grow_shape_table (struct pto_plan *graph)
+{
+  uint32_t mask = graph->shape_mask == 0 ? 63 : 2 * graph->shape_mask + 1;
+  uint32_t *table = malloc (((size_t) mask + 1) * sizeof *table);
+
+  if (table == NULL)
+    return false;
+  memset (table, 0xff, ((size_t) mask + 1) * sizeof *table);
+  for (uint32_t i = 0; i < graph->n_shapes; i++)
+    {
+      uint32_t at = hash_shape (&graph->shapes[i]) & mask;
+
+      while (table[at] != NOBODY)
+        at = (at + 1) & mask;
+      table[at] = i;
+    }
+  free (graph->shape_table);
+  graph->shape_table = table;
+  graph->shape_mask = mask;
+  return true;
+}
+
+/* Most tensors of a graph are of a few shapes: what is stored of each is small then. */
+static uint32_t
+find_shape (struct pto_plan *graph, const Tensor *tensor)
+{
+  TensorData shape
+      = { .buffer.size = tensor->buffer.size, .ndims = tensor->ndims, .dtype = tensor->dtype };
+  uint32_t at;
+
+  for (uint32_t d = 0; d < tensor->ndims; d++)
+    {
+      shape.shapes[d] = tensor->shapes[d];
+      shape.strides[d] = tensor->strides[d];
+    }
+  if (2 * graph->n_shapes >= graph->shape_mask && !grow_shape_table (graph))
+    {
+      graph->no_memory = true;
+      return 0;
+    }
+  at = hash_shape (&shape) & graph->shape_mask;
+  for (; graph->shape_table[at] != NOBODY; at = (at + 1) & graph->shape_mask)
+    if (memcmp (&graph->shapes[graph->shape_table[at]], &shape, sizeof shape) == 0)
+      return graph->shape_table[at];
+  if (graph->n_shapes == PTO_PLAN_SHAPES_MAX || !MAKE_ROOM (graph, shapes, n_shapes))
+    {
+      graph->no_memory = true;
+      return 0;
+    }
+  graph->shapes[graph->n_shapes] = shape;
+  graph->shape_table[at] = graph->n_shapes;
+  return graph->n_shapes++;
+}
+
+static void
+add_tensor (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t offset,
+            const Tensor *tensor, bool fenced)
+{
+  struct pto_plan_arg *arg = add_arg (graph, source, index, offset);
+  struct pto_plan_task *task = &graph->tasks[graph->n_tasks - 1];
+
+  if (arg == NULL)
+    return;
+  arg->start = tensor->start_offset;
+  arg->what |= find_shape (graph, tensor) << 8 | (fenced ? PTO_PLAN_FENCED : 0);
+  task->n_tensors++;
+  task->n_fenced += fenced;
+}
+
+void
+pto_plan_add_tensor (struct pto_plan *graph, uint32_t param, uint64_t offset, const Tensor *tensor,
+                     bool writes, bool fenced)
+{
+  if (writes)
+    graph->params[param].written = true;
+  add_tensor (graph, PTO_PLAN_TENSOR, param, offset, tensor, fenced);
+}
+
+void
+pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, const Tensor *tensor,
+                  bool makes, bool fenced)
+{
+  struct pto_plan_task *task = &graph->tasks[graph->n_tasks - 1];
+
+  if (graph->no_memory)
+    return;
+  makes = makes && graph->creators[memory] == NOBODY;
+  if (makes)
+    {
+      graph->creators[memory] = graph->n_tasks - 1;
+      task->n_made++;
+    }
+  add_tensor (graph, makes ? PTO_PLAN_MADE : PTO_PLAN_USED, memory, offset, tensor,
+              fenced && !makes);
+}
+
+void
+pto_plan_add_edge (struct pto_plan *graph, uint32_t producer, uint32_t consumer, uint32_t kinds)
+{
+  if (MAKE_ROOM (graph, edges, n_edges))
+    graph->edges[graph->n_edges++] = (struct pto_plan_edge){ consumer, producer, kinds };
+}
+
+uint64_t
+pto_tensor_extent (const Tensor *tensor)
+{
+  uint64_t elements = 1;
+
+  for (uint32_t d = 0; d < tensor->ndims; d++)
+    elements += (tensor->shapes[d] - 1) * tensor->strides[d];
+  return elements * pto_dtype_size (tensor->dtype);
+}
+
+uint32_t
+pto_plan_find_param (const struct pto_plan *graph, const Tensor *tensor, uint64_t *offset)
+{
+  uint64_t first = tensor->buffer.addr + tensor->start_offset * pto_dtype_size (tensor->dtype);
+  uint64_t extent = pto_tensor_extent (tensor);
+
+  for (uint32_t i = 0; i < graph->n_params; i++)
+    {
+      const struct pto_plan_param *param = &graph->params[i];
+
+      if (param->tensor.ndims > 0 && first - param->first <= param->extent
+          && extent <= param->extent - (first - param->first))
+        {
+          *offset = tensor->buffer.addr - param->first;
+          return i;
+        }
+    }
+  return NOBODY;
+}
+
+/* --- completing --- */
+
+/* Who uses what a task has made comes behind it, and keeps it. */
+static enum pto_status
+add_uses (struct pto_plan *graph, struct pto_report *report)
+{
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    for (uint32_t a = 0; a < graph->tasks[t].n_args; a++)
+      {
+        const struct pto_plan_arg *arg = &graph->args[graph->tasks[t].first_arg + a];
+        uint32_t creator;
+
+        if (PTO_PLAN_SOURCE (arg->what) != PTO_PLAN_USED)
+          continue;
+        creator = graph->creators[arg->index];
+        if (creator == NOBODY)
+          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                 "task %" PRIu32 ": argument %" PRIu32
+                                 " is a tensor that no task of the graph outputs",
+                                 t, a);
+        if (creator != t)
+          pto_plan_add_edge (graph, creator, t, PTO_DEP_RETAIN);
+      }
+  return PTO_OK;
+}
+
+/* Numbers of the tasks in an order in which consumers come behind their producers, the lowest
+ * first among those that may come next: order[] of old numbers. Edges are sorted by their
+ * producers, from first[] on. Gives how many there are: the others are in a circle. */
+static uint32_t
+sort_tasks (const struct pto_plan *graph, const struct pto_plan_edge *edges, const uint32_t *first,
+            uint32_t *waits, uint32_t *heap, uint32_t *order)
+{
+  uint32_t n_heap = 0;
+  uint32_t n = 0;
+
+  memset (waits, 0, graph->n_tasks * sizeof *waits);
+  for (uint32_t e = 0; e < graph->n_edges; e++)
+    waits[edges[e].consumer]++;
+  /* Ascending, so it is a heap. */
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    if (waits[t] == 0)
+      heap[n_heap++] = t;
+  while (n_heap > 0)
+    {
+      uint32_t task = heap[0];
+      uint32_t last = heap[--n_heap];
+      uint32_t at = 0;
+
+      for (uint32_t child = 1; child < n_heap; child = 2 * at + 1)
+        {
+          child += child + 1 < n_heap && heap[child + 1] < heap[child];
+          if (heap[child] >= last)
+            break;
+          heap[at] = heap[child];
+          at = child;
+        }
+      heap[at] = last;
+      order[n++] = task;
+      for (uint32_t e = first[task]; e < first[task + 1]; e++)
+        {
+          uint32_t fresh = edges[e].consumer;
+
+          if (--waits[fresh] > 0)
+            continue;
+          for (at = n_heap++; at > 0 && heap[(at - 1) / 2] > fresh; at = (at - 1) / 2)
+            heap[at] = heap[(at - 1) / 2];
+          heap[at] = fresh;
+        }
+    }
+  return n;
+}
+
+/* Edges by one of their ends, as they came otherwise; first[i] is where those of i begin. */
+static void
+sort_edges (const struct pto_plan *graph, bool by_consumer, struct pto_plan_edge *sorted,
+            uint32_t *first)
+{
+  memset (first, 0, (graph->n_tasks + 1) * sizeof *first);
+  for (uint32_t e = 0; e < graph->n_edges; e++)
+    first[by_consumer ? graph->edges[e].consumer : graph->edges[e].producer]++;
+  for (uint32_t t = 0, sum = 0; t <= graph->n_tasks; t++)
+    {
+      uint32_t n = first[t];
+
+      first[t] = sum;
+      sum += n;
+    }
+  for (uint32_t e = 0; e < graph->n_edges; e++)
+    sorted[first[by_consumer ? graph->edges[e].consumer : graph->edges[e].producer]++]
+        = graph->edges[e];
+  for (uint32_t t = graph->n_tasks; t > 0; t--)
+    first[t] = first[t - 1];
+  first[0] = 0;
+}
+
+/* What completing needs for a while: an item for each task, and one more. */
+struct workshop
+{
+  struct pto_plan_edge *edges;
+  struct pto_plan_task *tasks;
+  uint32_t *first;
+  uint32_t *a;
+  uint32_t *b;
+  uint32_t *c;
+};
+
+static bool
+open_workshop (const struct pto_plan *graph, struct workshop *shop)
+{
+  size_t n = (size_t) graph->n_tasks + 1;
+
+  shop->edges = malloc (((size_t) graph->n_edges + 1) * sizeof *shop->edges);
+  shop->tasks = malloc (n * sizeof *shop->tasks);
+  shop->first = malloc (n * sizeof *shop->first);
+  shop->a = malloc (n * sizeof *shop->a);
+  shop->b = malloc (n * sizeof *shop->b);
+  shop->c = malloc (n * sizeof *shop->c);
+  return shop->edges != NULL && shop->tasks != NULL && shop->first != NULL && shop->a != NULL
+         && shop->b != NULL && shop->c != NULL;
+}
+
+static void
+close_workshop (struct workshop *shop)
+{
+  free (shop->edges);
+  free (shop->tasks);
+  free (shop->first);
+  free (shop->a);
+  free (shop->b);
+  free (shop->c);
+}
+
+static enum pto_status
+order_tasks (struct pto_plan *graph, struct workshop *shop, struct pto_report *report)
+{
+  uint32_t *order = shop->c;
+  uint32_t *number = shop->a;
+  uint32_t n;
+  bool forward = true;
+
+  for (uint32_t e = 0; e < graph->n_edges; e++)
+    forward = forward && graph->edges[e].producer < graph->edges[e].consumer;
+  if (forward)
+    return PTO_OK;
+  sort_edges (graph, false, shop->edges, shop->first);
+  n = sort_tasks (graph, shop->edges, shop->first, shop->a, shop->b, order);
+  if (n < graph->n_tasks)
+    {
+      uint32_t left = 0;
+
+      while (shop->a[left] == 0)
+        left++;
+      return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                             "task %" PRIu32 " of the graph comes after itself: %" PRIu32
+                             " of %" PRIu32 " tasks wait in a circle",
+                             left, graph->n_tasks - n, graph->n_tasks);
+    }
+  memcpy (shop->tasks, graph->tasks, graph->n_tasks * sizeof *graph->tasks);
+  for (uint32_t t = 0; t < n; t++)
+    {
+      graph->tasks[t] = shop->tasks[order[t]];
+      number[order[t]] = t;
+    }
+  for (uint32_t e = 0; e < graph->n_edges; e++)
+    {
+      graph->edges[e].consumer = number[graph->edges[e].consumer];
+      graph->edges[e].producer = number[graph->edges[e].producer];
+    }
+  for (uint32_t m = 0; m < graph->n_memory; m++)
+    if (graph->creators[m] != NOBODY)
+      graph->creators[m] = number[graph->creators[m]];
+  return PTO_OK;
+}
+
+static bool
+place_tasks (struct pto_plan *graph)
+{
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    {
+      struct pto_plan_task *task = &graph->tasks[t];
+
+      task->position = graph->n_in_ring[task->ring]++;
+      task->last_use = t;
+      if (task->n_args > graph->max_args)
+        graph->max_args = task->n_args;
+    }
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    {
+      graph->rings[r] = malloc (((size_t) graph->n_in_ring[r] + 1) * sizeof *graph->rings[r]);
+      if (graph->rings[r] == NULL)
+        return false;
+    }
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    graph->rings[graph->tasks[t].ring][graph->tasks[t].position] = t;
+  return true;
+}
+
+static uint32_t
+task_of (const struct pto_plan *graph, const struct pto_dep *dep)
+{
+  return graph->rings[PTO_TASK_RING (dep->task)][PTO_TASK_LOCAL (dep->task)];
+}
+
+/* Each producer once, by the name that it has in a launch. */
+static bool
+place_deps (struct pto_plan *graph, struct workshop *shop)
+{
+  uint32_t *seen = shop->a; /* the consumer that has named it last ... */
+  uint32_t *at = shop->b;   /* ... there */
+
+  graph->deps = malloc (((size_t) graph->n_edges + 1) * sizeof *graph->deps);
+  if (graph->deps == NULL)
+    return false;
+  sort_edges (graph, true, shop->edges, shop->first);
+  memset (seen, 0xff, graph->n_tasks * sizeof *seen);
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    {
+      struct pto_plan_task *task = &graph->tasks[t];
+
+      task->first_dep = graph->n_deps;
+      for (uint32_t e = shop->first[t]; e < shop->first[t + 1]; e++)
+        {
+          uint32_t producer = shop->edges[e].producer;
+          struct pto_plan_task *of = &graph->tasks[producer];
+
+          if ((shop->edges[e].kinds & PTO_DEP_RETAIN) != 0)
+            of->last_use = t; /* ascending */
+          if (seen[producer] == t)
+            {
+              graph->deps[at[producer]].kinds |= shop->edges[e].kinds;
+              continue;
+            }
+          seen[producer] = t;
+          at[producer] = graph->n_deps;
+          graph->deps[graph->n_deps++]
+              = (struct pto_dep){ PTO_TASK_ID (of->ring, of->position), shop->edges[e].kinds };
+        }
+      task->n_deps = graph->n_deps - task->first_dep;
+      task->n_needed = task->n_deps;
+      if (task->n_deps > graph->max_deps)
+        graph->max_deps = task->n_deps;
+    }
+  return true;
+}
+
+/* Looks at the producers of its producers; in graphs that are meant to run, tasks have some. */
+#define LOOKS_MAX 65536u
+
+/* Puts those deps last that only order, and whose producers another one of them waits for. */
+static void
+find_implied (struct pto_plan *graph, struct workshop *shop)
+{
+  uint32_t *named = shop->a;   /* the last consumer that names the task ... */
+  uint32_t *implied = shop->b; /* ... and to which it is implied */
+
+  memset (named, 0xff, graph->n_tasks * sizeof *named);
+  memset (implied, 0xff, graph->n_tasks * sizeof *implied);
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    {
+      struct pto_plan_task *task = &graph->tasks[t];
+      struct pto_dep *deps = &graph->deps[task->first_dep];
+      uint32_t looks = 0;
+      uint32_t n = task->n_deps;
+
+      for (uint32_t d = 0; d < n; d++)
+        named[task_of (graph, &deps[d])] = t;
+      for (uint32_t d = 0; d < n && looks < LOOKS_MAX; d++)
+        {
+          const struct pto_plan_task *producer = &graph->tasks[task_of (graph, &deps[d])];
+
+          if ((deps[d].kinds & ~PTO_DEP_RETAIN) == 0)
+            continue;
+          looks += producer->n_deps;
+          for (uint32_t e = 0; e < producer->n_deps; e++)
+            {
+              const struct pto_dep *before = &graph->deps[producer->first_dep + e];
+
+              if ((before->kinds & ~PTO_DEP_RETAIN) != 0 && named[task_of (graph, before)] == t)
+                implied[task_of (graph, before)] = t;
+            }
+        }
+      for (uint32_t d = n; d-- > 0;)
+        {
+          struct pto_dep dep = deps[d];
+
+          if ((dep.kinds & PTO_DEP_RETAIN) != 0 || implied[task_of (graph, &dep)] != t)
+            continue;
+          deps[d] = deps[--task->n_needed];
+          deps[task->n_needed] = dep;
+        }
+    }
+}
+
+enum pto_status
+pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
+{
+  struct workshop shop = { 0 };
+  enum pto_status status = PTO_OK;
+  bool ok = false;
+
+  if (!graph->no_memory)
+    status = add_uses (graph, report);
+  if (status == PTO_OK && !graph->no_memory && open_workshop (graph, &shop))
+    {
+      status = order_tasks (graph, &shop, report);
+      ok = status == PTO_OK && place_tasks (graph) && place_deps (graph, &shop);
+      if (ok)
+        find_implied (graph, &shop);
+    }
+  close_workshop (&shop);
+  if (!ok && status == PTO_OK)
+    graph->no_memory = true;
+  if (graph->no_memory)
+    status = pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                             "no memory for a graph of %" PRIu32 " tasks", graph->n_tasks);
+  for (uint32_t d = 0; ok && d < graph->n_deps; d++)
+    graph->n_orders += (graph->deps[d].kinds & ~PTO_DEP_RETAIN) != 0;
+  graph->complete = ok;
+  if (ok)
+    {
+      free (graph->edges);
+      graph->edges = NULL;
+      free (graph->shape_table);
+      graph->shape_table = NULL;
+    }
+  return status;
+}
+
+/* --- what it is launched with --- */
+
+static bool
+is_same_shape (const Tensor *a, const Tensor *b)
+{
+  bool same = a->ndims == b->ndims && a->dtype == b->dtype;
+
+  for (uint32_t d = 0; same && d < a->ndims; d++)
+    /* Of one element nobody takes a step. */
+    same = a->shapes[d] == b->shapes[d] && (a->strides[d] == b->strides[d] || a->shapes[d] == 1);
+  return same;
+}
+
+/* "4x16 float32", and what is unusual about its strides. */
+static void
+describe_shape (const Tensor *tensor, char *text, size_t size)
+{
+  size_t used = 0;
+
+  for (uint32_t d = 0; d < tensor->ndims && used < size; d++)
+    used += (size_t) snprintf (text + used, size - used, "%s%" PRIu64, d > 0 ? "x" : "",
+                               tensor->shapes[d]);
+  if (used < size)
+    used += (size_t) snprintf (text + used, size - used, " %s", pto_dtype_name (tensor->dtype));
+  if (pto2_tensor_is_contiguous (tensor))
+    return;
+  for (uint32_t d = 0; d < tensor->ndims && used < size; d++)
+    used += (size_t) snprintf (text + used, size - used, "%s%" PRIu64,
+                               d > 0 ? "," : " with steps of ", tensor->strides[d]);
+}
+
+static bool
+overlap (uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+/* What depends on what, and whose a tensor is, was found for arguments that lay so. */
+static enum pto_status
+check_overlaps (const struct pto_plan *graph, const struct pto_plan_given *given,
+                struct pto_report *report)
+{
+  for (uint32_t i = 0; i < graph->n_params; i++)
+    for (uint32_t j = 0; j < i; j++)
+      {
+        const struct pto_plan_param *a = &graph->params[i];
+        const struct pto_plan_param *b = &graph->params[j];
+        bool before;
+        bool now;
+
+        if (a->tensor.ndims == 0 || b->tensor.ndims == 0)
+          continue;
+        before = overlap (a->first, a->extent, b->first, b->extent);
+        now = overlap (given[i].word, a->extent, given[j].word, b->extent);
+        if (before && (!now || a->first - b->first != given[i].word - given[j].word))
+          return pto_report_set (
+              report, PTO_STATUS_INVALID_ARGS,
+              "arguments %" PRIu32 " and %" PRIu32
+              " of the graph overlapped when it was made, and do not in the same "
+              "way now: give them so, or make a graph for these",
+              j, i);
+        if (!before && now && (a->written || b->written))
+          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                 "arguments %" PRIu32 " and %" PRIu32
+                                 " of the graph overlap, and a task writes there, but they lay "
+                                 "apart when it was made: give them so, or make a graph for these",
+                                 j, i);
+      }
+  return PTO_OK;
+}
+
+enum pto_status
+pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given, uint32_t n,
+                struct pto_report *report)
+{
+  if (!graph->complete)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "the graph is not complete");
+  if (n != graph->n_params)
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           "the graph takes %" PRIu32 " arguments, but %" PRIu32 " are given",
+                           graph->n_params, n);
+  for (uint32_t i = 0; i < n; i++)
+    {
+      const struct pto_plan_param *param = &graph->params[i];
+      bool is_tensor = param->tensor.ndims > 0;
+      char wanted[160];
+      char got[160];
+
+      if (is_tensor != (given[i].tensor != NULL))
+        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                               "argument %" PRIu32 " of the graph is a %s, but a %s is given", i,
+                               is_tensor ? "tensor" : "number", is_tensor ? "number" : "tensor");
+      if (!is_tensor && param->fixed && given[i].word != param->word)
+        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                               "argument %" PRIu32 " of the graph is the number %" PRIu64
+                               ", for which it was captured, but %" PRIu64
+                               " is given: capture one for that",
+                               i, param->word, given[i].word);
+      if (!is_tensor)
+        continue;
+      if (!is_same_shape (&param->tensor, given[i].tensor))
+        {
+          describe_shape (&param->tensor, wanted, sizeof wanted);
+          describe_shape (given[i].tensor, got, sizeof got);
+          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                 "argument %" PRIu32 " of the graph is %s, but %s is given", i,
+                                 wanted, got);
+        }
+      if (param->written && given[i].read_only)
+        return pto_report_set (
+            report, PTO_STATUS_INVALID_ARGS,
+            "argument %" PRIu32 " of the graph is written, but its memory can only be read", i);
+    }
+  return check_overlaps (graph, given, report);
+}

@@ -1,0 +1,166 @@
+/* plan.h: which tasks are there, and which of them comes after which, before any is submitted?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A graph is built once, by hand or by writing down what an orchestration submits (capture.h), and
+ * submitted as often as one likes (launch.h). It knows no address: memory is an argument of the
+ * graph, or what one of its tasks outputs. When it is complete nobody writes to it, and any number
+ * of threads may submit it at the same time.
+ *
+ * Owner: who builds it.
+ */
+#pragma once
+
+#include "../api/pto_orchestration_api.h"
+#include "status.h"
+#include "task.h"
+
+/* What is written where the task's arguments are. */
+enum pto_plan_source
+{
+  PTO_PLAN_NUMBER, /* value */
+  PTO_PLAN_SCALAR, /* what the launch gives as that argument */
+  PTO_PLAN_TENSOR, /* memory that the launch gives as that argument, value bytes further */
+  PTO_PLAN_USED,   /* memory that the task outputs, or that one before it has */
+  PTO_PLAN_MADE    /* memory that is made for it */
+};
+
+struct pto_plan_arg
+{
+  uint64_t value;
+  uint64_t start; /* of a tensor: TensorData.start_offset */
+  uint32_t index; /* of the graph's argument, or of the memory */
+  uint32_t what;  /* enum pto_plan_source; PTO_PLAN_FENCED; for tensors the shape << 8 */
+};
+/* The task writes memory that was there before, so somebody looks behind it. */
+#define PTO_PLAN_FENCED 0x80u
+#define PTO_PLAN_SOURCE(what) ((enum pto_plan_source) ((what) &0x7fu))
+#define PTO_PLAN_SHAPE(what) ((what) >> 8)
+#define PTO_PLAN_SHAPES_MAX (1u << 24)
+
+struct pto_plan_task
+{
+  uint32_t kernel; /* of the graph's; with PTO_PLAN_IF */
+  uint32_t first_arg;
+  uint32_t first_dep;
+  uint32_t n_deps;
+  /* The first of them that others do not imply: who waits for those waits for all. A record of a
+   * run has all. */
+  uint32_t n_needed;
+  uint32_t position; /* among those of its ring */
+  /* The last task that uses its memory; itself, if nobody does. */
+  uint32_t last_use;
+  uint16_t n_args;
+  uint16_t n_tensors;
+  uint16_t n_made;
+  uint16_t n_fenced;
+  uint16_t ring;
+  uint16_t priority;
+};
+#define PTO_PLAN_IF (1u << 31) /* see pto_submit.conditional */
+
+struct pto_plan_kernel
+{
+  uint32_t kernel; /* as a submit names it */
+  uint32_t queue;
+};
+
+/* An argument of its launches. */
+struct pto_plan_param
+{
+  Tensor tensor;   /* its shape; ndims 0: it is a number */
+  uint64_t word;   /* of a number: the only one that there may be, if it is fixed */
+  uint64_t first;  /* where its first element was when the graph was built ... */
+  uint64_t extent; /* ... and how many bytes there are to the last one */
+  bool fixed;
+  bool written; /* by a task */
+};
+
+struct pto_plan_edge
+{
+  uint32_t consumer;
+  uint32_t producer;
+  uint32_t kinds;
+};
+
+struct pto_plan
+{
+  struct pto_plan_task *tasks;
+  struct pto_plan_arg *args;
+  struct pto_dep *deps; /* of the tasks, as if every ring began at 0 */
+  TensorData *shapes;   /* without addresses */
+  struct pto_plan_kernel *kernels;
+  struct pto_plan_param *params;
+  uint32_t *creators;         /* of its memory: tasks; UINT32_MAX: nobody yet */
+  uint64_t *sizes;            /* of its memory, in bytes */
+  uint32_t *rings[PTO_RINGS]; /* tasks of each, by position */
+  uint32_t n_in_ring[PTO_RINGS];
+  uint32_t n_tasks;
+  uint32_t n_args;
+  uint32_t n_deps;
+  uint32_t n_orders; /* deps that do not only keep memory */
+  uint32_t n_shapes;
+  uint32_t n_kernels;
+  uint32_t n_params;
+  uint32_t n_memory;
+  uint32_t max_deps; /* of one task */
+  uint32_t max_args;
+  bool complete;
+
+  /* While it is built. */
+  struct pto_plan_edge *edges;
+  uint32_t n_edges;
+  uint32_t *shape_table;
+  uint32_t shape_mask;
+  bool no_memory;
+};
+
+struct pto_plan *pto_plan_new (void);
+void pto_plan_free (struct pto_plan *graph);
+
+/* --- building. What runs out of memory is told by the end. --- */
+
+/* Gives its number. */
+uint32_t pto_plan_add_param (struct pto_plan *graph, const struct pto_plan_param *param);
+uint32_t pto_plan_add_memory (struct pto_plan *graph, uint64_t bytes);
+/* A task in that ring, without arguments; those are added before the next task. */
+uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t queue,
+                            bool conditional, uint32_t ring);
+/* Of the task that was added last; see pto_submit.priority. */
+void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
+void pto_plan_add_number (struct pto_plan *graph, uint64_t value);
+void pto_plan_add_scalar (struct pto_plan *graph, uint32_t param);
+/* tensor: as it would be submitted but for its address, which is the memory's, offset bytes
+ * further. writes: so it is an output of the task; fenced: as PTO_PLAN_FENCED. */
+void pto_plan_add_tensor (struct pto_plan *graph, uint32_t param, uint64_t offset,
+                          const Tensor *tensor, bool writes, bool fenced);
+/* The first task that outputs it makes it. */
+void pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset,
+                       const Tensor *tensor, bool makes, bool fenced);
+/* An argument of the task, which was added as a number, is what the launch gives. false: it was
+ * not. */
+bool pto_plan_bind_scalar (struct pto_plan *graph, uint32_t task, uint32_t index, uint32_t param);
+/* kinds: PTO_HAZARD_*. Who uses memory of a task comes behind it without being told. */
+void pto_plan_add_edge (struct pto_plan *graph, uint32_t producer, uint32_t consumer,
+                        uint32_t kinds);
+/* Which argument holds all of a tensor with memory; and how far from the argument's first element
+ * that memory begins. UINT32_MAX: none. */
+uint32_t pto_plan_find_param (const struct pto_plan *graph, const Tensor *tensor, uint64_t *offset);
+/* Brings tasks into an order in which each comes behind those that it depends on, which is that of
+ * their numbers where that will do. The graph is complete, or the report says why not. */
+enum pto_status pto_plan_complete (struct pto_plan *graph, struct pto_report *report);
+
+/* --- what it is launched with --- */
+
+struct pto_plan_given
+{
+  uint64_t word;        /* a number, or where the tensor's first element is */
+  const Tensor *tensor; /* NULL: a number */
+  bool read_only;
+};
+
+/* From the first element of a tensor behind its last one. */
+uint64_t pto_tensor_extent (const Tensor *tensor);
+/* Are these of the shapes and types that it was built for? */
+enum pto_status pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given,
+                                uint32_t n, struct pto_report *report);
