@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "../pto/core/capture.h"
 #include "../pto/core/machine.h"
 #include "../pto/exec/ticker.h"
 #include "core.h"
@@ -105,6 +106,16 @@ int32_t pto_chip_allocate_cluster (PTO2Runtime *rt);
 void pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id);
 int32_t pto_chip_cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type,
                                 int32_t cores[], int32_t n);
+
+/* plan.c: the run is one that is captured. A report says why it can not be. */
+struct pto_chip_capture
+{
+  struct pto_capture capture;
+  int (*orchestrate) (PTO2Runtime *rt, void *data);
+  void *data;
+};
+void pto_chip_begin_capture (struct pto_chip *chip, struct pto_chip_capture *capture,
+                             struct pto_plan *graph, struct pto_run *run);
 
 static inline struct pto_chip *
 pto_chip_of_runtime (PTO2Runtime *rt)

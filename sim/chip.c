@@ -661,6 +661,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
 {
   static const struct pto_run_config defaults = { 0 };
   struct pto_run run = { .orchestrate = orchestrate, .data = data };
+  struct pto_chip_capture capture;
   struct pto_run_stats ignored;
   enum pto_status status;
   enum pto_status damage;
@@ -686,6 +687,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   for (uint32_t i = 0; i < config->n_args; i++)
     chip->has_read_only = chip->has_read_only || config->args[i].read_only > 0;
   pto_interconnect_reset (chip->interconnect);
+  if (config->capture != NULL)
+    pto_chip_begin_capture (chip, &capture, config->capture, &run);
   chip->used = true;
   run.cancelled = config->cancelled;
   run.cancelled_data = config->cancelled_data;
@@ -710,6 +713,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
+  if (status == PTO_OK && config->capture != NULL)
+    status = pto_plan_complete (config->capture, report);
   return status;
 }
 

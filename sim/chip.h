@@ -65,6 +65,7 @@ struct pto_program
 
 struct pto_chip;
 struct pto_device_memory; /* memory.h */
+struct pto_plan;          /* pto/core/plan.h */
 
 /* NULL with a report when a thread, a mapping or a parameter is refused. */
 struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
@@ -94,6 +95,9 @@ struct pto_run_config
   /* Good until the run has ended. */
   const struct pto_chip_arg *args;
   uint32_t n_args;
+  /* Empty: no task runs, each is written down there, and args are what the graph is launched with.
+   * It is complete when the run has ended well. NULL: they run. */
+  struct pto_plan *capture;
 };
 
 /* What a core is doing, for who looks from outside: another thread, or another process that maps
@@ -122,6 +126,11 @@ enum pto_status pto_chip_run (struct pto_chip *chip, const struct pto_program *p
                               const struct pto_run_config *config,
                               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                               struct pto_run_stats *stats, struct pto_report *report);
+
+/* Inside of orchestrate, instead of submits: all tasks of a graph, with the arguments of the run.
+ * kernels: the program's of each of the graph's; NULL: they have the same numbers. false: the run
+ * has failed. */
+bool pto_chip_launch (PTO2Runtime *rt, const struct pto_plan *graph, const uint32_t *kernels);
 
 /* Any thread, also a kernel: the run under way fails with PTO_STATUS_CANCELLED. Kernels that run
  * are waited for, at most an eighth of the time-out each; no other begins, except on cores that had

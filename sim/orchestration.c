@@ -454,8 +454,14 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
 
   touch_index (tensor, index);
   guard = pto_machine_come_in (&chip->machine);
-  if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor, index,
-                    &element))
+  if (chip->machine.engine.capture != NULL)
+    pto_chip_refuse (
+        chip,
+        "pto2_rt_%s_element() is a part of the run: a graph that is launched again would go on "
+        "without it, so an orchestration that calls it can not be captured",
+        write ? "set" : "get");
+  else if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor,
+                         index, &element))
     {
       param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, &element);
       if (pto_engine_await (&chip->machine.engine, submit_order_aside (chip, &task)))
@@ -544,6 +550,14 @@ pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, cha
       break;
     }
   pto_guard_explain (&chip->guard, &fault, why, size);
+  if (chip->machine.engine.capture != NULL && fault.has_address
+      && pto_capture_has (chip->machine.engine.capture, fault.address))
+    {
+      size_t used = strlen (why);
+
+      snprintf (why + used, size - used,
+                ", in memory that a task outputs: while it is captured there is none");
+    }
   return PTO_STATUS_KERNEL_FAULT;
 }
 

@@ -123,9 +123,14 @@ pto_chip_allocate_cluster (PTO2Runtime *rt)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
   struct pto_guard *guard = pto_machine_come_in (&chip->machine);
-  uint32_t cluster
-      = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
+  uint32_t cluster = PTO_COHORT_NONE;
 
+  if (chip->machine.engine.capture != NULL)
+    pto_chip_refuse (chip,
+                     "a cluster is held by a run: an orchestration that allocates one can not "
+                     "be captured");
+  else
+    cluster = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
   if (cluster != PTO_COHORT_NONE)
     pto_interconnect_clear (chip->interconnect, cluster);
   pto_machine_go_out (&chip->machine, guard);

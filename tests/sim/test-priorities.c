@@ -5,6 +5,8 @@
  */
 #include "sim-test.h"
 
+#include "../../pto/core/plan.h"
+
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -103,6 +105,43 @@ test_order (enum pto_backend backend)
       if ((int32_t) (i * 5 / 2 % (PTO_MAX_PRIORITY + 1)) == p)
         g_assert_cmpuint (order[n++], ==, i);
   sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
+static int
+launch_all (PTO2Runtime *rt, void *graph)
+{
+  bool ok = pto_chip_launch (rt, graph, NULL);
+
+  atomic_store (&may_end, true);
+  return ok ? 0 : 1;
+}
+
+/* A graph keeps them, also where its launch is the first run with some. */
+static void
+test_order_launched (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend);
+  struct pto_plan *graph = pto_plan_new ();
+  struct pto_run_config config = { .capture = graph };
+  struct pto_report report = { 0 };
+  struct pto_run_stats stats;
+  uint32_t n = 0;
+
+  pto_chip_run (chip, &program, &config, submit_all, NULL, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_cmpuint (graph->n_tasks, ==, N + 1);
+  g_assert_cmpuint (n_order, ==, 0);
+  pto_chip_free (chip);
+  chip = chip_of (backend);
+  sim_run (chip, &program, launch_all, graph, &stats);
+  g_assert_cmpuint (n_order, ==, N);
+  for (int32_t p = PTO_MAX_PRIORITY; p >= 0; p--)
+    for (uint32_t i = 0; i < N; i++)
+      if ((int32_t) (i * 5 / 2 % (PTO_MAX_PRIORITY + 1)) == p)
+        g_assert_cmpuint (order[n++], ==, i);
+  sim_assert_well (chip);
+  pto_plan_free (graph);
   pto_chip_free (chip);
 }
 
@@ -230,6 +269,7 @@ static void
 add_tests (void)
 {
   sim_add ("priorities/order", test_order);
+  sim_add ("priorities/order-launched", test_order_launched);
   sim_add ("priorities/blocks", test_blocks);
   sim_add ("priorities/sizes", test_sizes);
   sim_add ("priorities/refusals", test_refusals);

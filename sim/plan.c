@@ -1,0 +1,108 @@
+/* plan.c: how does a chip write an orchestration down as a graph, and launch one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "../pto/core/launch.h"
+#include "builtin.h"
+#include "chip-private.h"
+
+#include <stdlib.h>
+
+/* --- capturing --- */
+
+static void
+refuse_capture (void *chip, const char *why)
+{
+  pto_chip_refuse ((struct pto_chip *) chip, "%s", why);
+}
+
+static int
+capture_orchestration (PTO2Runtime *rt, void *data)
+{
+  struct pto_chip_capture *capture = data;
+
+  if (!pto_capture_begin (&pto_chip_of_runtime (rt)->machine.engine, &capture->capture))
+    return 1;
+  return capture->orchestrate (rt, capture->data);
+}
+
+void
+pto_chip_begin_capture (struct pto_chip *chip, struct pto_chip_capture *capture,
+                        struct pto_plan *graph, struct pto_run *run)
+{
+  *capture = (struct pto_chip_capture){
+    .capture = { .graph = graph, .refuse = refuse_capture, .data = chip },
+    .orchestrate = run->orchestrate,
+    .data = run->data,
+  };
+  for (uint32_t i = 0; i < chip->n_args; i++)
+    {
+      const struct pto_chip_arg *arg = &chip->args[i];
+      bool is_tensor = arg->tensor.ndims > 0;
+      struct pto_plan_param param
+          = { .tensor = arg->tensor, .word = arg->word, .first = arg->word, .fixed = !is_tensor };
+
+      if (is_tensor)
+        param.extent = pto_tensor_extent (&arg->tensor);
+      pto_plan_add_param (graph, &param);
+    }
+  run->orchestrate = capture_orchestration;
+  run->data = capture;
+}
+
+/* --- launching --- */
+
+/* false: the program does not have them, and the run has failed. */
+static bool
+check_kernels (struct pto_chip *chip, const struct pto_plan *graph, const uint32_t *kernels)
+{
+  for (uint32_t k = 0; k < graph->n_kernels; k++)
+    {
+      uint32_t id = kernels != NULL ? kernels[k] : graph->kernels[k].kernel;
+
+      if (id != PTO_KERNEL_NONE && id != PTO_KERNEL_FILL
+          && (id >= chip->program->n_kernels || chip->program->kernels[id].name == NULL
+              || (uint32_t) chip->program->kernels[id].core_type != graph->kernels[k].queue))
+        {
+          pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS,
+                           "the graph has tasks of kernel %u on %s cores, which this program does "
+                           "not have",
+                           id, graph->kernels[k].queue == PTO_CORE_TYPE_AIC ? "AIC" : "AIV");
+          return false;
+        }
+    }
+  return true;
+}
+
+bool
+pto_chip_launch (PTO2Runtime *rt, const struct pto_plan *graph, const uint32_t *kernels)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  uint32_t n = chip->n_args;
+  struct pto_plan_given *given = calloc ((size_t) n + 1, sizeof *given);
+  uint64_t *words = calloc ((size_t) n + 1, sizeof *words);
+  struct pto_report report = { .status = PTO_OK };
+  bool ok = false;
+
+  for (uint32_t i = 0; i < n && given != NULL && words != NULL; i++)
+    {
+      const struct pto_chip_arg *arg = &chip->args[i];
+
+      words[i] = arg->word;
+      given[i] = (struct pto_plan_given){ .word = arg->word,
+                                          .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
+                                          .read_only = arg->read_only > 0 };
+    }
+  if (given == NULL || words == NULL)
+    pto_engine_fail (&chip->machine.engine, PTO_STATUS_NO_MEMORY,
+                     "no memory for the %u arguments of a graph", n);
+  else if (pto_plan_check (graph, given, n, &report) != PTO_OK)
+    pto_engine_fail (&chip->machine.engine, report.status, "%s", report.message);
+  else if (check_kernels (chip, graph, kernels))
+    ok = pto_engine_launch (
+        &chip->machine.engine,
+        &(struct pto_launch){ .graph = graph, .words = words, .kernels = kernels });
+  free (given);
+  free (words);
+  return ok;
+}

@@ -1,0 +1,454 @@
+/* test-graph.c: can an orchestration be captured on a chip, and launched again?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "sim-test.h"
+
+#include "../../pto/core/plan.h"
+
+#include <string.h>
+
+#define N 64u
+
+/* out = in + number */
+static void
+add (int64_t *args)
+{
+  const TensorData *in = (const TensorData *) args[0];
+  const TensorData *out = (const TensorData *) args[1];
+  const float *x = (const float *) in->buffer.addr + in->start_offset;
+  float *y = (float *) out->buffer.addr + out->start_offset;
+
+  for (uint64_t i = 0; i < in->shapes[0]; i++)
+    y[i] = x[i] + (float) args[2];
+}
+
+static const struct pto_kernel kernels[]
+    = { { "add", add, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+        { "add on a cube", add, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } } };
+static const struct pto_program program = { kernels, 2 };
+
+static void
+submit (PTO2Runtime *rt, int32_t kernel, Tensor in, Tensor out, bool made, uint64_t number)
+{
+  PTOParam params[]
+      = { make_input_param (in), made ? make_output_param (out) : make_output_existing_param (out),
+          make_scalar_param (number) };
+
+  pto2_rt_submit_task (rt, kernel, kernel == 0 ? AIV : AIC, params, 3);
+}
+
+/* The arguments of a run: as many blocks of floats, and a number. */
+struct given
+{
+  float memory[3][N];
+  struct pto_chip_arg args[4];
+};
+
+static void
+fill (struct given *given, float first)
+{
+  static const uint64_t shape[1] = { N };
+
+  memset (given, 0, sizeof *given);
+  for (uint32_t b = 0; b < 3; b++)
+    {
+      given->args[b].tensor = make_tensor_external (given->memory[b], shape, 1, PTO_DTYPE_FLOAT32);
+      given->args[b].word = given->args[b].tensor.buffer.addr;
+    }
+  given->args[3].word = 3;
+  for (uint32_t i = 0; i < N; i++)
+    given->memory[0][i] = first + (float) i;
+}
+
+static enum pto_status
+run (struct pto_chip *chip, struct given *given, struct pto_plan *capture, bool trace,
+     SimOrchestration orchestrate, void *data, struct pto_run_stats *stats,
+     struct pto_report *report)
+{
+  struct pto_run_config config
+      = { .args = given->args, .n_args = 4, .capture = capture, .trace = trace };
+
+  *report = (struct pto_report){ 0 };
+  return pto_chip_run (chip, &program, &config, orchestrate, data, stats, report);
+}
+
+/* [1] = [0] + 1 + 2 + 4 by way of memory of the runtime, half of it on a cube; [2] is filled, and
+ * where its first element is not 0 it gets what [1] has. */
+static int
+orchestrate (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t half[1] = { N / 2 };
+  static const uint64_t first[1] = { 0 };
+  static const uint64_t second[1] = { N / 2 };
+  static const float one = 1;
+  Tensor args[3];
+  Tensor a;
+  Tensor b;
+
+  for (int32_t i = 0; i < 3; i++)
+    args[i] = pto2_rt_arg_tensor (rt, i);
+  pto2_rt_init_tensor_pool (rt);
+  PTO2_SCOPE (rt)
+  {
+    a = make_tensor (args[0].shapes, 1, PTO_DTYPE_FLOAT32);
+    b = pto2_rt_alloc (rt, args[0].shapes, 1, PTO_DTYPE_FLOAT32);
+    submit (rt, 0, args[0], a, true, 1);
+    submit (rt, 0, pto2_tensor_view (&a, half, first), pto2_tensor_view (&b, half, first), false,
+            2);
+    submit (rt, 1, pto2_tensor_view (&a, half, second), pto2_tensor_view (&b, half, second), false,
+            2);
+    submit (rt, 0, b, args[1], false, 4);
+  }
+  pto2_rt_fill (rt, &args[2], &one);
+  {
+    PTOParam params[]
+        = { make_input_param (args[1]), make_inout_param (args[2]), make_scalar_param (0) };
+
+    pto2_rt_submit_task_if (rt, 0, AIV, params, 3, &args[2], first);
+  }
+  return 0;
+}
+
+static int
+launch (PTO2Runtime *rt, void *graph)
+{
+  pto_chip_launch (rt, graph, NULL);
+  return 0;
+}
+
+static void
+test_same_numbers (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "task-window=16");
+  struct pto_chip *other = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *captured = g_new (struct given, 1);
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (captured, 0);
+  g_assert_cmpint (run (chip, captured, graph, false, orchestrate, NULL, &stats, &report), ==,
+                   PTO_OK);
+  g_assert_cmpuint (stats.tasks, ==, 0);
+  g_assert_cmpuint (graph->n_tasks, ==, 7);
+  g_assert_cmpfloat (captured->memory[1][0], ==, 0); /* nothing ran */
+  for (uint32_t i = 0; i < 20; i++)
+    {
+      struct pto_chip *on = i % 2 == 0 ? chip : other;
+
+      fill (given, (float) i * 100);
+      run (on, given, NULL, i >= 18, launch, graph, &stats, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (stats.tasks, ==, 7);
+      g_assert_cmpuint (stats.completed, ==, 7);
+      for (uint32_t e = 0; e < N; e++)
+        {
+          g_assert_cmpfloat (given->memory[1][e], ==, (float) (i * 100 + e + 7));
+          g_assert_cmpfloat (given->memory[2][e], ==, (float) (i * 100 + e + 7));
+        }
+      if (i >= 18)
+        {
+          g_assert_cmpuint (sim_trace_count (pto_chip_trace (on), PTO_TRACE_SUBMIT), ==, 7);
+          /* All but the one without a kernel. */
+          g_assert_cmpuint (sim_trace_count (pto_chip_trace (on), PTO_TRACE_RUN), ==, 6);
+        }
+    }
+  /* What it was captured from can still be run. */
+  fill (given, 5);
+  g_assert_cmpint (run (chip, given, NULL, false, orchestrate, NULL, &stats, &report), ==, PTO_OK);
+  g_assert_cmpfloat (given->memory[1][0], ==, 12);
+  pto_plan_free (graph);
+  g_free (captured);
+  g_free (given);
+  pto_chip_free (chip);
+  pto_chip_free (other);
+}
+
+/* --- priorities --- */
+
+#define RANKED 4u
+
+/* So many tasks that wait for nothing, each before those that were submitted before it. */
+static int
+orchestrate_ranked (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t shape[1] = { N / RANKED };
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor out = pto2_rt_arg_tensor (rt, 1);
+
+  for (uint64_t i = 0; i < RANKED; i++)
+    {
+      uint64_t at[1] = { i * shape[0] };
+      PTOParam params[] = { make_input_param (pto2_tensor_view (&in, shape, at)),
+                            make_output_existing_param (pto2_tensor_view (&out, shape, at)),
+                            make_scalar_param (i) };
+
+      pto2_rt_submit_task_with_priority (rt, 0, AIV, params, 3, (int32_t) i);
+    }
+  return 0;
+}
+
+/* Each launch keeps them, also the first with priorities on a chip. */
+static void
+test_priorities (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_chip *other = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate_ranked, NULL, NULL, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  for (uint32_t i = 0; i < RANKED; i++)
+    g_assert_cmpuint (graph->tasks[i].priority, ==, i);
+  for (uint32_t n = 0; n < 4; n++)
+    {
+      fill (given, (float) n);
+      run (n % 2 == 0 ? other : chip, given, NULL, false, launch, graph, &stats, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (stats.completed, ==, RANKED);
+      for (uint32_t e = 0; e < N; e++)
+        g_assert_cmpfloat (given->memory[1][e], ==, (float) (n + e + e / (N / RANKED)));
+    }
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
+  pto_chip_free (other);
+}
+
+/* --- what can not be captured --- */
+
+static int line; /* of the call that is refused */
+
+static int
+orchestrate_get (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t index[1] = { 0 };
+  Tensor tensor = pto2_rt_arg_tensor (rt, 0);
+  float value = 0;
+
+  line = __LINE__ + 1;
+  g_assert_false (pto2_rt_get_element (rt, &tensor, index, &value));
+  return 0;
+}
+
+static int
+orchestrate_set (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t index[1] = { 0 };
+  Tensor tensor = pto2_rt_arg_tensor (rt, 0);
+  float value = 0;
+
+  line = __LINE__ + 1;
+  g_assert_false (pto2_rt_set_element (rt, &tensor, index, &value));
+  return 0;
+}
+
+static int
+orchestrate_foreign (PTO2Runtime *rt, void *data)
+{
+  static float memory[N];
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor tensor = make_tensor_external (memory, in.shapes, 1, PTO_DTYPE_FLOAT32);
+  PTOParam params[]
+      = { make_input_param (in), make_output_existing_param (tensor), make_scalar_param (0) };
+
+  line = __LINE__ + 1;
+  pto2_rt_submit_task (rt, 0, AIV, params, 3);
+  return 0;
+}
+
+static int
+orchestrate_blocks (PTO2Runtime *rt, void *data)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor out = pto2_rt_arg_tensor (rt, 1);
+  PTOParam params[]
+      = { make_input_param (in), make_output_existing_param (out), make_scalar_param (0) };
+
+  line = __LINE__ + 1;
+  pto2_rt_submit_block_task (rt, 0, AIV, params, 3, 4);
+  return 0;
+}
+
+static int
+orchestrate_commutative (PTO2Runtime *rt, void *data)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor out = pto2_rt_arg_tensor (rt, 1);
+  PTOParam params[]
+      = { make_input_param (in), make_commutative_param (out), make_scalar_param (0) };
+
+  line = __LINE__ + 1;
+  pto2_rt_submit_task (rt, 0, AIV, params, 3);
+  return 0;
+}
+
+static int
+orchestrate_scratch (PTO2Runtime *rt, void *data)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  PTOParam params[] = { make_input_param (in), make_scratch_param (in.shapes, 1, in.dtype),
+                        make_scalar_param (0) };
+
+  line = __LINE__ + 1;
+  pto2_rt_submit_task (rt, 0, AIV, params, 3);
+  return 0;
+}
+
+static int
+orchestrate_cluster (PTO2Runtime *rt, void *data)
+{
+  line = __LINE__ + 1;
+  g_assert_cmpint (pto2_rt_allocate_cluster (rt), ==, -1);
+  return 0;
+}
+
+static void
+test_refused (enum pto_backend backend)
+{
+  static const struct
+  {
+    SimOrchestration orchestrate;
+    const char *says;
+  } cases[] = { { orchestrate_get, "pto2_rt_get_element() is a part of the run" },
+                { orchestrate_set, "pto2_rt_set_element() is a part of the run" },
+                { orchestrate_foreign, "argument 1 lies in memory that is no argument" },
+                { orchestrate_blocks, "a task of blocks or of several kernels can not" },
+                { orchestrate_commutative, "a task whose updates commute can not" },
+                { orchestrate_scratch, "a task with scratch memory can not" },
+                { orchestrate_cluster, "a cluster is held by a run" } };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct given *given = g_new (struct given, 1);
+  struct pto_report report;
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      struct pto_plan *graph = pto_plan_new ();
+      char *place;
+
+      fill (given, 0);
+      run (chip, given, graph, false, cases[i].orchestrate, NULL, NULL, &report);
+      place = g_strdup_printf ("test-graph.c:%d", line);
+      sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, cases[i].says, place, NULL);
+      g_free (place);
+      pto_plan_free (graph);
+    }
+  sim_assert_well (chip);
+  g_free (given);
+  pto_chip_free (chip);
+}
+
+/* Which outputs are renamed is known when they are submitted, so it is the chip that is refused. */
+static void
+test_renaming_refused (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "rename=1");
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate, NULL, NULL, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "set rename to 0", NULL);
+  sim_assert_well (chip);
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
+}
+
+/* Memory of a task is not there while it is captured: whoever writes there is told so. */
+#ifndef SIM_SANITIZED
+static NOT_SANITIZED void
+write_there (int64_t *address)
+{
+  *(volatile float *) (uintptr_t) *address = 1;
+}
+
+static int
+orchestrate_write (PTO2Runtime *rt, void *chip)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor made = pto2_rt_alloc (rt, in.shapes, 1, PTO_DTYPE_FLOAT32);
+  int64_t address = (int64_t) made.buffer.addr;
+  char why[512];
+
+  g_assert_cmpint (address, !=, 0);
+  g_assert_cmpint (pto_chip_call (chip, write_there, &address, why, sizeof why), !=, PTO_OK);
+  g_assert_nonnull (strstr (why, "while it is captured there is none"));
+  return 0;
+}
+#endif
+
+static void
+test_memory_is_not_there (enum pto_backend backend)
+{
+#ifdef SIM_SANITIZED
+  g_test_skip ("a fault on purpose");
+#else
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate_write, chip, NULL, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
+#endif
+}
+
+static void
+test_launch_refused (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (given, 0);
+  g_assert_cmpint (run (chip, given, graph, false, orchestrate, NULL, NULL, &report), ==, PTO_OK);
+  given->args[1].tensor.shapes[0] = N / 2;
+  run (chip, given, NULL, false, launch, graph, &stats, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS,
+                   "argument 1 of the graph is 64 float32, but 32 float32 is given", NULL);
+  g_assert_cmpuint (stats.tasks, ==, 0);
+  fill (given, 0);
+  given->args[1].read_only = 4 * N;
+  run (chip, given, NULL, false, launch, graph, &stats, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "argument 1 of the graph is written", NULL);
+  fill (given, 0);
+  given->args[3].word = 4;
+  run (chip, given, NULL, false, launch, graph, &stats, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "argument 3 of the graph is the number 3",
+                   NULL);
+  sim_assert_well (chip);
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
+}
+
+static void
+add_tests (void)
+{
+  sim_add ("graph/same-numbers", test_same_numbers);
+  sim_add ("graph/priorities", test_priorities);
+  sim_add ("graph/refused", test_refused);
+  sim_add ("graph/renaming-refused", test_renaming_refused);
+  sim_add ("graph/memory-is-not-there", test_memory_is_not_there);
+  sim_add ("graph/launch-refused", test_launch_refused);
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add_tests);
+}
