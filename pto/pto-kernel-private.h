@@ -8,6 +8,7 @@
 
 #include "pto-callable-private.h"
 #include "pto-kernel.h"
+#include "pto-task-args-private.h"
 
 G_BEGIN_DECLS
 
@@ -33,5 +34,9 @@ struct _PtoKernelClass
 
 /* A copy of the cost with points of its own, to be freed by the caller when not NULL. */
 struct pto_cost pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points);
+
+/* Are these of the number and the directions that it says it takes? FALSE, too: it is none. */
+gboolean pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args,
+                                GError **error);
 
 G_END_DECLS

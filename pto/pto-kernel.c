@@ -394,6 +394,38 @@ pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points)
   return cost;
 }
 
+gboolean
+pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
+{
+  const PtoDirection *expected;
+  gsize n_expected;
+
+  if (kernel->kind != PTO_CALLABLE_KERNEL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" is %s: a task runs a kernel",
+                   kernel->name, pto_callable_describe_kind (kernel->kind));
+      return FALSE;
+    }
+  if (PTO_KERNEL (kernel)->signature != NULL && PTO_KERNEL (kernel)->signature->len != n_args)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\" takes %u arguments, but %u are given", kernel->name,
+                   PTO_KERNEL (kernel)->signature->len, n_args);
+      return FALSE;
+    }
+  expected = pto_kernel_get_signature (PTO_KERNEL (kernel), &n_expected);
+  for (guint i = 0; expected != NULL && i < n_args; i++)
+    if (!pto_direction_fits (expected[i], args[i].direction))
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "kernel \"%s\": argument %u is %s, but %s is given", kernel->name, i,
+                     pto_direction_describe (expected[i]),
+                     pto_direction_describe (args[i].direction));
+        return FALSE;
+      }
+  return TRUE;
+}
+
 /**
  * pto_kernel_get_cost:
  * @kernel: a kernel

@@ -577,19 +577,28 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 
   if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error))
     return FALSE;
-  if (run->registration != NULL)
+  if (run->registration != NULL || run->capture != NULL || run->is_launch)
     {
       const struct pto_chip_arg *args = run->given;
 
       if (args == NULL)
-        args = made = pto_machine_make_chip_args (run->args, run->registration->name, &n, error);
-      ok = args != NULL && check_arguments (self, run, args, n, error);
+        args = made = pto_machine_make_chip_args (run->args, run->title, &n, error);
+      ok = args != NULL
+           && (run->registration == NULL || check_arguments (self, run, args, n, error));
       run_config.args = args;
       run_config.n_args = n;
+      run_config.capture = run->capture;
     }
   ok = ok && run_program (self, run, &run_config, error);
   g_clear_pointer (&self->words, g_free);
   return ok;
+}
+
+static void
+chip_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
+             const guint32 *kernels)
+{
+  pto_chip_launch (rt, plan, kernels);
 }
 
 /* Who has taken the machine has started it, and nobody stops it meanwhile; but a lost chip may be
@@ -661,6 +670,7 @@ static const PtoMachineOps chip_ops = {
   .run = chip_run,
   .cancel = chip_cancel,
   .enter = chip_enter,
+  .launch = chip_launch,
   .has_failed = pto_machine_run_has_failed,
   .fail = pto_machine_fail_run,
   .get_progress = chip_get_progress,

@@ -23,6 +23,7 @@
 
 G_BEGIN_DECLS
 
+struct pto_plan;          /* core/plan.h */
 struct pto_chip_arg;      /* sim/chip.h */
 struct pto_core_note;     /* sim/chip.h */
 struct pto_device_memory; /* sim/memory.h */
@@ -37,6 +38,10 @@ typedef struct
   /* Of registration, instead of args: as somebody else has made them. NULL: nobody has. */
   const struct pto_chip_arg *given;
   guint n_given;
+  /* What is submitted is written there, and args are what that is launched with; NULL: it is run.
+   * Of a machine that has launch(). */
+  struct pto_plan *capture;
+  gboolean is_launch;          /* args are those of a launch */
   const PtoCallConfig *config; /* NULL: the default of everything */
   /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
    * the run. */
@@ -102,6 +107,10 @@ typedef struct
   /* Inside orchestrate: runs the entry of run->registration. NULL for a machine that runs none. */
   gboolean (*enter) (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt,
                      GError **error);
+  /* Inside orchestrate, of a run that is a launch: submits the tasks of a graph, whose kernels are
+   * the worker's of these numbers. NULL for a machine that knows no graphs. */
+  void (*launch) (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
+                  const guint32 *kernels);
   /* Inside orchestrate: waits until the machine has seen all that was submitted. NULL: it has. */
   void (*catch_up) (PTO2Runtime *rt);
   /* Inside orchestrate: has the run failed already? Fail it; the first error wins. */

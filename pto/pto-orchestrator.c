@@ -365,32 +365,14 @@ call_scope (gpointer data)
 }
 
 static gboolean
-check_args (PtoOrchestrator *self, PtoCallable *callable, const PtoArg *args, guint n_args,
+check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
             GError **error)
 {
-  const PtoKernel *kernel = (PtoKernel *) callable; /* find_kernel() has checked it */
-  gsize n_expected;
-  const PtoDirection *expected = pto_kernel_get_signature ((PtoKernel *) callable, &n_expected);
-
-  if (kernel->signature != NULL && kernel->signature->len != n_args)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\" takes %u arguments, but %u are given", callable->name,
-                   kernel->signature->len, n_args);
-      return FALSE;
-    }
-  for (guint i = 0; expected != NULL && i < n_args; i++)
-    if (!pto_direction_fits (expected[i], args[i].direction))
-      {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "kernel \"%s\": argument %u is %s, but %s is given", callable->name, i,
-                     pto_direction_describe (expected[i]),
-                     pto_direction_describe (args[i].direction));
-        return FALSE;
-      }
+  if (!pto_kernel_check_args (kernel, args, n_args, error))
+    return FALSE;
   if (pto_args_admit (args, n_args, TRUE, self->run, &self->kept, error))
     return TRUE;
-  g_prefix_error (error, "kernel \"%s\": ", callable->name);
+  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
   return FALSE;
 }
 

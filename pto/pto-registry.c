@@ -322,6 +322,26 @@ pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint 
   return known != NULL;
 }
 
+PtoCallable *
+pto_registry_ref_kernel (PtoRegistry *registry, guint index)
+{
+  PtoCallable *found = NULL;
+  GHashTableIter iter;
+  gpointer value;
+
+  g_mutex_lock (&registry->lock);
+  g_hash_table_iter_init (&iter, registry->by_digest);
+  while (found == NULL && g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      PtoRegistration *registration = value;
+
+      if (registration->index == index && registration->callable->kind == PTO_CALLABLE_KERNEL)
+        found = g_object_ref (registration->callable);
+    }
+  g_mutex_unlock (&registry->lock);
+  return found;
+}
+
 gboolean
 pto_registry_is_empty (PtoRegistry *registry)
 {

@@ -16,6 +16,7 @@ typedef struct _PtoBuffer PtoBuffer;
 typedef struct _PtoCallConfig PtoCallConfig;
 typedef struct _PtoCallable PtoCallable;
 typedef struct _PtoCallableHandle PtoCallableHandle;
+typedef struct _PtoGraph PtoGraph;
 typedef struct _PtoOrchestrator PtoOrchestrator;
 typedef struct _PtoPlatform PtoPlatform;
 typedef struct _PtoRunStatistics PtoRunStatistics;

@@ -12,7 +12,9 @@
 
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
+#include "pto-chip-orchestration.h"
 #include "pto-error-private.h"
+#include "pto-graph-private.h"
 #include "pto-orchestrator-private.h"
 #include "pto-task-args-private.h"
 
@@ -24,6 +26,8 @@ typedef struct
   GError *error;       /* of the orchestration itself */
   gboolean has_failed; /* the run, before the orchestration did */
   PtoMachineRun machine_run;
+  PtoGraph *graph;                       /* that is launched or captured; NULL: neither */
+  gboolean is_capture;                   /* captured */
   bool (*parent_cancelled) (void *data); /* of a child; or NULL */
   gpointer parent_data;
 
@@ -155,6 +159,75 @@ check_end (Run *run, PTO2Runtime *rt)
     ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
 }
 
+/* --- graphs --- */
+
+static gboolean
+check_knows_graphs (PtoWorker *self, GError **error)
+{
+  if (self->machine->ops->launch != NULL)
+    return TRUE;
+  if (self->level == 2)
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                         "a chip in a process of its own captures and launches no graphs: use a "
+                         "worker without \"isolate\"");
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 "a worker of level %u captures and launches no graphs: those are of chips, of "
+                 "level 2",
+                 self->level);
+  return FALSE;
+}
+
+/* Submits what the graph has, with the kernels as this worker numbers them: those that it has not
+ * are built here. */
+static void
+launch (Run *run, PTO2Runtime *rt)
+{
+  const struct pto_plan *plan = pto_graph_get_plan (run->graph);
+  g_autofree guint32 *kernels = g_new (guint32, MAX (plan->n_kernels, 1));
+
+  for (guint k = 0; k < plan->n_kernels; k++)
+    {
+      PtoCallable *kernel = pto_graph_get_kernel (run->graph, plan->kernels[k].kernel);
+      gint32 id;
+
+      if (kernel == NULL)
+        kernels[k] = plan->kernels[k].kernel;
+      else if (pto_worker_find_kernel (run->self, kernel, &id, &run->error))
+        kernels[k] = (guint32) id;
+      else
+        return;
+    }
+  run->self->machine->ops->launch (run->self->machine, rt, plan, kernels);
+}
+
+static PtoCallable *
+find_worker_kernel (guint number, gpointer worker)
+{
+  return pto_registry_ref_kernel (((PtoWorker *) worker)->registry, number);
+}
+
+static PtoCallable *
+find_chip_kernel (guint number, gpointer chip)
+{
+  PtoCallable *kernel = pto_chip_orchestration_get_kernel (chip, number);
+
+  return kernel != NULL ? g_object_ref (kernel) : NULL;
+}
+
+/* The machine is taken, and the graph written: its numbers are those of the run. */
+static gboolean
+name_kernels (Run *run, GError **error)
+{
+  PtoRegistration *registration = run->machine_run.registration;
+
+  if (!run->is_capture)
+    return TRUE;
+  return registration != NULL
+             ? pto_graph_name_kernels (run->graph, find_chip_kernel, registration->callable, error)
+             : pto_graph_name_kernels (run->graph, find_worker_kernel, run->self, error);
+}
+
 static int
 orchestrate (PTO2Runtime *rt, void *data)
 {
@@ -162,7 +235,9 @@ orchestrate (PTO2Runtime *rt, void *data)
   PtoMachine *machine = run->self->machine;
 
   run->rt = rt;
-  if (run->func == NULL)
+  if (run->machine_run.is_launch)
+    launch (run, rt);
+  else if (run->func == NULL)
     machine->ops->enter (machine, &run->machine_run, rt, &run->error);
   else if (run->gate == NULL)
     call_function (run);
@@ -245,11 +320,22 @@ run_function (Run *run, GError **error)
   gboolean ok;
 
   run->machine_run.title = "orchestration function";
+  if (run->is_capture)
+    run->machine_run.capture = pto_graph_open_plan (run->graph);
   run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
   ok = run_on_machine (run, error);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);
-  return ok && write_outputs (self, run->config, error);
+  return ok && name_kernels (run, error) && write_outputs (self, run->config, error);
+}
+
+/* The machine is taken, the configuration checked. */
+static gboolean
+run_graph (Run *run, GError **error)
+{
+  run->machine_run.title = "graph";
+  run->machine_run.is_launch = TRUE;
+  return run_on_machine (run, error) && write_outputs (run->self, run->config, error);
 }
 
 static PtoCallable *
@@ -272,7 +358,10 @@ run_registration (Run *run, PtoCallableHandle *handle, GError **error)
     {
       run->machine_run.registration = registration;
       run->machine_run.title = registration->name;
-      ok = run_on_machine (run, error) && write_outputs (self, run->config, error);
+      if (run->is_capture)
+        run->machine_run.capture = pto_graph_open_plan (run->graph);
+      ok = run_on_machine (run, error) && name_kernels (run, error)
+           && write_outputs (self, run->config, error);
     }
   else
     {
@@ -350,9 +439,19 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
     return FALSE;
+  if (run->graph != NULL && !check_knows_graphs (run->self, error))
+    {
+      pto_worker_give_back (run->self);
+      return FALSE;
+    }
   if (run->cancellable != NULL)
     handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
-  ok = handle == NULL ? run_function (run, &failure) : run_registration (run, handle, &failure);
+  if (handle != NULL)
+    ok = run_registration (run, handle, &failure);
+  else if (run->func != NULL)
+    ok = run_function (run, &failure);
+  else
+    ok = run_graph (run, &failure);
   if (failure != NULL)
     propagate_failure (run, failure, error);
   g_cancellable_disconnect (run->cancellable, handler);
@@ -480,6 +579,135 @@ pto_worker_run_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskAr
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   return run_any (&run, FALSE, handle, error);
+}
+
+/* --- graphs --- */
+
+static PtoGraph *
+capture (Run *run, PtoCallableHandle *handle, GError **error)
+{
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+
+  run->graph = graph;
+  run->is_capture = TRUE;
+  return run_any (run, FALSE, handle, error) ? g_steal_pointer (&graph) : NULL;
+}
+
+/**
+ * pto_worker_capture:
+ * @worker: a worker of level 2; one that was not started is started
+ * @func: (scope call) (closure user_data): a function that submits the tasks
+ * @user_data: for @func
+ * @args: (nullable): what the graph is going to be launched with: the tensors that @func submits
+ *   lie in these
+ * @config: (nullable): choices of this run
+ * @cancellable: (nullable): ends the run
+ * @error: where to say why there is no graph
+ *
+ * Writes down what a function submits, without running any of it.
+ *
+ * What the function finds in memory is what was there before. The graph has all tasks with what
+ * they depend on, and is launched by [method@Pto.Worker.run_graph], here or on another worker, with
+ * arguments of the same shapes and types; numbers among @args are a part of it. What it can not
+ * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
+ * place: an element that is read or written, a tensor in memory that is no argument, a number that
+ * is an address, updates that commute, scratch memory, blocks, several kernels, a cluster.
+ * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up, or
+ * of a chip in a process of its own.
+ *
+ * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
+ *
+ * Returns: (transfer full): a graph that is complete
+ *
+ * Since: 0.1
+ */
+PtoGraph *
+pto_worker_capture (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data,
+                    PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+                    GError **error)
+{
+  Run run = { .self = worker,
+              .cancellable = cancellable,
+              .func = func,
+              .data = user_data,
+              .args = args,
+              .config = config };
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (func != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return capture (&run, NULL, error);
+}
+
+/**
+ * pto_worker_capture_callable:
+ * @worker: a worker of level 2; one that was not started is started
+ * @handle: an orchestration that is registered
+ * @args: (nullable): its arguments, and what the graph is going to be launched with
+ * @config: (nullable): choices of this run
+ * @cancellable: (nullable): ends the run
+ * @error: where to say why there is no graph
+ *
+ * Writes down what a registered orchestration submits, without running any of it.
+ *
+ * Otherwise like [method@Pto.Worker.capture] and [method@Pto.Worker.run_callable].
+ *
+ * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
+ *
+ * Returns: (transfer full): a graph that is complete
+ *
+ * Since: 0.1
+ */
+PtoGraph *
+pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTaskArgs *args,
+                             PtoCallConfig *config, GCancellable *cancellable, GError **error)
+{
+  Run run = { .self = worker, .cancellable = cancellable, .args = args, .config = config };
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (handle != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return capture (&run, handle, error);
+}
+
+/**
+ * pto_worker_run_graph:
+ * @worker: a worker of level 2; one that was not started is started
+ * @graph: a graph; one that is not complete is completed
+ * @args: (nullable): its arguments
+ * @config: (nullable): choices of this run
+ * @cancellable: (nullable): ends the run
+ * @error: where to say why it failed
+ *
+ * Launches a graph, and waits until all its tasks are done.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS, naming the argument, where one is not of the shape and type
+ * that the graph was made for, where a tensor that is written can only be read, or where two
+ * overlap in another way than they did; with %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up,
+ * or of a chip in a process of its own; and like [method@Pto.Worker.run]. Several workers may run
+ * one graph at the same time.
+ *
+ * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
+ *
+ * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_worker_run_graph (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args, PtoCallConfig *config,
+                      GCancellable *cancellable, GError **error)
+{
+  Run run = {
+    .self = worker, .cancellable = cancellable, .graph = graph, .args = args, .config = config
+  };
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return pto_graph_complete (graph, error) && run_any (&run, FALSE, NULL, error);
 }
 
 /* --- after a run --- */

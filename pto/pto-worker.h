@@ -6,6 +6,7 @@
 
 #include "pto-callable-handle.h"
 #include "pto-function.h"
+#include "pto-graph.h"
 
 G_BEGIN_DECLS
 
@@ -139,6 +140,18 @@ void pto_worker_run_callable_async (PtoWorker *worker, PtoCallableHandle *handle
                                     GAsyncReadyCallback callback, gpointer user_data);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
+
+PTO_AVAILABLE_IN_0_1
+PtoGraph *pto_worker_capture (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data,
+                              PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
+                              GError **error);
+PTO_AVAILABLE_IN_0_1
+PtoGraph *pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *handle,
+                                       PtoTaskArgs *args, PtoCallConfig *config,
+                                       GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_worker_run_graph (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
+                               PtoCallConfig *config, GCancellable *cancellable, GError **error);
 
 PTO_AVAILABLE_IN_0_1
 PtoRunStatistics *pto_worker_dup_statistics (PtoWorker *worker);

@@ -16,6 +16,7 @@
 #include "pto-error.h"
 #include "pto-exception.h"
 #include "pto-function.h"
+#include "pto-graph.h"
 #include "pto-kernel.h"
 #include "pto-library.h"
 #include "pto-macros.h"

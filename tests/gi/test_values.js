@@ -113,6 +113,40 @@ const tests = {
         }
     },
 
+    // Captured and built by hand, launched with other memory than it was made for.
+    graphs() {
+        for (const backend of ['par', 'det', 'threads']) {
+            const worker = chip(backend);
+            const buffers = [0, 1].map(() => Pto.Buffer.new(4 * elements));
+            const tensors = buffers.map(buffer => Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]));
+            const given = tensor => {
+                const args = Pto.TaskArgs.new();
+                args.add_tensor(tensor, OUTPUT_EXISTING);
+                return args;
+            };
+            const captured = worker.capture(orch => {
+                orch.submit(fill, fill_args(tensors[0], 3));
+                return true;
+            }, given(tensors[0]), null, null);
+            equal(captured.to_string(), '1 task of 1 kernel, 1 argument', 'graph');
+            equal(floats(buffers[0])[0], 0, 'nothing ran');
+            worker.run_graph(captured, given(tensors[1]), null, null);
+            equal(floats(buffers[1])[elements - 1], 3, 'captured');
+            refused(() => worker.run_graph(captured, null, null, null), 'takes 1 arguments, but 0');
+
+            const graph = new Pto.Graph();
+            const argument = graph.add_argument(Pto.Dtype.FLOAT32, [elements]);
+            const last = graph.add_task(fill, fill_args(argument, 5));
+            const first = graph.add_task(fill, fill_args(argument, 4));
+            graph.add_successor(first, last);
+            refused(() => graph.add_task(fill, fill_args(tensors[0], 1)), 'is no tensor of this graph');
+            worker.run_graph(graph, given(tensors[0]), null, null);
+            equal(floats(buffers[0])[1], 5, 'by hand');
+            equal(graph.get_n_edges(), 1, 'edges');
+            worker.close();
+        }
+    },
+
     // A viewer's way through a trace; what it finds is what the summary says.
     trace() {
         const worker = Pto.Worker.new_chip('a2a3sim');

@@ -595,7 +595,7 @@ class Functions(unittest.TestCase):
     def test_what_is_none(self):
         with chip() as worker:
             for what in None, 3, scale:
-                with self.assertRaisesRegex(TypeError, "can not be run: a function can, or the handle"):
+                with self.assertRaisesRegex(TypeError, "can not be run: a function can, the handle of what is registered, or a graph"):
                     worker.run(what)
         with self.assertRaisesRegex(ValueError, "devices=-1"):
             Pto.Worker(level=3, devices=-1)

@@ -5,7 +5,7 @@
 // Plain functions as orchestrations, promises, attributes. What works through plain GJS works here, too.
 const {Gio, GLib} = imports.gi;
 
-const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'Exception', 'ImportedFunction', 'Kernel',
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
     'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
     'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
@@ -106,6 +106,7 @@ function _init() {
     takePlainFunction(Pto.SubFunction, 'new', 1);
     takePlainFunction(Pto.Orchestrator.prototype, 'with_scope', 0);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
+    takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
     for (const name of ['list_cores', 'list_edges', 'list_tasks'])
         makeIterable(Pto.Trace.prototype, name);

@@ -583,6 +583,29 @@ class Orchestrator(Pto.Orchestrator):
         return result
 
 
+# --- graphs that are built first ---
+
+@_export
+class Graph(Pto.Graph):
+    """Captured by worker.capture(), or built by hand; run by worker.run(graph, x, y). Arguments of tasks are a TaskArgs, or
+    x.read(), y.write(), numbers."""
+
+    def _make(self, make, shape, dtype):
+        return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
+
+    def add_argument(self, shape, dtype="f4"):
+        return self._make(Pto.Graph.add_argument, shape, dtype)
+
+    def make_tensor(self, shape, dtype="f4"):
+        return self._make(Pto.Graph.make_tensor, shape, dtype)
+
+    tensor = make_tensor
+
+    def add_task(self, kernel, *args):
+        only = args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
+        return Pto.Graph.add_task(self, kernel, _args(only))
+
+
 # --- workers ---
 
 class _Interrupts:
@@ -801,7 +824,7 @@ class Worker(Pto.Worker):
     def set_parameter(self, name, value):
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
-    def _plan(self, what, rest, config, cancellable, state):
+    def _plan(self, what, rest, config, cancellable, state, is_capture=False):
         """What is to be run, as a function of a callback or None, its arguments, configuration and cancellable."""
         args, data = None, ()
         if len(rest) in (1, 2) and all(r is None or isinstance(r, t) for r, t in zip(rest, (Pto.TaskArgs, Pto.CallConfig))):
@@ -811,13 +834,13 @@ class Worker(Pto.Worker):
                             "cancellable= are given by name")
         else:
             data = tuple(map(_given, rest))
-            if data and isinstance(what, Pto.CallableHandle):
-                args, data = TaskArgs(*map(_untagged, data)), ()
+            if data and (is_capture or isinstance(what, (Pto.CallableHandle, Pto.Graph))):
+                args = TaskArgs(*map(_untagged, data))
         cancellable = cancellable or Gio.Cancellable()
-        if isinstance(what, Pto.CallableHandle):
+        if isinstance(what, (Pto.CallableHandle, Pto.Graph)):
             return None, args, config, cancellable
         if not callable(what):
-            raise TypeError(f"{what!r} can not be run: a function can, or the handle of what is registered")
+            raise TypeError(f"{what!r} can not be run: a function can, the handle of what is registered, or a graph")
         return (_as_callback(what, lambda given: (given[0], *data) if data else given[:3], state, bool(data)),
                 args, config, cancellable)
 
@@ -829,12 +852,28 @@ class Worker(Pto.Worker):
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
         try:
             with _interruptible(cancellable, state):
+                if isinstance(what, Pto.Graph):
+                    return Pto.Worker.run_graph(self, what, args, config, cancellable)
                 if call is None:
                     return Pto.Worker.run_callable(self, what, args, config, cancellable)
                 return Pto.Worker.run(self, call, None, args, config, cancellable)
         except GLib.Error as caught:
             error = _original(caught, state)
         raise error  # out here, so that its own cause stays what it was
+
+    def capture(self, what, *rest, config=None, cancellable=None):
+        """The graph that run(what, x, y, ...) would submit: run(it, x, y, ...) submits it again, with other arrays of the
+        same shapes. Nothing is run. Tensors that are submitted lie in these arrays, or are made by the runtime."""
+        state = types.SimpleNamespace(raised=None, in_function=False)
+        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state, is_capture=True)
+        try:
+            with _interruptible(cancellable, state):
+                if call is None:
+                    return Pto.Worker.capture_callable(self, what, args, config, cancellable)
+                return Pto.Worker.capture(self, call, None, args, config, cancellable)
+        except GLib.Error as caught:
+            error = _original(caught, state)
+        raise error
 
     def run_async(self, what=None, *rest, config=None, cancellable=None, callback=None, func=None, args=None):
         """Like run(), in asyncio: await worker.run_async(graph, x, y). The graph's function is called on a thread of the
@@ -843,6 +882,8 @@ class Worker(Pto.Worker):
         rest = rest or ((args, config) if args is not None else ())
         if callback is None:
             return _await_run(self, what, rest, config, cancellable or Gio.Cancellable())
+        if isinstance(what, Pto.Graph):
+            raise TypeError("a graph is awaited: await worker.run_async(graph, ...) takes no callback")
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
 

@@ -1,0 +1,24 @@
+/* pto-graph-private.h: what do workers see of a graph?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "core/plan.h"
+
+#include "pto-graph.h"
+
+G_BEGIN_DECLS
+
+/* Complete; the number of each of its kernels is an index for get_kernel, or of one that is no
+ * PtoCallable. */
+const struct pto_plan *pto_graph_get_plan (PtoGraph *graph);
+PtoCallable *pto_graph_get_kernel (PtoGraph *graph, guint index);
+/* Of one that is captured, which nobody else has yet: where it is written; and then, which callable
+ * each of its kernels is, NULL for those that are none. find gives a reference. */
+struct pto_plan *pto_graph_open_plan (PtoGraph *graph);
+gboolean pto_graph_name_kernels (PtoGraph *graph,
+                                 PtoCallable *(*find) (guint number, gpointer data), gpointer data,
+                                 GError **error);
+
+G_END_DECLS

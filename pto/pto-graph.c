@@ -1,0 +1,654 @@
+/* pto-graph.c: how does a program hold a task graph that is built first and launched many times?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-graph-private.h"
+
+#include "pto-error-private.h"
+#include "pto-kernel-private.h"
+#include "pto-task-args-private.h"
+#include "pto-tensor-private.h"
+
+#include <sys/mman.h>
+
+/* What stands for memory while a graph is built by hand: addresses, nothing else. */
+#define REGION_BYTES (G_GUINT64_CONSTANT (1) << 40)
+#define REGION_UNIT 4096u
+
+/* A tensor that a task of the graph outputs. */
+typedef struct
+{
+  guint64 address;
+  guint64 bytes;
+  guint32 memory; /* the plan's */
+} Made;
+
+/**
+ * PtoGraph:
+ *
+ * A task graph that is built first and launched many times, each time with other arguments of the
+ * same shapes and types.
+ *
+ * It is captured from an orchestration ([method@Pto.Worker.capture],
+ * [method@Pto.Worker.capture_callable]), or built by hand: arguments and tensors, tasks, and which
+ * comes after which. [method@Pto.Worker.run_graph] launches it on any worker of level 2: its tasks
+ * are submitted without looking for dependencies, so that a task costs a fraction of what a submit
+ * does. A launched task's memory is held until the last task that uses it is done; no scope holds
+ * it.
+ *
+ * Source: seed 000 sections 1.1 and 1.2. Thread safety: it is built on one thread; once it is
+ * complete, any thread. A fork has a copy of its own.
+ *
+ * Since: 0.1
+ */
+struct _PtoGraph
+{
+  GObject parent_instance;
+
+  struct pto_plan *plan;
+  GPtrArray *kernels; /* PtoKernel; the plan's numbers of kernels are indexes */
+
+  /* By hand. */
+  gpointer region; /* NULL: none yet */
+  guint64 used;
+  GArray *made; /* Made, ascending */
+
+  GMutex lock; /* of whoever completes it */
+};
+
+G_DEFINE_FINAL_TYPE (PtoGraph, pto_graph, G_TYPE_OBJECT)
+
+static void
+pto_graph_finalize (GObject *object)
+{
+  PtoGraph *self = PTO_GRAPH (object);
+
+  pto_plan_free (self->plan);
+  g_ptr_array_unref (self->kernels);
+  g_array_unref (self->made);
+  if (self->region != NULL)
+    munmap (self->region, REGION_BYTES);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (pto_graph_parent_class)->finalize (object);
+}
+
+static void
+pto_graph_class_init (PtoGraphClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = pto_graph_finalize;
+}
+
+static void
+pto_graph_init (PtoGraph *self)
+{
+  self->plan = pto_plan_new ();
+  if (self->plan == NULL)
+    g_error ("no memory for a graph");
+  self->kernels = g_ptr_array_new_with_free_func (g_object_unref);
+  self->made = g_array_new (FALSE, FALSE, sizeof (Made));
+  g_mutex_init (&self->lock);
+}
+
+/* --- for workers --- */
+
+const struct pto_plan *
+pto_graph_get_plan (PtoGraph *graph)
+{
+  return graph->plan;
+}
+
+PtoCallable *
+pto_graph_get_kernel (PtoGraph *graph, guint index)
+{
+  return index < graph->kernels->len ? g_ptr_array_index (graph->kernels, index) : NULL;
+}
+
+struct pto_plan *
+pto_graph_open_plan (PtoGraph *graph)
+{
+  return graph->plan;
+}
+
+gboolean
+pto_graph_name_kernels (PtoGraph *graph, PtoCallable *(*find) (guint number, gpointer data),
+                        gpointer data, GError **error)
+{
+  for (guint k = 0; k < graph->plan->n_kernels; k++)
+    {
+      struct pto_plan_kernel *kernel = &graph->plan->kernels[k];
+      PtoCallable *callable;
+
+      if (kernel->kernel >= PTO_MAX_KERNELS)
+        continue; /* none, or one that every chip has */
+      callable = find (kernel->kernel, data);
+      if (callable == NULL)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                       "kernel %u was unregistered while it was captured", kernel->kernel);
+          return FALSE;
+        }
+      kernel->kernel = graph->kernels->len;
+      g_ptr_array_add (graph->kernels, callable);
+    }
+  return TRUE;
+}
+
+/* --- by hand --- */
+
+static gboolean
+check_open (PtoGraph *self, GError **error)
+{
+  if (!self->plan->complete)
+    return TRUE;
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "the graph is complete: it was captured, completed or launched, and nothing "
+                       "can be added to it");
+  return FALSE;
+}
+
+/* An address for that much that nobody else has. 0: none is left. */
+static guint64
+reserve (PtoGraph *self, guint64 bytes, GError **error)
+{
+  guint64 room = bytes / REGION_UNIT * REGION_UNIT + 2 * REGION_UNIT;
+  guint64 address;
+
+  if (self->region == NULL)
+    {
+      gpointer region = mmap (NULL, REGION_BYTES, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+      self->region = region != MAP_FAILED ? region : NULL;
+    }
+  if (self->region == NULL || bytes >= REGION_BYTES || room > REGION_BYTES - self->used)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   "no address space for a tensor of %" G_GUINT64_FORMAT " bytes in a graph",
+                   bytes);
+      return 0;
+    }
+  address = (guint64) (guintptr) self->region + self->used;
+  self->used += room;
+  return address;
+}
+
+/* A tensor that stands for memory that a launch has. */
+static PtoTensor *
+make_stand_in (PtoGraph *self, PtoDtype dtype, gsize n_dims, const guint64 *shape, GError **error)
+{
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (dtype, n_dims, shape);
+  guint64 address;
+
+  if (!check_open (self, error))
+    return NULL;
+  if (pto_tensor_get_refusal (tensor) != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           pto_tensor_get_refusal (tensor));
+      return NULL;
+    }
+  address = reserve (self, pto_tensor_get_n_bytes (tensor), error);
+  if (address == 0)
+    return NULL;
+  return pto_tensor_new_for_object (address, dtype, n_dims, shape, G_OBJECT (self));
+}
+
+/**
+ * pto_graph_new:
+ *
+ * Makes a graph without tasks.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): a graph
+ *
+ * Since: 0.1
+ */
+PtoGraph *
+pto_graph_new (void)
+{
+  return g_object_new (PTO_TYPE_GRAPH, NULL);
+}
+
+/**
+ * pto_graph_add_argument:
+ * @graph: a graph that is not complete
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why not
+ *
+ * Adds a tensor to what the graph is launched with.
+ *
+ * What it gives stands for that tensor: it and its views are arguments of tasks of this graph, and
+ * of nothing else, as they have no memory. Fails with %PTO_ERROR_INVALID_ARGS when the shape is
+ * refused or the graph is complete.
+ *
+ * Source: seed 000 section 1.1. Thread safety: the thread that builds the graph.
+ *
+ * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
+ */
+PtoTensor *
+pto_graph_add_argument (PtoGraph *graph, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                        GError **error)
+{
+  PtoTensor *tensor;
+  struct pto_plan_param param = { .fixed = false };
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  tensor = make_stand_in (graph, dtype, n_dims, shape, error);
+  if (tensor == NULL)
+    return NULL;
+  param.tensor = *pto_tensor_peek (tensor);
+  param.first = pto_tensor_get_first_address (tensor);
+  param.extent = pto_tensor_get_extent (tensor);
+  pto_plan_add_param (graph->plan, &param);
+  return tensor;
+}
+
+/**
+ * pto_graph_add_scalar_argument:
+ * @graph: a graph that is not complete
+ * @error: where to say why not
+ *
+ * Adds a number to what the graph is launched with; [method@Pto.Graph.bind_scalar] says which tasks
+ * get it.
+ *
+ * Source: seed 000 section 1.1. Thread safety: the thread that builds the graph.
+ *
+ * Returns: which argument of the graph it is, from 0; -1 on failure
+ *
+ * Since: 0.1
+ */
+int
+pto_graph_add_scalar_argument (PtoGraph *graph, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
+  g_return_val_if_fail (error == NULL || *error == NULL, -1);
+
+  if (!check_open (graph, error))
+    return -1;
+  return (int) pto_plan_add_param (graph->plan, &(struct pto_plan_param){ .fixed = false });
+}
+
+/**
+ * pto_graph_make_tensor:
+ * @graph: a graph that is not complete
+ * @dtype: type of the elements
+ * @n_dims: number of dimensions, 1 to 5
+ * @shape: (array length=n_dims): extent of each dimension, in elements
+ * @error: where to say why not
+ *
+ * Makes a tensor that one task of the graph outputs, and others use.
+ *
+ * Each launch gives it memory when that task is submitted, until the last task that uses it is
+ * done. Those are submitted behind that task; when they run is said by
+ * [method@Pto.Graph.add_successor]. Like an argument it is good for tasks of this graph only.
+ *
+ * Source: seed 000 section 1.1. Thread safety: the thread that builds the graph.
+ *
+ * Returns: (transfer full): a tensor
+ *
+ * Since: 0.1
+ */
+PtoTensor *
+pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                       GError **error)
+{
+  PtoTensor *tensor;
+  Made made;
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  tensor = make_stand_in (graph, dtype, n_dims, shape, error);
+  if (tensor == NULL)
+    return NULL;
+  made.address = pto_tensor_get_first_address (tensor);
+  made.bytes = pto_tensor_get_n_bytes (tensor);
+  made.memory = pto_plan_add_memory (graph->plan, made.bytes);
+  g_array_append_val (graph->made, made);
+  return tensor;
+}
+
+static const Made *
+find_made (PtoGraph *self, const Tensor *tensor)
+{
+  guint low = 0;
+  guint high = self->made->len;
+
+  while (low < high)
+    {
+      guint middle = (low + high) / 2;
+      const Made *made = &g_array_index (self->made, Made, middle);
+
+      if (tensor->buffer.addr < made->address)
+        high = middle;
+      else if (tensor->buffer.addr >= made->address + made->bytes)
+        low = middle + 1;
+      else
+        return made;
+    }
+  return NULL;
+}
+
+static gboolean
+check_tensors (PtoGraph *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
+               GError **error)
+{
+  for (guint i = 0; i < n_args; i++)
+    {
+      const Tensor *tensor;
+      guint64 offset;
+
+      if (args[i].tensor == NULL)
+        continue;
+      if (args[i].direction == PTO_DIRECTION_COMMUTATIVE)
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              "kernel \"%s\": argument %u: updates do not take turns in a graph: add it as "
+              "one that is read and written, and name a successor",
+              kernel->name, i);
+          return FALSE;
+        }
+      tensor = pto_tensor_peek (args[i].tensor);
+      if (find_made (self, tensor) != NULL
+          || pto_plan_find_param (self->plan, tensor, &offset) != UINT32_MAX)
+        continue;
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\": argument %u is no tensor of this graph: take one of "
+                   "add_argument() or make_tensor(), or a view of one",
+                   kernel->name, i);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static guint
+number_kernel (PtoGraph *self, PtoCallable *kernel)
+{
+  guint index;
+
+  if (g_ptr_array_find (self->kernels, kernel, &index))
+    return index;
+  g_ptr_array_add (self->kernels, g_object_ref (kernel));
+  return self->kernels->len - 1;
+}
+
+/**
+ * pto_graph_add_task:
+ * @graph: a graph that is not complete
+ * @kernel: a kernel
+ * @args: (nullable): its arguments, in order: tensors of this graph, or views of them, and numbers
+ * @error: where to say why not
+ *
+ * Adds a task: one run of a kernel in each launch.
+ *
+ * What it comes after is said by [method@Pto.Graph.add_successor], whatever its tensors are. A
+ * kernel that a worker does not have is built and loaded by the first launch there. @args can be
+ * reset and used again at once. Fails with %PTO_ERROR_INVALID_ARGS.
+ *
+ * Source: seed 000 sections 1.1 and 1.2. Thread safety: the thread that builds the graph.
+ *
+ * Returns: the task's number, from 0; -1 on failure
+ *
+ * Since: 0.1
+ */
+int
+pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error)
+{
+  const PtoArg *list = NULL;
+  guint n_args = 0;
+  guint task;
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
+  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), -1);
+  g_return_val_if_fail (error == NULL || *error == NULL, -1);
+
+  if (args != NULL)
+    list = pto_task_args_peek (args, &n_args);
+  if (!check_open (graph, error) || !pto_task_args_check_terms (args, error)
+      || !pto_kernel_check_args (kernel, list, n_args, error)
+      || !check_tensors (graph, kernel, list, n_args, error))
+    return -1;
+  task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel),
+                            ((PtoKernel *) kernel)->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC
+                                                                              : PTO_CORE_TYPE_AIV,
+                            false, 0);
+  for (guint i = 0; i < n_args; i++)
+    {
+      gboolean writes = pto_direction_writes (list[i].direction);
+      const Tensor *tensor;
+      const Made *made;
+      guint64 offset;
+
+      if (list[i].tensor == NULL)
+        {
+          pto_plan_add_number (graph->plan, pto_arg_get_word (&list[i]));
+          continue;
+        }
+      tensor = pto_tensor_peek (list[i].tensor);
+      made = find_made (graph, tensor);
+      if (made != NULL)
+        pto_plan_add_use (graph->plan, made->memory, 0, tensor,
+                          list[i].direction == PTO_DIRECTION_OUTPUT, writes);
+      else
+        {
+          guint32 param = pto_plan_find_param (graph->plan, tensor, &offset);
+
+          pto_plan_add_tensor (graph->plan, param, offset, tensor, writes, writes);
+        }
+    }
+  return (int) task;
+}
+
+static gboolean
+check_task (PtoGraph *self, guint task, GError **error)
+{
+  if (task < self->plan->n_tasks)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "the graph has no task %u: it has %u, and a task is named by what add_task() gave",
+               task, self->plan->n_tasks);
+  return FALSE;
+}
+
+/**
+ * pto_graph_bind_scalar:
+ * @graph: a graph that is not complete
+ * @task: a task
+ * @index: which of its arguments, a number
+ * @argument: an argument of the graph, of [method@Pto.Graph.add_scalar_argument]
+ * @error: where to say why not
+ *
+ * Has a task get the number that the graph is launched with, instead of the one that it was added
+ * with.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS where there is no such task or argument, or where one is a
+ * tensor. Source: seed 000 section 1.1. Thread safety: the thread that builds the graph.
+ *
+ * Returns: %TRUE if it does
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument, GError **error)
+{
+  struct pto_plan *plan;
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_open (graph, error) || !check_task (graph, task, error))
+    return FALSE;
+  plan = graph->plan;
+  if (argument >= plan->n_params || plan->params[argument].tensor.ndims > 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 "argument %u of the graph is no number: add_scalar_argument() makes one",
+                 argument);
+  else if (!pto_plan_bind_scalar (plan, task, index, argument))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 "argument %u of task %u is no number, of %u arguments", index, task,
+                 plan->tasks[task].n_args);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/**
+ * pto_graph_add_successor:
+ * @graph: a graph that is not complete
+ * @task: a task
+ * @successor: the task that begins when it is done
+ * @error: where to say why not
+ *
+ * Has one task come after another, which may have been added later. Twice is no trouble.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS where there is no such task, or only one. Source: seed 000
+ * section 1.2. Thread safety: the thread that builds the graph.
+ *
+ * Returns: %TRUE if it does
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_graph_add_successor (PtoGraph *graph, guint task, guint successor, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_open (graph, error) || !check_task (graph, task, error)
+      || !check_task (graph, successor, error))
+    return FALSE;
+  if (task == successor)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "task %u can not come after itself",
+                   task);
+      return FALSE;
+    }
+  pto_plan_add_edge (graph->plan, task, successor, PTO_HAZARD_EXPLICIT);
+  return TRUE;
+}
+
+/**
+ * pto_graph_complete:
+ * @graph: a graph
+ * @error: where to say why not
+ *
+ * Says that nothing will be added any more: which the first launch does, too.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when tasks wait for each other in a circle, or use a tensor
+ * that no task outputs. Thread safety: any thread, when nobody adds to it any more.
+ *
+ * Returns: %TRUE if it can be launched
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_graph_complete (PtoGraph *graph, GError **error)
+{
+  struct pto_report report = { .status = PTO_OK };
+  gboolean ok;
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  g_mutex_lock (&graph->lock);
+  ok = graph->plan->complete || pto_plan_complete (graph->plan, &report) == PTO_OK;
+  g_mutex_unlock (&graph->lock);
+  if (!ok)
+    pto_error_set_from_report (error, report.status, &report);
+  return ok;
+}
+
+/**
+ * pto_graph_get_n_tasks:
+ * @graph: a graph
+ *
+ * Gives how many tasks it has.
+ *
+ * Thread safety: as [class@Pto.Graph].
+ *
+ * Returns: a number
+ *
+ * Since: 0.1
+ */
+guint
+pto_graph_get_n_tasks (PtoGraph *graph)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
+
+  return graph->plan->n_tasks;
+}
+
+/**
+ * pto_graph_get_n_edges:
+ * @graph: a graph
+ *
+ * Gives how many pairs of tasks there are of which one comes after the other, also those that
+ * follow from others, once it is complete; 0 before.
+ *
+ * Thread safety: as [class@Pto.Graph].
+ *
+ * Returns: a number
+ *
+ * Since: 0.1
+ */
+guint
+pto_graph_get_n_edges (PtoGraph *graph)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
+
+  return graph->plan->n_orders;
+}
+
+/**
+ * pto_graph_get_n_arguments:
+ * @graph: a graph
+ *
+ * Gives how many arguments a launch takes.
+ *
+ * Thread safety: as [class@Pto.Graph].
+ *
+ * Returns: a number
+ *
+ * Since: 0.1
+ */
+guint
+pto_graph_get_n_arguments (PtoGraph *graph)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), 0);
+
+  return graph->plan->n_params;
+}
+
+/**
+ * pto_graph_to_string:
+ * @graph: a graph
+ *
+ * Says what there is in it, for people.
+ *
+ * Thread safety: as [class@Pto.Graph].
+ *
+ * Returns: (transfer full): such as `5 tasks of 2 kernels, 3 arguments`
+ *
+ * Since: 0.1
+ */
+char *
+pto_graph_to_string (PtoGraph *graph)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
+
+  return g_strdup_printf ("%u task%s of %u kernel%s, %u argument%s%s", graph->plan->n_tasks,
+                          graph->plan->n_tasks == 1 ? "" : "s", graph->kernels->len,
+                          graph->kernels->len == 1 ? "" : "s", graph->plan->n_params,
+                          graph->plan->n_params == 1 ? "" : "s",
+                          graph->plan->complete ? "" : ", not complete");
+}

@@ -1,0 +1,44 @@
+/* pto-graph.h: how does a program hold a task graph that is built first and launched many times?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+#define PTO_TYPE_GRAPH (pto_graph_get_type ())
+
+PTO_AVAILABLE_IN_0_1
+G_DECLARE_FINAL_TYPE (PtoGraph, pto_graph, PTO, GRAPH, GObject)
+
+PTO_AVAILABLE_IN_0_1
+PtoGraph *pto_graph_new (void);
+PTO_AVAILABLE_IN_0_1
+PtoTensor *pto_graph_add_argument (PtoGraph *graph, PtoDtype dtype, gsize n_dims,
+                                   const guint64 *shape, GError **error);
+PTO_AVAILABLE_IN_0_1
+int pto_graph_add_scalar_argument (PtoGraph *graph, GError **error);
+PTO_AVAILABLE_IN_0_1
+PtoTensor *pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims,
+                                  const guint64 *shape, GError **error);
+PTO_AVAILABLE_IN_0_1
+int pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
+                                GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_graph_add_successor (PtoGraph *graph, guint task, guint successor, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_graph_complete (PtoGraph *graph, GError **error);
+PTO_AVAILABLE_IN_0_1
+guint pto_graph_get_n_tasks (PtoGraph *graph);
+PTO_AVAILABLE_IN_0_1
+guint pto_graph_get_n_edges (PtoGraph *graph);
+PTO_AVAILABLE_IN_0_1
+guint pto_graph_get_n_arguments (PtoGraph *graph);
+PTO_AVAILABLE_IN_0_1
+char *pto_graph_to_string (PtoGraph *graph);
+
+G_END_DECLS

@@ -1,0 +1,189 @@
+# test_graphs.py: are graphs captured, built by hand and launched from Python?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import asyncio
+import os
+import shutil
+import tempfile
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+# y = x + number, element by element.
+ADD = """\
+#include "tensor.h"
+void kernel_entry (int64_t *args)
+{
+  const TensorData *in = (const TensorData *) args[0];
+  const TensorData *out = (const TensorData *) args[1];
+  const float *x = (const float *) (uintptr_t) in->buffer.addr + in->start_offset;
+  float *y = (float *) (uintptr_t) out->buffer.addr + out->start_offset;
+
+  for (uint64_t i = 0; i < in->shapes[0]; i++)
+    y[i] = x[i] + (float) args[2];
+}
+"""
+
+# y = x + 1 + number
+GRAPH = """\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  return (PTO2OrchestrationConfig){ 3 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  Tensor x = pto2_rt_arg_tensor (rt, 0), y = pto2_rt_arg_tensor (rt, 1);
+  Tensor made = make_tensor (x.shapes, x.ndims, x.dtype);
+  PTOParam first[] = { make_input_param (x), make_output_param (made), make_scalar_param (1) };
+  PTOParam second[] = { make_input_param (made), make_output_param (y), make_scalar_param (args[2]) };
+  const uint64_t index[1] = { 0 };
+  float value;
+
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, first, 3);
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, second, 3);
+  if (args[2] == 99)
+    pto2_rt_get_element (rt, &y, index, &value);
+  return 0;
+}
+"""
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Graphs(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="pto-graphs-")
+        self.addCleanup(shutil.rmtree, self.directory)
+        for name, text in ("add.c", ADD), ("graph.c", GRAPH):
+            with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.add = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(self.directory, "add.c"), None)
+
+    def each(self):
+        for backend in "par", "det", "threads":
+            with self.subTest(backend=backend), Pto.Worker(platform="a2a3sim") as worker:
+                worker.set_parameter("backend", backend)
+                worker.set_parameter("trace", "1")
+                yield worker
+
+    def function(self, orch, x, y):
+        made = orch.tensor(8)
+        with orch.scope():
+            orch.submit(self.add, x.read(), made.write(), 1)
+            orch.submit(self.add, made.view([4], [4]).read(), y.view([4], [4]).write_existing(), 2)
+            orch.submit(self.add, made.view([4], [0]).read(), y.view([4], [0]).write_existing(), 2)
+
+    def test_function(self):
+        for worker in self.each():
+            x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+            graph = worker.capture(self.function, x, y)
+            self.assertEqual(y.tolist(), [0] * 8)
+            self.assertEqual((graph.n_tasks, graph.n_edges, graph.n_arguments), (3, 2, 2))
+            self.assertEqual(str(graph), "<Pto.Graph: 3 tasks of 1 kernel, 2 arguments>")
+            for i in range(3):
+                other, result = np.full(8, i, "f4"), np.zeros(8, "f4")
+                worker.run(graph, other, result)
+                self.assertEqual(result.tolist(), [i + 3] * 8)
+                self.assertEqual(worker.statistics.tasks, 3)
+                self.assertEqual([task.name for task in worker.trace.list_tasks()], ["add"] * 3)
+            result[:] = 0
+            asyncio.run(worker.run_async(graph, x, result))
+            self.assertEqual(result.tolist(), (x + 3).tolist())
+
+    def test_another_worker(self):
+        for worker in self.each():
+            x, y = np.ones(8, "f4"), np.zeros(8, "f4")
+            graph = worker.capture(self.function, x, y)
+        with Pto.Worker(platform="a5sim") as other:
+            other.run(graph, x, y)  # builds the kernel there
+            self.assertEqual(y.tolist(), [4] * 8)
+
+    def test_registered(self):
+        for worker in self.each():
+            chip = Pto.ChipOrchestration.new(os.path.join(self.directory, "graph.c"), None)
+            chip.add_kernel(0, "plus", self.add)
+            handle = worker.register(chip)
+            x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+            graph = worker.capture(handle, x, y, 5)
+            worker.run(graph, x, y, 5)
+            self.assertEqual(y.tolist(), (x + 6).tolist())
+            worker.unregister(handle)
+            worker.run(graph, y, x, 5)
+            self.assertEqual(x.tolist(), (y + 6).tolist())
+            with self.assertRaisesRegex(Exception, "argument 2 of the graph is the number 5"):
+                worker.run(graph, x, y, 6)
+            handle = worker.register(chip)
+            with self.assertRaisesRegex(Exception, r"graph.c:18: pto2_rt_get_element\(\) is a part of the run"):
+                worker.capture(handle, x, y, 99)
+
+    def test_refused(self):
+        for worker in self.each():
+            x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+            graph = worker.capture(self.function, x, y)
+            with self.assertRaisesRegex(Exception, "argument 1 of the graph is 8 float32, but 9 float32 is given"):
+                worker.run(graph, x, np.zeros(9, "f4"))
+            with self.assertRaisesRegex(Exception, "argument 0 of the graph is 8 float32, but 8 int32 is given"):
+                worker.run(graph, x.astype("i4"), y)
+            with self.assertRaisesRegex(Exception, "takes 2 arguments, but 1"):
+                worker.run(graph, x)
+            with self.assertRaisesRegex(Exception, "arguments 0 and 1 of the graph overlap"):
+                worker.run(graph, x, x)
+            with self.assertRaisesRegex(Exception, "argument 1 of the graph is written"):
+                worker.run(graph, x, np.frombuffer(bytes(32), "f4"))
+            with self.assertRaisesRegex(Exception, "argument 1 lies in memory that is no argument of the run"):
+                worker.capture(lambda orch, a: self.function(orch, a, Pto.Tensor.of(y)), x)
+            with self.assertRaises(ZeroDivisionError):
+                worker.capture(lambda orch, a: 1 / 0, x)
+            worker.run(graph, x, y)
+            self.assertEqual(y.tolist(), (x + 3).tolist())
+
+    def test_by_hand(self):
+        for worker in self.each():
+            graph = Pto.Graph()
+            x, y = graph.add_argument(8), graph.add_argument([8], "f4")
+            number = graph.add_scalar_argument()
+            made = graph.tensor(8)
+            last = graph.add_task(self.add, made.read(), y.write_existing(), 7)
+            first = graph.add_task(self.add, x.read(), made.write(), 1)
+            graph.add_successor(first, last)
+            graph.bind_scalar(last, 2, number)
+            with self.assertRaisesRegex(Exception, "argument 0 is no tensor of this graph"):
+                graph.add_task(self.add, Pto.Tensor.of(np.zeros(3, "f4")).read(), y.write(), 1)
+            with self.assertRaisesRegex(Exception, "the graph has no task 2: it has 2"):
+                graph.add_successor(first, 2)
+            for value in 4, 9:
+                a, b = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+                worker.run(graph, a, b, value)
+                self.assertEqual(b.tolist(), (a + 1 + value).tolist())
+            with self.assertRaisesRegex(Exception, "the graph is complete"):
+                graph.add_task(self.add, x.read(), y.write(), 1)
+
+    def test_circle(self):
+        graph = Pto.Graph()
+        x = graph.add_argument(8)
+        tasks = [graph.add_task(self.add, x.read(), x.write_existing(), 1) for _ in range(3)]
+        for task in tasks:
+            graph.add_successor(task, tasks[(task + 1) % 3])
+        with self.assertRaisesRegex(Exception, "task 0 of the graph comes after itself: 3 of 3"):
+            graph.complete()
+
+    def test_where_there_are_none(self):
+        x, y = np.ones(8, "f4"), np.zeros(8, "f4")
+        graph = Pto.Graph()
+        for properties, why in ({"isolate": True}, "process of its own"), ({"level": 3}, "level 3"):
+            with self.subTest(**properties), Pto.Worker(platform="a2a3sim", **properties) as worker:
+                for call in (lambda: worker.run(graph), lambda: worker.capture(self.function, x, y)):
+                    with self.assertRaisesRegex(Exception, why):
+                        call()
+
+
+tap.main()

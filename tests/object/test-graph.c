@@ -1,0 +1,256 @@
+/* test-graph.c: can a program keep a graph, build one, and launch it on several workers?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "level-test.h"
+
+#include <string.h>
+
+#define N 4u
+
+typedef struct
+{
+  char *dir;
+  PtoCallable *add_scalar; /* f = a + scalar */
+  PtoBuffer *buffers[3];
+  PtoTensor *tensors[3];
+  PtoTaskArgs *args; /* of a launch: the first two */
+} Fixture;
+
+static void
+set_up (Fixture *fixture, gconstpointer data)
+{
+  fixture->dir = object_test_make_dir ();
+  fixture->add_scalar = object_test_kernel (fixture->dir, "add-scalar.c", object_test_add_scalar);
+  fixture->args = pto_task_args_new ();
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      fixture->buffers[i] = pto_buffer_new (N * sizeof (float), &error);
+      g_assert_no_error (error);
+      fixture->tensors[i] = object_test_vector (fixture->buffers[i]);
+    }
+  pto_task_args_add_tensor (fixture->args, fixture->tensors[0], PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (fixture->args, fixture->tensors[1], PTO_DIRECTION_OUTPUT_EXISTING);
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer data)
+{
+  for (guint i = 0; i < 3; i++)
+    {
+      pto_tensor_unref (fixture->tensors[i]);
+      pto_buffer_unref (fixture->buffers[i]);
+    }
+  pto_task_args_unref (fixture->args);
+  g_object_unref (fixture->add_scalar);
+  object_test_remove_dir (fixture->dir);
+}
+
+/* [1] = [0] + 1 + 2 */
+static gboolean
+submit (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+        GError **error)
+{
+  Fixture *fixture = data;
+  const guint64 shape[1] = { N };
+  g_autoptr (PtoTensor) made
+      = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_FLOAT32, 1, shape, error);
+
+  return made != NULL
+         && pto_orchestrator_submit_full (orchestrator, fixture->add_scalar, error,
+                                          PTO_IN (pto_task_args_get_tensor (args, 0)),
+                                          PTO_OUT (made), PTO_SCALAR_FLOAT (1), NULL)
+         && pto_orchestrator_submit_full (orchestrator, fixture->add_scalar, error, PTO_IN (made),
+                                          PTO_OUT_EXISTING (pto_task_args_get_tensor (args, 1)),
+                                          PTO_SCALAR_FLOAT (2), NULL);
+}
+
+static PtoGraph *
+capture (Fixture *fixture)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = object_test_worker ();
+  PtoGraph *graph = pto_worker_capture (worker, submit, fixture, fixture->args, NULL, NULL, &error);
+
+  g_assert_no_error (error);
+  /* It needs neither the worker nor the memory that it was captured with. */
+  pto_worker_close (worker);
+  g_assert_finalize_object (worker);
+  return graph;
+}
+
+/* --- several at the same time --- */
+
+typedef struct
+{
+  PtoGraph *graph;
+  GThread *thread;
+} Launcher;
+
+static gpointer
+launch_often (gpointer data)
+{
+  Launcher *launcher = data;
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = object_test_worker ();
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  PtoBuffer *buffers[2];
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (PtoTensor) tensor = NULL;
+
+      buffers[i] = pto_buffer_new (N * sizeof (float), &error);
+      g_assert_no_error (error);
+      tensor = object_test_vector (buffers[i]);
+      pto_task_args_add_tensor (args, tensor,
+                                i == 0 ? PTO_DIRECTION_INPUT : PTO_DIRECTION_OUTPUT_EXISTING);
+    }
+  for (guint i = 0; i < 20; i++)
+    {
+      object_test_floats (buffers[0])[3] = (float) i;
+      pto_worker_run_graph (worker, launcher->graph, args, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (object_test_floats (buffers[1])[3], ==, (float) (i + 3));
+    }
+  pto_worker_close (worker);
+  g_object_unref (worker);
+  for (guint i = 0; i < 2; i++)
+    pto_buffer_unref (buffers[i]);
+  return NULL;
+}
+
+static void
+test_several_workers (Fixture *fixture, gconstpointer data)
+{
+  PtoGraph *graph = capture (fixture);
+  Launcher launchers[3];
+
+  g_assert_cmpuint (pto_graph_get_n_tasks (graph), ==, 2);
+  g_assert_cmpuint (pto_graph_get_n_arguments (graph), ==, 2);
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    {
+      launchers[i].graph = graph;
+      launchers[i].thread = g_thread_new ("launcher", launch_often, &launchers[i]);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    g_thread_join (launchers[i].thread);
+  g_assert_finalize_object (graph);
+}
+
+/* --- a launch is a run --- */
+
+static void
+test_cancelled (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  PtoWorker *worker = object_test_worker ();
+  g_autoptr (PtoGraph) graph = capture (fixture);
+  g_autoptr (PtoGraph) none = NULL;
+
+  g_cancellable_cancel (cancellable);
+  g_assert_false (pto_worker_run_graph (worker, graph, fixture->args, NULL, cancellable, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  none = pto_worker_capture (worker, submit, fixture, fixture->args, NULL, cancellable, &error);
+  g_assert_null (none);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_true (pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error));
+  g_assert_no_error (error);
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
+static void
+test_recorded (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = pto_worker_new_chip ("a2a3sim", &error);
+  g_autoptr (PtoGraph) graph = capture (fixture);
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (PtoRunStatistics) statistics = NULL;
+
+  g_assert_no_error (error);
+  pto_worker_set_parameter (worker, "trace", "1", &error);
+  pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error);
+  g_assert_no_error (error);
+  trace = pto_worker_ref_trace (worker);
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 2);
+  statistics = pto_worker_dup_statistics (worker);
+  g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2);
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
+/* --- by hand --- */
+
+static void
+test_by_hand (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  const guint64 wrong[1] = { 0 };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTensor) y = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTensor) made = pto_graph_make_tensor (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) none = NULL;
+  g_autofree char *text = NULL;
+  PtoWorker *worker = object_test_worker ();
+  int last, first, number;
+
+  none = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, wrong, &error);
+  g_assert_null (none);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  pto_task_args_add_tensor (args, made, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, y, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, 0);
+  last = pto_graph_add_task (graph, fixture->add_scalar, args, &error);
+  g_assert_cmpint (last, ==, 0);
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, made, PTO_DIRECTION_OUTPUT);
+  pto_task_args_add_scalar_float (args, 5);
+  first = pto_graph_add_task (graph, fixture->add_scalar, args, &error);
+  g_assert_cmpint (first, ==, 1);
+  number = pto_graph_add_scalar_argument (graph, &error);
+  g_assert_cmpint (number, ==, 2);
+  g_assert_false (pto_graph_bind_scalar (graph, 0, 1, 2, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_false (pto_graph_bind_scalar (graph, 0, 2, 1, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_true (pto_graph_bind_scalar (graph, 0, 2, 2, &error));
+  g_assert_false (pto_graph_add_successor (graph, 1, 1, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+  g_assert_true (pto_graph_add_successor (graph, 1, 0, &error));
+  text = pto_graph_to_string (graph);
+  g_assert_cmpstr (text, ==, "2 tasks of 1 kernel, 3 arguments, not complete");
+  pto_task_args_add_scalar_float (fixture->args, 10);
+  object_test_floats (fixture->buffers[0])[2] = 1;
+  pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (object_test_floats (fixture->buffers[1])[2], ==, 16);
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+#define ADD(name, test) g_test_add ("/pto/graph/" name, Fixture, NULL, set_up, test, tear_down)
+  ADD ("several-workers", test_several_workers);
+  ADD ("cancelled", test_cancelled);
+  ADD ("recorded", test_recorded);
+  ADD ("by-hand", test_by_hand);
+  return g_test_run ();
+}
