@@ -34,6 +34,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 BUILD = os.path.join(REPOSITORY, "build", "pto")
 SHOWN_MISMATCHES = 5
 RUNTIME = "tensormap_and_ringbuffer"
+HOST_GRAPH = "host_build_graph"  # the whole graph is built, then launched
 MAX_ARGS = 128
 NARROW_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of torch; NumPy lacks them
 RULE = "=" * 60
@@ -213,8 +214,9 @@ class Config:
             raise ExampleError(f"{self.file}: RUNTIME_CONFIG is not a dict")
         self.check_keys(runtime, "RUNTIME_CONFIG", ("runtime", "aicpu_thread_num", "block_dim"))
         self.runtime = runtime.get("runtime", RUNTIME)
-        if self.runtime != RUNTIME:
-            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: runtime = {self.runtime!r}: there is only {RUNTIME!r}")
+        if self.runtime not in (RUNTIME, HOST_GRAPH):
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: runtime = {self.runtime!r}: there are "
+                               f"{RUNTIME!r} and {HOST_GRAPH!r}")
         self.thread_num = self.count(runtime, "aicpu_thread_num")
         self.block_dim = self.count(runtime, "block_dim")
 
@@ -554,7 +556,11 @@ def run_case(numpy, Pto, golden, case, worker, handle, config):
         call_config.set_aicpu_thread_num(config.thread_num)
     try:
         arguments.upload(Pto, worker, task_args)
-        worker.run_callable(handle, task_args, call_config, None)
+        if config.runtime == HOST_GRAPH:
+            graph = worker.capture_callable(handle, task_args, call_config, None)
+            worker.run_graph(graph, task_args, call_config, None)
+        else:
+            worker.run_callable(handle, task_args, call_config, None)
         actual = {name: arguments.download(worker, name) for name in arguments.outputs}
     finally:
         arguments.free(worker)

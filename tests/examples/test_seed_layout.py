@@ -73,6 +73,23 @@ class SeedLayout(unittest.TestCase):
                 self.passes(call(RUNNER, "-k", os.path.join(directory, "kernels"), "-g",
                                  os.path.join(directory, "golden.py"), "-p", "a5sim"))
 
+    def test_host_build_graph(self):
+        """The runtime of a config: its orchestration is captured, then launched."""
+        with tempfile.TemporaryDirectory(prefix="pto-seed-layout-") as directory:
+            copy = os.path.join(directory, "vector")
+            shutil.copytree(os.path.join(LAYOUT, "vector"), copy)
+            config = os.path.join(copy, "kernels", "kernel_config.py")
+            with open(config, encoding="utf-8") as file:
+                text = file.read().replace("tensormap_and_ringbuffer", "host_build_graph")
+            self.assertIn("host_build_graph", text)
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text)
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend):
+                    self.passes(runner(copy, "--case", "four", "--backend", backend),
+                                "=== Building Runtime: host_build_graph (platform: a2a3sim) ===",
+                                "  f: PASS (16384/16384 elements matched)")
+
     def test_det(self):
         self.passes(runner(os.path.join(LAYOUT, "vector"), "--backend", "det", "--seed", "3"))
 
