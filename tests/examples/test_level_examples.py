@@ -12,6 +12,8 @@ import tap  # noqa: E402
 PROGRAMS = {os.path.basename(path): path for path in sys.argv[1:]}
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
 PYTHON = os.environ["PTO_TEST_PYTHON"]
+DECODE_STEP = (r"40 layers, 21840 tasks, \d+ edges, captured once, launched 100 times: [\d.]+ ms a step, [\d.]+ as an "
+               "orchestration")
 
 
 class LevelExamples(unittest.TestCase):
@@ -64,6 +66,12 @@ class LevelExamples(unittest.TestCase):
 
     def test_worked_example_python(self):
         self.script("worked-example/worked_example.py", "c = a . b on chip 0, 3 clusters of it")
+
+    def test_decode_step_c(self):
+        self.program("decode-step", DECODE_STEP, ("decode-step", "step"))
+
+    def test_decode_step_python(self):
+        self.script("decode-step/decode_step.py", DECODE_STEP)
 
     def test_readme(self):
         """The program for several chips that README.md shows."""
