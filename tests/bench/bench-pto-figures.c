@@ -164,27 +164,23 @@ measure_chain (const struct bench_figure *figure, uint32_t workers, uint32_t rep
   return ok;
 }
 
-/* The first kernel keeps the only carrier and the only scheduler, so that nobody but the submitter
- * is at work: what is measured is the submit alone, neither helped nor disturbed by the execution
- * of what it submits.
- */
-static void
-hold (PTO2Runtime *rt, struct job *job)
+void
+bench_hold (PTO2Runtime *rt, struct bench_hold *hold)
 {
-  PTOParam param = make_scalar_param ((uint64_t) (uintptr_t) &job->hold);
+  PTOParam param = make_scalar_param ((uint64_t) (uintptr_t) hold);
   uint64_t deadline = bench_now () + HOLD_NS;
 
-  atomic_store (&job->hold.holds, false);
-  atomic_store (&job->hold.go, false);
+  atomic_store (&hold->holds, false);
+  atomic_store (&hold->go, false);
   pto2_rt_submit_task (rt, BENCH_HOLD, PTO2_WORKER_VECTOR, &param, 1);
-  while (!atomic_load_explicit (&job->hold.holds, memory_order_acquire) && bench_now () < deadline)
+  while (!atomic_load_explicit (&hold->holds, memory_order_acquire) && bench_now () < deadline)
     bench_spin (100);
 }
 
-static void
-let_go (struct job *job)
+void
+bench_let_go (struct bench_hold *hold)
 {
-  atomic_store_explicit (&job->hold.go, true, memory_order_release);
+  atomic_store_explicit (&hold->go, true, memory_order_release);
 }
 
 /* After each submit, i of them before it; the first begins the clock. */
@@ -212,7 +208,7 @@ orchestrate_submits (PTO2Runtime *rt, void *data)
   for (uint32_t i = 0; i + 1 < n; i++)
     params[i] = make_input_param (bench_tensor (job->buffers + i * BENCH_BUFFER));
   params[n - 1] = make_output_param (bench_tensor (outputs));
-  hold (rt, job);
+  bench_hold (rt, &job->hold);
   job->chunk_begin = bench_now ();
   PTO2_SCOPE (rt)
   {
@@ -224,7 +220,7 @@ orchestrate_submits (PTO2Runtime *rt, void *data)
         count_submit (job, i);
       }
   }
-  let_go (job);
+  bench_let_go (&job->hold);
   return 0;
 }
 
@@ -239,7 +235,7 @@ orchestrate_views (PTO2Runtime *rt, void *data)
   Tensor whole = make_tensor_external (job->buffers, shape, 1, PTO_DTYPE_FLOAT32);
   PTOParam param;
 
-  hold (rt, job);
+  bench_hold (rt, &job->hold);
   PTO2_SCOPE (rt)
   {
     uint64_t extent[1] = { BENCH_BUFFER / 4 };
@@ -256,7 +252,7 @@ orchestrate_views (PTO2Runtime *rt, void *data)
           count_submit (job, (uint32_t) (i - n));
       }
   }
-  let_go (job);
+  bench_let_go (&job->hold);
   return 0;
 }
 
@@ -480,6 +476,13 @@ const struct bench_figure bench_pto_figures[] = {
   { "mixed_1000", "time", "us", 1000, bench_measure_mixed },
   { "cluster", "time", "ns", 0, bench_measure_clusters },
   { "pipe_entry", "time", "ns", 0, bench_measure_pipe },
+  { "capture_W6", "ns_per_task", "ns", 6, bench_measure_capture },
+  { "launch_W3", "ns_per_task", "ns", 3, bench_measure_launch },
+  { "launch_W4", "ns_per_task", "ns", 4, bench_measure_launch },
+  { "launch_W5", "ns_per_task", "ns", 5, bench_measure_launch },
+  { "launch_W6", "ns_per_task", "ns", 6, bench_measure_launch },
+  { "decode_step", "time", "ms", 1, bench_measure_decode_step },
+  { "decode_step_plain", "time", "ms", 0, bench_measure_decode_step },
   { "memory_10m", "resident", "bytes", 0, measure_memory },
   { "idle", "cpu_time", "ms", 0, measure_idle },
   { "det", "tasks_per_second", "", 0, measure_det },

@@ -155,6 +155,14 @@ bench_pto_release (const struct bench_workload *workload)
   made = NULL;
 }
 
+Tensor
+bench_pto_memory (const struct bench_workload *workload)
+{
+  uint64_t shape[1] = { (uint64_t) workload->n_buffers * (BENCH_BUFFER / 4) };
+
+  return make_tensor_external (buffers, shape, 1, PTO_DTYPE_FLOAT32);
+}
+
 static void
 stop (void)
 {

@@ -40,10 +40,26 @@ struct pto_chip *bench_chip_new (uint32_t workers, uint32_t clusters, enum pto_b
 uint64_t bench_chip_run (struct pto_chip *chip, bool trace,
                          int (*orchestrate) (PTO2Runtime *rt, void *data), void *data);
 
+/* The first kernel keeps the only carrier and the only scheduler, so that nobody but the submitter
+ * is at work: what is measured is the submit alone, neither helped nor disturbed by the execution
+ * of what it submits. For a chip of 2 workers and 1 cluster. */
+void bench_hold (PTO2Runtime *rt, struct bench_hold *hold);
+void bench_let_go (struct bench_hold *hold);
+
+/* Of graphs: bench-pto-graph.c. */
+bool bench_measure_capture (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                            bool brief);
+bool bench_measure_launch (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                           bool brief);
+bool bench_measure_decode_step (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                                bool brief);
+
 /* A workload: its memory, and the orchestration that is given it. */
 void bench_pto_prepare (const struct bench_workload *workload);
 int bench_pto_orchestrate (PTO2Runtime *rt, void *workload);
 void bench_pto_release (const struct bench_workload *workload);
+/* All that is the caller's of it, as one tensor. */
+Tensor bench_pto_memory (const struct bench_workload *workload);
 
 static inline Tensor
 bench_tensor (void *address)

@@ -40,13 +40,19 @@ allocate (uint64_t n, uint64_t size)
 bool
 bench_workload_init (struct bench_workload *workload, const char *name, bool small)
 {
-  uint32_t n;
-
   memset (workload, 0, sizeof *workload);
   if (name[0] != 'W' || name[1] < '1' || name[1] > '0' + BENCH_WORKLOADS || name[2] != '\0')
     return false;
   workload->id = (uint32_t) (name[1] - '0');
-  n = workload->size = small ? sizes[workload->id - 1].small : sizes[workload->id - 1].size;
+  bench_workload_resize (workload,
+                         small ? sizes[workload->id - 1].small : sizes[workload->id - 1].size);
+  return true;
+}
+
+void
+bench_workload_resize (struct bench_workload *workload, uint32_t n)
+{
+  workload->size = n;
   switch (workload->id)
     {
     case 1:
@@ -73,7 +79,6 @@ bench_workload_init (struct bench_workload *workload, const char *name, bool sma
       workload->n_buffers = n * (GROUP_BUFFERS + BLOCKS * BLOCK_BUFFERS);
       break;
     }
-  return true;
 }
 
 /* Where the tasks of a stream go. */

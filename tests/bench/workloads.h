@@ -65,6 +65,8 @@ extern "C"
   /* "W1" to "W6"; small: a graph of a few hundred tasks instead of the measured one. false: no such
    * workload. */
   bool bench_workload_init (struct bench_workload *workload, const char *name, bool small);
+  /* The same with another size. */
+  void bench_workload_resize (struct bench_workload *workload, uint32_t size);
   void bench_workload_generate (const struct bench_workload *workload, bench_submit submit,
                                 void *data);
 
