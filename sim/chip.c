@@ -416,6 +416,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->params = *params;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
+  pto_device_memory_init (&chip->run_memory, config.guard_bytes, NULL, NULL);
   chip->services = (struct pto_services){ { &pto_kernel_ops }, chip, NULL };
   chip->guard_pattern = pto_fence_pattern ();
   pthread_mutex_init (&chip->watch_lock, NULL);
@@ -654,6 +655,21 @@ pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
   return fresh;
 }
 
+/* What the orchestration had made for the run. Of a chip that is lost somebody may still use it. */
+static enum pto_status
+end_run_memory (struct pto_chip *chip, enum pto_status status, struct pto_report *report)
+{
+  struct pto_device_memory *memory = &chip->run_memory;
+  enum pto_status damage = pto_device_memory_check (memory, report);
+
+  if (!chip->lost)
+    {
+      pto_device_memory_clear (memory);
+      pto_device_memory_init (memory, memory->guard_bytes, NULL, NULL);
+    }
+  return status == PTO_OK ? damage : status;
+}
+
 enum pto_status
 pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
               const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
@@ -713,6 +729,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
+  if (chip->run_memory.n_blocks > 0)
+    status = end_run_memory (chip, status, report);
   if (status == PTO_OK && config->capture != NULL)
     status = pto_plan_complete (config->capture, report);
   return status;

@@ -400,6 +400,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
   if (asked->mixed != NULL)
     (void) *(const volatile int32_t *) &asked->mixed[2];
   guard = pto_machine_come_in (&chip->machine);
+  if (asked->unpublished != 0)
+    pto_build_begin_task (&chip->machine.engine);
   if (!is_known)
     pto_chip_refuse (chip,
                      "its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
@@ -418,8 +420,53 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
     id = submit_own (chip, asked->kernel_id, &task);
   else
     id = submit (chip, &task);
+  if (asked->unpublished != 0)
+    pto_build_end_task (&chip->machine.engine);
   pto_machine_go_out (&chip->machine, guard);
   return id;
+}
+
+static bool
+add_successor (PTO2Runtime *rt, PTO2TaskId predecessor, PTO2TaskId successor)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  bool waits = pto_build_add_successor (&chip->machine.engine, predecessor, successor);
+
+  pto_machine_go_out (&chip->machine, guard);
+  return waits;
+}
+
+static void
+publish_task (PTO2Runtime *rt, PTO2TaskId task)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+
+  pto_build_publish (&chip->machine.engine, task);
+  pto_machine_go_out (&chip->machine, guard);
+}
+
+static void *
+device_malloc (PTO2Runtime *rt, uint64_t bytes)
+{
+  struct pto_chip *chip = pto_chip_of_runtime (rt);
+  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  struct pto_report report = { .status = PTO_OK };
+  uint64_t address = 0;
+
+  if (!pto_engine_has_failed (&chip->machine.engine))
+    address = pto_device_memory_malloc (&chip->run_memory, bytes, &report);
+  if (address == 0 && report.status != PTO_OK)
+    {
+      char place[256];
+
+      pto_engine_describe_place (&chip->machine.engine, place, sizeof place);
+      pto_engine_fail (&chip->machine.engine, report.status, "pto2_rt_device_malloc()%s: %s", place,
+                       report.message);
+    }
+  pto_machine_go_out (&chip->machine, guard);
+  return (void *) (uintptr_t) address;
 }
 
 /* A submit that nobody comes back to: in a scope of its own where there may be one more, it holds
@@ -507,7 +554,10 @@ const PTO2RuntimeOps pto_chip_runtime_ops = { .submit_task = submit_task,
                                               .allocate_cluster = pto_chip_allocate_cluster,
                                               .free_cluster = pto_chip_free_cluster,
                                               .cluster_cores = pto_chip_cluster_cores,
-                                              .arg_tensor = arg_tensor };
+                                              .arg_tensor = arg_tensor,
+                                              .add_successor = add_successor,
+                                              .publish_task = publish_task,
+                                              .device_malloc = device_malloc };
 
 enum pto_status
 pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, char *why, size_t size)

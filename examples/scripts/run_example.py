@@ -35,6 +35,7 @@ BUILD = os.path.join(REPOSITORY, "build", "pto")
 SHOWN_MISMATCHES = 5
 RUNTIME = "tensormap_and_ringbuffer"
 HOST_GRAPH = "host_build_graph"  # the whole graph is built, then launched
+CHIP_GRAPH = "aicpu_build_graph"  # the orchestration builds it by hand
 MAX_ARGS = 128
 NARROW_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of torch; NumPy lacks them
 RULE = "=" * 60
@@ -212,11 +213,16 @@ class Config:
         runtime = getattr(module, "RUNTIME_CONFIG", {})
         if not isinstance(runtime, dict):
             raise ExampleError(f"{self.file}: RUNTIME_CONFIG is not a dict")
-        self.check_keys(runtime, "RUNTIME_CONFIG", ("runtime", "aicpu_thread_num", "block_dim"))
+        self.check_keys(runtime, "RUNTIME_CONFIG", ("runtime", "aicpu_thread_num", "block_dim", "build_mode"))
         self.runtime = runtime.get("runtime", RUNTIME)
-        if self.runtime not in (RUNTIME, HOST_GRAPH):
+        if self.runtime not in (RUNTIME, HOST_GRAPH, CHIP_GRAPH):
             raise ExampleError(f"{self.file}: RUNTIME_CONFIG: runtime = {self.runtime!r}: there are "
-                               f"{RUNTIME!r} and {HOST_GRAPH!r}")
+                               f"{RUNTIME!r}, {HOST_GRAPH!r} and {CHIP_GRAPH!r}")
+        self.build_mode = runtime.get("build_mode")
+        if self.build_mode is not None and (self.runtime != CHIP_GRAPH or self.build_mode not in (0, 1)
+                                            or isinstance(self.build_mode, bool)):
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: build_mode = {self.build_mode!r}: of {CHIP_GRAPH!r} it is "
+                               "0 (build, then schedule) or 1 (both at once)")
         self.thread_num = self.count(runtime, "aicpu_thread_num")
         self.block_dim = self.count(runtime, "block_dim")
 
@@ -593,6 +599,8 @@ def run(options):
     print(f"=== Building Runtime: {config.runtime} (platform: {options.platform}) ===")
     try:
         worker = Pto.Worker.new(2, options.platform)
+        if config.build_mode is not None:
+            worker.set_parameter("build-mode", str(config.build_mode))
         for key, value in options.parameters:
             worker.set_parameter(key, value)
         worker.start(None)

@@ -150,6 +150,9 @@ extern "C"
      * highest go first, and among equals who has been ready for longest. For a task with a kernel.
      */
     int32_t priority;
+    /* not 0: nothing is looked up for it, and it does not run before it is published
+     * (pto_build_graph.h) */
+    int32_t unpublished;
   } PTO2Submit;
 
   enum
@@ -192,6 +195,10 @@ extern "C"
     void (*free_cluster) (PTO2Runtime *rt, int32_t cluster_id);
     int32_t (*cluster_cores) (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type,
                               int32_t cores[], int32_t n);
+    /* As the functions of pto_build_graph.h. */
+    bool (*add_successor) (PTO2Runtime *rt, PTO2TaskId predecessor, PTO2TaskId successor);
+    void (*publish_task) (PTO2Runtime *rt, PTO2TaskId task);
+    void *(*device_malloc) (PTO2Runtime *rt, uint64_t bytes);
   } PTO2RuntimeOps;
 
   struct PTO2Runtime

@@ -252,3 +252,10 @@ pto_capture_task (struct pto_engine *engine, uint32_t kernel, uint32_t queue, ui
                      capture->graph->n_tasks);
   return ok;
 }
+
+void
+pto_capture_order (const struct pto_capture *capture, pto_task_id producer, pto_task_id consumer)
+{
+  pto_plan_add_edge (capture->graph, task_of (capture, producer), task_of (capture, consumer),
+                     PTO_HAZARD_EXPLICIT);
+}

@@ -45,3 +45,6 @@ uint64_t pto_capture_reserve (struct pto_capture *capture, uint64_t bytes);
 bool pto_capture_task (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
                        uint32_t priority, bool conditional, const PTOParam *params,
                        uint32_t n_params, uint64_t heap, uint64_t bytes);
+/* One of those comes after another, too. */
+void pto_capture_order (const struct pto_capture *capture, pto_task_id producer,
+                        pto_task_id consumer);

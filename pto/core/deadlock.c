@@ -168,6 +168,7 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   uint64_t ms = engine->config.ring_patience_ns / 1000000;
   char full[200];
   char knob[80];
+  char held_up[400];
 
   switch (what)
     {
@@ -198,6 +199,15 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
       break;
     }
   describe_knob (engine, what, ring_index, knob, sizeof knob);
+  pto_build_describe (engine, held_up, sizeof held_up);
+  if (held_up[0] != '\0')
+    {
+      pto_engine_fail (engine, what,
+                       "%s are held by %u tasks and none has finished meanwhile, since %s: publish "
+                       "what others wait for first, or set %s or more",
+                       full, held, held_up, knob);
+      return;
+    }
   pto_engine_fail (
       engine, what,
       "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "../exec/pto_exec.h"
+#include "build.h"
 #include "parts.h"
 #include "ready-queue.h"
 #include "ring.h"
@@ -46,6 +47,7 @@ struct pto_engine_config
   uint32_t map_pool;
   uint32_t hazards;  /* PTO_HAZARD_* */
   bool rename;       /* an output over contents that are still used gets new memory */
+  bool build_first;  /* what is added and published does not run before its scope ends */
   uint32_t n_queues; /* kinds of endpoints */
   uint32_t n_shards; /* of every ready queue */
   uint32_t n_schedulers;
@@ -277,7 +279,9 @@ struct pto_engine
   uint32_t tracked;
   uint32_t
       renamed;  /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */
-  bool by_hand; /* this run has, or has had, a manual scope: not all accesses are known */
+  /* This run has, or has had, a manual scope, or tasks that were added: not all accesses are known.
+   */
+  bool by_hand;
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
@@ -290,6 +294,7 @@ struct pto_engine
   uint32_t unswept; /* submits since the tails were last moved */
   uint32_t next_shard;
   bool direct; /* it has claimed a scheduler and runs each task at once: all are complete */
+  bool adding; /* what is submitted now stays until it is published */
   bool resume; /* it was so before a wait, or the end of a run: tried again soon */
   uint64_t direct_ticks; /* pto_ticks() of several such tasks */
   uint64_t direct_limit; /* of it; 0: not known yet */
@@ -298,6 +303,7 @@ struct pto_engine
   uint32_t indirect;     /* so often it decided not to */
   struct pto_engine_stats stats;
   struct pto_demand demand[PTO_RINGS];
+  struct pto_build build;
   const PTO2Runtime *runtime; /* where the last submit stands; NULL: nobody says */
   void *scratch;              /* what a submit with a party adds to its task, while it does */
   uint64_t scratch_bytes;

@@ -146,6 +146,7 @@ pto_machine_configure (struct pto_engine_config *config, const struct pto_params
   config->map_pool = (uint32_t) values[PTO_PARAMETER_MAP_POOL];
   config->hazards = (uint32_t) values[PTO_PARAMETER_HAZARDS];
   config->rename = values[PTO_PARAMETER_RENAME] != 0;
+  config->build_first = values[PTO_PARAMETER_BUILD_MODE] == 0;
   config->timeout_ns = values[PTO_PARAMETER_TIMEOUT] * MS;
   config->notice_ns = values[PTO_PARAMETER_BLOCKED_NOTICE] * MS;
 }

@@ -107,6 +107,9 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_RENAME]
   = { "rename", "PTO_RENAME", KIND_BOOLEAN, 0, 0, 1,
       "an output over contents that are still used gets new memory, where there is some" },
+  [PTO_PARAMETER_BUILD_MODE]
+  = { "build-mode", "PTO_BUILD_MODE", KIND_COUNT, 1, 0, 1,
+      "tasks that are added by hand run: 1: once they are published; 0: when their scope ends" },
 };
 
 const char *
@@ -142,6 +145,7 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_GUARD:
     case PTO_PARAMETER_UTILIZATION:
     case PTO_PARAMETER_PIPE_DEPTH:
+    case PTO_PARAMETER_BUILD_MODE:
       return level > 2 ? "it is one of chips" : NULL;
     case PTO_PARAMETER_ISOLATE:
       return level > 2 ? "what is below it is processes already" : NULL;

@@ -40,6 +40,7 @@ enum pto_param
   PTO_PARAMETER_PIPE_DEPTH,     /* entries of a pipe between the cores of a cluster */
   PTO_PARAMETER_BLOCKED_NOTICE, /* ms of waiting for room until it is told; 0 = never */
   PTO_PARAMETER_RENAME,         /* outputs over contents that are still used get new memory */
+  PTO_PARAMETER_BUILD_MODE,     /* 0: added tasks wait for the end of their scope */
   PTO_N_PARAMETERS
 };
 

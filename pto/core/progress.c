@@ -83,6 +83,18 @@ pto_engine_progress (const struct pto_engine *engine)
   return engine->config.beats != NULL ? n + engine->config.beats (engine->config.beats_data) : n;
 }
 
+static __attribute__ ((cold)) void
+fail_stuck (struct pto_engine *engine)
+{
+  char held_up[400];
+
+  pto_build_describe (engine, held_up, sizeof held_up);
+  pto_engine_fail (
+      engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+      "deadlock: %" PRIu64 " of %" PRIu64 " tasks are done and nothing can run any more%s%s",
+      pto_engine_completed (engine), engine->submitted, held_up[0] != '\0' ? ": " : "", held_up);
+}
+
 bool
 pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t taken)
 {
@@ -134,10 +146,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
           if (!ok && engine->blocked.told_at != PTO_NEVER)
             pto_engine_tell_blocked (engine);
           if (!ok)
-            pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                             "deadlock: %" PRIu64 " of %" PRIu64
-                             " tasks are done and nothing can run any more",
-                             pto_engine_completed (engine), engine->submitted);
+            fail_stuck (engine);
           break;
         }
       if (!ok)

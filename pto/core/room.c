@@ -84,6 +84,39 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   return ok;
 }
 
+/* Of that ring something is short. false: it can not be had, and the run has failed. */
+static bool
+free_some (struct pto_engine *engine, uint32_t ring_index, enum pto_status what,
+           const struct pto_needs *needs)
+{
+  const struct pto_ring *ring = &engine->rings[ring_index];
+  uint32_t tail = engine->tails[ring_index];
+
+  pto_engine_retire (engine, ring_index);
+  if (tail != engine->tails[ring_index])
+    return true;
+  if (ring_may_move (engine, ring_index))
+    return wait_for_ring (engine, ring_index, what,
+                          what == PTO_STATUS_HEAP_RING  ? needs->heap
+                          : what == PTO_STATUS_DEP_POOL ? needs->n_edges
+                                                        : needs->storage);
+  pto_engine_prove_deadlock (engine, what, ring_index, needs->n_edges,
+                             ring->edge_head - ring->edge_tail);
+  return false;
+}
+
+bool
+pto_engine_make_edge_room (struct pto_engine *engine, uint32_t ring_index)
+{
+  const struct pto_ring *ring = &engine->rings[ring_index];
+  struct pto_needs needs = { .n_edges = 1, .ring = ring_index };
+
+  while (ring->edge_pool - (ring->edge_head - ring->edge_tail) < 1)
+    if (!free_some (engine, ring_index, PTO_STATUS_DEP_POOL, &needs))
+      return false;
+  return !pto_engine_has_failed (engine);
+}
+
 struct pto_slot *
 pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const struct pto_needs *needs,
                       uint64_t *heap_offset, uint64_t *storage_offset)
@@ -176,21 +209,7 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
         }
       else
         {
-          uint32_t tail = engine->tails[ring_index];
-
-          pto_engine_retire (engine, ring_index);
-          if (tail != engine->tails[ring_index])
-            continue;
-          if (!ring_may_move (engine, ring_index))
-            {
-              pto_engine_prove_deadlock (engine, what, ring_index, needs->n_edges,
-                                         ring->edge_head - ring->edge_tail);
-              return NULL;
-            }
-          if (!wait_for_ring (engine, ring_index, what,
-                              what == PTO_STATUS_HEAP_RING  ? needs->heap
-                              : what == PTO_STATUS_DEP_POOL ? needs->n_edges
-                                                            : needs->storage))
+          if (!free_some (engine, ring_index, what, needs))
             return NULL;
         }
       if (pto_engine_has_failed (engine))

@@ -57,3 +57,5 @@ pto_engine_storage_bytes (uint32_t n_args, uint32_t n_tensors, uint32_t n_output
 struct pto_slot *pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index,
                                        const struct pto_needs *needs, uint64_t *heap_offset,
                                        uint64_t *storage_offset);
+/* Only for one edge more. false: the run has failed. */
+bool pto_engine_make_edge_room (struct pto_engine *engine, uint32_t ring_index);

@@ -111,6 +111,8 @@ close_scope (struct pto_engine *engine)
   uint32_t ring = pto_engine_ring_of_depth (depth);
   struct pto_scope *scope = &engine->scopes[depth];
 
+  if (PTO_UNLIKELY (engine->build.n[ring] > 0))
+    pto_build_end_scope (engine, ring, scope->first);
   /* Otherwise a scope around it that shares the ring keeps a task in front of this one's. */
   if (scope->held == 0)
     {

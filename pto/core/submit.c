@@ -976,6 +976,34 @@ pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_
   let_go (engine, slot, slot->queue, n_wait, done, direct);
 }
 
+bool
+pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task_id producer)
+{
+  uint32_t ring_index = PTO_TASK_RING (slot->id);
+  struct pto_ring *ring = &engine->rings[ring_index];
+  const struct pto_ring *of = &engine->rings[PTO_TASK_RING (producer)];
+  uint32_t index = ring->edge_head++ & (ring->edge_pool - 1);
+  struct pto_edge *edge = &ring->edges[index];
+
+  /* Given back with the last task of the ring, which the consumer does not outlive. */
+  pto_ring_slot (ring, ring->head - 1)->n_edges++;
+  edge->consumer = PTO_SLOT_REF (ring_index, PTO_TASK_LOCAL (slot->id) & ring->mask);
+  edge->producer = PTO_SLOT_REF (PTO_TASK_RING (producer), PTO_TASK_LOCAL (producer) & of->mask);
+  edge->flags = PTO_EDGE_WAIT;
+  engine->stats.edges++;
+  if (engine->trace != NULL)
+    pto_trace_add (engine->trace, PTO_TRACE_DEP, pto_engine_stamp_own (engine), slot->id,
+                   PTO_HAZARD_EXPLICIT, producer);
+  /* Relaxed: before the push, whose release orders it; it is not 0, whoever counts down. */
+  pto_fetch_add_relaxed (&slot->fanin, 1);
+  if (push_edge (slot, pto_ring_slot (of, PTO_TASK_LOCAL (producer)), edge,
+                 PTO_EDGE_REF (ring_index, index)))
+    return true;
+  /* Acquire: as in let_go(). */
+  pto_fetch_sub_acq_rel (&slot->fanin, 1);
+  return false;
+}
+
 /* Why a graph can not have the task; NULL: it can. */
 static const char *
 judge_recorded (const struct pto_submit *submit, const struct pto_needs *needs)
@@ -1065,6 +1093,9 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
     return PTO_TASK_NONE;
   needs.ring = pto_engine_ring_of_depth (engine->depth - 1);
+  /* What stays is not complete before what is submitted next. */
+  if (PTO_UNLIKELY (engine->adding))
+    pto_engine_leave_direct (engine);
   direct = engine->direct;
   engine->poisoned_by = PTO_TASK_NONE;
   if (!examine (engine, submit, &needs)
@@ -1103,6 +1134,12 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
                     PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE ? submit
                                                                                             : NULL,
                     n_wait, direct, NULL);
+  if (PTO_UNLIKELY (engine->adding))
+    {
+      /* Acquire: as in let_go(). What remains is never 0. */
+      pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done);
+      return id;
+    }
   let_go (engine, slot, submit->queue, n_wait, done, direct);
   if (!direct)
     {
@@ -1119,7 +1156,7 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
   uint64_t patience;
   bool is_done;
 
-  if (id == PTO_TASK_NONE)
+  if (id == PTO_TASK_NONE || (engine->by_hand && pto_build_refuse_wait (engine)))
     return false;
   if (pto_task_is_retired (engine->tails, id) && !engine->by_hand)
     return !pto_task_set_has (&engine->failed, id);

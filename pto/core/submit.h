@@ -39,6 +39,7 @@ struct pto_submit
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+
 /* --- for who fills tasks himself: the two ends of a submit --- */
 
 /* Before each: what every some submits is done. false: the run is not wanted any more. */
@@ -58,6 +59,9 @@ uint32_t pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
 /* It runs when its producers are done, of which so many were when it was linked. */
 void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait,
                         uint32_t done, bool direct);
+/* One that has not been let go comes after one more task of this run, which has not retired; there
+ * is room for an edge of its ring. false: that task is done. */
+bool pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task_id producer);
 /* Is there a fence behind that memory of the caller, and not among the n in engine->fences? Adds it
  * to them, and gives 1; or 0. */
 uint32_t pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n);

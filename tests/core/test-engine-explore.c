@@ -130,6 +130,47 @@ test_two_priorities (void)
       .check = check_two });
 }
 
+/* --- a task that is given its predecessors after its submit, while they end --- */
+
+static void
+built_by_hand (struct machine *machine)
+{
+  struct pto_engine *engine = machine->engine;
+  pto_task_id ids[3];
+
+  n_order = 0;
+  start ();
+  ids[0] = SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  for (uint32_t i = 1; i < 3; i++)
+    {
+      pto_build_begin_task (engine);
+      ids[i] = SUBMIT (machine, KERNEL_NOTE, make_scalar_param (i));
+      pto_build_end_task (engine);
+    }
+  pto_build_publish (engine, ids[1]);
+  for (uint32_t i = 0; i < 2; i++)
+    pto_build_add_successor (engine, ids[i], ids[2]);
+  pto_build_publish (engine, ids[2]);
+}
+
+static void
+check_built_by_hand (struct machine *machine)
+{
+  assert_once (3);
+  g_assert_cmpuint (place (2), ==, 2);
+}
+
+static void
+test_built_by_hand (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = THOROUGH (2),
+      .at_least = SCALE (1000),
+      .body = built_by_hand,
+      .check = check_built_by_hand });
+}
+
 /* --- a graph that is larger than the ring: tasks that are linked before any is let go --- */
 
 static struct pto_plan *plan;
@@ -875,6 +916,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore/reference-reuse", test_reference_reuse);
   g_test_add_func ("/pto/engine-explore/signal-while-parking", test_signal_while_parking);
   g_test_add_func ("/pto/engine-explore/two-priorities", test_two_priorities);
+  g_test_add_func ("/pto/engine-explore/built-by-hand", test_built_by_hand);
 }
 
 int

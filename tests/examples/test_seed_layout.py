@@ -53,7 +53,8 @@ class SeedLayout(unittest.TestCase):
                                   cwd=os.path.dirname(EXAMPLES), text=True, capture_output=True, timeout=200, check=False)
         for folder in ("host_build_graph_example", "host_build_graph_sim_example"):
             with self.subTest(folder=folder):
-                self.passes(command(folder, "a2a3sim"), "=== Comparing Results ===",
+                self.passes(command(folder, "a2a3sim"),
+                            "=== Building Runtime: host_build_graph (platform: a2a3sim) ===", "=== Comparing Results ===",
                             "Comparing f: shape=(16384,), dtype=float32", "  f: PASS (16384/16384 elements matched)")
         done = command("host_build_graph_example", "a2a3")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
@@ -89,6 +90,31 @@ class SeedLayout(unittest.TestCase):
                     self.passes(runner(copy, "--case", "four", "--backend", backend),
                                 "=== Building Runtime: host_build_graph (platform: a2a3sim) ===",
                                 "  f: PASS (16384/16384 elements matched)")
+
+    def test_aicpu_build_graph(self):
+        """Built by hand, in both modes; build_mode is refused where it says nothing."""
+        with tempfile.TemporaryDirectory(prefix="pto-seed-layout-") as directory:
+            for folder in "aicpu_build_graph_example", "host_build_graph_sim_example", "seed-layout":
+                shutil.copytree(os.path.join(EXAMPLES, folder), os.path.join(directory, folder))
+            copy = os.path.join(directory, "aicpu_build_graph_example")
+            config = os.path.join(copy, "kernels", "kernel_config.py")
+            with open(config, encoding="utf-8") as file:
+                text = file.read()
+            self.assertIn('"build_mode": 1', text)
+            for mode in 1, 0:
+                with open(config, "w", encoding="utf-8") as file:
+                    file.write(text.replace('"build_mode": 1', f'"build_mode": {mode}'))
+                for backend in "par", "det", "threads":
+                    with self.subTest(backend=backend, mode=mode):
+                        self.passes(runner(copy, "--backend", backend),
+                                    "=== Building Runtime: aicpu_build_graph (platform: a2a3sim) ===",
+                                    "  f: PASS (16384/16384 elements matched)")
+            for old, new in ('"build_mode": 1', '"build_mode": 2'), ("aicpu_build_graph", "host_build_graph"):
+                with open(config, "w", encoding="utf-8") as file:
+                    file.write(text.replace(old, new))
+                done = runner(copy)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+                self.assertIn("of 'aicpu_build_graph' it is 0 (build, then schedule) or 1 (both at once)", done.stderr)
 
     def test_det(self):
         self.passes(runner(os.path.join(LAYOUT, "vector"), "--backend", "det", "--seed", "3"))

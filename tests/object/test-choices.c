@@ -32,6 +32,8 @@ static const char *const of_chips[] = { "backend",
                                         "1",
                                         "pipe-depth",
                                         "3",
+                                        "build-mode",
+                                        "0",
                                         NULL };
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };

@@ -417,7 +417,7 @@ check_dependency (const struct pto_trace_record *r, void *data)
   struct life *consumer = life_of (lives, r->task);
   struct life *producer = life_of (lives, r->extra);
 
-  g_assert_cmpuint (r->detail & 7, !=, 0);
+  g_assert_cmpuint (r->detail & (7 | PTO_HAZARD_EXPLICIT), !=, 0);
   g_assert_true (consumer != producer);
   g_assert_cmpuint (consumer->times[PTO_TRACE_RUN], >=, producer->end);
 }

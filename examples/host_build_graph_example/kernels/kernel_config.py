@@ -14,3 +14,5 @@ ORCHESTRATION = {
     "source": "../../host_build_graph_sim_example/kernels/orchestration/example_orch.cpp",
     "function_name": "aicpu_orchestration_entry",
 }
+
+RUNTIME_CONFIG = {"runtime": "host_build_graph"}

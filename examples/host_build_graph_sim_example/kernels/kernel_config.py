@@ -12,3 +12,5 @@ ORCHESTRATION = {
     "source": "orchestration/example_orch.cpp",
     "function_name": "aicpu_orchestration_entry",
 }
+
+RUNTIME_CONFIG = {"runtime": "host_build_graph"}

@@ -1,0 +1,793 @@
+/* test-build.c: do graphs that are built by hand, while the chip runs, do what they say?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "sim-test.h"
+
+#include "../../pto/api/pto_build_graph.h"
+#include "../../pto/core/plan.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define N 2000u
+#define EDGES 4u
+
+enum
+{
+  SUM,    /* data[args[0]] = 1 + the sum of those at args[2], ..., n of them: args[1] */
+  NOTE,   /* is counted */
+  DOUBLE, /* args[1] = 2 args[0] */
+  HOLD,   /* until it may end */
+  CRASH
+};
+
+static uint64_t data[N];
+static _Atomic uint32_t n_noted;
+static _Atomic bool may_end;
+
+static void
+kernel_sum (int64_t *args)
+{
+  uint64_t sum = 1;
+
+  for (int64_t i = 0; i < args[1]; i++)
+    sum += data[args[2 + i]];
+  data[args[0]] = sum;
+}
+
+static void
+kernel_note (int64_t *args)
+{
+  (void) args;
+  atomic_fetch_add (&n_noted, 1);
+}
+
+static void
+kernel_double (int64_t *args)
+{
+  const float *from = sim_data (args, 0);
+  float *to = sim_data (args, 1);
+
+  for (uint64_t i = 0; i < sim_tensor (args, 0)->shapes[0]; i++)
+    to[i] = 2 * from[i];
+}
+
+static void
+kernel_hold (int64_t *args)
+{
+  (void) args;
+  while (!atomic_load (&may_end))
+    sched_yield ();
+}
+
+#ifndef SIM_SANITIZED
+NOT_SANITIZED static void
+kernel_crash (int64_t *args)
+{
+  volatile int *volatile nowhere = (volatile int *) (uintptr_t) 8;
+
+  (void) args;
+  *nowhere = 1;
+}
+#else
+#define kernel_crash kernel_note
+#endif
+
+static const struct pto_kernel kernels[] = {
+  [SUM] = { "sum", kernel_sum, PTO_CORE_TYPE_AIC, { .base_ns = 100 } },
+  [NOTE] = { "note", kernel_note, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [DOUBLE] = { "double", kernel_double, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [HOLD] = { "hold", kernel_hold, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+};
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
+
+static struct pto_chip *
+chip_of (enum pto_backend backend, const char *settings)
+{
+  atomic_store (&n_noted, 0);
+  /* On det no kernel ends before its time. */
+  atomic_store (&may_end, backend == PTO_BACKEND_DET);
+  memset (data, 0, sizeof data);
+  return sim_chip (backend, settings);
+}
+
+static PTO2TaskId
+add_note (PTO2Runtime *rt)
+{
+  return pto2_rt_add_task (rt, NOTE, AIV, NULL, 0);
+}
+
+/* --- graphs --- */
+
+/* A random graph: each task comes after some of those before it. */
+struct graph
+{
+  uint32_t n;
+  uint32_t from[N][EDGES];
+  uint32_t n_from[N];
+  uint64_t expected[N];
+  PTO2TaskId ids[N];
+  bool late; /* all is published in the end, last first */
+};
+
+static struct graph *
+graph_new (uint32_t n, bool late)
+{
+  struct graph *graph = g_new0 (struct graph, 1);
+
+  graph->n = n;
+  graph->late = late;
+  for (uint32_t i = 0; i < n; i++)
+    {
+      graph->n_from[i] = i == 0 ? 0 : (uint32_t) g_test_rand_int_range (0, EDGES + 1);
+      graph->expected[i] = 1;
+      for (uint32_t e = 0; e < graph->n_from[i]; e++)
+        {
+          uint32_t reach = i < 40 ? i : 40;
+
+          graph->from[i][e] = i - 1 - (uint32_t) g_test_rand_int_range (0, (int) reach);
+          /* Bits, so that nothing overflows unseen. */
+          graph->expected[i] += graph->expected[graph->from[i][e]];
+        }
+    }
+  return graph;
+}
+
+static int
+build (PTO2Runtime *rt, void *given)
+{
+  struct graph *graph = given;
+
+  for (uint32_t i = 0; i < graph->n; i++)
+    {
+      PTOParam params[2 + EDGES] = { make_scalar_param (i), make_scalar_param (graph->n_from[i]) };
+
+      for (uint32_t e = 0; e < graph->n_from[i]; e++)
+        params[2 + e] = make_scalar_param (graph->from[i][e]);
+      graph->ids[i] = pto2_rt_add_task (rt, SUM, AIC, params, 2 + (int32_t) graph->n_from[i]);
+      for (uint32_t e = 0; e < graph->n_from[i]; e++)
+        pto2_rt_add_successor_conditional (rt, graph->ids[graph->from[i][e]], graph->ids[i]);
+      if (!graph->late)
+        pto2_rt_publish_task (rt, graph->ids[i]);
+    }
+  for (uint32_t i = graph->n; i-- > 0 && graph->late;)
+    pto2_rt_publish_task (rt, graph->ids[i]);
+  return 0;
+}
+
+static void
+test_graphs (enum pto_backend backend)
+{
+  static const char *const settings[]
+      = { "build-mode=1", "build-mode=0", "build-mode=1 clusters=1 aicpu-threads=2" };
+
+  for (uint32_t round = 0; round < 12; round++)
+    {
+      struct pto_chip *chip = chip_of (backend, settings[round / 2 % 3]);
+      struct graph *graph = graph_new (SCALE (N), round % 2 == 1);
+      struct pto_run_stats stats;
+
+      sim_run (chip, &program, build, graph, &stats);
+      g_assert_cmpuint (stats.tasks, ==, graph->n);
+      for (uint32_t i = 0; i < graph->n; i++)
+        g_assert_cmpuint (data[i], ==, graph->expected[i]);
+      g_free (graph);
+      sim_assert_well (chip);
+      pto_chip_free (chip);
+    }
+}
+
+/* Each edge that is named is in the trace, also where nothing was left to wait for. */
+static void
+test_trace (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  struct graph *graph = graph_new (50, false);
+  struct pto_run_stats stats;
+  const struct pto_trace *trace;
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < graph->n; i++)
+    n += graph->n_from[i];
+  trace = sim_record (chip, &program, build, graph, &stats);
+  g_assert_cmpuint (sim_trace_count (trace, PTO_TRACE_DEP), <=, n);
+  if (backend == PTO_BACKEND_DET)
+    g_assert_cmpuint (sim_trace_count (trace, PTO_TRACE_DEP), >, 0);
+  sim_assert_trace (chip, &stats);
+  g_free (graph);
+  pto_chip_free (chip);
+}
+
+/* --- when they run --- */
+
+/* Who is not published does not run, whoever else does. */
+static int
+publish_one (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId waits = add_note (rt);
+  PTO2TaskId runs = add_note (rt);
+  PTO2TaskId after = add_note (rt);
+
+  pto2_rt_add_successor_conditional (rt, waits, after);
+  pto2_rt_publish_task (rt, after);
+  pto2_rt_publish_task (rt, runs);
+  /* On det there are no others while this runs. */
+  while (pto_actor_name () == NULL && atomic_load (&n_noted) == 0)
+    sched_yield ();
+  for (uint32_t i = 0; i < 1000; i++)
+    sched_yield ();
+  if (atomic_load (&n_noted) > 1)
+    return 1;
+  pto2_rt_publish_task (rt, waits);
+  return 0;
+}
+
+static void
+test_publish (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+
+  if (backend != PTO_BACKEND_DET)
+    {
+      sim_run (chip, &program, publish_one, NULL, NULL);
+      g_assert_cmpuint (n_noted, ==, 3);
+    }
+  pto_chip_free (chip);
+}
+
+/* build-mode 0: nothing runs while its scope is open; what is submitted otherwise does. */
+static int
+build_first (PTO2Runtime *rt, void *given)
+{
+  uint32_t *seen = given;
+
+  PTO2_SCOPE (rt)
+  {
+    for (uint32_t i = 0; i < 5; i++)
+      pto2_rt_publish_task (rt, add_note (rt));
+    for (uint32_t i = 0; i < 1000; i++)
+      sched_yield ();
+    seen[0] = atomic_load (&n_noted);
+  }
+  for (uint32_t i = 0; i < 5; i++)
+    pto2_rt_publish_task (rt, add_note (rt));
+  for (uint32_t i = 0; i < 1000; i++)
+    sched_yield ();
+  seen[1] = atomic_load (&n_noted);
+  return 0;
+}
+
+static void
+test_build_first (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, "build-mode=0");
+  uint32_t seen[2];
+
+  sim_run (chip, &program, build_first, seen, NULL);
+  g_assert_cmpuint (seen[0], ==, 0);
+  g_assert_cmpuint (seen[1], <=, 5);
+  g_assert_cmpuint (n_noted, ==, 10);
+  pto_chip_free (chip);
+}
+
+/* Behind a task that is done there is nothing to wait for; it may be of either kind. */
+static int
+conditional (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  static const uint64_t first[1] = { 0 };
+  bool *waits = given;
+  Tensor x = pto2_rt_alloc (rt, shape, 1, PTO_DTYPE_FLOAT32);
+  Tensor y = pto2_rt_alloc (rt, shape, 1, PTO_DTYPE_FLOAT32);
+  float value = 1;
+  PTO2TaskId done;
+  PTO2TaskId held;
+  PTO2TaskId last;
+
+  pto2_rt_fill (rt, &x, &value);
+  {
+    PTOParam params[] = { make_input_param (x), make_inout_param (y) };
+
+    done = pto2_rt_submit_task (rt, DOUBLE, AIV, params, 2);
+  }
+  if (!pto2_rt_get_element (rt, &y, first, &value) || value != 2)
+    return 1;
+  held = pto2_rt_submit_task (rt, HOLD, AIV, NULL, 0);
+  last = add_note (rt);
+  waits[0] = pto2_rt_add_successor_conditional (rt, done, last);
+  waits[1] = pto2_rt_add_successor_conditional (rt, held, last);
+  pto2_rt_publish_task (rt, last);
+  atomic_store (&may_end, true);
+  return 0;
+}
+
+static void
+test_conditional (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  bool waits[2] = { true, false };
+
+  sim_run (chip, &program, conditional, waits, NULL);
+  g_assert_false (waits[0]);
+  g_assert_true (waits[1]);
+  g_assert_cmpuint (n_noted, ==, 1);
+  pto_chip_free (chip);
+}
+
+/* --- memory --- */
+
+/* [1] = 8 [0], by way of memory that a task outputs and of the device's. */
+static int
+by_way_of_memory (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 64 };
+  float *memory = given;
+  Tensor x = make_tensor_external (memory, shape, 1, PTO_DTYPE_FLOAT32);
+  Tensor y = make_tensor_external (memory + 64, shape, 1, PTO_DTYPE_FLOAT32);
+  void *device = pto2_rt_device_malloc (rt, 256);
+  Tensor b;
+  PTO2TaskId ids[3];
+
+  if (device == NULL || (uintptr_t) device % 64 != 0)
+    return 1;
+  b = make_tensor_external (device, shape, 1, PTO_DTYPE_FLOAT32);
+  pto2_rt_init_tensor_pool (rt);
+  PTO2_SCOPE (rt)
+  {
+    Tensor a = make_tensor (shape, 1, PTO_DTYPE_FLOAT32);
+    PTOParam one[] = { make_input_param (x), make_output_param (a) };
+    PTOParam two[] = { make_input_param (a), make_output_existing_param (b) };
+    PTOParam three[] = { make_input_param (b), make_output_existing_param (y) };
+
+    ids[0] = pto2_rt_add_task (rt, DOUBLE, AIV, one, 2);
+    two[0] = make_input_param (a);
+    ids[1] = pto2_rt_add_task (rt, DOUBLE, AIV, two, 2);
+    ids[2] = pto2_rt_add_task (rt, DOUBLE, AIV, three, 2);
+    for (uint32_t i = 0; i < 2; i++)
+      pto2_rt_add_successor_conditional (rt, ids[i], ids[i + 1]);
+    for (uint32_t i = 3; i-- > 0;)
+      pto2_rt_publish_task (rt, ids[i]);
+  }
+  return 0;
+}
+
+static void
+test_memory (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  float memory[128];
+
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      for (uint32_t i = 0; i < 128; i++)
+        memory[i] = i < 64 ? (float) (i + round) : -1;
+      sim_run (chip, &program, by_way_of_memory, memory, NULL);
+      for (uint32_t i = 0; i < 64; i++)
+        g_assert_cmpfloat (memory[64 + i], ==, 8 * (float) (i + round));
+    }
+  pto_chip_free (chip);
+}
+
+/* What a kernel writes behind memory of the device is seen; the next run has none of it. */
+static int
+write_behind (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 64 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  Tensor y = make_tensor_external (pto2_rt_device_malloc (rt, 252), shape, 1, PTO_DTYPE_FLOAT32);
+  PTOParam params[] = { make_input_param (x), make_output_existing_param (y) };
+
+  pto2_rt_publish_task (rt, pto2_rt_add_task (rt, DOUBLE, AIV, params, 2));
+  return 0;
+}
+
+static int
+ask_for_nothing (PTO2Runtime *rt, void *unused)
+{
+  return pto2_rt_device_malloc (rt, 0) != NULL;
+}
+
+static int
+ask_for_too_much (PTO2Runtime *rt, void *unused)
+{
+  return pto2_rt_device_malloc (rt, UINT64_C (1) << 62) != NULL;
+}
+
+static void
+test_memory_refusals (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  float memory[128] = { 0 };
+
+  sim_run_fails (chip, &program, write_behind, memory, PTO_STATUS_OUT_OF_BOUNDS, "double", NULL);
+  sim_run_fails (chip, &program, ask_for_nothing, NULL, PTO_STATUS_INVALID_ARGS,
+                 "pto2_rt_device_malloc(), submitted at test-build.c:", "0 bytes", NULL);
+  sim_run_fails (chip, &program, ask_for_too_much, NULL, PTO_STATUS_NO_MEMORY,
+                 "4611686018427387904 bytes", NULL);
+  sim_run (chip, &program, by_way_of_memory, memory, NULL);
+  pto_chip_free (chip);
+}
+
+/* --- other kinds of tasks --- */
+
+static int
+all_kinds (PTO2Runtime *rt, void *unused)
+{
+  static const int32_t mixed[3] = { PTO2_KERNEL_NONE, NOTE, NOTE };
+  PTO2Submit submit = pto2_make_submit (NOTE, AIV, NULL, 0);
+  PTO2TaskId ids[4];
+
+  submit.unpublished = 1;
+  submit.block_dim = 10;
+  ids[0] = pto2_rt_submit (rt, &submit);
+  submit.block_dim = 3;
+  submit.mixed = mixed;
+  submit.kernel_id = PTO2_KERNEL_NONE;
+  ids[1] = pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (NOTE, AIV, NULL, 0);
+  submit.unpublished = 1;
+  submit.priority = 2;
+  ids[2] = pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, NULL, 0);
+  submit.unpublished = 1;
+  ids[3] = pto2_rt_submit (rt, &submit);
+  for (uint32_t i = 0; i < 3; i++)
+    pto2_rt_add_successor_conditional (rt, ids[i], ids[3]);
+  for (uint32_t i = 0; i < 4; i++)
+    pto2_rt_publish_task (rt, ids[i]);
+  return 0;
+}
+
+static void
+test_kinds (enum pto_backend backend)
+{
+  static const char *const settings[] = { NULL, "build-mode=0" };
+
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      struct pto_chip *chip = chip_of (backend, settings[i]);
+      struct pto_run_stats stats;
+
+      sim_run (chip, &program, all_kinds, NULL, &stats);
+      g_assert_cmpuint (stats.tasks, ==, 4);
+      g_assert_cmpuint (n_noted, ==, 10 + 6 + 1);
+      pto_chip_free (chip);
+    }
+}
+
+/* --- captured --- */
+
+static int
+launch (PTO2Runtime *rt, void *graph)
+{
+  pto_chip_launch (rt, graph, NULL);
+  return 0;
+}
+
+/* What is built by hand is written down like any other. */
+static void
+test_capture (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  struct pto_plan *plan = pto_plan_new ();
+  struct pto_run_config config = { .capture = plan };
+  struct pto_report report = { 0 };
+  struct graph *graph = graph_new (100, true);
+  struct pto_run_stats stats;
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < graph->n; i++)
+    for (uint32_t e = 0; e < graph->n_from[i]; e++)
+      {
+        bool twice = false;
+
+        for (uint32_t f = 0; f < e; f++)
+          twice = twice || graph->from[i][f] == graph->from[i][e];
+        n += !twice;
+      }
+  pto_chip_run (chip, &program, &config, build, graph, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_cmpuint (plan->n_tasks, ==, graph->n);
+  g_assert_cmpuint (plan->n_orders, ==, n);
+  g_assert_cmpuint (data[0], ==, 0);
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      memset (data, 0, sizeof data);
+      sim_run (chip, &program, launch, plan, &stats);
+      for (uint32_t i = 0; i < graph->n; i++)
+        g_assert_cmpuint (data[i], ==, graph->expected[i]);
+    }
+  pto_plan_free (plan);
+  g_free (graph);
+  pto_chip_free (chip);
+}
+
+/* --- what is wrong --- */
+
+static int
+forget_one (PTO2Runtime *rt, void *unused)
+{
+  pto2_rt_publish_task (rt, add_note (rt));
+  PTO2_SCOPE (rt)
+  {
+    add_note (rt);
+  }
+  return 0;
+}
+
+static int
+publish_twice (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId id = add_note (rt);
+
+  pto2_rt_publish_task (rt, id);
+  pto2_rt_publish_task (rt, id);
+  return 0;
+}
+
+static int
+publish_other (PTO2Runtime *rt, void *unused)
+{
+  pto2_rt_publish_task (rt, pto2_rt_submit_task (rt, NOTE, AIV, NULL, 0));
+  return 0;
+}
+
+static int
+publish_none (PTO2Runtime *rt, void *unused)
+{
+  pto2_rt_publish_task (rt, PTO2_TASK_NONE);
+  return 0;
+}
+
+static int
+too_late (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId a = add_note (rt);
+  PTO2TaskId b = add_note (rt);
+
+  pto2_rt_publish_task (rt, b);
+  pto2_rt_add_successor_conditional (rt, a, b);
+  pto2_rt_publish_task (rt, a);
+  return 0;
+}
+
+static int
+backward (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId a = add_note (rt);
+  PTO2TaskId b = add_note (rt);
+
+  pto2_rt_add_successor_conditional (rt, a, b);
+  pto2_rt_add_successor_conditional (rt, b, a);
+  return 0;
+}
+
+static int
+after_itself (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId a = add_note (rt);
+
+  pto2_rt_add_successor_conditional (rt, a, a);
+  return 0;
+}
+
+/* Also from another scope's ring. */
+static int
+backward_in_a_scope (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId a = add_note (rt);
+
+  PTO2_SCOPE (rt)
+  {
+    PTO2TaskId b = add_note (rt);
+
+    pto2_rt_add_successor_conditional (rt, b, a);
+  }
+  return 0;
+}
+
+static int
+unknown_predecessor (PTO2Runtime *rt, void *unused)
+{
+  pto2_rt_add_successor_conditional (rt, 77, add_note (rt));
+  return 0;
+}
+
+static int
+ask_while_it_waits (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  static const uint64_t first[1] = { 0 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  PTO2TaskId id = add_note (rt);
+  float value;
+
+  pto2_rt_get_element (rt, &x, first, &value);
+  pto2_rt_publish_task (rt, id);
+  return 0;
+}
+
+static int
+ask_in_vain (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  static const uint64_t first[1] = { 0 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  float value;
+
+  pto2_rt_publish_task (rt, add_note (rt));
+  pto2_rt_get_element (rt, &x, first, &value);
+  return 0;
+}
+
+static int
+after_nobody (PTO2Runtime *rt, void *unused)
+{
+  pto2_rt_add_successor_conditional (rt, 0, PTO2_TASK_NONE);
+  return 0;
+}
+
+static void
+test_refusals (enum pto_backend backend)
+{
+  static const struct
+  {
+    SimOrchestration orchestrate;
+    const char *words[2];
+  } cases[] = {
+    { forget_one,
+      { "task 1 (note), added at test-build.c:", "not published when its scope ends" } },
+    { publish_twice, { "at test-build.c:", "it is published already" } },
+    { publish_other, { "at test-build.c:", "no task that was added" } },
+    { publish_none, { "at test-build.c:", "no task that was added" } },
+    { too_late, { "at test-build.c:", "published already, and may run" } },
+    { backward, { "at test-build.c:", "was added behind its successor" } },
+    { backward_in_a_scope, { "at test-build.c:", "was added behind its successor" } },
+    { after_itself, { "at test-build.c:", "or is the same" } },
+    { unknown_predecessor, { "at test-build.c:", "the predecessor is no task of this run" } },
+    { after_nobody, { "at test-build.c:", "the successor is no task that was added" } },
+    { ask_while_it_waits,
+      { "waits for all tasks, but task 0 (note), added at test-build.c:", "is not published" } },
+  };
+  struct pto_chip *chip = chip_of (backend, NULL);
+  float memory[4] = { 0 };
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
+    sim_run_fails (chip, &program, cases[i].orchestrate, memory, PTO_STATUS_INVALID_ARGS,
+                   cases[i].words[0], cases[i].words[1], NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "build-mode=0");
+  sim_run_fails (chip, &program, ask_in_vain, memory, PTO_STATUS_INVALID_ARGS,
+                 "before its scope ends (build-mode is 0)", NULL);
+  pto_chip_free (chip);
+}
+
+/* What is short is named; what only waits to be published is not waited for. */
+static int
+many_edges (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId first[20];
+  PTO2TaskId last;
+
+  for (uint32_t i = 0; i < 20; i++)
+    first[i] = add_note (rt);
+  last = add_note (rt);
+  for (uint32_t i = 0; i < 20; i++)
+    pto2_rt_add_successor_conditional (rt, first[i], last);
+  return 0;
+}
+
+static int
+many_tasks (PTO2Runtime *rt, void *unused)
+{
+  for (uint32_t i = 0; i < 20; i++)
+    pto2_rt_publish_task (rt, add_note (rt));
+  return 0;
+}
+
+/* The ring of a scope fills up with what comes after a task that is not published. */
+static int
+wait_for_unpublished (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId key = add_note (rt);
+
+  for (uint32_t i = 0; i < 40; i++)
+    PTO2_SCOPE (rt)
+    {
+      PTO2TaskId id = add_note (rt);
+
+      pto2_rt_add_successor_conditional (rt, key, id);
+      pto2_rt_publish_task (rt, id);
+    }
+  pto2_rt_publish_task (rt, key);
+  return 0;
+}
+
+static void
+test_scarce (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, "dep-pool=16");
+
+  sim_run_fails (chip, &program, many_edges, NULL, PTO_STATUS_DEP_POOL, "dep-pool", NULL);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "task-window=16 build-mode=0");
+  sim_run_fails (chip, &program, many_tasks, NULL, PTO_STATUS_TASK_RING,
+                 "Set task-window to 32 or more", "holds at most 20 tasks", NULL);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "task-window=32 build-mode=0");
+  sim_run (chip, &program, many_tasks, NULL, NULL);
+  g_assert_cmpuint (n_noted, ==, 20);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "task-window=16 timeout=300");
+  /* det proves it, others wait. */
+  if (backend == PTO_BACKEND_DET)
+    sim_run_fails (chip, &program, wait_for_unpublished, NULL, PTO_STATUS_SCHEDULER_TIMEOUT,
+                   "deadlock", "task 0 (note), added at test-build.c:", "is not published", NULL);
+  else
+    sim_run_fails (chip, &program, wait_for_unpublished, NULL, PTO_STATUS_TASK_RING,
+                   "since task 0 (note), added at test-build.c:", "is not published",
+                   "set task-window to 32 or more", NULL);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "task-window=64");
+  sim_run (chip, &program, wait_for_unpublished, NULL, NULL);
+  g_assert_cmpuint (n_noted, ==, 41);
+  pto_chip_free (chip);
+}
+
+#ifndef SIM_SANITIZED
+/* Who comes after a task that failed does not run, also where it is named later. */
+static int
+fail_first (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId crash = pto2_rt_add_task (rt, CRASH, AIV, NULL, 0);
+  PTO2TaskId after = add_note (rt);
+
+  pto2_rt_publish_task (rt, crash);
+  for (uint32_t i = 0; i < 1000; i++)
+    sched_yield ();
+  pto2_rt_add_successor_conditional (rt, crash, after);
+  pto2_rt_publish_task (rt, after);
+  return 0;
+}
+
+static void
+test_failure (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+
+  for (uint32_t i = 0; i < 20; i++)
+    sim_run_fails (chip, &program, fail_first, NULL, PTO_STATUS_KERNEL_FAULT, "crash", NULL);
+  g_assert_cmpuint (n_noted, ==, 0);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+#endif
+
+static void
+add_tests (void)
+{
+  sim_add ("build/graphs", test_graphs);
+  sim_add ("build/trace", test_trace);
+  sim_add ("build/publish", test_publish);
+  sim_add ("build/build-first", test_build_first);
+  sim_add ("build/conditional", test_conditional);
+  sim_add ("build/memory", test_memory);
+  sim_add ("build/memory-refusals", test_memory_refusals);
+  sim_add ("build/kinds", test_kinds);
+  sim_add ("build/capture", test_capture);
+  sim_add ("build/refusals", test_refusals);
+  sim_add ("build/scarce", test_scarce);
+#ifndef SIM_SANITIZED
+  sim_add ("build/failure", test_failure);
+#endif
+}
+
+int
+main (int argc, char **argv)
+{
+  return sim_main (argc, argv, add_tests);
+}
