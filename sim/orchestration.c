@@ -5,6 +5,8 @@
  *
  * Orchestrator thread only.
  */
+#include "../pto/core/added.h"
+#include "../pto/core/build.h"
 #include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
@@ -401,7 +403,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
     (void) *(const volatile int32_t *) &asked->mixed[2];
   guard = pto_machine_come_in (&chip->machine);
   if (asked->unpublished != 0)
-    pto_build_begin_task (&chip->machine.engine);
+    pto_added_begin (&chip->machine.engine);
   if (!is_known)
     pto_chip_refuse (chip,
                      "its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
@@ -421,7 +423,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
   else
     id = submit (chip, &task);
   if (asked->unpublished != 0)
-    pto_build_end_task (&chip->machine.engine);
+    pto_added_end (&chip->machine.engine);
   pto_machine_go_out (&chip->machine, guard);
   return id;
 }

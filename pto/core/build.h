@@ -10,38 +10,11 @@
  * A task comes after such as were there before it only, so that no circle can be closed. All of a
  * scope's tasks are published when it ends.
  *
- * Owner: the submitter.
+ * Owner: the submitter. added.h: the list of them.
  */
 #pragma once
 
-#include "task.h"
-
-struct pto_engine;
-struct pto_slot;
-
-struct pto_added
-{
-  uint64_t number; /* tasks that were submitted before it */
-  const char *file;
-  int32_t line;
-  uint32_t local;
-  uint32_t heads[PTO_RINGS]; /* of the rings, before it was submitted */
-  bool published;
-};
-
-/* Those of each ring, in their order. */
-struct pto_build
-{
-  struct pto_added *items[PTO_RINGS];
-  uint32_t n[PTO_RINGS];
-  uint32_t max[PTO_RINGS];
-  uint32_t n_unpublished;
-  uint32_t tracked; /* engine->tracked, while one is submitted */
-};
-
-/* The submit between these two adds a task. */
-void pto_build_begin_task (struct pto_engine *engine);
-void pto_build_end_task (struct pto_engine *engine);
+#include "engine.h"
 
 /* consumer, which is not published, comes after producer. false: producer is done, so there is
  * nothing to wait for; or the run has failed. */
@@ -52,9 +25,3 @@ bool pto_build_add_successor (struct pto_engine *engine, pto_task_id producer,
 bool pto_build_publish (struct pto_engine *engine, pto_task_id task);
 /* A scope ends whose tasks in that ring begin at that position. */
 void pto_build_end_scope (struct pto_engine *engine, uint32_t ring, uint32_t first);
-/* Nobody may wait for all tasks while some can not run. true: so it is, and the run has failed. */
-bool pto_build_refuse_wait (struct pto_engine *engine);
-/* For the report of a wait that led to nothing: ", and task 3 (add) ... is not published", or
- * nothing. */
-void pto_build_describe (const struct pto_engine *engine, char *text, size_t size);
-void pto_build_clear (struct pto_build *build);

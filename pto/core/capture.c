@@ -4,6 +4,7 @@
  */
 #include "capture.h"
 
+#include "place.h"
 #include "room.h"
 
 #include <inttypes.h>
@@ -193,10 +194,13 @@ add_param (struct pto_engine *engine, const PTOParam *param, uint64_t *made)
 
   if (param->type == PTO_PARAM_SCALAR)
     pto_plan_add_number (capture->graph, param->scalar);
-  else if (param->type == PTO_PARAM_OUTPUT && tensor->buffer.addr == *made)
+  else if ((param->type == PTO_PARAM_OUTPUT && tensor->buffer.addr == *made)
+           || param->type == PTO_PARAM_SCRATCH)
     {
+      uint64_t address = *made;
+
       *made += pto_engine_output_bytes (engine, tensor->buffer.size);
-      return add_made (engine, tensor, tensor->buffer.addr);
+      return add_made (engine, tensor, address);
     }
   else if (tensor->storage != NULL)
     pto_plan_add_use (capture->graph, find_memory (capture, tensor->storage), 0, tensor, false,
@@ -212,37 +216,43 @@ add_param (struct pto_engine *engine, const PTOParam *param, uint64_t *made)
 }
 
 bool
-pto_capture_task (struct pto_engine *engine, uint32_t kernel, uint32_t queue, uint32_t priority,
-                  bool conditional, const PTOParam *params, uint32_t n_params, uint64_t heap,
-                  uint64_t bytes)
+pto_capture_task (struct pto_engine *engine, const struct pto_captured *captured)
 {
   struct pto_capture *capture = engine->capture;
+  const struct pto_wish *wish = captured->wish;
   uint32_t ring = pto_engine_ring_of_depth (engine->depth - 1);
+  uint64_t made = captured->heap;
   uint32_t task;
   bool ok = true;
 
-  for (uint32_t i = 0; i < n_params; i++)
+  for (uint32_t i = 0; i < captured->n_params; i++)
     {
-      const PTOParam *param = &params[i];
+      const PTOParam *param = &captured->params[i];
       const char *why = NULL;
 
       if (param->type == PTO_PARAM_SCALAR && is_address (capture, param->scalar))
         why = "is a number that points into memory of the graph, which changes with every launch: "
               "give the tensor";
-      else if (param->type != PTO_PARAM_SCALAR && param->tensor.storage == NULL
-               && param->tensor.buffer.addr - heap >= bytes)
+      else if (param->type != PTO_PARAM_SCALAR && param->type != PTO_PARAM_SCRATCH
+               && param->tensor.storage == NULL
+               && param->tensor.buffer.addr - captured->heap >= captured->bytes)
         why = judge (capture, &param->tensor);
       if (why != NULL)
         return refuse (capture, i, why);
     }
-  task = pto_plan_add_task (capture->graph, kernel, queue, conditional, ring);
-  pto_plan_set_priority (capture->graph, priority);
+  /* What has members goes into the line, and each of them to places of its kind. */
+  task = pto_plan_add_task (capture->graph, captured->kernel,
+                            wish != NULL ? wish->members[0].queue : captured->queue,
+                            captured->conditional, ring);
+  pto_plan_set_priority (capture->graph, captured->priority);
+  if (captured->n_blocks > 0)
+    pto_plan_set_parts (capture->graph, wish, captured->n_blocks);
   ok = grow ((void **) &capture->tasks[ring], capture->n_in_ring[ring], sizeof (uint32_t))
        && !capture->graph->no_memory;
   if (ok)
     capture->tasks[ring][capture->n_in_ring[ring]++] = task;
-  for (uint32_t i = 0; i < n_params && ok; i++)
-    ok = add_param (engine, &params[i], &heap);
+  for (uint32_t i = 0; i < captured->n_params && ok; i++)
+    ok = add_param (engine, &captured->params[i], &made);
   for (uint32_t i = 0; i < engine->deps.count && ok; i++)
     if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
       pto_plan_add_edge (capture->graph, task_of (capture, engine->deps.items[i].task), task,

@@ -40,11 +40,23 @@ bool pto_capture_has (const struct pto_capture *capture, uint64_t address);
 
 /* Where that much memory would be. */
 uint64_t pto_capture_reserve (struct pto_capture *capture, uint64_t bytes);
-/* A task whose tensors have their addresses, new ones in the bytes from heap on; engine->deps is
- * what it depends on. false: the run has failed. */
-bool pto_capture_task (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
-                       uint32_t priority, bool conditional, const PTOParam *params,
-                       uint32_t n_params, uint64_t heap, uint64_t bytes);
+/* A task whose tensors have their addresses, new ones in the bytes from heap on; see pto_submit. */
+struct pto_captured
+{
+  uint32_t kernel;
+  uint32_t queue;
+  uint32_t priority;
+  bool conditional;
+  const PTOParam *params;
+  uint32_t n_params;
+  const struct pto_wish *wish;
+  uint32_t n_blocks; /* 0: it has no parts */
+  uint64_t heap;
+  uint64_t bytes;
+};
+
+/* engine->deps is what it depends on. false: the run has failed. */
+bool pto_capture_task (struct pto_engine *engine, const struct pto_captured *task);
 /* One of those comes after another, too. */
 void pto_capture_order (const struct pto_capture *capture, pto_task_id producer,
                         pto_task_id consumer);

@@ -9,6 +9,7 @@
 #include "deadlock.h"
 
 #include "../exec/pto_atomic.h"
+#include "added.h"
 #include "bits.h"
 
 #include <inttypes.h>
@@ -199,7 +200,7 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
       break;
     }
   describe_knob (engine, what, ring_index, knob, sizeof knob);
-  pto_build_describe (engine, held_up, sizeof held_up);
+  pto_added_describe (engine, held_up, sizeof held_up);
   if (held_up[0] != '\0')
     {
       pto_engine_fail (engine, what,

@@ -64,9 +64,11 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
 void
 pto_engine_destroy (struct pto_engine *engine)
 {
-  pto_build_clear (&engine->build);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
-    pto_ring_destroy (&engine->rings[ring]);
+    {
+      pto_ring_destroy (&engine->rings[ring]);
+      free (engine->build.items[ring]);
+    }
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     for (uint32_t shard = 0; shard < engine->config.n_shards; shard++)
       pto_ready_queue_destroy (&engine->ready[queue][shard]);

@@ -17,7 +17,6 @@
 #pragma once
 
 #include "../exec/pto_exec.h"
-#include "build.h"
 #include "parts.h"
 #include "ready-queue.h"
 #include "ring.h"
@@ -257,6 +256,27 @@ struct pto_line
   uint32_t n_gone;
 };
 
+/* A task that was added by hand; build.h says how. */
+struct pto_added
+{
+  uint64_t number; /* tasks that were submitted before it */
+  const char *file;
+  int32_t line;
+  uint32_t local;
+  uint32_t heads[PTO_RINGS]; /* of the rings, before it was submitted */
+  bool published;
+};
+
+/* Those of each ring, in their order. */
+struct pto_build
+{
+  struct pto_added *items[PTO_RINGS];
+  uint32_t n[PTO_RINGS];
+  uint32_t max[PTO_RINGS];
+  uint32_t n_unpublished;
+  uint32_t tracked; /* engine->tracked, while one is submitted */
+};
+
 struct pto_engine
 {
   struct pto_exec *exec;
@@ -278,7 +298,7 @@ struct pto_engine
    * tensors that take part in dependencies, or in a manual scope none. */
   uint32_t tracked;
   uint32_t
-      renamed;  /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */
+      renamed; /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */
   /* This run has, or has had, a manual scope, or tasks that were added: not all accesses are known.
    */
   bool by_hand;

@@ -37,7 +37,8 @@ struct launch
   const struct pto_plan *graph;
   const uint64_t *words;
   uint32_t *kernels;
-  uint64_t *made; /* where the memory of the graph is, once it has been made */
+  struct pto_need *members; /* the graph's, with kernels of the program */
+  uint64_t *made;           /* where the memory of the graph is, once it has been made */
   uint32_t base[PTO_RINGS];
   /* How many tasks of each ring nobody holds any more, as of its last submit. */
   uint32_t retirable[PTO_RINGS];
@@ -227,16 +228,69 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
   slot->payload = payload;
 }
 
+/* What of a task with parts goes with its arguments. */
+struct parts
+{
+  struct pto_wish wish;
+  uint32_t n_blocks;
+  uint32_t bytes; /* 0: it has none */
+};
+
+/* bytes: for them, behind the rest of the arguments. */
+static uint32_t
+parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
+{
+  const struct pto_plan_parts *parts;
+  struct pto_wish wish;
+
+  if (task->parts == 0)
+    return 0;
+  parts = &graph->parts[task->parts - 1];
+  wish = (struct pto_wish){ .n_members = parts->n_members };
+  return (uint32_t) (parts->n_members > 0 ? pto_party_size (&wish) : sizeof (struct pto_parts));
+}
+
+/* false: there can never be such places, and the run has failed. */
+static __attribute__ ((noinline)) bool
+admit_parts (struct launch *launch, const struct pto_plan_task *task, struct parts *parts)
+{
+  const struct pto_plan_parts *planned = &launch->graph->parts[task->parts - 1];
+
+  parts->n_blocks = planned->n_blocks;
+  parts->bytes = parts_bytes (launch->graph, task);
+  parts->wish = (struct pto_wish){ .together = planned->together,
+                                   .cohort = PTO_COHORT_NONE,
+                                   .n_at_once = planned->n_at_once,
+                                   .n_members = planned->n_members,
+                                   .members = &launch->members[planned->first_member] };
+  return planned->n_members == 0
+         || pto_place_admit (launch->engine, launch->kernels[task->kernel & ~PTO_PLAN_IF],
+                             &parts->wish, parts->n_blocks);
+}
+
+static __attribute__ ((noinline)) void
+fill_parts (struct launch *launch, struct pto_slot *slot, const struct parts *parts)
+{
+  const struct pto_wish *wish = parts->wish.n_members > 0 ? &parts->wish : NULL;
+  void *at = pto_payload_extra (slot->payload);
+
+  if (wish != NULL)
+    pto_party_init ((struct pto_party *) at, wish, parts->n_blocks);
+  else
+    pto_parts_init ((struct pto_parts *) at, parts->n_blocks, parts->n_blocks);
+  pto_engine_set_parts (launch->engine, slot, (struct pto_parts *) at, wish);
+}
+
 /* The slot of a task; where there is no room, those that are held go first. */
 static struct pto_slot *
 take_slot (struct launch *launch, const struct pto_plan_task *task, const struct pto_needs *needs,
-           uint32_t n_wait, uint32_t *n_held, struct pto_room *room)
+           bool in_line, uint32_t n_wait, uint32_t *n_held, struct pto_room *room)
 {
   struct pto_engine *engine = launch->engine;
   uint32_t number = task->kernel & ~PTO_PLAN_IF;
   uint32_t kernel
       = launch->kernels[number] | ((task->kernel & PTO_PLAN_IF) != 0 ? PTO_KERNEL_IF : 0);
-  uint32_t queue = launch->graph->kernels[number].queue;
+  uint32_t queue = in_line ? PTO_QUEUE_LINE : launch->graph->kernels[number].queue;
   struct pto_slot *slot = pto_engine_take_slot (engine, needs, kernel, queue, task->priority,
                                                 n_wait, launch->n_linked == 0, room);
 
@@ -272,6 +326,7 @@ launch_task (struct launch *launch, uint32_t number)
   const struct pto_plan_task *task = &launch->graph->tasks[number];
   struct pto_needs needs
       = { .n_tensors = 0, .n_outputs = task->n_made, .ring = task->ring }; /* none for the map */
+  struct parts parts;
   bool direct;
   struct pto_room room;
   struct pto_slot *slot;
@@ -280,11 +335,13 @@ launch_task (struct launch *launch, uint32_t number)
   uint32_t n_held;
   uint32_t done;
 
+  parts.bytes = 0;
   if (PTO_UNLIKELY (pto_engine_has_failed (engine))
       || (launch->n_linked == 0 && !pto_engine_may_submit (engine))
       || (PTO_UNLIKELY (task->priority != 0)
           && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF],
-                                       task->priority)))
+                                       task->priority))
+      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, task, &parts)))
     return false;
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
@@ -295,13 +352,16 @@ launch_task (struct launch *launch, uint32_t number)
     needs.n_fences = note_fences (launch, task);
   if (task->n_made > 0)
     needs.heap = heap_bytes (engine, launch->graph, task);
-  needs.storage
-      = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made, needs.n_fences, 0);
+  needs.storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
+                                            needs.n_fences, parts.bytes);
   needs.n_edges = direct ? n_retained : engine->deps.count;
-  slot = take_slot (launch, task, &needs, n_wait, &n_held, &room);
+  slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
+                    &n_held, &room);
   if (slot == NULL)
     return false;
   fill (launch, slot, task, &needs, &room);
+  if (PTO_UNLIKELY (parts.bytes > 0))
+    fill_parts (launch, slot, &parts);
   done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct,
                                n_held > 0 ? launch->first_held : NULL);
   if (direct)
@@ -329,7 +389,7 @@ count_demand (struct launch *launch)
       struct pto_demand *demand = &engine->demand[task->ring];
       uint64_t heap = heap_bytes (engine, graph, task);
       uint64_t storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
-                                                   task->n_fenced, 0);
+                                                   task->n_fenced, parts_bytes (graph, task));
 
       for (; let_go[task->ring] < task->position; let_go[task->ring]++)
         {
@@ -341,7 +401,7 @@ count_demand (struct launch *launch)
           demand->held--;
           demand->heap -= heap_bytes (engine, graph, old);
           demand->storage -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made,
-                                                       old->n_fenced, 0);
+                                                       old->n_fenced, parts_bytes (graph, old));
         }
       demand->held++;
       demand->heap += heap;
@@ -365,7 +425,8 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
     launch.first_held[r] = launch.base[r] = engine->rings[r].head;
   launch.made = malloc (((size_t) graph->n_memory + 1) * sizeof *launch.made);
   launch.kernels = malloc (((size_t) graph->n_kernels + 1) * sizeof *launch.kernels);
-  if (launch.made == NULL || launch.kernels == NULL
+  launch.members = malloc (((size_t) graph->n_members + 1) * sizeof *launch.members);
+  if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
       || !pto_deps_reserve (&engine->deps, graph->max_deps))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                      "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
@@ -373,6 +434,11 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
     {
       for (uint32_t k = 0; k < graph->n_kernels; k++)
         launch.kernels[k] = asked->kernels != NULL ? asked->kernels[k] : graph->kernels[k].kernel;
+      for (uint32_t m = 0; m < graph->n_members; m++)
+        {
+          launch.members[m] = graph->members[m];
+          launch.members[m].kernel = launch.kernels[graph->members[m].kernel];
+        }
       while (n < graph->n_tasks && launch_task (&launch, n))
         n++;
       /* Also in a run that has failed: whoever waits for its end waits for them. */
@@ -392,5 +458,6 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
     }
   free (launch.made);
   free (launch.kernels);
+  free (launch.members);
   return n == graph->n_tasks && !pto_engine_has_failed (engine);
 }

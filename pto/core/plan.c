@@ -5,6 +5,7 @@
 #include "plan.h"
 
 #include "bits.h"
+#include "place.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ pto_plan_free (struct pto_plan *graph)
   free (graph->shapes);
   free (graph->kernels);
   free (graph->params);
+  free (graph->parts);
+  free (graph->members);
   free (graph->creators);
   free (graph->sizes);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
@@ -113,6 +116,32 @@ pto_plan_set_priority (struct pto_plan *graph, uint32_t priority)
 {
   if (!graph->no_memory)
     graph->tasks[graph->n_tasks - 1].priority = (uint16_t) priority;
+}
+
+void
+pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks)
+{
+  struct pto_plan_parts parts = { .n_blocks = n_blocks, .first_member = graph->n_members };
+
+  if (wish != NULL)
+    {
+      parts.n_at_once = wish->n_at_once;
+      parts.n_members = wish->n_members;
+      parts.together = wish->together;
+    }
+  for (uint32_t i = 0; i < parts.n_members; i++)
+    {
+      struct pto_need need = wish->members[i];
+
+      need.kernel = find_kernel (graph, need.kernel, need.queue);
+      if (!MAKE_ROOM (graph, members, n_members))
+        return;
+      graph->members[graph->n_members++] = need;
+    }
+  if (!MAKE_ROOM (graph, parts, n_parts))
+    return;
+  graph->parts[graph->n_parts++] = parts;
+  graph->tasks[graph->n_tasks - 1].parts = graph->n_parts;
 }
 
 static struct pto_plan_arg *

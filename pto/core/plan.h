@@ -56,6 +56,7 @@ struct pto_plan_task
   uint16_t n_fenced;
   uint16_t ring;
   uint16_t priority;
+  uint32_t parts; /* 1 + the index of what it says of them; 0: it has none */
 };
 #define PTO_PLAN_IF (1u << 31) /* see pto_submit.conditional */
 
@@ -63,6 +64,20 @@ struct pto_plan_kernel
 {
   uint32_t kernel; /* as a submit names it */
   uint32_t queue;
+};
+
+struct pto_wish; /* place.h */
+struct pto_need;
+
+/* A task of blocks, or of several members, which are in a row; n_members 0: of one kernel on any
+ * place. */
+struct pto_plan_parts
+{
+  uint32_t n_blocks;
+  uint32_t n_at_once;
+  uint32_t first_member;
+  uint32_t n_members;
+  bool together;
 };
 
 /* An argument of its launches. */
@@ -91,6 +106,8 @@ struct pto_plan
   TensorData *shapes;   /* without addresses */
   struct pto_plan_kernel *kernels;
   struct pto_plan_param *params;
+  struct pto_plan_parts *parts;
+  struct pto_need *members;   /* their kernels: the graph's */
   uint32_t *creators;         /* of its memory: tasks; UINT32_MAX: nobody yet */
   uint64_t *sizes;            /* of its memory, in bytes */
   uint32_t *rings[PTO_RINGS]; /* tasks of each, by position */
@@ -102,6 +119,8 @@ struct pto_plan
   uint32_t n_shapes;
   uint32_t n_kernels;
   uint32_t n_params;
+  uint32_t n_parts;
+  uint32_t n_members;
   uint32_t n_memory;
   uint32_t max_deps; /* of one task */
   uint32_t max_args;
@@ -128,6 +147,8 @@ uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t qu
                             bool conditional, uint32_t ring);
 /* Of the task that was added last; see pto_submit.priority. */
 void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
+/* Of that task, too: see pto_submit. wish: not in a cohort that is named; NULL: no members. */
+void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks);
 void pto_plan_add_number (struct pto_plan *graph, uint64_t value);
 void pto_plan_add_scalar (struct pto_plan *graph, uint32_t param);
 /* tensor: as it would be submitted but for its address, which is the memory's, offset bytes

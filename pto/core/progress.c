@@ -5,6 +5,7 @@
 #include "progress.h"
 
 #include "../exec/pto_atomic.h"
+#include "added.h"
 #include "deadlock.h"
 
 #include <inttypes.h>
@@ -88,7 +89,7 @@ fail_stuck (struct pto_engine *engine)
 {
   char held_up[400];
 
-  pto_build_describe (engine, held_up, sizeof held_up);
+  pto_added_describe (engine, held_up, sizeof held_up);
   pto_engine_fail (
       engine, PTO_STATUS_SCHEDULER_TIMEOUT,
       "deadlock: %" PRIu64 " of %" PRIu64 " tasks are done and nothing can run any more%s%s",

@@ -5,6 +5,7 @@
 #include "scope.h"
 
 #include "bits.h"
+#include "build.h"
 #include "cohort.h"
 #include "deadlock.h"
 

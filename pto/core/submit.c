@@ -9,6 +9,7 @@
 #include "submit.h"
 
 #include "../exec/pto_atomic.h"
+#include "added.h"
 #include "bits.h"
 #include "capture.h"
 #include "direct.h"
@@ -754,15 +755,16 @@ submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
   return pto_engine_submit (engine, &full);
 }
 
-static void
-set_parts (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit)
+void
+pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot, struct pto_parts *parts,
+                      const struct pto_wish *wish)
 {
   slot->kernel |= PTO_KERNEL_PARTS;
-  slot->parts = (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
-                                      + submit->extra_bytes - submit->parts_bytes);
+  slot->parts = parts;
   /* Relaxed: the count goes down behind the slot's being ready. */
-  if (submit->wish != NULL && submit->wish->together && submit->wish->cohort != PTO_COHORT_NONE)
-    pto_fetch_add_relaxed (&engine->line.cohorts[submit->wish->cohort].open, 1);
+  if (wish != NULL && wish->together && wish->cohort != PTO_COHORT_NONE)
+    pto_fetch_add_relaxed (&engine->line.cohorts[wish->cohort].open, 1);
+  write_guards (engine, slot->payload);
 }
 
 /* --- counting, for the words of a deadlock --- */
@@ -1004,21 +1006,6 @@ pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task
   return false;
 }
 
-/* Why a graph can not have the task; NULL: it can. */
-static const char *
-judge_recorded (const struct pto_submit *submit, const struct pto_needs *needs)
-{
-  if (submit->parts_bytes > 0)
-    return "a task of blocks or of several kernels can not be captured";
-  if (needs->n_updates > 0)
-    return "a task whose updates commute can not be captured: make_inout_param() gives it a place "
-           "among the others";
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (submit->params[i].type == PTO_PARAM_SCRATCH)
-      return "a task with scratch memory can not be captured: give it a tensor that it outputs";
-  return NULL;
-}
-
 /* Nothing is run: the task is written down, as it would have been filled. */
 static __attribute__ ((noinline)) pto_task_id
 record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
@@ -1027,12 +1014,14 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
   struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
-  const char *why = judge_recorded (submit, needs);
+  struct pto_captured captured;
   uint8_t *storage;
 
-  if (why != NULL)
+  if (needs->n_updates > 0)
     {
-      engine->capture->refuse (engine->capture->data, why);
+      engine->capture->refuse (engine->capture->data,
+                               "a task whose updates commute can not be captured: "
+                               "make_inout_param() gives it a place among the others");
       return PTO_TASK_NONE;
     }
   if (!pto_map_reserve (engine->map, n_nodes))
@@ -1047,8 +1036,18 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   if (storage == NULL)
     return PTO_TASK_NONE;
   fill_payload (engine, &slot, submit, needs, storage, (uint8_t *) (uintptr_t) heap);
-  if (!pto_capture_task (engine, submit->kernel, submit->queue, submit->priority,
-                         submit->conditional, submit->params, submit->n_params, heap, needs->heap))
+  captured = (struct pto_captured){ .kernel = submit->kernel,
+                                    .queue = submit->queue,
+                                    .priority = submit->priority,
+                                    .conditional = submit->conditional,
+                                    .params = submit->params,
+                                    .n_params = submit->n_params,
+                                    .wish = submit->wish,
+                                    .heap = heap,
+                                    .bytes = needs->heap };
+  if (submit->parts_bytes > 0)
+    captured.n_blocks = submit->n_blocks > 1 ? submit->n_blocks : 1;
+  if (!pto_capture_task (engine, &captured))
     return PTO_TASK_NONE;
   ring->head++;
   engine->submitted++;
@@ -1123,10 +1122,10 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap);
   if (PTO_UNLIKELY (submit->parts_bytes > 0))
-    {
-      set_parts (engine, slot, submit);
-      write_guards (engine, slot->payload);
-    }
+    pto_engine_set_parts (engine, slot,
+                          (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
+                                                + submit->extra_bytes - submit->parts_bytes),
+                          submit->wish);
   if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
   id = slot->id;
@@ -1156,7 +1155,7 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
   uint64_t patience;
   bool is_done;
 
-  if (id == PTO_TASK_NONE || (engine->by_hand && pto_build_refuse_wait (engine)))
+  if (id == PTO_TASK_NONE || (engine->by_hand && pto_added_refuse_wait (engine)))
     return false;
   if (pto_task_is_retired (engine->tails, id) && !engine->by_hand)
     return !pto_task_set_has (&engine->failed, id);

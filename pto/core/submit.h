@@ -56,6 +56,10 @@ struct pto_slot *pto_engine_take_slot (struct pto_engine *engine, const struct p
 uint32_t pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
                                const struct pto_needs *needs, uint32_t n_wait, bool direct,
                                const uint32_t *held);
+/* It has parts, which are there, in its payload: of the members of that wish, or, NULL, of its
+ * kernel. Behind the filling. */
+void pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot,
+                           struct pto_parts *parts, const struct pto_wish *wish);
 /* It runs when its producers are done, of which so many were when it was linked. */
 void pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait,
                         uint32_t done, bool direct);

@@ -8,6 +8,8 @@
  */
 #include "engine-explore.h"
 
+#include "../../pto/core/added.h"
+#include "../../pto/core/build.h"
 #include "../../pto/core/launch.h"
 #include "../../pto/exec/pto_atomic.h"
 #include "../weak/sides.h"
@@ -143,9 +145,9 @@ built_by_hand (struct machine *machine)
   ids[0] = SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
   for (uint32_t i = 1; i < 3; i++)
     {
-      pto_build_begin_task (engine);
+      pto_added_begin (engine);
       ids[i] = SUBMIT (machine, KERNEL_NOTE, make_scalar_param (i));
-      pto_build_end_task (engine);
+      pto_added_end (engine);
     }
   pto_build_publish (engine, ids[1]);
   for (uint32_t i = 0; i < 2; i++)

@@ -23,10 +23,69 @@ add (int64_t *args)
     y[i] = x[i] + (float) args[2];
 }
 
+/* A block's part of out = in + 1 */
+static void
+add_part (int64_t *args)
+{
+  const float *x = sim_data (args, 0);
+  float *y = sim_data (args, 1);
+
+  for (uint64_t i = get_block_idx (args); i < N; i += get_block_num (args))
+    y[i] = x[i] + 1;
+}
+
+/* out = (in + number) + 1, by way of memory of its own */
+static void
+add_twice (int64_t *args)
+{
+  const float *x = sim_data (args, 0);
+  float *own = sim_data (args, 1);
+  float *y = sim_data (args, 2);
+
+  for (uint64_t i = 0; i < N; i++)
+    own[i] = x[i] + (float) args[3];
+  for (uint64_t i = 0; i < N; i++)
+    y[i] = own[i] + 1;
+}
+
+/* Three of a block: 100 on the cube core, 101 and 102 on the vector cores. */
+static void
+stamp_cube (int64_t *args)
+{
+  ((float *) sim_data (args, 0))[3 * get_block_idx (args)] = 100;
+}
+
+static void
+stamp_vector (int64_t *args)
+{
+  uint32_t sub = get_sub_block_id (args);
+
+  ((float *) sim_data (args, 0))[3 * get_block_idx (args) + 1 + sub] = (float) (101 + sub);
+}
+
+/* Behind a barrier: what all blocks have written before it. */
+static void
+meet (int64_t *args)
+{
+  float *out = sim_data (args, 0);
+  float sum = 0;
+
+  out[40 + get_block_idx (args)] = 1;
+  pto_sync_all (args);
+  for (uint32_t i = 0; i < get_block_num (args); i++)
+    sum += out[40 + i];
+  out[50 + get_block_idx (args)] = sum;
+}
+
 static const struct pto_kernel kernels[]
     = { { "add", add, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
-        { "add on a cube", add, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } } };
-static const struct pto_program program = { kernels, 2 };
+        { "add on a cube", add, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+        { "add a part", add_part, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+        { "add twice", add_twice, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+        { "stamp of a cube", stamp_cube, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+        { "stamp", stamp_vector, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+        { "meet", meet, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } } };
+static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
 static void
 submit (PTO2Runtime *rt, int32_t kernel, Tensor in, Tensor out, bool made, uint64_t number)
@@ -115,6 +174,81 @@ launch (PTO2Runtime *rt, void *graph)
 {
   pto_chip_launch (rt, graph, NULL);
   return 0;
+}
+
+/* [1] = [0] + 1 + 2 + 1 by blocks and scratch memory, [2] what parts of two other tasks leave
+ * there.
+ */
+static int
+orchestrate_parts (PTO2Runtime *rt, void *data)
+{
+  Tensor args[3];
+  Tensor made;
+
+  for (int32_t i = 0; i < 3; i++)
+    args[i] = pto2_rt_arg_tensor (rt, i);
+  pto2_rt_init_tensor_pool (rt);
+  made = make_tensor (args[0].shapes, 1, PTO_DTYPE_FLOAT32);
+  {
+    PTOParam params[] = { make_input_param (args[0]), make_output_param (made) };
+
+    pto2_rt_submit_block_task (rt, 2, AIV, params, 2, 10);
+  }
+  {
+    PTOParam params[] = { make_input_param (made), make_scratch_param (made.shapes, 1, made.dtype),
+                          make_output_existing_param (args[1]), make_scalar_param (2) };
+
+    pto2_rt_submit_task (rt, 3, AIV, params, 4);
+  }
+  {
+    PTOParam params[] = { make_inout_param (args[2]) };
+
+    pto2_rt_submit_mixed_task (rt, 4, 5, 5, params, 1, 10);
+    pto2_rt_submit_sync_task (rt, 6, AIV, params, 1, 5);
+  }
+  return 0;
+}
+
+static void
+test_parts (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=3");
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate_parts, NULL, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_cmpuint (graph->n_tasks, ==, 4);
+  g_assert_cmpfloat (given->memory[2][0], ==, 0);
+  for (uint32_t round = 0; round < 40; round++)
+    {
+      fill (given, (float) round);
+      run (chip, given, NULL, round % 4 == 0, launch, graph, &stats, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (stats.tasks, ==, 4);
+      for (uint32_t i = 0; i < N; i++)
+        {
+          g_assert_cmpfloat (given->memory[1][i], ==, (float) (round + i + 4));
+          g_assert_cmpfloat (given->memory[2][i], ==,
+                             i < 30              ? (float) (100 + i % 3)
+                             : i >= 40 && i < 45 ? 1
+                             : i >= 50 && i < 55 ? 5
+                                                 : 0);
+        }
+    }
+  pto_chip_free (chip);
+  /* Places are looked for where it is launched. */
+  chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  fill (given, 0);
+  run (chip, given, NULL, false, launch, graph, NULL, &report);
+  sim_assert_says (&report, PTO_STATUS_SYNC_START, "meet", "clusters", NULL);
+  g_assert_cmpfloat (given->memory[2][50], ==, 0);
+  pto_chip_free (chip);
+  g_free (given);
+  pto_plan_free (graph);
 }
 
 static void
@@ -264,37 +398,12 @@ orchestrate_foreign (PTO2Runtime *rt, void *data)
 }
 
 static int
-orchestrate_blocks (PTO2Runtime *rt, void *data)
-{
-  Tensor in = pto2_rt_arg_tensor (rt, 0);
-  Tensor out = pto2_rt_arg_tensor (rt, 1);
-  PTOParam params[]
-      = { make_input_param (in), make_output_existing_param (out), make_scalar_param (0) };
-
-  line = __LINE__ + 1;
-  pto2_rt_submit_block_task (rt, 0, AIV, params, 3, 4);
-  return 0;
-}
-
-static int
 orchestrate_commutative (PTO2Runtime *rt, void *data)
 {
   Tensor in = pto2_rt_arg_tensor (rt, 0);
   Tensor out = pto2_rt_arg_tensor (rt, 1);
   PTOParam params[]
       = { make_input_param (in), make_commutative_param (out), make_scalar_param (0) };
-
-  line = __LINE__ + 1;
-  pto2_rt_submit_task (rt, 0, AIV, params, 3);
-  return 0;
-}
-
-static int
-orchestrate_scratch (PTO2Runtime *rt, void *data)
-{
-  Tensor in = pto2_rt_arg_tensor (rt, 0);
-  PTOParam params[] = { make_input_param (in), make_scratch_param (in.shapes, 1, in.dtype),
-                        make_scalar_param (0) };
 
   line = __LINE__ + 1;
   pto2_rt_submit_task (rt, 0, AIV, params, 3);
@@ -319,9 +428,7 @@ test_refused (enum pto_backend backend)
   } cases[] = { { orchestrate_get, "pto2_rt_get_element() is a part of the run" },
                 { orchestrate_set, "pto2_rt_set_element() is a part of the run" },
                 { orchestrate_foreign, "argument 1 lies in memory that is no argument" },
-                { orchestrate_blocks, "a task of blocks or of several kernels can not" },
                 { orchestrate_commutative, "a task whose updates commute can not" },
-                { orchestrate_scratch, "a task with scratch memory can not" },
                 { orchestrate_cluster, "a cluster is held by a run" } };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct given *given = g_new (struct given, 1);
@@ -441,6 +548,7 @@ add_tests (void)
 {
   sim_add ("graph/same-numbers", test_same_numbers);
   sim_add ("graph/priorities", test_priorities);
+  sim_add ("graph/parts", test_parts);
   sim_add ("graph/refused", test_refused);
   sim_add ("graph/renaming-refused", test_renaming_refused);
   sim_add ("graph/memory-is-not-there", test_memory_is_not_there);

@@ -1,0 +1,24 @@
+/* added.h: which tasks were added by hand, and can not run yet?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The submitter's list; build.h says what becomes of them.
+ */
+#pragma once
+
+#include "engine.h"
+
+/* The submit between these two adds a task. */
+void pto_added_begin (struct pto_engine *engine);
+void pto_added_end (struct pto_engine *engine);
+/* Of its ring the first that is not before that position. */
+uint32_t pto_added_first (const struct pto_build *build, uint32_t ring, uint32_t local);
+/* NULL: it was not added, or the scope that it was added in has ended. */
+struct pto_added *pto_added_find (struct pto_build *build, pto_task_id task);
+/* "task 3 (add), added at x.c:12," */
+void pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto_added *added,
+                     char *text, size_t size);
+/* Why a wait led to nothing: "task 3 (add), added at x.c:12, is not published", or nothing. */
+void pto_added_describe (const struct pto_engine *engine, char *text, size_t size);
+/* Nobody may wait for all tasks while some can not run. true: so it is, and the run has failed. */
+bool pto_added_refuse_wait (struct pto_engine *engine);
