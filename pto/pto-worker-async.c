@@ -32,10 +32,11 @@ struct _Job
   GError *error;
 
   /* A run. */
-  PtoOrchestrationFunc func; /* NULL: a registered orchestration */
+  PtoOrchestrationFunc func; /* NULL: a registered orchestration, or a graph */
   gpointer data;
   GDestroyNotify destroy;
   PtoGate *gate;
+  PtoGraph *graph;
   PtoTaskArgs *args;
   PtoCallConfig *config;
   GHashTable *kept; /* what the run's tasks were given */
@@ -58,6 +59,7 @@ job_free (gpointer data)
   g_clear_pointer (&job->gate, pto_gate_unref);
   g_clear_pointer (&job->kept, g_hash_table_unref);
   g_clear_object (&job->callable);
+  g_clear_object (&job->graph);
   g_clear_pointer (&job->handle, pto_callable_handle_unref);
   g_clear_pointer (&job->args, pto_task_args_unref);
   g_clear_pointer (&job->config, pto_call_config_free);
@@ -398,6 +400,7 @@ work_run (Job *job, PtoWorker *worker)
 {
   PtoRunApart run = { .func = job->func,
                       .data = job->data,
+                      .graph = job->graph,
                       .gate = job->gate,
                       .context = g_task_get_context (job->task),
                       .priority = g_task_get_priority (job->task) };
@@ -545,6 +548,70 @@ pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
   g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_callable_async),
+                        FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/**
+ * pto_worker_run_graph_async:
+ * @worker: a worker of level 2
+ * @graph: a graph; one that is not complete is completed
+ * @args: (nullable): its arguments; copied
+ * @config: (nullable): choices of this run; copied
+ * @cancellable: (nullable): ends the run
+ * @callback: (scope async) (closure user_data): called when the run has ended
+ * @user_data: for @callback
+ *
+ * Launches a graph on the worker's own thread.
+ *
+ * Asynchronous runs of one worker happen one after the other, in the order of these calls. Source:
+ * seed 000 section 1.1, seed 003. Thread safety: any thread.
+ *
+ * Since: 0.1
+ */
+void
+pto_worker_run_graph_async (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
+                            PtoCallConfig *config, GCancellable *cancellable,
+                            GAsyncReadyCallback callback, gpointer user_data)
+{
+  GError *error = NULL;
+  Job *job;
+
+  g_return_if_fail (PTO_IS_WORKER (worker));
+  g_return_if_fail (PTO_IS_GRAPH (graph));
+
+  job = job_new_run (worker, (gpointer) pto_worker_run_graph_async, args, config, cancellable,
+                     callback, user_data);
+  job->graph = g_object_ref (graph);
+  /* Here, where it is at home: it is not written to from another thread. */
+  if (pto_graph_complete (graph, &error))
+    queue_run (job);
+  else
+    job_refuse (job, error);
+}
+
+/**
+ * pto_worker_run_graph_finish:
+ * @worker: a worker
+ * @result: what the callback was given
+ * @error: where to say why it failed
+ *
+ * Gives the result of [method@Pto.Worker.run_graph_async], with the errors of
+ * [method@Pto.Worker.run_graph].
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: %TRUE if all tasks completed
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_worker_run_graph_finish (PtoWorker *worker, GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
+  g_return_val_if_fail (g_task_is_valid (result, worker), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, (gpointer) pto_worker_run_graph_async),
                         FALSE);
 
   return g_task_propagate_boolean (G_TASK (result), error);

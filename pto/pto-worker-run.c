@@ -491,6 +491,7 @@ pto_worker_run_apart (PtoWorker *self, PtoCallableHandle *handle, PtoRunApart *a
               .data = apart->data,
               .args = args,
               .config = config,
+              .graph = apart->graph,
               .gate = apart->gate,
               .context = apart->context,
               .priority = apart->priority };

@@ -152,6 +152,12 @@ PtoGraph *pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *han
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_run_graph (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
                                PtoCallConfig *config, GCancellable *cancellable, GError **error);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_run_graph_async (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
+                                 PtoCallConfig *config, GCancellable *cancellable,
+                                 GAsyncReadyCallback callback, gpointer user_data);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_worker_run_graph_finish (PtoWorker *worker, GAsyncResult *result, GError **error);
 
 PTO_AVAILABLE_IN_0_1
 PtoRunStatistics *pto_worker_dup_statistics (PtoWorker *worker);

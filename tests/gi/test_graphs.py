@@ -9,7 +9,7 @@ import unittest
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import Pto  # noqa: E402
+from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -98,6 +98,25 @@ class Graphs(unittest.TestCase):
             result[:] = 0
             asyncio.run(worker.run_async(graph, x, result))
             self.assertEqual(result.tolist(), (x + 3).tolist())
+
+    def test_callback(self):
+        """In GLib's main loop, like any other run."""
+        for worker in self.each():
+            x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+            graph, loop, ended = worker.capture(self.function, x, y), GLib.MainLoop(), []
+
+            def done(source, result):
+                try:
+                    ended.append(source.run_graph_finish(result))
+                except GLib.Error as error:
+                    ended.append(error.message)
+                loop.quit()
+            worker.run_async(graph, x, y, callback=done)
+            loop.run()
+            worker.run_async(graph, x, callback=done)
+            loop.run()
+            self.assertEqual(y.tolist(), (x + 3).tolist())
+            self.assertEqual(ended, [True, "the graph takes 2 arguments, but 1 are given"])
 
     def test_another_worker(self):
         for worker in self.each():

@@ -243,6 +243,85 @@ test_by_hand (Fixture *fixture, gconstpointer data)
   g_object_unref (worker);
 }
 
+static void
+take_result (GObject *source, GAsyncResult *result, gpointer data)
+{
+  *(GAsyncResult **) data = g_object_ref (result);
+}
+
+static gboolean
+finish (PtoWorker *worker, GAsyncResult **result, GError **error)
+{
+  gboolean ok;
+
+  while (*result == NULL)
+    g_main_context_iteration (NULL, TRUE);
+  ok = pto_worker_run_graph_finish (worker, *result, error);
+  g_clear_object (result);
+  return ok;
+}
+
+/* One that is not complete is completed; several runs are one after the other; what is wrong is
+ * told where the result is asked for. */
+static void
+test_asynchronous (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTensor) y = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoGraph) circle = pto_graph_new ();
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  PtoWorker *worker = object_test_worker ();
+  GAsyncResult *results[3] = { NULL };
+
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, y, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, 5);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, 0);
+  object_test_floats (fixture->buffers[0])[2] = 1;
+  for (guint i = 0; i < 3; i++)
+    pto_worker_run_graph_async (worker, graph, fixture->args, NULL, NULL, take_result, &results[i]);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_assert_true (finish (worker, &results[i], &error));
+      g_assert_no_error (error);
+    }
+  g_assert_cmpfloat (object_test_floats (fixture->buffers[1])[2], ==, 6);
+
+  pto_worker_run_graph_async (worker, graph, NULL, NULL, NULL, take_result, &results[0]);
+  g_assert_false (finish (worker, &results[0], &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_clear_error (&error);
+
+  g_cancellable_cancel (cancellable);
+  pto_worker_run_graph_async (worker, graph, fixture->args, NULL, cancellable, take_result,
+                              &results[0]);
+  g_assert_false (finish (worker, &results[0], &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+
+  {
+    g_autoptr (PtoTensor) z = pto_graph_add_argument (circle, PTO_DTYPE_FLOAT32, 1, shape, &error);
+
+    pto_task_args_reset (args);
+    pto_task_args_add_tensor (args, z, PTO_DIRECTION_INPUT);
+    pto_task_args_add_tensor (args, z, PTO_DIRECTION_OUTPUT_EXISTING);
+    pto_task_args_add_scalar_float (args, 5);
+  }
+  for (int i = 0; i < 2; i++)
+    g_assert_cmpint (pto_graph_add_task (circle, fixture->add_scalar, args, &error), ==, i);
+  g_assert_true (pto_graph_add_successor (circle, 0, 1, &error));
+  g_assert_true (pto_graph_add_successor (circle, 1, 0, &error));
+  pto_worker_run_graph_async (worker, circle, NULL, NULL, NULL, take_result, &results[0]);
+  g_assert_false (finish (worker, &results[0], &error));
+  object_test_assert_contains (error->message, "comes after itself");
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -252,5 +331,6 @@ main (int argc, char **argv)
   ADD ("cancelled", test_cancelled);
   ADD ("recorded", test_recorded);
   ADD ("by-hand", test_by_hand);
+  ADD ("asynchronous", test_asynchronous);
   return g_test_run ();
 }

@@ -96,7 +96,7 @@ function _init() {
             return `[Pto.${name}: ${this.to_string()}]`;
         };
     }
-    for (const name of ['start', 'register', 'run', 'run_callable', 'close'])
+    for (const name of ['start', 'register', 'run', 'run_callable', 'run_graph', 'close'])
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
     Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');

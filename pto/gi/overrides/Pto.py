@@ -882,8 +882,6 @@ class Worker(Pto.Worker):
         rest = rest or ((args, config) if args is not None else ())
         if callback is None:
             return _await_run(self, what, rest, config, cancellable or Gio.Cancellable())
-        if isinstance(what, Pto.Graph):
-            raise TypeError("a graph is awaited: await worker.run_async(graph, ...) takes no callback")
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
 
@@ -892,6 +890,8 @@ class Worker(Pto.Worker):
             callback(worker, result)
 
         common = {"args": args, "config": config, "cancellable": cancellable, "callback": done}
+        if isinstance(what, Pto.Graph):
+            return Pto.Worker.run_graph_async(self, graph=what, **common)
         if call is None:
             return Pto.Worker.run_callable_async(self, handle=what, **common)
         return Pto.Worker.run_async(self, func=call, **common)
