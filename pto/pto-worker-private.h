@@ -153,7 +153,7 @@ typedef struct
   GMainContext *context;
   int priority;
   GHashTable *kept; /* out: what its tasks were given, to be let go of in context */
-  PtoGraph *graph; /* instead of a function or a handle */
+  PtoGraph *graph;  /* instead of a function or a handle */
 } PtoRunApart;
 gboolean pto_worker_run_apart (PtoWorker *worker, PtoCallableHandle *handle, PtoRunApart *run,
                                PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,

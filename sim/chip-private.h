@@ -39,7 +39,7 @@ struct pto_chip
   struct pto_machine
       machine; /* its actors: made by the first run of a geometry, kept for the next */
   struct pto_device_memory memory;
-  struct pto_device_memory run_memory; /* the orchestration's; empty between runs */
+  struct pto_device_memory run_memory;   /* the orchestration's; empty between runs */
   struct pto_interconnect *interconnect; /* of its clusters */
   struct pto_services services;          /* of kernels that are alone */
   const uint8_t *guard_pattern;          /* what stands behind an output while its kernel runs */
