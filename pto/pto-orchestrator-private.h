@@ -7,9 +7,48 @@
 #include "api/pto_orchestration_api.h"
 
 #include "pto-gate-private.h"
+#include "pto-machine-private.h"
 #include "pto-orchestrator.h"
 
 G_BEGIN_DECLS
+
+/* Kernels whose numbers are found without asking the worker, a power of two. */
+#define PTO_RECENT_KERNELS 16
+
+struct _PtoOrchestrator
+{
+  GObject parent_instance;
+
+  PtoWorker *worker;   /* function's thread; NULL once the run is over */
+  PtoMachine *machine; /* the worker's; used on the thread that runs it */
+  PtoGate *gate;       /* NULL: the function runs on the thread that runs the machine */
+  guint64 run;
+  bool (*is_cancelled) (void *data);
+  gpointer data;
+  guint scopes;      /* opened here and still open */
+  guint priority;    /* of the tasks that are submitted now */
+  guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
+  /* Tensors whose memory belongs to somebody: a task may come to its turn when the program has let
+   * go of what it was given. NULL: none was submitted. */
+  GHashTable *kept;
+  /* A number stays good for the run, also when the kernel is unregistered meanwhile. */
+  struct
+  {
+    PtoCallable *kernel; /* owned, so that no other one has its address */
+    gint32 id;
+  } recent[PTO_RECENT_KERNELS];
+  GThread
+      *thread; /* atomic; W: the function's thread, before the function; NULL before and after it */
+  PTO2Runtime *rt; /* atomic; W: the function's thread; NULL once the run is over */
+};
+
+/* A call on the thread that runs the machine; the first thing in what it is given. */
+typedef struct
+{
+  PtoOrchestrator *self;
+  gboolean failed;
+  GError *error; /* why nothing was done, in a run that has not failed */
+} PtoOrchestratorCall;
 
 /* gate: NULL when the function runs on the thread that runs the machine. run: its serial number,
  * not 0. is_cancelled is asked on the thread that runs the machine, until pto_orchestrator_end().
@@ -30,5 +69,14 @@ gboolean pto_orchestrator_is_cancelled (PtoOrchestrator *orchestrator);
 /* Function's thread: makes a call on the thread that runs the machine. */
 void pto_orchestrator_call (PtoOrchestrator *orchestrator, void (*call) (gpointer data),
                             gpointer data);
+
+/* May this thread call it now? */
+gboolean pto_orchestrator_check_usable (PtoOrchestrator *orchestrator, GError **error);
+/* Makes a call; why it came to nothing is its own error, or that the run has failed. */
+gboolean pto_orchestrator_make_call (PtoOrchestrator *orchestrator, void (*func) (gpointer data),
+                                     PtoOrchestratorCall *call, GError **error);
+/* Inside a call: has the run failed, or been cancelled? The machine asks for cancellation where it
+ * waits; a function that never makes it wait is ended here. */
+gboolean pto_orchestrator_has_failed (PtoOrchestrator *orchestrator);
 
 G_END_DECLS
