@@ -105,6 +105,7 @@ uint64_t pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task
                                   const PTO2Submit *asked);
 int32_t pto_chip_allocate_cluster (PTO2Runtime *rt);
 void pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id);
+int32_t pto_chip_cluster_count (PTO2Runtime *rt);
 int32_t pto_chip_cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type,
                                 int32_t cores[], int32_t n);
 

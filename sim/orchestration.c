@@ -313,7 +313,7 @@ static bool
 is_several (const PTO2Submit *asked)
 {
   return asked->block_dim != 0 || asked->sync_start != 0 || asked->mixed != NULL
-         || asked->in_cluster != 0;
+         || asked->in_cluster != 0 || asked->n_group != 0;
 }
 
 /* Has the condition of a submit as one more parameter. */
@@ -331,7 +331,8 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
       refuse_submit (chip, asked->kernel_id, asked->worker_type, given, asked->n_params, false);
       return PTO_TASK_NONE;
     }
-  if ((asked->kernel_id < 0 && asked->mixed == NULL) || asked->condition_index == NULL)
+  if ((asked->kernel_id < 0 && asked->mixed == NULL && asked->n_group == 0)
+      || asked->condition_index == NULL)
     {
       pto_chip_refuse (chip, "a task with a condition has %s",
                        asked->condition_index == NULL ? "an index of its element"
@@ -401,6 +402,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
     }
   if (asked->mixed != NULL)
     (void) *(const volatile int32_t *) &asked->mixed[2];
+  for (int32_t i = 0; i < asked->n_group && asked->group != NULL; i++)
+    (void) *(const volatile int32_t *) &asked->group[i];
   guard = pto_machine_come_in (&chip->machine);
   if (asked->unpublished != 0)
     pto_added_begin (&chip->machine.engine);
@@ -557,6 +560,7 @@ const PTO2RuntimeOps pto_chip_runtime_ops = { .submit_task = submit_task,
                                               .free_cluster = pto_chip_free_cluster,
                                               .cluster_cores = pto_chip_cluster_cores,
                                               .arg_tensor = arg_tensor,
+                                              .cluster_count = pto_chip_cluster_count,
                                               .add_successor = add_successor,
                                               .publish_task = publish_task,
                                               .device_malloc = device_malloc };

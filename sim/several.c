@@ -44,16 +44,44 @@ list_members (struct pto_chip *chip, const struct pto_submit *task, const PTO2Su
   return n;
 }
 
+/* The members of a group, each of which is a block; 0: it is refused. */
+static uint32_t
+list_group (struct pto_chip *chip, const struct pto_submit *task, const PTO2Submit *asked,
+            struct pto_need members[])
+{
+  const struct pto_program *program = chip->program;
+
+  for (int32_t i = 0; i < asked->n_group; i++)
+    {
+      uint32_t kernel = (uint32_t) asked->group[i];
+      uint32_t type = kernel < program->n_kernels ? (uint32_t) program->kernels[kernel].core_type
+                                                  : PTO_CORE_TYPE_AIC;
+
+      if (!pto_chip_is_sound (chip, asked->group[i], (int32_t) type, task))
+        return 0;
+      members[i] = (struct pto_need){ type, PTO_PLACE_ANY, kernel, 0 };
+    }
+  return (uint32_t) asked->n_group;
+}
+
 static bool
 is_asked_well (struct pto_chip *chip, const PTO2Submit *asked)
 {
   if (asked->block_dim < 0 || asked->block_dim > PTO_MAX_BLOCKS)
     pto_chip_refuse (chip, "a task has 1 to %d blocks", PTO_MAX_BLOCKS);
-  else if (asked->mixed == NULL && asked->kernel_id < 0)
+  else if (asked->n_group < 0 || (asked->n_group > 0 && asked->group == NULL))
+    pto_chip_refuse (chip, "a group of %d kernels at %p: it has at least one", asked->n_group,
+                     (const void *) asked->group);
+  else if (asked->n_group > 0
+           && (asked->block_dim != 0 || asked->mixed != NULL || asked->in_cluster != 0))
+    pto_chip_refuse (chip, "the kernels of a group are its blocks, wherever there are cores: it "
+                           "has no block_dim, no mixed kernels and no cluster");
+  else if (asked->mixed == NULL && asked->n_group == 0 && asked->kernel_id < 0)
     pto_chip_refuse (chip, "a task of %s has no blocks and is for no cluster",
                      asked->kernel_id == PTO2_KERNEL_NONE ? "no kernel" : "the chip's own kernel");
   else if (asked->condition != NULL
-           && (asked->mixed != NULL || asked->sync_start != 0 || asked->in_cluster != 0))
+           && (asked->mixed != NULL || asked->sync_start != 0 || asked->in_cluster != 0
+               || asked->n_group > 0))
     pto_chip_refuse (chip, "a task that says where and when its kernels run has no condition");
   else if (asked->in_cluster != 0
            && !pto_cohort_is_held (&chip->machine.engine, (uint32_t) asked->cluster_id))
@@ -69,24 +97,21 @@ is_asked_well (struct pto_chip *chip, const PTO2Submit *asked)
 pto_task_id
 pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *asked)
 {
-  uint32_t n_blocks = asked->block_dim > 1 ? (uint32_t) asked->block_dim : 1;
+  bool is_group = asked->n_group > 0;
+  int32_t asked_blocks = is_group ? asked->n_group : asked->block_dim;
+  uint32_t n_blocks = asked_blocks > 1 ? (uint32_t) asked_blocks : 1;
+  bool at_once = (asked->sync_start != 0 || is_group) && n_blocks > 1;
   struct pto_need block[PER_BLOCK];
+  struct pto_need *members = block;
   struct pto_wish wish
       = { .together = asked->mixed != NULL || asked->in_cluster != 0,
-          .cohort = asked->in_cluster != 0 ? (uint32_t) asked->cluster_id : PTO_COHORT_NONE,
-          .members = block };
-  struct pto_need *members = NULL;
-  pto_task_id id;
+          .cohort = asked->in_cluster != 0 ? (uint32_t) asked->cluster_id : PTO_COHORT_NONE };
+  pto_task_id id = PTO_TASK_NONE;
+  uint32_t n;
 
   if (!is_asked_well (chip, asked))
     return PTO_TASK_NONE;
-  wish.n_members = list_members (chip, task, asked, block);
-  if (wish.n_members == 0)
-    return PTO_TASK_NONE;
-  task->kernel = block[0].kernel;
-  task->queue = block[0].queue;
-  task->n_blocks = n_blocks;
-  if (asked->sync_start != 0 && n_blocks > 1)
+  if (at_once)
     {
       /* More than there are cores are refused, whatever their number is. */
       if (n_blocks > chip->n_cores)
@@ -97,24 +122,32 @@ pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const P
                                 n_blocks, chip->n_cores);
           return PTO_TASK_NONE;
         }
-      members = calloc (n_blocks * wish.n_members, sizeof *members);
+      members = calloc (n_blocks * PER_BLOCK, sizeof *members);
       if (members == NULL)
         {
           pto_chip_refuse_with (chip, PTO_STATUS_NO_MEMORY, "no memory for %u blocks", n_blocks);
           return PTO_TASK_NONE;
         }
-      for (uint32_t m = 0; m < n_blocks * wish.n_members; m++)
-        members[m] = block[m % wish.n_members];
-      wish.members = members;
-      wish.n_members *= n_blocks;
-      wish.n_at_once = n_blocks;
-      task->n_blocks = 1;
     }
-  /* Blocks of one kernel that begin as they can, anywhere, need no places of their own. */
-  if (wish.together || wish.n_at_once > 1)
-    task->wish = &wish;
-  id = pto_chip_submit_sound (chip, task);
-  free (members);
+  n = is_group ? list_group (chip, task, asked, members)
+               : list_members (chip, task, asked, members);
+  if (n > 0)
+    {
+      task->kernel = members[0].kernel;
+      task->queue = members[0].queue;
+      task->n_blocks = at_once ? 1 : n_blocks;
+      for (uint32_t m = n; at_once && !is_group && m < n_blocks * n; m++)
+        members[m] = members[m % n];
+      wish.members = members;
+      wish.n_members = at_once && !is_group ? n_blocks * n : n;
+      wish.n_at_once = at_once ? n_blocks : 0;
+      /* Blocks of one kernel that begin as they can, anywhere, need no places of their own. */
+      if (wish.together || at_once)
+        task->wish = &wish;
+      id = pto_chip_submit_sound (chip, task);
+    }
+  if (members != block)
+    free (members);
   return id;
 }
 
@@ -148,6 +181,12 @@ pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
   else
     pto_chip_refuse (chip, "cluster %d is freed, but it is not allocated", cluster_id);
   pto_machine_go_out (&chip->machine, guard);
+}
+
+int32_t
+pto_chip_cluster_count (PTO2Runtime *rt)
+{
+  return (int32_t) pto_chip_of_runtime (rt)->clusters;
 }
 
 int32_t

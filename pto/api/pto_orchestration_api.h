@@ -153,6 +153,10 @@ extern "C"
     /* not 0: nothing is looked up for it, and it does not run before it is published
      * (pto_build_graph.h) */
     int32_t unpublished;
+    /* Instead of kernel_id and block_dim, so many: a group. They begin at once, each on a core of
+     * its own of the type that it is for, wherever on the chip; each is one block. */
+    int32_t n_group;
+    const int32_t *group;
   } PTO2Submit;
 
   enum
@@ -199,6 +203,7 @@ extern "C"
     bool (*add_successor) (PTO2Runtime *rt, PTO2TaskId predecessor, PTO2TaskId successor);
     void (*publish_task) (PTO2Runtime *rt, PTO2TaskId task);
     void *(*device_malloc) (PTO2Runtime *rt, uint64_t bytes);
+    int32_t (*cluster_count) (PTO2Runtime *rt);
   } PTO2RuntimeOps;
 
   struct PTO2Runtime
@@ -347,6 +352,21 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return rt->ops->submit (rt, &submit);
   }
 
+  /* A group: one task of as many kernels as are named, the same or others, for cube or vector
+   * cores. They begin at once, on different cores wherever on the chip, with the same arguments;
+   * each is a block of the task (get_block_idx() is its index here), and they may meet in
+   * pto_sync_all(). Where there are more than cores the run fails. */
+  static inline PTO2TaskId
+  pto2_rt_submit_group_task (PTO2Runtime *rt, const int32_t kernels[], int32_t n_kernels,
+                             PTOParam *params, int32_t n_params)
+  {
+    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, n_params);
+
+    submit.group = kernels;
+    submit.n_group = n_kernels > 0 ? n_kernels : -1;
+    return rt->ops->submit (rt, &submit);
+  }
+
   /* A cluster of its own for those that are submitted for it: nobody else allocates it until it is
    * free again. Waits while all are taken and some of them become free without the orchestration;
    * where none ever would, the run fails and -1 is given. It is free when pto2_rt_free_cluster()
@@ -363,6 +383,13 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_rt_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
   {
     rt->ops->free_cluster (rt, cluster_id);
+  }
+
+  /* How many clusters the chip has in this run, numbered from 0. */
+  static inline int32_t
+  pto2_rt_cluster_count (PTO2Runtime *rt)
+  {
+    return rt->ops->cluster_count (rt);
   }
 
   /* The numbers of a cluster's cores of a type, as messages and pictures have them: AIC3, AIV7.
@@ -413,6 +440,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   (pto2_rt_submit_sync_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_mixed_task(rt, ...) \
   (pto2_rt_submit_mixed_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_group_task(rt, ...) \
+  (pto2_rt_submit_group_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_task_clustered(rt, ...) \
   (pto2_rt_submit_task_clustered) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_allocate_cluster(rt) \

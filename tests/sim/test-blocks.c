@@ -626,6 +626,58 @@ test_refused (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* A group says nothing else of its blocks. */
+static int
+submit_bad_group (PTO2Runtime *rt, void *data)
+{
+  static const int32_t all[3] = { CUBE, VECTOR, VECTOR };
+  static const int32_t unknown[2] = { VECTOR, 99 };
+  static const int32_t cubes[25] = { CUBE };
+  static const int32_t counted[2] = { VECTOR, TAKES_2 };
+  static int32_t on = 1;
+  const uint64_t index[1] = { 0 };
+  PTOParam params[3] = { make_scalar_param (0), make_scalar_param (0), make_scalar_param (0) };
+  PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, 3);
+  Tensor flag = cells (&on, 1);
+  int how = *(int *) data;
+
+  submit.group = how == 1 ? unknown : how == 2 ? cubes : how == 3 ? counted : all;
+  submit.n_group = how == 2 ? 25 : how == 0 || how > 3 ? 3 : 2;
+  submit.block_dim = how == 4 ? 2 : 0;
+  submit.mixed = how == 5 ? all : NULL;
+  submit.in_cluster = how == 6;
+  submit.condition = how == 7 ? &flag : NULL;
+  submit.condition_index = how == 7 ? index : NULL;
+  if (how == 0)
+    submit.group = NULL;
+  g_assert_cmpuint (pto2_rt_submit (rt, &submit), ==, PTO2_TASK_NONE);
+  return 0;
+}
+
+static void
+test_bad_group (enum pto_backend backend)
+{
+  static const struct
+  {
+    enum pto_status status;
+    const char *says;
+  } cases[] = { { PTO_STATUS_INVALID_ARGS, "a group of 3 kernels at" },
+                { PTO_STATUS_INVALID_ARGS, "there is no kernel 99" },
+                { PTO_STATUS_SYNC_START, "25 members need AIC at once; this machine has 24" },
+                { PTO_STATUS_INVALID_ARGS, "takes 2 arguments, but 3 are given" },
+                { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
+                { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
+                { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
+                { PTO_STATUS_INVALID_ARGS, "has no condition" } };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (int i = 0; i < (int) G_N_ELEMENTS (cases); i++)
+    sim_run_fails (chip, &program, submit_bad_group, &i, cases[i].status, "task 0", cases[i].says,
+                   NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 /* --- kernels of one cluster --- */
 
 static const int32_t shapes[][3]
@@ -956,6 +1008,7 @@ ask_cores (PTO2Runtime *rt, void *data)
 {
   int32_t cores[4] = { -1, -1, -1, -1 };
 
+  g_assert_cmpint (pto2_rt_cluster_count (rt), ==, 5);
   g_assert_cmpint (pto2_rt_cluster_cores (rt, 3, AIC, cores, 4), ==, 1);
   g_assert_cmpint (cores[0], ==, 3);
   g_assert_cmpint (cores[1], ==, -1);
@@ -996,6 +1049,7 @@ add (void)
   sim_add ("blocks/crash", test_crash);
 #endif
   sim_add ("blocks/refused", test_refused);
+  sim_add ("blocks/bad-group", test_bad_group);
   sim_add ("blocks/mixed", test_mixed);
   sim_add ("blocks/everything", test_everything);
   sim_add ("blocks/groups", test_groups);

@@ -231,6 +231,52 @@ test_meeting (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* A group: a block each, of cube and vector kernels, up to all cores of the chip. */
+static int
+submit_group (PTO2Runtime *rt, void *data)
+{
+  struct meeting *meeting = data;
+  PTOParam params[] = { make_inout_param (cells (meeting->cells, 3 * BLOCKS)),
+                        make_signed_param (meeting->rounds), make_scalar_param (0) };
+  int32_t named[80];
+
+  for (int32_t i = 0; i < meeting->blocks; i++)
+    named[i] = i % 3 == 1 ? SYNC_CUBE : SYNC;
+  pto2_rt_submit_group_task (rt, named, meeting->blocks, params, 3);
+  return 0;
+}
+
+static void
+test_group (enum pto_backend backend)
+{
+  static const int32_t sizes[] = { 1, 2, 3, 17, 72 };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_run_stats stats;
+  struct meeting meeting;
+
+  wrong = 0;
+  for (uint32_t round = 0; round < SCALE (100) + 2; round++)
+    for (uint32_t s = 0; s < G_N_ELEMENTS (sizes); s++)
+      {
+        memset (&meeting, 0, sizeof meeting);
+        meeting.blocks = sizes[s];
+        meeting.rounds = 3;
+        sim_run (chip, &program, submit_group, &meeting, &stats);
+        g_assert_cmpuint (stats.tasks, ==, 1);
+        for (int32_t i = 0; i < (int32_t) (3 * BLOCKS); i++)
+          g_assert_cmpint (meeting.cells[i], ==, i < sizes[s] ? meeting.rounds : 0);
+      }
+  g_assert_cmpuint (wrong, ==, 0);
+  meeting.blocks = 73;
+  sim_run_fails (chip, &program, submit_group, &meeting, PTO_STATUS_SYNC_START, "task 0",
+                 "this chip has 72 cores", NULL);
+  meeting.blocks = -4;
+  sim_run_fails (chip, &program, submit_group, &meeting, PTO_STATUS_INVALID_ARGS, "task 0",
+                 "it has at least one", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 /* A barrier that the kernels have made themselves. */
 static void
 test_own_barrier (enum pto_backend backend)
@@ -476,6 +522,7 @@ static void
 add (void)
 {
   sim_add ("interconnect/meeting", test_meeting);
+  sim_add ("interconnect/group", test_group);
   sim_add ("interconnect/own-barrier", test_own_barrier);
   sim_add ("interconnect/stream", test_stream);
   sim_add ("interconnect/relay", test_relay);
