@@ -145,7 +145,7 @@ pto_kernel_set_signature (PtoKernel *kernel, const PtoDirection *directions, gsi
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   for (gsize i = 0; i < n_directions; i++)
-    if ((guint) directions[i] > PTO_DIRECTION_COMMUTATIVE)
+    if ((guint) directions[i] > PTO_DIRECTION_SCRATCH)
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      "kernel \"%s\": argument %" G_GSIZE_FORMAT ": %d is no direction",

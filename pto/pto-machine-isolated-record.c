@@ -146,6 +146,14 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
       pto_isolated_fail (rt, PTO_STATUS_INVALID_ARGS, why);
       return PTO2_TASK_NONE;
     }
+  if (submit.n_group > PTO_STREAM_GROUP)
+    {
+      g_autofree char *why = g_strdup_printf (
+          "a group of %d kernels, which no chip has so many cores for", submit.n_group);
+
+      pto_isolated_fail (rt, PTO_STATUS_SYNC_START, why);
+      return PTO2_TASK_NONE;
+    }
   for (int32_t i = 0; i < submit.n_params && submit.n_params <= PTO_STREAM_PARAMS; i++)
     if (!place (self, &submit.params[i]))
       return PTO2_TASK_NONE;
@@ -215,6 +223,49 @@ new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
   return (PTO2Buffer *) (guintptr) ++recorder->n_buffers;
 }
 
+/* -1: the run has failed, or the chip says so. */
+static int32_t
+ask (PTO2Runtime *rt, enum pto_command_kind kind, int32_t a, int32_t b, int32_t numbers[],
+     int32_t n)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  if (pto_isolated_has_failed (rt) || !may_write (self))
+    return -1;
+  pto_stream_cluster (&self->recorder.writer, kind, a, b);
+  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt))
+    return -1;
+  return pto_stream_get_answer (&self->recorder.writer, numbers,
+                                (uint32_t) CLAMP (n, 0, PTO_STREAM_ANSWER));
+}
+
+static int32_t
+allocate_cluster (PTO2Runtime *rt)
+{
+  return ask (rt, PTO_COMMAND_ALLOCATE_CLUSTER, 0, 0, NULL, 0);
+}
+
+static void
+free_cluster (PTO2Runtime *rt, int32_t cluster_id)
+{
+  IsolatedMachine *self = machine_of (rt);
+
+  if (!pto_isolated_has_failed (rt) && may_write (self))
+    pto_stream_cluster (&self->recorder.writer, PTO_COMMAND_FREE_CLUSTER, cluster_id, 0);
+}
+
+static int32_t
+cluster_count (PTO2Runtime *rt)
+{
+  return ask (rt, PTO_COMMAND_CLUSTER_COUNT, 0, 0, NULL, 0);
+}
+
+static int32_t
+cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type, int32_t cores[], int32_t n)
+{
+  return ask (rt, PTO_COMMAND_CLUSTER_CORES, cluster_id, worker_type, cores, n);
+}
+
 static void
 log_message (PTO2Runtime *rt, int32_t level, const char *format, ...)
 {
@@ -240,6 +291,10 @@ static const PTO2RuntimeOps recorder_ops = {
   .init_tensor_pool = init_tensor_pool,
   .new_buffer = new_buffer,
   .log = log_message,
+  .allocate_cluster = allocate_cluster,
+  .free_cluster = free_cluster,
+  .cluster_cores = cluster_cores,
+  .cluster_count = cluster_count,
 };
 
 void

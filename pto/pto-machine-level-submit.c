@@ -163,9 +163,10 @@ set_kind (Packing *packing, guint scalar, guint n_scalars, PtoScalarKind kind)
   packing->kinds[scalar] = (guint8) kind;
 }
 
-/* FALSE: the run has failed. */
+/* FALSE with an error: refused; without: the run has failed. */
 static gboolean
-fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt)
+fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2Runtime *rt,
+           GError **error)
 {
   guint tensor = 0;
   guint scalar = n_tensors;
@@ -183,14 +184,10 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
             set_kind (packing, scalar - n_tensors, packing->n_params - n_tensors, args[k].kind);
             packing->params[scalar++] = make_scalar_param (args[k].scalar);
           }
-        else
+        else if (!pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++], error))
           {
-            PTOParam *param = &packing->params[tensor++];
-
-            param->type = (PTOParamType) args[k].direction;
-            param->scalar = 0;
-            if (!pto_tensor_prepare (args[k].tensor, rt, submit->run, &param->tensor))
-              return FALSE;
+            g_prefix_error (error, "task of \"%s\": ", submit->registration->callable->name);
+            return FALSE;
           }
     }
   return TRUE;
@@ -261,7 +258,7 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
         packing.params = g_new (PTOParam, packing.n_params);
       task.members = packing.members;
       packing.kinds = NULL;
-      ok = fill_args (submit, &packing, n_tensors, rt);
+      ok = fill_args (submit, &packing, n_tensors, rt, error);
       if (ok)
         {
           task.kinds = packing.kinds;

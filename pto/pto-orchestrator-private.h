@@ -14,6 +14,7 @@ G_BEGIN_DECLS
 
 /* Kernels whose numbers are found without asking the worker, a power of two. */
 #define PTO_RECENT_KERNELS 16
+#define PTO_CORE_TYPES 2 /* PtoCoreType */
 
 struct _PtoOrchestrator
 {
@@ -28,6 +29,11 @@ struct _PtoOrchestrator
   guint scopes;      /* opened here and still open */
   guint priority;    /* of the tasks that are submitted now */
   guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
+  /* How many clusters the chip has in this run, 0: nobody has asked yet; cores of each of them; and
+   * by their numbers which were allocated here, with how many scopes open, + 1; 0: it is not. */
+  guint n_clusters;
+  guint n_cores[PTO_CORE_TYPES];
+  guint *clusters;
   /* Tensors whose memory belongs to somebody: a task may come to its turn when the program has let
    * go of what it was given. NULL: none was submitted. */
   GHashTable *kept;
@@ -75,6 +81,13 @@ gboolean pto_orchestrator_check_usable (PtoOrchestrator *orchestrator, GError **
 /* Makes a call; why it came to nothing is its own error, or that the run has failed. */
 gboolean pto_orchestrator_make_call (PtoOrchestrator *orchestrator, void (*func) (gpointer data),
                                      PtoOrchestratorCall *call, GError **error);
+/* Does the machine run kernels? PTO_ERROR_NOT_SUPPORTED, with what a task is there. */
+gboolean pto_orchestrator_check_kernels (PtoOrchestrator *orchestrator, GError **error);
+/* n_clusters and n_cores are there, then. */
+gboolean pto_orchestrator_ask_clusters (PtoOrchestrator *orchestrator, GError **error);
+/* Is that one allocated, by this function? name: of the kernel that is for it. */
+gboolean pto_orchestrator_check_cluster (PtoOrchestrator *orchestrator, const char *name,
+                                         int cluster, GError **error);
 /* Inside a call: has the run failed, or been cancelled? The machine asks for cancellation where it
  * waits; a function that never makes it wait is ended here. */
 gboolean pto_orchestrator_has_failed (PtoOrchestrator *orchestrator);

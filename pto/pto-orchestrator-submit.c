@@ -27,6 +27,10 @@ typedef struct
   /* submit */
   gint32 kernel;
   gint32 core_type;
+  const char *name;    /* of the kernel, or the first one */
+  const gint32 *mixed; /* NULL: it is not */
+  const gint32 *group; /* NULL: it is none */
+  guint n_group;
   guint priority;
   const PtoArg *args;
   guint n_args;
@@ -37,9 +41,10 @@ typedef struct
   PtoMachineTask task;
 } Call;
 
-/* The arguments as the runtime takes them; FALSE: the run has failed. */
+/* The arguments as the runtime takes them; FALSE: the run has failed, or with an error: one of them
+ * is refused. */
 static gboolean
-prepare_params (const Call *call, PTOParam *params)
+prepare_params (Call *call, PTOParam *params)
 {
   for (guint i = 0; i < call->n_args; i++)
     {
@@ -47,13 +52,11 @@ prepare_params (const Call *call, PTOParam *params)
 
       if (arg->direction == PTO_DIRECTION_SCALAR)
         params[i] = make_scalar_param (pto_arg_get_word (arg));
-      else
+      else if (!pto_arg_prepare (arg, i, call->base.self->rt, call->base.self->run, &params[i],
+                                 &call->base.error))
         {
-          params[i].type = (PTOParamType) arg->direction;
-          params[i].scalar = 0;
-          if (!pto_tensor_prepare (arg->tensor, call->base.self->rt, call->base.self->run,
-                                   &params[i].tensor))
-            return FALSE;
+          g_prefix_error (&call->base.error, "kernel \"%s\": ", call->name);
+          return FALSE;
         }
     }
   return TRUE;
@@ -69,7 +72,14 @@ submit_more (const Call *call, PTOParam *params)
                         .worker_type = call->core_type,
                         .params = params,
                         .n_params = (int32_t) call->n_args,
-                        .priority = (int32_t) call->priority };
+                        .priority = (int32_t) call->priority,
+                        .block_dim = call->terms->has_block_dim ? call->terms->block_dim : 0,
+                        .sync_start = call->terms->sync_start,
+                        .in_cluster = call->terms->has_cluster,
+                        .cluster_id = call->terms->cluster,
+                        .mixed = call->mixed,
+                        .group = call->group,
+                        .n_group = (int32_t) call->n_group };
   Tensor condition;
 
   if (after != NULL)
@@ -106,7 +116,7 @@ call_submit (gpointer data)
                                after != NULL ? (const guint64 *) (gpointer) after->data : NULL,
                                after != NULL ? after->len : 0);
       else if (call->kernel == PTO2_KERNEL_NONE || after != NULL || call->terms->condition != NULL
-               || call->priority > 0)
+               || call->priority > 0 || pto_task_terms_find_several (call->terms) != NULL)
         call->id = submit_more (call, params);
       else
         /* Not the macro, which would note this place. */
@@ -152,17 +162,6 @@ check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guin
 }
 
 static gboolean
-check_runs_kernels (PtoOrchestrator *self, GError **error)
-{
-  if (self->machine->ops->submit == NULL)
-    return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "a task of level %u runs a registered callable: use submit_next_level or submit_sub",
-               self->worker->level);
-  return FALSE;
-}
-
-static gboolean
 find_kernel (PtoOrchestrator *self, PtoCallable *kernel, gint32 *id, GError **error)
 {
   guint i = (guint) (((guintptr) kernel >> 4) * 0x9e3779b1u >> 16) % PTO_RECENT_KERNELS;
@@ -196,19 +195,189 @@ check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
   return FALSE;
 }
 
+/* What a task of more than one kernel on one core needs at one time. */
+typedef struct
+{
+  const char *name;           /* of the first kernel */
+  guint n_of[PTO_CORE_TYPES]; /* cores, of each block, or of a whole group */
+  gboolean together;          /* in one cluster */
+  guint n_at_once;            /* blocks */
+} Places;
+
+static gboolean
+check_places (PtoOrchestrator *self, const Places *places, gboolean in_one, GError **error)
+{
+  static const char *const names[PTO_CORE_TYPES] = { "AIC", "AIV" };
+  guint64 n_fitting = G_MAXUINT64;
+
+  if (!pto_orchestrator_ask_clusters (self, error))
+    return FALSE;
+  for (guint type = 0; type < PTO_CORE_TYPES; type++)
+    {
+      guint64 n_cores = self->n_cores[type] * (guint64) (places->together ? 1 : self->n_clusters);
+
+      if (places->n_of[type] == 0)
+        continue;
+      if (places->n_of[type] > n_cores)
+        {
+          g_set_error (
+              error, PTO_ERROR, places->together ? PTO_ERROR_INVALID_ARGS : PTO_ERROR_SYNC_START,
+              "kernel \"%s\": its task needs %u %s cores %s at once, which %s has %" G_GUINT64_FORMAT
+              " of: %s",
+              places->name, places->n_of[type], names[type],
+              places->together ? "of one cluster" : "of the chip",
+              places->together ? "each" : "this one", n_cores,
+              places->together ? "choose a platform with larger clusters"
+                               : "name fewer kernels, or set clusters to more");
+          return FALSE;
+        }
+      n_fitting = MIN (n_fitting, n_cores / places->n_of[type]);
+    }
+  if (places->together && !in_one)
+    n_fitting *= self->n_clusters;
+  if (places->n_at_once <= n_fitting)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_SYNC_START,
+               "kernel \"%s\": block_dim is %u, and with sync_start all blocks begin at once, but "
+               "%s has cores for %" G_GUINT64_FORMAT ": submit fewer blocks, leave sync_start out, "
+               "or %s",
+               places->name, places->n_at_once, in_one ? "the cluster" : "this chip", n_fitting,
+               in_one ? "submit them for no cluster" : "set clusters to more");
+  return FALSE;
+}
+
+/* Kernels that run together, or what else a submit says of more than one, or of where. */
+static gboolean
+check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms, gboolean is_group,
+               GError **error)
+{
+  if (is_group && pto_task_terms_find_several (terms) != NULL)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "kernel \"%s\": %s, but it is of a group, whose kernels are its blocks and begin "
+          "at once wherever there are cores: leave that out",
+          places->name, pto_task_terms_find_several (terms));
+      return FALSE;
+    }
+  if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\": block_dim is %d: a task has 1 to %d blocks", places->name,
+                   terms->block_dim, PTO_MAX_BLOCKS);
+      return FALSE;
+    }
+  if (terms->condition != NULL
+      && (is_group || places->together || terms->sync_start || terms->has_cluster))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\": a task that says where or when its kernels begin (%s) has no "
+                   "condition: submit another one with the condition before it",
+                   places->name,
+                   is_group             ? "a group"
+                   : terms->has_cluster ? "cluster"
+                   : terms->sync_start  ? "sync_start"
+                                        : "submit_mixed");
+      return FALSE;
+    }
+  if (terms->has_cluster
+      && !pto_orchestrator_check_cluster (self, places->name, terms->cluster, error))
+    return FALSE;
+  if (terms->sync_start && terms->has_block_dim)
+    places->n_at_once = (guint) terms->block_dim;
+  places->together = places->together || terms->has_cluster;
+  return !(is_group || places->together || places->n_at_once > 1)
+         || check_places (self, places, terms->has_cluster, error);
+}
+
 static gboolean
 submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
         const PtoTaskTerms *terms, GError **error)
 {
-  Call call = {
-    .base.self = self, .args = args, .n_args = n_args, .terms = terms, .priority = self->priority
-  };
+  Call call = { .base.self = self,
+                .args = args,
+                .n_args = n_args,
+                .terms = terms,
+                .priority = self->priority,
+                .name = kernel->name };
 
-  if (!pto_orchestrator_check_usable (self, error) || !check_runs_kernels (self, error)
+  if (!pto_orchestrator_check_usable (self, error) || !pto_orchestrator_check_kernels (self, error)
       || !find_kernel (self, kernel, &call.kernel, error)
       || !check_args (self, kernel, args, n_args, error) || !check_condition (kernel, terms, error))
     return FALSE;
   call.core_type = (gint32) ((PtoKernel *) kernel)->core_type;
+  if (pto_task_terms_find_several (terms) != NULL)
+    {
+      Places places = { .name = kernel->name, .n_at_once = 1 };
+
+      places.n_of[call.core_type] = 1;
+      if (!check_several (self, &places, terms, FALSE, error))
+        return FALSE;
+    }
+  return make_submit (self, call_submit, &call, error);
+}
+
+/* A task of several kernels: of a cluster, some of which may be NULL, or a group. */
+static gboolean
+submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kernels,
+                gboolean is_group, PtoTaskArgs *args, GError **error)
+{
+  static const PtoCoreType mixed[] = { PTO_CORE_AIC, PTO_CORE_AIV, PTO_CORE_AIV };
+  static const char *const names[] = { "aic", "aiv0", "aiv1" };
+  g_autofree gint32 *ids = g_new (gint32, MAX (n_kernels, 1));
+  Places places = { .together = !is_group, .n_at_once = 1 };
+  Call call = { .base.self = self,
+                .kernel = PTO2_KERNEL_NONE,
+                .terms = pto_task_args_get_terms (args),
+                .priority = self->priority };
+
+  if (!pto_orchestrator_check_usable (self, error) || !pto_orchestrator_check_kernels (self, error))
+    return FALSE;
+  if (args != NULL)
+    call.args = pto_task_args_peek (args, &call.n_args);
+  for (guint i = 0; i < n_kernels; i++)
+    {
+      PtoCoreType type;
+
+      ids[i] = PTO2_KERNEL_NONE;
+      if (kernels[i] == NULL && is_group)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "kernel %u of a group is none: leave it out", i);
+          return FALSE;
+        }
+      if (kernels[i] == NULL)
+        continue;
+      if (!find_kernel (self, kernels[i], &ids[i], error)
+          || !check_args (self, kernels[i], call.args, call.n_args, error)
+          || !check_condition (kernels[i], call.terms, error))
+        return FALSE;
+      type = ((PtoKernel *) kernels[i])->core_type;
+      if (!is_group && type != mixed[i])
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a "
+                       "kernel's core is said where it is made",
+                       kernels[i]->name, type == PTO_CORE_AIC ? "AIC" : "AIV", names[i]);
+          return FALSE;
+        }
+      places.n_of[type]++;
+      if (places.name == NULL)
+        places.name = kernels[i]->name;
+    }
+  if (places.name == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "a %s has at least one kernel%s",
+                   is_group ? "group" : "mixed task",
+                   is_group ? "" : ": for the AIC, an AIV or both");
+      return FALSE;
+    }
+  if (!check_several (self, &places, call.terms, is_group, error))
+    return FALSE;
+  call.name = places.name;
+  call.mixed = is_group ? NULL : ids;
+  call.group = is_group ? ids : NULL;
+  call.n_group = is_group ? n_kernels : 0;
   return make_submit (self, call_submit, &call, error);
 }
 
@@ -257,8 +426,8 @@ pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel, Pto
  * @error: where to say why not
  * @...: the arguments in order: `PTO_IN (tensor)`, `PTO_OUT (tensor)`, `PTO_INOUT (tensor)`,
  *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_COMMUTATIVE (tensor)`,
- *   `PTO_SCALAR (integer)`, `PTO_SCALAR_SIGNED (integer)`, `PTO_SCALAR_FLOAT (number)`,
- * `PTO_SCALAR_DOUBLE (number)`, then %NULL
+ *   `PTO_SCRATCH (tensor)`, `PTO_SCALAR (integer)`, `PTO_SCALAR_SIGNED (integer)`,
+ *   `PTO_SCALAR_FLOAT (number)`, `PTO_SCALAR_DOUBLE (number)`, then %NULL
  *
  * Submits a task with its arguments written in the call; otherwise like
  * [method@Pto.Orchestrator.submit].
@@ -333,6 +502,83 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
                  pto_task_args_get_terms (NULL), error);
 }
 
+/**
+ * pto_orchestrator_submit_mixed:
+ * @orchestrator: an orchestrator of a chip
+ * @aic: (nullable): a kernel for the cube core of a cluster; %NULL for none
+ * @aiv0: (nullable): a kernel for a vector core of the same cluster
+ * @aiv1: (nullable): a kernel for another one
+ * @args: (nullable): the arguments of all of them, in order
+ * @error: where to say why not
+ *
+ * Submits a mixed task: kernels that begin at once on the cores of one cluster and get the same
+ * arguments.
+ *
+ * They may wait for each other through the cluster's pipes (`TPUSH()`, `TPOP()`);
+ * `get_sub_block_id()` is 1 in the kernel of the second vector core. It is one task, done when all
+ * are. With [method@Pto.TaskArgs.set_block_dim] each block is of these kernels, in a cluster.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for a kernel of the other type of core, for no kernel at all,
+ * and where no cluster has as many cores; with %PTO_ERROR_NOT_SUPPORTED at level 3 and up;
+ * otherwise like [method@Pto.Orchestrator.submit]. Source: seed 000 section 18. Thread safety:
+ * orchestrator thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_submit_mixed (PtoOrchestrator *orchestrator, PtoCallable *aic, PtoCallable *aiv0,
+                               PtoCallable *aiv1, PtoTaskArgs *args, GError **error)
+{
+  PtoCallable *kernels[] = { aic, aiv0, aiv1 };
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (aic == NULL || PTO_IS_CALLABLE (aic), FALSE);
+  g_return_val_if_fail (aiv0 == NULL || PTO_IS_CALLABLE (aiv0), FALSE);
+  g_return_val_if_fail (aiv1 == NULL || PTO_IS_CALLABLE (aiv1), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_several (orchestrator, kernels, G_N_ELEMENTS (kernels), FALSE, args, error);
+}
+
+/**
+ * pto_orchestrator_submit_group:
+ * @orchestrator: an orchestrator of a chip
+ * @kernels: (array length=n_kernels): the kernel of each member, the same or others, for cube or
+ *   vector cores
+ * @n_kernels: how many members there are
+ * @args: (nullable): the arguments of all of them, in order
+ * @error: where to say why not
+ *
+ * Submits a group: one task whose members begin at once on different cores, wherever on the chip,
+ * and get the same arguments.
+ *
+ * Each member is a block of the task: `get_block_idx()` is its index in @kernels. They may meet in
+ * `pto_sync_all()`. It is done when all are, and failed when one has failed. Groups of level 3 and
+ * up are [method@Pto.Orchestrator.submit_next_level_group] and
+ * [method@Pto.Orchestrator.submit_sub_group].
+ *
+ * Fails with %PTO_ERROR_SYNC_START when there are more members than cores of their type; with
+ * %PTO_ERROR_NOT_SUPPORTED at level 3 and up; otherwise like [method@Pto.Orchestrator.submit].
+ * Source: seed 001 section 6, for a chip. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the group was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallable *const *kernels,
+                               gsize n_kernels, PtoTaskArgs *args, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (kernels != NULL || n_kernels == 0, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return submit_several (orchestrator, kernels, (guint) MIN (n_kernels, G_MAXINT32), TRUE, args,
+                         error);
+}
+
 /* --- tasks for children --- */
 
 static gboolean
@@ -358,7 +604,8 @@ check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GErro
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-          "a task of a chip runs a kernel: use submit; %s is for workers of level 3 and up",
+          "a task of a chip runs a kernel: use submit, or submit_group for several at once; %s is "
+          "for workers of level 3 and up",
           is_sub ? "submit_sub" : "submit_next_level");
       return FALSE;
     }
@@ -384,6 +631,15 @@ collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GA
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                        "task of \"%s\": a condition is for kernels, on a chip", callable->name);
+          return FALSE;
+        }
+      if (pto_task_terms_find_several (terms) != NULL)
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+              "task of \"%s\": %s, which is for kernels, on a chip: a group runs a callable "
+              "on several workers at once, and a submit names the worker that it is for",
+              callable->name, pto_task_terms_find_several (terms));
           return FALSE;
         }
       if (terms->after == NULL)
@@ -644,11 +900,15 @@ pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
     call.args = pto_task_args_peek (args, &call.n_args);
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return FALSE;
-  if (call.terms->condition != NULL || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
+  if (call.terms->condition != NULL || pto_task_terms_find_several (call.terms) != NULL
+      || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "a task that only orders has %s: give it tensors, and tasks that it comes after",
-                   call.terms->condition != NULL ? "no condition" : "no numbers");
+                   call.terms->condition != NULL ? "no condition"
+                   : pto_task_terms_find_several (call.terms) != NULL
+                       ? "no blocks and no cluster, for it takes no core"
+                       : "no numbers");
       return FALSE;
     }
   if (!pto_args_admit (call.args, call.n_args, TRUE, orchestrator->run, &orchestrator->kept, error))

@@ -34,6 +34,7 @@ pto_orchestrator_finalize (GObject *object)
 
   g_clear_pointer (&self->gate, pto_gate_unref);
   g_clear_pointer (&self->kept, g_hash_table_unref);
+  g_free (self->clusters);
   G_OBJECT_CLASS (pto_orchestrator_parent_class)->finalize (object);
 }
 
@@ -356,6 +357,10 @@ pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
                            "no scope is open: every end of a scope needs a begin before it");
       return FALSE;
     }
+  /* Its clusters are let go of with it. */
+  for (guint i = 0; i < orchestrator->n_clusters; i++)
+    if (orchestrator->clusters[i] > orchestrator->scopes)
+      orchestrator->clusters[i] = 0;
   orchestrator->scopes--;
   return pto_orchestrator_make_call (orchestrator, call_scope, &call.base, error);
 }

@@ -86,6 +86,15 @@ typedef gboolean (*PtoScopeFunc) (PtoOrchestrator *orchestrator, gpointer user_d
  */
 #define PTO_COMMUTATIVE(tensor) ((const char *) "commutative"), ((PtoTensor *) (tensor))
 /**
+ * PTO_SCRATCH: (skip)
+ * @tensor: a [struct@Pto.Tensor] without memory: type and shape of what the task has for itself
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
+ */
+#define PTO_SCRATCH(tensor) ((const char *) "scratch"), ((PtoTensor *) (tensor))
+/**
  * PTO_SCALAR: (skip)
  * @value: an integer, passed to the kernel in 64 bits; a `float` or `double` does not compile here
  *
@@ -129,6 +138,13 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel,
                                        GError **error, ...) G_GNUC_NULL_TERMINATED;
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_submit_mixed (PtoOrchestrator *orchestrator, PtoCallable *aic,
+                                        PtoCallable *aiv0, PtoCallable *aiv1, PtoTaskArgs *args,
+                                        GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallable *const *kernels,
+                                        gsize n_kernels, PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator,
                                              PtoCallableHandle *handle, PtoTaskArgs *args,
                                              PtoCallConfig *config, int worker, GError **error);
@@ -156,6 +172,15 @@ gboolean pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskAr
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
+int pto_orchestrator_allocate_cluster (PtoOrchestrator *orchestrator, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_free_cluster (PtoOrchestrator *orchestrator, int cluster, GError **error);
+PTO_AVAILABLE_IN_0_1
+guint pto_orchestrator_get_n_clusters (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
+guint *pto_orchestrator_dup_cluster_cores (PtoOrchestrator *orchestrator, int cluster,
+                                           PtoCoreType core_type, gsize *n_cores, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);

@@ -31,6 +31,10 @@ guint64 pto_arg_get_word (const PtoArg *arg);
  * pto_tensor_admit(). PTO_ERROR_INVALID_ARGS, naming the argument. */
 gboolean pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run,
                          GHashTable **kept, GError **error);
+/* A tensor as a machine's run takes it. FALSE with an error: refused; without: the run has failed.
+ * Orchestrator thread. */
+gboolean pto_arg_prepare (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run,
+                          PTOParam *param, GError **error);
 /* Their memory can not be written: the sentence. */
 void pto_args_set_not_writable (guint index, PtoDirection direction, GError **error);
 static inline gboolean
@@ -56,7 +60,16 @@ typedef struct
   PtoTensor *condition; /* of which one element decides; NULL: none */
   guint64 index[PTO2_TENSOR_MAX_DIMS];
   gsize n_index;
+  /* More than one kernel on one core, or where that is. */
+  gboolean has_block_dim;
+  int block_dim; /* as it was given */
+  gboolean sync_start;
+  gboolean has_cluster;
+  int cluster;
 } PtoTaskTerms;
+
+/* Which of the last ones it says, in words; NULL: none. */
+const char *pto_task_terms_find_several (const PtoTaskTerms *terms);
 
 /* args: NULL for none. What is not for a call that is no submit is refused:
  * pto_task_args_check_terms(). */

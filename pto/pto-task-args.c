@@ -70,7 +70,8 @@ pto_direction_describe (PtoDirection direction)
                                        "an existing output",
                                        "a tensor without dependencies",
                                        "a scalar",
-                                       "a commutative update" };
+                                       "a commutative update",
+                                       "scratch memory" };
 
   return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
 }
@@ -90,6 +91,9 @@ pto_arg_set_word (PtoArg *arg, const char *word)
   arg->direction = PTO_DIRECTION_COMMUTATIVE;
   if (strcmp (word, "commutative") == 0)
     return TRUE;
+  arg->direction = PTO_DIRECTION_SCRATCH;
+  if (strcmp (word, "scratch") == 0)
+    return TRUE;
   arg->direction = PTO_DIRECTION_SCALAR;
   for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
     if (strcmp (word, scalars[i]) == 0)
@@ -105,7 +109,7 @@ clear_terms (PtoTaskTerms *terms)
 {
   g_clear_pointer (&terms->after, g_array_unref);
   g_clear_pointer (&terms->condition, pto_tensor_unref);
-  terms->n_index = 0;
+  *terms = (PtoTaskTerms){ 0 };
 }
 
 static void
@@ -192,13 +196,30 @@ pto_task_args_get_terms (const PtoTaskArgs *args)
 gboolean
 pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
 {
-  if (args == NULL || (args->terms.after == NULL && args->terms.condition == NULL))
+  const char *what = NULL;
+
+  if (args == NULL)
+    return TRUE;
+  if (args->terms.after != NULL)
+    what = "the arguments say which tasks it comes after";
+  else if (args->terms.condition != NULL)
+    what = "the arguments have a condition";
+  else
+    what = pto_task_terms_find_several (&args->terms);
+  if (what == NULL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "%s: only a submit has that, give its list without it",
-               args->terms.after != NULL ? "the arguments say which tasks it comes after"
-                                         : "the arguments have a condition");
+               "%s: only a submit has that, give its list without it", what);
   return FALSE;
+}
+
+const char *
+pto_task_terms_find_several (const PtoTaskTerms *terms)
+{
+  return terms->has_block_dim ? "the arguments have a block_dim"
+         : terms->sync_start  ? "the arguments have a sync_start"
+         : terms->has_cluster ? "the arguments are for a cluster"
+                              : NULL;
 }
 
 PtoTaskArgs *
@@ -250,7 +271,7 @@ pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection dir
   g_return_if_fail (args != NULL);
   g_return_if_fail (tensor != NULL);
   g_return_if_fail (direction != PTO_DIRECTION_SCALAR
-                    && (guint) direction <= PTO_DIRECTION_COMMUTATIVE);
+                    && (guint) direction <= PTO_DIRECTION_SCRATCH);
 
   arg.tensor = pto_tensor_ref (tensor);
   g_array_append_val (args->args, arg);
@@ -401,6 +422,71 @@ pto_task_args_set_condition (PtoTaskArgs *args, PtoTensor *tensor, gsize n_index
   terms->n_index = n_index;
   if (n_index > 0)
     memcpy (terms->index, index, MIN (n_index, PTO2_TENSOR_MAX_DIMS) * sizeof *index);
+}
+
+/**
+ * pto_task_args_set_block_dim:
+ * @args: a builder
+ * @block_dim: how many blocks, 1 to %PTO_MAX_BLOCKS
+ *
+ * Says that a kernel which is submitted with these arguments runs so often, as one task.
+ *
+ * Each block gets the same arguments and asks `get_block_idx()` which one it is, and
+ * `get_block_num()` how many there are. They run on as many cores as are idle; there may be more
+ * blocks than cores. For kernels only; elsewhere such arguments are refused, as is another number.
+ * Source: seed 000 section 17. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_task_args_set_block_dim (PtoTaskArgs *args, int block_dim)
+{
+  g_return_if_fail (args != NULL);
+
+  args->terms.has_block_dim = TRUE;
+  args->terms.block_dim = block_dim;
+}
+
+/**
+ * pto_task_args_set_sync_start:
+ * @args: a builder
+ * @sync_start: do they?
+ *
+ * Says that all blocks of a task which is submitted with these arguments begin at once.
+ *
+ * They may wait for each other (`pto_sync_all()`), so there are to be cores for all of them. For
+ * kernels only; elsewhere such arguments are refused. Source: seed 000 section 17. Thread safety:
+ * one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_task_args_set_sync_start (PtoTaskArgs *args, gboolean sync_start)
+{
+  g_return_if_fail (args != NULL);
+
+  args->terms.sync_start = sync_start;
+}
+
+/**
+ * pto_task_args_set_cluster:
+ * @args: a builder
+ * @cluster: what [method@Pto.Orchestrator.allocate_cluster] gave in the same run
+ *
+ * Says that a task which is submitted with these arguments runs on the cores of that cluster.
+ *
+ * For kernels only; elsewhere such arguments are refused, as is a cluster that is not allocated.
+ * Source: seed 000 section 16. Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_task_args_set_cluster (PtoTaskArgs *args, int cluster)
+{
+  g_return_if_fail (args != NULL);
+
+  args->terms.has_cluster = TRUE;
+  args->terms.cluster = cluster;
 }
 
 /**
@@ -729,6 +815,24 @@ pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run
       return FALSE;
     }
   return TRUE;
+}
+
+gboolean
+pto_arg_prepare (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run, PTOParam *param,
+                 GError **error)
+{
+  param->type = (PTOParamType) arg->direction;
+  param->scalar = 0;
+  if (arg->direction != PTO_DIRECTION_SCRATCH)
+    return pto_tensor_prepare (arg->tensor, rt, run, &param->tensor);
+  param->tensor = *pto_tensor_peek (arg->tensor);
+  if (pto_tensor_is_shape (arg->tensor, rt, run))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "argument %u is scratch memory, which is the task's alone, but its tensor is of "
+               "memory that others see: give it one that says a type and a shape only",
+               index);
+  return FALSE;
 }
 
 void

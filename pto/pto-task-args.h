@@ -34,6 +34,12 @@ PTO_AVAILABLE_IN_0_1
 void pto_task_args_set_condition (PtoTaskArgs *args, PtoTensor *tensor, gsize n_index,
                                   const guint64 *index);
 PTO_AVAILABLE_IN_0_1
+void pto_task_args_set_block_dim (PtoTaskArgs *args, int block_dim);
+PTO_AVAILABLE_IN_0_1
+void pto_task_args_set_sync_start (PtoTaskArgs *args, gboolean sync_start);
+PTO_AVAILABLE_IN_0_1
+void pto_task_args_set_cluster (PtoTaskArgs *args, int cluster);
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_reset (PtoTaskArgs *args);
 PTO_AVAILABLE_IN_0_1
 guint pto_task_args_get_n_args (PtoTaskArgs *args);

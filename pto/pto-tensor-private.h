@@ -16,6 +16,8 @@ const char *pto_tensor_get_refusal (const PtoTensor *tensor);
  * a tensor without memory on its first use in the run. FALSE when the run has failed. Orchestrator
  * thread. */
 gboolean pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *handle);
+/* Is it a type and a shape, of which nothing has been made in the run? Orchestrator thread. */
+gboolean pto_tensor_is_shape (PtoTensor *tensor, PTO2Runtime *rt, guint64 run);
 /* It has memory of the run already: where, and what keeps it mapped. */
 void pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
                                GDestroyNotify release);

@@ -994,3 +994,10 @@ pto_tensor_prepare (PtoTensor *tensor, PTO2Runtime *rt, guint64 run, Tensor *han
   handle->generation = record->generation;
   return TRUE;
 }
+
+gboolean
+pto_tensor_is_shape (PtoTensor *tensor, PTO2Runtime *rt, guint64 run)
+{
+  return !tensor->external && tensor->root == NULL && pto_tensor_get_first_address (tensor) == 0
+         && find_record (tensor, rt)->run != run;
+}

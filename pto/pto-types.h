@@ -68,6 +68,8 @@ typedef enum
  * @PTO_DIRECTION_SCALAR: no tensor: a number, passed by value
  * @PTO_DIRECTION_COMMUTATIVE: a tensor that the task updates, one task at a time, in any order with
  * others that say so of exactly this part of memory
+ * @PTO_DIRECTION_SCRATCH: memory for the task alone, of the type and shape of a tensor that has
+ * none; its blocks have one piece together, with whatever that held
  *
  * The tag of a task's argument. The runtime finds the dependencies between tasks from the tags.
  *
@@ -81,7 +83,8 @@ typedef enum
   PTO_DIRECTION_OUTPUT_EXISTING = 3,
   PTO_DIRECTION_NO_DEP = 4,
   PTO_DIRECTION_SCALAR = 5,
-  PTO_DIRECTION_COMMUTATIVE = 6
+  PTO_DIRECTION_COMMUTATIVE = 6,
+  PTO_DIRECTION_SCRATCH = 7
 } PtoDirection;
 
 /**

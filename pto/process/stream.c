@@ -25,6 +25,9 @@ struct pto_stream
   /* The writer waits and is to be told. W: writer, seq_cst before its look at tail; R: reader,
    * seq_cst behind its store of tail. */
   alignas (64) _Atomic uint32_t wanted;
+  /* Of the last command that has one. W: reader, before tail; R: writer, behind it. */
+  int32_t answer;
+  int32_t numbers[PTO_STREAM_ANSWER];
   alignas (64) uint8_t bytes[BYTES];
 };
 
@@ -32,7 +35,7 @@ struct command
 {
   uint32_t kind;
   uint32_t bytes; /* of all of it, a multiple of 8 */
-  int32_t a, b;   /* kernel and worker type; line; number; status; result */
+  int32_t a, b;   /* kernel and worker type; line; number; status; result; cluster and type */
   int32_t n;      /* parameters; generation; length of the text */
   int32_t c;      /* priority */
 };
@@ -55,18 +58,26 @@ struct param
 #define TENSOR_BYTES (sizeof (struct param) + 2 * PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t))
 
 /* What a submit says beside its parameters, which follow: the condition as one more, its index,
- * the tasks that it comes after. */
+ * the tasks that it comes after, the kernels of a group. */
 struct more
 {
   uint32_t n_after;
   uint32_t has_condition;
+  int32_t block_dim;
+  int32_t sync_start;
+  uint32_t is_mixed;
+  int32_t mixed[3];
+  int32_t in_cluster;
+  int32_t cluster_id;
+  int32_t n_group;
+  int32_t pad;
 };
 
 /* No command is longer. */
 #define COMMAND_MAX                                                                        \
   (sizeof (struct command) + sizeof (struct more) + (PTO_STREAM_PARAMS + 1) * TENSOR_BYTES \
    + PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + PTO_STREAM_AFTER * sizeof (uint64_t)       \
-   + PTO_STREAM_TEXT + 64)
+   + PTO_STREAM_GROUP * sizeof (int32_t) + PTO_STREAM_TEXT + 64)
 _Static_assert(2 * COMMAND_MAX < BYTES, "a command and what it leaves at the end fit");
 
 size_t
@@ -229,6 +240,14 @@ pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *subm
   command->c = submit->priority;
   more->n_after = (uint32_t) submit->n_after;
   more->has_condition = submit->condition != NULL;
+  more->block_dim = submit->block_dim;
+  more->sync_start = submit->sync_start;
+  more->is_mixed = submit->mixed != NULL;
+  if (submit->mixed != NULL)
+    memcpy (more->mixed, submit->mixed, sizeof more->mixed);
+  more->in_cluster = submit->in_cluster;
+  more->cluster_id = submit->cluster_id;
+  more->n_group = submit->n_group;
   for (int32_t i = 0; i < submit->n_params && submit->n_params <= PTO_STREAM_PARAMS; i++)
     at = put_param (at, &submit->params[i]);
   if (submit->condition != NULL)
@@ -243,6 +262,11 @@ pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *subm
   if (submit->n_after > 0)
     memcpy (at, submit->after, (size_t) submit->n_after * sizeof *submit->after);
   at += (size_t) submit->n_after * sizeof *submit->after;
+  if (submit->n_group > 0)
+    {
+      memcpy (at, submit->group, (size_t) submit->n_group * sizeof *submit->group);
+      at += (size_t) submit->n_group * sizeof *submit->group;
+    }
   commit (writer, command, PTO_COMMAND_SUBMIT_MORE, (size_t) (at - (uint8_t *) command));
 }
 
@@ -290,6 +314,25 @@ pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t g
   command->n = (int32_t) generation;
   memcpy (command + 1, &bytes, sizeof bytes);
   commit (writer, command, PTO_COMMAND_BUFFER, sizeof *command + sizeof bytes);
+}
+
+void
+pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t a,
+                    int32_t b)
+{
+  struct command *command = reserve (writer);
+
+  command->a = a;
+  command->b = b;
+  commit (writer, command, kind, sizeof *command);
+}
+
+int32_t
+pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[], uint32_t n)
+{
+  if (n > 0)
+    memcpy (numbers, writer->stream->numbers, n * sizeof *numbers);
+  return writer->stream->answer;
 }
 
 void
@@ -415,7 +458,13 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
                         .params = params,
                         .n_params = command->n,
                         .priority = command->c,
-                        .n_after = (int32_t) more->n_after };
+                        .n_after = (int32_t) more->n_after,
+                        .block_dim = more->block_dim,
+                        .sync_start = more->sync_start,
+                        .mixed = more->is_mixed != 0 ? more->mixed : NULL,
+                        .in_cluster = more->in_cluster,
+                        .cluster_id = more->cluster_id,
+                        .n_group = more->n_group };
 
   for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
     at = take_param (reader, at, &params[i]);
@@ -427,6 +476,8 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
       at += PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t);
     }
   submit.after = (const PTO2TaskId *) (const void *) at;
+  at += more->n_after * sizeof (PTO2TaskId);
+  submit.group = more->n_group > 0 ? (const int32_t *) (const void *) at : NULL;
   rt->ops->submit (rt, &submit);
 }
 
@@ -501,6 +552,19 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
           break;
         case PTO_COMMAND_DONE:
           rt->ops->orchestration_done (rt);
+          break;
+        case PTO_COMMAND_ALLOCATE_CLUSTER:
+          stream->answer = rt->ops->allocate_cluster (rt);
+          break;
+        case PTO_COMMAND_CLUSTER_COUNT:
+          stream->answer = rt->ops->cluster_count (rt);
+          break;
+        case PTO_COMMAND_CLUSTER_CORES:
+          stream->answer = rt->ops->cluster_cores (rt, command->a, command->b, stream->numbers,
+                                                   PTO_STREAM_ANSWER);
+          break;
+        case PTO_COMMAND_FREE_CLUSTER:
+          rt->ops->free_cluster (rt, command->a);
           break;
         case PTO_COMMAND_FAIL:
           target->fail (rt, (enum pto_status) command->a, text_of (command, text));

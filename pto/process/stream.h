@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Its calls go as commands through a ring of bytes in shared memory, and are made there in the same
- * order. Nothing is waited for but room: what a submit meets is found by later calls. Two numbers
- * say everything, and each has one writer: head, the bytes written, and tail, those done with.
+ * order. Nothing is waited for but room, and where a call has an answer that: what a submit meets
+ * is found by later calls. Two numbers say everything, and each has one writer: head, the bytes
+ * written, and tail, those done with.
  *
  * The reader may die at any instruction, or write anything anywhere in here; the writer keeps its
  * own number and believes of tail only what can be. Thread safety: one writer, one reader.
@@ -22,6 +23,10 @@
 #define PTO_STREAM_PARAMS 128
 /* Tasks that one submit can name. */
 #define PTO_STREAM_AFTER 1024
+/* Kernels of one group. */
+#define PTO_STREAM_GROUP 4096
+/* Numbers of an answer. */
+#define PTO_STREAM_ANSWER 32
 
 enum pto_command_kind
 {
@@ -32,6 +37,10 @@ enum pto_command_kind
   PTO_COMMAND_SCOPE_END,
   PTO_COMMAND_BUFFER, /* a record for a buffer of the current scope */
   PTO_COMMAND_DONE,
+  PTO_COMMAND_ALLOCATE_CLUSTER, /* has an answer, as have the two behind it */
+  PTO_COMMAND_CLUSTER_COUNT,
+  PTO_COMMAND_CLUSTER_CORES,
+  PTO_COMMAND_FREE_CLUSTER,
   PTO_COMMAND_FAIL,
   PTO_COMMAND_END /* the last */
 };
@@ -62,7 +71,7 @@ bool pto_stream_is_sound (const struct pto_stream_writer *writer);
 /* Each needs room. params: storage is the number of a buffer; NULL: none. */
 void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
                         const PTOParam *params, int32_t n_params);
-/* No more than PTO_STREAM_AFTER, and no index without a condition. */
+/* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. */
 void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
 void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
 /* SCOPE_END and DONE */
@@ -70,6 +79,12 @@ void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kin
 void pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t generation,
                         uint64_t bytes);
 void pto_stream_fail (struct pto_stream_writer *writer, int32_t status, const char *message);
+/* One of a cluster; with an answer, which is there when all is read. The numbers of that are what
+ * the reader says, of whom nothing need be true. */
+void pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t a,
+                         int32_t b);
+int32_t pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[],
+                               uint32_t n);
 void pto_stream_end (struct pto_stream_writer *writer, int32_t result);
 
 /* --- reader --- */
