@@ -434,6 +434,89 @@ const tests = {
             [...order].sort((a, b) => priorities[b] - priorities[a] || a - b).join(), 'the order');
         worker.close();
     },
+
+    // Blocks, kernels of one cluster, groups, clusters, scratch memory: on all back ends, here and in another process.
+    several() {
+        const dir = GLib.Dir.make_tmp('pto-js-XXXXXX');
+        const head = `#include "pto_block.h"
+#include "tensor.h"
+static int32_t *cells (int64_t arg) { return (int32_t *) ((const TensorData *) arg)->buffer.addr; }
+void kernel_entry (int64_t *args)`;
+        const kernel = (name, core, text) => {
+            const path = GLib.build_filenamev([dir, `${name}.c`]);
+            GLib.file_set_contents(path, `${head} { ${text} }\n`);
+            return Pto.Kernel.new(core, path, null);
+        };
+        const {AIC, AIV} = Pto.CoreType;
+        const block = kernel('block', AIV, 'cells (args[0])[get_block_idx (args)] += 10 * (int32_t) get_block_num (args);');
+        const push = kernel('push', AIC, 'int32_t five = 5; TPUSH (args, 0, &five, 4);');
+        const pop = kernel('pop', AIV, `int32_t more = 0, sub = get_sub_block_id (args); if (sub == 0) TPOP (args, 0, &more, 4);
+            cells (args[0])[2 * get_block_idx (args) + sub] += 1 + more;`);
+        const meet = core => kernel(`meet${core}`, core, `int32_t sum = 0; cells (args[0])[get_block_idx (args)] = 1; pto_sync_all (args);
+            for (uint32_t i = 0; i < get_block_num (args); i++) sum += cells (args[0])[i];
+            pto_sync_all (args); cells (args[0])[get_block_idx (args)] = sum;`);
+        const [meet_cube, meet_vector] = [meet(AIC), meet(AIV)];
+        const scratch = kernel('scratch', AIV, `int32_t sum = 0; for (int32_t i = 0; i < 100; i++) cells (args[1])[i] = i;
+            for (int32_t i = 0; i < 100; i++) sum += cells (args[1])[i]; cells (args[0])[0] += sum;`);
+        for (const isolate of [false, true]) {
+            for (const backend of ['par', 'det', 'threads']) {
+                const worker = new Pto.Worker({isolate});
+                const buffers = Array.from({length: 5}, () => Pto.Buffer.new(400));
+                const of = (i, say = () => {}) => {
+                    const args = new Pto.TaskArgs();
+                    args.add_tensor(Pto.Tensor.new_for_buffer(buffers[i], 0, Pto.Dtype.INT32, [100]), Pto.Direction.INOUT);
+                    say(args);
+                    return args;
+                };
+                worker.set_parameter('backend', backend);
+                worker.run(orch => {
+                    equal(orch.n_clusters, 24, 'clusters');
+                    equal(orch.dup_cluster_cores(3, AIV).join(), '6,7', 'cores');
+                    orch.submit(block, of(0, args => args.set_block_dim(100)));
+                    orch.submit_mixed(push, pop, pop, of(1, args => args.set_block_dim(50)));
+                    orch.submit(meet_vector, of(2, args => {
+                        args.set_block_dim(48);
+                        args.set_sync_start(true);
+                    }));
+                    orch.submit_group([meet_cube, meet_vector, meet_vector, meet_cube], of(3));
+                    orch.submit(scratch, of(4, args => args.add_tensor(Pto.Tensor.new(Pto.Dtype.INT32, [100]), Pto.Direction.SCRATCH)));
+                    const cluster = orch.allocate_cluster();
+                    orch.submit(push, of(4, args => args.set_cluster(cluster)));
+                    orch.submit(pop, of(4, args => args.set_cluster(cluster)));
+                    orch.free_cluster(cluster);
+                    refused(() => orch.free_cluster(cluster), Pto.Error, 'is not allocated in this run');
+                    refused(() => orch.submit(block, of(0, args => args.set_cluster(cluster))), Pto.Error, 'kernel "block": cluster');
+                    refused(() => orch.submit(block, of(0, args => args.set_block_dim(0))), Pto.Error, 'kernel "block": block_dim is 0');
+                    for (const n of [2.5, true, '4', 2 ** 40])
+                        refused(() => of(0, args => args.set_block_dim(n)), TypeError, 'a whole number of blocks, 1 to 268435455');
+                    refused(() => of(0, args => args.set_sync_start(4)), TypeError, 'set_sync_start: 4 is not true or false');
+                    refused(() => orch.free_cluster(0.5), TypeError, 'not the number of a cluster');
+                    refused(() => orch.submit_mixed(pop, null, null, of(0)), Pto.Error, 'it is given as aic of a mixed task');
+                    refused(() => orch.submit_group(new Array(25).fill(meet_cube), of(0)), Pto.Error, 'which this one has 24 of');
+                    refused(() => orch.submit(scratch, of(0, args => args.add_tensor(args.get_tensor(0), Pto.Direction.SCRATCH))),
+                        Pto.Error, 'argument 1 is scratch memory');
+                }, null, null, null);
+                const values = buffers.map(buffer => new Int32Array(buffer.ref_bytes().toArray().buffer));
+                const where = ` on ${backend}, isolate ${isolate}`;
+                equal([...values[0]].every(value => value === 1000), true, `blocks${where}`);
+                equal([...values[1]].every((value, i) => value === (i % 2 ? 1 : 6)), true, `mixed${where}`);
+                equal([...values[2]].every((value, i) => value === (i < 48 ? 48 : 0)), true, `at once${where}`);
+                equal(values[3].slice(0, 5).join(), '4,4,4,4,0', `a group${where}`);
+                equal(values[4][0], 4950 + 6, `scratch and a cluster${where}`);
+                worker.close();
+            }
+        }
+        const host = new Pto.Worker({level: 3, n_sub_workers: 1, child_mode: Pto.ChildMode.THREAD});
+        host.run(orch => {
+            refused(() => orch.submit_mixed(push, null, null, null), Pto.Error, 'use submit_next_level or submit_sub');
+            refused(() => orch.allocate_cluster(), Pto.Error, 'clusters are for chips');
+            equal(orch.n_clusters, 0, 'clusters of a level');
+        }, null, null, null);
+        host.close();
+        for (const name of ['block', 'push', 'pop', 'meet0', 'meet1', 'scratch'])
+            GLib.unlink(GLib.build_filenamev([dir, `${name}.c`]));
+        GLib.rmdir(dir);
+    },
 };
 
 print(`1..${Object.keys(tests).length}`);

@@ -116,6 +116,11 @@ function _init() {
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
     takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));
+    takeNumber(Pto.TaskArgs.prototype, 'set_block_dim', `a whole number of blocks, 1 to ${Pto.MAX_BLOCKS}`,
+        value => Number.isInteger(value) && Math.abs(value) <= Pto.MAX_BLOCKS);
+    takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', 'true or false', value => typeof value === 'boolean');
+    for (const [where, name] of [[Pto.TaskArgs, 'set_cluster'], [Pto.Orchestrator, 'free_cluster'], [Pto.Orchestrator, 'dup_cluster_cores']])
+        takeNumber(where.prototype, name, 'the number of a cluster', value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)

@@ -287,6 +287,33 @@ def _terms(what, after, when=None):
     return args
 
 
+def _several(kernel, what, after, when=None, block_dim=None, sync_start=False, cluster=None):
+    """The same with how often the kernel runs, and where."""
+    task = f'kernel "{getattr(kernel, "name", kernel)}"'
+    if not isinstance(sync_start, bool):
+        raise TypeError(f"{task}: sync_start is {sync_start!r}: True or False is wanted; block_dim says how many blocks there are")
+    args = _terms(what, after, when)
+    if block_dim is None and cluster is None and not sync_start:
+        return args
+    if isinstance(what, Pto.TaskArgs):
+        raise TypeError("a TaskArgs says itself what its task is: set_block_dim(), set_sync_start(), set_cluster()")
+    args = args or TaskArgs()
+    for name, value, wanted in (("block_dim", block_dim, f"a whole number, 1 to {Pto.MAX_BLOCKS}"),
+                                ("cluster", cluster, "a number that allocate_cluster() gave")):
+        try:
+            if value is not None:
+                getattr(args, "set_" + name)(value)
+        except (TypeError, OverflowError):
+            raise TypeError(f"{task}: {name} is {value!r}: {wanted}, is wanted") from None
+    args.set_sync_start(sync_start)
+    return args
+
+
+def _only(args):
+    """Arguments one by one, as a list or as a TaskArgs."""
+    return args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
+
+
 def _members(args_list, after):
     """A group is one task: what one of its members says of that is said of all."""
     members = list(args_list)
@@ -526,10 +553,21 @@ class Orchestrator(Pto.Orchestrator):
 
     last_task = property(lambda self: _Task(self.get_last_task()))
 
-    def submit(self, kernel, *args, after=(), when=None):
-        """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then."""
-        only = args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
-        Pto.Orchestrator.submit(self, kernel, _terms(only, after, when))
+    def submit(self, kernel, *args, after=(), when=None, block_dim=None, sync_start=False, cluster=None):
+        """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then. block_dim=48:
+        it runs so often, as one task; sync_start=True: all blocks begin at once. cluster=c: on the cores of that cluster."""
+        Pto.Orchestrator.submit(self, kernel, _several(kernel, _only(args), after, when, block_dim, sync_start, cluster))
+        return self.last_task
+
+    def submit_mixed(self, aic, aiv0, aiv1, *args, after=(), block_dim=None, sync_start=False, cluster=None):
+        """Kernels, or None, for the cube core and the vector cores of one cluster, which begin at once."""
+        args = _several(aic or aiv0 or aiv1, _only(args), after, None, block_dim, sync_start, cluster)
+        Pto.Orchestrator.submit_mixed(self, aic, aiv0, aiv1, args)
+        return self.last_task
+
+    def submit_group(self, kernels, *args, after=()):
+        """Kernels that begin at once on different cores, wherever they are: on a chip what submit_sub_group() is above."""
+        Pto.Orchestrator.submit_group(self, list(kernels), _terms(_only(args), after))
         return self.last_task
 
     def submit_order(self, *args, after=()):
@@ -562,6 +600,10 @@ class Orchestrator(Pto.Orchestrator):
         return self._make(Pto.Orchestrator.make_tensor, shape, dtype)
 
     tensor = make_tensor
+
+    def scratch(self, shape, dtype="f4"):
+        """An argument: memory for this task alone."""
+        return self._make(lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH
 
     @contextlib.contextmanager
     def scope(self):
@@ -950,12 +992,14 @@ def _bounded(type_, name, bound):
 
 
 def _whole(type_, name):
-    """10 of 10.7, as PyGObject has it, is nobody's wish."""
+    """10 of 10.7, or 1 of True, as PyGObject has it, is nobody's wish."""
     plain = getattr(type_, name)
 
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
-    def method(self, size, *more):
-        return plain(self, operator.index(size), *more)
+    def method(self, number, *more):
+        if isinstance(number, bool):
+            raise TypeError(f"{name}: {number} is no number")
+        return plain(self, operator.index(number), *more)
     setattr(type_, name, method)
 
 
@@ -977,8 +1021,10 @@ def _complete():
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
     for name in ("busy_ns", "n_cores", "utilization"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
-    for name in ("alloc_buffer", "malloc"):
-        _whole(Pto.Worker, name)
+    for type_, name in ((Pto.Worker, "alloc_buffer"), (Pto.Worker, "malloc"), (Pto.TaskArgs, "set_block_dim"),
+                        (Pto.TaskArgs, "set_cluster"), (Pto.Orchestrator, "free_cluster"),
+                        (Pto.Orchestrator, "dup_cluster_cores")):
+        _whole(type_, name)
     _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
         _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
