@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import os
 import re
+import runpy
 import subprocess
 import shutil
 import sys
@@ -63,12 +64,40 @@ class SeedLayout(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(EXAMPLES, "..", "doc", "hardware.md")))
 
     def test_all_cases(self):
-        for example in ("vector", "batch_paged_attention"):
+        for example in ("seed-layout/vector", "seed-layout/batch_paged_attention", "diamond"):
             with self.subTest(example=example):
-                self.passes(runner(os.path.join(LAYOUT, example), "--all"))
+                self.passes(runner(os.path.join(EXAMPLES, example), "--all"))
+
+    def test_diamond(self):
+        """On each back end; and it is the graph that it is called after."""
+        for backend in "par", "det", "threads":
+            with self.subTest(backend=backend):
+                self.passes(runner(os.path.join(EXAMPLES, "diamond"), "--backend", backend),
+                            "  F: PASS (8192/8192 elements matched)")
+        import gi
+        import numpy as np
+        gi.require_version("Pto", "1")
+        from gi.repository import Pto
+        directory = os.path.join(EXAMPLES, "diamond", "kernels")
+        config, golden = (runpy.run_path(os.path.join(directory, *where)) for where in (["kernel_config.py"], ["..", "golden.py"]))
+        graph = Pto.ChipOrchestration.new(os.path.join(directory, config["ORCHESTRATION"]["source"]), None)
+        for kernel in config["KERNELS"]:
+            graph.add_kernel(kernel["func_id"], kernel["name"], Pto.Callable.kernel(
+                os.path.join(directory, kernel["source"]), kernel["core_type"], flags=kernel.get("flags")))
+        tensors = dict(golden["generate_inputs"](golden["ALL_CASES"]["diamond"]))
+        with Pto.Worker(platform="a2a3sim") as worker:
+            worker.set_parameter("trace", 1)
+            worker.run(worker.register(graph), *tensors.values())
+            tasks, edges = list(worker.trace.list_tasks()), worker.trace.list_edges()
+        self.assertEqual([task.name for task in tasks], ["LOG", "SQRT", "MATMUL", "MATMUL", "ADD", "EXP"])
+        self.assertEqual({(edge.producer, edge.consumer) for edge in edges},
+                         {(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)})
+        found = tensors["F"].copy()
+        golden["compute_golden"](tensors, golden["ALL_CASES"]["diamond"])
+        np.testing.assert_allclose(found, tensors["F"], rtol=1e-4)
 
     def test_every_example_on_a5(self):
-        for folder in ("seed-layout/vector", "seed-layout/batch_paged_attention", "host_build_graph_sim_example"):
+        for folder in ("seed-layout/vector", "seed-layout/batch_paged_attention", "host_build_graph_sim_example", "diamond"):
             with self.subTest(folder=folder):
                 directory = os.path.join(EXAMPLES, folder)
                 self.passes(call(RUNNER, "-k", os.path.join(directory, "kernels"), "-g",
