@@ -147,6 +147,22 @@ writers (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+/* Of the one cluster there is. */
+static int
+clusters (PTO2Runtime *rt, void *data)
+{
+  for (uint32_t i = 0; i <= BEHIND; i++)
+    {
+      int32_t cluster = pto2_rt_allocate_cluster (rt);
+
+      if (cluster < 0)
+        return 1;
+      pto2_rt_submit_task_clustered (rt, i == 0 ? HOLD : COUNT, AIV, NULL, 0, cluster);
+      pto2_rt_free_cluster (rt, cluster);
+    }
+  return 0;
+}
+
 static const struct
 {
   const char *settings;
@@ -168,6 +184,9 @@ static const struct
   { "map-pool=16", writers,
     "[TensorMap] BLOCKED: requesting 1 of 16 nodes, active=16/16 (100.0%), waited=",
     " ms: set map-pool to 32 or more if submits are to go on" },
+  { "clusters=1 aicpu-threads=2", clusters,
+    "[Cluster] BLOCKED: no free cluster, held=0, active=1/1 (100.0%), waited=",
+    " ms: set clusters to more, or block-dim if that is less if submits are to go on" },
 };
 
 /* How long it says, in ms. */
