@@ -57,8 +57,39 @@ KERNELS = {  # name: type of core, text
     sum += cells (args[1])[i];
   cells (args[0])[0] += sum; }
 """),
+    "copy": ("aiv", "{ cells (args[1])[get_block_idx (args)] += cells (args[0])[get_block_idx (args)]; }\n"),
     "add": ("aiv", "{ cells (args[0])[0] += (int32_t) args[1]; }\n"),
 }
+
+
+# One element that tasks of many blocks write and read, and the orchestration between them.
+ELEMENT = """\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  return (PTO2OrchestrationConfig){ 2 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  const uint64_t last[1] = { 99 };
+  Tensor x = pto2_rt_arg_tensor (rt, 0), y = pto2_rt_arg_tensor (rt, 1);
+  PTOParam write[] = { make_inout_param (x), make_scalar_param (7) };
+  PTOParam copy[] = { make_input_param (x), make_inout_param (y) };
+  int32_t value = 0;
+
+  for (int32_t round = 1; round <= 5; round++)
+    {
+      pto2_rt_submit_block_task (rt, 0, PTO2_WORKER_VECTOR, write, 2, 100);
+      if (!pto2_rt_get_element (rt, &x, last, &value) || value != 1007)
+        return round;
+      pto2_rt_submit_block_task (rt, 1, PTO2_WORKER_VECTOR, copy, 2, 100);
+      value = 0;
+      if (!pto2_rt_set_element (rt, &x, last, &value))
+        return round;
+    }
+  return 0;
+}
+"""
 
 
 @unittest.skipIf(np is None, "no numpy")
@@ -94,6 +125,19 @@ class Blocks(unittest.TestCase):
                 orch.submit(self.block, x.no_dep(), 2, block_dim=100, when=(flags, 1), after=between)
             worker.run(graph, x, flags)
             np.testing.assert_array_equal(x, 2003)
+
+    def test_element(self):
+        """Behaviour 21: the orchestration reads what all blocks have written, and writes when all have read."""
+        path = os.path.join(self.directory, "element.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ELEMENT)
+        graph = Pto.ChipOrchestration.new(path, None)
+        graph.add_kernel(0, "block", self.block)
+        graph.add_kernel(1, "copy", self.copy)
+        for worker in self.workers():
+            x, y = np.zeros(100, "i4"), np.zeros(100, "i4")
+            worker.run(worker.register(graph), x, y)
+            self.assertEqual((x[0], x[99], y[0], y[99]), (5 * 1007, 0, 15 * 1007, 5 * 1007))
 
     def test_every_block(self):
         """Behaviour 23: each once, also where there are more than cores, and two such tasks."""
