@@ -116,7 +116,7 @@ call_submit (gpointer data)
                                after != NULL ? (const guint64 *) (gpointer) after->data : NULL,
                                after != NULL ? after->len : 0);
       else if (call->kernel == PTO2_KERNEL_NONE || after != NULL || call->terms->condition != NULL
-               || call->priority > 0 || pto_task_terms_find_several (call->terms) != NULL)
+               || call->priority > 0 || pto_task_terms_is_several (call->terms))
         call->id = submit_more (call, params);
       else
         /* Not the macro, which would note this place. */
@@ -251,13 +251,13 @@ static gboolean
 check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms, gboolean is_group,
                GError **error)
 {
-  if (is_group && pto_task_terms_find_several (terms) != NULL)
+  if (is_group && pto_task_terms_is_several (terms))
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
           "kernel \"%s\": %s, but it is of a group, whose kernels are its blocks and begin "
           "at once wherever there are cores: leave that out",
-          places->name, pto_task_terms_find_several (terms));
+          places->name, pto_task_terms_describe_several (terms));
       return FALSE;
     }
   if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
@@ -272,7 +272,7 @@ check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms,
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "kernel \"%s\": a task that says where or when its kernels begin (%s) has no "
-                   "condition: submit another one with the condition before it",
+                   "condition: let its kernels look at the element",
                    places->name,
                    is_group             ? "a group"
                    : terms->has_cluster ? "cluster"
@@ -306,7 +306,7 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
       || !check_args (self, kernel, args, n_args, error) || !check_condition (kernel, terms, error))
     return FALSE;
   call.core_type = (gint32) ((PtoKernel *) kernel)->core_type;
-  if (pto_task_terms_find_several (terms) != NULL)
+  if (pto_task_terms_is_several (terms))
     {
       Places places = { .name = kernel->name, .n_at_once = 1 };
 
@@ -348,6 +348,7 @@ submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kern
         }
       if (kernels[i] == NULL)
         continue;
+      g_return_val_if_fail (PTO_IS_CALLABLE (kernels[i]), FALSE);
       if (!find_kernel (self, kernels[i], &ids[i], error)
           || !check_args (self, kernels[i], call.args, call.n_args, error)
           || !check_condition (kernels[i], call.terms, error))
@@ -633,13 +634,13 @@ collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GA
                        "task of \"%s\": a condition is for kernels, on a chip", callable->name);
           return FALSE;
         }
-      if (pto_task_terms_find_several (terms) != NULL)
+      if (pto_task_terms_is_several (terms))
         {
           g_set_error (
               error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
               "task of \"%s\": %s, which is for kernels, on a chip: a group runs a callable "
               "on several workers at once, and a submit names the worker that it is for",
-              callable->name, pto_task_terms_find_several (terms));
+              callable->name, pto_task_terms_describe_several (terms));
           return FALSE;
         }
       if (terms->after == NULL)
@@ -900,13 +901,13 @@ pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
     call.args = pto_task_args_peek (args, &call.n_args);
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return FALSE;
-  if (call.terms->condition != NULL || pto_task_terms_find_several (call.terms) != NULL
+  if (call.terms->condition != NULL || pto_task_terms_is_several (call.terms)
       || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "a task that only orders has %s: give it tensors, and tasks that it comes after",
                    call.terms->condition != NULL ? "no condition"
-                   : pto_task_terms_find_several (call.terms) != NULL
+                   : pto_task_terms_is_several (call.terms)
                        ? "no blocks and no cluster, for it takes no core"
                        : "no numbers");
       return FALSE;

@@ -7,6 +7,7 @@
 #include "api/pto_orchestration_api.h"
 
 #include "pto-task-args.h"
+#include "pto-tensor-private.h"
 
 G_BEGIN_DECLS
 
@@ -31,10 +32,20 @@ guint64 pto_arg_get_word (const PtoArg *arg);
  * pto_tensor_admit(). PTO_ERROR_INVALID_ARGS, naming the argument. */
 gboolean pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run,
                          GHashTable **kept, GError **error);
+gboolean pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run,
+                                  PTOParam *param, GError **error);
 /* A tensor as a machine's run takes it. FALSE with an error: refused; without: the run has failed.
  * Orchestrator thread. */
-gboolean pto_arg_prepare (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run,
-                          PTOParam *param, GError **error);
+static inline gboolean
+pto_arg_prepare (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run, PTOParam *param,
+                 GError **error)
+{
+  param->type = (PTOParamType) arg->direction;
+  param->scalar = 0;
+  if (G_UNLIKELY (arg->direction == PTO_DIRECTION_SCRATCH))
+    return pto_arg_prepare_scratch (arg, index, rt, run, param, error);
+  return pto_tensor_prepare (arg->tensor, rt, run, &param->tensor);
+}
 /* Their memory can not be written: the sentence. */
 void pto_args_set_not_writable (guint index, PtoDirection direction, GError **error);
 static inline gboolean
@@ -68,8 +79,13 @@ typedef struct
   int cluster;
 } PtoTaskTerms;
 
-/* Which of the last ones it says, in words; NULL: none. */
-const char *pto_task_terms_find_several (const PtoTaskTerms *terms);
+static inline gboolean
+pto_task_terms_is_several (const PtoTaskTerms *terms)
+{
+  return terms->has_block_dim || terms->sync_start || terms->has_cluster;
+}
+/* Which of these it says, in words; NULL: none. */
+const char *pto_task_terms_describe_several (const PtoTaskTerms *terms);
 
 /* args: NULL for none. What is not for a call that is no submit is refused:
  * pto_task_args_check_terms(). */

@@ -205,7 +205,7 @@ pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
   else if (args->terms.condition != NULL)
     what = "the arguments have a condition";
   else
-    what = pto_task_terms_find_several (&args->terms);
+    what = pto_task_terms_describe_several (&args->terms);
   if (what == NULL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -214,7 +214,7 @@ pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
 }
 
 const char *
-pto_task_terms_find_several (const PtoTaskTerms *terms)
+pto_task_terms_describe_several (const PtoTaskTerms *terms)
 {
   return terms->has_block_dim ? "the arguments have a block_dim"
          : terms->sync_start  ? "the arguments have a sync_start"
@@ -818,13 +818,9 @@ pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run
 }
 
 gboolean
-pto_arg_prepare (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run, PTOParam *param,
-                 GError **error)
+pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint64 run,
+                         PTOParam *param, GError **error)
 {
-  param->type = (PTOParamType) arg->direction;
-  param->scalar = 0;
-  if (arg->direction != PTO_DIRECTION_SCRATCH)
-    return pto_tensor_prepare (arg->tensor, rt, run, &param->tensor);
   param->tensor = *pto_tensor_peek (arg->tensor);
   if (pto_tensor_is_shape (arg->tensor, rt, run))
     return TRUE;

@@ -352,6 +352,16 @@ class Listings(unittest.TestCase):
             self.assertEqual(list(y), [10, 16, 22, 28])
             self.assertEqual(worker.statistics.tasks, 1)
 
+    def test_group(self):
+        """What no listing has: blocks that begin at once, a kernel named for each. As many clusters as the chip has."""
+        listing = "PTOParam params[] = { make_input_param (input), make_inout_param (output) };\n" \
+                  "const int32_t kernels[] = { BLOCK_KERNEL, BLOCK_KERNEL, BLOCK_KERNEL, BLOCK_KERNEL };\n" \
+                  "if (pto2_rt_submit_group_task (rt, kernels, 4, params, 2) == PTO2_TASK_NONE || pto2_rt_cluster_count (rt) != 24)\n" \
+                  "  return 1;\n"
+        for _, y, worker in self.runs(listing):
+            self.assertEqual(list(y), [14, 24, 34, 44])
+            self.assertEqual(worker.statistics.tasks, 1)
+
     def test_12_2(self):
         """The listing with its comments filled in, as little as shows the graph: batch 256 is 16 chunks of 13 tasks.
 
