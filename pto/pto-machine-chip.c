@@ -661,6 +661,22 @@ chip_get_trace (PtoMachine *machine)
   return trace;
 }
 
+static gboolean
+chip_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor, const guint64 *index,
+              gboolean write, gpointer value)
+{
+  void *element = rt->ops->touch (rt, tensor, index, write);
+  gsize size = pto_dtype_size (tensor->dtype);
+
+  if (element == NULL)
+    return FALSE;
+  if (write)
+    memcpy (element, value, size);
+  else
+    memcpy (value, element, size);
+  return TRUE;
+}
+
 static const PtoMachineOps chip_ops = {
   .accepts = pto_machine_chip_accepts,
   .prepare = chip_prepare,
@@ -673,6 +689,7 @@ static const PtoMachineOps chip_ops = {
   .launch = chip_launch,
   .has_failed = pto_machine_run_has_failed,
   .fail = pto_machine_fail_run,
+  .element = chip_element,
   .get_progress = chip_get_progress,
   .add = chip_add,
   .remove = chip_remove,

@@ -165,6 +165,8 @@ void pto_isolated_recorder_end (IsolatedMachine *self, int result);
 gboolean pto_isolated_has_failed (PTO2Runtime *rt);
 void pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message);
 void pto_isolated_catch_up (PTO2Runtime *rt);
+gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
+                               const guint64 *index, gboolean write, gpointer value);
 
 /* Waits for something of the run that is under way, once, and looks after the child: cancels, ends
  * what hangs. heard: as for pto_solo_wait(). FALSE: the request is answered, or the child has died

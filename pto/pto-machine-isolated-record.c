@@ -101,11 +101,12 @@ place (IsolatedMachine *self, PTOParam *param)
   return TRUE;
 }
 
-/* As the task that is submitted now is called over there: the next of the ring of its scope. */
+/* As the task that is submitted now is called over there: the next of the ring of its scope, which
+ * is so many inside of the current one. */
 static PTO2TaskId
-name_task (IsolatedRecorder *recorder)
+name_task (IsolatedRecorder *recorder, guint inside)
 {
-  guint ring = MIN (recorder->scopes->len, PTO_RINGS - 1);
+  guint ring = MIN (recorder->scopes->len + inside, PTO_RINGS - 1);
 
   return PTO_TASK_ID (ring, recorder->n_tasks[ring]++);
 }
@@ -124,7 +125,7 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   if (!may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
-  return name_task (&self->recorder);
+  return name_task (&self->recorder, 0);
 }
 
 static PTO2TaskId
@@ -167,7 +168,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   if (!may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit_more (&self->recorder.writer, &submit);
-  return name_task (&self->recorder);
+  return name_task (&self->recorder, 0);
 }
 
 static void
@@ -264,6 +265,30 @@ static int32_t
 cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type, int32_t cores[], int32_t n)
 {
   return ask (rt, PTO_COMMAND_CLUSTER_CORES, cluster_id, worker_type, cores, n);
+}
+
+gboolean
+pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
+                      const guint64 *index, gboolean write, gpointer value)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  PTOParam param = pto2_make_param (write ? PTO_PARAM_INOUT : PTO_PARAM_INPUT, tensor);
+  struct pto_stream_writer *writer = &self->recorder.writer;
+  guint64 bits = 0;
+
+  if (pto_isolated_has_failed (rt) || !place (self, &param) || !may_write (self))
+    return FALSE;
+  if (write)
+    memcpy (&bits, value, pto_dtype_size (tensor->dtype));
+  pto_stream_element (writer, &param.tensor, index, write, bits);
+  /* The chip has waited by a task in a scope of its own. */
+  name_task (&self->recorder, 1);
+  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt)
+      || pto_stream_get_answer (writer, (int32_t *) &bits, write ? 0 : 2) == 0)
+    return FALSE;
+  if (!write)
+    memcpy (value, &bits, sizeof bits);
+  return TRUE;
 }
 
 static void

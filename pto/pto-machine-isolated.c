@@ -905,6 +905,7 @@ static const PtoMachineOps isolated_ops = {
   .run = isolated_run,
   .cancel = isolated_cancel,
   .catch_up = pto_isolated_catch_up,
+  .element = pto_isolated_element,
   .has_failed = pto_isolated_has_failed,
   .fail = pto_isolated_fail,
   .add = isolated_add,

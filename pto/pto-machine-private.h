@@ -125,6 +125,11 @@ typedef struct
   guint64 (*order) (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params, guint n_params,
                     const guint64 *after, guint n_after);
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
+  /* Inside orchestrate, of a machine that runs kernels; NULL otherwise. Waits until an element may
+   * be read, or written, and copies it from or to value, which has 8 bytes. FALSE: the run has
+   * failed. */
+  gboolean (*element) (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
+                       const guint64 *index, gboolean write, gpointer value);
   gpointer (*hold_memory) (PtoMachine *machine, GDestroyNotify *release);
   /* Any thread, during a run: grows while it gets on. NULL: never below another worker. */
   guint64 (*get_progress) (PtoMachine *machine);

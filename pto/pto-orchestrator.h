@@ -182,6 +182,14 @@ PTO_AVAILABLE_IN_0_1
 guint *pto_orchestrator_dup_cluster_cores (PtoOrchestrator *orchestrator, int cluster,
                                            PtoCoreType core_type, gsize *n_cores, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_get_element (PtoOrchestrator *orchestrator, PtoTensor *tensor,
+                                       gsize n_index, const guint64 *index, GValue *value,
+                                       GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor,
+                                       gsize n_index, const guint64 *index, const GValue *value,
+                                       GError **error);
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1

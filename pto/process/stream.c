@@ -327,6 +327,22 @@ pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind kind
   commit (writer, command, kind, sizeof *command);
 }
 
+void
+pto_stream_element (struct pto_stream_writer *writer, const Tensor *tensor, const uint64_t index[],
+                    bool write, uint64_t value)
+{
+  struct command *command = reserve (writer);
+  PTOParam param = pto2_make_param (PTO_PARAM_INPUT, tensor);
+  uint8_t *at = put_param ((uint8_t *) (command + 1), &param);
+
+  command->a = write;
+  memcpy (at, &value, sizeof value);
+  at += sizeof value;
+  memcpy (at, index, tensor->ndims * sizeof *index);
+  at += PTO2_TENSOR_MAX_DIMS * sizeof *index;
+  commit (writer, command, PTO_COMMAND_ELEMENT, (size_t) (at - (uint8_t *) command));
+}
+
 int32_t
 pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[], uint32_t n)
 {
@@ -481,6 +497,23 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
   rt->ops->submit (rt, &submit);
 }
 
+static void
+replay_element (const struct reader *reader, const struct command *command, PTO2Runtime *rt)
+{
+  struct pto_stream *stream = reader->stream;
+  PTOParam param;
+  const uint8_t *value = take_param (reader, (const uint8_t *) (command + 1), &param);
+  const uint64_t *index = (const uint64_t *) (const void *) (value + sizeof (uint64_t));
+  size_t size = pto_dtype_size (param.tensor.dtype);
+  void *element = rt->ops->touch (rt, &param.tensor, index, command->a != 0);
+
+  stream->answer = element != NULL;
+  if (element != NULL && command->a != 0)
+    memcpy (element, value, size);
+  else if (element != NULL)
+    memcpy (stream->numbers, element, size);
+}
+
 static bool
 replay_buffer (struct reader *reader, const struct command *command, PTO2Runtime *rt)
 {
@@ -562,6 +595,9 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
         case PTO_COMMAND_CLUSTER_CORES:
           stream->answer = rt->ops->cluster_cores (rt, command->a, command->b, stream->numbers,
                                                    PTO_STREAM_ANSWER);
+          break;
+        case PTO_COMMAND_ELEMENT:
+          replay_element (&reader, command, rt);
           break;
         case PTO_COMMAND_FREE_CLUSTER:
           rt->ops->free_cluster (rt, command->a);

@@ -435,6 +435,27 @@ const tests = {
         worker.close();
     },
 
+    elements() {
+        const buffer = Pto.Buffer.new(4 * elements);
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        for (const isolate of [false, true]) {
+            for (const backend of ['par', 'det', 'threads']) {
+                const worker = new Pto.Worker({isolate});
+                worker.set_parameter('backend', backend);
+                worker.run(orch => {
+                    submit_fill(orch, buffer, 2.5);
+                    equal(orch.get_element(tensor, [elements - 1]), 2.5, 'what the kernel has written');
+                    orch.set_element(tensor, [3], 7);
+                    equal(orch.get_element(tensor, [3]), 7, 'what was written');
+                    refused(() => orch.get_element(tensor, [elements]), Pto.Error, 'there is no element 16');
+                    refused(() => orch.set_element(tensor, [0], 'seven'), Pto.Error, 'no number of the type float32');
+                }, null, null, null);
+                equal(floats(buffer).slice(2, 5).join(), '2.5,7,2.5', 'the numbers');
+                worker.close();
+            }
+        }
+    },
+
     // Blocks, kernels of one cluster, groups, clusters, scratch memory: on all back ends, here and in another process.
     several() {
         const dir = GLib.Dir.make_tmp('pto-js-XXXXXX');

@@ -28,6 +28,16 @@ void kernel_entry (int64_t *args)
 }
 """
 
+COPY = """\
+#include "tensor.h"
+void kernel_entry (int64_t *args)
+{
+  const TensorData *from = (const TensorData *) args[0], *to = (const TensorData *) args[1];
+
+  *(int32_t *) (uintptr_t) to->buffer.addr += *(int32_t *) (uintptr_t) from->buffer.addr;
+}
+"""
+
 # Six tasks: one named by the next, which runs nothing, two on conditions of which one holds, a
 # piece of memory, and one that the value is read behind.
 GRAPH = """\
@@ -72,6 +82,7 @@ class Tasks(unittest.TestCase):
             self.write("graph." + suffix, GRAPH if suffix == "c" else GRAPH.replace("PTO_DTYPE_", "DataType::").replace(
                 "PTO2OrchestrationConfig aicpu", 'extern "C" PTO2OrchestrationConfig aicpu').replace("int aicpu", 'extern "C" int aicpu'))
         self.write("add.c", ADD)
+        self.write("copy.c", COPY)
 
     def write(self, name, text):
         with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
@@ -238,6 +249,66 @@ class Tasks(unittest.TestCase):
                     named = {(order[edge.producer], order[edge.consumer]) for edge in worker.trace.list_edges()
                              if edge.hazards & Pto.Hazards.EXPLICIT}
                     self.assertEqual(named, {(ids[1], ids[2]), (ids[2], ids[3])})
+
+    def test_element(self):
+        """Reading waits for who writes, writing for who reads, too; what tasks are called stays right behind it."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                    add, copy = Pto.Callable.kernel(self.path("add.c")), Pto.Callable.kernel(self.path("copy.c"))
+                    x, y, ids = np.zeros(2, "i4"), np.zeros(1, "i4"), []
+                    worker.set_parameter("backend", backend)
+                    worker.set_parameter("trace", "1")
+
+                    def graph(orch, x, y):
+                        for i in range(1, 6):
+                            ids.append(orch.submit(add, x.update(), 10))
+                            self.assertEqual(orch.get_element(x), 10)
+                            with orch.scope():
+                                ids.append(orch.submit(copy, x.read(), y.update(), after=ids[-1]))
+                                orch.set_element(x, 0, value=0)
+                                ids.append(orch.submit(copy, x.read(), y.update()))
+                            self.assertEqual(orch.get_element(y, 0), 10 * i)
+                        made = orch.make_tensor(1, "f4")
+                        orch.submit_order(made.write())
+                        orch.set_element(made, value=2.5)
+                        self.assertEqual(orch.get_element(made), 2.5)
+                        self.kinds(orch)
+
+                    worker.run(graph, x, y)
+                    self.assertEqual((x[0], y[0]), (0, 50))
+                    names = {task.id: task.name for task in worker.trace.list_tasks()}
+                    self.assertEqual([names[id] for id in ids], ["add", "copy", "copy"] * 5)
+
+    def kinds(self, orch):
+        for dtype, values, beyond in (("u1", (0, 255), (256, -1)), ("i1", (-128, 127), (128,)), ("i2", (-7,), (40000,)),
+                                      ("u2", (65535,), (-1,)), ("i4", (-2**31, 2**31 - 1), (2**31, 2.5)), ("u4", (2**32 - 1,), (2**32,)),
+                                      ("i8", (-2**63, 2**63 - 1), (2**63,)), ("u8", (2**64 - 1, np.uint64(3)), (-1, 0.5)),
+                                      ("f4", (0.5, 3, -2**20), ()), ("f8", (1e300, np.float32(0.25)), ()), ("?", (True, False, 1), (2,))):
+            array = np.zeros((2, 3), dtype)
+            tensor = Pto.Tensor.of(array)
+            for value in values:
+                orch.set_element(tensor, 1, 2, value=value)
+                self.assertEqual(orch.get_element(tensor, 1, 2), value)
+                self.assertEqual(orch.get_element(tensor), 0)
+            for value in (*beyond, "7", None):
+                with self.subTest(dtype=dtype, value=value), self.assertRaises((GLib.Error, TypeError)):
+                    orch.set_element(tensor, value=value)
+        for refused, words in ((lambda: orch.get_element(tensor, 2, 0), "there is no element 2 in dimension 0 of the tensor, which has 2"),
+                               (lambda: orch.get_element(tensor, 0), "by 1 numbers, but the tensor has 2 dimensions"),
+                               (lambda: orch.set_element(tensor, value=2), "is 2, which is no number of the type bool"),
+                               (lambda: orch.get_element(np.zeros(1, "f2")), "float16 are no numbers here: let a task make float32"),
+                               (lambda: orch.set_element([1, 2], value=1), "its tensor can only be read")):
+            with self.assertRaisesRegex(GLib.Error, words):
+                refused()
+
+    def test_element_on_levels(self):
+        with Pto.Worker(level=3, sub_workers=1) as worker:
+            def graph(orch, x):
+                for refused in (lambda: orch.get_element(x), lambda: orch.set_element(x, value=1)):
+                    with self.assertRaisesRegex(GLib.Error, "of level 3 does not wait .* let a SUB function"):
+                        refused()
+            worker.run(graph, Pto.Buffer.array(1))
 
     def test_off(self):
         """Where the element is 0 the kernel does not run, and whoever comes after it does."""

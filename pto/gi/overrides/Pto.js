@@ -108,6 +108,10 @@ function _init() {
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
+    const {get_element} = Pto.Orchestrator.prototype;
+    Pto.Orchestrator.prototype.get_element = function (...args) {
+        return get_element.apply(this, args).at(-1); // GJS gives the return value that is to be skipped, too
+    };
     for (const name of ['list_cores', 'list_edges', 'list_tasks'])
         makeIterable(Pto.Trace.prototype, name);
     for (const name of ['alloc_buffer', 'malloc'])

@@ -601,6 +601,22 @@ class Orchestrator(Pto.Orchestrator):
 
     tensor = make_tensor
 
+    def get_element(self, tensor, *index):
+        """The number at that place, or the first one, once the tasks that write it are done."""
+        tensor = Tensor.of(tensor)
+        return Pto.Orchestrator.get_element(self, tensor, index or [0] * tensor.get_n_dims())
+
+    def set_element(self, tensor, *index, value):
+        """Once the tasks that write or read it are done."""
+        tensor = Tensor.of(tensor)
+        if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+            if not -2**63 <= value < 2**64:
+                raise OverflowError(f"{value} does not fit in 64 bits")
+            value = GObject.Value(GObject.TYPE_UINT64 if value >= 2**63 else GObject.TYPE_INT64, int(value))
+        elif isinstance(value, numbers.Real):
+            value = float(value)
+        Pto.Orchestrator.set_element(self, tensor, index or [0] * tensor.get_n_dims(), value)
+
     def scratch(self, shape, dtype="f4"):
         """An argument: memory for this task alone."""
         return self._make(lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH

@@ -1,0 +1,323 @@
+/* pto-orchestrator-element.c: how does an orchestration function read and write what tasks work on?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-orchestrator-private.h"
+
+#include "pto-error-private.h"
+#include "pto-tensor-private.h"
+#include "pto-worker-private.h"
+
+#include <math.h>
+
+typedef struct
+{
+  PtoOrchestratorCall base;
+
+  PtoTensor *tensor;
+  const guint64 *index;
+  gboolean write;
+  union
+  {
+    guint64 all;
+    gint8 int8;
+    gint16 int16;
+    gint32 int32;
+    gint64 int64;
+    guint8 uint8;
+    guint16 uint16;
+    guint32 uint32;
+    float float32;
+    double float64;
+  } element;
+} Call;
+
+static void
+call_element (gpointer data)
+{
+  Call *call = data;
+  PtoOrchestrator *self = call->base.self;
+  Tensor handle;
+
+  call->base.failed = pto_orchestrator_has_failed (self)
+                      || !pto_tensor_prepare (call->tensor, self->rt, self->run, &handle)
+                      || !self->machine->ops->element (self->machine, self->rt, &handle,
+                                                       call->index, call->write, &call->element);
+}
+
+/* Integers that the type has; FALSE: it is of another kind. */
+static gboolean
+get_limits (PtoDtype dtype, long double *least, long double *most)
+{
+  static const struct
+  {
+    PtoDtype dtype;
+    long double least, most;
+  } limits[] = { { PTO_DTYPE_INT8, G_MININT8, G_MAXINT8 },
+                 { PTO_DTYPE_INT16, G_MININT16, G_MAXINT16 },
+                 { PTO_DTYPE_INT32, G_MININT32, G_MAXINT32 },
+                 { PTO_DTYPE_INT64, G_MININT64, G_MAXINT64 },
+                 { PTO_DTYPE_UINT8, 0, G_MAXUINT8 },
+                 { PTO_DTYPE_UINT16, 0, G_MAXUINT16 },
+                 { PTO_DTYPE_UINT32, 0, G_MAXUINT32 },
+                 { PTO_DTYPE_UINT64, 0, G_MAXUINT64 },
+                 { PTO_DTYPE_BOOL, 0, 1 } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    if (limits[i].dtype == dtype)
+      {
+        *least = limits[i].least;
+        *most = limits[i].most;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+static void
+set_integer (Call *call, guint64 bits)
+{
+  switch (pto_dtype_get_size (pto_tensor_get_dtype (call->tensor)))
+    {
+    case 1:
+      call->element.uint8 = (guint8) bits;
+      break;
+    case 2:
+      call->element.uint16 = (guint16) bits;
+      break;
+    case 4:
+      call->element.uint32 = (guint32) bits;
+      break;
+    default:
+      call->element.all = bits;
+      break;
+    }
+}
+
+/* FALSE: it is no number. */
+static gboolean
+get_number (const GValue *value, long double *number)
+{
+  switch (G_VALUE_TYPE (value))
+    {
+    case G_TYPE_BOOLEAN:
+      *number = g_value_get_boolean (value);
+      return TRUE;
+    case G_TYPE_INT:
+      *number = g_value_get_int (value);
+      return TRUE;
+    case G_TYPE_UINT:
+      *number = g_value_get_uint (value);
+      return TRUE;
+    case G_TYPE_LONG:
+      *number = g_value_get_long (value);
+      return TRUE;
+    case G_TYPE_ULONG:
+      *number = g_value_get_ulong (value);
+      return TRUE;
+    case G_TYPE_INT64:
+      *number = (long double) g_value_get_int64 (value);
+      return TRUE;
+    case G_TYPE_UINT64:
+      *number = (long double) g_value_get_uint64 (value);
+      return TRUE;
+    case G_TYPE_FLOAT:
+      *number = (long double) g_value_get_float (value);
+      return TRUE;
+    case G_TYPE_DOUBLE:
+      *number = (long double) g_value_get_double (value);
+      return TRUE;
+    default:
+      return FALSE;
+    }
+}
+
+/* An element that there is, of a type that numbers of C are of. */
+static gboolean
+check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const guint64 *index,
+               gboolean write, GError **error)
+{
+  gsize n_dims;
+  const guint64 *shape = pto_tensor_get_shape (tensor, &n_dims);
+  PtoDtype dtype = pto_tensor_get_dtype (tensor);
+  long double least, most;
+
+  if (!pto_orchestrator_check_usable (self, error))
+    return FALSE;
+  if (self->machine->ops->element == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   "a function of level %u does not wait for what its tasks write: let a SUB "
+                   "function, which comes after them, look at the element",
+                   self->worker->level);
+      return FALSE;
+    }
+  if (pto_tensor_get_refusal (tensor) != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           pto_tensor_get_refusal (tensor));
+      return FALSE;
+    }
+  if (n_index != n_dims)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "an element is named by %" G_GSIZE_FORMAT " numbers, but the tensor has "
+                   "%" G_GSIZE_FORMAT " dimensions",
+                   n_index, n_dims);
+      return FALSE;
+    }
+  for (gsize i = 0; i < n_dims; i++)
+    if (index[i] >= shape[i])
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "there is no element %" G_GUINT64_FORMAT " in dimension %" G_GSIZE_FORMAT
+                     " of the tensor, which has %" G_GUINT64_FORMAT,
+                     index[i], i, shape[i]);
+        return FALSE;
+      }
+  if (dtype != PTO_DTYPE_FLOAT32 && dtype != PTO_DTYPE_FLOAT64
+      && !get_limits (dtype, &least, &most))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                   "elements of the type %s are no numbers here: let a task make float32 of them",
+                   pto_dtype_name ((DataType) dtype));
+      return FALSE;
+    }
+  if (pto_tensor_admit (tensor, write, self->run, &self->kept))
+    return TRUE;
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "the element can not be written: the memory of its tensor can only be read");
+  return FALSE;
+}
+
+/**
+ * pto_orchestrator_get_element:
+ * @orchestrator: an orchestrator of a chip
+ * @tensor: a tensor
+ * @n_index: its number of dimensions
+ * @index: (array length=n_index): which element of it
+ * @value: (out caller-allocates): where to put a `gint64`, a `guint64`, a `gboolean` or a `double`;
+ *   a `gboolean` when there is none
+ * @error: where to say why there is none
+ *
+ * Reads one element: waits for the tasks that write it.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when there is no such element, with %PTO_ERROR_NOT_SUPPORTED
+ * at level 3 and up and for types that are neither integers nor float32 or float64, with
+ * %PTO_ERROR_RUN_FAILED, among others where nobody has given the tensor memory, with
+ * %PTO_ERROR_CLOSED or %PTO_ERROR_WRONG_THREAD. Source: seed 000 section 11. Thread safety:
+ * orchestrator thread.
+ *
+ * Returns: (skip): %TRUE if it was read
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_get_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, gsize n_index,
+                              const guint64 *index, GValue *value, GError **error)
+{
+  Call call = { .base.self = orchestrator, .tensor = tensor, .index = index };
+  PtoDtype dtype;
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (tensor != NULL, FALSE);
+  g_return_val_if_fail (index != NULL || n_index == 0, FALSE);
+  g_return_val_if_fail (value != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_element (orchestrator, tensor, n_index, index, FALSE, error)
+      || !pto_orchestrator_make_call (orchestrator, call_element, &call.base, error))
+    {
+      /* GJS looks at it before it looks at the error. */
+      g_value_init (value, G_TYPE_BOOLEAN);
+      return FALSE;
+    }
+  dtype = pto_tensor_get_dtype (tensor);
+  switch (dtype)
+    {
+    case PTO_DTYPE_FLOAT32:
+    case PTO_DTYPE_FLOAT64:
+      g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), dtype == PTO_DTYPE_FLOAT32
+                                                                   ? (double) call.element.float32
+                                                                   : call.element.float64);
+      break;
+    case PTO_DTYPE_BOOL:
+      g_value_set_boolean (g_value_init (value, G_TYPE_BOOLEAN), call.element.uint8 != 0);
+      break;
+    case PTO_DTYPE_UINT8:
+    case PTO_DTYPE_UINT16:
+    case PTO_DTYPE_UINT32:
+    case PTO_DTYPE_UINT64:
+      g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64),
+                          dtype == PTO_DTYPE_UINT8    ? call.element.uint8
+                          : dtype == PTO_DTYPE_UINT16 ? call.element.uint16
+                          : dtype == PTO_DTYPE_UINT32 ? call.element.uint32
+                                                      : call.element.all);
+      break;
+    default:
+      g_value_set_int64 (g_value_init (value, G_TYPE_INT64),
+                         dtype == PTO_DTYPE_INT8    ? call.element.int8
+                         : dtype == PTO_DTYPE_INT16 ? call.element.int16
+                         : dtype == PTO_DTYPE_INT32 ? call.element.int32
+                                                    : call.element.int64);
+      break;
+    }
+  return TRUE;
+}
+
+/**
+ * pto_orchestrator_set_element:
+ * @orchestrator: an orchestrator of a chip
+ * @tensor: a tensor
+ * @n_index: its number of dimensions
+ * @index: (array length=n_index): which element of it
+ * @value: a number that the type of its elements has
+ * @error: where to say why not
+ *
+ * Writes one element: waits for the tasks that write it and for those that read it.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS also for another number, and for memory that can only be read;
+ * otherwise like [method@Pto.Orchestrator.get_element]. Source: seed 000 section 11. Thread safety:
+ * orchestrator thread.
+ *
+ * Returns: %TRUE if it was written
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, gsize n_index,
+                              const guint64 *index, const GValue *value, GError **error)
+{
+  Call call = { .base.self = orchestrator, .tensor = tensor, .index = index, .write = TRUE };
+  long double number, least, most;
+  PtoDtype dtype;
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (tensor != NULL, FALSE);
+  g_return_val_if_fail (index != NULL || n_index == 0, FALSE);
+  g_return_val_if_fail (G_IS_VALUE (value), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!check_element (orchestrator, tensor, n_index, index, TRUE, error))
+    return FALSE;
+  dtype = pto_tensor_get_dtype (tensor);
+  if (!get_number (value, &number)
+      || (get_limits (dtype, &least, &most)
+          && !(number >= least && number <= most && number == rintl (number))))
+    {
+      g_autofree char *text = g_strdup_value_contents (value);
+
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "the value of an element is %s, which is no number of the type %s", text,
+                   pto_dtype_name ((DataType) dtype));
+      return FALSE;
+    }
+  if (dtype == PTO_DTYPE_FLOAT32)
+    call.element.float32 = (float) number;
+  else if (dtype == PTO_DTYPE_FLOAT64)
+    call.element.float64 = (double) number;
+  else
+    set_integer (&call, number < 0 ? (guint64) (gint64) number : (guint64) number);
+  return pto_orchestrator_make_call (orchestrator, call_element, &call.base, error);
+}
