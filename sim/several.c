@@ -73,9 +73,10 @@ is_asked_well (struct pto_chip *chip, const PTO2Submit *asked)
     pto_chip_refuse (chip, "a group of %d kernels at %p: it has at least one", asked->n_group,
                      (const void *) asked->group);
   else if (asked->n_group > 0
-           && (asked->block_dim != 0 || asked->mixed != NULL || asked->in_cluster != 0))
+           && (asked->kernel_id != PTO2_KERNEL_NONE || asked->block_dim != 0 || asked->mixed != NULL
+               || asked->in_cluster != 0))
     pto_chip_refuse (chip, "the kernels of a group are its blocks, wherever there are cores: it "
-                           "has no block_dim, no mixed kernels and no cluster");
+                           "has no kernel_id, no block_dim, no mixed kernels and no cluster");
   else if (asked->mixed == NULL && asked->n_group == 0 && asked->kernel_id < 0)
     pto_chip_refuse (chip, "a task of %s has no blocks and is for no cluster",
                      asked->kernel_id == PTO2_KERNEL_NONE ? "no kernel" : "the chip's own kernel");

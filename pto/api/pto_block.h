@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A task may be one kernel that runs as many blocks (SPMD), or kernels for the cube core and the
- * vector cores of one cluster (mixed), or blocks of these. Every one gets the same arguments; args,
- * as the kernel got it, says which one it is. Valid C17 and C++17. Thread safety: on the thread
- * that runs the kernel. Source: seed 000 sections 17 and 18.
+ * vector cores of one cluster (mixed), or blocks of these, or several kernels on cores anywhere,
+ * each of which is a block (a group). Every one gets the same arguments; args, as the kernel got
+ * it, says which one it is. Valid C17 and C++17. Thread safety: on the thread that runs the kernel.
+ * Source: seed 000 sections 17 and 18.
  */
 #pragma once
 

@@ -643,6 +643,7 @@ submit_bad_group (PTO2Runtime *rt, void *data)
 
   submit.group = how == 1 ? unknown : how == 2 ? cubes : how == 3 ? counted : all;
   submit.n_group = how == 2 ? 25 : how == 0 || how > 3 ? 3 : 2;
+  submit.kernel_id = how == 8 ? CUBE : PTO2_KERNEL_NONE;
   submit.block_dim = how == 4 ? 2 : 0;
   submit.mixed = how == 5 ? all : NULL;
   submit.in_cluster = how == 6;
@@ -668,7 +669,8 @@ test_bad_group (enum pto_backend backend)
                 { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
                 { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
                 { PTO_STATUS_INVALID_ARGS, "no block_dim, no mixed kernels and no cluster" },
-                { PTO_STATUS_INVALID_ARGS, "has no condition" } };
+                { PTO_STATUS_INVALID_ARGS, "has no condition" },
+                { PTO_STATUS_INVALID_ARGS, "it has no kernel_id" } };
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   for (int i = 0; i < (int) G_N_ELEMENTS (cases); i++)
