@@ -358,6 +358,14 @@ check_tensors (PtoGraph *self, PtoCallable *kernel, const PtoArg *args, guint n_
               kernel->name, i);
           return FALSE;
         }
+      if (args[i].direction == PTO_DIRECTION_SCRATCH)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                       "kernel \"%s\": argument %u: a task that is added by hand has no scratch "
+                       "memory: give it an output of make_tensor()",
+                       kernel->name, i);
+          return FALSE;
+        }
       tensor = pto_tensor_peek (args[i].tensor);
       if (find_made (self, tensor) != NULL
           || pto_plan_find_param (self->plan, tensor, &offset) != UINT32_MAX)

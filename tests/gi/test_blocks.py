@@ -241,6 +241,34 @@ class Blocks(unittest.TestCase):
             worker.run(graph, x)
             np.testing.assert_array_equal(x, 10 * 499500)
 
+    def test_capture(self):
+        """A graph keeps what a function says of its kernels; a cluster is a run's."""
+        for backend in "par", "det", "threads":
+            with self.subTest(backend=backend), Pto.Worker(platform="a2a3sim") as worker:
+                worker.set_parameter("backend", backend)
+
+                def function(orch, x, y, z):
+                    orch.submit(self.block, x.update(), 1, block_dim=100)
+                    orch.submit(self.meet, y.update(), block_dim=48, sync_start=True)
+                    orch.submit_group([self.meet_cube, self.meet], z.update())
+                    orch.submit_mixed(self.push, self.pop, None, x.update(), block_dim=10)
+                    orch.submit(self.scratch, z.update(), orch.scratch(1000, "i4"))
+                arrays = [np.zeros(100, "i4") for _ in range(3)]
+                graph = worker.capture(function, *arrays)
+                self.assertEqual([array.any() for array in arrays], [False] * 3)
+                for _ in range(2):
+                    x, y, z = arrays = [np.zeros(100, "i4") for _ in range(3)]
+                    worker.run(graph, *arrays)
+                    np.testing.assert_array_equal(x, [1006] * 10 + [1001] * 90)
+                    np.testing.assert_array_equal(y, [48] * 48 + [0] * 52)
+                    self.assertEqual(list(z[:3]), [102 + 499500, 2, 0])
+                with self.assertRaisesRegex(GLib.Error, "can not be captured"):
+                    worker.capture(lambda orch, x: orch.allocate_cluster(), x)
+                by_hand = Pto.Graph.new()
+                made = by_hand.make_tensor(1000, "i4")
+                with self.assertRaisesRegex(GLib.Error, 'kernel "scratch": argument 1: a task that is added by hand has no scratch'):
+                    by_hand.add_task(self.scratch, by_hand.add_argument(1, "i4").update(), (made, Pto.Direction.SCRATCH))
+
     def test_refused(self):
         """One sentence with task, argument and what to do; and the run goes on."""
         x, freed = np.zeros(100, "i4"), []
