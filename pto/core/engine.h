@@ -297,8 +297,6 @@ struct pto_engine
   /* Kinds of parameters below this one are looked up and recorded, and those that commute: all of
    * tensors that take part in dependencies, or in a manual scope none. */
   uint32_t tracked;
-  uint32_t
-      renamed; /* the kind of parameters whose buffers may be; PTO_PARAM_SCALAR: there is none */
   /* This run has, or has had, a manual scope, or tasks that were added: not all accesses are known.
    */
   bool by_hand;

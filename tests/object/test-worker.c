@@ -1,94 +1,15 @@
-/* test-worker.c: does a worker run what it is given, and refuse what it can not run?
+/* test-worker.c: does a worker run what it is given, run after run, and what becomes of it in the
+ * end?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
-#include "object-test.h"
+#include "worker-test.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
 
-typedef struct
-{
-  char *dir;
-  PtoWorker *worker;
-  PtoCallable *add;
-  PtoCallable *add_scalar;
-  PtoCallable *fill;
-  PtoBuffer *a;
-  PtoBuffer *b;
-  PtoBuffer *f;
-} Fixture;
-
 static void
-set_up (Fixture *fixture, gconstpointer data)
-{
-  fixture->dir = object_test_make_dir ();
-  fixture->worker = object_test_worker ();
-  fixture->add = object_test_kernel (fixture->dir, "add.c", object_test_add);
-  fixture->add_scalar = object_test_kernel (fixture->dir, "add_scalar.c", object_test_add_scalar);
-  fixture->fill = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
-  fixture->a = pto_buffer_new (1000 * sizeof (float), NULL);
-  fixture->b = pto_buffer_new (1000 * sizeof (float), NULL);
-  fixture->f = pto_buffer_new (1000 * sizeof (float), NULL);
-  for (guint i = 0; i < 1000; i++)
-    {
-      object_test_floats (fixture->a)[i] = (float) i;
-      object_test_floats (fixture->b)[i] = (float) (2 * i);
-    }
-}
-
-static void
-tear_down (Fixture *fixture, gconstpointer data)
-{
-  if (fixture->worker != NULL)
-    {
-      g_object_add_weak_pointer (G_OBJECT (fixture->worker), (gpointer *) &fixture->worker);
-      g_object_unref (fixture->worker);
-      g_assert_null (fixture->worker);
-    }
-  g_object_unref (fixture->add);
-  g_object_unref (fixture->add_scalar);
-  g_object_unref (fixture->fill);
-  pto_buffer_unref (fixture->a);
-  pto_buffer_unref (fixture->b);
-  pto_buffer_unref (fixture->f);
-  object_test_remove_dir (fixture->dir);
-}
-
-/* f = (a + b) + 1, with a tensor in between that the runtime allocates. */
-static gboolean
-graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
-       GError **error)
-{
-  Fixture *fixture = data;
-  g_autoptr (PtoTensor) a = object_test_vector (fixture->a);
-  g_autoptr (PtoTensor) b = object_test_vector (fixture->b);
-  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
-  g_autoptr (PtoTensor) c = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 1000 });
-  float one = 1;
-  guint32 bits;
-
-  memcpy (&bits, &one, sizeof bits);
-  g_assert_true (pto_orchestrator_is_valid (orchestrator));
-  g_assert_true (pto_orchestrator_get_worker (orchestrator) == fixture->worker);
-  return pto_orchestrator_begin_scope (orchestrator, error)
-         && pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (a), PTO_IN (b),
-                                          PTO_OUT (c), NULL)
-         && pto_orchestrator_submit_full (orchestrator, fixture->add_scalar, error, PTO_IN (c),
-                                          PTO_OUT_EXISTING (f), PTO_SCALAR (bits), NULL)
-         && pto_orchestrator_end_scope (orchestrator, error);
-}
-
-static void
-check_graph (Fixture *fixture)
-{
-  for (guint i = 0; i < 1000; i++)
-    g_assert_cmpfloat (object_test_floats (fixture->f)[i], ==, (float) (3 * i + 1));
-  memset (object_test_floats (fixture->f), 0, 1000 * sizeof (float));
-}
-
-static void
-test_function (Fixture *fixture, gconstpointer data)
+test_function (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoRunStatistics) statistics = NULL;
@@ -96,9 +17,9 @@ test_function (Fixture *fixture, gconstpointer data)
 
   g_assert_null (pto_worker_dup_statistics (fixture->worker));
   g_assert_null (pto_worker_ref_trace (fixture->worker));
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
-  check_graph (fixture);
+  worker_test_check_graph (fixture);
 
   statistics = pto_worker_dup_statistics (fixture->worker);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2);
@@ -121,7 +42,7 @@ test_function (Fixture *fixture, gconstpointer data)
 }
 
 static void
-test_submit_args (PtoOrchestrator *orchestrator, Fixture *fixture, PtoTaskArgs *args)
+test_submit_args (PtoOrchestrator *orchestrator, WorkerTest *fixture, PtoTaskArgs *args)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
@@ -153,7 +74,7 @@ graph_with_args (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig
 }
 
 static void
-test_builder (Fixture *fixture, gconstpointer data)
+test_builder (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
@@ -172,7 +93,7 @@ static gboolean
 chain (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
        GError **error)
 {
-  Fixture *fixture = data;
+  WorkerTest *fixture = data;
   g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
   g_autoptr (PtoTensor) a = object_test_vector (fixture->a);
   PtoTensor *temporary = pto_task_args_get_tensor (args, 0);
@@ -184,7 +105,7 @@ chain (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
 }
 
 static void
-test_tensor_in_many_runs (Fixture *fixture, gconstpointer data)
+test_tensor_in_many_runs (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
@@ -205,7 +126,7 @@ static gboolean
 tensor_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
               gpointer data, GError **error)
 {
-  Fixture *fixture = data;
+  WorkerTest *fixture = data;
   g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
   g_autoptr (GError) local = NULL;
   g_autoptr (PtoTensor) bad = NULL;
@@ -225,7 +146,7 @@ tensor_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *c
 }
 
 static void
-test_orchestrator_tensor (Fixture *fixture, gconstpointer data)
+test_orchestrator_tensor (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
 
@@ -234,471 +155,11 @@ test_orchestrator_tensor (Fixture *fixture, gconstpointer data)
   g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 4);
 }
 
-/* --- orchestrations in shared objects --- */
-
-static PtoCallable *
-new_chip (Fixture *fixture, const char *name, const char *text, const char *function)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *path = object_test_write (fixture->dir, name, text);
-  PtoCallable *chip = pto_chip_orchestration_new (path, function, &error);
-
-  g_assert_no_error (error);
-  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL,
-                                                    fixture->fill, &error));
-  return chip;
-}
-
-static PtoTaskArgs *
-chip_args (Fixture *fixture)
-{
-  PtoTaskArgs *args = pto_task_args_new ();
-  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
-
-  pto_task_args_add_tensor (args, f, PTO_DIRECTION_OUTPUT_EXISTING);
-  pto_task_args_add_scalar (args, 1000);
-  return args;
-}
-
-static gboolean
-run_chip (Fixture *fixture, PtoCallable *chip, PtoTaskArgs *args, GError **error)
-{
-  g_autoptr (GError) local = NULL;
-  g_autoptr (PtoCallableHandle) handle = pto_worker_register (fixture->worker, chip, NULL, &local);
-  gboolean ok;
-
-  g_assert_no_error (local);
-  ok = pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, error);
-  g_assert_true (pto_worker_unregister (fixture->worker, handle, &local));
-  g_assert_no_error (local);
-  return ok;
-}
-
-static void
-test_callable (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  run_chip (fixture, chip, args, &error);
-  g_assert_no_error (error);
-  g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 7);
-}
-
-static char *
-replace (const char *text, const char *from, const char *to)
-{
-  g_autoptr (GString) string = g_string_new (text);
-
-  g_assert_cmpuint (g_string_replace (string, from, to, 0), >, 0);
-  return g_string_free (g_steal_pointer (&string), FALSE);
-}
-
-static void
-test_void_entry (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = replace (object_test_orchestration, "int aicpu_orchestration_entry",
-                                   "void aicpu_orchestration_entry");
-  g_autofree char *nothing = replace (text, "return 0;", "return;");
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", nothing, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  run_chip (fixture, chip, args, &error);
-  g_assert_no_error (error);
-  g_assert_cmpfloat (object_test_floats (fixture->f)[0], ==, 7);
-}
-
-static void
-test_other_entry (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text
-      = replace (object_test_orchestration, "aicpu_orchestration_entry", "build_my_graph");
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, "build_my_graph");
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  run_chip (fixture, chip, args, &error);
-  g_assert_no_error (error);
-  g_assert_cmpfloat (object_test_floats (fixture->f)[0], ==, 7);
-}
-
-static void
-test_entry_fails (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = replace (object_test_orchestration, "return 0;", "return -5;");
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  g_assert_false (run_chip (fixture, chip, args, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT);
-  object_test_assert_contains (error->message, "-5");
-  object_test_assert_contains (error->message, "\"orch\"");
-  g_clear_error (&error);
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-}
-
-static void
-test_argument_count (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  pto_task_args_add_scalar (args, 1);
-  g_assert_false (run_chip (fixture, chip, args, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "expects 2");
-  object_test_assert_contains (error->message, "3 are given");
-  g_clear_error (&error);
-  g_assert_false (run_chip (fixture, chip, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "0 are given");
-}
-
-static void
-test_argument_without_memory (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
-  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
-  g_autoptr (PtoTensor) tensor = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 8 });
-
-  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_OUTPUT);
-  pto_task_args_add_scalar (args, 8);
-  g_assert_false (run_chip (fixture, chip, args, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "argument 0");
-}
-
-static void
-test_unknown_function_id (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = replace (object_test_orchestration, "task (rt, 0,", "task (rt, 31,");
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", text, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  g_assert_false (run_chip (fixture, chip, args, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "31");
-}
-
-static void
-test_log (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = replace (object_test_orchestration, "float value = 7;",
-                                   "float value = 7; LOG_WARN (rt, \"%d beans\", 12);");
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "beans.c", text, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-
-  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING, "beans: *12 beans*");
-  run_chip (fixture, chip, args, &error);
-  g_test_assert_expected_messages ();
-  g_assert_no_error (error);
-}
-
-static void
-test_registrations_counted (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (PtoWorker) other = object_test_worker ();
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
-  g_autoptr (PtoCallableHandle) first = pto_worker_register (fixture->worker, chip, NULL, &error);
-  g_autoptr (PtoCallableHandle) second = pto_worker_register (fixture->worker, chip, NULL, &error);
-  g_autoptr (PtoCallableHandle) kernel
-      = pto_worker_register (fixture->worker, fixture->fill, NULL, &error);
-
-  g_assert_no_error (error);
-  g_assert_true (pto_callable_handle_equal (first, second));
-  g_assert_true (pto_worker_unregister (fixture->worker, first, &error));
-  g_assert_true (pto_worker_run_callable (fixture->worker, second, args, NULL, NULL, &error));
-  g_assert_no_error (error);
-  g_assert_true (pto_worker_unregister (fixture->worker, second, &error));
-
-  g_assert_false (pto_worker_run_callable (fixture->worker, second, args, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  g_clear_error (&error);
-  g_assert_false (pto_worker_unregister (fixture->worker, second, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  g_clear_error (&error);
-
-  g_assert_false (pto_worker_run_callable (other, kernel, args, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "kernel");
-  g_clear_error (&error);
-  g_assert_false (pto_worker_unregister (other, kernel, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
-  object_test_assert_contains (error->message, "another worker");
-}
-
-/* A kernel that is given back is built again by the next submit. */
-static void
-test_unregistered_kernel (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallableHandle) handle
-      = pto_worker_register (fixture->worker, fixture->add, NULL, &error);
-
-  g_assert_no_error (error);
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-  g_assert_true (pto_worker_unregister (fixture->worker, handle, &error));
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-}
-
-/* --- errors --- */
-
-static gboolean
-fail_with_own_error (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                     gpointer data, GError **error)
-{
-  if (!graph (orchestrator, args, config, data, error))
-    return FALSE;
-  g_set_error_literal (error, G_FILE_ERROR, G_FILE_ERROR_PIPE, "my own words");
-  return FALSE;
-}
-
-static gboolean
-fail_silently (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-               gpointer data, GError **error)
-{
-  return FALSE;
-}
-
-static gboolean
-leave_scope_open (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                  gpointer data, GError **error)
-{
-  return pto_orchestrator_begin_scope (orchestrator, error)
-         && pto_orchestrator_begin_scope (orchestrator, error);
-}
-
-static gboolean
-end_scope_only (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                gpointer data, GError **error)
-{
-  return pto_orchestrator_end_scope (orchestrator, error);
-}
-
-static gboolean
-submit_bad_shape (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                  gpointer data, GError **error)
-{
-  Fixture *fixture = data;
-  g_autoptr (PtoTensor) bad = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 });
-
-  return pto_orchestrator_submit_full (orchestrator, fixture->fill, error, PTO_OUT (bad),
-                                       PTO_SCALAR (0), NULL);
-}
-
-static gboolean
-submit_orchestration (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                      gpointer data, GError **error)
-{
-  g_autoptr (PtoCallable) chip = new_chip (data, "orch.c", object_test_orchestration, NULL);
-
-  return pto_orchestrator_submit (orchestrator, chip, NULL, error);
-}
-
-static gboolean
-submit_bad_kernel (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                   gpointer data, GError **error)
-{
-  Fixture *fixture = data;
-  g_autoptr (PtoCallable) bad = object_test_kernel (fixture->dir, "bad.c", "no C at all");
-
-  return pto_orchestrator_submit (orchestrator, bad, NULL, error);
-}
-
-static gboolean
-read_before_write (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-                   gpointer data, GError **error)
-{
-  Fixture *fixture = data;
-  g_autoptr (PtoTensor) empty = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 1000 });
-  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
-
-  return pto_orchestrator_submit_full (orchestrator, fixture->add, error, PTO_IN (empty),
-                                       PTO_IN (empty), PTO_OUT (f), NULL);
-}
-
-static void
-test_function_fails (Fixture *fixture, gconstpointer data)
-{
-  const struct
-  {
-    PtoOrchestrationFunc func;
-    GQuark domain;
-    int code;
-    const char *part;
-  } cases[] = {
-    { fail_with_own_error, G_FILE_ERROR, G_FILE_ERROR_PIPE, "my own words" },
-    { fail_silently, PTO_ERROR, PTO_ERROR_EXPLICIT, "did not say why" },
-    { leave_scope_open, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW, "2 scopes open" },
-    { end_scope_only, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW, "no scope is open" },
-    { submit_bad_shape, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "kernel \"fill\": argument 0" },
-    { submit_orchestration, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"orch\" is an orchestration" },
-    { submit_bad_kernel, PTO_ERROR, PTO_ERROR_COMPILE, "kernel \"bad\"" },
-    { read_before_write, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "" },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autoptr (GError) error = NULL;
-
-      g_assert_false (
-          pto_worker_run (fixture->worker, cases[i].func, fixture, NULL, NULL, NULL, &error));
-      g_assert_error (error, cases[i].domain, cases[i].code);
-      object_test_assert_contains (error->message, cases[i].part);
-      g_clear_error (&error);
-      /* The next run works. */
-      pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-      g_assert_no_error (error);
-      check_graph (fixture);
-    }
-}
-
-static void
-test_signature (Fixture *fixture, gconstpointer data)
-{
-  const PtoDirection right[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INPUT, PTO_DIRECTION_OUTPUT };
-  const PtoDirection wrong[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_INOUT, PTO_DIRECTION_OUTPUT };
-  const PtoDirection scaled[] = { PTO_DIRECTION_INPUT, PTO_DIRECTION_OUTPUT, PTO_DIRECTION_SCALAR };
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 3, &error));
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), wrong, 3, &error));
-  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "argument 1 is an inout, but an input is given");
-  g_clear_error (&error);
-  /* Where its output goes is not said by the kernel: the second one's is memory that is there. */
-  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 3, &error));
-  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add_scalar), scaled, 3, &error));
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-  g_assert_true (pto_kernel_set_signature (PTO_KERNEL (fixture->add), right, 2, &error));
-  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "takes 2 arguments, but 3 are given");
-}
-
-/* A kernel that is given too few would read what lies behind them. */
-static void
-test_number_of_arguments (Fixture *fixture, gconstpointer data)
-{
-  static const char *const backends[] = { "par", "det", "threads" };
-  g_autoptr (GError) error = NULL;
-  g_autofree char *path = object_test_write (fixture->dir, "counted.c", object_test_orchestration);
-  guint line = 1;
-
-  /* The submit's, not that of the scope that it is in. */
-  for (const char *at = object_test_orchestration;
-       at < strstr (object_test_orchestration, "submit_task"); at++)
-    line += *at == '\n';
-  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fixture->add), 3, &error));
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
-  check_graph (fixture);
-  g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fixture->add), 4, &error));
-  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (error->message, "\"add\" takes 4 arguments, but 3 are given");
-  g_clear_error (&error);
-
-  /* The same for what a C orchestration submits: fill (f, 7). */
-  for (guint i = 0; i < G_N_ELEMENTS (backends); i++)
-    for (int n = 1; n <= 3; n++)
-      {
-        g_autoptr (PtoWorker) worker = pto_worker_new_chip (NULL, &error);
-        g_autoptr (PtoCallable) fill
-            = object_test_kernel (fixture->dir, "fill.c", object_test_fill);
-        g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
-        g_autoptr (PtoCallableHandle) handle = NULL;
-        g_autoptr (PtoBuffer) buffer = pto_buffer_new (64, &error);
-        g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
-        gboolean ok;
-
-        g_assert_true (pto_worker_set_parameter (worker, "backend", backends[i], &error));
-        g_assert_true (pto_kernel_set_n_args (PTO_KERNEL (fill), n, &error));
-        g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "fill",
-                                                          fill, &error));
-        g_assert_true (pto_worker_start (worker, NULL, &error));
-        handle = pto_worker_register (worker, chip, NULL, &error);
-        g_assert_no_error (error);
-        pto_task_args_add_scalar (args, pto_buffer_get_address (buffer));
-        pto_task_args_add_scalar (args, 4);
-        ok = pto_worker_run_callable (worker, handle, args, NULL, NULL, &error);
-        g_assert_cmpint (ok, ==, n == 2);
-        if (n == 2)
-          g_assert_cmpfloat (object_test_floats (buffer)[3], ==, 7);
-        else
-          {
-            g_autofree char *says
-                = g_strdup_printf ("task 0, submitted at counted.c:%u: kernel 0 (fill) takes %d "
-                                   "arguments, but 2 are given",
-                                   line, n);
-
-            g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-            object_test_assert_contains (error->message, says);
-            g_assert_cmpfloat (object_test_floats (buffer)[3], ==, 0);
-          }
-        g_clear_error (&error);
-      }
-}
-
-static void
-test_diagnostics_refused (Fixture *fixture, gconstpointer data)
-{
-  const struct
-  {
-    void (*set) (PtoCallConfig *config, int value);
-    int value;
-    PtoError code;
-    const char *name;
-  } cases[] = {
-    { pto_call_config_set_enable_dump_tensor, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dump_tensor" },
-    { pto_call_config_set_enable_pmu, 2, PTO_ERROR_NOT_SUPPORTED, "enable_pmu" },
-    { pto_call_config_set_enable_dep_gen, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dep_gen" },
-    { pto_call_config_set_enable_scope_stats, 1, PTO_ERROR_NOT_SUPPORTED, "enable_scope_stats" },
-    { pto_call_config_set_enable_l2_swimlane, 5, PTO_ERROR_INVALID_ARGS, "enable_l2_swimlane" },
-    { pto_call_config_set_block_dim, -1, PTO_ERROR_INVALID_ARGS, "block_dim" },
-    { pto_call_config_set_block_dim, 25, PTO_ERROR_INVALID_ARGS, "24 clusters" },
-    { pto_call_config_set_aicpu_thread_num, -2, PTO_ERROR_INVALID_ARGS, "aicpu_thread_num" },
-    { pto_call_config_set_aicpu_thread_num, 5, PTO_ERROR_INVALID_ARGS, "4 control threads" },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autoptr (GError) error = NULL;
-      g_autoptr (PtoCallConfig) config = pto_call_config_new ();
-
-      cases[i].set (config, cases[i].value);
-      g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error));
-      g_assert_error (error, PTO_ERROR, (int) cases[i].code);
-      object_test_assert_contains (error->message, cases[i].name);
-    }
-}
-
 /* --- the orchestrator's life --- */
 
 typedef struct
 {
-  Fixture *fixture;
+  WorkerTest *fixture;
   PtoOrchestrator *kept;
   GError *from_thread;
   GError *from_run;
@@ -721,13 +182,13 @@ keep (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, g
 
   kept->kept = g_object_ref (orchestrator);
   g_thread_join (g_thread_new ("elsewhere", use_elsewhere, kept));
-  g_assert_false (pto_worker_run (kept->fixture->worker, graph, kept->fixture, NULL, NULL, NULL,
-                                  &kept->from_run));
+  g_assert_false (pto_worker_run (kept->fixture->worker, worker_test_graph, kept->fixture, NULL,
+                                  NULL, NULL, &kept->from_run));
   return TRUE;
 }
 
 static void
-test_orchestrator_kept (Fixture *fixture, gconstpointer data)
+test_orchestrator_kept (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   Kept kept = { .fixture = fixture };
@@ -775,7 +236,7 @@ close_inside (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *c
 }
 
 static void
-test_close_inside (Fixture *fixture, gconstpointer data)
+test_close_inside (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
 
@@ -795,7 +256,7 @@ cancel_inside (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *
 }
 
 static void
-test_cancelled (Fixture *fixture, gconstpointer data)
+test_cancelled (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
@@ -804,20 +265,20 @@ test_cancelled (Fixture *fixture, gconstpointer data)
                                   cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
-  g_assert_false (
-      pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, cancellable, &error));
+  g_assert_false (pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL,
+                                  cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
   g_assert_false (pto_worker_start (fixture->worker, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_clear_error (&error);
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
-  check_graph (fixture);
+  worker_test_check_graph (fixture);
 }
 
 static void
-test_closed (Fixture *fixture, gconstpointer data)
+test_closed (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallableHandle) handle
@@ -826,7 +287,8 @@ test_closed (Fixture *fixture, gconstpointer data)
   pto_worker_close (fixture->worker);
   pto_worker_close (fixture->worker);
   g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_CLOSED);
-  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error));
+  g_assert_false (
+      pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   g_assert_false (pto_worker_start (fixture->worker, NULL, &error));
@@ -877,7 +339,8 @@ test_life (void)
   g_assert_cmpuint (pto_worker_get_device_id (worker), ==, 3);
 
   /* Whatever becomes of the run, it starts the worker. */
-  g_assert_false (pto_worker_run (worker, fail_silently, NULL, NULL, NULL, NULL, &error));
+  g_assert_false (
+      pto_worker_run (worker, worker_test_fail_silently, NULL, NULL, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT);
   g_clear_error (&error);
   g_assert_cmpint (pto_worker_get_state (worker), ==, PTO_WORKER_STATE_READY);
@@ -982,7 +445,7 @@ test_environment (void)
 /* --- device memory --- */
 
 static void
-test_memory (Fixture *fixture, gconstpointer data)
+test_memory (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (GBytes) sent = g_bytes_new_static ("0123456789", 10);
@@ -1021,7 +484,7 @@ test_memory (Fixture *fixture, gconstpointer data)
 /* --- records --- */
 
 static void
-test_swimlane (Fixture *fixture, gconstpointer data)
+test_swimlane (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoCallConfig) config = pto_call_config_new ();
@@ -1033,9 +496,9 @@ test_swimlane (Fixture *fixture, gconstpointer data)
 
   pto_call_config_set_enable_l2_swimlane (config, 1);
   pto_call_config_set_output_prefix (config, prefix);
-  pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error);
+  pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, config, NULL, &error);
   g_assert_no_error (error);
-  check_graph (fixture);
+  worker_test_check_graph (fixture);
   g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
   object_test_assert_contains (text, "traceEvents");
   trace = pto_worker_ref_trace (fixture->worker);
@@ -1044,12 +507,13 @@ test_swimlane (Fixture *fixture, gconstpointer data)
   g_assert_true (trace == again);
 
   pto_call_config_set_output_prefix (config, "/nowhere/at/all/");
-  g_assert_false (pto_worker_run (fixture->worker, graph, fixture, NULL, config, NULL, &error));
+  g_assert_false (
+      pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, config, NULL, &error));
   g_assert_nonnull (error);
   object_test_assert_contains (error->message, "/nowhere/at/all/");
   g_clear_error (&error);
 
-  pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+  pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_null (pto_worker_ref_trace (fixture->worker));
 }
@@ -1081,11 +545,12 @@ count_mappings (void)
 }
 
 static void
-test_thousand_runs (Fixture *fixture, gconstpointer data)
+test_thousand_runs (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (PtoCallable) chip = new_chip (fixture, "orch.c", object_test_orchestration, NULL);
-  g_autoptr (PtoTaskArgs) args = chip_args (fixture);
+  g_autoptr (PtoCallable) chip
+      = worker_test_new_chip (fixture, "orch.c", object_test_orchestration, NULL);
+  g_autoptr (PtoTaskArgs) args = worker_test_chip_args (fixture);
   g_autoptr (PtoCallableHandle) handle = pto_worker_register (fixture->worker, chip, NULL, &error);
   guint descriptors = 0;
   guint threads = 0;
@@ -1101,7 +566,7 @@ test_thousand_runs (Fixture *fixture, gconstpointer data)
           mappings = count_mappings ();
         }
       if (run % 2 == 0)
-        pto_worker_run (fixture->worker, graph, fixture, NULL, NULL, NULL, &error);
+        pto_worker_run (fixture->worker, worker_test_graph, fixture, NULL, NULL, NULL, &error);
       else
         pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error);
       g_assert_no_error (error);
@@ -1118,7 +583,7 @@ test_thousand_runs (Fixture *fixture, gconstpointer data)
 }
 
 static void
-test_repeated_registrations (Fixture *fixture, gconstpointer data)
+test_repeated_registrations (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
   guint mappings = 0;
@@ -1136,12 +601,10 @@ test_repeated_registrations (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (count_mappings (), <=, mappings + 4);
 }
 
-#define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)
-
 /* Fill it with a number, with what args says beside that. Gives what the task is called. */
 static guint64
-submit_fill (Fixture *fixture, PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoBuffer *buffer,
-             double value)
+submit_fill (WorkerTest *fixture, PtoOrchestrator *orchestrator, PtoTaskArgs *args,
+             PtoBuffer *buffer, double value)
 {
   g_autoptr (PtoTensor) tensor = object_test_vector (buffer);
   g_autoptr (GError) error = NULL;
@@ -1158,7 +621,7 @@ static gboolean
 submit_with_terms (PtoOrchestrator *orchestrator, PtoTaskArgs *given, PtoCallConfig *config,
                    gpointer data, GError **error)
 {
-  Fixture *fixture = data;
+  WorkerTest *fixture = data;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   g_autoptr (PtoTensor) condition = object_test_vector (fixture->a);
   guint64 id;
@@ -1184,7 +647,7 @@ submit_with_terms (PtoOrchestrator *orchestrator, PtoTaskArgs *given, PtoCallCon
 }
 
 static void
-test_terms (Fixture *fixture, gconstpointer data)
+test_terms (WorkerTest *fixture, gconstpointer data)
 {
   g_autoptr (GError) error = NULL;
 
@@ -1192,35 +655,6 @@ test_terms (Fixture *fixture, gconstpointer data)
   g_assert_no_error (error);
   g_assert_cmpfloat (object_test_floats (fixture->f)[999], ==, 5);
   g_assert_cmpfloat (object_test_floats (fixture->b)[999], ==, 7);
-}
-
-static gboolean
-submit_nonsense (PtoOrchestrator *orchestrator, PtoTaskArgs *given, PtoCallConfig *config,
-                 gpointer data, GError **error)
-{
-  Fixture *fixture = data;
-  g_autoptr (PtoTensor) f = object_test_vector (fixture->f);
-  g_autoptr (GError) local = NULL;
-
-  g_assert_false (pto_orchestrator_submit_full (orchestrator, fixture->fill, &local,
-                                                PTO_OUT_EXISTING (f), "in-out", f, NULL));
-  g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (local->message, "\"fill\": argument 1: \"in-out\" does not say");
-  g_clear_error (&local);
-  g_assert_false (
-      pto_orchestrator_submit_full (orchestrator, fixture->fill, &local, PTO_IN (NULL), NULL));
-  g_assert_error (local, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
-  object_test_assert_contains (local->message, "\"fill\": argument 0 is no tensor");
-  return TRUE;
-}
-
-static void
-test_nonsense (Fixture *fixture, gconstpointer data)
-{
-  g_autoptr (GError) error = NULL;
-
-  pto_worker_run (fixture->worker, submit_nonsense, fixture, NULL, NULL, NULL, &error);
-  g_assert_no_error (error);
 }
 
 int
@@ -1231,33 +665,18 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/worker/construction-refused", test_construction_refused);
   g_test_add_func ("/pto/worker/parameters", test_parameters);
   g_test_add_func ("/pto/worker/environment", test_environment);
-  ADD ("/pto/worker/function", test_function);
-  ADD ("/pto/worker/terms", test_terms);
-  ADD ("/pto/worker/nonsense", test_nonsense);
-  ADD ("/pto/worker/builder", test_builder);
-  ADD ("/pto/worker/tensor-in-many-runs", test_tensor_in_many_runs);
-  ADD ("/pto/worker/orchestrator-tensor", test_orchestrator_tensor);
-  ADD ("/pto/worker/callable", test_callable);
-  ADD ("/pto/worker/void-entry", test_void_entry);
-  ADD ("/pto/worker/other-entry", test_other_entry);
-  ADD ("/pto/worker/entry-fails", test_entry_fails);
-  ADD ("/pto/worker/argument-count", test_argument_count);
-  ADD ("/pto/worker/argument-without-memory", test_argument_without_memory);
-  ADD ("/pto/worker/unknown-function-id", test_unknown_function_id);
-  ADD ("/pto/worker/log", test_log);
-  ADD ("/pto/worker/registrations-counted", test_registrations_counted);
-  ADD ("/pto/worker/unregistered-kernel", test_unregistered_kernel);
-  ADD ("/pto/worker/function-fails", test_function_fails);
-  ADD ("/pto/worker/signature", test_signature);
-  ADD ("/pto/worker/number-of-arguments", test_number_of_arguments);
-  ADD ("/pto/worker/diagnostics-refused", test_diagnostics_refused);
-  ADD ("/pto/worker/orchestrator-kept", test_orchestrator_kept);
-  ADD ("/pto/worker/close-inside", test_close_inside);
-  ADD ("/pto/worker/cancelled", test_cancelled);
-  ADD ("/pto/worker/closed", test_closed);
-  ADD ("/pto/worker/memory", test_memory);
-  ADD ("/pto/worker/swimlane", test_swimlane);
-  ADD ("/pto/worker/thousand-runs", test_thousand_runs);
-  ADD ("/pto/worker/repeated-registrations", test_repeated_registrations);
+  WORKER_TEST_ADD ("/pto/worker/function", test_function);
+  WORKER_TEST_ADD ("/pto/worker/terms", test_terms);
+  WORKER_TEST_ADD ("/pto/worker/builder", test_builder);
+  WORKER_TEST_ADD ("/pto/worker/tensor-in-many-runs", test_tensor_in_many_runs);
+  WORKER_TEST_ADD ("/pto/worker/orchestrator-tensor", test_orchestrator_tensor);
+  WORKER_TEST_ADD ("/pto/worker/orchestrator-kept", test_orchestrator_kept);
+  WORKER_TEST_ADD ("/pto/worker/close-inside", test_close_inside);
+  WORKER_TEST_ADD ("/pto/worker/cancelled", test_cancelled);
+  WORKER_TEST_ADD ("/pto/worker/closed", test_closed);
+  WORKER_TEST_ADD ("/pto/worker/memory", test_memory);
+  WORKER_TEST_ADD ("/pto/worker/swimlane", test_swimlane);
+  WORKER_TEST_ADD ("/pto/worker/thousand-runs", test_thousand_runs);
+  WORKER_TEST_ADD ("/pto/worker/repeated-registrations", test_repeated_registrations);
   return g_test_run ();
 }
