@@ -228,6 +228,52 @@ test_turns (void)
       .check = check_turns });
 }
 
+/* The same of tasks with two members, which need both places, and of one with two blocks: each has
+ * its turn as a whole. Nobody waits for a place with somebody's turn in his hands who waits for
+ * his.
+ */
+static void
+turns_of_parts (struct machine *machine)
+{
+  struct pto_need needs[]
+      = { { 0, PTO_PLACE_ANY, KERNEL_NOTE }, { 0, PTO_PLACE_ANY, KERNEL_NOTHING } };
+  struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .n_members = 2, .members = needs };
+  Tensor first = machine_external (memory, 8);
+  PTOParam params[] = { pto2_make_param (PTO_PARAM_COMMUTATIVE, &first), make_scalar_param (0) };
+
+  n_order = 0;
+  start ();
+  for (uint32_t i = 0; i < 3; i++)
+    {
+      params[1] = make_scalar_param (i | (i < 2 ? WRITES (0) : LEAVES));
+      pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTE,
+                                                                .params = params,
+                                                                .n_params = 2,
+                                                                .wish = i < 2 ? &wish : NULL,
+                                                                .n_blocks = i < 2 ? 1 : 2 });
+    }
+}
+
+static void
+check_turns_of_parts (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 4);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_ran (i, i < 2 ? 1 : 2);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 3);
+}
+
+static void
+test_turns_of_parts (void)
+{
+  explore (&(struct scenario){
+      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
+      .bound = THOROUGH (2),
+      .at_least = SCALE (1000),
+      .body = turns_of_parts,
+      .check = check_turns_of_parts });
+}
+
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
 static void
 neighbours (struct machine *machine)
@@ -457,6 +503,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore-places/named-parties", test_named_parties);
   g_test_add_func ("/pto/engine-explore-places/outranked-parties", test_outranked_parties);
   g_test_add_func ("/pto/engine-explore-places/turns", test_turns);
+  g_test_add_func ("/pto/engine-explore-places/turns-of-parts", test_turns_of_parts);
   g_test_add_func ("/pto/engine-explore-places/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore-places/blocks-between", test_blocks_between);
   g_test_add_func ("/pto/engine-explore-places/blocks-and-cancel", test_blocks_and_cancel);

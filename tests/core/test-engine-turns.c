@@ -19,6 +19,8 @@ struct region
 };
 
 static struct region regions[REGIONS];
+/* Which task, from 1, has how many of its parts at it: by slot's name << 8. */
+static _Atomic uint64_t held[REGIONS];
 static _Atomic uint32_t wrong;
 static _Atomic uint32_t ran;
 
@@ -62,13 +64,49 @@ kernel_expect (struct machine *machine, const struct pto_slot *slot, int64_t *ar
   atomic_fetch_add (&ran, 1);
 }
 
+/* A part of a task that has its turn as a whole: others of the same one may be here, too. Each adds
+ * 1 to each tensor. */
+static void
+kernel_part (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  uint32_t n = slot->payload->n_args - 1;
+
+  for (uint32_t i = 0; i < n; i++)
+    {
+      struct region *region
+          = (struct region *) (uintptr_t) ((const TensorData *) (uintptr_t) args[i])->buffer.addr;
+      _Atomic uint64_t *holder = &held[region - regions];
+      uint64_t before = atomic_load (holder);
+
+      do
+        if (before != 0 && before >> 8 != slot->id + 1)
+          atomic_fetch_add (&wrong, 1);
+      while (!atomic_compare_exchange_weak (holder, &before,
+                                            (slot->id + 1) << 8 | ((before & 255) + 1)));
+      __atomic_fetch_add (&region->value, 1, __ATOMIC_RELAXED);
+    }
+  pto_yield (machine->exec);
+  for (uint32_t i = 0; i < n; i++)
+    {
+      const struct region *region
+          = (struct region *) (uintptr_t) ((const TensorData *) (uintptr_t) args[i])->buffer.addr;
+      _Atomic uint64_t *holder = &held[region - regions];
+      uint64_t before = atomic_load (holder);
+
+      while (!atomic_compare_exchange_weak (holder, &before, (before & 255) == 1 ? 0 : before - 1))
+        ;
+    }
+  atomic_fetch_add (&ran, 1);
+}
+
 enum
 {
   KERNEL_UPDATE = KERNEL_OWN,
-  KERNEL_EXPECT
+  KERNEL_EXPECT,
+  KERNEL_PART
 };
 
-static const machine_kernel kernels[] = { kernel_update, kernel_expect };
+static const machine_kernel kernels[] = { kernel_update, kernel_expect, kernel_part };
 
 static struct machine *
 machine_of (gconstpointer backend, uint32_t schedulers, uint32_t endpoints)
@@ -245,6 +283,92 @@ test_several (gconstpointer backend)
   machine_free (machine);
 }
 
+/* Blocks, members of a cohort, members anywhere, all of them urgent or not: each task has its turns
+ * as a whole, and waits for places behind them. */
+static void
+test_parts (gconstpointer backend)
+{
+  static const struct pto_need needs[] = { { 0, PTO_PLACE_ANY, KERNEL_PART },
+                                           { 1, PTO_PLACE_ANY, KERNEL_PART },
+                                           { 0, PTO_PLACE_ANY, KERNEL_PART } };
+  struct machine *machine = machine_new (&(struct machine_config){ .backend = BACKEND (backend),
+                                                                   .seed = 1,
+                                                                   .schedulers = 2,
+                                                                   .endpoints = 4,
+                                                                   .queues = 2,
+                                                                   .cohorts = 2,
+                                                                   .kernels = kernels });
+  uint32_t expected[REGIONS] = { 0 };
+  uint64_t random = 11;
+  uint32_t n = SCALE (3000);
+  uint32_t parts = 0;
+
+  memset (regions, 0, sizeof regions);
+  atomic_store (&wrong, 0);
+  atomic_store (&ran, 0);
+  machine_begin (machine);
+  for (uint32_t i = 0; i < n; i++)
+    {
+      uint32_t first = machine_below (&random, REGIONS);
+      uint32_t second = (first + 1 + machine_below (&random, REGIONS - 1)) % REGIONS;
+      PTOParam params[] = { commutes (first), commutes (second), make_scalar_param (0) };
+      uint32_t shape = machine_below (&random, 6);
+      struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .members = needs };
+      struct pto_submit submit = { .kernel = KERNEL_PART,
+                                   .params = params,
+                                   .n_params = 3,
+                                   .priority = machine_below (&random, 2),
+                                   .wish = &wish };
+
+      switch (shape)
+        {
+        case 0: /* blocks, anywhere */
+          submit.wish = NULL;
+          submit.n_blocks = 1 + machine_below (&random, 12);
+          wish.n_members = 1;
+          break;
+        case 1: /* neighbours */
+          wish.together = true;
+          wish.n_members = 2 + machine_below (&random, 2);
+          break;
+        case 2: /* blocks of neighbours, perhaps in one cohort */
+          wish.together = true;
+          wish.cohort = i % 2 == 0 ? i / 2 % 4 : PTO_COHORT_NONE;
+          wish.n_members = 2;
+          submit.n_blocks = 1 + machine_below (&random, 5);
+          break;
+        case 3: /* several, at once */
+          wish.n_members = 3;
+          break;
+        case 4: /* blocks of neighbours, at once */
+          wish.together = true;
+          wish.n_at_once = 1;
+          wish.n_members = 2;
+          break;
+        default: /* one of a kind, as any other */
+          submit.wish = NULL;
+          wish.n_members = 1;
+          break;
+        }
+      parts += wish.n_members * (submit.n_blocks > 1 ? submit.n_blocks : 1);
+      expected[first] += wish.n_members * (submit.n_blocks > 1 ? submit.n_blocks : 1);
+      expected[second] += wish.n_members * (submit.n_blocks > 1 ? submit.n_blocks : 1);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      pto_engine_submit (machine->engine, &submit);
+      pto_engine_scope_end (machine->engine);
+    }
+  machine_end_ok (machine);
+  g_assert_cmpuint (ran, ==, parts);
+  for (uint32_t i = 0; i < REGIONS; i++)
+    {
+      g_assert_cmpuint (regions[i].value, ==, expected[i]);
+      g_assert_cmpuint (held[i], ==, 0);
+    }
+  g_assert_cmpuint (wrong, ==, 0);
+  assert_nobody_waits (machine);
+  machine_free (machine);
+}
+
 static void
 test_edges (gconstpointer backend)
 {
@@ -384,6 +508,7 @@ add_tests (void)
   machine_add ("turns", "any-order", test_any_order);
   machine_add ("turns", "waits-without-a-place", test_waits_without_a_place);
   machine_add ("turns", "several", test_several);
+  machine_add ("turns", "parts", test_parts);
   machine_add ("turns", "edges", test_edges);
   machine_add ("turns", "failure", test_failure);
   machine_add ("turns", "without-turns", test_without_turns);
