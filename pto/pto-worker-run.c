@@ -612,7 +612,7 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
  * arguments of the same shapes and types; numbers among @args are a part of it. What it can not
  * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
  * place: an element that is read or written, a tensor in memory that is no argument, a number that
- * is an address, updates that commute, a cluster.
+ * is an address, updates that commute, reductions, a cluster.
  * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up, or
  * of a chip in a process of its own.
  *

@@ -94,6 +94,9 @@ void pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const 
     __attribute__ ((cold, format (printf, 3, 4)));
 #define pto_chip_refuse(chip, ...) \
   pto_chip_refuse_with ((chip), PTO_STATUS_INVALID_ARGS, __VA_ARGS__)
+/* The kernels for an argument that a task reduces. false: why not. */
+bool pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction *reduction,
+                              char *why, size_t size);
 /* May the kernel be submitted so? false: no, and the run has failed. */
 bool pto_chip_is_sound (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
                         const struct pto_submit *task);

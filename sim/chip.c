@@ -391,6 +391,8 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .cohort_name = "cluster",
     .more_places = "set clusters to more, or block-dim if that is less",
     .larger_cohorts = "choose a platform with larger clusters",
+    .reduction = pto_chip_find_reduction,
+    .reduction_data = chip,
     .kernel_name = kernel_name,
     .kernel_name_data = chip,
     .services = chip != NULL ? &chip->services : NULL,

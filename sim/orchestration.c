@@ -69,8 +69,8 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
       uint64_t first;
 
       if ((params[i].type != PTO_PARAM_OUTPUT && params[i].type != PTO_PARAM_INOUT
-           && params[i].type != PTO_PARAM_OUTPUT_EXISTING
-           && params[i].type != PTO_PARAM_COMMUTATIVE)
+           && params[i].type != PTO_PARAM_OUTPUT_EXISTING && params[i].type != PTO_PARAM_COMMUTATIVE
+           && params[i].type != PTO_PARAM_REDUCTION)
           || tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL
           || tensor->buffer.addr == 0)
         continue;
@@ -180,6 +180,38 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
   else
     pto_chip_refuse (chip, "kernel %d (%s) was submitted after pto2_rt_orchestration_done()",
                      kernel_id, kernel->name);
+}
+
+bool
+pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction *reduction,
+                         char *why, size_t size)
+{
+  const struct pto_chip *chip = data;
+  const struct pto_program *program = chip->program;
+  const struct pto_kernel *kernel = &program->kernels[param->combine];
+
+  if ((uint32_t) param->combine >= program->n_kernels || kernel->name == NULL)
+    {
+      char known[512];
+
+      list_kernels (program, known, sizeof known);
+      snprintf (why, size, "kernel %d is to combine, but there is none; this program has %s",
+                param->combine, known);
+      return false;
+    }
+  if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != 3)
+    {
+      snprintf (why, size,
+                "kernel %d (%s) is to combine, but takes %u arguments: it needs two, a tensor that "
+                "takes in (INOUT), and one that is taken in (INPUT)",
+                param->combine, kernel->name, kernel->n_args_plus_1 - 1);
+      return false;
+    }
+  *reduction = (struct pto_reduction){ .fill = PTO_KERNEL_FILL,
+                                       .fill_queue = PTO_CORE_TYPE_AIV,
+                                       .combine = (uint32_t) param->combine,
+                                       .combine_queue = kernel->core_type };
+  return true;
 }
 
 /* Is it a task at all? refuse_submit() says what is wrong in the same order. */

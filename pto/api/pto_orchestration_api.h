@@ -113,14 +113,18 @@ extern "C"
     PTO_PARAM_COMMUTATIVE = 6,
     /* memory for this task alone, of which its blocks have one piece together, with whatever it
      * held; it is nobody's when the task is done */
-    PTO_PARAM_SCRATCH = 7
+    PTO_PARAM_SCRATCH = 7,
+    /* reduced into by the task, and by others that say so of exactly this tensor in the same way:
+     * each updates a copy (see make_reduction_param()) */
+    PTO_PARAM_REDUCTION = 8
   } PTOParamType;
 
   typedef struct PTOParam
   {
     PTOParamType type;
-    uint64_t scalar;
-    Tensor tensor; /* not initialized for a scalar */
+    int32_t combine; /* of a reduction: the kernel that combines; otherwise not read */
+    uint64_t scalar; /* of a reduction: the bits of what each element of a copy begins with */
+    Tensor tensor;   /* not initialized for a scalar */
   } PTOParam;
 
   /* A submit that says more than its kernel and its tensors; what is zero is not asked for. */
@@ -739,6 +743,29 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return pto2_rt_make_tensor (rt, shape, 1, (DataType) PTO_DTYPE_UINT8);
   }
 
+  /* For a task that takes part in a reduction of the tensor: it updates a copy of it, which begins
+   * with the value of its element type at initial (0 for a sum) in each element, so that all tasks
+   * that reduce into this tensor in this way run at the same time. The kernel combine takes two
+   * tensors of that shape: it takes the second (INPUT) into the first (INOUT), so that it does not
+   * matter in which order and in which pairs. When a task accesses the tensor, or a part of it, in
+   * another way, and when the scope in which the first of them was submitted ends, tasks of that
+   * kernel combine the copies, and what has come of it with what the tensor held before: others
+   * wait for them, and the tasks that reduce wait for nobody who accesses the tensor.
+   *
+   * There are as many copies as cores at most, fewer where the ring's heap or window is small;
+   * tasks take them in turn, and one that comes to a copy waits until it is nobody else's just now.
+   * So the same values are combined each time, but floating point numbers may be in another order.
+   * Not in manual scopes. */
+  static inline PTOParam
+  pto2_make_reduction_param (const Tensor *tensor, int32_t combine, const void *initial)
+  {
+    PTOParam param = pto2_make_param (PTO_PARAM_REDUCTION, tensor);
+
+    param.combine = combine;
+    memcpy (&param.scalar, initial, pto_dtype_size (tensor->dtype));
+    return param;
+  }
+
   /* Memory that only this task sees, from its ring, with whatever it held. No other task depends on
    * it, and there is no handle: each submit of the parameter gives the task its own. */
   static inline PTOParam
@@ -968,6 +995,12 @@ make_commutative_param (const Tensor &tensor)
   return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
 }
 
+static inline PTOParam
+make_reduction_param (const Tensor &tensor, int32_t combine, const void *initial)
+{
+  return pto2_make_reduction_param (&tensor, combine, initial);
+}
+
 class PTO2Scope
 {
 public:
@@ -1047,6 +1080,12 @@ static inline PTOParam
 make_commutative_param (Tensor tensor)
 {
   return pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
+}
+
+static inline PTOParam
+make_reduction_param (Tensor tensor, int32_t combine, const void *initial)
+{
+  return pto2_make_reduction_param (&tensor, combine, initial);
 }
 
 /* PTO2_SCOPE (rt) { ... } ends its scope however the block is left.

@@ -37,8 +37,32 @@
 struct pto_berth;
 struct pto_capture;
 struct pto_claim;
+struct pto_engine;
 struct pto_places;
 struct pto_scheduler;
+struct pto_sets;
+struct pto_submit;
+
+/* How what tasks reduce becomes one. */
+struct pto_reduction
+{
+  uint32_t fill; /* gets a copy to output, and the bits of what each element begins with */
+  uint32_t fill_queue;
+  uint32_t combine; /* gets a tensor to read and write, and one to read: both of the same shape */
+  uint32_t combine_queue;
+};
+
+/* Who sees to that (reduce.c): he submits tasks himself, so those who call him know him by this. */
+struct pto_reducer
+{
+  /* What has been reduced into what the submit accesses otherwise is combined before it; NULL:
+   * everything that has been reduced. */
+  void (*settle) (struct pto_engine *engine, const struct pto_submit *submit);
+  /* One that reduces. */
+  pto_task_id (*submit) (struct pto_engine *engine, const struct pto_submit *submit);
+  /* Before the innermost scope is closed. */
+  void (*end_scope) (struct pto_engine *engine);
+};
 
 struct pto_engine_config
 {
@@ -69,6 +93,10 @@ struct pto_engine_config
   /* What to do where a task asks for more of them than there are. NULL: nothing helps. */
   const char *more_places;
   const char *larger_cohorts;
+  /* The kernels for an argument that is reduced. false: why not. NULL: nothing can be. */
+  bool (*reduction) (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why,
+                     size_t size);
+  void *reduction_data;
   /* For messages; never NULL. */
   const char *(*kernel_name) (void *data, uint32_t kernel);
   void *kernel_name_data;
@@ -277,6 +305,13 @@ struct pto_build
   uint32_t tracked; /* engine->tracked, while one is submitted */
 };
 
+/* What is done before a submit's accesses are looked up; usually nothing. */
+enum
+{
+  PTO_BEFORE_RENAME = 1,
+  PTO_BEFORE_SETS = 2
+};
+
 struct pto_engine
 {
   struct pto_exec *exec;
@@ -297,6 +332,10 @@ struct pto_engine
   /* Kinds of parameters below this one are looked up and recorded, and those that commute: all of
    * tensors that take part in dependencies, or in a manual scope none. */
   uint32_t tracked;
+  uint32_t before; /* PTO_BEFORE_* */
+  bool reduces;    /* an argument of the submit that is under way, for it stops there */
+  const struct pto_reducer *reducer;
+  struct pto_sets *sets; /* NULL: nothing has been reduced in this run */
   /* This run has, or has had, a manual scope, or tasks that were added: not all accesses are known.
    */
   bool by_hand;

@@ -4,6 +4,8 @@
  */
 #include "status.h"
 
+#include "../api/pto_orchestration_api.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -38,4 +40,26 @@ pto_report_append (struct pto_report *report, const char *format, ...)
   va_start (args, format);
   vsnprintf (report->message + length, sizeof report->message - length, format, args);
   va_end (args);
+}
+
+const char *
+pto_tensor_status_text (uint32_t status)
+{
+  switch (status)
+    {
+    case PTO2_TENSOR_BAD_SHAPE:
+      return "a tensor has 1 to 5 dimensions of at least one element and a known type";
+    case PTO2_TENSOR_OUT_OF_BOUNDS:
+      return "the view reaches beyond its tensor";
+    case PTO2_TENSOR_BAD_RESHAPE:
+      return "reshape() needs a contiguous tensor and the same number of elements";
+    case PTO2_TENSOR_BAD_TRANSPOSE:
+      return "transpose() names a dimension that the tensor does not have";
+    case PTO2_TENSOR_NO_POOL:
+      return "make_tensor() was called outside of an orchestration";
+    case PTO2_TENSOR_NO_ARGUMENT:
+      return "pto2_rt_arg_tensor() was asked for what was no tensor";
+    default:
+      return "the tensor is not initialized";
+    }
 }

@@ -11,6 +11,7 @@
 #include "direct.h"
 #include "progress.h"
 #include "ready.h"
+#include "reduce.h"
 #include "retire.h"
 
 #include <inttypes.h>
@@ -48,6 +49,7 @@ pto_engine_begin (struct pto_engine *engine)
     }
   pto_store_relaxed (&engine->passed, 0);
   pto_cohort_reset (engine);
+  pto_reduce_begin (engine);
   pto_engine_restart_ready (engine);
   pto_store_relaxed (&engine->fatal, 0);
   pto_store_release (&engine->verdict, PTO_VERDICT_OPEN);
@@ -62,6 +64,7 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
 {
   pto_engine_note_live (engine);
   pto_engine_close_scopes (engine);
+  pto_reduce_end (engine);
   if (engine->capture != NULL)
     pto_capture_end (engine);
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)

@@ -58,6 +58,9 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
     }
   if (engine->depth > 0 && engine->scopes[engine->depth - 1].manual && !manual)
     refuse_inside (engine, file, line);
+  /* Nothing that it accesses is looked up. */
+  if (PTO_UNLIKELY (engine->before >= PTO_BEFORE_SETS) && manual)
+    engine->reducer->settle (engine, NULL);
   scope = &engine->scopes[engine->depth++];
   ring = pto_engine_ring_of_depth (engine->depth - 1);
   scope->held = engine->demand[ring].held;
@@ -108,9 +111,15 @@ drop_buffers (struct pto_engine *engine, uint32_t keep)
 static void
 close_scope (struct pto_engine *engine)
 {
-  uint32_t depth = --engine->depth;
-  uint32_t ring = pto_engine_ring_of_depth (depth);
-  struct pto_scope *scope = &engine->scopes[depth];
+  uint32_t depth;
+  uint32_t ring;
+  struct pto_scope *scope;
+
+  if (PTO_UNLIKELY (engine->sets != NULL))
+    engine->reducer->end_scope (engine);
+  depth = --engine->depth;
+  ring = pto_engine_ring_of_depth (depth);
+  scope = &engine->scopes[depth];
 
   if (PTO_UNLIKELY (engine->build.n[ring] > 0))
     pto_build_end_scope (engine, ring, scope->first);

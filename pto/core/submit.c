@@ -45,28 +45,6 @@ refuse (struct pto_engine *engine, uint32_t kernel, ptrdiff_t index, const char 
   return false;
 }
 
-static const char *
-tensor_status_text (uint32_t status)
-{
-  switch (status)
-    {
-    case PTO2_TENSOR_BAD_SHAPE:
-      return "a tensor has 1 to 5 dimensions of at least one element and a known type";
-    case PTO2_TENSOR_OUT_OF_BOUNDS:
-      return "the view reaches beyond its tensor";
-    case PTO2_TENSOR_BAD_RESHAPE:
-      return "reshape() needs a contiguous tensor and the same number of elements";
-    case PTO2_TENSOR_BAD_TRANSPOSE:
-      return "transpose() names a dimension that the tensor does not have";
-    case PTO2_TENSOR_NO_POOL:
-      return "make_tensor() was called outside of an orchestration";
-    case PTO2_TENSOR_NO_ARGUMENT:
-      return "pto2_rt_arg_tensor() was asked for what was no tensor";
-    default:
-      return "the tensor is not initialized";
-    }
-}
-
 /* Where is the tensor now? Gives why it is nowhere, or NULL; its address is 0 if it is still to be
  * made. */
 static inline const char *
@@ -75,7 +53,7 @@ locate (const struct pto_engine *engine, Tensor *tensor)
   const struct PTO2Buffer *buffer = tensor->storage;
 
   if (PTO_UNLIKELY (tensor->status != PTO2_TENSOR_OK))
-    return tensor_status_text (tensor->status);
+    return pto_tensor_status_text (tensor->status);
   if (buffer == NULL)
     return NULL;
   if (PTO_UNLIKELY (buffer->generation != tensor->generation))
@@ -233,6 +211,22 @@ rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
     }
 }
 
+/* What has been reduced is combined first, by tasks that are submitted here. */
+static __attribute__ ((noinline)) void
+look_before (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  if ((engine->before & PTO_BEFORE_SETS) != 0)
+    engine->reducer->settle (engine, submit);
+  if ((engine->before & PTO_BEFORE_RENAME) != 0)
+    rename_outputs (engine, submit);
+}
+
+const char *
+pto_engine_locate (const struct pto_engine *engine, Tensor *tensor)
+{
+  return locate (engine, tensor);
+}
+
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
  * of those that tensors before it asked for, or they would be one already. */
@@ -248,11 +242,11 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   uint64_t heap = 0;
   bool ok = true;
 
+  if (PTO_UNLIKELY (engine->before != 0))
+    look_before (engine, submit);
   deps->count = 0;
   needs->n_updates = 0;
   needs->claims = 0;
-  if (PTO_UNLIKELY (engine->config.rename))
-    rename_outputs (engine, submit);
   for (PTOParam *param = submit->params; param < end; param++, access++)
     {
       Tensor *tensor = &param->tensor;
@@ -264,6 +258,9 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
         {
+          engine->reduces = param->type == PTO_PARAM_REDUCTION;
+          if (engine->reduces)
+            return false;
           why = refuse_unusual (engine, param);
           if (why != NULL)
             return refuse (engine, submit->kernel, param - submit->params, why);
@@ -813,6 +810,14 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 
   if (engine->depth > PTO_SCOPE_MAX || submit->n_params > PTO_ARGS_MAX)
     return;
+  if ((engine->before & PTO_BEFORE_SETS) != 0)
+    engine->reducer->settle (engine, submit);
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (submit->params[i].type == PTO_PARAM_REDUCTION)
+      {
+        engine->reducer->submit (engine, submit);
+        return;
+      }
   for (uint32_t i = 0; i < submit->n_params; i++)
     {
       PTOParam *param = &submit->params[i];
@@ -844,6 +849,13 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
 }
 
 /* --- the call --- */
+
+static __attribute__ ((noinline, cold)) pto_task_id
+submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  engine->reduces = false;
+  return engine->reducer->submit (engine, submit);
+}
 
 static __attribute__ ((noinline)) bool
 sweep (struct pto_engine *engine)
@@ -1092,13 +1104,14 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
     return PTO_TASK_NONE;
   needs.ring = pto_engine_ring_of_depth (engine->depth - 1);
+  if (!examine (engine, submit, &needs))
+    return engine->reduces ? submit_reducing (engine, submit) : PTO_TASK_NONE;
   /* What stays is not complete before what is submitted next. */
   if (PTO_UNLIKELY (engine->adding))
     pto_engine_leave_direct (engine);
   direct = engine->direct;
   engine->poisoned_by = PTO_TASK_NONE;
-  if (!examine (engine, submit, &needs)
-      || (PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit)))
+  if (PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit))
     return PTO_TASK_NONE;
   if (PTO_UNLIKELY (engine->capture != NULL))
     return record (engine, submit, &needs);

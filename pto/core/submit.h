@@ -70,6 +70,10 @@ bool pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto
  * to them, and gives 1; or 0. */
 uint32_t pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n);
 
+/* Where the tensor is now: its address is filled in, 0 if it is still to be made. Gives why it is
+ * nowhere, or NULL. */
+const char *pto_engine_locate (const struct pto_engine *engine, Tensor *tensor);
+
 /* Waits until a task of this run is done, and, where not all accesses are known, all those before
  * it. false: it has failed, or the run has. */
 bool pto_engine_await (struct pto_engine *engine, pto_task_id id);

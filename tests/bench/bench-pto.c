@@ -77,6 +77,7 @@ static const struct pto_kernel kernels[BENCH_N_KERNELS] = {
   [BENCH_PUSH] = { "push", do_push, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [BENCH_POP] = { "pop", do_pop, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [BENCH_HOLD] = { "hold", do_hold, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [BENCH_TAKE_IN] = { "take_in", do_work, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
 };
 const struct pto_program bench_program = { kernels, BENCH_N_KERNELS };
 

@@ -21,8 +21,17 @@ enum bench_kernel
   BENCH_CHECK_CUBE,
   BENCH_PUSH, /* argument 0: so many entries, on a cube core */
   BENCH_POP,
-  BENCH_HOLD, /* holds its carrier until it is let go */
+  BENCH_HOLD,    /* holds its carrier until it is let go */
+  BENCH_TAKE_IN, /* as BENCH_VECTOR: of two tensors, the second one is taken into the first */
   BENCH_N_KERNELS
+};
+
+/* How many tasks update one tensor. */
+enum
+{
+  BENCH_CHAIN,
+  BENCH_COMMUTE,
+  BENCH_REDUCE
 };
 
 extern const struct pto_program bench_program;
@@ -89,6 +98,12 @@ bool bench_measure_clusters (const struct bench_figure *figure, uint32_t workers
                              bool brief);
 bool bench_measure_pipe (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                          bool brief);
+
+/* bench-pto-updates.c; the number is how. */
+bool bench_measure_updates (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                            bool brief);
+bool bench_measure_virtual_updates (const struct bench_figure *figure, uint32_t workers,
+                                    uint32_t reps, bool brief);
 
 /* Up to one without a name. */
 extern const struct bench_figure bench_pto_figures[];

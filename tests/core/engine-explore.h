@@ -72,7 +72,8 @@ enum
 {
   KERNEL_NOTE = KERNEL_OWN,
   KERNEL_NOTE_AND_FAIL,
-  KERNEL_END_RUN
+  KERNEL_END_RUN,
+  KERNEL_TAKE_IN
 };
 
 extern const machine_kernel explored_kernels[];

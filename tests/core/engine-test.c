@@ -311,6 +311,7 @@ machine_new (const struct machine_config *given)
                                                 .ring_patience_ns = config->ring_patience_ns,
                                                 .end_patience_ns = 8 * config->timeout_ns,
                                                 .queue_names = queue_names,
+                                                .reduction = config->reduction,
                                                 .kernel_name = kernel_name,
                                                 .submit_cost = config->submit_cost,
                                                 .carry = config->backend == PTO_BACKEND_PAR

@@ -86,6 +86,9 @@ struct machine_config
   uint32_t submit_cost;
   uint32_t fanout_cost;
   const machine_kernel *kernels; /* KERNEL_OWN ... */
+  /* As the engine's; NULL: nothing can be reduced. */
+  bool (*reduction) (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why,
+                     size_t size);
   uint32_t (*choose) (void *data, uint32_t n);
   void *choose_data;
 };

@@ -274,6 +274,52 @@ test_turns_of_parts (void)
       .check = check_turns_of_parts });
 }
 
+/* Two that reduce into the same memory, and one that reads what comes of it. The copies are filled
+ * by tasks of number 3. */
+static void
+reducers (struct machine *machine)
+{
+  const uint64_t filled = 3 | WRITES (0);
+  Tensor tensor = make_tensor_external (memory, (uint64_t[]){ 1 }, 1, PTO_DTYPE_UINT64);
+
+  n_order = 0;
+  start ();
+  for (uint32_t i = 0; i < 2; i++)
+    SUBMIT (machine, KERNEL_NOTE, pto2_make_reduction_param (&tensor, 0, &filled),
+            make_scalar_param (i | WRITES (0)));
+  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (2));
+}
+
+static void
+check_reducers (struct machine *machine)
+{
+  g_assert_cmpuint (n_order, ==, 5);
+  assert_ran (3, 2);
+  g_assert_cmpuint (place (2), ==, 4);
+  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 7);
+}
+
+static bool
+take_in (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why, size_t size)
+{
+  *reduction = (struct pto_reduction){ .fill = KERNEL_NOTE, .combine = KERNEL_TAKE_IN };
+  return true;
+}
+
+static void
+test_reducers (void)
+{
+  explore (&(struct scenario){ .config = { .immediate = true,
+                                           .schedulers = 2,
+                                           .endpoints = 1,
+                                           .kernels = explored_kernels,
+                                           .reduction = take_in },
+                               .bound = THOROUGH (2),
+                               .at_least = SCALE (1000),
+                               .body = reducers,
+                               .check = check_reducers });
+}
+
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
 static void
 neighbours (struct machine *machine)
@@ -504,6 +550,7 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore-places/outranked-parties", test_outranked_parties);
   g_test_add_func ("/pto/engine-explore-places/turns", test_turns);
   g_test_add_func ("/pto/engine-explore-places/turns-of-parts", test_turns_of_parts);
+  g_test_add_func ("/pto/engine-explore-places/reducers", test_reducers);
   g_test_add_func ("/pto/engine-explore-places/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore-places/blocks-between", test_blocks_between);
   g_test_add_func ("/pto/engine-explore-places/blocks-and-cancel", test_blocks_and_cancel);

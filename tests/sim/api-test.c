@@ -28,6 +28,16 @@ kernel_add (int64_t *args)
 }
 
 static void
+kernel_take_in (int64_t *args)
+{
+  const TensorData *t = sim_tensor (args, 0);
+
+  for (uint64_t i = 0; i < t->shapes[0]; i++)
+    for (uint64_t j = 0; j < t->shapes[1]; j++)
+      *element (args, 0, i, j) += *element (args, 1, i, j);
+}
+
+static void
 kernel_matmul (int64_t *args)
 {
   const TensorData *a = sim_tensor (args, 0);
@@ -77,6 +87,7 @@ static const struct pto_kernel kernels[] = {
   [API_MATMUL] = { "matmul", kernel_matmul, PTO_CORE_TYPE_AIC, { .base_ns = 100 } },
   [API_SCALE] = { "scale", kernel_scale, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
   [API_TYPES] = { "types", kernel_types, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
+  [API_TAKE_IN] = { "take_in", kernel_take_in, PTO_CORE_TYPE_AIV, { .base_ns = 100 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -243,6 +254,22 @@ test_commute (enum pto_backend backend)
 }
 
 static void
+test_reduce (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct call *call = new_call (api_reduce, 40);
+  struct pto_run_stats stats;
+
+  sim_run (chip, &program, orchestrate, call, &stats);
+  g_assert_cmpuint (stats.tasks, ==, 3 * 40);
+  for (int i = 0; i < API_SIDE; i++)
+    for (int j = 0; j < API_SIDE; j++)
+      g_assert_cmpfloat (call->out[i][j], ==, 40 * call->a[i][j]);
+  g_free (call);
+  pto_chip_free (chip);
+}
+
+static void
 test_bad_tensors (enum pto_backend backend)
 {
   static const uint32_t expected[] = { PTO2_TENSOR_OUT_OF_BOUNDS,
@@ -319,6 +346,7 @@ add_tests (void)
     { "leave-scopes", test_leave_scopes },
     { "every-type", test_every_type },
     { "commute", test_commute },
+    { "reduce", test_reduce },
     { "bad-tensors", test_bad_tensors },
     { "describe", test_describe },
     { "deadlock-names-place", test_deadlock_names_place },

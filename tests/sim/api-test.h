@@ -17,7 +17,8 @@ extern "C"
     API_ADD = 0,    /* AIV: a, b -> c */
     API_MATMUL = 1, /* AIC: a, b -> c += a b */
     API_SCALE = 2,  /* AIV: a -> b = a * scalar (a float's bits) */
-    API_TYPES = 3   /* AIV: tensors of every type; the scalar is their number */
+    API_TYPES = 3,  /* AIV: tensors of every type; the scalar is their number */
+    API_TAKE_IN = 4 /* AIV: a, b -> a += b */
   };
 
 #define API_SIDE 8
@@ -47,6 +48,8 @@ extern "C"
   int api_every_type (PTO2Runtime *rt, uint64_t *args, int unused);
   /* Adds A to OUT that often, in any order. */
   int api_commute (PTO2Runtime *rt, uint64_t *args, int n);
+  /* The same in copies of OUT. */
+  int api_reduce (PTO2Runtime *rt, uint64_t *args, int n);
   /* The statuses of tensors that can not be: PTO2_TENSOR_*, by case; PTO2_TENSOR_OK beyond the
    * last. */
   uint32_t api_bad_tensor (uint64_t *args, int which);

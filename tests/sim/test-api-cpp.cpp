@@ -168,6 +168,23 @@ api_commute (PTO2Runtime *rt, uint64_t *args, int n)
   return 0;
 }
 
+extern "C" int
+api_reduce (PTO2Runtime *rt, uint64_t *args, int n)
+{
+  const float nothing = 0;
+
+  for (int i = 0; i < n; i++)
+    {
+      PTOParam params[]
+          = { make_reduction_param (argument (args, API_ARG_OUT), API_TAKE_IN, &nothing),
+              make_input_param (argument (args, API_ARG_A)) };
+
+      if (pto2_rt_submit_task (rt, API_TAKE_IN, PTO2_WORKER_VECTOR, params, 2) == PTO2_TASK_NONE)
+        return 1;
+    }
+  return 0;
+}
+
 extern "C" uint32_t
 api_bad_tensor (uint64_t *args, int which)
 {

@@ -398,6 +398,20 @@ orchestrate_foreign (PTO2Runtime *rt, void *data)
 }
 
 static int
+orchestrate_reduction (PTO2Runtime *rt, void *data)
+{
+  const float nothing = 0;
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor out = pto2_rt_arg_tensor (rt, 1);
+  PTOParam params[]
+      = { make_input_param (in), make_reduction_param (out, 0, &nothing), make_scalar_param (0) };
+
+  line = __LINE__ + 1;
+  pto2_rt_submit_task (rt, 0, AIV, params, 3);
+  return 0;
+}
+
+static int
 orchestrate_commutative (PTO2Runtime *rt, void *data)
 {
   Tensor in = pto2_rt_arg_tensor (rt, 0);
@@ -428,6 +442,7 @@ test_refused (enum pto_backend backend)
   } cases[] = { { orchestrate_get, "pto2_rt_get_element() is a part of the run" },
                 { orchestrate_set, "pto2_rt_set_element() is a part of the run" },
                 { orchestrate_foreign, "argument 1 lies in memory that is no argument" },
+                { orchestrate_reduction, "a task that reduces can not" },
                 { orchestrate_commutative, "a task whose updates commute can not" },
                 { orchestrate_cluster, "a cluster is held by a run" } };
   struct pto_chip *chip = sim_chip (backend, NULL);

@@ -1,0 +1,522 @@
+/* reduce.c: how do tasks that reduce into the same memory run at the same time?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "reduce.h"
+
+#include "capture.h"
+#include "submit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Open at one time: each submit looks at all of them. One more closes the oldest. */
+#define SETS_MAX 64u
+#define COPIES_MAX 64u
+/* A set has at most one copy for so many slots of its ring, and all of its copies at most that part
+ * of the heap: others want some, too. */
+#define SLOTS_PER_COPY 8u
+#define HEAP_PART 4u
+
+struct copy
+{
+  struct PTO2Buffer buffer;
+  struct copy *next; /* of those that are free */
+};
+
+struct set
+{
+  PTOParam param; /* of the first that reduced: into what, with which kernel, from which value */
+  struct pto_region region;
+  struct pto_reduction form;
+  uint32_t depth;    /* of the scope that it was opened in */
+  uint32_t priority; /* the highest of its tasks' */
+  uint32_t n_tasks;
+  uint32_t n_copies;
+  uint32_t max_copies; /* with the memory that there is */
+  uint32_t n_wanted;   /* copies, with any amount of memory: */
+  uint32_t max_wanted;
+  uint64_t serial; /* of the submit that joined last */
+  struct copy *copies[COPIES_MAX];
+};
+
+struct pto_sets
+{
+  struct set *open[SETS_MAX]; /* the oldest first; no two overlap */
+  uint32_t n;
+  uint64_t serial;
+  /* Of the scopes that are open, by the time since which they are free. */
+  struct copy *first;
+  struct copy *last;
+};
+
+static void
+note_open (struct pto_engine *engine)
+{
+  if (engine->sets->n > 0)
+    engine->before |= PTO_BEFORE_SETS;
+  else
+    engine->before &= ~PTO_BEFORE_SETS;
+}
+
+/* A run that could not go on still counts what it would have needed. */
+static bool
+goes_on (const struct pto_engine *engine, pto_task_id id)
+{
+  return id != PTO_TASK_NONE || engine->deadlock.what != PTO_OK;
+}
+
+/* --- copies --- */
+
+static Tensor
+handle_of (const struct set *set, struct copy *copy)
+{
+  Tensor tensor = set->param.tensor;
+
+  pto2_tensor_set_shape (&tensor, set->param.tensor.shapes, tensor.ndims, tensor.dtype);
+  tensor.start_offset = 0;
+  tensor.buffer.addr = copy->buffer.addr;
+  tensor.buffer.size = copy->buffer.bytes;
+  tensor.storage = &copy->buffer;
+  tensor.generation = copy->buffer.generation;
+  return tensor;
+}
+
+static uint64_t
+bytes_of (const Tensor *tensor)
+{
+  return pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype);
+}
+
+/* Is there memory for one more that others do not miss? */
+static bool
+is_roomy (const struct pto_engine *engine, const struct set *set)
+{
+  const struct pto_ring *ring = &engine->rings[pto_engine_ring_of_depth (set->depth - 1)];
+
+  return ring->heap.used + pto_engine_output_bytes (engine, bytes_of (&set->param.tensor))
+             <= ring->heap.size / 2
+         && ring->head - engine->tails[pto_engine_ring_of_depth (set->depth - 1)]
+                <= ring->window / 2;
+}
+
+/* Of the set's scope and its size, the one that is free for longest; NULL: there is none. */
+static struct copy *
+take_free (struct pto_sets *sets, const struct set *set)
+{
+  struct copy *before = NULL;
+
+  for (struct copy *copy = sets->first; copy != NULL; before = copy, copy = copy->next)
+    if (copy->buffer.depth == set->depth && copy->buffer.bytes == bytes_of (&set->param.tensor))
+      {
+        if (before != NULL)
+          before->next = copy->next;
+        else
+          sets->first = copy->next;
+        if (sets->last == copy)
+          sets->last = before;
+        return copy;
+      }
+  return NULL;
+}
+
+static void
+give (struct pto_sets *sets, struct copy *copy)
+{
+  copy->next = NULL;
+  if (sets->last != NULL)
+    sets->last->next = copy;
+  else
+    sets->first = copy;
+  sets->last = copy;
+}
+
+/* One more copy for the set, filled. Its memory is of the set's scope, also where the submit is in
+ * one within it: that one's tasks may go before the set is closed. false: the run has failed. */
+static bool
+add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
+{
+  uint32_t depth = engine->depth;
+  struct copy *copy = is_roomy (engine, set) ? NULL : take_free (engine->sets, set);
+  bool fresh = copy == NULL;
+  PTOParam params[2];
+  pto_task_id id;
+
+  if (fresh)
+    {
+      if (set->n_copies > 0 && !is_roomy (engine, set))
+        return true;
+      copy = calloc (1, sizeof *copy);
+      if (copy == NULL)
+        {
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a copy of what is reduced");
+          return false;
+        }
+      copy->buffer.bytes = bytes_of (&set->param.tensor);
+      copy->buffer.depth = set->depth;
+      copy->buffer.space.creator = PTO_TASK_NONE;
+    }
+  set->copies[set->n_copies++] = copy;
+  params[0].type = PTO_PARAM_OUTPUT;
+  params[0].tensor = handle_of (set, copy);
+  params[1].type = PTO_PARAM_SCALAR;
+  params[1].scalar = set->param.scalar;
+  if (fresh)
+    engine->depth = set->depth;
+  id = pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.fill,
+                                                        .queue = set->form.fill_queue,
+                                                        .params = params,
+                                                        .n_params = 2,
+                                                        .priority = priority });
+  engine->depth = depth;
+  return goes_on (engine, id);
+}
+
+/* --- sets --- */
+
+static bool
+is_same (const struct set *set, const PTOParam *param)
+{
+  const Tensor *a = &set->param.tensor;
+  const Tensor *b = &param->tensor;
+
+  return param->type == PTO_PARAM_REDUCTION && param->combine == set->param.combine
+         && param->scalar == set->param.scalar && a->storage == b->storage
+         && (a->storage != NULL ? a->generation == b->generation : a->buffer.addr == b->buffer.addr)
+         && a->start_offset == b->start_offset && a->dtype == b->dtype && a->ndims == b->ndims
+         && memcmp (a->shapes, b->shapes, a->ndims * sizeof *a->shapes) == 0
+         && memcmp (a->strides, b->strides, a->ndims * sizeof *a->strides) == 0;
+}
+
+/* Where an argument lies, for who comes after others. false: nowhere, or nobody asks. */
+static bool
+find_region (const PTOParam *param, struct pto_region *region)
+{
+  Tensor tensor;
+
+  if (param->type == PTO_PARAM_SCALAR || param->type == PTO_PARAM_NO_DEP
+      || param->type == PTO_PARAM_SCRATCH || param->tensor.status != PTO2_TENSOR_OK)
+    return false;
+  tensor = param->tensor;
+  if (tensor.storage != NULL)
+    {
+      if (tensor.storage->generation != tensor.generation)
+        return false;
+      tensor.buffer.addr = tensor.storage->addr;
+    }
+  pto_region_init (region, &tensor);
+  return tensor.buffer.addr != 0;
+}
+
+static bool
+meets (const struct set *set, const PTOParam *param, const struct pto_region *region)
+{
+  bool unsure;
+
+  return set->param.tensor.storage == param->tensor.storage && region->lo < set->region.hi
+         && set->region.lo < region->hi && pto_region_overlaps (&set->region, region, &unsure);
+}
+
+static void
+combine (struct pto_engine *engine, const struct set *set, const Tensor *to, const Tensor *from)
+{
+  PTOParam params[2]
+      = { pto2_make_param (PTO_PARAM_INOUT, to), pto2_make_param (PTO_PARAM_INPUT, from) };
+
+  pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.combine,
+                                                   .queue = set->form.combine_queue,
+                                                   .params = params,
+                                                   .n_params = 2,
+                                                   .priority = set->priority });
+}
+
+/* In pairs, so that copies of n places are combined in the time of log n. */
+static void
+close_set (struct pto_engine *engine, uint32_t index)
+{
+  struct pto_sets *sets = engine->sets;
+  struct set *set = sets->open[index];
+  Tensor first = handle_of (set, set->copies[0]);
+
+  memmove (&sets->open[index], &sets->open[index + 1], (--sets->n - index) * sizeof sets->open[0]);
+  note_open (engine);
+  for (uint32_t step = 1; step < set->n_copies; step *= 2)
+    for (uint32_t i = 0; i + step < set->n_copies; i += 2 * step)
+      {
+        Tensor to = handle_of (set, set->copies[i]);
+        Tensor from = handle_of (set, set->copies[i + step]);
+
+        combine (engine, set, &to, &from);
+      }
+  combine (engine, set, &set->param.tensor, &first);
+  for (uint32_t i = 0; i < set->n_copies; i++)
+    give (sets, set->copies[i]);
+  free (set);
+}
+
+/* Before what a submit accesses is looked up; NULL: before everything. */
+static void
+settle (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_sets *sets = engine->sets;
+
+  if (submit == NULL)
+    while (sets->n > 0)
+      close_set (engine, 0);
+  else if (engine->tracked != 0)
+    for (uint32_t i = 0; i < submit->n_params && sets->n > 0; i++)
+      {
+        const PTOParam *param = &submit->params[i];
+        struct pto_region region;
+
+        if (!find_region (param, &region))
+          continue;
+        for (uint32_t s = 0; s < sets->n;)
+          if (!is_same (sets->open[s], param) && meets (sets->open[s], param, &region))
+            close_set (engine, s);
+          else
+            s++;
+      }
+}
+
+static __attribute__ ((cold)) void
+refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
+{
+  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "argument %u: %s", index,
+                     why);
+}
+
+static void
+limit_copies (const struct pto_engine *engine, const struct pto_submit *submit, struct set *set)
+{
+  const struct pto_ring *ring = &engine->rings[pto_engine_ring_of_depth (set->depth - 1)];
+  uint32_t queue = submit->queue < PTO_QUEUES_MAX ? submit->queue : submit->wish->members[0].queue;
+  uint64_t room = ring->heap.size / HEAP_PART
+                  / pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
+  uint32_t n = engine->line.n_of[queue] < COPIES_MAX ? engine->line.n_of[queue] : COPIES_MAX;
+
+  n = n > 0 ? n : 1;
+  set->max_wanted = n;
+  if (n > ring->window / SLOTS_PER_COPY)
+    n = ring->window / SLOTS_PER_COPY;
+  if (n > room)
+    n = (uint32_t) room;
+  set->max_copies = n > 0 ? n : 1;
+}
+
+/* With more memory it would have one copy more, and what advises to have more is to know. */
+static void
+count_missing (struct pto_engine *engine, const struct set *set)
+{
+  struct pto_demand *demand = &engine->demand[pto_engine_ring_of_depth (set->depth - 1)];
+
+  demand->held += 2; /* who fills it, who combines it */
+  demand->heap += pto_engine_output_bytes (engine, bytes_of (&set->param.tensor));
+  demand->storage += 2 * PTO_STORAGE_PER_SLOT;
+}
+
+/* A set for an argument that has none. NULL: the run has failed. */
+static struct set *
+open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index)
+{
+  struct pto_sets *sets = engine->sets;
+  const PTOParam *param = &submit->params[index];
+  struct pto_reduction form;
+  struct pto_region region;
+  struct set *set;
+  char why[768];
+
+  if (!engine->config.reduction (engine->config.reduction_data, param, &form, why, sizeof why))
+    {
+      refuse (engine, submit, index, why);
+      return NULL;
+    }
+  find_region (param, &region);
+  for (uint32_t s = 0; s < sets->n; s++)
+    if (sets->open[s]->serial == sets->serial && meets (sets->open[s], param, &region))
+      {
+        refuse (engine, submit, index,
+                "it overlaps another argument that the task reduces into in another way: one task "
+                "reduces into tensors that are apart, or are the same");
+        return NULL;
+      }
+  if (sets->n == SETS_MAX)
+    {
+      uint32_t oldest = 0;
+
+      while (oldest < sets->n && sets->open[oldest]->serial == sets->serial)
+        oldest++;
+      if (oldest == sets->n)
+        {
+          refuse (engine, submit, index, "a task reduces into at most 64 tensors");
+          return NULL;
+        }
+      close_set (engine, oldest);
+    }
+  set = calloc (1, sizeof *set);
+  if (set == NULL)
+    {
+      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for what is reduced");
+      return NULL;
+    }
+  set->param = *param;
+  set->region = region;
+  set->form = form;
+  set->depth = engine->depth;
+  limit_copies (engine, submit, set);
+  sets->open[sets->n++] = set;
+  return set;
+}
+
+/* The argument of a task that reduces, as the update of a copy. Tasks have the copies in turn, so
+ * that which of them have one together depends on the order of the submits only. false: the run has
+ * failed. */
+static bool
+join (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, PTOParam *param)
+{
+  struct pto_sets *sets = engine->sets;
+  struct set *set = NULL;
+  Tensor tensor;
+
+  for (uint32_t s = 0; s < sets->n && set == NULL; s++)
+    if (is_same (sets->open[s], &submit->params[index]))
+      set = sets->open[s];
+  if (set == NULL)
+    set = open_set (engine, submit, index);
+  if (set == NULL)
+    return false;
+  set->serial = sets->serial;
+  if (submit->priority > set->priority)
+    set->priority = submit->priority;
+  if (set->n_wanted < set->max_wanted)
+    {
+      set->n_wanted++;
+      if (set->n_copies < set->max_copies && !add_copy (engine, set, submit->priority))
+        return false;
+      if (set->n_wanted > set->n_copies)
+        count_missing (engine, set);
+    }
+  tensor = handle_of (set, set->copies[set->n_tasks++ % set->n_copies]);
+  *param = pto2_make_param (PTO_PARAM_COMMUTATIVE, &tensor);
+  return true;
+}
+
+/* Why nothing can be reduced here; NULL: it can. */
+static const char *
+judge (const struct pto_engine *engine)
+{
+  if (engine->config.reduction == NULL)
+    return "what is reduced is combined by a kernel of a chip, and this level has none: reduce in "
+           "the orchestrations of its chips, or say INOUT or COMMUTATIVE here";
+  if (engine->tracked == 0)
+    return "nothing is reduced in a manual scope, or by a task that is added by hand, where nobody would know when to combine: reduce "
+           "in an ordinary scope";
+  return NULL;
+}
+
+/* Its arguments, with copies instead of what it reduces into. false: the run has failed. */
+static bool
+join_all (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *params)
+{
+  const char *why = judge (engine);
+
+  engine->sets->serial++;
+  memcpy (params, submit->params, submit->n_params * sizeof *params);
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    {
+      Tensor tensor;
+
+      if (params[i].type != PTO_PARAM_REDUCTION)
+        continue;
+      if (why != NULL)
+        {
+          refuse (engine, submit, i, why);
+          return false;
+        }
+      tensor = params[i].tensor;
+      /* The submit says what is wrong with it. */
+      if (pto_engine_locate (engine, &tensor) != NULL || tensor.buffer.addr == 0)
+        params[i].type = PTO_PARAM_INOUT;
+      else if (!join (engine, submit, i, &params[i]))
+        return false;
+    }
+  return true;
+}
+
+static pto_task_id
+submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  struct pto_submit full = *submit;
+  pto_task_id id = PTO_TASK_NONE;
+
+  if (engine->capture != NULL)
+    {
+      engine->capture->refuse (engine->capture->data,
+                               "a task that reduces can not be captured: make_inout_param() gives "
+                               "it a place among the others");
+      return PTO_TASK_NONE;
+    }
+  if (engine->sets == NULL)
+    engine->sets = calloc (1, sizeof *engine->sets);
+  full.params = malloc (submit->n_params * sizeof *full.params);
+  if (engine->sets == NULL || full.params == NULL)
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for what is reduced");
+  else if (join_all (engine, submit, full.params))
+    {
+      /* What it accesses otherwise comes before those that it has just joined. */
+      engine->before &= ~PTO_BEFORE_SETS;
+      id = pto_engine_submit (engine, &full);
+      note_open (engine);
+      for (uint32_t i = 0; i < submit->n_params; i++)
+        if (submit->params[i].type != PTO_PARAM_REDUCTION)
+          submit->params[i] = full.params[i];
+    }
+  free (full.params);
+  return id;
+}
+
+/* Before its tasks may go: they combine what they have reduced, and its copies are gone. */
+static void
+end_scope (struct pto_engine *engine)
+{
+  struct pto_sets *sets = engine->sets;
+  struct copy **at = &sets->first;
+
+  for (uint32_t s = 0; s < sets->n;)
+    if (sets->open[s]->depth == engine->depth)
+      close_set (engine, s);
+    else
+      s++;
+  sets->last = NULL;
+  while (*at != NULL)
+    {
+      struct copy *copy = *at;
+
+      if (copy->buffer.depth != engine->depth)
+        {
+          sets->last = copy;
+          at = &copy->next;
+          continue;
+        }
+      *at = copy->next;
+      pto_map_drop (engine->map, &copy->buffer.space);
+      free (copy);
+    }
+}
+
+static const struct pto_reducer reducer
+    = { .settle = settle, .submit = submit_reducing, .end_scope = end_scope };
+
+void
+pto_reduce_begin (struct pto_engine *engine)
+{
+  engine->reducer = &reducer;
+  engine->before = engine->config.rename ? PTO_BEFORE_RENAME : 0;
+}
+
+void
+pto_reduce_end (struct pto_engine *engine)
+{
+  free (engine->sets);
+  engine->sets = NULL;
+}
