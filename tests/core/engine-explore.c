@@ -225,6 +225,16 @@ const machine_kernel explored_kernels[]
     = { kernel_note, kernel_note_and_fail, kernel_end_run, kernel_take_in };
 
 void
+assert_ran (uint32_t number, uint32_t times)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < n_order; i++)
+    n += order[i] == number;
+  g_assert_cmpuint (n, ==, times);
+}
+
+void
 assert_once (uint32_t n)
 {
   uint32_t seen = 0;

@@ -78,6 +78,7 @@ enum
 
 extern const machine_kernel explored_kernels[];
 
+void assert_ran (uint32_t number, uint32_t times);
 /* Each of the n ran once. */
 void assert_once (uint32_t n);
 uint32_t place (uint32_t number);

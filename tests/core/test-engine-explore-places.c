@@ -29,16 +29,6 @@ submit_two (struct machine *machine, bool together, const Tensor *tensor, uint32
                                                                          .members = needs } });
 }
 
-static void
-assert_ran (uint32_t number, uint32_t times)
-{
-  uint32_t n = 0;
-
-  for (uint32_t i = 0; i < n_order; i++)
-    n += order[i] == number;
-  g_assert_cmpuint (n, ==, times);
-}
-
 /* What both members read is written before and behind them. */
 static void
 members_between (struct machine *machine)
@@ -188,136 +178,6 @@ test_outranked_parties (void)
       .at_least = SCALE (1000),
       .body = outranked_parties,
       .check = check_outranked_parties });
-}
-
-/* Three that update two pieces of memory in any order, one of them both. What they write there is
- * not atomic. */
-static void
-turns (struct machine *machine)
-{
-  Tensor first = machine_external (memory, 8);
-  Tensor second = machine_external (memory + 8, 8);
-  PTOParam params[] = { pto2_make_param (PTO_PARAM_COMMUTATIVE, &first),
-                        pto2_make_param (PTO_PARAM_COMMUTATIVE, &second), make_scalar_param (0) };
-
-  n_order = 0;
-  start ();
-  params[2] = make_scalar_param (0 | WRITES (0) | WRITES (1));
-  machine_submit (machine, KERNEL_NOTE, 0, params, 3);
-  params[1] = make_scalar_param (1 | WRITES (0));
-  machine_submit (machine, KERNEL_NOTE, 0, params, 2);
-  params[0] = pto2_make_param (PTO_PARAM_COMMUTATIVE, &second);
-  params[1] = make_scalar_param (2 | WRITES (0));
-  machine_submit (machine, KERNEL_NOTE, 0, params, 2);
-}
-
-static void
-check_turns (struct machine *machine)
-{
-  assert_once (3);
-}
-
-static void
-test_turns (void)
-{
-  explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = THOROUGH (2),
-      .at_least = SCALE (1000),
-      .body = turns,
-      .check = check_turns });
-}
-
-/* The same of tasks with two members, which need both places, and of one with two blocks: each has
- * its turn as a whole. Nobody waits for a place with somebody's turn in his hands who waits for
- * his.
- */
-static void
-turns_of_parts (struct machine *machine)
-{
-  struct pto_need needs[]
-      = { { 0, PTO_PLACE_ANY, KERNEL_NOTE }, { 0, PTO_PLACE_ANY, KERNEL_NOTHING } };
-  struct pto_wish wish = { .cohort = PTO_COHORT_NONE, .n_members = 2, .members = needs };
-  Tensor first = machine_external (memory, 8);
-  PTOParam params[] = { pto2_make_param (PTO_PARAM_COMMUTATIVE, &first), make_scalar_param (0) };
-
-  n_order = 0;
-  start ();
-  for (uint32_t i = 0; i < 3; i++)
-    {
-      params[1] = make_scalar_param (i | (i < 2 ? WRITES (0) : LEAVES));
-      pto_engine_submit (machine->engine, &(struct pto_submit){ .kernel = KERNEL_NOTE,
-                                                                .params = params,
-                                                                .n_params = 2,
-                                                                .wish = i < 2 ? &wish : NULL,
-                                                                .n_blocks = i < 2 ? 1 : 2 });
-    }
-}
-
-static void
-check_turns_of_parts (struct machine *machine)
-{
-  g_assert_cmpuint (n_order, ==, 4);
-  for (uint32_t i = 0; i < 3; i++)
-    assert_ran (i, i < 2 ? 1 : 2);
-  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 3);
-}
-
-static void
-test_turns_of_parts (void)
-{
-  explore (&(struct scenario){
-      .config = { .immediate = true, .schedulers = 2, .endpoints = 1, .kernels = explored_kernels },
-      .bound = THOROUGH (2),
-      .at_least = SCALE (1000),
-      .body = turns_of_parts,
-      .check = check_turns_of_parts });
-}
-
-/* Two that reduce into the same memory, and one that reads what comes of it. The copies are filled
- * by tasks of number 3. */
-static void
-reducers (struct machine *machine)
-{
-  const uint64_t filled = 3 | WRITES (0);
-  Tensor tensor = make_tensor_external (memory, (uint64_t[]){ 1 }, 1, PTO_DTYPE_UINT64);
-
-  n_order = 0;
-  start ();
-  for (uint32_t i = 0; i < 2; i++)
-    SUBMIT (machine, KERNEL_NOTE, pto2_make_reduction_param (&tensor, 0, &filled),
-            make_scalar_param (i | WRITES (0)));
-  SUBMIT (machine, KERNEL_NOTE, input (&tensor), make_scalar_param (2));
-}
-
-static void
-check_reducers (struct machine *machine)
-{
-  g_assert_cmpuint (n_order, ==, 5);
-  assert_ran (3, 2);
-  g_assert_cmpuint (place (2), ==, 4);
-  g_assert_cmpuint (pto_engine_completed (machine->engine), ==, 7);
-}
-
-static bool
-take_in (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why, size_t size)
-{
-  *reduction = (struct pto_reduction){ .fill = KERNEL_NOTE, .combine = KERNEL_TAKE_IN };
-  return true;
-}
-
-static void
-test_reducers (void)
-{
-  explore (&(struct scenario){ .config = { .immediate = true,
-                                           .schedulers = 2,
-                                           .endpoints = 1,
-                                           .kernels = explored_kernels,
-                                           .reduction = take_in },
-                               .bound = THOROUGH (2),
-                               .at_least = SCALE (1000),
-                               .body = reducers,
-                               .check = check_reducers });
 }
 
 /* Neighbours, whichever cohort they are of, while others come for one place of it, one by name. */
@@ -548,9 +408,6 @@ add_tests (void)
   g_test_add_func ("/pto/engine-explore-places/two-parties", test_two_parties);
   g_test_add_func ("/pto/engine-explore-places/named-parties", test_named_parties);
   g_test_add_func ("/pto/engine-explore-places/outranked-parties", test_outranked_parties);
-  g_test_add_func ("/pto/engine-explore-places/turns", test_turns);
-  g_test_add_func ("/pto/engine-explore-places/turns-of-parts", test_turns_of_parts);
-  g_test_add_func ("/pto/engine-explore-places/reducers", test_reducers);
   g_test_add_func ("/pto/engine-explore-places/neighbours", test_neighbours);
   g_test_add_func ("/pto/engine-explore-places/blocks-between", test_blocks_between);
   g_test_add_func ("/pto/engine-explore-places/blocks-and-cancel", test_blocks_and_cancel);
