@@ -9,11 +9,12 @@
 
 #define CELLS 24u
 
-/* Who combines adds, or takes the larger one. */
+/* Who combines adds, or takes the larger one, or adds once it has waited. */
 enum
 {
   SUM,
   LARGEST,
+  SUM_LATER,
   UNKNOWN
 };
 
@@ -62,10 +63,11 @@ kernel_fill (struct machine *machine, const struct pto_slot *slot, int64_t *args
 }
 
 static void
-combine (const TensorData *to, const TensorData *from, bool sum)
+combine (struct machine *machine, const TensorData *to, const TensorData *from, bool sum)
 {
   if (count_of (to) != count_of (from))
     atomic_fetch_add (&wrong, 1);
+  pto_yield (machine->exec);
   for (uint64_t i = 0; i < count_of (to); i++)
     {
       uint64_t value = *at (from, i);
@@ -80,13 +82,23 @@ combine (const TensorData *to, const TensorData *from, bool sum)
 static void
 kernel_sum (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  combine (tensor_at (args, 0), tensor_at (args, 1), true);
+  combine (machine, tensor_at (args, 0), tensor_at (args, 1), true);
+}
+
+static void
+kernel_sum_later (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  struct pto_word never;
+
+  pto_word_init (&never, 0, false);
+  pto_park (machine->exec, &never, 0, pto_now (machine->exec) + 100000);
+  kernel_sum (machine, slot, args, failed);
 }
 
 static void
 kernel_largest (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
-  combine (tensor_at (args, 0), tensor_at (args, 1), false);
+  combine (machine, tensor_at (args, 0), tensor_at (args, 1), false);
 }
 
 /* Adds args[1] + i to element i, slowly. Who else is there meanwhile spoils it. */
@@ -143,22 +155,23 @@ enum
   KERNEL_OF_FILL = KERNEL_OWN,
   KERNEL_SUM,
   KERNEL_LARGEST,
+  KERNEL_SUM_LATER,
   KERNEL_ADD,
   KERNEL_RAISE,
   KERNEL_EXPECT
 };
 
 static const machine_kernel kernels[]
-    = { kernel_fill, kernel_sum, kernel_largest, kernel_add, kernel_raise, kernel_expect };
+    = { kernel_fill, kernel_sum,   kernel_largest, kernel_sum_later,
+        kernel_add,  kernel_raise, kernel_expect };
 
 static bool
 find_reduction (void *data, const PTOParam *param, struct pto_reduction *reduction, char *why,
                 size_t size)
 {
   g_strlcpy (why, "nobody combines so", size);
-  *reduction
-      = (struct pto_reduction){ .fill = KERNEL_OF_FILL,
-                                .combine = param->combine == SUM ? KERNEL_SUM : KERNEL_LARGEST };
+  *reduction = (struct pto_reduction){ .fill = KERNEL_OF_FILL,
+                                       .combine = KERNEL_SUM + (uint32_t) param->combine };
   return param->combine < UNKNOWN;
 }
 
@@ -441,6 +454,9 @@ test_several (gconstpointer backend)
     }
   SUBMIT (machine, KERNEL_EXPECT, input (&first), expectation (&first, mirror),
           reduces (&first, SUM, 0), reduces (&second, SUM, 0));
+  SUBMIT (machine, KERNEL_ADD, reduces (&first, SUM, 0), number (7), input (&first));
+  for (uint32_t c = 0; c < 8; c++)
+    mirror[c] += 7 + c;
   SUBMIT (machine, KERNEL_EXPECT, input (&second), expectation (&second, mirror));
   machine_end_ok (machine);
   assert_cells (mirror);
@@ -552,6 +568,10 @@ test_many (gconstpointer backend)
   /* 6 + 2 i: not what nothing is. */
   g_assert_cmpuint (wrong, ==, G_N_ELEMENTS (tensors));
   atomic_store (&wrong, 0);
+  machine_free (machine);
+  /* One copy for each of them would be too much. */
+  config.heap = 200 * 1024;
+  machine = machine_new (&config);
   for (uint32_t again = 0; again < 2; again++)
     {
       Tensor tensor;
@@ -572,6 +592,39 @@ test_many (gconstpointer backend)
       machine_end_ok (machine);
     }
   g_assert_cmpuint (wrong, ==, 0);
+  machine_free (machine);
+}
+
+/* A set of an outer scope does not take what will be gone with the inner one. */
+static void
+test_outer_set (gconstpointer backend)
+{
+  struct machine_config config = config_of (BACKEND (backend), 1);
+  Tensor first = part (0, 8);
+  Tensor second = part (8, 8);
+  struct machine *machine;
+  Tensor large;
+  uint64_t before;
+
+  config.heap = 32 * 1024;
+  machine = machine_new (&config);
+  machine_begin (machine);
+  large = machine_tensor (machine, 17 * 1024);
+  SUBMIT (machine, KERNEL_NOTHING, output (&large));
+  SUBMIT (machine, KERNEL_ADD, reduces (&first, SUM, 0), number (1));
+  pto_engine_scope_begin (machine->engine, NULL, 0);
+  SUBMIT (machine, KERNEL_ADD, reduces (&second, SUM, 0), number (1));
+  SUBMIT (machine, KERNEL_NOTHING, input (&second));
+  before = machine->engine->submitted;
+  SUBMIT (machine, KERNEL_ADD, reduces (&first, SUM, 0), number (1));
+  g_assert_cmpuint (machine->engine->submitted, ==, before + 1);
+  /* One of the inner scope may have it again, when its ring is half full, too. */
+  large = machine_tensor (machine, 17 * 1024);
+  SUBMIT (machine, KERNEL_NOTHING, output (&large));
+  SUBMIT (machine, KERNEL_ADD, reduces (&second, SUM, 0), number (1));
+  g_assert_cmpuint (machine->engine->rings[1].heap.used, ==, 18 * 1024 + 1024);
+  pto_engine_scope_end (machine->engine);
+  machine_end_ok (machine);
   machine_free (machine);
 }
 
@@ -633,18 +686,22 @@ test_direct (void)
 {
   struct machine *machine = machine_of (GINT_TO_POINTER (PTO_BACKEND_PAR));
   Tensor whole = all_cells ();
+  uint64_t mirror[CELLS];
 
+  memcpy (mirror, cells, sizeof mirror);
   machine_begin (machine);
   for (uint32_t i = 0; i < 10; i++)
     {
+      for (uint32_t c = 0; c < CELLS; c++)
+        mirror[c] += 1 + c;
       machine_go_direct (machine);
-      SUBMIT (machine, KERNEL_ADD, reduces (&whole, SUM, 0), number (1));
+      SUBMIT (machine, KERNEL_ADD, reduces (&whole, i % 2 == 0 ? SUM : SUM_LATER, 0), number (1));
       machine_go_direct (machine);
-      SUBMIT (machine, KERNEL_ADD, inout (&whole), number (1));
+      SUBMIT (machine, KERNEL_EXPECT, input (&whole), expectation (&whole, mirror));
     }
   machine_end_ok (machine);
-  for (uint32_t i = 0; i < CELLS; i++)
-    g_assert_cmpuint (cells[i], ==, i + 20 * (1 + i));
+  assert_cells (mirror);
+  g_assert_cmpuint (wrong, ==, 0);
   machine_free (machine);
 }
 
@@ -772,6 +829,7 @@ add_tests (void)
   machine_add ("reduce", "refused", test_refused);
   machine_add ("reduce", "failure", test_failure);
   machine_add ("reduce", "many", test_many);
+  machine_add ("reduce", "outer-set", test_outer_set);
   machine_add ("reduce", "advice", test_advice);
   machine_add ("reduce", "random", test_random);
   g_test_add_func ("/pto/reduce/par/direct", test_direct);
