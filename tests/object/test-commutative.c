@@ -1,4 +1,5 @@
-/* test-commutative.c: do tasks update the same memory one at a time, on chips and in children?
+/* test-commutative.c: do tasks update the same memory one at a time, or in copies, on chips and in
+ * children?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -64,6 +65,81 @@ test_chip (gconstpointer data)
   object_test_remove_dir (g_steal_pointer (&dir));
 }
 
+static const char take_in[] = "#include \"tensor.h\"\n"
+                              "void kernel_entry (int64_t *args)\n"
+                              "{\n"
+                              "  const TensorData *to = (const TensorData *) args[0];\n"
+                              "  const TensorData *from = (const TensorData *) args[1];\n"
+                              "  *(float *) (uintptr_t) to->buffer.addr\n"
+                              "      += *(const float *) (uintptr_t) from->buffer.addr;\n"
+                              "}\n";
+
+static const char reduce_often[]
+    = "#include \"pto_orchestration_api.h\"\n"
+      "PTO2OrchestrationConfig\n"
+      "aicpu_orchestration_config (uint64_t *args, int arg_count)\n"
+      "{\n"
+      "  PTO2OrchestrationConfig config = { 1 };\n"
+      "  return config;\n"
+      "}\n"
+      "int\n"
+      "aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)\n"
+      "{\n"
+      "  const float nothing = 0;\n"
+      "  Tensor x = pto2_rt_arg_tensor (rt, 0);\n"
+      "  const uint64_t first[1] = { 0 };\n"
+      "  PTOParam param = make_reduction_param (x, 1, &nothing);\n"
+      "  PTO2TaskId before = PTO2_TASK_NONE;\n"
+      "  float seen = 0;\n"
+      "  for (int i = 0; i < 40; i++)\n"
+      "    before = pto2_rt_submit_task_after (rt, 0, PTO2_WORKER_VECTOR, &param, 1, &before,\n"
+      "                                        i % 10 == 9);\n"
+      "  if (before == PTO2_TASK_NONE || !pto2_rt_get_element (rt, &x, first, &seen))\n"
+      "    return 1;\n"
+      "  return seen == 43 ? 0 : 2;\n"
+      "}\n";
+
+/* Its kernels come from the program, wherever the chip is. */
+static void
+test_reduction (gconstpointer data)
+{
+  for (guint isolate = 0; isolate < 2; isolate++)
+    {
+      g_autofree char *dir = object_test_make_dir ();
+      g_autofree char *path = object_test_write (dir, "reduce.c", reduce_often);
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoBuffer) buffer = pto_buffer_new (16, &error);
+      g_autoptr (PtoTensor) tensor = object_test_vector (buffer);
+      g_autoptr (PtoCallable) add = object_test_kernel (dir, "add.c", add_one);
+      g_autoptr (PtoCallable) combine = object_test_kernel (dir, "take_in.c", take_in);
+      g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
+      g_autoptr (PtoWorker) worker = g_object_new (PTO_TYPE_WORKER, "isolate", isolate, NULL);
+      g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+      g_autoptr (PtoCallableHandle) handle = NULL;
+      g_autoptr (PtoRunStatistics) statistics = NULL;
+
+      g_assert_no_error (error);
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, NULL, add, &error);
+      g_assert_no_error (error);
+      pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 1, NULL, combine, &error);
+      g_assert_no_error (error);
+      pto_worker_set_parameter (worker, "backend", data, &error);
+      g_assert_no_error (error);
+      handle = pto_worker_register (worker, chip, NULL, &error);
+      g_assert_no_error (error);
+      pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_INOUT);
+      object_test_floats (buffer)[0] = 3;
+      pto_worker_run_callable (worker, handle, args, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (object_test_floats (buffer)[0], ==, 43);
+      statistics = pto_worker_dup_statistics (worker);
+      /* The last one is who looks at the element. */
+      g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 40 + 2 * 40 + 1);
+      pto_worker_close (worker);
+      object_test_remove_dir (g_steal_pointer (&dir));
+    }
+}
+
 typedef struct
 {
   PtoCallableHandle *add;
@@ -122,6 +198,9 @@ main (int argc, char **argv)
   g_test_add_data_func ("/pto/commutative/par", "par", test_chip);
   g_test_add_data_func ("/pto/commutative/det", "det", test_chip);
   g_test_add_data_func ("/pto/commutative/threads", "threads", test_chip);
+  g_test_add_data_func ("/pto/commutative/reduction/par", "par", test_reduction);
+  g_test_add_data_func ("/pto/commutative/reduction/det", "det", test_reduction);
+  g_test_add_data_func ("/pto/commutative/reduction/threads", "threads", test_reduction);
   g_test_add_func ("/pto/commutative/level", test_level);
   return g_test_run ();
 }
