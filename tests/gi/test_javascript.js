@@ -83,11 +83,11 @@ const later_results = [
 ];
 
 const tests = {
-    numbers() {
+    sizes() {
         const worker = chip('par');
         for (const core of ['aiv', undefined, 1.5])
             refused(() => Pto.Kernel.new(core, fill.path, null), TypeError, 'is not a type of core');
-        refused(() => Pto.Kernel.new(7, fill.path, null), GLib.Error, 'no type of core');
+        refused(() => Pto.Kernel.new(7, fill.path, null), Error, '7 is not a valid value');
         for (const name of ['alloc_buffer', 'malloc'])
             refused(() => worker[name](10.7), TypeError, `${name}: 10.7 is not a whole number`);
         worker.close();
@@ -209,6 +209,45 @@ const tests = {
             }, null, null, null), Pto.Error, 'the function of a scope failed');
             refused(() => worker.run(orch => orch.with_scope(async () => {}), null, null, null), TypeError, 'AsyncFunction');
             worker.close();
+        }
+    },
+
+    // GJS would free the inner callbacks twice; a critical message ends this program.
+    nested() {
+        for (const make of [...['par', 'det', 'threads'].map(backend => () => chip(backend)), () => new Pto.Worker({isolate: true})]) {
+            const outer = make(), inner = make(), words = [];
+            const buffers = [0, 1].map(() => Pto.Buffer.new(4 * elements));
+            outer.run(orch => {
+                orch.with_scope(() => {
+                    orch.with_scope(() => {
+                        submit_fill(orch, buffers[0], 1);
+                        orch.begin_scope();
+                        orch.with_scope(() => submit_fill(orch, buffers[0], 2));
+                        words.push('a');
+                    });
+                    orch.with_scope(() => submit_fill(orch, buffers[0], 3));
+                    inner.run(below => below.with_scope(() => submit_fill(below, buffers[1], 4)), null, null, null);
+                    equal(floats(buffers[1])[0], 4, 'a run inside a run');
+                    equal(inner.statistics.tasks, 1, 'its tasks');
+                    refused(() => inner.run(() => {
+                        throw new RangeError('my own words');
+                    }, null, null, null), RangeError, 'my own words');
+                    refused(() => inner.run(() => false, null, null, null), Pto.Error, 'did not say why');
+                    refused(() => inner.run(() => outer.run(() => true, null, null, null), null, null, null), Pto.Error, 'its own worker');
+                });
+                refused(() => outer.run(() => true, null, null, null), Pto.Error, 'its own worker');
+                refused(() => orch.with_scope(() => orch.with_scope(() => false)), Pto.Error, 'the function of a scope failed');
+                refused(() => orch.with_scope(3), TypeError, '3 is not a function');
+                refused(() => orch.end_scope(), Pto.Error, 'no scope is open');
+                submit_fill(orch, buffers[0], 5);
+                words.push('b');
+            }, null, null, null);
+            equal(words.join(), 'a,b', 'both were reached');
+            equal(floats(buffers[0])[elements - 1], 5, 'the last');
+            if (!outer.isolate)
+                equal([0, 1, 2, 3].map(ring => outer.statistics.get_last_task_alive(ring)).join(), '1,0,2,1', 'rings');
+            for (const worker of [outer, inner])
+                worker.close();
         }
     },
 

@@ -39,6 +39,88 @@ function takePlainFunction(where, name, index) {
     };
 }
 
+// GJS notes the callback of a call in what belongs to the function that is called, not to the call. A second call of it inside the
+// first one's callback overwrites that note: then the inner callback is freed twice, which damages memory, and the outer one never.
+// So a function that calls its callback before it returns is not called inside itself.
+
+// A scope inside a scope: without a callback that C calls.
+function scopeWithoutCallback(where) {
+    const open = new WeakMap(); // orchestrator -> how many scopes
+    const {begin_scope, end_scope} = where;
+    const count = orchestrator => open.get(orchestrator) ?? 0;
+
+    where.begin_scope = function () {
+        const result = begin_scope.call(this);
+        open.set(this, count(this) + 1);
+        return result;
+    };
+    where.end_scope = function () {
+        open.set(this, Math.max(count(this) - 1, 0)); // also in a run that has failed
+        return end_scope.call(this);
+    };
+    where.with_scope = function (func) {
+        const call = plain(func), before = count(this);
+        if (typeof call !== 'function')
+            throw new TypeError(`with_scope: ${String(func)} is not a function`);
+        this.begin_scope();
+        try {
+            if (!call(this)) {
+                throw new imports.gi.Pto.Error({
+                    code: imports.gi.Pto.Error.EXPLICIT,
+                    message: 'the function of a scope failed and did not say why: it has returned false',
+                });
+            }
+        } catch (error) {
+            while (count(this) > before) {
+                try {
+                    this.end_scope();
+                } catch { // what was thrown first says why
+                }
+            }
+            throw error;
+        }
+        while (count(this) > before)
+            this.end_scope();
+        return true;
+    };
+}
+
+// A run inside the function of another worker's: as an asynchronous one, in a main context that is for nothing else.
+function runWithoutNesting(Pto) {
+    const where = Pto.Worker.prototype, {run, run_async} = where;
+    const running = []; // workers, the innermost last
+
+    const runInside = (worker, func, args, config, cancellable) => {
+        const context = GLib.MainContext.new();
+        let result = null;
+        context.push_thread_default();
+        try {
+            run_async.call(worker, func, args, config, cancellable, (_, done) => (result = done));
+            while (result === null)
+                context.iteration(true);
+        } finally {
+            context.pop_thread_default();
+        }
+        return worker.run_finish(result);
+    };
+
+    where.run = function (func, ...rest) {
+        const inside = running.length > 0;
+        if (running.includes(this)) {
+            throw new Pto.Error({
+                code: Pto.Error.BUSY,
+                message: 'an orchestration function can not use its own worker for another run',
+            });
+        }
+        running.push(this);
+        try {
+            return inside ? runInside(this, func, ...rest) : run.call(this, func, ...rest);
+        } finally {
+            running.pop();
+        }
+    };
+}
+
 // GJS makes 2 of 2.5, 0 of a text and NaN of what is missing.
 function takeNumber(where, name, wanted, isWanted) {
     const original = where[name];
@@ -96,6 +178,7 @@ function _init() {
             return `[Pto.${name}: ${this.to_string()}]`;
         };
     }
+    runWithoutNesting(Pto); // before run_async gives a promise
     for (const name of ['start', 'register', 'run', 'run_callable', 'run_graph', 'close'])
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
     Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
@@ -104,7 +187,7 @@ function _init() {
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
-    takePlainFunction(Pto.Orchestrator.prototype, 'with_scope', 0);
+    scopeWithoutCallback(Pto.Orchestrator.prototype);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
