@@ -93,6 +93,49 @@ const tests = {
         worker.close();
     },
 
+    // What GJS makes another number of, or drops, is refused; so is what would be split into letters.
+    inexact() {
+        const buffer = Pto.Buffer.new(4 * elements), args = new Pto.TaskArgs(), config = new Pto.CallConfig();
+        const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        const {FLOAT32} = Pto.Dtype;
+        const kernel = Pto.Kernel.new(Pto.CoreType.AIV, fill.path, null);
+        const worker = chip('par');
+        for (const wrong of [1.5, true, NaN]) {
+            const calls = [() => args.set_condition(tensor, [wrong]), () => args.add_after(wrong), () => tensor.view([wrong], [0]),
+                () => tensor.view([1], [wrong]), () => tensor.reshape([wrong]), () => tensor.as_strided([1], [1], wrong),
+                () => Pto.Buffer.new(wrong), () => Pto.Tensor.new(FLOAT32, [wrong]), () => Pto.Worker.new_host(3, wrong, 0, null),
+                () => kernel.set_n_args(wrong), () => (kernel.n_args = wrong), () => (config.block_dim = wrong),
+                () => Pto.Tensor.new_for_buffer(buffer, wrong, FLOAT32, [1])];
+            for (const call of calls)
+                refused(call, TypeError, `${String(wrong)} is not an integer`);
+        }
+        refused(() => new Pto.Worker({level: 3.5}), TypeError, 'level: 3.5 is not an integer');
+        refused(() => args.set_condition(tensor, ['1']), TypeError, 'a text is not an integer');
+        for (const wrong of [null, '2', undefined])
+            refused(() => (config.block_dim = wrong), TypeError, 'not an integer');
+        config.enable_pmu = true;
+        equal(config.enable_pmu, 1, 'a switch');
+        refused(() => worker.run(orch => {
+            submit_fill(orch, buffer, 1);
+            orch.submit(fill, args, {after: [0]});
+        }, null, null, null), TypeError, 'Pto.Orchestrator.submit takes 2 arguments, but 3 are given');
+        refused(() => worker.run(orch => orch.submit(fill, {after: [0]}), null, null, null), TypeError, 'not a subclass');
+        refused(() => worker.run(orch => orch.tensor(FLOAT32, [1.5]), null, null, null), TypeError, '1.5 is not an integer');
+        kernel.include_dirs = here;
+        equal(kernel.include_dirs.join('|'), here, 'one directory');
+        kernel.set_compiler_flags(`-O1 -DVALUE='a b'`);
+        equal(kernel.compiler_flags.join('|'), '-O1|-DVALUE=a b', 'one text');
+        kernel.set_compiler_flags(' ');
+        equal(kernel.compiler_flags, null, 'no words');
+        worker.close();
+        const parameters = Pto.Worker.new_chip('a2a3sim');
+        parameters.set_parameter('clusters', 3);
+        parameters.set_parameter('trace', true);
+        equal(`${parameters.dup_parameter('clusters')} ${parameters.dup_parameter('trace')}`, '3 1', 'parameters');
+        refused(() => parameters.set_parameter('clusters', 1.5), Pto.Error, '1.5');
+        parameters.close();
+    },
+
     exceptions() {
         const one = Pto.Exception.new('KeyError', 'two', 'at home', []);
         const group = Pto.Exception.new('Group', '', null, [one]);

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import pathlib
 import sys
 import tempfile
 import unittest
@@ -618,6 +619,59 @@ class Functions(unittest.TestCase):
                 with self.assertRaises(TypeError):
                     call(10.7)
             self.assertEqual(worker.alloc_buffer(10).get_size(), 10)
+
+    def test_inexact(self):
+        """PyGObject makes 1 of 1.5 and of True, true of "no", and splits a text into letters where a list is wanted."""
+        x, config, args = Pto.Tensor.new(Pto.Dtype.INT8, [4]), Pto.CallConfig(), Pto.TaskArgs()
+        kernel = Pto.Callable.kernel(os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill.c"))
+        for wrong in 1.5, True, "1", np.float32(2) if np is not None else 2.0:
+            for call in (lambda: args.add_after(wrong), lambda: args.set_condition(x, [wrong]), lambda: x.view([wrong], [0]),
+                         lambda: x.view([1], [wrong]), lambda: x.reshape([wrong]), lambda: x.as_strided([1], [1], wrong),
+                         lambda: x.transpose(0, wrong), lambda: Pto.Buffer.new(wrong), lambda: Pto.Tensor.new(Pto.Dtype.INT8, [wrong]),
+                         lambda: kernel.set_n_args(wrong), lambda: setattr(kernel, "n_args", wrong),
+                         lambda: Pto.CallConfig(block_dim=wrong), lambda: setattr(config, "aicpu_thread_num", wrong),
+                         lambda: Pto.Worker(level=wrong), lambda: Pto.Worker(level=3, devices=wrong),
+                         lambda: Pto.Worker(level=3, sub_workers=wrong), lambda: Pto.Worker(level=3, device_ids=[wrong]),
+                         lambda: Pto.Worker.new_host(level=3, n_devices=wrong, n_sub_workers=0, platform=None)):
+                with self.assertRaisesRegex(TypeError, f"{wrong!r} is not an integer".replace("(", r"\(").replace(")", r"\)")):
+                    call()
+        for call in (lambda: args.set_condition(x, "12"), lambda: x.reshape(2), lambda: Pto.Worker(level=3, device_ids="12")):
+            with self.assertRaisesRegex(TypeError, "is not a list of integers"):
+                call()
+        for wrong in "no", [], 1:
+            with self.assertRaisesRegex(TypeError, "isolate: .* is neither True nor False"):
+                Pto.Worker(isolate=wrong)
+        with self.assertRaisesRegex(TypeError, "1.5 is not an integer"):
+            config.enable_pmu = 1.5
+        config.enable_pmu = True
+        self.assertEqual(config.enable_pmu, 1)
+
+        def graph(orch):
+            for wrong in 1.5, True:
+                for call in (lambda: setattr(orch, "priority", wrong), lambda: orch.set_priority(wrong), lambda: orch.tensor([wrong]),
+                             lambda: orch.submit_order(after=[wrong]), lambda: orch.submit(kernel, after=[wrong]),
+                             lambda: orch.submit(kernel, when=(x, wrong))):
+                    with self.assertRaisesRegex(TypeError, f"{wrong} is not an integer"):
+                        call()
+            self.assertEqual((orch.priority, orch.worker.get_state()), (0, Pto.WorkerState.READY))
+
+        for backend in backends:
+            with chip(backend) as worker:
+                worker.run(graph)
+
+    def test_one_text(self):
+        """One directory, not its letters; one text is split as a shell does."""
+        here = pathlib.Path(__file__).resolve().parent
+        kernel = Pto.Callable.kernel(str(here / "fill.c"), include_dirs=str(here), flags="-O1 '-DA=b c'")
+        for dirs in str(here), here, [here], [str(here)]:
+            kernel.set_include_dirs(["/"])
+            kernel.include_dirs = dirs
+            self.assertEqual(kernel.include_dirs, [str(here)])
+        self.assertEqual(kernel.compiler_flags, ["-O1", "-DA=b c"])
+        kernel.compiler_flags = "-O2 -g"
+        self.assertEqual(kernel.compiler_flags, ["-O2", "-g"])
+        with self.assertRaisesRegex(GLib.Error, "/none: there is no such directory"):
+            Pto.Callable.kernel(str(here / "fill.c"), include_dirs="/none")
 
     def test_members_of_exceptions(self):
         group = Pto.Exception.new("Group", "all of them", None, [Pto.Exception.new("KeyError", "two", None, [])])

@@ -121,7 +121,78 @@ function runWithoutNesting(Pto) {
     };
 }
 
-// GJS makes 2 of 2.5, 0 of a text and NaN of what is missing.
+// GJS makes 2 of 2.5 and 1 of true, and drops what comes behind the last argument.
+function isInexact(value, isSwitch) {
+    return (typeof value === 'number' && !Number.isInteger(value)) || (typeof value === 'boolean' && !isSwitch);
+}
+
+function exact(name, where, method) {
+    const original = where[method], where_to = `Pto.${name}.${method}`;
+    const isFraction = /^add_scalar_(float|double)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
+    const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
+    const check = value => {
+        if (isInexact(value, isSwitch))
+            throw new TypeError(`${where_to}: ${String(value)} is not an integer`);
+    };
+    const checked = function (...args) {
+        if (args.length > original.length)
+            throw new TypeError(`${where_to} takes ${original.length} arguments, but ${args.length} are given`);
+        for (const value of isFraction ? [] : args) {
+            check(value);
+            if (!Array.isArray(value) || areTexts)
+                continue;
+            value.forEach(check);
+            if (value.some(element => typeof element === 'string'))
+                throw new TypeError(`${where_to}: a text is not an integer`);
+        }
+        return original.apply(this, args);
+    };
+    where[method] = Object.defineProperty(checked, 'length', {value: original.length});
+}
+
+// As in Python: a number or a switch is the text that stands for it.
+function takeParameters(where) {
+    const {set_parameter} = where;
+    where.set_parameter = function (name, value, ...more) {
+        const isText = typeof value !== 'number' && typeof value !== 'boolean';
+        return set_parameter.call(this, name, isText ? value : String(Number(value)), ...more);
+    };
+}
+
+function exactAll(name, type) {
+    for (const where of [type, type.prototype]) {
+        for (const method of Object.getOwnPropertyNames(where)) {
+            const {value} = Object.getOwnPropertyDescriptor(where, method);
+            if (typeof value === 'function' && method !== 'constructor')
+                exact(name, where, method);
+        }
+    }
+}
+
+function exactProperties(name, type) {
+    const {_init} = type.prototype;
+    type.prototype._init = function (properties = {}) {
+        for (const [field, value] of Object.entries(properties)) {
+            if (typeof value === 'number' && isInexact(value))
+                throw new TypeError(`Pto.${name}: ${field}: ${String(value)} is not an integer`);
+        }
+        _init.call(this, properties);
+    };
+}
+
+// Directories of one, or of a list; words of one text, or of a list.
+function takeOneOrMore(where) {
+    const {set_include_dirs, set_compiler_flags} = where;
+    const words = text => text.trim() === '' ? [] : GLib.shell_parse_argv(text)[1];
+    where.set_include_dirs = function (dirs) {
+        set_include_dirs.call(this, typeof dirs === 'string' ? [dirs] : dirs);
+    };
+    where.set_compiler_flags = function (flags) {
+        set_compiler_flags.call(this, typeof flags === 'string' ? words(flags) : flags);
+    };
+}
+
+// Nor is a text a number, or what is missing.
 function takeNumber(where, name, wanted, isWanted) {
     const original = where[name];
     where[name] = function (...args) {
@@ -178,6 +249,11 @@ function _init() {
             return `[Pto.${name}: ${this.to_string()}]`;
         };
     }
+    for (const name of types)
+        exactAll(name, Pto[name]);
+    exactProperties('Worker', Pto.Worker);
+    takeOneOrMore(Pto.Callable.prototype);
+    takeParameters(Pto.Worker.prototype);
     runWithoutNesting(Pto); // before run_async gives a promise
     for (const name of ['start', 'register', 'run', 'run_callable', 'run_graph', 'close'])
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
@@ -208,6 +284,9 @@ function _init() {
     takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', 'true or false', value => typeof value === 'boolean');
     for (const [where, name] of [[Pto.TaskArgs, 'set_cluster'], [Pto.Orchestrator, 'free_cluster'], [Pto.Orchestrator, 'dup_cluster_cores']])
         takeNumber(where.prototype, name, 'the number of a cluster', value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
+    takeNumber(Pto.Kernel.prototype, 'set_n_args', 'an integer', Number.isInteger);
+    for (const name of Object.getOwnPropertyNames(Pto.CallConfig.prototype).filter(method => /^set_(?!output_prefix)/.test(method)))
+        takeNumber(Pto.CallConfig.prototype, name, 'an integer', value => Number.isInteger(value) || typeof value === 'boolean');
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
     for (const name of types)

@@ -46,6 +46,31 @@ def _export(type_):
     return type_
 
 
+# --- integers and texts ---
+
+def _integer(value, where, switch=False):
+    """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
+    if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
+        raise TypeError(f"{where}: {value!r} is not an integer")
+    return operator.index(value)
+
+
+def _integers(values, where):
+    if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
+        raise TypeError(f"{where}: {values!r} is not a list of integers")
+    return [_integer(value, where) for value in values]
+
+
+def _words(what):
+    """A list of words of one text, or of a list."""
+    return shlex.split(what) if isinstance(what, str) else list(what)
+
+
+def _paths(what):
+    """A list of directories of one, or of a list."""
+    return [os.fspath(path) for path in ([what] if isinstance(what, (str, bytes, os.PathLike)) else what)]
+
+
 # --- memory and arguments ---
 
 def _dtype(what):
@@ -166,6 +191,7 @@ class Tensor(Pto.Tensor):
 
 
 TaskArgsView = collections.namedtuple("TaskArgsView", "tensor_count scalar_count tensors scalars")
+_add_scalar, _add_scalar_signed = Pto.TaskArgs.add_scalar, Pto.TaskArgs.add_scalar_signed  # of what is an integer already
 _UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
 _SIGNED = (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
 
@@ -204,17 +230,17 @@ class TaskArgs(Pto.TaskArgs):
         elif isinstance(value, ctypes.c_float):
             self.add_scalar_float(value.value)
         elif isinstance(value, _UNSIGNED):
-            Pto.TaskArgs.add_scalar(self, value.value)
+            _add_scalar(self, value.value)
         elif isinstance(value, _SIGNED):
-            self.add_scalar_signed(value.value)
+            _add_scalar_signed(self, value.value)
         elif isinstance(value, numbers.Integral) or type(value).__name__ == "bool_":  # NumPy's is no number
             value, unsigned = int(value), getattr(getattr(value, "dtype", None), "kind", "") == "u"
             if not -2**63 <= value < 2**64:
                 raise OverflowError(f"{value} does not fit in 64 bits")
             if unsigned or value >= 2**63:
-                Pto.TaskArgs.add_scalar(self, value)
+                _add_scalar(self, value)
             else:
-                self.add_scalar_signed(value)
+                _add_scalar_signed(self, value)
         elif isinstance(value, numbers.Real):
             self.add_scalar_float(float(value))
         else:
@@ -501,7 +527,7 @@ class Callable(Pto.Callable):
     @staticmethod
     def kernel(path, core="aiv", args=-1, include_dirs=None, flags=None):
         """Of a source or an object; args=3 says how many arguments it takes, and a submit with others is refused. A source
-        is compiled with include_dirs and flags, a list of words or one text."""
+        is compiled with include_dirs, a list or one, and flags, a list of words or one text."""
         cores = {"aic": Pto.CoreType.AIC, "aiv": Pto.CoreType.AIV}
         core = cores.get(core.lower()) if isinstance(core, str) else core
         if core not in cores.values():
@@ -509,10 +535,18 @@ class Callable(Pto.Callable):
         self = Pto.Kernel.new(core, path, None)
         self.set_n_args(args)
         if include_dirs:
-            self.set_include_dirs([os.fspath(path) for path in include_dirs])
+            self.set_include_dirs(include_dirs)
         if flags:
-            self.set_compiler_flags(shlex.split(flags) if isinstance(flags, str) else list(flags))
+            self.set_compiler_flags(flags)
         return self
+
+    def set_include_dirs(self, dirs):
+        """A list of directories, or one."""
+        Pto.Callable.set_include_dirs(self, _paths(dirs))
+
+    def set_compiler_flags(self, flags):
+        """A list of words, or one text that is split into words as a shell does."""
+        Pto.Callable.set_compiler_flags(self, _words(flags))
 
     @staticmethod
     def chip(directory):
@@ -810,11 +844,11 @@ NEXT_LEVEL, SUB = "next-level", "sub"  # what a worker below is, as the seeds sa
 class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
-        ids = properties.pop("device_ids", devices if devices is None else range(devices))
+        ids = properties.pop("device_ids", devices if devices is None else range(_integer(devices, "devices")))
         if isinstance(devices, int) and not 0 <= devices <= Pto.MAX_CHILDREN:
             raise ValueError(f"devices={devices}: there are 0 to {Pto.MAX_CHILDREN}")
         if ids is not None:
-            properties["device_ids"] = GLib.Variant("au", list(ids))
+            properties["device_ids"] = GLib.Variant("au", _integers(ids, "device_ids"))
         for name in ("sub_workers", "num_sub_workers"):
             if name in properties:
                 properties["n_sub_workers"] = properties.pop(name)
@@ -822,6 +856,12 @@ class Worker(Pto.Worker):
             if name != "isolate" and (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
                 value = int(value) if isinstance(value, bool) else value
                 raise TypeError(f'{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")')
+        for name, value in properties.items():
+            property_ = Pto.Worker.find_property(name)
+            if property_ is not None and property_.value_type == GObject.TYPE_UINT:
+                properties[name] = _integer(value, name)
+            elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
+                raise TypeError(f"{name}: {value!r} is neither True nor False")
         super().__init__(**properties)
 
     def __enter__(self):
@@ -1007,16 +1047,45 @@ def _bounded(type_, name, bound):
     setattr(type_, name, method)
 
 
-def _whole(type_, name):
-    """10 of 10.7, or 1 of True, as PyGObject has it, is nobody's wish."""
-    plain = getattr(type_, name)
+def _integer_arguments(function):
+    """Which of the arguments that Python gives are integers, as (place, name, check)."""
+    arguments = function.get_arguments()
+    types_ = [argument.get_type() for argument in arguments]
+    hidden = {type_.get_array_length() for type_ in types_ if type_.get_tag_as_string() == "array"}
+    given = [i for i, argument in enumerate(arguments) if i not in hidden and argument.get_direction() == Direction.IN]
+    for place, i in enumerate(given):
+        tag, name = types_[i].get_tag_as_string(), arguments[i].get_name()
+        if tag in _INTEGERS:
+            yield place, name, _integer
+        elif tag == "array" and types_[i].get_param_type(0).get_tag_as_string() in _INTEGERS:
+            yield place, name, _integers
+
+
+_INTEGERS = {f"{sign}int{bits}" for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
+
+
+def _exact(type_, name, function):
+    checked = list(_integer_arguments(function))
+    if not checked:
+        return
+    if name.startswith("set_enable_"):
+        checked = [(place, word, functools.partial(_integer, switch=True)) for place, word, _ in checked]
+    plain, first = getattr(type_, name), int(function.is_method())
 
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
-    def method(self, number, *more):
-        if isinstance(number, bool):
-            raise TypeError(f"{name}: {number} is no number")
-        return plain(self, operator.index(number), *more)
-    setattr(type_, name, method)
+    def method(*args, **named):
+        args = list(args)
+        for place, word, check in checked:
+            if place + first < len(args) and args[place + first] is not None:
+                args[place + first] = check(args[place + first], f"{type_.__name__}.{name}: {word}")
+            elif named.get(word) is not None:
+                named[word] = check(named[word], f"{type_.__name__}.{name}: {word}")
+        return plain(*args, **named)
+    setattr(type_, name, method if first else staticmethod(method))
+
+
+def _setter(name):
+    return lambda self, value: getattr(self, name)(value)
 
 
 def _complete():
@@ -1025,9 +1094,12 @@ def _complete():
         type_ = getattr(Pto, name, None)
         if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
             continue
+        for member, function in list(vars(type_).items()):
+            if hasattr(function, "get_arguments"):
+                _exact(type_, member, function)
         for field, get in _getters(type_):
             if not hasattr(type_, field):
-                setattr(type_, field, property(get, getattr(type_, "set_" + field, None)))
+                setattr(type_, field, property(get, _setter("set_" + field) if hasattr(type_, "set_" + field) else None))
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
@@ -1037,10 +1109,6 @@ def _complete():
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
     for name in ("busy_ns", "n_cores", "utilization"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
-    for type_, name in ((Pto.Worker, "alloc_buffer"), (Pto.Worker, "malloc"), (Pto.TaskArgs, "set_block_dim"),
-                        (Pto.TaskArgs, "set_cluster"), (Pto.Orchestrator, "free_cluster"),
-                        (Pto.Orchestrator, "dup_cluster_cores")):
-        _whole(type_, name)
     _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
         _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
