@@ -404,6 +404,30 @@ take_submit (const PTO2Submit *given, PTO2Submit *asked)
   return true;
 }
 
+/* Does everything that it says have an effect? */
+static bool
+is_consistent (struct pto_chip *chip, const PTO2Submit *asked)
+{
+  if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
+    pto_chip_refuse (chip, "it comes after %d tasks at %p", asked->n_after,
+                     (const void *) asked->after);
+  else if (asked->condition == NULL && asked->condition_index != NULL)
+    pto_chip_refuse (chip, "a task with a condition has a tensor of which an element is looked at");
+  else if (asked->mixed != NULL && asked->kernel_id != PTO2_KERNEL_NONE)
+    pto_chip_refuse (chip,
+                     "it has kernel %d beside those of mixed: a mixed task has these only, and "
+                     "kernel_id is PTO2_KERNEL_NONE",
+                     asked->kernel_id);
+  else if (asked->in_cluster == 0 && asked->cluster_id > 0)
+    pto_chip_refuse (chip,
+                     "it has cluster_id %d, but in_cluster is 0: set in_cluster to 1 for a task "
+                     "that runs there, or cluster_id to 0",
+                     asked->cluster_id);
+  else
+    return true;
+  return false;
+}
+
 static PTO2TaskId
 submit_more (PTO2Runtime *rt, const PTO2Submit *given)
 {
@@ -444,11 +468,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
                      "its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
                      "built for another version, or size is not sizeof (PTO2Submit)",
                      asked->size, sizeof *asked);
-  else if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
-    pto_chip_refuse (chip, "it comes after %d tasks at %p", asked->n_after,
-                     (const void *) asked->after);
-  else if (asked->condition == NULL && asked->condition_index != NULL)
-    pto_chip_refuse (chip, "a task with a condition has a tensor of which an element is looked at");
+  else if (!is_consistent (chip, asked))
+    ; /* it has said why */
   else if (asked->condition != NULL)
     id = submit_if (chip, &task, asked);
   else if (is_several (asked))

@@ -145,11 +145,11 @@ extern "C"
      * (pto_block.h); they run at the same time as far as there are cores. */
     int32_t block_dim;
     int32_t sync_start; /* not 0: all of them begin at once */
-    /* Instead of kernel_id, three: for the cube core and the two vector cores of one cluster, which
-     * begin at once; PTO2_KERNEL_NONE for none. Of each block. */
+    /* Instead of kernel_id, which is PTO2_KERNEL_NONE, three: for the cube core and the two vector
+     * cores of one cluster, which begin at once; PTO2_KERNEL_NONE for none. Of each block. */
     const int32_t *mixed;
     int32_t in_cluster; /* not 0: it runs in cluster_id, which is allocated */
-    int32_t cluster_id;
+    int32_t cluster_id; /* without in_cluster 0 or less */
     /* 0 to PTO_MAX_PRIORITY: of the tasks that are ready for one kind of cores, those with the
      * highest go first, and among equals who has been ready for longest. For a task with a kernel.
      */

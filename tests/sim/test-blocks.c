@@ -195,7 +195,7 @@ submit_plan (PTO2Runtime *rt, void *data)
     {
       PTOParam params[] = { make_scalar_param ((uint64_t) (uintptr_t) &plan->logs[i]),
                             make_scalar_param ((uint64_t) plan->dims[i]) };
-      PTO2Submit submit = pto2_make_submit (VECTOR, AIV, params, 2);
+      PTO2Submit submit = pto2_make_submit (mixed ? PTO2_KERNEL_NONE : VECTOR, AIV, params, 2);
 
       submit.block_dim = plan->dims[i];
       submit.sync_start = plan->sync;
@@ -567,6 +567,7 @@ struct bad
   bool sync;
   const int32_t *mixed;
   bool in_cluster;
+  int32_t cluster;
 };
 
 static int
@@ -581,7 +582,7 @@ submit_bad (PTO2Runtime *rt, void *data)
   submit.sync_start = bad->sync;
   submit.mixed = bad->mixed;
   submit.in_cluster = bad->in_cluster;
-  submit.cluster_id = 2;
+  submit.cluster_id = bad->cluster;
   g_assert_cmpuint (pto2_rt_submit (rt, &submit), ==, PTO2_TASK_NONE);
   return 0;
 }
@@ -606,22 +607,35 @@ test_refused (enum pto_backend backend)
     { { VECTOR, AIC, 2, 4 }, PTO_STATUS_INVALID_ARGS, "runs on AIV (vector)" },
     { { PTO2_KERNEL_NONE, AIV, 2, 4 }, PTO_STATUS_INVALID_ARGS, "no kernel has no blocks" },
     { { TAKES_2, AIV, 3, 4 }, PTO_STATUS_INVALID_ARGS, "takes 2 arguments, but 3 are given" },
-    { { 0, 0, 2, 4, false, none }, PTO_STATUS_INVALID_ARGS, "a kernel for the AIC or for an AIV" },
-    { { 0, 0, 2, 4, false, swapped }, PTO_STATUS_INVALID_ARGS, "it was submitted to AIC (cube)" },
-    { { 0, 0, 2, 4, false, unknown }, PTO_STATUS_INVALID_ARGS, "there is no kernel 99" },
-    { { 0, 0, 3, 4, false, counted }, PTO_STATUS_INVALID_ARGS, "takes 2 arguments" },
+    { { PTO2_KERNEL_NONE, 0, 2, 4, false, none },
+      PTO_STATUS_INVALID_ARGS,
+      "a kernel for the AIC or for an AIV" },
+    { { PTO2_KERNEL_NONE, 0, 2, 4, false, swapped },
+      PTO_STATUS_INVALID_ARGS,
+      "it was submitted to AIC (cube)" },
+    { { PTO2_KERNEL_NONE, 0, 2, 4, false, unknown },
+      PTO_STATUS_INVALID_ARGS,
+      "there is no kernel 99" },
+    { { PTO2_KERNEL_NONE, 0, 3, 4, false, counted }, PTO_STATUS_INVALID_ARGS, "takes 2 arguments" },
     { { VECTOR, AIV, 2, 49, true }, PTO_STATUS_SYNC_START, "this machine has 48: set clusters" },
     { { VECTOR, AIV, 2, 73, true }, PTO_STATUS_SYNC_START, "this chip has 72 cores" },
-    { { 0, 0, 2, 25, true, good }, PTO_STATUS_SYNC_START, "places for 24: set clusters" },
-    { { VECTOR, AIV, 2, 1, false, NULL, true },
+    { { PTO2_KERNEL_NONE, 0, 2, 25, true, good },
+      PTO_STATUS_SYNC_START,
+      "places for 24: set clusters" },
+    { { VECTOR, AIV, 2, 1, false, NULL, true, 2 },
       PTO_STATUS_INVALID_ARGS,
       "cluster 2 is not allocated" },
+    { { VECTOR, AIV, 2, 0, false, good }, PTO_STATUS_INVALID_ARGS, "it has kernel 1 beside those" },
+    { { 0, AIC, 2, 4, false, good }, PTO_STATUS_INVALID_ARGS, "it has kernel 0 beside those" },
+    { { VECTOR, AIV, 2, 0, false, NULL, false, 2 },
+      PTO_STATUS_INVALID_ARGS,
+      "it has cluster_id 2, but in_cluster is 0" },
   };
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
     sim_run_fails (chip, &program, submit_bad, (void *) &cases[i].bad, cases[i].status, "task 0",
-                   cases[i].says, NULL);
+                   "test-blocks.c:", cases[i].says, NULL);
   sim_assert_well (chip);
   pto_chip_free (chip);
 }
@@ -743,7 +757,7 @@ submit_everything (PTO2Runtime *rt, void *data)
       uint32_t dim = 1 + i * 7 % 20;
       PTOParam params[]
           = { make_scalar_param ((uint64_t) (uintptr_t) &logs[i]), make_scalar_param (dim) };
-      PTO2Submit submit = pto2_make_submit (VECTOR, AIV, params, 2);
+      PTO2Submit submit = pto2_make_submit (i % 2 == 0 ? PTO2_KERNEL_NONE : VECTOR, AIV, params, 2);
       int32_t cluster = i % 5 == 4 ? pto2_rt_allocate_cluster (rt) : -1;
 
       submit.block_dim = (int32_t) dim;

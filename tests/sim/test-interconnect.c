@@ -196,7 +196,10 @@ submit_meeting (PTO2Runtime *rt, void *data)
   struct meeting *meeting = data;
   PTOParam params[] = { make_inout_param (cells (meeting->cells, 3 * BLOCKS)),
                         make_signed_param (meeting->rounds), make_scalar_param (meeting->mixed) };
-  PTO2Submit submit = pto2_make_submit (meeting->spins ? SPIN : SYNC, AIV, params, 3);
+  PTO2Submit submit = pto2_make_submit (meeting->mixed   ? PTO2_KERNEL_NONE
+                                        : meeting->spins ? SPIN
+                                                         : SYNC,
+                                        AIV, params, 3);
 
   submit.block_dim = meeting->blocks;
   submit.sync_start = 1;
@@ -401,7 +404,8 @@ submit_pair (PTO2Runtime *rt, void *data)
   bool pushes = pair->kernels[1] == PUSH;
   PTOParam params[] = { make_signed_param (pair->n), make_signed_param (pair->pipe),
                         pushes ? make_scalar_param (0) : make_inout_param (cells (pair->out, 16)) };
-  PTO2Submit submit = pto2_make_submit (pair->kernels[1], AIV, params, 3);
+  PTO2Submit submit
+      = pto2_make_submit (pair->plain ? pair->kernels[1] : PTO2_KERNEL_NONE, AIV, params, 3);
 
   if (pair->kernels[1] == SYNC)
     {
