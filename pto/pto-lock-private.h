@@ -24,4 +24,8 @@ typedef enum
 void pto_lock (PtoLock lock);
 void pto_unlock (PtoLock lock);
 
+/* How many forks made this process of the one that asked first: who has another number than before
+ * is in a copy. Where the process was asked for would be a system call. */
+guint pto_count_forks (void);
+
 G_END_DECLS

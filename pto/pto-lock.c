@@ -9,6 +9,8 @@
 #include <pthread.h>
 
 static GMutex locks[PTO_N_LOCKS];
+static pthread_once_t is_watching = PTHREAD_ONCE_INIT;
+static guint forks; /* W: the only thread of a new process */
 
 static void
 before_fork (void)
@@ -25,17 +27,22 @@ after_fork (void)
 }
 
 static void
+begin_copy (void)
+{
+  forks++;
+  after_fork ();
+}
+
+static void
 watch_forks (void)
 {
-  pthread_atfork (before_fork, after_fork, after_fork);
+  pthread_atfork (before_fork, after_fork, begin_copy);
 }
 
 void
 pto_lock (PtoLock lock)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-  pthread_once (&once, watch_forks);
+  pthread_once (&is_watching, watch_forks);
   g_mutex_lock (&locks[lock]);
 }
 
@@ -43,4 +50,11 @@ void
 pto_unlock (PtoLock lock)
 {
   g_mutex_unlock (&locks[lock]);
+}
+
+guint
+pto_count_forks (void)
+{
+  pthread_once (&is_watching, watch_forks);
+  return forks;
 }

@@ -26,6 +26,7 @@ struct _PtoOrchestrator
   guint64 run;
   bool (*is_cancelled) (void *data);
   gpointer data;
+  guint forks;       /* pto_count_forks() where it was made */
   guint scopes;      /* opened here and still open */
   guint priority;    /* of the tasks that are submitted now */
   guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */

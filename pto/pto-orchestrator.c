@@ -7,6 +7,7 @@
 #include "pto-orchestrator-private.h"
 
 #include "pto-error-private.h"
+#include "pto-lock-private.h"
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
 
@@ -21,7 +22,8 @@
  * reports what went wrong first.
  *
  * Source: seed 000 section 11. Thread safety: orchestrator thread, which is the one the function is
- * called on; another thread gets %PTO_ERROR_WRONG_THREAD. A fork leaves it unusable in the child.
+ * called on; another thread gets %PTO_ERROR_WRONG_THREAD. A fork leaves it unusable in the child,
+ * which gets %PTO_ERROR_BUSY.
  *
  * Since: 0.1
  */
@@ -62,6 +64,7 @@ pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
   self->is_cancelled = is_cancelled;
   self->data = data;
   self->last_task = PTO2_TASK_NONE;
+  self->forks = pto_count_forks ();
   return self;
 }
 
@@ -119,6 +122,14 @@ pto_orchestrator_check_usable (PtoOrchestrator *self, GError **error)
           error, PTO_ERROR, PTO_ERROR_CLOSED,
           "the run of this orchestrator is over: it can be used inside its orchestration "
           "function only");
+      return FALSE;
+    }
+  if (self->forks != pto_count_forks ())
+    {
+      g_set_error_literal (
+          error, PTO_ERROR, PTO_ERROR_BUSY,
+          "the run of this orchestrator is in another process, and this one is a copy of it: use "
+          "it there, or a worker of this process's own");
       return FALSE;
     }
   if (!pto_orchestrator_is_own_thread (self))
@@ -282,16 +293,16 @@ pto_orchestrator_get_priority (PtoOrchestrator *orchestrator)
  *
  * Thread safety: orchestrator thread.
  *
- * Returns: a number, which may be 0; 2^64 - 1 when no task was submitted in this run
+ * Returns: a number, which may be 0; -1 before the first task of the run
  *
  * Since: 0.1
  */
-guint64
+gint64
 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator)
 {
-  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), PTO2_TASK_NONE);
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), -1);
 
-  return orchestrator->last_task;
+  return (gint64) orchestrator->last_task; /* PTO2_TASK_NONE is -1 */
 }
 
 /* --- scopes and tensors --- */
@@ -565,7 +576,7 @@ pto_orchestrator_to_string (PtoOrchestrator *orchestrator)
  * pto_orchestrator_is_valid:
  * @orchestrator: an orchestrator
  *
- * Asks whether its orchestration function is still running.
+ * Asks whether its orchestration function is still running, in this process.
  *
  * Thread safety: any thread.
  *
@@ -578,5 +589,6 @@ pto_orchestrator_is_valid (PtoOrchestrator *orchestrator)
 {
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
 
-  return g_atomic_pointer_get (&orchestrator->rt) != NULL;
+  return g_atomic_pointer_get (&orchestrator->rt) != NULL
+         && orchestrator->forks == pto_count_forks ();
 }

@@ -171,7 +171,7 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
-guint64 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator);
+gint64 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 int pto_orchestrator_allocate_cluster (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_0_1

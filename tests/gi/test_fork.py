@@ -14,7 +14,7 @@ import unittest.mock
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import Pto  # noqa: E402
+from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -86,6 +86,29 @@ class Fork(unittest.TestCase):
         self.assertEqual(host(1), {3.0})
         with multiprocessing.get_context("fork").Pool(1) as pool:
             self.assertEqual(pool.apply(host, [1]), {3.0})
+
+    def test_inside_an_orchestration(self):
+        """The copy of an orchestrator is refused, the one that was copied goes on."""
+        def graph(orch):
+            pid = os.fork()
+            if pid == 0:
+                refused = 0
+                try:
+                    signal.alarm(60)
+                    for call in orch.submit_order, orch.begin_scope, lambda: setattr(orch, "priority", 1), lambda: orch.tensor(1):
+                        try:
+                            call()
+                        except GLib.Error as error:
+                            refused += error.matches(Pto.error_quark(), Pto.Error.BUSY) and "in another process" in error.message
+                finally:
+                    os._exit(refused)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 4)
+            orch.submit_order()
+
+        for properties in {"isolate": False}, {"isolate": True}, {"level": 3, "sub_workers": 1}:
+            with self.subTest(properties=properties), Pto.Worker(platform="a2a3sim", **properties) as worker:
+                worker.run(graph)
+                self.assertEqual(worker.statistics.tasks, 1)
 
     def test_interrupt(self):
         """Ctrl-C ends a compiler, which is in a process group of its own."""

@@ -176,6 +176,7 @@ const tests = {
                     ids.push(orch.last_task);
                     args.reset();
                 };
+                equal(orch.last_task, -1, 'no task');
                 const element = Pto.Tensor.new_for_buffer(a, 0, Pto.Dtype.FLOAT32, [elements]);
 
                 args.set_condition(element, [0]); // it is 0 as yet

@@ -237,7 +237,7 @@ class Tasks(unittest.TestCase):
                     worker.set_parameter("trace", "1")
 
                     def graph(orch, x, y):
-                        self.assertEqual(orch.last_task, 2 ** 64 - 1)
+                        self.assertEqual((orch.last_task, bool(orch.last_task)), (-1, False))
                         ids.extend(self.submit(orch, x, y))
 
                     worker.run(graph, x, y)
@@ -393,6 +393,7 @@ class Tasks(unittest.TestCase):
                 ids = []
 
                 def graph(orch, x, y):
+                    self.assertEqual(orch.last_task, -1)
                     pair = [(y, Pto.Direction.NO_DEP), (x, Pto.Direction.NO_DEP)]  # its tensors order nothing
                     orch.submit_sub(slow, [x.write_existing()])
                     ids.append(orch.last_task)

@@ -159,6 +159,28 @@ test_after_first_worker (Fixture *fixture, gconstpointer data)
     }
 }
 
+/* Whatever is asked of the copy. */
+static guint
+count_refused (PtoOrchestrator *orchestrator)
+{
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) tensor = NULL;
+  GError *errors[6] = { NULL };
+  guint n = 0;
+
+  pto_orchestrator_submit_order (orchestrator, args, &errors[0]);
+  pto_orchestrator_begin_scope (orchestrator, &errors[1]);
+  pto_orchestrator_end_scope (orchestrator, &errors[2]);
+  pto_orchestrator_set_priority (orchestrator, 1, &errors[3]);
+  tensor = pto_orchestrator_make_tensor (orchestrator, PTO_DTYPE_INT8, 1, (guint64[]){ 1 },
+                                         &errors[4]);
+  tensor = pto_orchestrator_alloc (orchestrator, PTO_DTYPE_INT8, 1, (guint64[]){ 1 }, &errors[5]);
+  for (guint i = 0; i < G_N_ELEMENTS (errors); i++)
+    n += g_error_matches (errors[i], PTO_ERROR, PTO_ERROR_BUSY)
+         && strstr (errors[i]->message, "is in another process") != NULL;
+  return n + (tensor == NULL && !pto_orchestrator_is_valid (orchestrator));
+}
+
 static gboolean
 fork_and_submit (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
                  gpointer user_data, GError **error)
@@ -169,22 +191,30 @@ fork_and_submit (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig
   if (pid == 0)
     {
       alarm (DEADLINE_S);
+      if (count_refused (orchestrator) != 7)
+        _exit (3);
       _exit (works (fixture->dir, "par") ? 7 : 1);
     }
   expect_exit (pid, 7);
-  return TRUE;
+  return pto_orchestrator_submit_order (orchestrator, NULL, error);
 }
 
 static void
 test_in_orchestration (Fixture *fixture, gconstpointer data)
 {
-  static const char *const backends[] = { "par", "det", "threads" };
+  static const char *const backends[] = { "par", "det", "threads", "isolate", "level 3" };
 
   for (guint i = 0; i < G_N_ELEMENTS (backends); i++)
     {
       g_autoptr (GError) error = NULL;
-      g_autoptr (PtoWorker) worker = new_chip (backends[i]);
+      g_autoptr (PtoWorker) worker = NULL;
 
+      if (i < 3)
+        worker = new_chip (backends[i]);
+      else if (i == 3)
+        worker = g_object_new (PTO_TYPE_WORKER, "isolate", TRUE, NULL);
+      else
+        worker = level_test_host (3, 0, 1);
       g_assert_true (pto_worker_run (worker, fork_and_submit, fixture, NULL, NULL, NULL, &error));
       g_assert_no_error (error);
     }

@@ -574,9 +574,9 @@ def _handle(what):
 
 
 class _Task(int):
-    """What a submit gives; also where it is 0, for who goes on only if there is one."""
+    """What a submit gives; also where it is 0, for who goes on only if there is one. -1 is none."""
     def __bool__(self):
-        return True
+        return self >= 0
 
 
 @_export
