@@ -19,6 +19,7 @@ struct _PtoCallable
   gboolean is_made; /* by a constructor: then its type is that of its kind and source */
   PtoLanguage language;
   char *path;   /* absolute; of a library that was named without one, and without file: NULL */
+  char *origin; /* absolute: what the object at path was made of, in another process; or NULL */
   char *symbol; /* of the kernel, of the orchestration's entry, of the function; or NULL */
   char *name;
   /* Of a source, what it is compiled with; or NULL. */
@@ -43,6 +44,8 @@ PtoCallable *pto_callable_new_for_file (GType type, PtoCallableKind kind, const 
                                         const char *symbol, GError **error);
 /* A program can make objects by their types alone: those are nothing that can be run. */
 gboolean pto_callable_check_made (PtoCallable *callable, GError **error);
+/* What messages say it is of; NULL: this process. */
+const char *pto_callable_get_origin (PtoCallable *callable);
 /* Also what may become part of a C source. */
 gboolean pto_callable_is_identifier (const char *text);
 

@@ -85,6 +85,7 @@ pto_callable_finalize (GObject *object)
   PtoCallable *self = PTO_CALLABLE (object);
 
   g_free (self->path);
+  g_free (self->origin);
   g_free (self->symbol);
   g_free (self->name);
   g_strfreev (self->include_dirs);
@@ -93,9 +94,9 @@ pto_callable_finalize (GObject *object)
 }
 
 static const char *
-pto_callable_get_origin (PtoCallable *self)
+get_file (PtoCallable *self)
 {
-  return self->path;
+  return self->origin != NULL ? self->origin : self->path;
 }
 
 static void
@@ -103,7 +104,7 @@ pto_callable_class_init (PtoCallableClass *klass)
 {
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
 
-  klass->get_origin = pto_callable_get_origin;
+  klass->get_origin = get_file;
   object_class->get_property = pto_callable_get_property;
   object_class->set_property = pto_callable_set_property;
   object_class->finalize = pto_callable_finalize;
@@ -205,6 +206,12 @@ pto_callable_new_for_file (GType type, PtoCallableKind kind, const char *path, c
       return NULL;
     }
   return g_steal_pointer (&callable);
+}
+
+const char *
+pto_callable_get_origin (PtoCallable *callable)
+{
+  return ((PtoCallableClass *) G_OBJECT_GET_CLASS (callable))->get_origin (callable);
 }
 
 const char *
@@ -380,7 +387,7 @@ pto_callable_to_string (PtoCallable *callable)
 
   if (!callable->is_made)
     return g_strdup_printf ("%s that was not made by a constructor", kinds[callable->kind]);
-  from = ((PtoCallableClass *) G_OBJECT_GET_CLASS (callable))->get_origin (callable);
+  from = pto_callable_get_origin (callable);
   shown = from != NULL ? g_filename_display_name (from) : g_strdup ("this process");
   return g_strdup_printf ("%s \"%s\" of %s", kinds[callable->kind], callable->name, shown);
 }

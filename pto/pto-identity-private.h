@@ -24,9 +24,10 @@
  *   SUB, ORCHESTRATION: IMPORT    NAME, IMPORT
  *
  * Texts are UTF-8 without a 0 behind them. Contents are named by their own SHA-256, so a descriptor
- * is small; where the contents lie travels beside it, as its sources: u32 n, then n times u32 size
- * and an absolute path, in the order in which the descriptor names the contents. Who is given both
- * hashes everything again before it loads anything.
+ * is small; where the contents lie travels beside it, as its sources: u32 n, then n times two
+ * absolute paths, u32 size and path each, in the order in which the descriptor names the contents:
+ * the object, and what it was made of, which messages name. Who is given both hashes everything
+ * again before it loads anything.
  *
  * Source: seed 001 section 2. Thread safety: any thread.
  */

@@ -170,14 +170,27 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
   return g_byte_array_free_to_bytes (bytes);
 }
 
+/* What an object of a callable was made of: its own first. */
+static PtoCallable *
+get_part (PtoCallable *callable, guint object)
+{
+  return object == 0 ? callable
+                     : g_array_index (get_kernels (callable), PtoChipKernel, object - 1).kernel;
+}
+
 static GBytes *
-make_sources (GPtrArray *objects)
+make_sources (PtoCallable *callable, GPtrArray *objects)
 {
   GByteArray *bytes = g_byte_array_new ();
 
   put_u32 (bytes, objects->len);
   for (guint i = 0; i < objects->len; i++)
-    put_text (bytes, g_ptr_array_index (objects, i));
+    {
+      PtoCallable *part = get_part (callable, i);
+
+      put_text (bytes, g_ptr_array_index (objects, i));
+      put_text (bytes, part->origin != NULL ? part->origin : part->path);
+    }
   return g_byte_array_free_to_bytes (bytes);
 }
 
@@ -189,7 +202,7 @@ registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, G
                   GByteArray *contents)
 {
   return pto_registration_take (callable, name, find_target (callable->kind), descriptor,
-                                make_sources (objects), objects, contents);
+                                make_sources (callable, objects), objects, contents);
 }
 
 /* What its program may change while it is compiled is the job's own. */
@@ -237,6 +250,7 @@ pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs)
 
   for (guint i = 0; i < *n_jobs; i++)
     {
+      jobs[i].path = pto_callable_get_origin (get_part (registration->callable, i));
       jobs[i].object = g_strdup (g_ptr_array_index (registration->objects, i));
       memcpy (jobs[i].digest, registration->contents->data + i * PTO_DIGEST_SIZE, PTO_DIGEST_SIZE);
     }
@@ -350,7 +364,7 @@ get_rest (Reader *reader, char **text)
 }
 
 static gboolean
-get_part (Reader *reader, Reader *part)
+get_sized (Reader *reader, Reader *part)
 {
   guint32 size;
 
@@ -365,7 +379,7 @@ get_text (Reader *reader, char **text)
 {
   Reader part;
 
-  return get_part (reader, &part) && get_rest (&part, text);
+  return get_sized (reader, &part) && get_rest (&part, text);
 }
 
 /* The next field has to be this one. */
@@ -375,7 +389,7 @@ get_field (Reader *reader, guint32 tag, Reader *field)
   Reader at = *reader;
   guint32 found;
 
-  if (!get_u32 (&at, &found) || found != tag || !get_part (&at, field))
+  if (!get_u32 (&at, &found) || found != tag || !get_sized (&at, field))
     return FALSE;
   *reader = at;
   return TRUE;
@@ -393,8 +407,9 @@ get_text_field (Reader *reader, guint32 tag, char **text)
 typedef struct
 {
   Reader reader;
-  GPtrArray *paths; /* what the sources say */
-  guint n_used;     /* of paths */
+  GPtrArray *paths;   /* of objects, as the sources say */
+  GPtrArray *origins; /* what they were made of */
+  guint n_used;       /* of both */
   GByteArray *contents;
   char *name;
   char *platform;
@@ -407,44 +422,33 @@ set_malformed (GError **error, const char *what)
   return FALSE;
 }
 
-static GPtrArray *
-parse_sources (GBytes *sources, GError **error)
+static gboolean
+get_path (Reader *reader, GPtrArray *paths, GError **error)
 {
-  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  Reader part;
+  char *path;
+
+  /* A path is bytes, not text: not UTF-8, but without a 0 within. */
+  if (!get_sized (reader, &part) || memchr (part.data, 0, part.left) != NULL)
+    return set_malformed (error, "its sources are cut off");
+  path = g_strndup ((const char *) part.data, part.left);
+  g_ptr_array_add (paths, path);
+  return g_path_is_absolute (path) || set_malformed (error, "a source is no absolute path");
+}
+
+static gboolean
+parse_sources (Parse *parse, GBytes *sources, GError **error)
+{
   Reader reader = { .left = g_bytes_get_size (sources) };
   guint32 n;
 
   reader.data = g_bytes_get_data (sources, NULL);
   if (!get_u32 (&reader, &n))
-    {
-      set_malformed (error, "its sources are cut off");
-      return NULL;
-    }
+    return set_malformed (error, "its sources are cut off");
   for (guint32 i = 0; i < n; i++)
-    {
-      Reader part;
-      char *path;
-
-      /* A path is bytes, not text: not UTF-8, but without a 0 within. */
-      if (!get_part (&reader, &part) || memchr (part.data, 0, part.left) != NULL)
-        {
-          set_malformed (error, "its sources are cut off");
-          return NULL;
-        }
-      path = g_strndup ((const char *) part.data, part.left);
-      g_ptr_array_add (paths, path);
-      if (!g_path_is_absolute (path))
-        {
-          set_malformed (error, "a source is no absolute path");
-          return NULL;
-        }
-    }
-  if (reader.left > 0)
-    {
-      set_malformed (error, "something follows its sources");
-      return NULL;
-    }
-  return g_steal_pointer (&paths);
+    if (!get_path (&reader, parse->paths, error) || !get_path (&reader, parse->origins, error))
+      return FALSE;
+  return reader.left == 0 || set_malformed (error, "something follows its sources");
 }
 
 /* The file of the next content, if it is what the descriptor says. */
@@ -474,6 +478,13 @@ take_content (Parse *parse, const guint8 *expected, const char *label, GError **
     }
   g_byte_array_append (parse->contents, digest, PTO_DIGEST_SIZE);
   return path;
+}
+
+/* Of the content that was taken last. */
+static void
+set_origin (const Parse *parse, PtoCallable *callable)
+{
+  callable->origin = g_strdup (g_ptr_array_index (parse->origins, parse->n_used - 1));
 }
 
 static gboolean
@@ -524,6 +535,7 @@ parse_kernel (Parse *parse, guint32 *func_id, char **name, GError **error)
   if (kernel == NULL || !pto_kernel_set_cost (PTO_KERNEL (kernel), cost, error)
       || !parse_signature (&field, kernel, error))
     return NULL;
+  set_origin (parse, kernel);
   pto_callable_set_name (kernel, *name);
   return g_steal_pointer (&kernel);
 }
@@ -550,6 +562,7 @@ parse_chip (Parse *parse, guint32 n_fields, GError **error)
   chip = pto_chip_orchestration_new (path, symbol, error);
   if (chip == NULL)
     return NULL;
+  set_origin (parse, chip);
   for (guint32 i = 4; i < n_fields; i++)
     {
       g_autoptr (PtoCallable) kernel = NULL;
@@ -693,21 +706,18 @@ PtoRegistration *
 pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor, GBytes *sources,
                                  GError **error)
 {
-  g_autoptr (GPtrArray) paths = NULL;
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) origins = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GByteArray) contents = g_byte_array_new ();
   g_autoptr (PtoCallable) callable = NULL;
   g_autofree char *name = NULL;
   g_autofree char *platform = NULL;
-  Parse parse = { .contents = contents };
+  Parse parse = { .paths = paths, .origins = origins, .contents = contents };
   const guint8 *head;
   guint32 n_fields;
 
-  if (!check_digest (digest, descriptor, error))
+  if (!check_digest (digest, descriptor, error) || !parse_sources (&parse, sources, error))
     return NULL;
-  paths = parse_sources (sources, error);
-  if (paths == NULL)
-    return NULL;
-  parse.paths = paths;
   parse.reader.data = g_bytes_get_data (descriptor, &parse.reader.left);
   if (!get_bytes (&parse.reader, HEAD_SIZE - sizeof n_fields, &head) || memcmp (head, MAGIC, 4) != 0
       || !get_u32 (&parse.reader, &n_fields))

@@ -454,7 +454,7 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
   if (status != PTO_OK)
     {
       set_call_error (error, status, "orchestration \"%s\" (%s): aicpu_orchestration_config() %s",
-                      name, run->registration->callable->path, why);
+                      name, pto_callable_get_origin (run->registration->callable), why);
       return FALSE;
     }
   if (call.result == self->n_words)
@@ -493,10 +493,10 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
                  callable->symbol, call.result);
   else if (line > 0)
     set_call_error (error, status, "orchestration \"%s\": after the submit at %s:%d it %s",
-                    run->registration->name, callable->path, line, why);
+                    run->registration->name, pto_callable_get_origin (callable), line, why);
   else
     set_call_error (error, status, "orchestration \"%s\" (%s): before its first submit it %s",
-                    run->registration->name, callable->path, why);
+                    run->registration->name, pto_callable_get_origin (callable), why);
   return FALSE;
 }
 

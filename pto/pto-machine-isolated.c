@@ -153,20 +153,6 @@ get_part (PtoRegistration *registration, guint object)
                            .kernel;
 }
 
-/* The child has objects only: a message is to name the files that they were made of. */
-static void
-name_sources (PtoRegistration *registration, GError *error)
-{
-  GString *text = g_string_new (error->message);
-
-  for (guint i = 0; i < registration->objects->len; i++)
-    if (get_part (registration, i)->path != NULL)
-      g_string_replace (text, g_ptr_array_index (registration->objects, i),
-                        get_part (registration, i)->path, 0);
-  g_free (error->message);
-  error->message = g_string_free (text, FALSE);
-}
-
 static GByteArray *
 pack (PtoRegistration *registration)
 {
@@ -221,7 +207,6 @@ tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancel
 {
   g_autoptr (GByteArray) packed = pack (registration);
   g_autofree char *what = g_strdup_printf ("loading \"%s\"", registration->name);
-  GError *failure = NULL;
   IsolatedBody body;
   gboolean ok;
 
@@ -233,13 +218,8 @@ tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancel
   memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
           PTO_DIGEST_SIZE);
   ok = ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, body.far, body.bytes, what,
-            cancellable, &failure);
+            cancellable, error);
   free_body (&body);
-  if (!ok)
-    {
-      name_sources (registration, failure);
-      g_propagate_error (error, failure);
-    }
   return ok;
 }
 

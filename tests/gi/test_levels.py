@@ -3,6 +3,7 @@
 import builtins
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -84,6 +85,28 @@ class Levels(unittest.TestCase):
             with self.assertRaisesRegex(GLib.Error, f'{directory}/pto.ini: .orchestration.: .*"%f" is no name') as caught:
                 Pto.Callable.chip(path)
             self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
+
+    def test_source_of_an_orchestration(self):
+        """What crashes, is missing or calls nobody is named by the file that was given, wherever its object is loaded."""
+        head = ('#include "pto_orchestration_api.h"\nPTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int n)\n'
+                "{\n  return (PTO2OrchestrationConfig){ 0 };\n}\n"
+                "int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int n)\n{\n  ")
+        entries = [("raise (11);", r": before its first submit it crashed"),
+                   ("pto2_rt_submit_order (rt, NULL, 0, NULL, 0); raise (11);", r":9 it crashed"),
+                   ("extern int nobody (void); return nobody ();", r": .*undefined symbol: nobody")]
+        with tempfile.TemporaryDirectory() as directory:
+            for i, (body, says) in enumerate(entries):
+                path = pathlib.Path(directory, f"graph{i}.c")
+                path.write_text(f"#include <signal.h>\n{head}{body}\n  return 0;\n}}\n")
+                for properties in {}, {"isolate": True}, {"level": 3, "devices": 1}:
+                    with self.subTest(says=says, properties=properties), Pto.Worker(**properties) as worker:
+                        with self.assertRaisesRegex(GLib.Error, re.escape(str(path)) + r"\)?" + says) as caught:
+                            handle = worker.register(Pto.ChipOrchestration.new(str(path), None))
+                            if "level" in properties:
+                                worker.run(lambda orch: orch.submit_next_level(handle, []))
+                            else:
+                                worker.run(handle)
+                        self.assertNotIn(".so", caught.exception.message)
 
     def test_two_chips(self):
         part_path = os.path.join(examples, "two-chips", "partial-sum")

@@ -169,7 +169,13 @@ test_golden_chip (Fixture *fixture, gconstpointer data)
                    g_bytes_get_size (registration->descriptor), expected->data, expected->len);
   put_u32 (sources, 3);
   for (guint i = 0; i < 3; i++)
-    put_text (sources, g_ptr_array_index (registration->objects, i));
+    {
+      static const char *const names[] = { "graph.c", "fill.c", "add.c" };
+      g_autofree char *path = g_build_filename (fixture->dir, names[i], NULL);
+
+      put_text (sources, g_ptr_array_index (registration->objects, i));
+      put_text (sources, path);
+    }
   g_assert_cmpmem (g_bytes_get_data (registration->sources, NULL),
                    g_bytes_get_size (registration->sources), sources->data, sources->len);
   g_assert_cmpint (registration->target, ==, PTO_TARGET_LOCAL_CHIP);
@@ -500,12 +506,13 @@ test_other_contents (Fixture *fixture, gconstpointer data)
       g_autoptr (GByteArray) sources = g_byte_array_new ();
 
       put_u32 (sources, 3);
-      put_text (sources, g_ptr_array_index (registration->objects, 0));
-      put_text (sources, g_ptr_array_index (registration->objects, 1));
-      if (i == 3)
-        put_text (sources, g_ptr_array_index (registration->objects, 1));
-      else
-        put_text (sources, path);
+      for (guint k = 0; k < 3; k++)
+        {
+          put_text (sources, k < 2 || i == 3
+                                 ? g_ptr_array_index (registration->objects, MIN (k, 1))
+                                 : path);
+          put_text (sources, "/made/of.c");
+        }
       /* Nothing there; one bit; the last byte is missing; another kernel. */
       if (i == 1)
         text[size - 1] ^= 1;
@@ -549,8 +556,8 @@ test_other_sources (Fixture *fixture, gconstpointer data)
   assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "more contents than sources");
   g_byte_array_set_size (sources, 0);
   put_u32 (sources, 2);
-  put_text (sources, path);
-  put_text (sources, path);
+  for (guint i = 0; i < 4; i++)
+    put_text (sources, path);
   assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "more sources than contents");
   g_byte_array_set_size (sources, 0);
   put_u32 (sources, 1);
