@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Exit status: 0 when all went well, 1 when something failed, 2 when the command was wrong. An
- * error is one line on standard error; only a compiler's own words may follow it.
+ * Exit status: 0 when all went well, 1 when something failed, 2 when the command was wrong, 130
+ * after Ctrl-C. An error is one line on standard error; only a compiler's own words may follow it.
  */
 #include "config.h"
 
@@ -249,9 +249,15 @@ main (int argc, char **argv)
   g_log_set_default_handler (log_line, NULL);
 
   prepare_streams ();
+  tool_watch_interrupts ();
 
   words = g_strdupv (argv + MIN (argc, 1));
-  if (dispatch (words, &error) && finish_output (&error))
+  dispatch (words, &error);
+  if (error == NULL)
+    finish_output (&error);
+  if (tool_was_interrupted ())
+    return TOOL_INTERRUPTED;
+  if (error == NULL)
     return EXIT_SUCCESS;
   g_printerr ("pto: %s\n", error->message);
   return error->domain == TOOL_ERROR ? error->code : TOOL_ERROR_FAILED;

@@ -334,7 +334,7 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
 
   object = g_str_has_suffix (manifest->reference, ".so")
                ? g_canonicalize_filename (manifest->reference, NULL)
-               : pto_compile_shared_object (manifest->reference, NULL, &local);
+               : pto_compile_shared_object (manifest->reference, tool_get_cancellable (), &local);
   if (object == NULL)
     {
       g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: [reference]: %s", manifest->file,

@@ -300,7 +300,8 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
       buffers[i] = add_array (worker, argument, args, &local);
       good = buffers[i] != NULL;
     }
-  good = good && pto_worker_run_callable (worker, handle, args, NULL, NULL, &local);
+  good = good
+         && pto_worker_run_callable (worker, handle, args, NULL, tool_get_cancellable (), &local);
 
   if (good)
     {
@@ -632,8 +633,8 @@ run_example (const char *directory, guint repeat, GError **error)
 
   build_start = g_get_monotonic_time ();
   g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
-  if (pto_worker_start (worker, NULL, &local))
-    handle = pto_worker_register (worker, manifest->chip, NULL, &local);
+  if (pto_worker_start (worker, tool_get_cancellable (), &local))
+    handle = pto_worker_register (worker, manifest->chip, tool_get_cancellable (), &local);
   outcome.build_seconds = (double) (g_get_monotonic_time () - build_start) / 1e6;
   g_signal_handlers_disconnect_by_data (worker, &outcome);
   if (handle != NULL)

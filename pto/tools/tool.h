@@ -16,6 +16,9 @@ typedef enum
   TOOL_ERROR_USAGE = 2
 } ToolError;
 
+/* The exit status after Ctrl-C, as shells have it. */
+#define TOOL_INTERRUPTED (128 + 2)
+
 GQuark tool_error_quark (void);
 
 /* Each takes the words from its own name on, and gives FALSE after an error or a failed check. An
@@ -29,6 +32,12 @@ gboolean tool_parse_options (GOptionContext *context, char ***words, GError **er
 void tool_print_help (const char *command, GOptionContext *context);
 GOptionContext *tool_run_get_options (void);
 GOptionContext *tool_info_get_options (void);
+
+/* Once, before there are threads. From then on Ctrl-C cancels this cancellable. */
+void tool_watch_interrupts (void);
+GCancellable *tool_get_cancellable (void);
+/* Then the program has said so, and says nothing else. */
+gboolean tool_was_interrupted (void);
 
 /* Can an option's file be made, and is it of the kind that its name says? Asked before long work. A
  * device or a pipe may have any name. @path may be NULL. */

@@ -8,9 +8,11 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -960,6 +962,64 @@ class Output(PtoTest):
             self.fails(2, [" ".join(words[-2:]).strip()], *words)
         self.passes("run", self.vector, "--svg", "A.SVG", "--trace", "/dev/null")
         self.assertEqual(os.listdir(self.directory), ["A.SVG"])
+
+
+class Interrupt(PtoTest):
+    """Ctrl-C, whatever is under way: one line, status 130, and nobody stays."""
+
+    def ends(self, *words, environment=None):
+        """Once the flag is there."""
+        flag = os.path.join(self.directory, "flag")
+        process = subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   encoding="utf-8", cwd=self.directory, start_new_session=True,
+                                   env=dict(self.environment, **(environment or {})))
+        end = time.monotonic() + DEADLINE
+        while not os.path.exists(flag) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.001)
+        os.killpg(process.pid, signal.SIGINT)
+        out, error = process.communicate(timeout=DEADLINE)
+        self.assertEqual((process.returncode, out, error), (130, "", "pto: cancelled\n"))
+        with open(flag, encoding="utf-8") as file:
+            pid = int(file.read())
+        while time.monotonic() < end:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.001)
+        self.fail(f"process {pid} is still there")
+
+    def flags(self, old, new=""):
+        """An edit: code that says in whose process it is, and never returns."""
+        flag = os.path.join(self.directory, "flag")
+        return old, (f'FILE *flag = fopen ("{flag}.new", "w");\n  fprintf (flag, "%d", (int) getpid ());\n  fclose (flag);\n'
+                     f'  rename ("{flag}.new", "{flag}");\n  for (volatile int i = 0;;) i++;\n  {new}')
+
+    def test_run(self):
+        head = "#include <stdio.h>\n#include <unistd.h>\n"
+        for name, place in (("copy.c", "memcpy ("), ("orch.c", "pto2_rt_init_tensor_pool (rt);"), ("reference.c", "uint32_t dtype")):
+            for options in [], ["--no-isolate"], ["--no-isolate", "--backend", "det"]:
+                with self.subTest(name=name, options=options):
+                    self.copy_example(dtype=INT8, got=0, expected=0)
+                    self.edit("copy/" + name, *self.flags(place, place))
+                    self.edit("copy/" + name, "#include", head + "#include")
+                    self.ends("run", "copy", *options)
+                    os.unlink(os.path.join(self.directory, "flag"))
+
+    def test_compiler(self):
+        self.copy_example(dtype=INT8, got=0, expected=0)
+        self.write("copy/copy.c", COPY_KERNEL + "/* that nobody has compiled */\nint here;\n")
+        flag = os.path.join(self.directory, "flag")
+        self.write("slow-cc", f"#!/bin/sh\necho $$ > {flag}.new\nmv {flag}.new {flag}\nexec sleep 1000\n")
+        os.chmod(os.path.join(self.directory, "slow-cc"), 0o700)
+        self.ends("run", "copy", environment={"CC": os.path.join(self.directory, "slow-cc")})
+
+    def test_ignored(self):
+        """As a shell starts what is in the background."""
+        result = subprocess.run(["sh", "-c", 'trap "" INT; "$@" & pid=$!; kill -INT $pid; wait $pid', "sh", PROGRAM, "run",
+                                 os.path.join(EXAMPLES, "vector")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
 class Compare(PtoTest):
