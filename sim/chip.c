@@ -731,6 +731,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
+  if (status == PTO_OK)
+    status = pto_interconnect_check (chip->interconnect, report);
   if (chip->run_memory.n_blocks > 0)
     status = end_run_memory (chip, status, report);
   if (status == PTO_OK && config->capture != NULL)

@@ -524,8 +524,8 @@ run_part (struct pto_core *core)
       if (core->party != NULL)
         pto_interconnect_enter (core);
       ok = run_kernel (core);
-      if (core->party != NULL)
-        pto_interconnect_leave (core);
+      if (core->party != NULL && !pto_interconnect_leave (core))
+        ok = false;
       if (!ok)
         return false;
     }

@@ -24,6 +24,7 @@
 
 #define PAUSE_NS 100u
 #define NAMED_MAX 8u
+#define LEFT_SIZE 400u
 
 struct entry
 {
@@ -32,10 +33,21 @@ struct entry
   uint64_t capacity;
 };
 
+/* Of the last push. Texts that stay for the run. */
+struct pusher
+{
+  pto_task_id task;
+  uint32_t block;
+  uint32_t n_blocks;
+  const char *kernel;
+  const char *core;
+};
+
 struct pipe
 {
   uint32_t first;
   uint32_t n;
+  struct pusher pusher;
   struct entry *entries; /* depth; NULL until the first push */
 };
 
@@ -161,13 +173,63 @@ unlock (struct pto_core *core)
   pto_store_release (&core->chip->interconnect->clusters[core->cluster].lock, 0);
 }
 
-void
-pto_interconnect_clear (struct pto_interconnect *interconnect, uint32_t cluster)
+/* What nobody has popped, though nobody is left who could: "task 3 of ring 0 (QK) on core AIC0: 2
+ * entries ...". false: nothing is left. */
+static bool
+describe_left (const struct pto_pipes *pipes, const char *when, char *text, size_t size)
 {
-  struct cluster *of = &interconnect->clusters[cluster];
+  for (uint32_t p = 0; p < PTO2_PIPES; p++)
+    {
+      const struct pipe *pipe = &pipes->pipes[p];
+      const struct pusher *by = &pipe->pusher;
+      char block[48] = "";
 
+      if (pipe->n == 0)
+        continue;
+      if (by->n_blocks > 1)
+        snprintf (block, sizeof block, ", block %u of %u,", by->block, by->n_blocks);
+      snprintf (text, size,
+                "task %u of ring %u (%s)%s on core %s: %u %s left in pipe %u, to which it has "
+                "pushed last, when %s: pop (TPOP()) as many as are pushed",
+                PTO_TASK_LOCAL (by->task), PTO_TASK_RING (by->task), by->kernel, block, by->core,
+                pipe->n, pipe->n == 1 ? "entry is" : "entries are", p, when);
+      return true;
+    }
+  return false;
+}
+
+static bool
+describe_left_in_cluster (const struct pto_interconnect *interconnect, uint32_t cluster, char *text,
+                          size_t size)
+{
+  char when[64];
+
+  snprintf (when, sizeof when, "cluster %u is given back", cluster);
+  return describe_left (&interconnect->clusters[cluster].own, when, text, size);
+}
+
+bool
+pto_interconnect_clear (struct pto_interconnect *interconnect, struct pto_engine *engine,
+                        uint32_t cluster)
+{
   /* Those who used them are over: whoever allocates has acquired that. */
-  empty (&of->own);
+  char left[LEFT_SIZE];
+
+  if (!describe_left_in_cluster (interconnect, cluster, left, sizeof left))
+    return true;
+  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "%s", left);
+  return false;
+}
+
+enum pto_status
+pto_interconnect_check (const struct pto_interconnect *interconnect, struct pto_report *report)
+{
+  char left[LEFT_SIZE];
+
+  for (uint32_t c = 0; c < interconnect->n_clusters; c++)
+    if (describe_left_in_cluster (interconnect, c, left, sizeof left))
+      return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "%s", left);
+  return PTO_OK;
 }
 
 /* NULL: no memory. */
@@ -216,20 +278,23 @@ pto_interconnect_enter (struct pto_core *core)
     }
 }
 
-void
+bool
 pto_interconnect_leave (struct pto_core *core)
 {
   struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
   struct pto_pipes *pipes = core->pipes;
+  char left[LEFT_SIZE];
+  bool is_left = false;
 
   core->pipes = NULL;
   if (pipes == NULL || pipes == &cluster->own)
-    return;
+    return true;
   lock (core);
   if (++pipes->n_ended == core->party->block)
     {
       struct pto_pipes **at = &cluster->busy;
 
+      is_left = describe_left (pipes, "all kernels of the block have ended", left, sizeof left);
       while (*at != pipes)
         at = &(*at)->next;
       *at = pipes->next;
@@ -237,6 +302,9 @@ pto_interconnect_leave (struct pto_core *core)
       cluster->idle = pipes;
     }
   unlock (core);
+  if (is_left)
+    pto_engine_fail (core->engine, PTO_STATUS_INVALID_ARGS, "%s", left);
+  return !is_left;
 }
 
 /* --- waiting --- */
@@ -462,7 +530,14 @@ push (const int64_t *args, uint32_t number, const void *data, uint64_t bytes)
   wait_for_pipe (core, guard, pipe, PTO_WAIT_PUSH, number);
   ok = store (pipe, core->chip->interconnect->depth, data, bytes);
   if (ok)
-    wake_waiting (core, PTO_WAIT_POP | number << 8);
+    {
+      pipe->pusher = (struct pusher){ .task = core->payload.task_id,
+                                      .block = (uint32_t) (core->block & PTO_MAX_BLOCKS),
+                                      .n_blocks = pto_parts_blocks (core->parts, core->party),
+                                      .kernel = core->payload.kernel->name,
+                                      .core = core->name };
+      wake_waiting (core, PTO_WAIT_POP | number << 8);
+    }
   unlock (core);
   if (!ok)
     refuse (core, guard, PTO_WAIT_PUSH, "no memory for %" PRIu64 " bytes", bytes);

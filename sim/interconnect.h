@@ -31,12 +31,18 @@ struct pto_interconnect *pto_interconnect_new (uint32_t n_clusters, uint32_t dep
 void pto_interconnect_free (struct pto_interconnect *interconnect);
 /* Nobody runs: all pipes are empty. */
 void pto_interconnect_reset (struct pto_interconnect *interconnect);
-/* A cluster is allocated: so are its own. */
-void pto_interconnect_clear (struct pto_interconnect *interconnect, uint32_t cluster);
+/* A cluster is allocated: so are its own. false: who had it has left something there, and the run
+ * has failed. */
+bool pto_interconnect_clear (struct pto_interconnect *interconnect, struct pto_engine *engine,
+                             uint32_t cluster);
+/* The run has ended well: has somebody left something in a cluster's own? */
+enum pto_status pto_interconnect_check (const struct pto_interconnect *interconnect,
+                                        struct pto_report *report);
 
-/* A member of a party is about to run a block, or has. The core. */
+/* A member of a party is about to run a block, or has. The core. false: entries are left that
+ * nobody can pop any more, and the run has failed. */
 void pto_interconnect_enter (struct pto_core *core);
-void pto_interconnect_leave (struct pto_core *core);
+bool pto_interconnect_leave (struct pto_core *core);
 
 /* Wakes the core if it waits here: it looks whether the run has failed. Any thread. */
 void pto_interconnect_wake (struct pto_core *core);

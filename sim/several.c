@@ -165,8 +165,9 @@ pto_chip_allocate_cluster (PTO2Runtime *rt)
                      "be captured");
   else
     cluster = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
-  if (cluster != PTO_COHORT_NONE)
-    pto_interconnect_clear (chip->interconnect, cluster);
+  if (cluster != PTO_COHORT_NONE
+      && !pto_interconnect_clear (chip->interconnect, &chip->machine.engine, cluster))
+    cluster = PTO_COHORT_NONE;
   pto_machine_go_out (&chip->machine, guard);
   return cluster == PTO_COHORT_NONE ? -1 : (int32_t) cluster;
 }

@@ -76,7 +76,8 @@ extern "C"
    * parameter pipe-depth). A mixed task has pipes of its own for each block, empty at first; tasks
    * for an allocated cluster share that cluster's as long as it is held. Where nobody will ever
    * take what is there the run fails and says who waits for whom. The kernel does not come back
-   * then. */
+   * then. Entries that are left when the block has ended, or when the cluster is given back, fail
+   * the run. */
   static inline void
   TPUSH (const int64_t *args, uint32_t pipe, const void *data, uint64_t bytes)
   {

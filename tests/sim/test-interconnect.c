@@ -345,7 +345,7 @@ test_stream (enum pto_backend backend)
     }
 }
 
-/* One task of a cluster leaves entries for the next; who allocates it later finds none. */
+/* One task of a cluster leaves entries for the next. */
 static int
 submit_relay (PTO2Runtime *rt, void *data)
 {
@@ -355,7 +355,7 @@ submit_relay (PTO2Runtime *rt, void *data)
     {
       int32_t cluster = pto2_rt_allocate_cluster (rt);
       Tensor pipe = pto2_rt_make_pipe (rt);
-      PTOParam first[] = { make_scalar_param (6), make_scalar_param (3), make_scalar_param (10 * g),
+      PTOParam first[] = { make_scalar_param (4), make_scalar_param (3), make_scalar_param (10 * g),
                            make_pipe_out_param (pipe) };
       PTOParam second[]
           = { make_scalar_param (4), make_scalar_param (3),
@@ -490,6 +490,67 @@ test_crash (enum pto_backend backend)
 }
 #endif
 
+struct left
+{
+  int32_t pushed;
+  int32_t popped;
+  bool again; /* the clusters are allocated once more */
+};
+
+static int
+submit_left (PTO2Runtime *rt, void *data)
+{
+  const struct left *left = data;
+  static int32_t seen[16];
+
+  for (uint32_t g = 0; g < (left->again ? 4 : 2); g++)
+    {
+      int32_t cluster = pto2_rt_allocate_cluster (rt);
+      PTOParam first[]
+          = { make_signed_param (left->pushed), make_scalar_param (3), make_scalar_param (0) };
+      PTOParam second[] = { make_signed_param (left->popped), make_scalar_param (3),
+                            make_inout_param (cells (seen, 16)) };
+
+      if (cluster < 0)
+        return 0;
+      pto2_rt_submit_task_clustered (rt, PUSH, AIV, first, 3, cluster);
+      pto2_rt_submit_task_clustered (rt, POP_CUBE, AIC, second, 3, cluster);
+      pto2_rt_free_cluster (rt, cluster);
+    }
+  return 0;
+}
+
+/* What nobody pops is told when nobody can pop it any more: at the end of a block, and when a
+ * cluster is given back. */
+static void
+test_left (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  struct pair one = { .kernels = { NOTHING, PUSH, -1 }, .n = 1, .pipe = 5, .blocks = 1 };
+  struct pair some = { .kernels = { NOTHING, PUSH, -1 }, .n = 3, .pipe = 0, .blocks = 7 };
+  struct pair none = { .kernels = { NOTHING, PUSH, -1 }, .n = 0, .pipe = 0, .blocks = 7 };
+  struct left left = { .pushed = 5, .popped = 3 };
+  struct left well = { .pushed = 5, .popped = 5, .again = true };
+
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      sim_run_fails (chip, &program, submit_pair, &one, PTO_STATUS_INVALID_ARGS,
+                     "task 0 of ring 0 (push) on core AIV", "1 entry is left in pipe 5",
+                     "all kernels of the block have ended", NULL);
+      sim_run_fails (chip, &program, submit_pair, &some, PTO_STATUS_INVALID_ARGS,
+                     "task 0 of ring 0 (push), block ", " of 7, on core AIV",
+                     "3 entries are left in pipe 0", "pop (TPOP()) as many as are pushed", NULL);
+      sim_run (chip, &program, submit_pair, &none, NULL);
+      left.again = i > 0;
+      sim_run_fails (chip, &program, submit_left, &left, PTO_STATUS_INVALID_ARGS,
+                     " of ring 0 (push) on core AIV", "2 entries are left in pipe 3",
+                     "is given back", NULL);
+      sim_run (chip, &program, submit_left, &well, NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
 struct cancelled
 {
   struct pto_chip *chip;
@@ -532,6 +593,7 @@ add (void)
   sim_add ("interconnect/relay", test_relay);
   sim_add ("interconnect/for-ever", test_for_ever);
   sim_add ("interconnect/refused", test_refused);
+  sim_add ("interconnect/left", test_left);
 #ifndef SIM_SANITIZED
   sim_add ("interconnect/crash", test_crash);
 #endif
