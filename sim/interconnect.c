@@ -14,6 +14,7 @@
 #include "../pto/exec/exec-private.h"
 #include "../pto/exec/guard-private.h"
 #include "../pto/exec/pto_atomic.h"
+#include "builtin.h"
 #include "chip-private.h"
 
 #include <inttypes.h>
@@ -376,12 +377,70 @@ describe (struct pto_core *core, uint32_t waits, char *text, size_t size)
               kind == PTO_WAIT_POP ? "empty" : "full", kind == PTO_WAIT_POP ? 0 : depth, depth);
 }
 
+/* Where a core is that waits in pto_sync_all(). */
+struct meeting
+{
+  const struct pto_party *party; /* NULL: it is not there */
+  uint32_t member;
+};
+
+static void
+list_meetings (struct pto_chip *chip, struct meeting *meetings)
+{
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    {
+      struct pto_core *core = &chip->cores[c];
+
+      lock (core);
+      if ((pto_load_relaxed (&core->waits) & 0xff) == PTO_WAIT_SYNC)
+        meetings[c] = (struct meeting){ core->party, core->endpoint.member };
+      unlock (core);
+    }
+}
+
+/* ". Not there: block 1 (QK), block 3 (QK)": who has not come to where this core waits. */
+static void
+describe_missing (struct pto_core *core, const struct meeting *meetings, char *text, size_t size)
+{
+  const struct pto_chip *chip = core->chip;
+  const struct pto_party *party;
+  uint32_t n = 0;
+  int used = 0;
+
+  text[0] = '\0';
+  lock (core);
+  party = (pto_load_relaxed (&core->waits) & 0xff) == PTO_WAIT_SYNC ? core->party : NULL;
+  for (uint32_t m = 0; party != NULL && m < party->n_members; m++)
+    {
+      const struct pto_kernel *kernel
+          = pto_program_kernel (chip->program, party->members[m].need.kernel);
+      char block[32] = "";
+      uint32_t c = 0;
+
+      while (c < chip->n_cores && (meetings[c].party != party || meetings[c].member != m))
+        c++;
+      if (c < chip->n_cores || n++ >= NAMED_MAX)
+        continue;
+      if (party->n_members > party->block)
+        snprintf (block, sizeof block, "block %u ", m / party->block);
+      used += snprintf (text + used, size - (size_t) used, "%s%s(%s)",
+                        n == 1 ? ". Not there: " : ", ", block, kernel->name);
+      if ((size_t) used >= size)
+        used = (int) size - 1;
+    }
+  unlock (core);
+  if (n > NAMED_MAX)
+    snprintf (text + used, size - (size_t) used, " and %u others", n - NAMED_MAX);
+}
+
 bool
 pto_interconnect_report (struct pto_core *core)
 {
   struct pto_chip *chip = core->chip;
   uint32_t waits = pto_load_relaxed (&core->waits);
+  struct meeting *meetings = NULL;
   char text[NAMED_MAX * 240];
+  char missing[NAMED_MAX * 80] = "";
   uint32_t n = 0;
   size_t used = 0;
 
@@ -408,10 +467,19 @@ pto_interconnect_report (struct pto_core *core)
                                  one);
       n++;
     }
+  if ((waits & 0xff) == PTO_WAIT_SYNC)
+    meetings = calloc (chip->n_cores, sizeof *meetings);
+  if (meetings != NULL)
+    {
+      list_meetings (chip, meetings);
+      describe_missing (core, meetings, missing, sizeof missing);
+      free (meetings);
+    }
   /* All of them may have gone on meanwhile. */
   if (n > 0)
-    pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: nobody will end that%s", text,
-                     (waits & 0xff) == PTO_WAIT_PUSH ? "; set pipe-depth to more, or pop" : "");
+    pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: nobody will end that%s%s", text,
+                     (waits & 0xff) == PTO_WAIT_PUSH ? "; set pipe-depth to more, or pop" : "",
+                     missing);
   return true;
 }
 

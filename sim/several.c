@@ -117,10 +117,17 @@ pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const P
       /* More than there are cores are refused, whatever their number is. */
       if (n_blocks > chip->n_cores)
         {
-          pto_chip_refuse_with (chip, PTO_STATUS_SYNC_START,
-                                "%u blocks begin at once; this chip has %u cores: submit fewer "
-                                "blocks, or set clusters to more, or block-dim if that is less",
-                                n_blocks, chip->n_cores);
+          if (asked->in_cluster != 0)
+            pto_chip_refuse_with (
+                chip, PTO_STATUS_SYNC_START,
+                "%u blocks begin at once; a cluster has %u cores: submit fewer blocks, or choose a "
+                "platform with larger clusters",
+                n_blocks, chip->platform->aic_per_cluster + chip->platform->aiv_per_cluster);
+          else
+            pto_chip_refuse_with (chip, PTO_STATUS_SYNC_START,
+                                  "%u blocks begin at once; this chip has %u cores: submit fewer "
+                                  "blocks, or set clusters to more, or block-dim if that is less",
+                                  n_blocks, chip->n_cores);
           return PTO_TASK_NONE;
         }
       members = calloc (n_blocks * PER_BLOCK, sizeof *members);

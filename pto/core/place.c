@@ -219,7 +219,8 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
                  "%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s", n_at_once,
                  text, wish->cohort == PTO_COHORT_NONE ? "this machine" : "its ",
                  wish->cohort == PTO_COHORT_NONE ? "" : pto_engine_cohort_name (engine), fitting,
-                 advice (engine->config.more_places));
+                 advice (wish->cohort == PTO_COHORT_NONE ? engine->config.more_places
+                                                         : engine->config.larger_cohorts));
 }
 
 bool

@@ -640,6 +640,36 @@ test_refused (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+static int
+submit_crowd (PTO2Runtime *rt, void *data)
+{
+  PTOParam params[2] = { make_scalar_param (0), make_scalar_param (0) };
+  PTO2Submit submit = pto2_make_submit (VECTOR, AIV, params, 2);
+
+  submit.block_dim = *(const int32_t *) data;
+  submit.sync_start = 1;
+  submit.in_cluster = 1;
+  submit.cluster_id = pto2_rt_allocate_cluster (rt);
+  g_assert_cmpuint (pto2_rt_submit (rt, &submit), ==, PTO2_TASK_NONE);
+  return 0;
+}
+
+/* More clusters would be no help to who is for one of them. */
+static void
+test_crowded_cluster (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  int32_t three = 3;
+  int32_t many = 100;
+
+  sim_run_fails (chip, &program, submit_crowd, &three, PTO_STATUS_SYNC_START,
+                 "its cluster has places for 2: choose a platform with larger clusters", NULL);
+  sim_run_fails (chip, &program, submit_crowd, &many, PTO_STATUS_SYNC_START,
+                 "a cluster has 3 cores: submit fewer blocks", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 /* A group says nothing else of its blocks. */
 static int
 submit_bad_group (PTO2Runtime *rt, void *data)
@@ -1065,6 +1095,7 @@ add (void)
   sim_add ("blocks/crash", test_crash);
 #endif
   sim_add ("blocks/refused", test_refused);
+  sim_add ("blocks/crowded-cluster", test_crowded_cluster);
   sim_add ("blocks/bad-group", test_bad_group);
   sim_add ("blocks/mixed", test_mixed);
   sim_add ("blocks/everything", test_everything);

@@ -440,7 +440,8 @@ test_for_ever (enum pto_backend backend)
       sim_run_fails (chip, &program, submit_pair, &both, PTO_STATUS_KERNEL_HANG,
                      "(pop_cube) on core AIC", "(pop) on core AIV", "; and ", NULL);
       sim_run_fails (chip, &program, submit_pair, &few, PTO_STATUS_KERNEL_HANG, "(sync)",
-                     "in pto_sync_all(), where 2 of 4 have come", NULL);
+                     "in pto_sync_all(), where 2 of 4 have come",
+                     ". Not there: block 0 (nothing), block 1 (nothing)", NULL);
       sim_assert_well (chip);
     }
   pto_chip_free (chip);
