@@ -164,8 +164,6 @@ load_groups (Manifest *manifest, GError **error)
   for (guint i = 0; groups[i] != NULL; i++)
     if (g_str_has_prefix (groups[i], "case ") && !load_case (manifest, groups[i], error))
       return FALSE;
-  if (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (manifest->chip)) == 0)
-    return fail (manifest, error, _ ("there is no group [kernel NUMBER]"));
   if (manifest->cases->len == 0)
     return fail (manifest, error, _ ("there is no group [case NAME]"));
 

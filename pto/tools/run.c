@@ -510,7 +510,9 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
       g_string_append_printf (
           kernels, "%s%s", kernels->len > 0 ? " " : "",
           pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i));
-  if (outcome->n_built > 0)
+  if (kernels->len == 0)
+    print_row (_ ("kernels"), _ ("none"));
+  else if (outcome->n_built > 0)
     print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
                       outcome->build_seconds);
   else

@@ -394,12 +394,19 @@ class Manifest(PtoTest):
         self.write("ex/pto.ini", "[orchestration]\nsource=orchestration/vector_orch.c\n")
         self.refuses(["ex/pto.ini", "[example]", "missing"])
 
-    def test_no_kernel_or_case(self):
+    def test_no_kernel(self):
+        """A graph may only order."""
+        self.copy_example(dtype=INT8, got=0, expected=0)
+        self.edit("copy/pto.ini", "[kernel 0]\nname=copy\nsource=copy.c\ncore=aiv\n", "")
+        self.edit("copy/orch.c", "pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 2);",
+                  "pto2_rt_submit_order (rt, params, 2, NULL, 0);")
+        self.assertEqual(self.gives("copy")["tasks"], 1)
+        self.assertIn("kernels       none", self.passes("run", "copy"))
+
+    def test_no_case(self):
         head = ("[example]\nname=x\n[orchestration]\nsource=orchestration/vector_orch.c\n"
                 "[reference]\nsource=reference.c\n")
         self.example()
-        self.write("ex/pto.ini", head + "[case a]\n")
-        self.refuses(["ex/pto.ini", "[kernel NUMBER]"])
         self.write("ex/pto.ini", head + "[kernel 0]\nname=add\nsource=kernels/add.c\ncore=aiv\n")
         self.refuses(["ex/pto.ini", "[case NAME]"])
 
