@@ -153,6 +153,11 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
 
   if (!is_own)
     {
+      if (kernel_id == PTO2_KERNEL_FILL)
+        {
+          pto_chip_refuse (chip, "PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()");
+          return;
+        }
       if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
         {
           char known[512];

@@ -39,9 +39,16 @@ storage_bytes (const struct pto_submit *submit, const struct pto_needs *needs)
 /* --- what the task is and depends on --- */
 
 static __attribute__ ((cold)) bool
-refuse (struct pto_engine *engine, uint32_t kernel, ptrdiff_t index, const char *why)
+refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOParam *param,
+        const char *why)
 {
-  pto_engine_refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "argument %td: %s", index, why);
+  ptrdiff_t index = param - submit->params;
+
+  if (submit->conditional && index + 1 == submit->n_params)
+    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "its condition: %s", why);
+  else
+    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "argument %td: %s", index,
+                       why);
   return false;
 }
 
@@ -263,20 +270,20 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
             return false;
           why = refuse_unusual (engine, param);
           if (why != NULL)
-            return refuse (engine, submit->kernel, param - submit->params, why);
+            return refuse (engine, submit, param, why);
           access->token = 0;
           needs->n_updates += param->type == PTO_PARAM_COMMUTATIVE;
           needs->claims = pto_claims_size (needs->n_updates);
         }
       why = locate (engine, tensor);
       if (PTO_UNLIKELY (why != NULL))
-        return refuse (engine, submit->kernel, param - submit->params, why);
+        return refuse (engine, submit, param, why);
       buffer = tensor->storage;
       n_tensors++;
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
-            return refuse (engine, submit->kernel, param - submit->params,
+            return refuse (engine, submit, param,
                            "the tensor has no memory yet: no task has output it");
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;

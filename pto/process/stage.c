@@ -388,7 +388,9 @@ check_guards (const struct pto_stage *stage, struct pto_report *report)
       if (n > 0)
         return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
                                "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
-                               " bytes at 0x%" PRIx64 " that it was given",
+                               " bytes at 0x%" PRIx64
+                               " that it was given: where that is memory of a PtoBuffer the task "
+                               "is named",
                                n, end - begin, begin);
     }
   return PTO_OK;

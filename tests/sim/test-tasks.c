@@ -345,6 +345,35 @@ choose_badly (PTO2Runtime *rt, void *data)
          != PTO2_TASK_NONE;
 }
 
+static int
+submit_own_kernel (PTO2Runtime *rt, void *data)
+{
+  return pto2_rt_submit_task (rt, PTO2_KERNEL_FILL, AIV, NULL, 0) != PTO2_TASK_NONE;
+}
+
+/* A condition is no argument, and no kernel of the program is not an unknown one. */
+static int
+choose_unwritten (PTO2Runtime *rt, void *data)
+{
+  static int32_t value;
+  Tensor flag = pto2_rt_make_tensor (rt, one, 1, PTO_DTYPE_INT32);
+  PTOParam params[2] = { make_output_param (cell (&value)), make_scalar_param (1) };
+
+  return pto2_rt_submit_task_if (rt, STORE, AIV, params, 2, &flag, first) != PTO2_TASK_NONE;
+}
+
+static void
+test_words (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  sim_run_fails (chip, &program, choose_unwritten, NULL, PTO_STATUS_INVALID_ARGS,
+                 "its condition: the tensor has no memory yet", NULL);
+  sim_run_fails (chip, &program, submit_own_kernel, NULL, PTO_STATUS_INVALID_ARGS,
+                 "PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()", NULL);
+  pto_chip_free (chip);
+}
+
 static void
 test_bad_condition (enum pto_backend backend)
 {
@@ -523,6 +552,7 @@ add_tests (void)
   sim_add_once ("tasks/order-only-waits-for-no-core", test_order_only_waits_for_no_core);
   sim_add ("tasks/condition", test_condition);
   sim_add ("tasks/bad-condition", test_bad_condition);
+  sim_add ("tasks/words", test_words);
   sim_add ("tasks/condition-is-gone", test_condition_is_gone);
   sim_add ("tasks/manual", test_manual);
   sim_add ("tasks/manual-elements", test_manual_elements);
