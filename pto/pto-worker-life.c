@@ -181,6 +181,27 @@ cancel_start (GCancellable *cancellable, gpointer data)
   g_cancellable_cancel (data);
 }
 
+/* What was closed before can not be brought up with it. */
+static gboolean
+check_children (PtoWorker *worker, GError **error)
+{
+  for (guint i = 0; i < worker->children->len; i++)
+    {
+      PtoWorker *child = g_ptr_array_index (worker->children, i);
+      g_autofree char *path = NULL;
+
+      if (pto_worker_get_state (child) != PTO_WORKER_STATE_CLOSED)
+        continue;
+      path = pto_worker_dup_path (child);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_CLOSED,
+                   "%s was closed before the worker above it has started: close that one instead, "
+                   "which closes all below it",
+                   path);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Without the lock: a machine may fork. Parameters are not set meanwhile. */
 static gboolean
 start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancellable, GError **error)
@@ -192,7 +213,8 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
   g_atomic_int_set (&worker->process, getpid ());
   if (cancellable != NULL)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancel_start), starting, NULL);
-  ok = machine->ops->prepare (machine, error) && machine->ops->start (machine, starting, error);
+  ok = check_children (worker, error) && machine->ops->prepare (machine, error)
+       && machine->ops->start (machine, starting, error);
   g_cancellable_disconnect (cancellable, handler);
   /* It may have been too fast to notice. */
   if (ok && pto_error_set_if_cancelled (starting, error))

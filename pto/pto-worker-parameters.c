@@ -86,7 +86,8 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
     {
       g_set_error (
           error, PTO_ERROR, state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
-          "parameter %s can be set only before the worker starts, by its first run or start()",
+          "parameter %s can be set only before the worker starts: by start(), its first run or, of a "
+          "chip, the first device memory (alloc_buffer(), malloc())",
           name);
       return FALSE;
     }

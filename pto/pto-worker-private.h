@@ -45,6 +45,7 @@ struct _PtoWorker
   guint id;             /* of the parent's workers */
   GPtrArray *children;  /* PtoWorker, owned: devices, then those that were added */
   GListStore *model;    /* of them, until it is closed; W, and its signals: owner's context */
+  GListModel *shown;    /* the same, which nobody else can change */
   GVariant *device_ids; /* "au"; NULL: none */
   guint n_sub_workers;
   PtoChildMode child_mode;

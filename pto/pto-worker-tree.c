@@ -65,6 +65,7 @@ pto_worker_clear_tree (PtoWorker *self)
   for (guint i = 0; i < self->children->len; i++)
     ((PtoWorker *) g_ptr_array_index (self->children, i))->parent = NULL;
   g_clear_pointer (&self->children, g_ptr_array_unref);
+  g_clear_object (&self->shown);
   g_clear_object (&self->model);
   g_clear_pointer (&self->device_ids, g_variant_unref);
   if (self->fork_destroy != NULL)
@@ -266,6 +267,8 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
           child->level, worker->level);
       return FALSE;
     }
+  if (pto_worker_get_state (child) == PTO_WORKER_STATE_CLOSED)
+    return refuse (error, PTO_ERROR_CLOSED, "it is closed", child);
   if (pto_worker_get_state (child) != PTO_WORKER_STATE_NEW)
     return refuse (error, PTO_ERROR_BUSY, "it has started already", child);
   if (child->parent != NULL)
@@ -348,7 +351,8 @@ pto_worker_get_child (PtoWorker *worker, guint id)
  * Gives a list of [class@Pto.Worker] that are below it: chips and others, in the order of their
  * ids.
  *
- * One that is added is told by [signal@Gio.ListModel::items-changed]; all leave it, closed, when
+ * It can be looked at only. One that is added is told by [signal@Gio.ListModel::items-changed]; all
+ * leave it, closed, when
  * @worker is closed. SUB workers are no objects: see [method@Pto.Worker.get_n_sub_workers]. Its
  * signals are emitted in the main context that was the thread's default when @worker was made, and
  * it is to be used there.
@@ -364,7 +368,7 @@ pto_worker_get_children (PtoWorker *worker)
 {
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
-  return G_LIST_MODEL (worker->model);
+  return worker->shown;
 }
 
 /**

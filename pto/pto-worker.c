@@ -11,6 +11,7 @@
 #include "pto-compiler-private.h"
 #include "pto-enums.h"
 #include "pto-error-private.h"
+#include "pto-list-private.h"
 #include "pto-override-private.h"
 #include "pto-platform-private.h"
 
@@ -197,7 +198,7 @@ pto_worker_get_property (GObject *object, guint id, GValue *value, GParamSpec *p
       g_value_set_enum (value, self->restart);
       break;
     case PROP_CHILDREN:
-      g_value_set_object (value, self->model);
+      g_value_set_object (value, self->shown);
       break;
     case PROP_PATH:
       g_value_take_string (value, pto_worker_dup_path (self));
@@ -593,6 +594,7 @@ pto_worker_init (PtoWorker *self)
   self->queue = g_async_queue_new ();
   self->children = g_ptr_array_new_with_free_func (g_object_unref);
   self->model = g_list_store_new (G_OBJECT_TYPE (self));
+  self->shown = pto_list_new (G_LIST_MODEL (self->model));
 }
 
 gboolean

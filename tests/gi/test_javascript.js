@@ -131,6 +131,8 @@ const tests = {
         const parameters = Pto.Worker.new_chip('a2a3sim');
         parameters.set_parameter('clusters', 3);
         parameters.set_parameter('trace', true);
+        parameters.set_parameter('task-window', [16, 32, 64, 128]);
+        equal(parameters.dup_parameter('task-window'), '16,32,64,128', 'of rings');
         equal(`${parameters.dup_parameter('clusters')} ${parameters.dup_parameter('trace')}`, '3 1', 'parameters');
         refused(() => parameters.set_parameter('clusters', 1.5), Pto.Error, '1.5');
         parameters.close();
@@ -414,6 +416,8 @@ const tests = {
         top.children.connect('items-changed', (model, at, removed, added) => changes.push([at, removed, added].join()));
         for (let i = 0; i < 2; i++)
             top.add_worker(Pto.Worker.new_host(3, 1, 0, null));
+        equal([...top.children].map(child => child.path).join(), 'L4/0/L3/0,L4/0/L3/1', 'all of them');
+        equal('append' in top.children || 'remove_all' in top.children, false, 'they are looked at only');
         equal(top.children.get_item(1).children.get_item(0).path, 'L4/0/L3/1/L2/0', 'path of a child');
         top.close();
         equal(top.children.get_n_items(), 0, 'children of a closed worker');

@@ -108,6 +108,24 @@ class Levels(unittest.TestCase):
                                 worker.run(handle)
                         self.assertNotIn(".so", caught.exception.message)
 
+    def test_children(self):
+        """A list to look at; what is closed can not be brought up."""
+        top, child = Pto.Worker(level=4), Pto.Worker(level=3, sub_workers=1)
+        top.add_worker(child)
+        self.assertEqual((len(top.children), list(top.children)), (1, [child]))
+        for name in "append", "remove_all", "splice", "insert":
+            self.assertFalse(hasattr(top.children, name), name)
+        self.assertIs(top.children, top.get_property("children"))
+        child.close()
+        for _ in range(2):
+            with self.assertRaisesRegex(GLib.Error, "L4/0/L3/0 was closed before the worker above it has started") as caught:
+                top.start()
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.CLOSED))
+        with self.assertRaisesRegex(GLib.Error, "it is closed"):
+            Pto.Worker(level=4).add_worker(child)
+        top.close()
+        self.assertEqual(len(top.children), 0)
+
     def test_two_chips(self):
         part_path = os.path.join(examples, "two-chips", "partial-sum")
         with Pto.Worker(level=3, devices=2, sub_workers=1) as host:

@@ -113,6 +113,18 @@ class Chips(unittest.TestCase):
         self.assertEqual(worker.dup_parameter("heap"), "1024,67108864,1024,1024")
         with self.assertRaisesRegex(GLib.Error, "one for all rings wanted, or 4, one for each"):
             worker.set_parameter("heap", "1K,64M")
+        worker.set_parameter("task-window", [16, 32, 64, 128])
+        self.assertEqual(worker.dup_parameter("task-window"), "16,32,64,128")
+        with self.assertRaisesRegex(GLib.Error, "one for all rings wanted, or 4, one for each"):
+            worker.set_parameter("task-window", (16, 32))
+
+    def test_parameters_come_first(self):
+        for use in lambda worker: worker.alloc_buffer(64), lambda worker: worker.malloc(64), lambda worker: worker.start():
+            worker = Pto.Worker(platform="a2a3sim")
+            use(worker)
+            with self.assertRaisesRegex(GLib.Error, r"clusters can be set only before .*device memory \(alloc_buffer\(\)"):
+                worker.set_parameter("clusters", 3)
+            worker.close()
 
 
 class Gone:
@@ -238,6 +250,21 @@ class Memory(unittest.TestCase):
             tensor = Pto.Tensor.new_for_buffer(Pto.Buffer.new(64), 0, dtype, [4])
             self.assertEqual(np.asarray(tensor).dtype, np.dtype(bits))
             self.assertEqual(tensor.n_bytes, 4 * np.dtype(bits).itemsize)
+
+    def test_names_of_types(self):
+        """Those that NumPy has not, too."""
+        dtype, seen = Pto.Dtype, []
+        names = {"int4": dtype.INT4, "float8_e4m3": dtype.FLOAT8_E4M3FN, "float8_e4m3fn": dtype.FLOAT8_E4M3FN,
+                 "float8-e5m2": dtype.FLOAT8_E5M2, "bfloat16": dtype.BFLOAT16, "Float32": dtype.FLOAT32, "f2": dtype.FLOAT16}
+
+        def graph(orch):
+            seen.extend((orch.tensor(4, name).dtype, orch.tensor([4], dtype=name).dtype) for name in names)
+            with self.assertRaises(TypeError):
+                orch.tensor(4, "nonsense")
+
+        with chip() as worker:
+            worker.run(graph)
+        self.assertEqual(seen, [(found, found) for found in names.values()])
 
     def test_strided(self):
         """Columns, every other element, other orders: what is there, is there; dependencies are those of the elements."""

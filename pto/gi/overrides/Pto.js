@@ -150,12 +150,13 @@ function exact(name, where, method) {
     where[method] = Object.defineProperty(checked, 'length', {value: original.length});
 }
 
-// As in Python: a number or a switch is the text that stands for it.
+// As in Python: a number, a switch or, of rings, four numbers are the text that stands for them.
 function takeParameters(where) {
     const {set_parameter} = where;
     where.set_parameter = function (name, value, ...more) {
-        const isText = typeof value !== 'number' && typeof value !== 'boolean';
-        return set_parameter.call(this, name, isText ? value : String(Number(value)), ...more);
+        const text = Array.isArray(value) ? value.join()
+            : typeof value === 'number' || typeof value === 'boolean' ? String(Number(value)) : value;
+        return set_parameter.call(this, name, text, ...more);
     };
 }
 
@@ -273,6 +274,13 @@ function _init() {
     };
     for (const name of ['list_cores', 'list_edges', 'list_tasks'])
         makeIterable(Pto.Trace.prototype, name);
+    makeIterable(Pto.Worker.prototype, 'get_children');
+    Object.defineProperty(Pto.Worker.prototype, 'children', {
+        configurable: true,
+        get() {
+            return this.get_children();
+        },
+    });
     for (const name of ['alloc_buffer', 'malloc'])
         takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
     takeNumber(Pto.Kernel, 'new', 'a type of core: Pto.CoreType.AIC or Pto.CoreType.AIV', Number.isInteger);

@@ -74,9 +74,15 @@ def _paths(what):
 # --- memory and arguments ---
 
 def _dtype(what):
-    """Pto.Dtype of anything that NumPy takes for a type: their names agree, those of ml_dtypes too."""
+    """Pto.Dtype of anything that NumPy takes for a type: their names agree, those of ml_dtypes too. A name goes without
+    NumPy, which has none for some of them."""
     if isinstance(what, Pto.Dtype):
         return what
+    if isinstance(what, str):
+        name = what.upper().replace("-", "_")
+        found = getattr(Pto.Dtype, {"FLOAT8_E4M3": "FLOAT8_E4M3FN"}.get(name, name), None)
+        if isinstance(found, Pto.Dtype):
+            return found
     import numpy
     dtype = numpy.dtype(what)
     found = getattr(Pto.Dtype, dtype.name.upper(), None)
@@ -920,6 +926,9 @@ class Worker(Pto.Worker):
             return Pto.Worker.register(self, what, cancellable)
 
     def set_parameter(self, name, value):
+        """Numbers, switches and texts; one of rings may be four numbers, one for each."""
+        if isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
     def _plan(self, what, rest, config, cancellable, state, is_capture=False):
