@@ -44,6 +44,7 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
     .core = PTO_TRACE_NOWHERE,
     .scheduler = PTO_TRACE_NOWHERE,
     .core_type = PTO_N_CORE_TYPES,
+    .block = PTO_TRACE_NOWHERE,
   };
   gint64 key = (gint64) id;
   gint64 *stored;
@@ -56,6 +57,59 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
   g_hash_table_insert (index, stored, GUINT_TO_POINTER (tasks->len));
   g_array_append_val (tasks, task);
   return &g_array_index (tasks, PtoTraceEntry, tasks->len - 1);
+}
+
+/* A part of a task, or several that a core was given at once. */
+typedef struct
+{
+  guint32 task; /* its position in the table */
+  guint32 core;
+  guint32 scheduler;
+  gboolean is_taken; /* a part has it */
+  guint64 time;
+} Dispatch;
+
+static gint
+compare_dispatches (gconstpointer a, gconstpointer b)
+{
+  const Dispatch *x = a;
+  const Dispatch *y = b;
+
+  if (x->task != y->task)
+    return x->task < y->task ? -1 : 1;
+  if (x->core != y->core)
+    return x->core < y->core ? -1 : 1;
+  return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* The last one there before it began: each part has the dispatch of its own range. */
+static void
+find_dispatch (GArray *dispatches, guint32 position, PtoTraceEntry *entry)
+{
+  Dispatch wanted = { position, entry->core, 0, FALSE, entry->start };
+  guint low = 0;
+  guint high = dispatches->len;
+  Dispatch *found;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (compare_dispatches (&g_array_index (dispatches, Dispatch, middle), &wanted) <= 0)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  entry->dispatch = entry->ack = PTO_TRACE_NEVER;
+  if (low == 0)
+    return;
+  found = &g_array_index (dispatches, Dispatch, low - 1);
+  if (found->task != position || found->core != entry->core)
+    return;
+  entry->dispatch = found->time;
+  entry->scheduler = found->scheduler;
+  entry->shares_dispatch = found->is_taken;
+  found->is_taken = TRUE;
 }
 
 static gint
@@ -184,7 +238,7 @@ typedef struct
   guint32 task;
   guint32 core;
   guint32 kernel;
-  gboolean is_part;
+  guint32 block; /* PTO_TRACE_NOWHERE: it is no part */
   guint64 start;
   guint64 end;
 } Member;
@@ -193,12 +247,13 @@ typedef struct
 static void
 read_run (PtoTraceEntry *task, const Member *run, GArray *members)
 {
-  Member other = { run->task, task->core, task->kernel, run->is_part, task->start, task->end };
+  Member other = { run->task, task->core, task->kernel, task->block, task->start, task->end };
 
   if (other.core == PTO_TRACE_NOWHERE || run->end >= other.end)
     {
       task->core = run->core;
       task->kernel = run->kernel;
+      task->block = run->block;
       task->start = run->start;
       task->end = run->end;
     }
@@ -210,7 +265,7 @@ read_run (PtoTraceEntry *task, const Member *run, GArray *members)
 
 static void
 read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
-              GArray *members, GHashTable *index)
+              GArray *members, GArray *dispatches, GHashTable *index)
 {
   guint n_schedulers = trace->topology.n_schedulers;
   const struct pto_trace_record *part = NULL;
@@ -249,7 +304,13 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task = find_or_add (tasks, index, record->task);
             task->dispatch = time;
             if (b >= 1 && b <= n_schedulers)
-              task->scheduler = b - 1;
+              {
+                Dispatch dispatch = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
+                                      record->detail, b - 1, FALSE, time };
+
+                task->scheduler = b - 1;
+                g_array_append_val (dispatches, dispatch);
+              }
             break;
           case PTO_TRACE_ACK:
             find_or_add (tasks, index, record->task)->ack = time;
@@ -261,14 +322,14 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
                 Member run = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
                                record->detail,
                                task->kernel,
-                               FALSE,
+                               PTO_TRACE_NOWHERE,
                                time,
                                record->extra - analysis->first };
 
                 if (part != NULL && part->task == record->task && part->time == record->time)
                   {
                     run.kernel = part->detail;
-                    run.is_part = TRUE;
+                    run.block = (guint32) part->extra;
                   }
                 /* A core has every task once, but for its parts: of two records of it the last
                  * counts. */
@@ -353,9 +414,10 @@ compare_members (gconstpointer a, gconstpointer b)
 }
 
 static void
-add_members (PtoTraceAnalysis *analysis, GArray *members)
+add_members (PtoTraceAnalysis *analysis, GArray *members, GArray *dispatches)
 {
   g_array_sort (members, compare_members);
+  g_array_sort (dispatches, compare_dispatches);
   analysis->n_entries = analysis->n_tasks + members->len;
   analysis->tasks = g_renew (PtoTraceEntry, analysis->tasks, MAX (analysis->n_entries, 1));
   for (guint i = 0; i < members->len; i++)
@@ -370,12 +432,15 @@ add_members (PtoTraceAnalysis *analysis, GArray *members)
       entry->n_members = 0;
       entry->core = member->core;
       entry->kernel = member->kernel;
-      /* That of the task is of the part that was dispatched last. */
-      if (member->is_part)
-        entry->dispatch = entry->ack = PTO_TRACE_NEVER;
+      entry->block = member->block;
       entry->start = member->start;
       entry->end = member->end;
+      if (entry->block != PTO_TRACE_NOWHERE)
+        find_dispatch (dispatches, member->task, entry);
     }
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (analysis->tasks[i].block != PTO_TRACE_NOWHERE)
+      find_dispatch (dispatches, i, &analysis->tasks[i]);
 }
 
 static void
@@ -469,6 +534,16 @@ find_cause (PtoTraceAnalysis *analysis, const guint32 *stand_ins, guint32 positi
   return best;
 }
 
+static guint
+count_tasks (const PtoTraceAnalysis *analysis, const GArray *path)
+{
+  g_autoptr (GHashTable) ids = g_hash_table_new (g_int64_hash, g_int64_equal);
+
+  for (guint i = 0; i < path->len; i++)
+    g_hash_table_add (ids, &analysis->tasks[g_array_index (path, guint32, i)].id);
+  return g_hash_table_size (ids);
+}
+
 /* From the task that ended last, cause by cause, back to one that the submitter was late with. Each
  * step goes back in time. */
 static void
@@ -501,6 +576,7 @@ find_critical_path (PtoTraceAnalysis *analysis)
     }
 
   analysis->n_critical = path->len;
+  analysis->n_critical_tasks = count_tasks (analysis, path);
   analysis->critical = g_new (guint32, MAX (path->len, 1));
   for (guint i = 0; i < path->len; i++)
     analysis->critical[i] = g_array_index (path, guint32, path->len - 1 - i);
@@ -560,6 +636,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   GArray *tasks = g_array_new (FALSE, FALSE, sizeof (PtoTraceEntry));
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (Member));
+  g_autoptr (GArray) dispatches = g_array_new (FALSE, FALSE, sizeof (Dispatch));
   g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   guint64 n_records = trace->starts[trace->n_buffers];
 
@@ -578,7 +655,7 @@ pto_trace_analysis_new (PtoTrace *trace)
 
   analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
-  read_records (analysis, trace, tasks, edges, members, index);
+  read_records (analysis, trace, tasks, edges, members, dispatches, index);
   read_scopes (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);
@@ -586,7 +663,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   analysis->n_tasks = tasks->len;
   analysis->tasks = (PtoTraceEntry *) (void *) g_array_free (tasks, FALSE);
   link_edges (analysis, edges, index);
-  add_members (analysis, members);
+  add_members (analysis, members, dispatches);
   analysis->n_cores = trace->topology.n_cores;
   sort_runs (analysis);
   for (guint i = 0; i < analysis->n_tasks; i++)

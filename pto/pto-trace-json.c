@@ -253,6 +253,8 @@ append_runs (Writer *writer)
         g_string_append (writer->text, pto_trace_is_level (writer->trace) ? ",\"cat\":\"task\""
                                                                           : ",\"cat\":\"kernel\"");
         append_task (writer, task);
+        if (task->block != PTO_TRACE_NOWHERE)
+          g_string_append_printf (writer->text, ",\"block\":%u", task->block);
         append_time (writer, "submit_us", task->submit);
         append_time (writer, "ready_us", task->ready);
         append_time (writer, "dispatch_us", task->dispatch);
@@ -310,13 +312,14 @@ append_schedulers (Writer *writer)
 {
   const PtoTraceAnalysis *analysis = writer->analysis;
 
-  for (guint i = 0; i < analysis->n_tasks; i++)
+  /* Tasks, and behind them parts of some. */
+  for (guint i = 0; i < analysis->n_entries; i++)
     {
       const PtoTraceEntry *task = &analysis->tasks[i];
 
       if (task->scheduler == PTO_TRACE_NOWHERE)
         continue;
-      if (task->dispatch != PTO_TRACE_NEVER)
+      if (task->dispatch != PTO_TRACE_NEVER && !pto_trace_entry_shares_dispatch (analysis, task))
         {
           begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->dispatch);
           g_string_append_printf (writer->text,
@@ -324,7 +327,7 @@ append_schedulers (Writer *writer)
                                   "\"args\":{\"task\":\"%" G_GUINT64_FORMAT "\"}}",
                                   task->id);
         }
-      if (task->complete != PTO_TRACE_NEVER)
+      if (task->complete != PTO_TRACE_NEVER && i < analysis->n_tasks)
         {
           begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->complete);
           g_string_append_printf (writer->text,

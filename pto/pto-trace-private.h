@@ -83,9 +83,11 @@ typedef struct
   guint32 n_deps;
   guint32 first_member; /* in PtoTraceAnalysis.tasks: of a group, those that did not end last */
   guint32 n_members;
+  guint32 block; /* of a part of a task: which block of it; otherwise PTO_TRACE_NOWHERE */
   guint8 core_type;
   guint8 failed;
-  guint8 critical; /* on the critical path */
+  guint8 critical;        /* on the critical path */
+  guint8 shares_dispatch; /* a part that another one of its range has the mark of */
 } PtoTraceEntry;
 
 typedef struct
@@ -132,8 +134,9 @@ typedef struct
   guint64 first;     /* the first record, as pto_now() gave it: time 0 of everything here */
   guint64 elapsed;   /* the last end of a kernel; the last record when no kernel ran */
   guint64 last;      /* the last record */
-  guint32 *critical; /* tasks, by start */
+  guint32 *critical; /* entries, by start */
   guint n_critical;
+  guint n_critical_tasks;  /* of which several may be parts of one */
   guint64 critical_ns;     /* from the first start to the last end on the path */
   guint64 critical_submit; /* when its first task was submitted */
   guint64 critical_run_ns; /* of critical_ns, the time that kernels of the path ran */
@@ -144,6 +147,15 @@ typedef struct
   guint n_unseen;
   guint n_failed;
 } PtoTraceAnalysis;
+
+/* Has another entry the mark of its dispatch? A member of a group was dispatched with its task. */
+static inline gboolean
+pto_trace_entry_shares_dispatch (const PtoTraceAnalysis *analysis, const PtoTraceEntry *entry)
+{
+  gboolean is_member = entry >= analysis->tasks + analysis->n_tasks;
+
+  return entry->shares_dispatch || (is_member && entry->block == PTO_TRACE_NOWHERE);
+}
 
 /* The runs that the trace is made of, as its lists go through them (pto-trace-items.c). */
 typedef struct _PtoTraceParts PtoTraceParts;

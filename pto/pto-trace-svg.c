@@ -185,8 +185,8 @@ append_header (PtoPicture *picture)
       g_string_append (numbers, "  \302\267  critical path: ");
       pto_svg_append_microseconds (numbers, analysis->critical_submit);
       g_string_append (numbers, " to submit, then ");
-      pto_svg_append_grouped (numbers, analysis->n_critical);
-      g_string_append (numbers, analysis->n_critical == 1 ? " task in " : " tasks in ");
+      pto_svg_append_grouped (numbers, analysis->n_critical_tasks);
+      g_string_append (numbers, analysis->n_critical_tasks == 1 ? " task in " : " tasks in ");
       pto_svg_append_microseconds (numbers, analysis->critical_ns);
     }
   if (analysis->n_failed > 0)
@@ -398,11 +398,14 @@ append_control (PtoPicture *picture, double y)
       for (guint half = 0; half < 2; half++)
         {
           g_array_set_size (times, 0);
-          for (guint i = 0; i < analysis->n_tasks; i++)
+          /* A task is dispatched as often as it has ranges of parts, and complete once. */
+          for (guint i = 0; i < (half == 0 ? analysis->n_entries : analysis->n_tasks); i++)
             {
               const PtoTraceEntry *task = &analysis->tasks[i];
               guint64 time = half == 0 ? task->dispatch : task->complete;
 
+              if (half == 0 && pto_trace_entry_shares_dispatch (analysis, task))
+                continue;
               if (task->scheduler == s && time != PTO_TRACE_NEVER)
                 g_array_append_val (times, time);
             }
@@ -584,6 +587,8 @@ append_story (PtoPicture *picture, const PtoTraceEntry *task)
   g_string_append_printf (text, "task %s: ", name);
   pto_svg_append_escaped (
       text, g_array_index (picture->legend, PtoLegendEntry, style_of (picture, task->kernel)).name);
+  if (task->block != PTO_TRACE_NOWHERE)
+    g_string_append_printf (text, ", block %u", task->block);
   g_string_append_printf (text, " on %s%s\nruns ", core, task->failed ? ", failed" : "");
   pto_trace_append_us (text, task->start);
   g_string_append (text, " to ");

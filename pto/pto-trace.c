@@ -561,8 +561,8 @@ pto_trace_summarize (PtoTrace *self)
     {
       g_string_append (text, "critical path: submitted at ");
       pto_trace_append_us (text, analysis->critical_submit);
-      g_string_append_printf (text, " us, then %u task%s in ", analysis->n_critical,
-                              analysis->n_critical == 1 ? "" : "s");
+      g_string_append_printf (text, " us, then %u task%s in ", analysis->n_critical_tasks,
+                              analysis->n_critical_tasks == 1 ? "" : "s");
       pto_trace_append_us (text, analysis->critical_ns);
       g_string_append (text, " us, of which ");
       pto_trace_append_us (text, analysis->critical_run_ns);
@@ -770,7 +770,8 @@ pto_trace_get_elapsed_ns (PtoTrace *self)
  *
  * It is followed backward from the task that ended last, always to what kept the task from starting
  * earlier: the producer that ended last, or the task before it on the same core when the core was
- * still busy. The path begins with a task that waited for nothing but its own submit.
+ * still busy. A task that runs as blocks is there once. The path begins with a task that waited for
+ * nothing but its own submit.
  *
  * Thread safety: any thread.
  *
@@ -782,6 +783,7 @@ pto_trace_get_elapsed_ns (PtoTrace *self)
 guint64 *
 pto_trace_dup_critical_path (PtoTrace *self, gsize *n_tasks)
 {
+  g_autoptr (GHashTable) ids = NULL;
   const PtoTraceAnalysis *analysis;
   guint64 *path;
 
@@ -789,12 +791,18 @@ pto_trace_dup_critical_path (PtoTrace *self, gsize *n_tasks)
   g_return_val_if_fail (n_tasks != NULL, NULL);
 
   analysis = pto_trace_get_analysis (self);
-  *n_tasks = analysis->n_critical;
+  *n_tasks = 0;
   if (analysis->n_critical == 0)
     return NULL;
-  path = g_new (guint64, analysis->n_critical);
+  path = g_new (guint64, analysis->n_critical_tasks);
+  ids = g_hash_table_new (g_int64_hash, g_int64_equal);
   for (guint i = 0; i < analysis->n_critical; i++)
-    path[i] = analysis->tasks[analysis->critical[i]].id;
+    {
+      PtoTraceEntry *entry = &analysis->tasks[analysis->critical[i]];
+
+      if (g_hash_table_add (ids, &entry->id))
+        path[(*n_tasks)++] = entry->id;
+    }
   return path;
 }
 

@@ -876,6 +876,33 @@ class Run(PtoTest):
         self.assertEqual(value["max_abs_error"], 1)
 
 
+class Blocks(PtoTest):
+    def test_pictures(self):
+        """A bar says which block it is, each range of them is dispatched once, and a task of many is one of a path."""
+        n, words = 7, ("--backend", "det", "--set", "clusters=1", "--set", "aicpu-threads=2")
+        self.copy_example(dtype=INT8, got=0, expected=0)
+        self.edit("copy/orch.c", "pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 2);",
+                  f"pto2_rt_submit_block_task (rt, 0, PTO2_WORKER_VECTOR, params, 2, {n});")
+        self.passes("run", "copy", *words, "--trace", "run.json", "--svg", "run.svg")
+        with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        bars = [e for e in events if e.get("cat") == "kernel"]
+        self.assertEqual(sorted(e["args"]["block"] for e in bars), list(range(n)))
+        marks = sorted(e["ts"] for e in events if e.get("name") == "dispatch")
+        ranges = {(e["tid"], e["args"]["dispatch_us"]) for e in bars}
+        self.assertEqual(marks, sorted(dispatch for _, dispatch in ranges))
+        self.assertEqual(len({e["tid"] for e in bars}), 2)
+        self.assertTrue(2 <= len(ranges) <= n, ranges)
+        for bar in bars:
+            self.assertLessEqual(bar["args"]["dispatch_us"], bar["ts"])
+        self.assertEqual(len([e for e in events if e.get("name") == "complete"]), 1)
+        with open(os.path.join(self.directory, "run.svg"), encoding="utf-8") as file:
+            picture = file.read()
+        self.assertRegex(picture, r"critical path: [^<]* to submit, then 1 task in ")
+        for block in range(n):
+            self.assertRegex(picture, rf"task 0 of ring 1: copy, block {block} on AIV[01]\n")
+
+
 class Output(PtoTest):
     """What can not be written is one sentence and a status, never a part of a file and never silence."""
 
