@@ -508,9 +508,8 @@ test_other_contents (Fixture *fixture, gconstpointer data)
       put_u32 (sources, 3);
       for (guint k = 0; k < 3; k++)
         {
-          put_text (sources, k < 2 || i == 3
-                                 ? g_ptr_array_index (registration->objects, MIN (k, 1))
-                                 : path);
+          put_text (sources,
+                    k < 2 || i == 3 ? g_ptr_array_index (registration->objects, MIN (k, 1)) : path);
           put_text (sources, "/made/of.c");
         }
       /* Nothing there; one bit; the last byte is missing; another kernel. */
