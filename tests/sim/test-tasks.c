@@ -367,9 +367,9 @@ test_words (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
 
-  sim_run_fails (chip, &program, choose_unwritten, NULL, PTO_STATUS_INVALID_ARGS,
+  sim_run_fails (chip, &tasks_program, choose_unwritten, NULL, PTO_STATUS_INVALID_ARGS,
                  "its condition: the tensor has no memory yet", NULL);
-  sim_run_fails (chip, &program, submit_own_kernel, NULL, PTO_STATUS_INVALID_ARGS,
+  sim_run_fails (chip, &tasks_program, submit_own_kernel, NULL, PTO_STATUS_INVALID_ARGS,
                  "PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()", NULL);
   pto_chip_free (chip);
 }
