@@ -15,6 +15,7 @@
 #include "direct.h"
 #include "progress.h"
 #include "ready.h"
+#include "rename.h"
 #include "retire.h"
 #include "room.h"
 #include "turn.h"
@@ -146,56 +147,6 @@ refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
                "make_scratch_param() makes it of a shape";
 }
 
-/* Does anybody still use what is there? What it finds is not kept. */
-static bool
-is_in_use (struct pto_engine *engine, struct PTO2Buffer *buffer, const Tensor *tensor)
-{
-  struct pto_deps *deps = &engine->deps;
-  uint32_t before = deps->count;
-  struct pto_access access;
-  bool found = false;
-
-  pto_access_init (&access, &buffer->space, tensor);
-  /* Without memory for all that there are, the ones that are found. */
-  pto_map_lookup (engine->map, &access, PTO_PARAM_OUTPUT, deps);
-  for (uint32_t i = before; i < deps->count && !found; i++)
-    found = !pto_task_is_retired (engine->tails, deps->items[i].task)
-            && !pto_engine_slot_is_done (
-                pto_ring_slot (&engine->rings[PTO_TASK_RING (deps->items[i].task)],
-                               PTO_TASK_LOCAL (deps->items[i].task)),
-                PTO_TAKEN_ANY);
-  deps->count = before;
-  return found;
-}
-
-/* An output over all of a buffer whose contents somebody still uses: may it have other memory, and
- * wait for nobody? Where the new memory lives as long as the old one, nobody knows where that is,
- * the task itself does not use it otherwise, and at most half of the ring is taken then: memory is
- * not given back before the scope ends. */
-static bool
-may_rename (struct pto_engine *engine, const struct pto_submit *submit, const PTOParam *param,
-            uint64_t heap)
-{
-  const struct pto_circle *circle
-      = &engine->rings[pto_engine_ring_of_depth (engine->depth - 1)].heap;
-  const Tensor *tensor = &param->tensor;
-  struct PTO2Buffer *buffer = tensor->storage;
-
-  /* Who may write nothing leaves the contents. */
-  if (submit->conditional || submit->kernel == PTO_KERNEL_NONE)
-    return false;
-  if (buffer->space.pinned || buffer->depth != engine->depth || !pto2_tensor_is_contiguous (tensor)
-      || pto2_tensor_numel (tensor) * pto_dtype_size (tensor->dtype) != buffer->bytes
-      || circle->used + heap + pto_engine_output_bytes (engine, tensor->buffer.size)
-             > circle->size / 2)
-    return false;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (&submit->params[i] != param && submit->params[i].type != PTO_PARAM_SCALAR
-        && submit->params[i].tensor.storage == buffer)
-      return false;
-  return is_in_use (engine, buffer, tensor);
-}
-
 /* Their records begin anew, as if nobody had output them yet. Who uses the old contents keeps them.
  */
 static __attribute__ ((noinline)) void
@@ -203,13 +154,16 @@ rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
 {
   uint64_t heap = 0;
 
+  /* Who may write nothing leaves the contents. */
+  if (submit->conditional || submit->kernel == PTO_KERNEL_NONE)
+    return;
   for (PTOParam *param = submit->params; param < submit->params + submit->n_params; param++)
     {
       Tensor *tensor = &param->tensor;
 
       if (param->type != PTO_PARAM_OUTPUT || engine->tracked == 0 || locate (engine, tensor) != NULL
           || tensor->storage == NULL || tensor->buffer.addr == 0
-          || !may_rename (engine, submit, param, heap))
+          || !pto_rename_may (engine, submit->params, submit->n_params, param, heap))
         continue;
       heap += pto_engine_output_bytes (engine, tensor->buffer.size);
       pto_map_drop (engine->map, &tensor->storage->space);

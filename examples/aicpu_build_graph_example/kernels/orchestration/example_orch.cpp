@@ -39,10 +39,14 @@ aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int)
   Tensor e = make_tensor (shapes, 1, DataType::FLOAT32);
   PTO2TaskId t0, t1, t2, t3;
 
-  t0 = add (api, FUNC_ADD, make_input_param (a), make_input_param (b), make_output_existing_param (c));
-  t1 = add (api, FUNC_ADD_SCALAR, make_input_param (c), make_output_param (d), make_float_param (1));
-  t2 = add (api, FUNC_ADD_SCALAR, make_input_param (c), make_output_param (e), make_float_param (2));
-  t3 = add (api, FUNC_MUL, make_input_param (d), make_input_param (e), make_output_existing_param (f));
+  t0 = add (api, FUNC_ADD, make_input_param (a), make_input_param (b),
+            make_output_existing_param (c));
+  t1 = add (api, FUNC_ADD_SCALAR, make_input_param (c), make_output_param (d),
+            make_float_param (1));
+  t2 = add (api, FUNC_ADD_SCALAR, make_input_param (c), make_output_param (e),
+            make_float_param (2));
+  t3 = add (api, FUNC_MUL, make_input_param (d), make_input_param (e),
+            make_output_existing_param (f));
   api.add_successor_conditional (t0, t1);
   api.add_successor_conditional (t0, t2);
   api.add_successor_conditional (t1, t3);
