@@ -85,7 +85,8 @@ function scopeWithoutCallback(where) {
     };
 }
 
-// A run inside the function of another worker's: as an asynchronous one, in a main context that is for nothing else.
+// GJS keeps the function that a call is given with the called one, and frees it twice where that is called inside of itself. So
+// a run inside the function of another worker's is an asynchronous one, in a main context that is for nothing else.
 function runWithoutNesting(Pto) {
     const where = Pto.Worker.prototype, {run, run_async} = where;
     const running = []; // workers, the innermost last
@@ -117,6 +118,24 @@ function runWithoutNesting(Pto) {
             return inside ? runInside(this, func, ...rest) : run.call(this, func, ...rest);
         } finally {
             running.pop();
+        }
+    };
+
+    // A capture has no twin.
+    const {capture} = where;
+    let isCapturing = false;
+    where.capture = function (...args) {
+        if (isCapturing) {
+            throw new Pto.Error({
+                code: Pto.Error.BUSY,
+                message: 'a capture can not begin inside the function of another one: make it before, or behind',
+            });
+        }
+        isCapturing = true;
+        try {
+            return capture.apply(this, args);
+        } finally {
+            isCapturing = false;
         }
     };
 }
