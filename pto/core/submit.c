@@ -987,9 +987,12 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
   struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
+  /* Nobody reads what it is filled with; what goes with it may lie in the same scratch memory. */
+  struct pto_submit bare = *submit;
   struct pto_captured captured;
   uint8_t *storage;
 
+  bare.extra_bytes = 0;
   if (needs->n_updates > 0)
     {
       engine->capture->refuse (engine->capture->data,
@@ -1005,10 +1008,10 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
       return PTO_TASK_NONE;
     }
   needs->n_fences = 0;
-  storage = get_scratch (engine, storage_bytes (submit, needs));
+  storage = get_scratch (engine, storage_bytes (&bare, needs));
   if (storage == NULL)
     return PTO_TASK_NONE;
-  fill_payload (engine, &slot, submit, needs, storage, (uint8_t *) (uintptr_t) heap);
+  fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap);
   captured = (struct pto_captured){ .kernel = submit->kernel,
                                     .queue = submit->queue,
                                     .priority = submit->priority,
