@@ -518,7 +518,11 @@ device_malloc (PTO2Runtime *rt, uint64_t bytes)
   struct pto_report report = { .status = PTO_OK };
   uint64_t address = 0;
 
-  if (!pto_engine_has_failed (&chip->machine.engine))
+  if (chip->machine.engine.capture != NULL)
+    pto_chip_refuse (chip, "memory of pto2_rt_device_malloc() is there for one run: a graph has "
+                           "none, so an orchestration that asks for some can not be captured; let "
+                           "a task output it");
+  else if (!pto_engine_has_failed (&chip->machine.engine))
     address = pto_device_memory_malloc (&chip->run_memory, bytes, &report);
   if (address == 0 && report.status != PTO_OK)
     {

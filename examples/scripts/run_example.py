@@ -221,7 +221,7 @@ class Config:
         self.build_mode = runtime.get("build_mode")
         if self.build_mode is not None and (self.runtime != CHIP_GRAPH or self.build_mode not in (0, 1)
                                             or isinstance(self.build_mode, bool)):
-            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: build_mode = {self.build_mode!r}: of {CHIP_GRAPH!r} it is "
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: build_mode = {self.build_mode!r}: only {CHIP_GRAPH!r} has one, "
                                "0 (build, then schedule) or 1 (both at once)")
         self.thread_num = self.count(runtime, "aicpu_thread_num")
         self.block_dim = self.count(runtime, "block_dim")
@@ -635,6 +635,10 @@ def main():
         status = run(options)
         sys.stdout.flush()
         return status
+    except KeyboardInterrupt:
+        sys.stdout.flush()
+        print("run_example.py: cancelled", file=sys.stderr)
+        return 130
     except ExampleError as error:
         sys.stdout.flush()
         print(f"run_example.py: {error}", file=sys.stderr)

@@ -61,6 +61,14 @@ pto_added_find (struct pto_build *build, pto_task_id task)
              : NULL;
 }
 
+bool
+pto_added_is_held (struct pto_engine *engine, pto_task_id task)
+{
+  const struct pto_added *added = pto_added_find (&engine->build, task);
+
+  return added != NULL && (engine->config.build_first || !added->published);
+}
+
 /* Room for one more in that ring. */
 static bool
 reserve (struct pto_build *build, uint32_t ring)

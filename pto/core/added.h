@@ -15,6 +15,8 @@ void pto_added_end (struct pto_engine *engine);
 uint32_t pto_added_first (const struct pto_build *build, uint32_t ring, uint32_t local);
 /* NULL: it was not added, or the scope that it was added in has ended. */
 struct pto_added *pto_added_find (struct pto_build *build, pto_task_id task);
+/* Was it added, and nobody has let it go yet? */
+bool pto_added_is_held (struct pto_engine *engine, pto_task_id task);
 /* "task 3 (add), added at x.c:12," */
 void pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto_added *added,
                      char *text, size_t size);

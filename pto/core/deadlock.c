@@ -48,6 +48,7 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   engine->deadlock.task = PTO_TASK_ID (ring_index, tail);
   engine->deadlock.kernel = oldest->kernel;
   engine->deadlock.state = (enum pto_task_state) pto_load_relaxed (&oldest->state);
+  engine->deadlock.added = pto_added_is_held (engine, engine->deadlock.task);
   engine->deadlock.depth = depth;
   engine->deadlock.scope = engine->scopes[depth];
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
@@ -308,10 +309,14 @@ pto_engine_report_deadlock (struct pto_engine *engine)
               engine->deadlock.user);
   else
     snprintf (holder, sizeof holder, "%s, which is still open", scope);
-  snprintf (
-      oldest, sizeof oldest, "Oldest task %u (%s) is %s%s.", PTO_TASK_LOCAL (engine->deadlock.task),
-      pto_engine_kernel_name (engine, engine->deadlock.kernel), state_name (engine->deadlock.state),
-      engine->deadlock.launched ? "" : "; only that scope's end can free it");
+  snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s%s.",
+            PTO_TASK_LOCAL (engine->deadlock.task),
+            pto_engine_kernel_name (engine, engine->deadlock.kernel),
+            engine->deadlock.added ? engine->config.build_first
+                                         ? "waiting for the end of its scope (build-mode is 0)"
+                                         : "not published"
+                                   : state_name (engine->deadlock.state),
+            engine->deadlock.launched ? "" : "; only that scope's end can free it");
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:

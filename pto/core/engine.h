@@ -167,6 +167,7 @@ struct pto_deadlock
   /* Of a graph: which of its tasks has not been submitted and uses the oldest one's memory. */
   bool launched;
   uint32_t user;
+  bool added; /* the oldest one was added by hand, and nobody has let it go */
 };
 
 /* A submit that waits for room: of what, where, how much of it, and since when. */

@@ -143,7 +143,7 @@ class SeedLayout(unittest.TestCase):
                     file.write(text.replace(old, new))
                 done = runner(copy)
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
-                self.assertIn("of 'aicpu_build_graph' it is 0 (build, then schedule) or 1 (both at once)", done.stderr)
+                self.assertIn("only 'aicpu_build_graph' has one, 0 (build, then schedule) or 1 (both at once)", done.stderr)
 
     def test_det(self):
         self.passes(runner(os.path.join(LAYOUT, "vector"), "--backend", "det", "--seed", "3"))

@@ -107,7 +107,7 @@ class Graphs(unittest.TestCase):
 
             def done(source, result):
                 try:
-                    ended.append(source.run_graph_finish(result))
+                    ended.append((source.run_finish if len(ended) < 1 else source.run_graph_finish)(result))
                 except GLib.Error as error:
                     ended.append(error.message)
                 loop.quit()

@@ -543,6 +543,8 @@ const tests = {
                 worker.run(orch => {
                     submit_fill(orch, buffer, 2.5);
                     equal(orch.get_element(tensor, [elements - 1]), 2.5, 'what the kernel has written');
+                    orch.set_element(tensor, [3], 7.25);
+                    equal(orch.get_element(tensor, [3]), 7.25, 'a fraction');
                     orch.set_element(tensor, [3], 7);
                     equal(orch.get_element(tensor, [3]), 7, 'what was written');
                     refused(() => orch.get_element(tensor, [elements]), Pto.Error, 'there is no element 16');

@@ -374,6 +374,9 @@ class Memory(unittest.TestCase):
                 self.assertEqual(list(y), [3.5] * 16)
                 worker.run(handle, Pto.Tensor.of(y).write_existing(), np.int64(8), 4.5)
                 self.assertEqual(list(y), [4.5] * 8 + [3.5] * 8)
+                with self.assertRaisesRegex(GLib.Error, "its memory can only be read"):
+                    worker.run(handle, Pto.Tensor.of(y).read(), 16, 7.5)
+                self.assertEqual(list(y), [4.5] * 8 + [3.5] * 8)
                 self.assertEqual(repr(handle), f"<Pto.CallableHandle: {orchestration.to_string()}, {handle.digest[:12]}>")
 
         def below(args):

@@ -502,6 +502,13 @@ test_capture (enum pto_backend backend)
     }
   pto_plan_free (plan);
   g_free (graph);
+  /* Memory of one run is no part of it. */
+  plan = pto_plan_new ();
+  config.capture = plan;
+  pto_chip_run (chip, &program, &config, by_way_of_memory, NULL, NULL, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "pto2_rt_device_malloc() is there for one run",
+                   "test-build.c:", NULL);
+  pto_plan_free (plan);
   pto_chip_free (chip);
 }
 
@@ -716,6 +723,7 @@ test_scarce (enum pto_backend backend)
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=16 build-mode=0");
   sim_run_fails (chip, &program, many_tasks, NULL, PTO_STATUS_TASK_RING,
+                 "Oldest task 0 (note) is waiting for the end of its scope (build-mode is 0)",
                  "Set task-window to 32 or more", "holds at most 20 tasks", NULL);
   pto_chip_free (chip);
   chip = chip_of (backend, "task-window=32 build-mode=0");

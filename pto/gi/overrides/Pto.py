@@ -292,7 +292,9 @@ def _given(what):
 
 
 def _untagged(what):
-    """An argument of a whole orchestration, which may do with it whatever can be done."""
+    """An argument of a whole orchestration, which may do with it whatever can be done, unless it is tagged as an input."""
+    if isinstance(what, tuple) and what[1] == Pto.Direction.INPUT:
+        return what[0].as_read_only(), what[1]
     if not isinstance(what, Pto.Tensor):
         return what
     return what, Pto.Direction.INPUT if what.is_read_only() else Pto.Direction.INOUT
@@ -992,8 +994,11 @@ class Worker(Pto.Worker):
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
 
+        finish = (Pto.Worker.run_graph_finish if isinstance(what, Pto.Graph)
+                  else Pto.Worker.run_callable_finish if call is None else Pto.Worker.run_finish)
+
         def done(worker, result, *_):
-            result.pto_state = state
+            result.pto_state, result.pto_finish = state, finish
             callback(worker, result)
 
         common = {"args": args, "config": config, "cancellable": cancellable, "callback": done}
@@ -1006,18 +1011,15 @@ class Worker(Pto.Worker):
     def run_callable_async(self, handle, *rest, **choices):
         return self.run_async(handle, *rest, **choices)
 
-    def _finish(self, finish, result):
+    def run_finish(self, result):
+        """Of every run that run_async() has begun, whatever was run."""
         try:
-            return finish(self, result)
+            return getattr(result, "pto_finish", Pto.Worker.run_finish)(self, result)
         except GLib.Error as caught:
             error = _original(caught, getattr(result, "pto_state", types.SimpleNamespace(raised=None)))
         raise error
 
-    def run_finish(self, result):
-        return self._finish(Pto.Worker.run_finish, result)
-
-    def run_callable_finish(self, result):
-        return self._finish(Pto.Worker.run_callable_finish, result)
+    run_callable_finish = run_graph_finish = run_finish
 
     def close(self):
         Pto.Worker.close(self)
