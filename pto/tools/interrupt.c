@@ -22,6 +22,9 @@
 static GCancellable *cancellable;
 static int wake[2]; /* from the handler to the thread, which may do more */
 static int is_interrupted;
+static GMutex lock;
+static GCond begun;
+static gboolean is_waiting; /* under the lock */
 
 static void
 on_interrupt (int number)
@@ -38,6 +41,10 @@ wait_for_interrupt (gpointer data)
 {
   char byte;
 
+  g_mutex_lock (&lock);
+  is_waiting = TRUE;
+  g_cond_signal (&begun);
+  g_mutex_unlock (&lock);
   while (read (wake[0], &byte, 1) < 0 && errno == EINTR)
     ;
   g_atomic_int_set (&is_interrupted, TRUE);
@@ -59,6 +66,12 @@ tool_watch_interrupts (void)
       || !g_unix_open_pipe (wake, FD_CLOEXEC, NULL))
     return;
   g_thread_unref (g_thread_new ("pto-interrupt", wait_for_interrupt, NULL));
+  /* A thread that begins holds locks of the C library's, which a child that is forked meanwhile
+   * would find held for ever; one that reads holds none. */
+  g_mutex_lock (&lock);
+  while (!is_waiting)
+    g_cond_wait (&begun, &lock);
+  g_mutex_unlock (&lock);
   sigaction (SIGINT, &action, NULL);
 }
 
