@@ -413,6 +413,13 @@ pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GE
                    PTO_KERNEL (kernel)->signature->len, n_args);
       return FALSE;
     }
+  if (n_args > PTO_MAX_KERNEL_ARGS)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "kernel \"%s\": %u arguments; a task takes at most %d", kernel->name, n_args,
+                   PTO_MAX_KERNEL_ARGS);
+      return FALSE;
+    }
   expected = pto_kernel_get_signature (PTO_KERNEL (kernel), &n_expected);
   for (guint i = 0; expected != NULL && i < n_args; i++)
     if (!pto_direction_fits (expected[i], args[i].direction))

@@ -5,6 +5,7 @@
 #include "cohort.h"
 
 #include "../exec/pto_atomic.h"
+#include "added.h"
 #include "direct.h"
 #include "progress.h"
 
@@ -103,11 +104,17 @@ wait_for_one (struct pto_engine *engine)
       = blocked->notice_ns != PTO_NEVER ? blocked->since + blocked->notice_ns : PTO_NEVER;
   pto_store_relaxed (&engine->wait_cohort, 1);
   if (!pto_engine_wait_for (engine, NULL, 0))
-    pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                     "no %s has become free for %" PRIu64 " ms, and no task has finished "
-                     "(timeout %" PRIu64 " ms)",
-                     pto_engine_cohort_name (engine), engine->config.end_patience_ns / 1000000,
-                     engine->config.timeout_ns / 1000000);
+    {
+      char held_up[400];
+
+      pto_added_describe (engine, held_up, sizeof held_up);
+      pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+                       "no %s has become free for %" PRIu64 " ms, and no task has finished "
+                       "(timeout %" PRIu64 " ms)%s%s",
+                       pto_engine_cohort_name (engine), engine->config.end_patience_ns / 1000000,
+                       engine->config.timeout_ns / 1000000, held_up[0] != '\0' ? ": " : "",
+                       held_up);
+    }
   pto_store_relaxed (&engine->wait_cohort, 0);
   blocked->told_at = PTO_NEVER;
   engine->stats.stalls++;

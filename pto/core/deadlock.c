@@ -50,7 +50,9 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   engine->deadlock.state = (enum pto_task_state) pto_load_relaxed (&oldest->state);
   engine->deadlock.added = pto_added_is_held (engine, engine->deadlock.task);
   engine->deadlock.depth = depth;
-  engine->deadlock.scope = engine->scopes[depth];
+  /* What a graph holds may be of deeper scopes than are open. */
+  if (depth < engine->depth)
+    engine->deadlock.scope = engine->scopes[depth];
   pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
 }
 

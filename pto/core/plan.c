@@ -288,7 +288,8 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
       task->n_made++;
     }
   add_tensor (graph, makes ? PTO_PLAN_MADE : PTO_PLAN_USED, memory, offset, tensor,
-              fenced && !makes);
+              /* What lies behind it is written when the task that makes it begins. */
+              fenced && graph->creators[memory] != graph->n_tasks - 1);
 }
 
 void
@@ -330,6 +331,18 @@ pto_plan_find_param (const struct pto_plan *graph, const Tensor *tensor, uint64_
 
 /* --- completing --- */
 
+/* Does an argument before that one make its memory? */
+static bool
+is_made_before (const struct pto_plan *graph, uint32_t task, uint32_t index)
+{
+  const struct pto_plan_arg *args = &graph->args[graph->tasks[task].first_arg];
+
+  for (uint32_t a = 0; a < index; a++)
+    if (PTO_PLAN_SOURCE (args[a].what) == PTO_PLAN_MADE && args[a].index == args[index].index)
+      return true;
+  return false;
+}
+
 /* Who uses what a task has made comes behind it, and keeps it. */
 static enum pto_status
 add_uses (struct pto_plan *graph, struct pto_report *report)
@@ -350,6 +363,12 @@ add_uses (struct pto_plan *graph, struct pto_report *report)
                                  t, a);
         if (creator != t)
           pto_plan_add_edge (graph, creator, t, PTO_DEP_RETAIN);
+        else if (!is_made_before (graph, t, a))
+          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                 "task %" PRIu32 ": argument %" PRIu32
+                                 " is a tensor that the task itself outputs, by an argument behind "
+                                 "it: no task has output it before",
+                                 t, a);
       }
   return PTO_OK;
 }

@@ -236,7 +236,8 @@ close_set (struct pto_engine *engine, uint32_t index)
 {
   struct pto_sets *sets = engine->sets;
   struct set *set = sets->open[index];
-  Tensor first = handle_of (set, set->copies[0]);
+  /* Without memory for the first one there is none, and the run has failed. */
+  Tensor first = set->n_copies > 0 ? handle_of (set, set->copies[0]) : set->param.tensor;
 
   memmove (&sets->open[index], &sets->open[index + 1], (--sets->n - index) * sizeof sets->open[0]);
   note_open (engine);
@@ -248,7 +249,8 @@ close_set (struct pto_engine *engine, uint32_t index)
 
         combine (engine, set, &to, &from);
       }
-  combine (engine, set, &set->param.tensor, &first);
+  if (set->n_copies > 0)
+    combine (engine, set, &set->param.tensor, &first);
   for (uint32_t i = 0; i < set->n_copies; i++)
     give (sets, set->copies[i]);
   free (set);

@@ -54,7 +54,10 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   struct pto_blocked *blocked = &engine->blocked;
   struct pto_ring *ring = &engine->rings[ring_index];
   uint32_t movable = ring->floor - engine->tails[ring_index];
-  uint32_t piece = ring->window / 4 < movable ? ring->window / 4 : movable;
+  /* Where tasks are ordered by hand one may wait for somebody who is not let go before this wait is
+   * over, and those before it make room. */
+  uint32_t most = engine->by_hand ? 1 : ring->window / 4;
+  uint32_t piece = most < movable ? most : movable;
   struct pto_slot *target = pto_ring_slot (ring, engine->tails[ring_index] + piece - 1);
   uint64_t start = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
   bool ok;

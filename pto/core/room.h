@@ -35,11 +35,16 @@ struct pto_room
   uint8_t *heap;
 };
 
+/* More than any heap has; as many of these as a task has outputs are less than 2^64. */
+#define PTO_OUTPUT_MAX (UINT64_C (1) << 52)
+_Static_assert(PTO_ARGS_MAX <= 1024, "their sum");
 /* Bytes of an output of that size in a heap, and of a task's arguments. */
 static inline uint64_t
 pto_engine_output_bytes (const struct pto_engine *engine, uint64_t size)
 {
-  return (size + engine->config.guard_bytes + PTO_HEAP_ALIGN - 1)
+  uint64_t bytes = size < PTO_OUTPUT_MAX ? size : PTO_OUTPUT_MAX;
+
+  return (bytes + engine->config.guard_bytes + PTO_HEAP_ALIGN - 1)
          & ~(uint64_t) (PTO_HEAP_ALIGN - 1);
 }
 static inline uint64_t

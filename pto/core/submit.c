@@ -974,8 +974,10 @@ pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task
   if (push_edge (slot, pto_ring_slot (of, PTO_TASK_LOCAL (producer)), edge,
                  PTO_EDGE_REF (ring_index, index)))
     return true;
-  /* Acquire: as in let_go(). */
+  /* Acquire: as in let_go(). Nobody knows the edge. */
   pto_fetch_sub_acq_rel (&slot->fanin, 1);
+  ring->edge_head--;
+  pto_ring_slot (ring, ring->head - 1)->n_edges--;
   return false;
 }
 

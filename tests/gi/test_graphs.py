@@ -177,6 +177,8 @@ class Graphs(unittest.TestCase):
             graph.bind_scalar(last, 2, number)
             with self.assertRaisesRegex(Exception, "argument 0 is no tensor of this graph"):
                 graph.add_task(self.add, Pto.Tensor.of(np.zeros(3, "f4")).read(), y.write(), 1)
+            with self.assertRaisesRegex(Exception, 'kernel "add": 200 arguments; a task takes at most 128'):
+                graph.add_task(self.add, *[x.read()] * 200)
             with self.assertRaisesRegex(Exception, "the graph has no task 2: it has 2"):
                 graph.add_successor(first, 2)
             for value in 4, 9:
@@ -193,6 +195,13 @@ class Graphs(unittest.TestCase):
         for task in tasks:
             graph.add_successor(task, tasks[(task + 1) % 3])
         with self.assertRaisesRegex(Exception, "task 0 of the graph comes after itself: 3 of 3"):
+            graph.complete()
+
+    def test_output_of_its_own(self):
+        graph = Pto.Graph()
+        made = graph.tensor(8)
+        graph.add_task(self.add, made.read(), made.write(), 1)
+        with self.assertRaisesRegex(Exception, "task 0: argument 0 is a tensor that the task itself outputs"):
             graph.complete()
 
     def test_where_there_are_none(self):

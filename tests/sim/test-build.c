@@ -746,6 +746,113 @@ test_scarce (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* Behind a task that is done no edge stays taken. */
+static int
+many_to_one_that_is_done (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  static const uint64_t first[1] = { 0 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  PTOParam params[] = { make_input_param (x), make_inout_param (x) };
+  PTO2TaskId done = pto2_rt_submit_task (rt, DOUBLE, AIV, params, 2);
+  PTO2TaskId task;
+  float value;
+
+  pto2_rt_get_element (rt, &x, first, &value);
+  task = add_note (rt);
+  for (uint32_t i = 0; i < 200; i++)
+    if (pto2_rt_add_successor_conditional (rt, done, task))
+      return 1;
+  pto2_rt_publish_task (rt, task);
+  return 0;
+}
+
+/* Of a scope that has ended one task comes after somebody who is published later; the one before
+ * it makes room. */
+static int
+room_before_it (PTO2Runtime *rt, void *unused)
+{
+  PTO2TaskId key = add_note (rt);
+
+  PTO2_SCOPE (rt)
+  {
+    PTO2TaskId id;
+
+    pto2_rt_publish_task (rt, add_note (rt));
+    id = add_note (rt);
+    pto2_rt_add_successor_conditional (rt, key, id);
+    pto2_rt_publish_task (rt, id);
+  }
+  PTO2_SCOPE (rt)
+  {
+    for (uint32_t i = 0; i < 6; i++)
+      pto2_rt_publish_task (rt, add_note (rt));
+  }
+  pto2_rt_publish_task (rt, key);
+  return 0;
+}
+
+static void
+test_room (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, "dep-pool=64");
+  float memory[4] = { 1 };
+
+  sim_run (chip, &program, many_to_one_that_is_done, memory, NULL);
+  g_assert_cmpuint (n_noted, ==, 1);
+  pto_chip_free (chip);
+  chip = chip_of (backend, "task-window=8 timeout=300");
+  sim_run (chip, &program, room_before_it, NULL, NULL);
+  g_assert_cmpuint (n_noted, ==, 9);
+  pto_chip_free (chip);
+}
+
+/* What combines could not be named. */
+static int
+add_while_reducing (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  float zero = 0;
+  PTOParam param = make_reduction_param (x, DOUBLE, &zero);
+
+  pto2_rt_submit_task (rt, NOTE, AIV, &param, 1);
+  add_note (rt);
+  return 0;
+}
+
+/* The way that its message says. */
+static int
+add_behind_a_reduction (PTO2Runtime *rt, void *given)
+{
+  static const uint64_t shape[1] = { 4 };
+  Tensor x = make_tensor_external (given, shape, 1, PTO_DTYPE_FLOAT32);
+  float zero = 0;
+  PTOParam param = make_reduction_param (x, DOUBLE, &zero);
+  PTOParam input = make_input_param (x);
+  PTO2TaskId task;
+  PTO2TaskId order;
+
+  pto2_rt_submit_task (rt, NOTE, AIV, &param, 1);
+  order = pto2_rt_submit_order (rt, &input, 1, NULL, 0);
+  task = add_note (rt);
+  pto2_rt_add_successor_conditional (rt, order, task);
+  pto2_rt_publish_task (rt, task);
+  return 0;
+}
+
+static void
+test_reducing (enum pto_backend backend)
+{
+  struct pto_chip *chip = chip_of (backend, NULL);
+  float memory[4] = { 0 };
+
+  sim_run_fails (chip, &program, add_while_reducing, memory, PTO_STATUS_INVALID_ARGS,
+                 "at test-build.c:", "added by hand while tasks reduce", NULL);
+  sim_run (chip, &program, add_behind_a_reduction, memory, NULL);
+  pto_chip_free (chip);
+}
+
 #ifndef SIM_SANITIZED
 /* Who comes after a task that failed does not run, also where it is named later. */
 static int
@@ -789,6 +896,8 @@ add_tests (void)
   sim_add ("build/capture", test_capture);
   sim_add ("build/refusals", test_refusals);
   sim_add ("build/scarce", test_scarce);
+  sim_add ("build/room", test_room);
+  sim_add ("build/reducing", test_reducing);
 #ifndef SIM_SANITIZED
   sim_add ("build/failure", test_failure);
 #endif

@@ -411,6 +411,106 @@ orchestrate_reduction (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+/* One task outputs a tensor by two of its arguments. */
+static int
+orchestrate_twice (PTO2Runtime *rt, void *data)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor made;
+
+  pto2_rt_init_tensor_pool (rt);
+  made = make_tensor (in.shapes, 1, PTO_DTYPE_FLOAT32);
+  {
+    PTOParam params[] = { make_input_param (in), make_output_param (made), make_scalar_param (2),
+                          make_output_param (made) };
+
+    pto2_rt_submit_task (rt, 0, AIV, params, 4);
+  }
+  submit (rt, 0, made, pto2_rt_arg_tensor (rt, 1), false, 1);
+  return 0;
+}
+
+static void
+test_output_twice (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate_twice, NULL, NULL, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  for (uint32_t round = 0; round < 5; round++)
+    {
+      fill (given, (float) round);
+      run (chip, given, NULL, false, launch, graph, NULL, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpfloat (given->memory[1][N - 1], ==, (float) (round + N - 1 + 3));
+    }
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
+}
+
+/* Deeper scopes of a run before this one are not looked at: their names may be gone. */
+static int
+deep_scopes (PTO2Runtime *rt, void *name)
+{
+  for (int32_t i = 0; i < 3; i++)
+    pto2_rt_scope_begin_at (rt, name, i);
+  for (int32_t i = 0; i < 3; i++)
+    pto2_rt_scope_end (rt);
+  return 0;
+}
+
+static int
+deep_tasks (PTO2Runtime *rt, void *data)
+{
+  Tensor made[8];
+
+  pto2_rt_init_tensor_pool (rt);
+  PTO2_SCOPE (rt)
+  {
+    PTO2_SCOPE (rt)
+    {
+      for (uint32_t i = 0; i < 8; i++)
+        {
+          made[i] = make_tensor (pto2_rt_arg_tensor (rt, 0).shapes, 1, PTO_DTYPE_FLOAT32);
+          submit (rt, 0, pto2_rt_arg_tensor (rt, 0), made[i], true, i);
+        }
+      for (uint32_t i = 0; i < 8; i++)
+        submit (rt, 0, made[i], pto2_rt_arg_tensor (rt, 1), false, 0);
+    }
+  }
+  return 0;
+}
+
+static void
+test_deadlock_behind_deep_scopes (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "task-window=4");
+  struct pto_chip *other = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_report report;
+  char *name = g_strdup ("gone.c");
+
+  fill (given, 0);
+  run (other, given, graph, false, deep_tasks, NULL, NULL, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  run (chip, given, NULL, false, deep_scopes, name, NULL, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_free (name);
+  run (chip, given, NULL, false, launch, graph, NULL, &report);
+  sim_assert_says (&report, PTO_STATUS_TASK_RING, "deadlock in task ring 2", "held by the graph",
+                   NULL);
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (other);
+  pto_chip_free (chip);
+}
+
 static int
 orchestrate_commutative (PTO2Runtime *rt, void *data)
 {
@@ -564,6 +664,8 @@ add_tests (void)
   sim_add ("graph/same-numbers", test_same_numbers);
   sim_add ("graph/priorities", test_priorities);
   sim_add ("graph/parts", test_parts);
+  sim_add ("graph/output-twice", test_output_twice);
+  sim_add ("graph/deadlock-behind-deep-scopes", test_deadlock_behind_deep_scopes);
   sim_add ("graph/refused", test_refused);
   sim_add ("graph/renaming-refused", test_renaming_refused);
   sim_add ("graph/memory-is-not-there", test_memory_is_not_there);

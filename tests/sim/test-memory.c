@@ -850,9 +850,49 @@ test_kernels_see_device_memory (enum pto_backend backend)
   end_chip ();
 }
 
+/* Sizes whose sum, or whose rounding, is beyond 64 bits are too large like any other. */
+static int
+ask_for_more_than_there_is (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t shapes[3][1]
+      = { { (UINT64_C (1) << 61) - 1 }, { (UINT64_C (1) << 61) - 9 }, { 1 << 30 } };
+  uint32_t which = *(uint32_t *) data;
+  DataType dtype = which == 1 ? PTO_DTYPE_FLOAT64 : PTO_DTYPE_FLOAT32;
+  Tensor a = pto2_rt_make_tensor (rt, shapes[which], 1, dtype);
+  Tensor b = pto2_rt_make_tensor (rt, shapes[which], 1, dtype);
+  PTOParam params[] = { make_output_param (a), make_output_param (b), make_scalar_param (0) };
+  PTOParam scratch[] = { make_scratch_param (shapes[which], 1, dtype),
+                         make_scratch_param (shapes[which], 1, dtype), make_scalar_param (0) };
+
+  pto2_rt_submit_task (rt, 0, AIV, params, 3);
+  pto2_rt_submit_task (rt, 0, AIV, scratch, 3);
+  return 0;
+}
+
+static void
+nothing (int64_t *args)
+{
+  (void) args;
+}
+
+static void
+test_sizes (enum pto_backend backend)
+{
+  static const struct pto_kernel kernel = { "nothing", nothing, PTO_CORE_TYPE_AIV, { 0 } };
+  static const struct pto_program one = { &kernel, 1 };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  for (uint32_t which = 0; which < 3; which++)
+    sim_run_fails (chip, &one, ask_for_more_than_there_is, &which, PTO_STATUS_HEAP_RING, "outputs",
+                   "heap", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
+  sim_add ("memory/sizes", test_sizes);
   sim_add ("memory/scopes-of-most-of-the-heap", test_scopes_of_most_of_the_heap);
   sim_add ("memory/exact-fit", test_exact_fit);
   sim_add ("memory/large-after-small", test_large_after_small);
