@@ -180,7 +180,8 @@ pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *can
  * Takes back one registration; the last one unloads the callable, at the end of a run that uses
  * it.
  *
- * Fails with %PTO_ERROR_NOT_FOUND. Source: seed 001 section 2. Thread safety: any thread.
+ * Fails with %PTO_ERROR_NOT_FOUND, or %PTO_ERROR_CLOSED: close() has taken all of them back.
+ * Source: seed 001 section 2. Thread safety: any thread.
  *
  * Returns: %TRUE if it was registered
  *
@@ -191,6 +192,7 @@ pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **er
 {
   GPtrArray *retired = NULL;
   PtoRegistration *registration;
+  GError *failure = NULL;
   gboolean is_last = FALSE;
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
@@ -200,7 +202,10 @@ pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **er
   if (!pto_worker_check_process (worker, error))
     return FALSE;
   g_mutex_lock (&worker->lock);
-  registration = pto_registry_release (worker->registry, handle, &is_last, error);
+  registration = pto_registry_release (worker->registry, handle, &is_last, &failure);
+  /* close() has taken all of them back. */
+  if (registration == NULL && !pto_worker_check_open (worker, error))
+    g_clear_error (&failure);
   if (is_last)
     {
       g_ptr_array_add (worker->retired, pto_registration_ref (registration));
@@ -210,6 +215,8 @@ pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **er
   g_mutex_unlock (&worker->lock);
   if (retired != NULL)
     pto_worker_remove_retired (worker, retired);
+  if (failure != NULL)
+    g_propagate_error (error, failure);
   if (registration == NULL)
     return FALSE;
   pto_registration_unref (registration);

@@ -8,13 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A child that has not taken START after so long has been caught by a lock, or was given no CPU: it
- * is forked again, and every CAUGHT_STEP lives it is given twice as long. Its last life is given as
- * long as START. One thread that does nothing but allocate catches about every fifth, and every
- * second where it shares its CPU: a thread that is preempted keeps its locks. */
+/* One thread that does nothing but allocate catches about every fifth child, and every second where
+ * it shares its CPU: a thread that is preempted keeps its locks. The last life is given as long as
+ * START ("33 times", below). */
 #define CAUGHT_NS (50 * MS)
 #define CAUGHT_STEP 8u
-#define CAUGHT_MAX 32u /* "33 times", below */
 /* What a worker is given more than others when it is asked to stop: it hears of it a little later,
  * and has children of its own to ask, and to end. */
 #define PASS_ON_NS (30 * MS)
@@ -32,6 +30,12 @@
 #define GOOD_LIFE_NS (5000 * MS)
 #define MS UINT64_C (1000000)
 #define SECOND UINT64_C (1000000000)
+
+uint64_t
+pto_child_caught_limit (uint32_t times)
+{
+  return CAUGHT_NS << times / CAUGHT_STEP;
+}
 
 void
 pto_child_init (struct pto_child *child)
@@ -147,9 +151,9 @@ limit_of (const struct pto_child *child, const struct pto_child_limits *limits, 
 
   if (pto_child_life (child) == PTO_LIFE_ENDING)
     return limits->close_ns;
-  if (coming_up && child->times_caught < CAUGHT_MAX)
+  if (coming_up && child->times_caught < PTO_CHILD_CAUGHT_MAX)
     {
-      limit = CAUGHT_NS << child->times_caught / CAUGHT_STEP;
+      limit = pto_child_caught_limit (child->times_caught);
       return limit < limits->start_ns ? limit : limits->start_ns;
     }
   if (child->request == PTO_REQUEST_TASK && !closing)
@@ -192,7 +196,7 @@ pto_child_look_after (struct pto_child *child, const struct pto_child_limits *li
   limit = limit_of (child, limits, closing, coming_up);
   if (child->stopped_ns > limits->stop_ns)
     kill_late (child, PTO_WHY_FAULT, "stopped for", limits->stop_ns);
-  else if (time - child->since > limit && coming_up && child->times_caught++ < CAUGHT_MAX)
+  else if (time - child->since > limit && coming_up && child->times_caught++ < PTO_CHILD_CAUGHT_MAX)
     kill_late (child, PTO_WHY_CAUGHT, "did not come up for", limit);
   else if (time - child->since > limit)
     kill_late (child, PTO_WHY_FAULT,

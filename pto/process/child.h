@@ -148,6 +148,12 @@ struct pto_child_limits
 
 /* Mailbox, ops, data and the fields up to path are filled in, all others are 0: it is STARTING, and
  * START is posted before it is looked at. */
+/* A child that has not taken START after so long has been caught by a lock, or was given no CPU: it
+ * is forked again, as often as PTO_CHILD_CAUGHT_MAX. times: so often it was before; it is given
+ * longer then. */
+#define PTO_CHILD_CAUGHT_MAX 32u
+uint64_t pto_child_caught_limit (uint32_t times);
+
 void pto_child_init (struct pto_child *child);
 
 static inline enum pto_life

@@ -7,6 +7,7 @@
 #include "../exec/exec-private.h"
 #include "../exec/os_thread.h"
 #include "../exec/pto_atomic.h"
+#include "child.h"
 #include "mailbox.h"
 
 #include <errno.h>
@@ -22,9 +23,6 @@
 
 #define MS UINT64_C (1000000)
 #define SPIN_LOOKS 32
-/* A child that has not taken its first request by then was caught in a lock of another thread. */
-#define CAUGHT_NS (500 * MS)
-#define FORKS_MAX 8u
 #define CLOSE_NS (2000 * MS)
 #define HUB_BYTES 4096u
 
@@ -258,9 +256,9 @@ begin_once (struct pto_solo *solo, struct pto_report *report)
 
 /* false: it hangs in a lock that another thread of its parent held. */
 static bool
-await_taken (struct pto_solo *solo)
+await_taken (struct pto_solo *solo, uint64_t limit)
 {
-  uint64_t until = pto_wall_clock () + CAUGHT_NS;
+  uint64_t until = pto_wall_clock () + limit;
 
   while (!pto_link_is_taken (&solo->lanes[0].link))
     {
@@ -273,6 +271,18 @@ await_taken (struct pto_solo *solo)
         break;
     }
   return true;
+}
+
+/* Whatever rings meanwhile. false: it has died. */
+static bool
+await_started (struct pto_solo *solo)
+{
+  enum pto_solo_event event;
+
+  do
+    event = pto_solo_wait (solo, 0, pto_solo_listen (solo, 0), 0, PTO_NEVER);
+  while (event == PTO_SOLO_LOOK);
+  return event == PTO_SOLO_ANSWERED;
 }
 
 enum pto_status
@@ -289,20 +299,19 @@ pto_solo_begin (struct pto_solo *solo, struct pto_report *report)
   solo->map = pto_shared_map_new (report);
   if (solo->map == NULL)
     return report->status;
-  for (uint32_t i = 0; i < FORKS_MAX && !taken; i++)
+  for (uint32_t i = 0; i <= PTO_CHILD_CAUGHT_MAX && !taken; i++)
     {
       status = begin_once (solo, report);
       if (status != PTO_OK)
         return status;
-      taken = await_taken (solo);
+      taken = await_taken (solo, pto_child_caught_limit (i));
       if (!taken)
         {
           pto_solo_kill (solo, "it hangs in a lock of another thread");
           pto_solo_end (solo, true);
         }
     }
-  if (taken
-      && pto_solo_wait (solo, 0, pto_solo_listen (solo, 0), 0, PTO_NEVER) == PTO_SOLO_ANSWERED)
+  if (taken && await_started (solo))
     {
       status = (enum pto_status) pto_solo_answer (solo, 0, &failure);
       if (status == PTO_OK)

@@ -384,7 +384,7 @@ register_until_closed (gpointer user_data)
         }
       n++;
       if (!pto_worker_unregister (self->worker, handle, &error))
-        g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+        g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
     }
 }
 

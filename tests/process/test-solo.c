@@ -35,8 +35,21 @@ enum
 {
   ECHO = PTO_REQUEST_REGISTER, /* answers with the first byte of the body as its status */
   DIE = PTO_REQUEST_RUN,
+  START = PTO_REQUEST_START, /* rings for some time before it is answered */
   HANG = PTO_REQUEST_TRACE
 };
+
+static struct pto_solo *rung; /* by its child while that starts, or NULL */
+
+static void
+ring_for_a_while (void)
+{
+  for (guint i = 0; i < 200; i++)
+    {
+      pto_solo_ring (rung, 0);
+      g_usleep (100);
+    }
+}
 
 static uint32_t
 serve (void *data, const struct pto_call *call, struct pto_failure *failure)
@@ -46,6 +59,10 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
     case ECHO:
       pto_failure_set (failure, call->body[0], NULL, "said %u", call->body[0]);
       return call->body[0];
+    case START:
+      if (rung != NULL)
+        ring_for_a_while ();
+      return 0;
     case DIE:
       g_assert_cmpint (write (2, "so long\n", 8), ==, 8);
       raise (SIGKILL);
@@ -167,6 +184,16 @@ test_ring (void)
         g_thread_join (thread);
     }
   pto_solo_free (solo);
+}
+
+/* What rings while a child starts is no death of it. */
+static void
+test_ring_at_start (void)
+{
+  rung = make_solo ();
+  begin (rung);
+  check_echo (rung, 0, 1);
+  pto_solo_free (g_steal_pointer (&rung));
 }
 
 /* --- stage --- */
@@ -658,6 +685,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/solo/life", test_solo);
   g_test_add_func ("/pto/solo/ring", test_ring);
+  g_test_add_func ("/pto/solo/ring-at-start", test_ring_at_start);
 #define ADD(path, function) \
   g_test_add ("/pto/stage/" path, Stage, NULL, set_up, function, tear_down)
   ADD ("random", test_stage_random);
