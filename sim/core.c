@@ -106,13 +106,13 @@ pto_core_init (struct pto_core *core, struct pto_chip *chip, struct pto_engine *
 
 /* The tensor that ends at an address, or lies before it. */
 static void
-describe_tensor (const struct pto_payload *task, uint64_t begin, uint64_t end, char *text,
-                 size_t size)
+describe_tensor (const struct pto_core *core, uint64_t begin, uint64_t end, char *text, size_t size)
 {
-  uint32_t n_tensors;
-  const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
+  const struct pto_payload *task = core->payload.task;
+  const TensorData *tensor;
+  uint32_t at = 0;
 
-  for (; n_tensors > 0; n_tensors--, tensor++)
+  while ((tensor = pto_payload_next_tensor (task, &core->engine->shared, &at)) != NULL)
     /* The kernel may have written here as well. */
     if ((tensor->buffer.addr + tensor->buffer.size == end
          || (tensor->buffer.addr >= begin && tensor->buffer.addr < end))
@@ -259,7 +259,7 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
   while (guard[bytes - 1] == pattern[bytes - 1])
     bytes--;
   pto_core_describe_task (core, where, sizeof where);
-  describe_tensor (core->payload.task, end, end, what, sizeof what);
+  describe_tensor (core, end, end, what, sizeof what);
   pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u bytes past %s",
                    where, bytes, what);
   return false;
@@ -287,7 +287,6 @@ check_guards_of_any_size (struct pto_core *core, uint32_t bytes)
 static __attribute__ ((noinline)) bool
 check_fences (struct pto_core *core)
 {
-  const struct pto_payload *task = core->payload.task;
   const struct pto_fence *fences = core->fences;
   char where[128];
   char what[128];
@@ -300,7 +299,7 @@ check_fences (struct pto_core *core)
         continue;
       pto_fence_mend (&fences[f]);
       pto_core_describe_task (core, where, sizeof where);
-      describe_tensor (task, fences[f].address, fences[f].address + fences[f].bytes, what,
+      describe_tensor (core, fences[f].address, fences[f].address + fences[f].bytes, what,
                        sizeof what);
       pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
                        "%s: the kernel, or one beside it, wrote %" PRIu64
@@ -349,12 +348,12 @@ table_cost (const struct pto_cost *cost, uint64_t bytes)
 static uint64_t
 argument_bytes (const struct pto_core *core)
 {
-  const struct pto_payload *task = core->payload.task;
-  uint32_t n_tensors;
-  const TensorData *tensor = pto_payload_tensors (task, &n_tensors);
+  const TensorData *tensor;
+  uint32_t at = 0;
   uint64_t bytes = 0;
 
-  for (; n_tensors > 0; n_tensors--, tensor++)
+  while ((tensor = pto_payload_next_tensor (core->payload.task, &core->engine->shared, &at))
+         != NULL)
     {
       uint64_t size;
 

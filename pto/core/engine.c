@@ -85,6 +85,7 @@ pto_engine_destroy (struct pto_engine *engine)
     free (engine->buffer_chunks[i]);
   free (engine->buffer_chunks);
   free (engine->deps.items);
+  free (engine->shared.items);
   free (engine->failed.items);
   engine->buffer_chunks = NULL;
   engine->deps.items = NULL;

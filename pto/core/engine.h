@@ -343,6 +343,7 @@ struct pto_engine
   struct pto_task_set failed; /* and retired; a failure is rare and mostly ends the run */
   pto_task_id poisoned_by;    /* by one of them: the current submit */
   struct pto_deps deps;
+  struct pto_shared_tensors shared;         /* of a graph that is launched */
   struct pto_access accesses[PTO_ARGS_MAX]; /* of the current submit's tensors */
   struct pto_fence fences[PTO_ARGS_MAX];    /* behind memory of the caller that it writes */
   struct pto_fence fence;                   /* found last, when the list was of this version */

@@ -38,10 +38,9 @@ struct launch
   const uint64_t *words;
   uint32_t *kernels;
   struct pto_need *members; /* the graph's, with kernels of the program */
+  uint32_t n_shared;        /* of the engine's shared tensors that are described */
   uint64_t *made;           /* where the memory of the graph is, once it has been made */
   uint32_t base[PTO_RINGS];
-  /* How many tasks of each ring nobody holds any more, as of its last submit. */
-  uint32_t retirable[PTO_RINGS];
   /* From these positions on tasks are linked and not let go; and those that have to be. */
   uint32_t first_held[PTO_RINGS];
   uint32_t n_linked;
@@ -63,20 +62,6 @@ let_all_go (struct launch *launch)
   launch->n_held = 0;
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     launch->first_held[r] = engine->rings[r].head;
-}
-
-/* What comes next may reuse what nobody will use any more. */
-static inline void
-move_floor (struct launch *launch, uint32_t number, uint32_t ring)
-{
-  const struct pto_plan *graph = launch->graph;
-  uint32_t position = launch->retirable[ring];
-  uint32_t end = graph->tasks[number].position;
-
-  while (position < end && graph->tasks[graph->rings[ring][position]].last_use < number)
-    position++;
-  launch->retirable[ring] = position;
-  launch->engine->rings[ring].floor = launch->base[ring] + position;
 }
 
 /* Lists what the task depends on and is not long gone. Gives how many it waits for; of those so
@@ -192,12 +177,20 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
     {
       enum pto_plan_source source = PTO_PLAN_SOURCE (from->what);
       const TensorData *shape;
+      TensorData *to;
 
       if (source < PTO_PLAN_TENSOR)
         {
           *arg++ = (int64_t) (source == PTO_PLAN_NUMBER ? from->value : launch->words[from->index]);
           continue;
         }
+      if ((from->what & PTO_PLAN_AGAIN) != 0)
+        {
+          *arg++ = (int64_t) (uintptr_t) &engine->shared.items[from->start];
+          continue;
+        }
+      to = (from->what & PTO_PLAN_FIRST) != 0 ? &engine->shared.items[launch->n_shared++]
+                                              : tensors++;
       shape = shape_of (launch, from);
       if (source == PTO_PLAN_MADE)
         {
@@ -212,10 +205,10 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
             }
           heap += pto_engine_output_bytes (engine, bytes);
         }
-      memcpy (tensors, shape, sizeof *tensors);
-      tensors->buffer.addr = locate (launch, from);
-      tensors->start_offset = from->start;
-      *arg++ = (int64_t) (uintptr_t) tensors++;
+      memcpy (to, shape, sizeof *to);
+      to->buffer.addr = locate (launch, from);
+      to->start_offset = from->start;
+      *arg++ = (int64_t) (uintptr_t) to;
     }
   payload->n_args = task->n_args;
   payload->n_guards = (uint16_t) n_guards;
@@ -345,7 +338,8 @@ launch_task (struct launch *launch, uint32_t number)
     return false;
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
-  move_floor (launch, number, task->ring);
+  /* What comes next may reuse what nobody will use any more. */
+  engine->rings[task->ring].floor = launch->base[task->ring] + task->floor;
   engine->poisoned_by = PTO_TASK_NONE;
   n_wait = list_dependencies (launch, task, &n_retained, &n_held);
   if (task->n_fenced > 0 && (n_retained > 0 || pto_fence_any ()))
@@ -391,13 +385,11 @@ count_demand (struct launch *launch)
       uint64_t storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
                                                    task->n_fenced, parts_bytes (graph, task));
 
-      for (; let_go[task->ring] < task->position; let_go[task->ring]++)
+      for (; let_go[task->ring] < task->floor; let_go[task->ring]++)
         {
           const struct pto_plan_task *old
               = &graph->tasks[graph->rings[task->ring][let_go[task->ring]]];
 
-          if (old->last_use >= t)
-            break;
           demand->held--;
           demand->heap -= heap_bytes (engine, graph, old);
           demand->storage -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made,
@@ -414,6 +406,20 @@ count_demand (struct launch *launch)
     }
 }
 
+/* Nothing runs: nobody looks at what is there. */
+static bool
+make_shared (struct pto_engine *engine, uint32_t n)
+{
+  struct pto_shared_tensors *shared = &engine->shared;
+
+  if (n <= shared->n)
+    return true;
+  free (shared->items);
+  shared->items = malloc (n * sizeof *shared->items);
+  shared->n = shared->items != NULL ? n : 0;
+  return shared->items != NULL;
+}
+
 bool
 pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
 {
@@ -427,7 +433,8 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   launch.kernels = malloc (((size_t) graph->n_kernels + 1) * sizeof *launch.kernels);
   launch.members = malloc (((size_t) graph->n_members + 1) * sizeof *launch.members);
   if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
-      || !pto_deps_reserve (&engine->deps, graph->max_deps))
+      || !pto_deps_reserve (&engine->deps, graph->max_deps)
+      || !make_shared (engine, graph->n_shared))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                      "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
   else
@@ -452,8 +459,7 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
       const struct pto_plan_task *task = &graph->tasks[n];
 
       engine->deadlock.launched = true;
-      engine->deadlock.user
-          = graph->tasks[graph->rings[task->ring][launch.retirable[task->ring]]].last_use;
+      engine->deadlock.user = graph->tasks[graph->rings[task->ring][task->floor]].last_use;
       count_demand (&launch);
     }
   free (launch.made);

@@ -593,6 +593,22 @@ place_deps (struct pto_plan *graph, struct workshop *shop)
   return true;
 }
 
+static void
+find_floors (struct pto_plan *graph)
+{
+  uint32_t floors[PTO_RINGS] = { 0 };
+
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    {
+      struct pto_plan_task *task = &graph->tasks[t];
+      uint32_t floor = floors[task->ring];
+
+      while (floor < task->position && graph->tasks[graph->rings[task->ring][floor]].last_use < t)
+        floor++;
+      task->floor = floors[task->ring] = floor;
+    }
+}
+
 /* Looks at the producers of its producers; in graphs that are meant to run, tasks have some. */
 #define LOOKS_MAX 65536u
 
@@ -641,6 +657,98 @@ find_implied (struct pto_plan *graph, struct workshop *shop)
     }
 }
 
+static uint32_t
+hash_tensor (const struct pto_plan_arg *arg)
+{
+  uint64_t hash
+      = (arg->value ^ arg->start << 32 ^ arg->start >> 32) * UINT64_C (0x9e3779b97f4a7c15);
+
+  hash = (hash ^ arg->index) * UINT64_C (0x9e3779b97f4a7c15);
+  hash = (hash ^ PTO_PLAN_SHAPE (arg->what)) * UINT64_C (0x9e3779b97f4a7c15);
+  return (uint32_t) (hash >> 32);
+}
+
+static bool
+is_same_tensor (const struct pto_plan_arg *a, const struct pto_plan_arg *b)
+{
+  return a->value == b->value && a->start == b->start && a->index == b->index
+         && PTO_PLAN_SHAPE (a->what) == PTO_PLAN_SHAPE (b->what)
+         && (PTO_PLAN_SOURCE (a->what) == PTO_PLAN_TENSOR)
+                == (PTO_PLAN_SOURCE (b->what) == PTO_PLAN_TENSOR);
+}
+
+/* A tensor that was met. */
+struct met
+{
+  uint32_t first; /* the argument that it was then */
+  uint32_t number;
+};
+#define ONCE UINT32_MAX
+#define AGAIN (UINT32_MAX - 1)
+
+static struct met *
+find_met (const struct pto_plan *graph, struct met *table, uint32_t mask, uint32_t index)
+{
+  const struct pto_plan_arg *arg = &graph->args[index];
+  uint32_t at = hash_tensor (arg) & mask;
+
+  while (table[at].first != NOBODY && !is_same_tensor (&graph->args[table[at].first], arg))
+    at = (at + 1) & mask;
+  return &table[at];
+}
+
+/* Which arguments are the same tensor? Twice: what is met once is no more than it was. */
+static bool
+share_tensors (struct pto_plan *graph)
+{
+  uint32_t mask = 15;
+  struct met *table;
+
+  while (mask / 2 < graph->n_args)
+    mask = 2 * mask + 1;
+  table = malloc (((size_t) mask + 1) * sizeof *table);
+  if (table == NULL)
+    return false;
+  memset (table, 0xff, ((size_t) mask + 1) * sizeof *table);
+  for (uint32_t i = 0; i < graph->n_args; i++)
+    if (PTO_PLAN_SOURCE (graph->args[i].what) >= PTO_PLAN_TENSOR)
+      {
+        struct met *met = find_met (graph, table, mask, i);
+
+        if (met->first != NOBODY)
+          met->number = AGAIN;
+        else
+          met->first = i;
+      }
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    for (uint32_t a = 0; a < graph->tasks[t].n_args; a++)
+      {
+        uint32_t index = graph->tasks[t].first_arg + a;
+        struct pto_plan_arg *arg = &graph->args[index];
+        struct met *met;
+
+        if (PTO_PLAN_SOURCE (arg->what) < PTO_PLAN_TENSOR)
+          continue;
+        met = find_met (graph, table, mask, index);
+        if (met->number == ONCE)
+          continue;
+        graph->tasks[t].n_tensors--;
+        if (met->number == AGAIN)
+          {
+            met->first = index;
+            met->number = graph->n_shared++;
+            arg->what |= PTO_PLAN_FIRST;
+          }
+        else
+          {
+            arg->what |= PTO_PLAN_AGAIN;
+            arg->start = met->number;
+          }
+      }
+  free (table);
+  return true;
+}
+
 enum pto_status
 pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
 {
@@ -653,9 +761,13 @@ pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
   if (status == PTO_OK && !graph->no_memory && open_workshop (graph, &shop))
     {
       status = order_tasks (graph, &shop, report);
-      ok = status == PTO_OK && place_tasks (graph) && place_deps (graph, &shop);
+      ok = status == PTO_OK && place_tasks (graph) && place_deps (graph, &shop)
+           && share_tensors (graph);
       if (ok)
-        find_implied (graph, &shop);
+        {
+          find_floors (graph);
+          find_implied (graph, &shop);
+        }
     }
   close_workshop (&shop);
   if (!ok && status == PTO_OK)

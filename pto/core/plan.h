@@ -30,11 +30,16 @@ struct pto_plan_arg
   uint64_t value;
   uint64_t start; /* of a tensor: TensorData.start_offset */
   uint32_t index; /* of the graph's argument, or of the memory */
-  uint32_t what;  /* enum pto_plan_source; PTO_PLAN_FENCED; for tensors the shape << 8 */
+  uint32_t what;  /* enum pto_plan_source; flags; for tensors the shape << 8 */
 };
 /* The task writes memory that was there before, so somebody looks behind it. */
 #define PTO_PLAN_FENCED 0x80u
-#define PTO_PLAN_SOURCE(what) ((enum pto_plan_source) ((what) &0x7fu))
+/* The first of several arguments that are the same tensor, in a graph that is complete: a launch
+ * describes that once, for all of them. They are numbered in that order. */
+#define PTO_PLAN_FIRST 0x40u
+/* Another one of them; start is the number. */
+#define PTO_PLAN_AGAIN 0x20u
+#define PTO_PLAN_SOURCE(what) ((enum pto_plan_source) ((what) &0x1fu))
 #define PTO_PLAN_SHAPE(what) ((what) >> 8)
 #define PTO_PLAN_SHAPES_MAX (1u << 24)
 
@@ -50,8 +55,9 @@ struct pto_plan_task
   uint32_t position; /* among those of its ring */
   /* The last task that uses its memory; itself, if nobody does. */
   uint32_t last_use;
+  uint32_t floor; /* so many of its ring nobody will use any more when it is submitted */
   uint16_t n_args;
-  uint16_t n_tensors;
+  uint16_t n_tensors; /* but for such as several arguments are */
   uint16_t n_made;
   uint16_t n_fenced;
   uint16_t ring;
@@ -117,6 +123,7 @@ struct pto_plan
   uint32_t n_deps;
   uint32_t n_orders; /* deps that do not only keep memory */
   uint32_t n_shapes;
+  uint32_t n_shared; /* tensors that several arguments are */
   uint32_t n_kernels;
   uint32_t n_params;
   uint32_t n_parts;

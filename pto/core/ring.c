@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A circle turns early only beyond this many bytes, and beyond four times of what was ever in use
- * at one time: a turn puts the rest of it out of reach until everything before the turn is freed.
+/* A circle turns early only beyond this many bytes, and beyond PTO_CIRCLE_COMPACT times of what was
+ * ever in use at one time: a turn puts the rest of it out of reach until everything before the turn
+ * is freed.
  */
 #define COMPACT_MIN (256u * 1024u)
-#define COMPACT_FACTOR 4u
 /* What a large ring has left behind is given back in pieces of so many bytes. A small one comes
  * around soon, and keeps its memory. */
 #define PIECE_BYTES (UINT64_C (8) << 20)
@@ -126,10 +126,8 @@ pto_circle_alloc (struct pto_circle *circle, uint64_t bytes, bool compact, uint6
     {
       bool turn = circle->size - circle->head < bytes;
 
-      /* Well behind all that was ever in use at one time: go back to the memory that the cache
-       * still knows. */
       if (compact && !turn && circle->head >= circle->compact_from
-          && circle->head / COMPACT_FACTOR > circle->peak + bytes)
+          && circle->head / PTO_CIRCLE_COMPACT > circle->peak + bytes)
         turn = circle->tail > bytes;
       if (!turn)
         {

@@ -199,6 +199,10 @@ void pto_ring_destroy (struct pto_ring *ring);
 /* Between runs: every task is retired. O(1). */
 void pto_ring_reset (struct pto_ring *ring, uint32_t *tail);
 
+/* So many times of what was ever in use at one time a circle goes through before it turns early, to
+ * memory that the cache still knows. */
+#define PTO_CIRCLE_COMPACT 4u
+
 /* Takes bytes (a multiple of align's unit is the caller's business). The offset, or
  * PTO_CIRCLE_FULL. *taken is what pto_circle_free() must give back. compact: nothing in use is held
  * by an open scope, so the circle may turn early to stay in cache. */
@@ -212,7 +216,8 @@ pto_circle_has_room (const struct pto_circle *circle, uint64_t bytes, bool compa
   if (circle->head < circle->tail)
     return circle->tail - circle->head > bytes;
   return circle->used != 0 && circle->size - circle->head >= bytes
-         && (!compact || circle->head < circle->compact_from);
+         && (!compact || circle->head < circle->compact_from
+             || circle->head / PTO_CIRCLE_COMPACT <= circle->peak + bytes);
 }
 static inline uint64_t
 pto_circle_take (struct pto_circle *circle, uint64_t bytes)
@@ -229,7 +234,15 @@ void pto_circle_free (struct pto_circle *circle, uint64_t end, uint64_t taken);
 /* Takes back the last allocation. */
 void pto_circle_undo (struct pto_circle *circle, uint64_t offset, uint64_t bytes, uint64_t taken);
 
-/* The tensors of a task stand between its arguments and its guards. */
+/* Descriptions of tensors that arguments of several tasks point to. W: whoever submits, before the
+ * first of those is ready. */
+struct pto_shared_tensors
+{
+  TensorData *items;
+  uint32_t n;
+};
+
+/* Those that are a task's own stand between its arguments and its guards. */
 static inline const TensorData *
 pto_payload_tensors (const struct pto_payload *payload, uint32_t *n)
 {
@@ -237,6 +250,27 @@ pto_payload_tensors (const struct pto_payload *payload, uint32_t *n)
 
   *n = (uint32_t) ((const TensorData *) payload->guards - tensors);
   return tensors;
+}
+
+/* The next one of all its tensors. at: 0 for the first; NULL: there are no more. */
+static inline const TensorData *
+pto_payload_next_tensor (const struct pto_payload *payload, const struct pto_shared_tensors *shared,
+                         uint32_t *at)
+{
+  uint32_t n;
+  const TensorData *own = pto_payload_tensors (payload, &n);
+
+  if (*at < n)
+    return &own[(*at)++];
+  while (shared->n > 0 && *at < n + payload->n_args)
+    {
+      uint64_t offset
+          = (uint64_t) payload->args[(*at)++ - n] - (uint64_t) (uintptr_t) shared->items;
+
+      if (offset < shared->n * sizeof *shared->items && offset % sizeof *shared->items == 0)
+        return (const TensorData *) ((const uint8_t *) shared->items + offset);
+    }
+  return NULL;
 }
 
 static inline struct pto_slot *

@@ -182,18 +182,22 @@ static void
 kernel_note (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
 {
   uint32_t number = (uint32_t) args[slot->payload->n_args - 1];
-  uint32_t n;
-  const TensorData *tensors = pto_payload_tensors (slot->payload, &n);
+  const TensorData *tensor;
+  uint32_t at = 0;
 
   weak_read (&slot->id, offsetof (struct pto_slot, mark) - offsetof (struct pto_slot, id));
   weak_read (slot->payload, sizeof *slot->payload);
   weak_read (args, slot->payload->n_args * sizeof *args);
-  weak_read (tensors, n * sizeof *tensors);
-  for (uint32_t i = 0; i < n; i++)
-    if ((number & WRITES (i)) != 0)
-      weak_write ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
-    else if (i > 0 || (number & LEAVES) == 0)
-      weak_read ((void *) (uintptr_t) tensors[i].buffer.addr, 8);
+  for (uint32_t i = 0;
+       (tensor = pto_payload_next_tensor (slot->payload, &machine->engine->shared, &at)) != NULL;
+       i++)
+    {
+      weak_read (tensor, sizeof *tensor);
+      if ((number & WRITES (i)) != 0)
+        weak_write ((void *) (uintptr_t) tensor->buffer.addr, 8);
+      else if (i > 0 || (number & LEAVES) == 0)
+        weak_read ((void *) (uintptr_t) tensor->buffer.addr, 8);
+    }
   g_assert_cmpuint (n_order, <, G_N_ELEMENTS (order));
   order[n_order++] = number % LEAVES;
 }

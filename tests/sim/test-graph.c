@@ -77,6 +77,13 @@ meet (int64_t *args)
   out[50 + get_block_idx (args)] = sum;
 }
 
+/* Writes a float behind its second argument. */
+static void
+overrun (int64_t *args)
+{
+  ((float *) sim_data (args, 1))[((const TensorData *) args[1])->shapes[0]] = 7;
+}
+
 static const struct pto_kernel kernels[]
     = { { "add", add, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
         { "add on a cube", add, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
@@ -84,7 +91,9 @@ static const struct pto_kernel kernels[]
         { "add twice", add_twice, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
         { "stamp of a cube", stamp_cube, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
         { "stamp", stamp_vector, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
-        { "meet", meet, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } } };
+        { "meet", meet, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+        { "add by bytes", add, PTO_CORE_TYPE_AIV, { PTO_COST_LINEAR, .ns_per_byte = 1000 } },
+        { "overrun", overrun, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } } };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
 static void
@@ -249,6 +258,103 @@ test_parts (enum pto_backend backend)
   pto_chip_free (chip);
   g_free (given);
   pto_plan_free (graph);
+}
+
+/* --- tensors that several tasks have --- */
+
+/* Quarters of [0] and [1] over and over, which differ in where they begin alone, and the whole. */
+static int
+orchestrate_same (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t quarter[1] = { N / 4 };
+  Tensor args[2] = { pto2_rt_arg_tensor (rt, 0), pto2_rt_arg_tensor (rt, 1) };
+
+  pto2_rt_init_tensor_pool (rt);
+  for (uint32_t i = 0; i < 40; i++)
+    {
+      uint64_t first[1] = { i % 4 * N / 4 };
+      Tensor from = pto2_tensor_view (&args[i / 4 % 2], quarter, first);
+      Tensor to = pto2_tensor_view (&args[1 - i / 4 % 2], quarter, first);
+      PTOParam params[]
+          = { make_input_param (from), make_output_existing_param (to), make_scalar_param (i % 4) };
+
+      pto2_rt_submit_task (rt, 7, AIV, params, 3);
+    }
+  submit (rt, 0, args[0], args[1], false, 5);
+  /* What has the memory of another task, twice; and what nobody else has. */
+  {
+    Tensor made = make_tensor (args[0].shapes, 1, PTO_DTYPE_FLOAT32);
+    Tensor alone = make_tensor (args[0].shapes, 1, PTO_DTYPE_FLOAT32);
+
+    submit (rt, 0, args[1], made, true, 6);
+    submit (rt, 0, made, args[0], false, 7);
+    submit (rt, 0, made, alone, true, 8);
+    if (data != NULL)
+      {
+        PTOParam params[] = { make_input_param (args[0]), make_output_existing_param (made) };
+
+        pto2_rt_submit_task (rt, 8, AIV, params, 2);
+      }
+  }
+  return 0;
+}
+
+/* A launch describes each of them once: kernels see, the virtual clock counts and messages name the
+ * same as in a run. */
+static void
+test_same_tensors (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+  uint64_t plain_ns = 0;
+
+  fill (given, 0);
+  run (chip, given, graph, false, orchestrate_same, NULL, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  /* Eight quarters, two wholes, and what was made for two. */
+  g_assert_cmpuint (graph->n_shared, ==, 11);
+  g_assert_cmpuint (graph->tasks[0].n_tensors, ==, 0);
+  g_assert_cmpuint (graph->tasks[43].n_tensors, ==, 1);
+  for (uint32_t round = 0; round < 10; round++)
+    {
+      bool plain = round % 5 == 0;
+
+      fill (given, (float) round);
+      run (chip, given, NULL, round == 4, plain ? orchestrate_same : launch, plain ? NULL : graph,
+           &stats, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (stats.tasks, ==, 44);
+      for (uint32_t i = 0; i < N; i++)
+        {
+          uint32_t first = round + i + 10 * (i / (N / 4));
+
+          g_assert_cmpfloat (given->memory[0][i], ==, (float) (first + 18));
+          g_assert_cmpfloat (given->memory[1][i], ==, (float) (first + 5));
+        }
+      if (plain)
+        plain_ns = stats.virtual_ns;
+      /* But for what submitting takes. */
+      else if (backend == PTO_BACKEND_DET)
+        g_assert_cmpfloat_with_epsilon ((double) stats.virtual_ns, (double) plain_ns,
+                                        0.02 * (double) plain_ns);
+    }
+  pto_plan_free (graph);
+  graph = pto_plan_new ();
+  run (chip, given, graph, false, orchestrate_same, chip, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  for (uint32_t round = 0; round < 2; round++)
+    {
+      run (chip, given, NULL, false, round == 0 ? orchestrate_same : launch,
+           round == 0 ? chip : (gpointer) graph, &stats, &report);
+      sim_assert_says (&report, PTO_STATUS_OUT_OF_BOUNDS, "overrun", "wrote 4 bytes past ",
+                       "argument 1 (declared float32 [64])", NULL);
+    }
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
 }
 
 static void
@@ -664,6 +770,7 @@ add_tests (void)
   sim_add ("graph/same-numbers", test_same_numbers);
   sim_add ("graph/priorities", test_priorities);
   sim_add ("graph/parts", test_parts);
+  sim_add ("graph/same-tensors", test_same_tensors);
   sim_add ("graph/output-twice", test_output_twice);
   sim_add ("graph/deadlock-behind-deep-scopes", test_deadlock_behind_deep_scopes);
   sim_add ("graph/refused", test_refused);
