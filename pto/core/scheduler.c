@@ -694,7 +694,6 @@ dispatch (struct pto_scheduler *scheduler)
 {
   struct pto_engine *engine = scheduler->engine;
   bool attends = scheduler->config.attends;
-  bool failed_run = pto_engine_has_failed (engine);
   uint32_t max = batch_size (scheduler, PTO_POP_MAX);
   uint32_t look = PASS_LOOK;
   uint64_t begin = 0;
@@ -706,7 +705,8 @@ dispatch (struct pto_scheduler *scheduler)
 
       if (attends && !pto_idle_is_empty (idle))
         pto_idle_push (idle, pto_idle_pop (idle));
-      while (failed_run || !pto_idle_is_empty (idle))
+      /* Asked each time: what is popped may be of the next run by then, and waits for places. */
+      while (!pto_idle_is_empty (idle) || pto_engine_has_failed (engine))
         {
           struct pto_slot *slots[PTO_POP_MAX];
           uint32_t popped

@@ -315,6 +315,42 @@ test_failing_producer (void)
                                .check = check_failing_producer });
 }
 
+/* --- a run behind one that has failed, whose schedulers may still be in its last pass --- */
+
+static void
+two_runs (struct machine *machine)
+{
+  n_order = 0;
+  start ();
+  SUBMIT (machine, KERNEL_NOTE, make_scalar_param (0));
+  pto_engine_fail (machine->engine, PTO_STATUS_EXPLICIT, "enough");
+  g_assert_cmpint (machine_end (machine, NULL), ==, PTO_STATUS_EXPLICIT);
+  n_order = 0;
+  machine_begin (machine);
+  for (uint32_t i = 0; i < 3; i++)
+    SUBMIT (machine, KERNEL_NOTE, make_scalar_param (i));
+}
+
+static void
+check_two_runs (struct machine *machine)
+{
+  assert_once (3);
+}
+
+static void
+test_two_runs (void)
+{
+  for (uint32_t schedulers = 1; schedulers <= 2; schedulers++)
+    explore (&(struct scenario){ .config = { .immediate = true,
+                                             .schedulers = schedulers,
+                                             .endpoints = 1,
+                                             .kernels = explored_kernels },
+                                 .bound = 3 - schedulers,
+                                 .at_least = 100,
+                                 .body = two_runs,
+                                 .check = check_two_runs });
+}
+
 /* --- a kernel that ends the run --- */
 
 static void
@@ -904,6 +940,7 @@ add_tests (void)
                    test_three_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/two-tasks-two-schedulers", test_two_tasks_two_schedulers);
   g_test_add_func ("/pto/engine-explore/launched-graph", test_launched_graph);
+  g_test_add_func ("/pto/engine-explore/two-runs", test_two_runs);
   g_test_add_func ("/pto/engine-explore/watched-task", test_watched_task);
   g_test_add_func ("/pto/engine-explore/failing-producer", test_failing_producer);
   g_test_add_func ("/pto/engine-explore/fatal-task", test_fatal_task);
