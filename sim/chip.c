@@ -704,7 +704,6 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   chip->has_read_only = false;
   for (uint32_t i = 0; i < config->n_args; i++)
     chip->has_read_only = chip->has_read_only || config->args[i].read_only > 0;
-  pto_interconnect_reset (chip->interconnect);
   if (config->capture != NULL)
     pto_chip_begin_capture (chip, &capture, config->capture, &run);
   chip->used = true;
@@ -714,6 +713,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     set_cancelled (chip, config->cancelled, config->cancelled_data);
   pto_guard_refresh ();
   pto_exec_enter (chip->machine.engine.exec);
+  pto_interconnect_reset (chip->interconnect);
   pto_ticker_arm (chip->ticker);
   status = pto_machine_run (&chip->machine, &run, stats, report);
   if (config->cancelled != NULL)
@@ -725,14 +725,14 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
         name_running (chip, report);
       lose (chip);
     }
+  if (status == PTO_OK)
+    status = pto_interconnect_check (chip->interconnect, report);
   gather (chip, stats);
   pto_exec_leave (chip->machine.engine.exec);
   pto_foreign_put_back ();
   damage = pto_device_memory_check (&chip->memory, report);
   if (status == PTO_OK)
     status = damage;
-  if (status == PTO_OK)
-    status = pto_interconnect_check (chip->interconnect, report);
   if (chip->run_memory.n_blocks > 0)
     status = end_run_memory (chip, status, report);
   if (status == PTO_OK && config->capture != NULL)

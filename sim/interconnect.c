@@ -74,6 +74,9 @@ struct pto_interconnect
   uint32_t n_clusters;
   uint32_t depth;
   struct cluster *clusters;
+  /* Has a member of a party been given pipes since the last reset? W: cores, relaxed: the end of
+   * the run orders it. */
+  _Atomic uint32_t used;
 };
 
 /* --- making and ending --- */
@@ -91,7 +94,7 @@ pto_interconnect_new (uint32_t n_clusters, uint32_t depth)
       return NULL;
     }
   memset (clusters, 0, n_clusters * sizeof (struct cluster));
-  *interconnect = (struct pto_interconnect){ n_clusters, depth, clusters };
+  *interconnect = (struct pto_interconnect){ n_clusters, depth, clusters, 0 };
   return interconnect;
 }
 
@@ -139,6 +142,9 @@ empty (struct pto_pipes *pipes)
 void
 pto_interconnect_reset (struct pto_interconnect *interconnect)
 {
+  if (atomic_load_explicit (&interconnect->used, memory_order_relaxed) == 0)
+    return;
+  atomic_store_explicit (&interconnect->used, 0, memory_order_relaxed);
   for (uint32_t c = 0; c < interconnect->n_clusters; c++)
     {
       struct cluster *cluster = &interconnect->clusters[c];
@@ -174,39 +180,48 @@ unlock (struct pto_core *core)
   pto_store_release (&core->chip->interconnect->clusters[core->cluster].lock, 0);
 }
 
-/* What nobody has popped, though nobody is left who could: "task 3 of ring 0 (QK) on core AIC0: 2
- * entries ...". false: nothing is left. */
-static bool
-describe_left (const struct pto_pipes *pipes, const char *when, char *text, size_t size)
+/* What nobody has popped, though nobody is left who could; NULL: nothing. */
+static const struct pipe *
+find_left (const struct pto_pipes *pipes)
 {
   for (uint32_t p = 0; p < PTO2_PIPES; p++)
-    {
-      const struct pipe *pipe = &pipes->pipes[p];
-      const struct pusher *by = &pipe->pusher;
-      char block[48] = "";
-
-      if (pipe->n == 0)
-        continue;
-      if (by->n_blocks > 1)
-        snprintf (block, sizeof block, ", block %u of %u,", by->block, by->n_blocks);
-      snprintf (text, size,
-                "task %u of ring %u (%s)%s on core %s: %u %s left in pipe %u, to which it has "
-                "pushed last, when %s: pop (TPOP()) as many as are pushed",
-                PTO_TASK_LOCAL (by->task), PTO_TASK_RING (by->task), by->kernel, block, by->core,
-                pipe->n, pipe->n == 1 ? "entry is" : "entries are", p, when);
-      return true;
-    }
-  return false;
+    if (pipes->pipes[p].n > 0)
+      return &pipes->pipes[p];
+  return NULL;
 }
 
+/* "task 3 of ring 0 (QK) on core AIC0: 2 entries ..." */
+static __attribute__ ((cold)) void
+describe_left (const struct pto_pipes *pipes, const struct pipe *pipe, const char *when, char *text,
+               size_t size)
+{
+  const struct pusher *by = &pipe->pusher;
+  char block[48] = "";
+
+  if (by->n_blocks > 1)
+    snprintf (block, sizeof block, ", block %u of %u,", by->block, by->n_blocks);
+  snprintf (text, size,
+            "task %u of ring %u (%s)%s on core %s: %u %s left in pipe %u, to which it has "
+            "pushed last, when %s: pop (TPOP()) as many as are pushed",
+            PTO_TASK_LOCAL (by->task), PTO_TASK_RING (by->task), by->kernel, block, by->core,
+            pipe->n, pipe->n == 1 ? "entry is" : "entries are", (uint32_t) (pipe - pipes->pipes),
+            when);
+}
+
+/* false: nothing is left. */
 static bool
 describe_left_in_cluster (const struct pto_interconnect *interconnect, uint32_t cluster, char *text,
                           size_t size)
 {
+  const struct pto_pipes *own = &interconnect->clusters[cluster].own;
+  const struct pipe *left = find_left (own);
   char when[64];
 
+  if (left == NULL)
+    return false;
   snprintf (when, sizeof when, "cluster %u is given back", cluster);
-  return describe_left (&interconnect->clusters[cluster].own, when, text, size);
+  describe_left (own, left, when, text, size);
+  return true;
 }
 
 bool
@@ -227,6 +242,8 @@ pto_interconnect_check (const struct pto_interconnect *interconnect, struct pto_
 {
   char left[LEFT_SIZE];
 
+  if (atomic_load_explicit (&interconnect->used, memory_order_relaxed) == 0)
+    return PTO_OK;
   for (uint32_t c = 0; c < interconnect->n_clusters; c++)
     if (describe_left_in_cluster (interconnect, c, left, sizeof left))
       return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "%s", left);
@@ -262,13 +279,18 @@ find_pipes (struct cluster *cluster, pto_task_id task, uint32_t block)
 void
 pto_interconnect_enter (struct pto_core *core)
 {
-  struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
+  struct pto_interconnect *interconnect = core->chip->interconnect;
+  struct cluster *cluster = &interconnect->clusters[core->cluster];
   const struct pto_party *party = core->party;
 
   core->pipes = NULL;
+  if (party->cohort == PTO_COHORT_NONE && party->block <= 1)
+    return;
+  if (atomic_load_explicit (&interconnect->used, memory_order_relaxed) == 0)
+    atomic_store_explicit (&interconnect->used, 1, memory_order_relaxed);
   if (party->cohort != PTO_COHORT_NONE)
     core->pipes = &cluster->own;
-  else if (party->block > 1)
+  else
     {
       lock (core);
       core->pipes = find_pipes (cluster, core->payload.task_id,
@@ -284,8 +306,8 @@ pto_interconnect_leave (struct pto_core *core)
 {
   struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
   struct pto_pipes *pipes = core->pipes;
+  const struct pipe *pipe = NULL;
   char left[LEFT_SIZE];
-  bool is_left = false;
 
   core->pipes = NULL;
   if (pipes == NULL || pipes == &cluster->own)
@@ -295,7 +317,9 @@ pto_interconnect_leave (struct pto_core *core)
     {
       struct pto_pipes **at = &cluster->busy;
 
-      is_left = describe_left (pipes, "all kernels of the block have ended", left, sizeof left);
+      pipe = find_left (pipes);
+      if (pipe != NULL)
+        describe_left (pipes, pipe, "all kernels of the block have ended", left, sizeof left);
       while (*at != pipes)
         at = &(*at)->next;
       *at = pipes->next;
@@ -303,9 +327,9 @@ pto_interconnect_leave (struct pto_core *core)
       cluster->idle = pipes;
     }
   unlock (core);
-  if (is_left)
+  if (pipe != NULL)
     pto_engine_fail (core->engine, PTO_STATUS_INVALID_ARGS, "%s", left);
-  return !is_left;
+  return pipe == NULL;
 }
 
 /* --- waiting --- */
