@@ -730,7 +730,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   gather (chip, stats);
   pto_exec_leave (chip->machine.engine.exec);
   pto_foreign_put_back ();
-  damage = pto_device_memory_check (&chip->memory, report);
+  damage = pto_device_memory_check (&chip->memory, status == PTO_OK ? report : NULL);
   if (status == PTO_OK)
     status = damage;
   if (chip->run_memory.n_blocks > 0)
