@@ -117,7 +117,7 @@ kernel_crash (int64_t *args)
 static void
 kernel_sleepy (int64_t *args)
 {
-  sim_spend_ns (25000000);
+  sim_spend_ns (10000000);
 }
 
 static void
@@ -158,7 +158,7 @@ static const struct pto_kernel kernels[] = {
   [BEYOND] = { "beyond", kernel_beyond, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [SLOW] = { "slow", kernel_vector, PTO_CORE_TYPE_AIV, { .base_ns = 50000 } },
-  [SLEEPY] = { "sleepy", kernel_sleepy, PTO_CORE_TYPE_AIV, { .base_ns = 25000000 } },
+  [SLEEPY] = { "sleepy", kernel_sleepy, PTO_CORE_TYPE_AIV, { .base_ns = 10000000 } },
   [OTHERS] = { "others", kernel_others, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [FIRST] = { "first", kernel_first, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [COPY] = { "copy", kernel_copy, PTO_CORE_TYPE_AIV, { .base_ns = 200000 } },
@@ -407,15 +407,16 @@ test_ordinary (enum pto_backend backend)
 static int
 submit_sleepy (PTO2Runtime *rt, void *data)
 {
-  pto2_rt_submit_block_task (rt, SLEEPY, AIV, NULL, 0, 200);
+  pto2_rt_submit_block_task (rt, SLEEPY, AIV, NULL, 0, 1000);
   return 0;
 }
 
 static void
 test_long (enum pto_backend backend)
 {
-  /* On two cores 2.5 s: more than the eight time-outs after which a run is given up. */
-  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2 timeout=250");
+  /* On two cores 5 s: more than the eight time-outs after which a run is given up, and a kernel
+   * fifty times less than one. */
+  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2 timeout=500");
 
   sim_run (chip, &program, submit_sleepy, NULL, NULL);
   pto_chip_free (chip);
