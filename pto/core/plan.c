@@ -448,6 +448,7 @@ struct workshop
 {
   struct pto_plan_edge *edges;
   struct pto_plan_task *tasks;
+  struct pto_dep *deps;
   uint32_t *first;
   uint32_t *a;
   uint32_t *b;
@@ -461,12 +462,13 @@ open_workshop (const struct pto_plan *graph, struct workshop *shop)
 
   shop->edges = malloc (((size_t) graph->n_edges + 1) * sizeof *shop->edges);
   shop->tasks = malloc (n * sizeof *shop->tasks);
+  shop->deps = malloc (n * sizeof *shop->deps);
   shop->first = malloc (n * sizeof *shop->first);
   shop->a = malloc (n * sizeof *shop->a);
   shop->b = malloc (n * sizeof *shop->b);
   shop->c = malloc (n * sizeof *shop->c);
-  return shop->edges != NULL && shop->tasks != NULL && shop->first != NULL && shop->a != NULL
-         && shop->b != NULL && shop->c != NULL;
+  return shop->edges != NULL && shop->tasks != NULL && shop->deps != NULL && shop->first != NULL
+         && shop->a != NULL && shop->b != NULL && shop->c != NULL;
 }
 
 static void
@@ -474,6 +476,7 @@ close_workshop (struct workshop *shop)
 {
   free (shop->edges);
   free (shop->tasks);
+  free (shop->deps);
   free (shop->first);
   free (shop->a);
   free (shop->b);
@@ -586,7 +589,6 @@ place_deps (struct pto_plan *graph, struct workshop *shop)
               = (struct pto_dep){ PTO_TASK_ID (of->ring, of->position), shop->edges[e].kinds };
         }
       task->n_deps = graph->n_deps - task->first_dep;
-      task->n_needed = task->n_deps;
       if (task->n_deps > graph->max_deps)
         graph->max_deps = task->n_deps;
     }
@@ -612,7 +614,8 @@ find_floors (struct pto_plan *graph)
 /* Looks at the producers of its producers; in graphs that are meant to run, tasks have some. */
 #define LOOKS_MAX 65536u
 
-/* Puts those deps last that only order, and whose producers another one of them waits for. */
+/* Puts those deps last that only order, and whose producers another one of them waits for; both
+ * kinds stay as they came, so that a copy of the graph that is completed anew is the same. */
 static void
 find_implied (struct pto_plan *graph, struct workshop *shop)
 {
@@ -627,6 +630,7 @@ find_implied (struct pto_plan *graph, struct workshop *shop)
       struct pto_dep *deps = &graph->deps[task->first_dep];
       uint32_t looks = 0;
       uint32_t n = task->n_deps;
+      uint32_t n_last = 0;
 
       for (uint32_t d = 0; d < n; d++)
         named[task_of (graph, &deps[d])] = t;
@@ -645,15 +649,13 @@ find_implied (struct pto_plan *graph, struct workshop *shop)
                 implied[task_of (graph, before)] = t;
             }
         }
-      for (uint32_t d = n; d-- > 0;)
-        {
-          struct pto_dep dep = deps[d];
-
-          if ((dep.kinds & PTO_DEP_RETAIN) != 0 || implied[task_of (graph, &dep)] != t)
-            continue;
-          deps[d] = deps[--task->n_needed];
-          deps[task->n_needed] = dep;
-        }
+      task->n_needed = 0;
+      for (uint32_t d = 0; d < n; d++)
+        if ((deps[d].kinds & PTO_DEP_RETAIN) == 0 && implied[task_of (graph, &deps[d])] == t)
+          shop->deps[n_last++] = deps[d];
+        else
+          deps[task->n_needed++] = deps[d];
+      memcpy (&deps[task->n_needed], shop->deps, n_last * sizeof *deps);
     }
 }
 

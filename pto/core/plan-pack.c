@@ -1,0 +1,367 @@
+/* plan-pack.c: how does a graph go to another process, and come from one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "plan-pack.h"
+
+#include "bits.h"
+#include "engine.h"
+#include "place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What stands for memory of a graph while it is built is smaller. */
+#define MEMORY_MAX (UINT64_C (1) << 48)
+
+/* Then the arrays, in the order of list_arrays(), each from a multiple of 8 on. */
+struct head
+{
+  uint64_t bytes;
+  uint32_t n_tasks;
+  uint32_t n_args;
+  uint32_t n_edges;
+  uint32_t n_shapes;
+  uint32_t n_kernels;
+  uint32_t n_params;
+  uint32_t n_parts;
+  uint32_t n_members;
+  uint32_t n_memory;
+  uint32_t pad;
+};
+
+struct array
+{
+  void **items;
+  uint64_t bytes;
+};
+
+#define N_ARRAYS 9u
+
+static void
+list_arrays (struct pto_plan *graph, const struct head *head, struct array arrays[N_ARRAYS])
+{
+  const struct array list[N_ARRAYS] = {
+    { (void **) &graph->edges, (uint64_t) head->n_edges * sizeof *graph->edges },
+    { (void **) &graph->tasks, (uint64_t) head->n_tasks * sizeof *graph->tasks },
+    { (void **) &graph->args, (uint64_t) head->n_args * sizeof *graph->args },
+    { (void **) &graph->shapes, (uint64_t) head->n_shapes * sizeof *graph->shapes },
+    { (void **) &graph->kernels, (uint64_t) head->n_kernels * sizeof *graph->kernels },
+    { (void **) &graph->params, (uint64_t) head->n_params * sizeof *graph->params },
+    { (void **) &graph->parts, (uint64_t) head->n_parts * sizeof *graph->parts },
+    { (void **) &graph->members, (uint64_t) head->n_members * sizeof *graph->members },
+    { (void **) &graph->sizes, (uint64_t) head->n_memory * sizeof *graph->sizes },
+  };
+
+  memcpy (arrays, list, sizeof list);
+}
+
+static uint64_t
+count_bytes (const struct array arrays[N_ARRAYS])
+{
+  uint64_t bytes = sizeof (struct head);
+
+  for (uint32_t i = 0; i < N_ARRAYS; i++)
+    bytes += align_up (arrays[i].bytes, 8);
+  return bytes;
+}
+
+/* --- packing --- */
+
+static void
+make_head (const struct pto_plan *graph, struct head *head, struct array arrays[N_ARRAYS])
+{
+  *head = (struct head){ .n_tasks = graph->n_tasks,
+                         .n_args = graph->n_args,
+                         .n_edges = graph->n_orders,
+                         .n_shapes = graph->n_shapes,
+                         .n_kernels = graph->n_kernels,
+                         .n_params = graph->n_params,
+                         .n_parts = graph->n_parts,
+                         .n_members = graph->n_members,
+                         .n_memory = graph->n_memory };
+  /* They are only read. */
+  list_arrays ((struct pto_plan *) graph, head, arrays);
+  head->bytes = count_bytes (arrays);
+}
+
+uint64_t
+pto_plan_packed_size (const struct pto_plan *graph)
+{
+  struct array arrays[N_ARRAYS];
+  struct head head;
+
+  make_head (graph, &head, arrays);
+  return head.bytes;
+}
+
+/* What was named; that who uses memory comes behind who makes it is found again. */
+static void
+pack_edges (const struct pto_plan *graph, struct pto_plan_edge *edges)
+{
+  for (uint32_t t = 0; t < graph->n_tasks; t++)
+    for (uint32_t d = 0; d < graph->tasks[t].n_deps; d++)
+      {
+        const struct pto_dep *dep = &graph->deps[graph->tasks[t].first_dep + d];
+        uint32_t kinds = dep->kinds & ~PTO_DEP_RETAIN;
+
+        if (kinds != 0)
+          *edges++ = (struct pto_plan_edge){
+            t, graph->rings[PTO_TASK_RING (dep->task)][PTO_TASK_LOCAL (dep->task)], kinds
+          };
+      }
+}
+
+void
+pto_plan_pack (const struct pto_plan *graph, void *bytes)
+{
+  struct array arrays[N_ARRAYS];
+  struct head head;
+  uint8_t *at = (uint8_t *) bytes + sizeof head;
+
+  make_head (graph, &head, arrays);
+  memcpy (bytes, &head, sizeof head);
+  pack_edges (graph, (struct pto_plan_edge *) (void *) at);
+  for (uint32_t i = 0; i < N_ARRAYS; i++)
+    {
+      if (i > 0 && arrays[i].bytes > 0)
+        memcpy (at, *arrays[i].items, arrays[i].bytes);
+      at += align_up (arrays[i].bytes, 8);
+    }
+}
+
+/* --- unpacking --- */
+
+/* From the first element of the tensor behind its last one; false: there is no such tensor. */
+static bool
+measure (uint32_t ndims, DataType dtype, const uint64_t *shapes, const uint64_t *strides,
+         uint64_t *extent)
+{
+  uint64_t elements = 1;
+
+  if (ndims < 1 || ndims > PTO2_TENSOR_MAX_DIMS || pto_dtype_size (dtype) == 0)
+    return false;
+  for (uint32_t d = 0; d < ndims; d++)
+    if (shapes[d] == 0 || shapes[d] > MEMORY_MAX || strides[d] > MEMORY_MAX
+        || __builtin_mul_overflow (shapes[d] - 1, strides[d], extent)
+        || __builtin_add_overflow (elements, *extent, &elements) || elements > MEMORY_MAX)
+      return false;
+  *extent = elements * pto_dtype_size (dtype);
+  return true;
+}
+
+static bool
+check_tables (const struct pto_plan *graph)
+{
+  bool ok = true;
+  uint64_t extent;
+
+  for (uint32_t i = 0; i < graph->n_params && ok; i++)
+    {
+      const struct pto_plan_param *param = &graph->params[i];
+      const Tensor *tensor = &param->tensor;
+
+      ok = tensor->ndims == 0
+           || (measure (tensor->ndims, tensor->dtype, tensor->shapes, tensor->strides, &extent)
+               && extent == param->extent);
+    }
+  for (uint32_t i = 0; i < graph->n_shapes && ok; i++)
+    ok = measure (graph->shapes[i].ndims, (DataType) graph->shapes[i].dtype,
+                  graph->shapes[i].shapes, graph->shapes[i].strides, &extent);
+  for (uint32_t i = 0; i < graph->n_memory && ok; i++)
+    ok = graph->sizes[i] <= MEMORY_MAX;
+  for (uint32_t i = 0; i < graph->n_kernels && ok; i++)
+    ok = graph->kernels[i].queue < PTO_QUEUES_MAX;
+  for (uint32_t i = 0; i < graph->n_members && ok; i++)
+    ok = graph->members[i].kernel < graph->n_kernels
+         && graph->members[i].queue == graph->kernels[graph->members[i].kernel].queue;
+  for (uint32_t i = 0; i < graph->n_parts && ok; i++)
+    {
+      const struct pto_plan_parts *parts = &graph->parts[i];
+
+      ok = parts->n_blocks > 0 && parts->first_member <= graph->n_members
+           && parts->n_members <= graph->n_members - parts->first_member
+           && parts->n_members % (parts->n_at_once > 1 ? parts->n_at_once : 1) == 0;
+    }
+  for (uint32_t i = 0; i < graph->n_edges && ok; i++)
+    ok = graph->edges[i].consumer < graph->n_tasks && graph->edges[i].producer < graph->n_tasks
+         && graph->edges[i].consumer != graph->edges[i].producer && graph->edges[i].kinds != 0
+         && graph->edges[i].kinds < PTO_DEP_RETAIN;
+  return ok;
+}
+
+/* Does the tensor lie in that much memory? */
+static bool
+fits (const struct pto_plan *graph, const struct pto_plan_arg *arg, uint64_t room)
+{
+  const TensorData *shape = &graph->shapes[PTO_PLAN_SHAPE (arg->what)];
+  uint64_t extent;
+  uint64_t first;
+
+  if (!measure (shape->ndims, (DataType) shape->dtype, shape->shapes, shape->strides, &extent)
+      || arg->start > MEMORY_MAX)
+    return false;
+  /* What it is a view of may begin before the argument does. */
+  first = arg->value + arg->start * pto_dtype_size ((DataType) shape->dtype);
+  return first <= room && extent <= room - first;
+}
+
+static bool
+check_arg (struct pto_plan *graph, uint32_t task, const struct pto_plan_arg *arg)
+{
+  enum pto_plan_source source = PTO_PLAN_SOURCE (arg->what);
+  bool is_tensor = source >= PTO_PLAN_TENSOR;
+
+  if (source > PTO_PLAN_MADE || (is_tensor && PTO_PLAN_SHAPE (arg->what) >= graph->n_shapes))
+    return false;
+  switch (source)
+    {
+    case PTO_PLAN_SCALAR:
+      return arg->index < graph->n_params && graph->params[arg->index].tensor.ndims == 0;
+    case PTO_PLAN_TENSOR:
+      return arg->index < graph->n_params && graph->params[arg->index].tensor.ndims > 0
+             && fits (graph, arg, graph->params[arg->index].extent);
+    case PTO_PLAN_MADE:
+      if (arg->index >= graph->n_memory || graph->creators[arg->index] != UINT32_MAX)
+        return false;
+      graph->creators[arg->index] = task;
+      return fits (graph, arg, graph->sizes[arg->index]);
+    case PTO_PLAN_USED:
+      return arg->index < graph->n_memory && fits (graph, arg, graph->sizes[arg->index]);
+    default:
+      return true;
+    }
+}
+
+/* What completing has made of a tensor that several arguments are; starts: of those that were met,
+ * in this order. */
+static bool
+tell_apart (struct pto_plan_arg *arg, uint64_t *starts, uint32_t *n_starts)
+{
+  uint32_t what = arg->what;
+
+  arg->what = what & ~(PTO_PLAN_FIRST | PTO_PLAN_AGAIN);
+  if ((what & PTO_PLAN_FIRST) != 0)
+    starts[(*n_starts)++] = arg->start;
+  else if ((what & PTO_PLAN_AGAIN) != 0)
+    {
+      if (arg->start >= *n_starts)
+        return false;
+      arg->start = starts[arg->start];
+    }
+  return true;
+}
+
+static bool
+check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t *n_starts)
+{
+  struct pto_plan_task *task = &graph->tasks[number];
+  uint32_t n_made = 0;
+  uint32_t n_tensors = 0;
+  uint32_t n_fenced = 0;
+
+  if ((task->kernel & ~PTO_PLAN_IF) >= graph->n_kernels || task->ring >= PTO_RINGS
+      || task->priority > PTO_MAX_PRIORITY || task->parts > graph->n_parts
+      || task->first_arg > graph->n_args || task->n_args > graph->n_args - task->first_arg
+      || task->n_args > PTO_ARGS_MAX)
+    return false;
+  for (uint32_t a = 0; a < task->n_args; a++)
+    {
+      struct pto_plan_arg *arg = &graph->args[task->first_arg + a];
+
+      if (*n_starts == graph->n_args || !tell_apart (arg, starts, n_starts)
+          || !check_arg (graph, number, arg))
+        return false;
+      n_made += PTO_PLAN_SOURCE (arg->what) == PTO_PLAN_MADE;
+      n_tensors += PTO_PLAN_SOURCE (arg->what) >= PTO_PLAN_TENSOR;
+      n_fenced += (arg->what & PTO_PLAN_FENCED) != 0;
+    }
+  /* The last argument of a conditional task is looked at. */
+  if ((task->kernel & PTO_PLAN_IF) != 0
+      && (task->parts > 0 || task->n_args == 0
+          || PTO_PLAN_SOURCE (graph->args[task->first_arg + task->n_args - 1].what)
+                 < PTO_PLAN_TENSOR))
+    return false;
+  task->n_tensors = (uint16_t) n_tensors;
+  return n_made == task->n_made && n_fenced == task->n_fenced;
+}
+
+static bool
+check_tasks (struct pto_plan *graph, uint64_t *starts)
+{
+  uint32_t n_starts = 0;
+  bool ok = true;
+
+  for (uint32_t t = 0; t < graph->n_tasks && ok; t++)
+    ok = check_task (graph, t, starts, &n_starts);
+  return ok;
+}
+
+/* false: no memory. */
+static bool
+take_arrays (struct pto_plan *graph, const struct head *head, struct array arrays[N_ARRAYS],
+             const uint8_t *bytes)
+{
+  bool ok = true;
+
+  for (uint32_t i = 0; i < N_ARRAYS; i++)
+    {
+      uint64_t room = arrays[i].bytes;
+
+      /* Completing adds some, as if the array had grown by itself. */
+      if (arrays[i].items == (void **) &graph->edges)
+        room = (uint64_t) power_of_two_at_least (head->n_edges > 16 ? head->n_edges : 16)
+               * sizeof *graph->edges;
+      *arrays[i].items = malloc (room + 1);
+      if (*arrays[i].items == NULL)
+        ok = false;
+      else
+        memcpy (*arrays[i].items, bytes, arrays[i].bytes);
+      bytes += align_up (arrays[i].bytes, 8);
+    }
+  graph->n_tasks = head->n_tasks;
+  graph->n_args = head->n_args;
+  graph->n_edges = head->n_edges;
+  graph->n_shapes = head->n_shapes;
+  graph->n_kernels = head->n_kernels;
+  graph->n_params = head->n_params;
+  graph->n_parts = head->n_parts;
+  graph->n_members = head->n_members;
+  graph->n_memory = head->n_memory;
+  graph->creators = malloc (((size_t) graph->n_memory + 1) * sizeof *graph->creators);
+  if (graph->creators == NULL)
+    return false;
+  memset (graph->creators, 0xff, graph->n_memory * sizeof *graph->creators);
+  return ok;
+}
+
+enum pto_status
+pto_plan_unpack (struct pto_plan *graph, const void *bytes, uint64_t size,
+                 struct pto_report *report)
+{
+  struct array arrays[N_ARRAYS];
+  struct head head = { .bytes = 0 };
+  uint64_t *starts = NULL;
+  bool ok = size >= sizeof head;
+
+  if (ok)
+    memcpy (&head, bytes, sizeof head);
+  list_arrays (graph, &head, arrays);
+  ok = ok && head.bytes == size && count_bytes (arrays) == size;
+  if (ok)
+    starts = malloc (((size_t) head.n_args + 1) * sizeof *starts);
+  if (ok
+      && (starts == NULL
+          || !take_arrays (graph, &head, arrays, (const uint8_t *) bytes + sizeof head)))
+    {
+      free (starts);
+      return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a graph of %u tasks",
+                             head.n_tasks);
+    }
+  ok = ok && check_tables (graph) && check_tasks (graph, starts);
+  free (starts);
+  if (!ok)
+    return pto_report_set (report, PTO_STATUS_TAMPERED,
+                           "a graph of which only a part has arrived, or something else");
+  return pto_plan_complete (graph, report);
+}
