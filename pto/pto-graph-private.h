@@ -10,6 +10,15 @@
 
 G_BEGIN_DECLS
 
+/* What copies of a graph, which others keep, are known by. Outlives it: released with
+ * g_atomic_rc_box_release(). */
+typedef struct
+{
+  guint64 id; /* of no other graph of this process */
+  int gone;   /* atomic; the graph is */
+} PtoGraphTag;
+
+PtoGraphTag *pto_graph_get_tag (PtoGraph *graph);
 /* Complete; the number of each of its kernels is an index for get_kernel, or of one that is no
  * PtoCallable. */
 const struct pto_plan *pto_graph_get_plan (PtoGraph *graph);

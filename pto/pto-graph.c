@@ -47,6 +47,7 @@ struct _PtoGraph
 {
   GObject parent_instance;
 
+  PtoGraphTag *tag;
   struct pto_plan *plan;
   GPtrArray *kernels; /* PtoKernel; the plan's numbers of kernels are indexes */
 
@@ -65,6 +66,8 @@ pto_graph_finalize (GObject *object)
 {
   PtoGraph *self = PTO_GRAPH (object);
 
+  g_atomic_int_set (&self->tag->gone, TRUE);
+  g_atomic_rc_box_release (self->tag);
   pto_plan_free (self->plan);
   g_ptr_array_unref (self->kernels);
   g_array_unref (self->made);
@@ -83,6 +86,10 @@ pto_graph_class_init (PtoGraphClass *klass)
 static void
 pto_graph_init (PtoGraph *self)
 {
+  static gsize graphs; /* atomic */
+
+  self->tag = g_atomic_rc_box_new0 (PtoGraphTag);
+  self->tag->id = (guint64) g_atomic_pointer_add (&graphs, 1) + 1;
   self->plan = pto_plan_new ();
   if (self->plan == NULL)
     g_error ("no memory for a graph");
@@ -92,6 +99,12 @@ pto_graph_init (PtoGraph *self)
 }
 
 /* --- for workers --- */
+
+PtoGraphTag *
+pto_graph_get_tag (PtoGraph *graph)
+{
+  return graph->tag;
+}
 
 const struct pto_plan *
 pto_graph_get_plan (PtoGraph *graph)

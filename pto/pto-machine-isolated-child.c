@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "core/plan-pack.h"
+
 #include "pto-machine-isolated-private.h"
 
 #include "pto-call-config-private.h"
@@ -116,6 +118,72 @@ remove_target (IsolatedChild *self, const guint8 *digest)
   pto_registration_unref (registration);
 }
 
+/* --- graphs --- */
+
+static void
+free_graph (gpointer plan)
+{
+  pto_plan_free (plan);
+}
+
+static struct pto_plan *
+new_plan (void)
+{
+  struct pto_plan *plan = pto_plan_new ();
+
+  if (plan == NULL)
+    g_error ("no memory for a graph");
+  return plan;
+}
+
+/* Which one a request is about. */
+static gboolean
+read_number (const struct pto_call *call, guint64 *number, GError **error)
+{
+  if (call->bytes >= sizeof *number)
+    {
+      memcpy (number, call->body, sizeof *number);
+      return TRUE;
+    }
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED, "a request about no graph");
+  return FALSE;
+}
+
+static gboolean
+keep_graph (IsolatedChild *self, const struct pto_call *call, GError **error)
+{
+  struct pto_report report = { 0 };
+  struct pto_plan *plan;
+  guint64 number;
+
+  if (!read_number (call, &number, error))
+    return FALSE;
+  plan = new_plan ();
+  if (pto_plan_unpack (plan, call->body + sizeof number, call->bytes - sizeof number, &report)
+      != PTO_OK)
+    {
+      pto_plan_free (plan);
+      pto_error_set_from_report (error, report.status, &report);
+      return FALSE;
+    }
+  g_mutex_lock (&self->lock);
+  g_hash_table_replace (self->graphs, g_memdup2 (&number, sizeof number), plan);
+  g_mutex_unlock (&self->lock);
+  return TRUE;
+}
+
+static void
+forget_graph (IsolatedChild *self, const struct pto_call *call, GError **error)
+{
+  guint64 number;
+
+  if (!read_number (call, &number, error))
+    return;
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->graphs, &number);
+  g_mutex_unlock (&self->lock);
+}
+
 /* --- runs --- */
 
 typedef struct
@@ -123,7 +191,8 @@ typedef struct
   IsolatedChild *self;
   const struct pto_call *call;
   PtoMachineRun run;
-  GError *error; /* of the orchestration */
+  const struct pto_plan *plan; /* of a launch */
+  GError *error;               /* of the orchestration */
   gboolean has_failed;
 } ChildRun;
 
@@ -151,9 +220,13 @@ orchestrate (PTO2Runtime *rt, void *data)
   PtoMachine *chip = run->self->chip;
   int result = 0;
 
-  if (run->run.registration != NULL)
+  if (run->run.registration != NULL || run->run.is_launch)
     {
-      chip->ops->enter (chip, &run->run, rt, &run->error);
+      if (run->run.is_launch)
+        chip->ops->launch (chip, rt, run->plan,
+                           (const guint32 *) (gconstpointer) (run->run.given + run->run.n_given));
+      else
+        chip->ops->enter (chip, &run->run, rt, &run->error);
       run->has_failed = chip->ops->has_failed (rt);
       if (!run->has_failed && run->error == NULL && is_cancelled (run))
         chip->ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
@@ -185,6 +258,30 @@ tell_statistics (IsolatedChild *self)
   g_clear_pointer (&statistics, pto_run_statistics_free);
 }
 
+/* What is to be run; FALSE: the parent has not told of it. */
+static gboolean
+find_program (IsolatedChild *self, ChildRun *run, GError **error)
+{
+  IsolatedShared *shared = shared_of (self);
+
+  if (shared->is_stream)
+    return TRUE;
+  if (shared->graph != 0)
+    {
+      g_mutex_lock (&self->lock);
+      run->plan = g_hash_table_lookup (self->graphs, &shared->graph);
+      g_mutex_unlock (&self->lock);
+      run->run.is_launch = TRUE;
+    }
+  else
+    run->run.registration = find (self, run->call->digest);
+  if (run->plan != NULL || run->run.registration != NULL)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL, "\"%s\" is not known to the chip's process",
+               run->run.title);
+  return FALSE;
+}
+
 static gboolean
 run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
 {
@@ -203,16 +300,11 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   run.run.title = title;
   run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;
   run.run.n_given = shared->n_args;
-  if (!shared->is_stream)
-    {
-      run.run.registration = find (self, call->digest);
-      if (run.run.registration == NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                       "\"%s\" is not known to the chip's process", title);
-          return FALSE;
-        }
-    }
+  if (!find_program (self, &run, error))
+    return FALSE;
+  g_clear_pointer (&self->captured, pto_plan_free);
+  if (shared->is_capture)
+    run.run.capture = self->captured = new_plan ();
   ok = self->chip->ops->run (self->chip, &run.run, &failure);
   tell_statistics (self);
   g_clear_pointer (&run.run.registration, pto_registration_unref);
@@ -259,6 +351,7 @@ start (IsolatedChild *self)
   g_mutex_init (&self->lock);
   self->targets
       = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
+  self->graphs = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, free_graph);
   self->chip = pto_machine_new_chip (self->worker, &self->params);
   pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
   self->chip->log = log_message;
@@ -273,20 +366,40 @@ bring_up (IsolatedChild *self, GError **error)
          && self->chip->ops->start (self->chip, NULL, error);
 }
 
+/* Something that large is asked for. Where it is to be written, if that was said. */
+static guint8 *
+offer (IsolatedChild *self, guint64 size)
+{
+  IsolatedShared *shared = shared_of (self);
+
+  shared->fetch_size = size;
+  return size <= shared->fetch_room ? (guint8 *) (guintptr) shared->fetch_address : NULL;
+}
+
 static void
 tell_trace (IsolatedChild *self)
 {
-  IsolatedShared *shared = shared_of (self);
-  guint64 size;
+  guint8 *to;
 
   if (self->trace == NULL)
     self->trace = self->chip->ops->get_trace (self->chip);
-  size = self->trace != NULL ? pto_trace_get_packed_size (self->trace) : 0;
-  shared->trace_size = size;
-  if (shared->trace_address == 0 || size > shared->trace_room)
+  to = offer (self, self->trace != NULL ? pto_trace_get_packed_size (self->trace) : 0);
+  if (to == NULL || self->trace == NULL)
     return;
-  pto_trace_pack (self->trace, (guint8 *) (guintptr) shared->trace_address);
+  pto_trace_pack (self->trace, to);
   g_clear_object (&self->trace);
+}
+
+static void
+tell_captured (IsolatedChild *self)
+{
+  gboolean is_there = self->captured != NULL && self->captured->complete;
+  guint8 *to = offer (self, is_there ? pto_plan_packed_size (self->captured) : 0);
+
+  if (to == NULL || !is_there)
+    return;
+  pto_plan_pack (self->captured, to);
+  g_clear_pointer (&self->captured, pto_plan_free);
 }
 
 static uint32_t
@@ -350,6 +463,15 @@ serve_control (void *data, const struct pto_call *call, struct pto_failure *fail
       break;
     case PTO_REQUEST_TRACE:
       tell_trace (self);
+      break;
+    case PTO_REQUEST_GRAPH:
+      keep_graph (self, call, &error);
+      break;
+    case PTO_REQUEST_FORGET:
+      forget_graph (self, call, &error);
+      break;
+    case PTO_REQUEST_CAPTURED:
+      tell_captured (self);
       break;
     default:
       g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown",

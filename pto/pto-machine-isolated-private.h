@@ -3,10 +3,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The parent's half (pto-machine-isolated.c; -record.c: orchestration functions) is the machine
- * behind a worker. The child's half (-child.c) has the chip, a machine like that of any worker
- * (pto-machine-chip.c), and does with it what its parent's worker would. Between them is a solo
- * child (process/solo.h): runs on its first lane, registrations and traces on the second.
+ * The parent's half (pto-machine-isolated.c; -record.c: orchestration functions; -graph.c: graphs)
+ * is the machine behind a worker. The child's half (-child.c) has the chip, a machine like that of
+ * any worker (pto-machine-chip.c), and does with it what its parent's worker would. Between them is
+ * a solo child (process/solo.h): runs on its first lane, registrations, graphs and traces on the
+ * second.
  */
 #pragma once
 
@@ -53,13 +54,16 @@ typedef struct
   char title[512];               /* RUN */
   guint32 n_args;                /* RUN: the body is so many struct pto_chip_arg */
   guint32 is_stream;             /* RUN: the stream submits */
-  guint64 trace_address;         /* TRACE; 0: how large is it? */
-  guint64 trace_room;
+  guint32 is_capture;            /* RUN: it is written down, and does not run */
+  guint64 graph;         /* RUN: which one is launched; 0: none. Behind the arguments are the
+                          * numbers of its kernels, guint32 each */
+  guint64 fetch_address; /* TRACE, CAPTURED; 0: how large is it? */
+  guint64 fetch_room;
 
   /* W: child, before the answer. */
   struct pto_run_stats statistics; /* RUN */
   guint32 has_statistics;
-  guint64 trace_size; /* TRACE; 0: there is none */
+  guint64 fetch_size; /* TRACE, CAPTURED; 0: there is none */
 
   /* W: child, while it runs. */
   struct pto_core_note notes[PTO_ISOLATED_NOTES];
@@ -85,9 +89,11 @@ typedef struct
   /* --- in the child --- */
   struct pto_params params;
   PtoMachine *chip;
-  GMutex lock;         /* guards the table: both lanes use it */
+  GMutex lock;         /* guards the tables: both lanes use them */
   GHashTable *targets; /* digest -> PtoRegistration, owned */
-  PtoTrace *trace;     /* between the two requests for it */
+  GHashTable *graphs; /* number -> struct pto_plan, owned; none is forgotten while it is launched */
+  PtoTrace *trace;    /* between the two requests for it */
+  struct pto_plan *captured;
 } IsolatedChild;
 
 /* What serves the lanes; child stays where it is. */
@@ -130,16 +136,19 @@ typedef struct
   IsolatedShared *shared;
   /* Under way; NULL: none. W: under control, by whoever has taken the machine. */
   const PtoMachineRun *run;
-  gboolean wants_up; /* between start and stop: the child is to have a chip */
-  gboolean is_up;    /* and it has one */
-  gboolean is_dirty; /* a kernel has crashed in it: another one for the next run */
-  gboolean recorded; /* the child holds a record of the last run */
-  PtoTrace *trace;   /* made on the first request */
-  GHashTable *known; /* digest -> PtoRegistration, owned */
+  gboolean wants_up;  /* between start and stop: the child is to have a chip */
+  gboolean is_up;     /* and it has one */
+  gboolean is_dirty;  /* a kernel has crashed in it: another one for the next run */
+  gboolean recorded;  /* the child holds a record of the last run */
+  PtoTrace *trace;    /* made on the first request */
+  GHashTable *known;  /* digest -> PtoRegistration, owned */
+  GHashTable *graphs; /* PtoGraphTag, owned: of which this child has a copy */
 
   /* --- of the run under way; whoever has taken the machine --- */
   IsolatedBody body;
-  guint32 n_read; /* messages */
+  gboolean posted; /* the child has been asked to run it */
+  GError *refused; /* why it was not, if that was found out in launch() */
+  guint32 n_read;  /* messages */
   gboolean died;
   gboolean is_cancelled;
   guint64 cancelled_at; /* pto_solo_clock(), as all below */
@@ -167,6 +176,37 @@ void pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *mes
 void pto_isolated_catch_up (PTO2Runtime *rt);
 gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
                                const guint64 *index, gboolean write, gpointer value);
+
+/* --- pto-machine-isolated.c, for the others --- */
+
+/* Under control: one request on a lane that nobody else uses, what: for messages. cancellable: ends
+ * the child, too. */
+gboolean pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
+                           const IsolatedBody *body, const char *what, GCancellable *cancellable,
+                           GError **error);
+/* Where the body of a request is to be written: in its lane, or, if it is long, in the arena. NULL:
+ * there is no room. */
+gpointer pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes,
+                                    IsolatedBody *body, GError **error);
+void pto_isolated_free_body (IsolatedBody *body);
+/* Under control, while nothing runs: what a request for its size and then for itself gives, in the
+ * arena. 0: there is none, or with an error: it could not be had. */
+guint64 pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char *what,
+                            guint64 *size, GError **error);
+/* Asks the child for the run that is under way. plan, kernels: of a launch. */
+gboolean pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan,
+                                const guint32 *kernels, GError **error);
+
+/* --- pto-machine-isolated-graph.c --- */
+
+/* As the machine's function launch. */
+void pto_isolated_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
+                          const guint32 *kernels);
+/* Under control: the child has copies of graphs, some of which nobody has any more; it has none. */
+void pto_isolated_forget_graphs (IsolatedMachine *self);
+void pto_isolated_lose_graphs (IsolatedMachine *self);
+/* A run has ended well that was a capture: fills the plan. */
+gboolean pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError **error);
 
 /* Waits for something of the run that is under way, once, and looks after the child: cancels, ends
  * what hangs. heard: as for pto_solo_wait(). FALSE: the request is answered, or the child has died

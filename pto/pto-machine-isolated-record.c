@@ -87,6 +87,9 @@ place (IsolatedMachine *self, PTOParam *param)
   Tensor *tensor = &param->tensor;
   guint64 address;
 
+  /* A graph keeps no address of its arguments: the child knows one when it sees it. */
+  if (param->type == PTO_PARAM_SCALAR && self->run->capture != NULL)
+    param->scalar = pto_stage_find (self->stage, param->scalar);
   if (param->type == PTO_PARAM_SCALAR || tensor->status != PTO2_TENSOR_OK || tensor->storage != NULL
       || tensor->buffer.addr == 0)
     return TRUE;

@@ -104,16 +104,17 @@ is_given_up (IsolatedMachine *self, GCancellable *cancellable)
          && (self->run == NULL || self->run->is_cancelled (self->run->data));
 }
 
-/* One request on a lane while nobody else uses it. cancellable: ends the child, too. */
-static gboolean
-ask (IsolatedMachine *self, guint lane, enum pto_request request, guint64 body, guint bytes,
-     const char *what, GCancellable *cancellable, GError **error)
+gboolean
+pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
+                  const IsolatedBody *body, const char *what, GCancellable *cancellable,
+                  GError **error)
 {
   struct pto_failure failure = { 0 };
   enum pto_solo_event event;
   gboolean cancelled = FALSE;
 
-  pto_solo_post (self->solo, lane, request, body, bytes);
+  pto_solo_post (self->solo, lane, request, body != NULL ? body->far : 0,
+                 body != NULL ? body->bytes : 0);
   do
     {
       if (!cancelled && is_given_up (self, cancellable))
@@ -171,30 +172,22 @@ pack (PtoRegistration *registration)
   return body;
 }
 
-/* The body of a request: in its lane, or, if it is long, in the arena. */
-static gboolean
-put_body (IsolatedMachine *self, guint lane, gconstpointer data, gsize bytes, IsolatedBody *body,
-          GError **error)
+gpointer
+pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes, IsolatedBody *body,
+                           GError **error)
 {
   *body = (IsolatedBody){ .bytes = (guint) bytes };
-  if (bytes > PTO_SOLO_BODY)
-    {
-      body->far = pto_arena_alloc (bytes);
-      if (body->far == 0)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       "no room for a request of %" G_GSIZE_FORMAT " bytes: set arena to more",
-                       bytes);
-          return FALSE;
-        }
-    }
-  memcpy (body->far != 0 ? (gpointer) (guintptr) body->far : pto_solo_body (self->solo, lane), data,
-          bytes);
-  return TRUE;
+  if (bytes <= PTO_SOLO_BODY)
+    return pto_solo_body (self->solo, lane);
+  body->far = bytes <= G_MAXUINT ? pto_arena_alloc (bytes) : 0;
+  if (body->far == 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                 "no room for a request of %" G_GSIZE_FORMAT " bytes: set arena to more", bytes);
+  return (gpointer) (guintptr) body->far;
 }
 
-static void
-free_body (IsolatedBody *body)
+void
+pto_isolated_free_body (IsolatedBody *body)
 {
   if (body->far != 0)
     pto_arena_free (body->far, body->bytes);
@@ -208,18 +201,21 @@ tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancel
   g_autoptr (GByteArray) packed = pack (registration);
   g_autofree char *what = g_strdup_printf ("loading \"%s\"", registration->name);
   IsolatedBody body;
+  gpointer to
+      = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL, packed->len, &body, error);
   gboolean ok;
 
-  if (!put_body (self, PTO_ISOLATED_LANE_CONTROL, packed->data, packed->len, &body, error))
+  if (to == NULL)
     {
       g_prefix_error (error, "%s: ", what);
       return FALSE;
     }
+  memcpy (to, packed->data, packed->len);
   memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
           PTO_DIGEST_SIZE);
-  ok = ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, body.far, body.bytes, what,
-            cancellable, error);
-  free_body (&body);
+  ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_REGISTER, &body, what,
+                         cancellable, error);
+  pto_isolated_free_body (&body);
   return ok;
 }
 
@@ -263,6 +259,7 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
           pto_log (G_LOG_LEVEL_WARNING,
                    "the chip's process %s after its last run; there is another one now", how);
         }
+      pto_isolated_lose_graphs (self);
       self->shared->n_written = self->shared->n_read = self->n_read = 0;
       if (pto_solo_begin (self->solo, &report) != PTO_OK)
         {
@@ -278,8 +275,8 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
   if (!self->wants_up || self->is_up)
     return TRUE;
   self->shared->params = *self->parent.params;
-  self->is_up = ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, 0, 0, "bringing up the chip",
-                     cancellable, error);
+  self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL,
+                                  "bringing up the chip", cancellable, error);
   return self->is_up;
 }
 
@@ -298,6 +295,7 @@ isolated_stop (PtoMachine *machine)
   g_mutex_lock (&self->control);
   self->wants_up = self->is_up = self->recorded = self->is_dirty = FALSE;
   g_clear_object (&self->trace);
+  pto_isolated_lose_graphs (self);
   if (self->memory.take != NULL)
     pto_device_memory_clear (&self->memory);
   g_clear_pointer (&self->stage, pto_stage_free);
@@ -335,6 +333,7 @@ isolated_free (PtoMachine *machine)
   isolated_stop (machine);
   pto_isolated_recorder_clear (self);
   g_hash_table_unref (self->known);
+  g_hash_table_unref (self->graphs);
   g_ptr_array_unref (self->names);
   g_free (self->calls);
   g_mutex_clear (&self->control);
@@ -400,7 +399,8 @@ isolated_remove (PtoMachine *machine, PtoRegistration *registration)
         {
           memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
                   PTO_DIGEST_SIZE);
-          ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_UNREGISTER, 0, 0, "", NULL, NULL);
+          pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_UNREGISTER, NULL, "", NULL,
+                            NULL);
         }
     }
   g_mutex_unlock (&self->control);
@@ -612,7 +612,8 @@ set_died (IsolatedMachine *self, GError **error)
 
 /* --- runs --- */
 
-/* A registered orchestration's arguments, as the child is to see them. */
+/* The arguments of a registered orchestration, a launch or a capture, as the child is to see them.
+ */
 static gboolean
 place_args (IsolatedMachine *self, const PtoMachineRun *run, struct pto_chip_arg *args, guint n,
             GError **error)
@@ -640,40 +641,74 @@ place_args (IsolatedMachine *self, const PtoMachineRun *run, struct pto_chip_arg
   return TRUE;
 }
 
+/* Before anything is copied; the chip would say the same. */
 static gboolean
-put_args (IsolatedMachine *self, const PtoMachineRun *run, guint32 *n_args, GError **error)
+check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint n, GError **error)
 {
+  g_autofree struct pto_plan_given *given = g_new0 (struct pto_plan_given, MAX (n, 1));
+  struct pto_report report = { 0 };
+
+  for (guint i = 0; i < n; i++)
+    given[i] = (struct pto_plan_given){ .word = args[i].word,
+                                        .tensor = args[i].tensor.ndims > 0 ? &args[i].tensor : NULL,
+                                        .read_only = args[i].read_only > 0 };
+  if (pto_plan_check (plan, given, n, &report) == PTO_OK)
+    return TRUE;
+  pto_error_set_from_report (error, report.status, &report);
+  return FALSE;
+}
+
+static gboolean
+put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
+          guint32 *n_args, GError **error)
+{
+  const PtoMachineRun *run = self->run;
   g_autofree struct pto_chip_arg *args = NULL;
+  gsize n_kernels = plan != NULL ? plan->n_kernels : 0;
+  gpointer to;
   guint n;
 
-  args = pto_machine_make_chip_args (run->args, run->registration->name, &n, error);
-  if (args == NULL || !place_args (self, run, args, n, error)
-      || !put_body (self, PTO_ISOLATED_LANE_RUN, args, n * sizeof *args, &self->body, error))
+  args = pto_machine_make_chip_args (run->args, run->title, &n, error);
+  if (args == NULL || (plan != NULL && !check_args (plan, args, n, error))
+      || !place_args (self, run, args, n, error))
     return FALSE;
-  memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
-          PTO_DIGEST_SIZE);
+  to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN,
+                                  n * sizeof *args + n_kernels * sizeof *kernels, &self->body,
+                                  error);
+  if (to == NULL)
+    return FALSE;
+  memcpy (to, args, n * sizeof *args);
+  if (n_kernels > 0)
+    memcpy ((struct pto_chip_arg *) to + n, kernels, n_kernels * sizeof *kernels);
   *n_args = n;
   return TRUE;
 }
 
-static gboolean
-post_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
+gboolean
+pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
+                       GError **error)
 {
+  const PtoMachineRun *run = self->run;
   IsolatedShared *shared = self->shared;
 
   shared->n_args = 0;
-  self->body = (IsolatedBody){ 0 };
-  if (run->registration != NULL && !put_args (self, run, &shared->n_args, error))
+  if ((run->registration != NULL || run->capture != NULL || plan != NULL)
+      && !put_args (self, plan, kernels, &shared->n_args, error))
     return FALSE;
+  if (run->registration != NULL)
+    memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
+            PTO_DIGEST_SIZE);
+  shared->graph = plan != NULL ? run->tag->id : 0;
+  shared->is_capture = run->capture != NULL;
   shared->has_config = run->config != NULL;
   if (run->config != NULL)
     pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
-  shared->is_stream = run->registration == NULL;
+  shared->is_stream = run->registration == NULL && plan == NULL;
   shared->has_statistics = FALSE;
-  pto_isolated_recorder_begin (self);
   pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, self->body.far,
                  self->body.bytes);
+  self->posted = TRUE;
   return TRUE;
 }
 
@@ -751,13 +786,16 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
 
   g_mutex_lock (&self->control);
   ok = ensure_child (self, NULL, error);
+  if (ok)
+    pto_isolated_forget_graphs (self);
   self->run = ok ? run : NULL;
   self->recorded = FALSE;
   g_clear_object (&self->trace);
   g_mutex_unlock (&self->control);
   if (!ok)
     return FALSE;
-  self->died = self->is_cancelled = FALSE;
+  self->died = self->is_cancelled = self->posted = FALSE;
+  self->body = (IsolatedBody){ 0 };
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
   self->ended_as = 0;
@@ -773,7 +811,7 @@ end_run (IsolatedMachine *self)
 
   take_messages (self);
   pto_solo_take_words (self->solo);
-  free_body (&self->body);
+  pto_isolated_free_body (&self->body);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = !self->died;
@@ -782,6 +820,23 @@ end_run (IsolatedMachine *self)
   if (!self->died && self->shared->has_statistics)
     statistics = self->shared->statistics;
   pto_machine_keep_statistics (&self->parent, &statistics);
+}
+
+/* The child has been asked for what there is to run, or it has not, for a reason that is told here,
+ * or of which the caller knows. */
+static void
+submit_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
+{
+  pto_isolated_recorder_begin (self);
+  if (run->is_launch)
+    {
+      run->orchestrate (&self->recorder.runtime, run->data);
+      if (self->refused != NULL)
+        g_propagate_error (error, g_steal_pointer (&self->refused));
+    }
+  else if (pto_isolated_post_run (self, NULL, NULL, error) && run->registration == NULL
+           && (run->config == NULL || await_begin (self)))
+    pto_isolated_recorder_end (self, run->orchestrate (&self->recorder.runtime, run->data));
 }
 
 static gboolean
@@ -794,13 +849,8 @@ isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 
   if (!begin_run (self, run, error))
     return FALSE;
-  ok = post_run (self, run, &failure);
-  if (ok)
-    {
-      if (run->registration == NULL && (run->config == NULL || await_begin (self)))
-        pto_isolated_recorder_end (self, run->orchestrate (&self->recorder.runtime, run->data));
-      ok = await_answer (self, &failure);
-    }
+  submit_run (self, run, &failure);
+  ok = self->posted && await_answer (self, &failure);
   end_run (self);
   /* Also of a run that has failed: memory holds what was written until then. */
   if (pto_stage_end (self->stage, &report) != PTO_OK && ok)
@@ -808,6 +858,8 @@ isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   memset (&report, 0, sizeof report);
   if (pto_device_memory_check (&self->memory, &report) != PTO_OK && ok && failure == NULL)
     pto_error_set_from_report (&failure, report.status, &report);
+  if (run->capture != NULL && ok && failure == NULL)
+    pto_isolated_take_captured (self, run->capture, &failure);
   if (failure == NULL)
     return TRUE;
   g_propagate_error (error, failure);
@@ -830,31 +882,51 @@ isolated_use_memory (PtoMachine *machine, PtoMachineMemory *memory, GError **err
   return pto_machine_use_device_memory (&((IsolatedMachine *) machine)->memory, memory, error);
 }
 
-/* Under control, while nothing runs: the child is asked how large it is, and puts it there. */
+guint64
+pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char *what,
+                    guint64 *size, GError **error)
+{
+  IsolatedShared *shared = self->shared;
+  guint64 address;
+
+  shared->fetch_address = 0;
+  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error)
+      || shared->fetch_size == 0)
+    return 0;
+  *size = shared->fetch_size;
+  address = pto_arena_alloc (*size);
+  if (address == 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                   "%s: no room for %" G_GUINT64_FORMAT " bytes: set arena to more", what, *size);
+      return 0;
+    }
+  shared->fetch_address = address;
+  shared->fetch_room = *size;
+  if (pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
+    return address;
+  pto_arena_free (address, *size);
+  return 0;
+}
+
+/* Under control, while nothing runs. */
 static PtoTrace *
 fetch_trace (IsolatedMachine *self)
 {
-  IsolatedShared *shared = self->shared;
+  g_autoptr (GError) error = NULL;
   PtoTrace *trace = NULL;
   guint64 size, address;
 
-  shared->trace_address = 0;
-  if (!pto_solo_look (self->solo)
-      || !ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_TRACE, 0, 0, "", NULL, NULL)
-      || shared->trace_size == 0)
+  if (!pto_solo_look (self->solo))
     return NULL;
-  size = shared->trace_size;
-  address = pto_arena_alloc (size);
+  address = pto_isolated_fetch (self, PTO_REQUEST_TRACE, "the trace of a run", &size, &error);
   if (address == 0)
     {
-      pto_log (G_LOG_LEVEL_WARNING,
-               "no room for a trace of %" G_GUINT64_FORMAT " bytes: set arena to more", size);
+      if (error != NULL)
+        pto_log (G_LOG_LEVEL_WARNING, "%s", error->message);
       return NULL;
     }
-  shared->trace_address = address;
-  shared->trace_room = size;
-  if (ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_TRACE, 0, 0, "", NULL, NULL))
-    trace = pto_trace_new_from_packed ((const guint8 *) (guintptr) address, size);
+  trace = pto_trace_new_from_packed ((const guint8 *) (guintptr) address, size);
   pto_arena_free (address, size);
   return trace;
 }
@@ -884,6 +956,7 @@ static const PtoMachineOps isolated_ops = {
   .free = isolated_free,
   .run = isolated_run,
   .cancel = isolated_cancel,
+  .launch = pto_isolated_launch,
   .catch_up = pto_isolated_catch_up,
   .element = pto_isolated_element,
   .has_failed = pto_isolated_has_failed,
@@ -900,6 +973,12 @@ unref_registration (gpointer data)
   pto_registration_unref (data);
 }
 
+static void
+release_tag (gpointer data)
+{
+  g_atomic_rc_box_release (data);
+}
+
 PtoMachine *
 pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params)
 {
@@ -907,6 +986,7 @@ pto_machine_new_isolated (PtoWorker *worker, const struct pto_params *params)
 
   pto_machine_set_up (&self->parent, &isolated_ops, worker, params);
   self->known = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
+  self->graphs = g_hash_table_new_full (NULL, NULL, release_tag, NULL);
   self->names = g_ptr_array_new ();
   self->calls = g_new0 (guint32, PTO_ISOLATED_NOTES);
   g_mutex_init (&self->control);

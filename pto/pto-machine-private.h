@@ -17,6 +17,7 @@
 #include "core/params.h"
 #include "core/runtime.h"
 
+#include "pto-graph-private.h"
 #include "pto-registration-private.h"
 #include "pto-run-statistics.h"
 #include "pto-trace.h"
@@ -42,6 +43,7 @@ typedef struct
    * Of a machine that has launch(). */
   struct pto_plan *capture;
   gboolean is_launch;          /* args are those of a launch */
+  PtoGraphTag *tag;            /* of what is launched; who keeps a copy of that knows it by this */
   const PtoCallConfig *config; /* NULL: the default of everything */
   /* Submits the tasks, on the thread that run() was called on; gives 0, or another value to fail
    * the run. */

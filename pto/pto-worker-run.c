@@ -166,15 +166,10 @@ check_knows_graphs (PtoWorker *self, GError **error)
 {
   if (self->machine->ops->launch != NULL)
     return TRUE;
-  if (self->level == 2)
-    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                         "a chip in a process of its own captures and launches no graphs: use a "
-                         "worker without \"isolate\"");
-  else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 "a worker of level %u captures and launches no graphs: those are of chips, of "
-                 "level 2",
-                 self->level);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+               "a worker of level %u captures and launches no graphs: those are of chips, of "
+               "level 2",
+               self->level);
   return FALSE;
 }
 
@@ -335,6 +330,7 @@ run_graph (Run *run, GError **error)
 {
   run->machine_run.title = "graph";
   run->machine_run.is_launch = TRUE;
+  run->machine_run.tag = pto_graph_get_tag (run->graph);
   return run_on_machine (run, error) && write_outputs (run->self, run->config, error);
 }
 
@@ -613,8 +609,7 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
  * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
  * place: an element that is read or written, a tensor in memory that is no argument, a number that
  * is an address, updates that commute, reductions, a cluster.
- * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up, or
- * of a chip in a process of its own.
+ * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up.
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
  *
@@ -686,9 +681,10 @@ pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTa
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the argument, where one is not of the shape and type
  * that the graph was made for, where a tensor that is written can only be read, or where two
- * overlap in another way than they did; with %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up,
- * or of a chip in a process of its own; and like [method@Pto.Worker.run]. Several workers may run
- * one graph at the same time.
+ * overlap in another way than they did; with %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up;
+ * and like [method@Pto.Worker.run]. Several workers may run one graph at the same time. A chip in a
+ * process of its own keeps a copy of it there as long as @graph lives, and of memory that it does
+ * not see, one of what it is launched with, as [method@Pto.Worker.run_callable] does.
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
  *

@@ -239,6 +239,9 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
       return;
     case PTO_REQUEST_UP:
     case PTO_REQUEST_RUN:
+    case PTO_REQUEST_GRAPH:
+    case PTO_REQUEST_FORGET:
+    case PTO_REQUEST_CAPTURED:
       return; /* of a solo child only */
     }
 }

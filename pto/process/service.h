@@ -19,8 +19,11 @@ enum pto_request
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
   PTO_REQUEST_TRACE, /* of the last recorded run: how large, or into the memory that is named */
   /* of a chip in a process of its own (pto-machine-isolated.c) */
-  PTO_REQUEST_UP, /* make the chip, as its parameters say by now */
-  PTO_REQUEST_RUN /* digest of a registration, or zeros: what comes through the stream */
+  PTO_REQUEST_UP,      /* make the chip, as its parameters say by now */
+  PTO_REQUEST_RUN,     /* digest of a registration, or zeros: a launch, or what the stream says */
+  PTO_REQUEST_GRAPH,   /* body: its number, and it: to be kept */
+  PTO_REQUEST_FORGET,  /* body: the number of one that is not needed any more */
+  PTO_REQUEST_CAPTURED /* as TRACE: what the last run has captured */
 };
 
 enum pto_child_kind

@@ -354,6 +354,17 @@ pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool
   return stand_in->base + (address - stand_in->begin);
 }
 
+uint64_t
+pto_stage_find (const struct pto_stage *stage, uint64_t address)
+{
+  const struct stand_in *stand_in;
+
+  if (!is_copied (stage, address, address + 1))
+    return address;
+  stand_in = find_stand_in (stage, address, address + 1);
+  return stand_in->base + (address - stand_in->begin);
+}
+
 /* false: it can not be written. */
 static bool
 copy_back (const struct stand_in *stand_in, uint64_t begin, uint64_t end)

@@ -27,6 +27,8 @@ void pto_stage_begin (struct pto_stage *stage, struct pto_shared_map *map);
  * lie half in one and half in another stand-in. */
 uint64_t pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool written,
                           struct pto_report *report);
+/* Where the child finds that byte; where it has no copy, the address itself. */
+uint64_t pto_stage_find (const struct pto_stage *stage, uint64_t address);
 /* Copies back what has changed. Fails when that was memory which can not be written, and when
  * something was written behind it. */
 enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_report *report);

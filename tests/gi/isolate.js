@@ -48,6 +48,40 @@ try {
 }
 run(fill, 6);
 check('the next run', values().every(value => value === 6));
+
+// Graphs: captured there and built here, launched by the process that has run them and by another.
+function given(...all) {
+    const list = Pto.TaskArgs.new();
+    for (const one of all) {
+        if (typeof one === 'number')
+            list.add_scalar_float(one);
+        else
+            list.add_tensor(one, Pto.Direction.OUTPUT_EXISTING);
+    }
+    return list;
+}
+const captured = worker.capture((orchestrator, args, config) =>
+    orchestrator.submit(fill, given(args.get_tensor(0), 8)), given(x), null, null);
+check('a capture', captured.get_n_tasks() === 1 && values().every(value => value === 6));
+const byHand = new Pto.Graph();
+const argument = byHand.add_argument(Pto.Dtype.FLOAT32, [16]);
+byHand.add_task(fill, given(argument, 9));
+const deadly = worker.capture((orchestrator, args, config) => {
+    orchestrator.submit(fill, given(args.get_tensor(0), 7));
+    return orchestrator.submit(evil, given(args.get_tensor(0)));
+}, given(x), null, null);
+for (let i = 0; i < 2; i++) {
+    worker.run_graph(captured, given(x), null, null);
+    check('a launch of what was captured', values().every(value => value === 8));
+    worker.run_graph(byHand, given(x), null, null);
+    check('a launch of what was built', values().every(value => value === 9));
+    try {
+        worker.run_graph(deadly, given(x), null, null);
+        check('a launch that ends the process', false);
+    } catch (error) {
+        check('a launch that ends the process', /task 1 of ring 0 .*_exit\(3\)/.test(error.message));
+    }
+}
 worker.close();
 GLib.unlink(evilPath);
 GLib.rmdir(GLib.path_get_dirname(evilPath));

@@ -1,5 +1,6 @@
 # test_blocks.py: does a function say which kernels run together, how often and where?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import itertools
 import os
 import shutil
 import tempfile
@@ -243,8 +244,9 @@ class Blocks(unittest.TestCase):
 
     def test_capture(self):
         """A graph keeps what a function says of its kernels; a cluster is a run's."""
-        for backend in "par", "det", "threads":
-            with self.subTest(backend=backend), Pto.Worker(platform="a2a3sim") as worker:
+        for backend, isolate in itertools.product(("par", "det", "threads"), (False, True)):
+            with self.subTest(backend=backend, isolate=isolate), \
+                    Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
                 worker.set_parameter("backend", backend)
 
                 def function(orch, x, y, z):
