@@ -435,10 +435,15 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
 
   if (args != NULL)
     list = pto_task_args_peek (args, &n_args);
-  if (!check_open (graph, error) || !pto_task_args_check_terms (args, error)
+  if (!check_open (graph, error))
+    return -1;
+  if (!pto_task_args_check_terms (args, error)
       || !pto_kernel_check_args (kernel, list, n_args, error)
       || !check_tensors (graph, kernel, list, n_args, error))
-    return -1;
+    {
+      g_prefix_error (error, "task %u: ", graph->plan->n_tasks);
+      return -1;
+    }
   task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel),
                             ((PtoKernel *) kernel)->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC
                                                                               : PTO_CORE_TYPE_AIV,

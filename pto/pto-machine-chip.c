@@ -688,6 +688,7 @@ static const PtoMachineOps chip_ops = {
   .enter = chip_enter,
   .launch = chip_launch,
   .has_failed = pto_machine_run_has_failed,
+  .dup_failure = pto_machine_dup_failure,
   .fail = pto_machine_fail_run,
   .element = chip_element,
   .get_progress = chip_get_progress,

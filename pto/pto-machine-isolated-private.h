@@ -172,6 +172,7 @@ void pto_isolated_recorder_begin (IsolatedMachine *self);
 void pto_isolated_recorder_end (IsolatedMachine *self, int result);
 /* As the machine's functions of these names. */
 gboolean pto_isolated_has_failed (PTO2Runtime *rt);
+char *pto_isolated_dup_failure (PTO2Runtime *rt);
 void pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message);
 void pto_isolated_catch_up (PTO2Runtime *rt);
 gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,

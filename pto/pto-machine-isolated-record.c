@@ -61,6 +61,15 @@ pto_isolated_has_failed (PTO2Runtime *rt)
   return recorder->failed;
 }
 
+char *
+pto_isolated_dup_failure (PTO2Runtime *rt)
+{
+  char text[PTO_STREAM_TEXT];
+
+  pto_stream_get_failure (&machine_of (rt)->recorder.writer, text);
+  return text[0] != '\0' ? g_strdup (text) : NULL;
+}
+
 void
 pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 {

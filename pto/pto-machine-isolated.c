@@ -960,6 +960,7 @@ static const PtoMachineOps isolated_ops = {
   .catch_up = pto_isolated_catch_up,
   .element = pto_isolated_element,
   .has_failed = pto_isolated_has_failed,
+  .dup_failure = pto_isolated_dup_failure,
   .fail = pto_isolated_fail,
   .add = isolated_add,
   .remove = isolated_remove,

@@ -386,6 +386,7 @@ static const PtoMachineOps level_ops = {
   .run = level_run,
   .cancel = level_cancel,
   .has_failed = pto_machine_run_has_failed,
+  .dup_failure = pto_machine_dup_failure,
   .fail = pto_machine_fail_run,
   .submit = pto_machine_level_submit,
   .order = pto_machine_level_order,

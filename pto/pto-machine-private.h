@@ -117,6 +117,8 @@ typedef struct
   void (*catch_up) (PTO2Runtime *rt);
   /* Inside orchestrate: has the run failed already? Fail it; the first error wins. */
   gboolean (*has_failed) (PTO2Runtime *rt);
+  /* Of a run that has: why, as far as that is known by now. Also on its function's thread. */
+  char *(*dup_failure) (PTO2Runtime *rt);
   void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message);
 
   /* Inside orchestrate, of a machine that has children; NULL otherwise: it runs kernels. FALSE with
@@ -185,8 +187,9 @@ void pto_machine_take_down (PtoMachine *machine);
 void pto_machine_note_title (PtoMachine *machine, const char *title);
 /* As sim/ and process/ log: severity is PTO2_LOG_*. machine: a PtoMachine. */
 void pto_machine_log (gpointer machine, int32_t severity, const char *message);
-/* As the machine's functions has_failed and fail, where the engine is in this process. */
+/* As the machine's functions has_failed, dup_failure and fail, where the engine is in this process. */
 gboolean pto_machine_run_has_failed (PTO2Runtime *rt);
+char *pto_machine_dup_failure (PTO2Runtime *rt);
 void pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *message);
 /* Of the last run, for any thread. dup: NULL: there was none. */
 void pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *statistics);

@@ -59,6 +59,12 @@ pto_machine_run_has_failed (PTO2Runtime *rt)
   return pto_runtime_has_failed (rt);
 }
 
+char *
+pto_machine_dup_failure (PTO2Runtime *rt)
+{
+  return g_strdup (pto_runtime_get_failure (rt));
+}
+
 void
 pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *message)
 {

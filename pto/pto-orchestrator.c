@@ -143,10 +143,15 @@ pto_orchestrator_check_usable (PtoOrchestrator *self, GError **error)
 }
 
 static void
-set_failed (GError **error)
+set_failed (PtoOrchestrator *self, GError **error)
 {
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_RUN_FAILED,
-                       "the run has failed already; the call that runs it reports why");
+  g_autofree char *why = self->machine->ops->dup_failure (self->rt);
+
+  if (why != NULL)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_RUN_FAILED, "the run has failed: %s", why);
+  else
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_RUN_FAILED,
+                         "the run has failed already; the call that runs it reports why");
 }
 
 gboolean
@@ -169,7 +174,7 @@ pto_orchestrator_make_call (PtoOrchestrator *self, void (*func) (gpointer data),
   if (call->error != NULL)
     g_propagate_error (error, call->error);
   else
-    set_failed (error);
+    set_failed (self, error);
   return FALSE;
 }
 

@@ -115,6 +115,16 @@ pto_runtime_has_failed (PTO2Runtime *rt)
   return pto_engine_has_failed (&pto_machine_of_runtime (rt)->engine);
 }
 
+const char *
+pto_runtime_get_failure (PTO2Runtime *rt)
+{
+  const struct pto_engine *engine = &pto_machine_of_runtime (rt)->engine;
+
+  /* Acquire: pairs with the release behind the report. Nobody is waited for: of a run that can not
+   * go on the report comes with its end. */
+  return pto_load_acquire (&engine->verdict) == PTO_VERDICT_FAILED ? engine->report.message : NULL;
+}
+
 void
 pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
 {

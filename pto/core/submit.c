@@ -289,9 +289,10 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
           || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
         {
           pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
-                             "producer %u, 0x%" PRIx64
-                             ", is no task of this run: name a task by what its submit gave",
-                             i, id);
+                             "it comes after task %" PRIu64
+                             " (number %u of those that it names), which is no task of this run: "
+                             "name a task by what its submit gave",
+                             id, i);
           return false;
         }
       if (pto_task_is_retired (engine->tails, id))

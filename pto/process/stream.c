@@ -7,7 +7,10 @@
 #include "../exec/pto_atomic.h"
 #include "../exec/shared.h"
 
+#include "wire.h"
+
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +31,7 @@ struct pto_stream
   /* Of the last command that has one. W: reader, before tail; R: writer, behind it. */
   int32_t answer;
   int32_t numbers[PTO_STREAM_ANSWER];
+  char failure[PTO_STREAM_TEXT]; /* W: reader, before failed; R: writer, behind it */
   alignas (64) uint8_t bytes[BYTES];
 };
 
@@ -124,6 +128,16 @@ bool
 pto_stream_has_failed (const struct pto_stream_writer *writer)
 {
   return pto_load_acquire (&writer->stream->failed) != 0;
+}
+
+void
+pto_stream_get_failure (const struct pto_stream_writer *writer, char *text)
+{
+  const char *failure = writer->stream->failure;
+
+  text[0] = '\0';
+  if (pto_stream_has_failed (writer))
+    pto_text_copy (text, PTO_STREAM_TEXT, failure, strnlen (failure, PTO_STREAM_TEXT));
 }
 
 /* Has the reader come so far that no more than that is left? */
@@ -548,6 +562,19 @@ text_of (const struct command *command, char *text)
   return text;
 }
 
+static void
+tell_failure (struct pto_stream *stream, const struct pto_stream_target *target)
+{
+  const char *failure = target->get_failure (target->rt);
+
+  /* One writer, once: the other side may be reading it from then on. */
+  if (pto_load_relaxed (&stream->failed) != 0)
+    return;
+  snprintf (stream->failure, sizeof stream->failure, "%s", failure != NULL ? failure : "");
+  /* Release: the words; pairs with the acquire in pto_stream_has_failed(). */
+  pto_store_release (&stream->failed, 1);
+}
+
 int
 pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *target)
 {
@@ -613,7 +640,7 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
           break;
         }
       if (target->has_failed (rt))
-        pto_store_release (&stream->failed, 1);
+        tell_failure (stream, target);
       release (&reader, command, target);
     }
   free (reader.buffers);

@@ -63,6 +63,8 @@ void pto_stream_begin (struct pto_stream_writer *writer, struct pto_stream *stre
 /* Has the reader begun? What it has seen of the run by now: has that failed? */
 bool pto_stream_has_begun (const struct pto_stream_writer *writer);
 bool pto_stream_has_failed (const struct pto_stream_writer *writer);
+/* And why, as far as the reader knew by then: into PTO_STREAM_TEXT bytes, "" if it did not. */
+void pto_stream_get_failure (const struct pto_stream_writer *writer, char *text);
 /* Can the next command be written, whatever it is? wait: then it will be told. */
 bool pto_stream_has_room (struct pto_stream_writer *writer, bool wait);
 /* Has everything been read that was written? wait as above. */
@@ -95,8 +97,9 @@ void pto_stream_end (struct pto_stream_writer *writer, int32_t result);
 
 struct pto_stream_target
 {
-  PTO2Runtime *rt;                      /* where the calls are made */
-  bool (*has_failed) (PTO2Runtime *rt); /* asked after each command */
+  PTO2Runtime *rt;                              /* where the calls are made */
+  bool (*has_failed) (PTO2Runtime *rt);         /* asked after each command */
+  const char *(*get_failure) (PTO2Runtime *rt); /* once it has; NULL: nobody knows yet */
   void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message); /* FAIL */
   const char *(*keep) (const char *text); /* a copy that stays: a scope's file */
   void (*ring) (void *data);              /* the writer waits */

@@ -394,8 +394,9 @@ test_named_producer_is_unknown (gconstpointer backend)
   for (uint32_t i = 0; i < G_N_ELEMENTS (unknown); i++)
     {
       pto_task_id producers[2];
-      char *text = g_strdup_printf ("task 1 (count): producer 1, 0x%" G_GINT64_MODIFIER "x, is no "
-                                    "task of this run",
+      char *text = g_strdup_printf ("task 1 (count): it comes after task %" G_GUINT64_FORMAT
+                                    " (number 1 of those that it names), which is no task of this "
+                                    "run",
                                     unknown[i]);
 
       machine_begin (machine);

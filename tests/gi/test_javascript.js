@@ -292,17 +292,23 @@ const tests = {
             equal(floats(buffers[0])[elements - 1], 5, 'the last');
             if (!outer.isolate)
                 equal([0, 1, 2, 3].map(ring => outer.statistics.get_last_task_alive(ring)).join(), '1,0,2,1', 'rings');
-            if (!outer.isolate) {
-                const text = [];
-                const graph = outer.capture(orch => {
-                    refused(() => inner.capture(() => true, null, null, null), Pto.Error, 'inside the function of another one');
-                    inner.run(() => text.push('a run inside a capture') > 0, null, null, null);
-                    orch.submit_order(Pto.TaskArgs.new());
-                }, null, null, null);
-                equal(graph.n_tasks, 1, 'a graph around it');
-                equal(text.length, 1, 'it ran');
-                equal(inner.capture(() => true, null, null, null).n_tasks, 0, 'one after the other');
-            }
+            const text = [];
+            const graph = outer.capture(orch => {
+                refused(() => inner.capture(() => true, null, null, null), Pto.Error, 'inside the function of another one');
+                inner.run(() => text.push('a run inside a capture') > 0, null, null, null);
+                orch.submit_order(Pto.TaskArgs.new());
+            }, null, null, null);
+            equal(graph.n_tasks, 1, 'a graph around it');
+            equal(text.length, 1, 'it ran');
+            equal(inner.capture(() => true, null, null, null).n_tasks, 0, 'one after the other');
+            refused(() => outer.run(orch => {
+                const nobody = Pto.TaskArgs.new();
+                nobody.add_after(99);
+                refused(() => {
+                    for (;;) // a chip in another process says so later
+                        orch.submit_order(nobody);
+                }, Pto.Error, 'the run has failed: task 0');
+            }, null, null, null), Pto.Error, 'it comes after task 99 ');
             for (const worker of [outer, inner])
                 worker.close();
         }

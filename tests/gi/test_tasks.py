@@ -343,6 +343,12 @@ class Tasks(unittest.TestCase):
         def numbers(orch, x):
             orch.submit_order(7)
 
+        def told(orch, x):
+            with self.assertRaisesRegex(GLib.Error, r"the run has failed: task \d+ \(\S+\): it comes after task 99 "):
+                while True:  # a chip in another process says so later
+                    orch.submit(add, x.update(), 1, after=99)
+            raise KeyError("what the function makes of it is not why")
+
         def twice(orch, x):
             orch.submit(add, Pto.TaskArgs(x.update(), 1), after=0)
 
@@ -350,7 +356,7 @@ class Tasks(unittest.TestCase):
             with Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
                 for graph, words in [(beyond, "names element 1 of dimension 0, which has 1"),
                                      (dimensions, "by 2 numbers, but the tensor has 1 dimensions"),
-                                     (nobody, "0x7, is no task of this run"), (numbers, "has no numbers"),
+                                     (nobody, r"after task 7 \(number 0 of those that it names\), which is no task of this run"), (told, "it comes after task 99 "), (numbers, "has no numbers"),
                                      (twice, "a TaskArgs says itself")]:
                     with self.subTest(graph=graph.__name__, isolate=isolate), self.assertRaisesRegex(Exception, words):
                         worker.run(graph, x)

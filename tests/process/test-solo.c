@@ -542,6 +542,12 @@ has_failed (PTO2Runtime *rt)
   return ((Replay *) rt)->n_failed > 0;
 }
 
+static const char *
+get_failure (PTO2Runtime *rt)
+{
+  return "task 7: no\033 more";
+}
+
 static void
 fail (PTO2Runtime *rt, enum pto_status status, const char *message)
 {
@@ -568,6 +574,7 @@ replay (gpointer data)
   Replay *self = data;
   struct pto_stream_target target = { .rt = &self->runtime,
                                       .has_failed = has_failed,
+                                      .get_failure = get_failure,
                                       .fail = fail,
                                       .keep = keep,
                                       .ring = count_ring,
@@ -584,6 +591,7 @@ test_stream (void)
   Replay self = { .runtime.ops = &replay_ops };
   struct pto_stream_writer writer;
   uint64_t shape[2] = { 2, 3 };
+  char why[PTO_STREAM_TEXT] = "x";
   PTOParam params[5];
   GThread *thread;
 
@@ -624,10 +632,14 @@ test_stream (void)
     g_usleep (10);
   g_assert_true (pto_stream_has_begun (&writer));
   g_assert_false (pto_stream_has_failed (&writer));
+  pto_stream_get_failure (&writer, why);
+  g_assert_cmpstr (why, ==, "");
   pto_stream_fail (&writer, PTO_STATUS_EXPLICIT, "enough");
   while (!pto_stream_is_read (&writer, true))
     g_usleep (10);
   g_assert_true (pto_stream_has_failed (&writer));
+  pto_stream_get_failure (&writer, why);
+  g_assert_cmpstr (why, ==, "task 7: no? more");
   pto_stream_end (&writer, 42);
   g_assert_cmpint (GPOINTER_TO_INT (g_thread_join (thread)), ==, 42);
   g_assert_cmpuint (self.n, ==, COMMANDS);

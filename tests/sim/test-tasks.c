@@ -101,7 +101,7 @@ test_after_nobody (enum pto_backend backend)
   int32_t n = 2;
 
   sim_run_fails (chip, &tasks_program, name_nobody, &n, PTO_STATUS_INVALID_ARGS,
-                 "task 1 (store), submitted at test-tasks.c:", "producer 1, 0x7",
+                 "task 1 (store), submitted at test-tasks.c:", "after task 7 (number 1 of",
                  "is no task of this run", NULL);
   n = -1;
   sim_run_fails (chip, &tasks_program, name_nobody, &n, PTO_STATUS_INVALID_ARGS,
