@@ -46,6 +46,7 @@ class Examples(unittest.TestCase):
         for example, case, tasks, edges in (
                 ("vector", "five", 5, 6), ("vector", "four", 4, 4), ("bgemm", "tiles-4x4x4", 128, 112),
                 ("cholesky", "priorities", 364, 858), ("cholesky", "plain", 364, 858),
+                ("histogram", "tiles-200", 297, 448),
                 ("paged-attention", "decode", 808, 990), ("batch-paged-attention", "seed", 208, 240)):
             with self.subTest(example=example, case=case):
                 result = self.result(example, "--case", case, "--backend", "det")

@@ -73,6 +73,9 @@ class LevelExamples(unittest.TestCase):
     def test_decode_step_python(self):
         self.script("decode-step/decode_step.py", DECODE_STEP)
 
+    def test_by_hand(self):
+        self.program("by-hand", "4 tasks, 4 edges, built by hand, launched 3 times", ("vector", "kernels"))
+
     def test_readme(self):
         """The program for several chips that README.md shows."""
         if PYTHON == "":
