@@ -167,8 +167,8 @@ check_knows_graphs (PtoWorker *self, GError **error)
   if (self->machine->ops->launch != NULL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "a worker of level %u captures and launches no graphs: those are of chips, of "
-               "level 2",
+               "a worker of level %u captures and launches no graphs: their tasks are kernels, "
+               "which run on a chip; use a worker of level 2, or run the function each time",
                self->level);
   return FALSE;
 }

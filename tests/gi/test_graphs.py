@@ -211,8 +211,12 @@ class Graphs(unittest.TestCase):
         graph = Pto.Graph()
         with Pto.Worker(platform="a2a3sim", level=3) as worker:
             for call in (lambda: worker.run(graph), lambda: worker.capture(self.function, x, y)):
-                with self.assertRaisesRegex(Exception, "level 3"):
+                with self.assertRaisesRegex(Exception, "a worker of level 3 captures and launches no graphs: .* use a worker of level 2"):
                     call()
+        sub = Pto.SubFunction.new("sum", lambda *_: None)
+        graph = Pto.Graph()
+        with self.assertRaisesRegex(Exception, 'task 0: "sum" is a function for a SUB worker: a task runs a kernel'):
+            graph.add_task(sub, graph.add_argument(8).read())
 
 
 tap.main()

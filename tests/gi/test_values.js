@@ -16,11 +16,11 @@ function equal(found, expected, what) {
         throw new Error(`${what}: ${found} is not ${expected}`);
 }
 
-function refused(call, part) {
+function refused(call, part, code = Pto.Error.INVALID_ARGS) {
     try {
         call();
     } catch (error) {
-        if (!(error instanceof Pto.Error) || !error.matches(Pto.Error, Pto.Error.INVALID_ARGS) ||
+        if (!(error instanceof Pto.Error) || !error.matches(Pto.Error, code) ||
             !error.message.includes(part))
             throw error;
         return;
@@ -143,6 +143,11 @@ const tests = {
             worker.run_graph(graph, given(tensors[0]), null, null);
             equal(floats(buffers[0])[1], 5, 'by hand');
             equal(graph.get_n_edges(), 1, 'edges');
+            const host = new Pto.Worker({level: 3});
+            refused(() => host.run_graph(graph, given(tensors[0]), null, null), 'a worker of level 3 captures and launches no graphs',
+                Pto.Error.NOT_SUPPORTED);
+            refused(() => host.capture(() => true, null, null, null), 'use a worker of level 2', Pto.Error.NOT_SUPPORTED);
+            host.close();
             worker.close();
         }
     },

@@ -165,6 +165,28 @@ test_cancelled (Fixture *fixture, gconstpointer data)
   g_object_unref (worker);
 }
 
+/* A graph is of kernels. */
+static void
+test_level (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  PtoWorker *worker = g_object_new (PTO_TYPE_WORKER, "level", 3, NULL);
+  g_autoptr (PtoGraph) graph = capture (fixture);
+  g_autoptr (PtoGraph) none = NULL;
+
+  g_assert_false (pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+  object_test_assert_contains (error->message,
+                               "a worker of level 3 captures and launches no graphs: their tasks "
+                               "are kernels, which run on a chip; use a worker of level 2");
+  g_clear_error (&error);
+  none = pto_worker_capture (worker, submit, fixture, fixture->args, NULL, NULL, &error);
+  g_assert_null (none);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
 static void
 test_recorded (Fixture *fixture, gconstpointer data)
 {
@@ -187,6 +209,32 @@ test_recorded (Fixture *fixture, gconstpointer data)
 }
 
 /* --- by hand --- */
+
+/* Task and argument are named. */
+static void
+test_refused (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_OUTPUT_EXISTING);
+  pto_task_args_add_scalar_float (args, 1);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, 0);
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, fixture->tensors[1], PTO_DIRECTION_OUTPUT_EXISTING);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, -1);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message, "task 1: kernel \"add-scalar\": argument 1 is no "
+                                               "tensor of this graph");
+  g_clear_error (&error);
+  g_assert_false (pto_graph_add_successor (graph, 0, 1, &error));
+  object_test_assert_contains (error->message, "the graph has no task 1: it has 1");
+}
 
 static void
 test_by_hand (Fixture *fixture, gconstpointer data)
@@ -329,7 +377,9 @@ main (int argc, char **argv)
 #define ADD(name, test) g_test_add ("/pto/graph/" name, Fixture, NULL, set_up, test, tear_down)
   ADD ("several-workers", test_several_workers);
   ADD ("cancelled", test_cancelled);
+  ADD ("level", test_level);
   ADD ("recorded", test_recorded);
+  ADD ("refused", test_refused);
   ADD ("by-hand", test_by_hand);
   ADD ("asynchronous", test_asynchronous);
   return g_test_run ();
