@@ -705,7 +705,6 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
     pto_call_config_to_wire (run->config, &shared->config);
   g_strlcpy (shared->title, run->title, sizeof shared->title);
   shared->is_stream = run->registration == NULL && plan == NULL;
-  shared->has_statistics = FALSE;
   pto_solo_post (self->solo, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_RUN, self->body.far,
                  self->body.bytes);
   self->posted = TRUE;
@@ -795,6 +794,7 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   if (!ok)
     return FALSE;
   self->died = self->is_cancelled = self->posted = FALSE;
+  self->shared->has_statistics = FALSE;
   self->body = (IsolatedBody){ 0 };
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
@@ -814,7 +814,7 @@ end_run (IsolatedMachine *self)
   pto_isolated_free_body (&self->body);
   g_mutex_lock (&self->control);
   self->run = NULL;
-  self->recorded = !self->died;
+  self->recorded = self->posted && !self->died;
   self->is_up = self->is_up && !self->died;
   g_mutex_unlock (&self->control);
   if (!self->died && self->shared->has_statistics)

@@ -204,6 +204,15 @@ test_recorded (Fixture *fixture, gconstpointer data)
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 2);
   statistics = pto_worker_dup_statistics (worker);
   g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2);
+  /* One that was refused is a run, of nothing. */
+  g_assert_false (pto_worker_run_graph (worker, graph, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  pto_run_statistics_free (statistics);
+  statistics = pto_worker_dup_statistics (worker);
+  g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 0);
+  g_clear_object (&trace);
+  trace = pto_worker_ref_trace (worker);
+  g_assert_true (trace == NULL || pto_trace_get_n_tasks (trace) == 0);
   pto_worker_close (worker);
   g_object_unref (worker);
 }
