@@ -890,10 +890,11 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
   guint64 address;
 
   shared->fetch_address = 0;
-  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error)
-      || shared->fetch_size == 0)
+  if (!pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, request, NULL, what, NULL, error))
     return 0;
   *size = shared->fetch_size;
+  if (*size == 0)
+    return 0;
   address = pto_arena_alloc (*size);
   if (address == 0)
     {

@@ -187,7 +187,8 @@ void pto_machine_take_down (PtoMachine *machine);
 void pto_machine_note_title (PtoMachine *machine, const char *title);
 /* As sim/ and process/ log: severity is PTO2_LOG_*. machine: a PtoMachine. */
 void pto_machine_log (gpointer machine, int32_t severity, const char *message);
-/* As the machine's functions has_failed, dup_failure and fail, where the engine is in this process. */
+/* As the machine's functions has_failed, dup_failure and fail, where the engine is in this process.
+ */
 gboolean pto_machine_run_has_failed (PTO2Runtime *rt);
 char *pto_machine_dup_failure (PTO2Runtime *rt);
 void pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *message);

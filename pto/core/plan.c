@@ -359,7 +359,8 @@ add_uses (struct pto_plan *graph, struct pto_report *report)
         if (creator == NOBODY)
           return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
                                  "task %" PRIu32 ": argument %" PRIu32
-                                 " is a tensor that no task of the graph outputs",
+                                 " is a tensor that no task of the graph outputs: add one that "
+                                 "does, or have it be an argument of the graph",
                                  t, a);
         if (creator != t)
           pto_plan_add_edge (graph, creator, t, PTO_DEP_RETAIN);

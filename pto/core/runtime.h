@@ -40,8 +40,8 @@ struct pto_run_stats
 
 /* --- on the orchestration's thread, of chips and levels; machine.c --- */
 
-/* Has the run failed already? Why, in words that stay until it is over; NULL: that is not known yet.
- * Any thread, but for that both are about the run under way. */
+/* Has the run failed already? Why, in words that stay until it is over; NULL: that is not known
+ * yet. Any thread, but for that both are about the run under way. */
 bool pto_runtime_has_failed (PTO2Runtime *rt);
 const char *pto_runtime_get_failure (PTO2Runtime *rt);
 /* Fails it, first error wins. */
