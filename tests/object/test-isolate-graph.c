@@ -13,6 +13,12 @@
 #include <unistd.h>
 
 #define N 4u
+/* A sanitizer keeps memory that was freed. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define IS_SANITIZED TRUE
+#else
+#define IS_SANITIZED FALSE
+#endif
 
 /* f = a + scalar; what a begins with says what else. */
 static const char mortal[]
@@ -273,11 +279,13 @@ test_sent_once (Fixture *fixture, gconstpointer data)
 static void
 test_forgotten (Fixture *fixture, gconstpointer data)
 {
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-  g_test_skip ("a sanitizer keeps memory that was freed");
-#else
   guint64 before = 0;
 
+  if (IS_SANITIZED)
+    {
+      g_test_skip ("what is freed is kept");
+      return;
+    }
   for (guint i = 0; i < 40; i++)
     {
       PtoGraph *graph = make_graph (fixture, 10000);
@@ -289,7 +297,6 @@ test_forgotten (Fixture *fixture, gconstpointer data)
     }
   /* Each takes more than a megabyte. */
   g_assert_cmpuint (count_resident (), <, before + ((guint64) 16 << 20));
-#endif
 }
 
 /* --- captures --- */
