@@ -144,12 +144,30 @@ job_refuse (Job *job, GError *error)
   job_free (job);
 }
 
+static gboolean
+is_inside (PtoWorker *self)
+{
+  return !pto_worker_is_foreign (self) && pto_worker_get_own_orchestrator (self) != NULL;
+}
+
+/* What needs the machine has to wait for the function that would wait for it. */
+static gboolean
+refuse_inside (Job *job, const char *message)
+{
+  if (!is_inside (g_task_get_source_object (job->task)))
+    return FALSE;
+  job_refuse (job, g_error_new_literal (PTO_ERROR, PTO_ERROR_BUSY, message));
+  return TRUE;
+}
+
 static void
 queue_run (Job *job)
 {
   PtoWorker *self = g_task_get_source_object (job->task);
   GError *error = NULL;
 
+  if (refuse_inside (job, PTO_WORKER_OWN_RUN))
+    return;
   g_mutex_lock (&self->lock);
   if (pto_worker_check_open (self, &error) && self->thread == NULL)
     {
@@ -285,6 +303,9 @@ work_close (Job *job, PtoWorker *worker)
  * whoever has closed it. There is no way back, so that it takes no cancellable. @callback is called
  * in the main context that is this thread's default, which goes on meanwhile.
  *
+ * Inside an orchestration function of the worker it fails with %PTO_ERROR_BUSY, as the worker is
+ * not down before that has returned: there it is [method@Pto.Worker.close].
+ *
  * Source: seed 003. Thread safety: any thread.
  *
  * Since: 0.1
@@ -292,10 +313,15 @@ work_close (Job *job, PtoWorker *worker)
 void
 pto_worker_close_async (PtoWorker *worker, GAsyncReadyCallback callback, gpointer user_data)
 {
+  Job *job;
+
   g_return_if_fail (PTO_IS_WORKER (worker));
 
-  begin_job (job_new (worker, "pto-close", work_close, (gpointer) pto_worker_close_async, NULL,
-                      callback, user_data));
+  job = job_new (worker, "pto-close", work_close, (gpointer) pto_worker_close_async, NULL, callback,
+                 user_data);
+  if (!refuse_inside (job, "an orchestration function can not wait until its own worker is closed: "
+                           "close() ends the run, and the worker when the function has returned"))
+    begin_job (job);
 }
 
 /**
@@ -306,7 +332,8 @@ pto_worker_close_async (PtoWorker *worker, GAsyncReadyCallback callback, gpointe
  *
  * Gives the result of [method@Pto.Worker.close_async].
  *
- * Fails when there is no thread to be had; then nothing was done. Thread safety: any thread.
+ * Fails when there is no thread to be had, and inside an orchestration function of the worker; then
+ * nothing was done. Thread safety: any thread.
  *
  * Returns: %TRUE if the worker is closed
  *
@@ -346,7 +373,7 @@ work_register (Job *job, PtoWorker *worker)
  * Any number can be under way, also while the worker starts or runs; those of the same content
  * build it once, and have the same handle. [method@Pto.Worker.close] ends it with
  * %PTO_ERROR_CLOSED. @callback is called in the main context that is this thread's default, which
- * goes on meanwhile.
+ * goes on meanwhile. Inside an orchestration function of the worker it is registered by this call.
  *
  * Source: seed 001 section 2. Thread safety: any thread.
  *
@@ -364,7 +391,15 @@ pto_worker_register_async (PtoWorker *worker, PtoCallable *callable, GCancellabl
   job = job_new (worker, "pto-register", work_register, (gpointer) pto_worker_register_async,
                  cancellable, callback, user_data);
   job->callable = g_object_ref (callable);
-  begin_job (job);
+  /* It may need the thread of the run, which a function that waits for it would keep. */
+  if (is_inside (worker))
+    {
+      work_register (job, worker);
+      job_return (job);
+      job_free (job);
+    }
+  else
+    begin_job (job);
 }
 
 /**
@@ -445,7 +480,8 @@ job_new_run (PtoWorker *self, gpointer tag, PtoTaskArgs *args, PtoCallConfig *co
  * default: @func first, and while it runs, that context does nothing else. Each submit then goes to
  * the worker's thread and back, which takes microseconds: large graphs are better submitted by
  * [method@Pto.Worker.run_callable_async]. Asynchronous runs of one worker happen one after the
- * other, in the order of these calls; the first starts a worker that was not started.
+ * other, in the order of these calls; the first starts a worker that was not started. Inside an
+ * orchestration function of the same worker each fails with %PTO_ERROR_BUSY.
  *
  * Source: seed 003. Thread safety: any thread.
  *

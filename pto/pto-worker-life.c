@@ -94,9 +94,7 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
         break;
       if (self->user == g_thread_self () || get_own_orchestrator (self) != NULL)
         {
-          g_set_error_literal (
-              error, PTO_ERROR, PTO_ERROR_BUSY,
-              "an orchestration function can not use its own worker for another run");
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_BUSY, PTO_WORKER_OWN_RUN);
           return FALSE;
         }
       if (!is_asynchronous && self->waiting_functions > 0)

@@ -98,6 +98,7 @@ void pto_worker_give_back (PtoWorker *worker);
  * have is theirs from now on; before the machine is stopped. */
 void pto_worker_free_unused_blocks (PtoWorker *worker);
 void pto_worker_release_blocks (PtoWorker *worker);
+#define PTO_WORKER_OWN_RUN "an orchestration function can not use its own worker for another run"
 /* That of the function that this thread is in; NULL: in none of this worker. */
 PtoOrchestrator *pto_worker_get_own_orchestrator (PtoWorker *worker);
 /* In the process that has brought it up, or not brought up? To be asked before a lock is taken:

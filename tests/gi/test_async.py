@@ -448,6 +448,55 @@ class Life(unittest.TestCase):
             with self.subTest(name):
                 run(main(worker))
 
+    def test_inside(self):
+        """What waits for its own worker in that worker's function is refused at once, whatever thread waits, and what can be
+        done there is done there."""
+        def wait(what):
+            return asyncio.run(asyncio.wait_for(what, 60))
+
+        def refused(call, *words):
+            with self.assertRaises(GLib.Error) as caught:
+                call()
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.BUSY), caught.exception)
+            self.assertIn("an orchestration function can not " + " ".join(words), caught.exception.message)
+
+        def inside(orch):
+            worker = orch.get_worker()
+            handle = wait(worker.register_async(_fill if worker.get_level() == 2 else answer))
+            self.assertIsInstance(handle, Pto.CallableHandle)
+            self.assertTrue(wait(worker.start_async()))
+            for what in (inside, handle, Pto.Graph()):
+                refused(lambda: wait(worker.run_async(what)), "use its own worker for another run")
+            refused(lambda: worker.run(inside), "use its own worker")
+            refused(lambda: wait(asyncio.to_thread(worker.run, inside)), "use its own worker")
+            refused(lambda: wait(other.run_async(lambda below: wait(worker.run_async(inside)))), "use its own worker")
+            refused(lambda: other.run(lambda below: wait(worker.run_async(inside))), "use its own worker")
+            refused(lambda: wait(worker.close_async()), "wait until its own worker is closed")
+            refused(lambda: wait(asyncio.to_thread(worker.close)), "wait until its own worker is closed by another thread")
+            if worker.get_level() > 2:
+                refused(lambda: wait(asyncio.to_thread(worker.register, answer)), "wait for a registration on another thread")
+            loop, results = GLib.MainLoop(), []
+            worker.run_async(inside, callback=lambda worker, result: (results.append(result), loop.quit()))
+            loop.run()
+            refused(lambda: worker.run_finish(results[0]), "use its own worker")
+
+        async def main(worker):
+            await worker.run_async(inside)
+            later = []
+
+            def begin(orch):  # a task of this loop, which goes on when the function has returned
+                later.append(loop.create_task(worker.run_async(lambda orch: None)))
+
+            loop = asyncio.get_running_loop()
+            worker.run(begin)
+            self.assertTrue(await later[0])
+            await worker.close_async()
+
+        for name, worker in workers():
+            with self.subTest(name), Pto.Worker() as other:
+                self.assertTrue(worker.run(inside))
+                run(main(worker))
+
     def test_loop_goes_on(self):
         """The fork is made by a thread of its own, and only when the loop has come round."""
         came = threading.Event()

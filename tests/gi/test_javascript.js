@@ -416,6 +416,34 @@ const tests = {
             equal(worker.state, Pto.WorkerState.CLOSED, 'closed');
             await rejected(worker.start_async(null), Pto.Error, 'closed');
         }
+        // What waits for its own worker inside its function is refused at once; what can be done there is done.
+        for (const worker of [Pto.Worker.new_chip(null), new Pto.Worker({isolate: true}), Pto.Worker.new_host(3, 0, 1, null)]) {
+            const wait = (name, ...args) => { // without a promise: those go on when this has returned
+                let answer = null;
+                worker[`${name}_async`](...args, (_, result) => (answer = result));
+                while (answer === null)
+                    GLib.MainContext.default().iteration(true);
+                return worker[`${name}_finish`](answer);
+            };
+            const inside = () => {
+                const busy = error => error.matches(Pto.Error, Pto.Error.BUSY);
+                for (const [name, what] of [['run', inside], ['run_graph', new Pto.Graph()]]) {
+                    try {
+                        wait(name, what, null, null, null);
+                        throw new Error(`${name} was not refused`);
+                    } catch (error) {
+                        equal(error.message, 'an orchestration function can not use its own worker for another run', name);
+                        equal(busy(error), true, name);
+                    }
+                }
+                refused(() => wait('close'), Pto.Error, 'close() ends the run');
+                const what = worker.level === 2 ? fill : Pto.SubFunction.new('answer', () => true);
+                equal(wait('register', what, null) instanceof Pto.CallableHandle, true, 'a registration');
+            };
+            equal(worker.run(inside, null, null, null), true, 'a run');
+            equal(await worker.run_async(inside, null, null, null), true, 'a promised run');
+            worker.close();
+        }
         // A run starts what was not started.
         const chip = Pto.Worker.new_chip(null);
         const buffer = Pto.Buffer.new(4 * elements);

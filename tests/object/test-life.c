@@ -537,6 +537,73 @@ test_close_new (Fixture *fixture, gconstpointer machine)
   g_assert_error (late->error, PTO_ERROR, PTO_ERROR_CLOSED);
 }
 
+/* --- inside its own function --- */
+
+static void
+not_closed (GObject *object, GAsyncResult *result, gpointer data)
+{
+  Outcome *outcome = data;
+
+  begin_callback (outcome);
+  g_assert_false (pto_worker_close_finish (PTO_WORKER (object), result, &outcome->error));
+}
+
+static void
+graph_has_run (GObject *object, GAsyncResult *result, gpointer data)
+{
+  Outcome *outcome = data;
+
+  begin_callback (outcome);
+  pto_worker_run_graph_finish (PTO_WORKER (object), result, &outcome->error);
+}
+
+/* Each is waited for in here, which must not take longer than it takes to say no. */
+static gboolean
+wait_inside (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (Outcome) run = outcome_new (fixture);
+  g_autoptr (Outcome) launch = outcome_new (fixture);
+  g_autoptr (Outcome) close = outcome_new (fixture);
+  g_autoptr (Outcome) registration = outcome_new (fixture);
+  g_autoptr (PtoGraph) empty = pto_graph_new ();
+
+  pto_worker_run_async (fixture->worker, graph, fixture, NULL, NULL, NULL, NULL, has_run, run);
+  wait_for (run, 1);
+  g_assert_error (run->error, PTO_ERROR, PTO_ERROR_BUSY);
+  g_assert_cmpstr (run->error->message, ==,
+                   "an orchestration function can not use its own worker for another run");
+  pto_worker_run_graph_async (fixture->worker, empty, NULL, NULL, NULL, graph_has_run, launch);
+  wait_for (launch, 1);
+  g_assert_error (launch->error, PTO_ERROR, PTO_ERROR_BUSY);
+  pto_worker_close_async (fixture->worker, not_closed, close);
+  wait_for (close, 1);
+  g_assert_error (close->error, PTO_ERROR, PTO_ERROR_BUSY);
+  g_assert_nonnull (strstr (close->error->message, "close() ends the run"));
+  g_assert_cmpint (pto_worker_get_state (fixture->worker), ==, PTO_WORKER_STATE_READY);
+  /* What the children were forked without. */
+  pto_worker_register_async (fixture->worker, fixture->callable, NULL, registered, registration);
+  wait_for (registration, 1);
+  g_assert_no_error (registration->error);
+  return graph (orchestrator, args, config, data, error);
+}
+
+static void
+test_inside (Fixture *fixture, gconstpointer machine)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (Outcome) run = outcome_new (fixture);
+
+  register_sub (fixture, machine);
+  pto_worker_run (fixture->worker, wait_inside, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  pto_worker_run_async (fixture->worker, wait_inside, fixture, NULL, NULL, NULL, NULL, has_run,
+                        run);
+  wait_for (run, 1);
+  g_assert_no_error (run->error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -554,7 +621,8 @@ main (int argc, char **argv)
                 { "kept", test_kept },
                 { "register", test_register },
                 { "close-and-run", test_close_and_run },
-                { "close-new", test_close_new } };
+                { "close-new", test_close_new },
+                { "inside", test_inside } };
 
   g_test_init (&argc, &argv, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)

@@ -495,6 +495,8 @@ def _as_callback(function, choose, state=None, all_of_them=False):
     count = None if all_of_them else _count(function)
 
     def call(*args):
+        is_orchestration = isinstance(args[0], Pto.Orchestrator)
+        token = _inside.set(_inside.get() + ((weakref.ref(args[0]), threading.get_ident()),) * is_orchestration)
         try:
             if state is not None:
                 state.in_function = True
@@ -506,8 +508,25 @@ def _as_callback(function, choose, state=None, all_of_them=False):
         finally:
             if state is not None:
                 state.in_function = False
+            _inside.reset(token)
             sys.stdout.flush()
     return call
+
+
+_inside = contextvars.ContextVar("pto-inside", default=())  # orchestrators whose functions are under way, and their threads
+
+
+def _is_inside(worker, on_other_thread=False):
+    """In a function of its own, which does not return before what it waits for: also from another worker's function, or a
+    thread, that it waits for."""
+    return any((orchestrator := ref()) is not None and orchestrator.is_valid() and orchestrator.get_worker() == worker
+               and (not on_other_thread or thread != threading.get_ident())
+               for ref, thread in _inside.get())
+
+
+def _check_outside(worker, what="use its own worker for another run", **choices):
+    if _is_inside(worker, **choices):
+        raise GLib.Error(f"an orchestration function can not {what}", ERROR, int(Pto.Error.BUSY))
 
 
 def _import(kind, path, *_):
@@ -797,6 +816,7 @@ def _runner(worker):
 
 
 async def _await_run(worker, what, rest, config, cancellable):
+    _check_outside(worker)
     if worker.get_state() == Pto.WorkerState.NEW:
         worker.start(cancellable)  # here, not on the thread: forks are best made before there are more
     call = functools.partial(worker.run, what, *rest, config=config, cancellable=cancellable)
@@ -810,6 +830,18 @@ async def _await_alone(cancellable, call, *args, undo=None):
         return await _await(runner, cancellable, functools.partial(call, *args), undo)
     finally:
         runner.shutdown(wait=False)
+
+
+async def _await_close(worker):
+    _check_outside(worker, "wait until its own worker is closed: worker.close() ends the run, and the worker when the "
+                           "function has returned")
+    return await _await_alone(None, worker.close)
+
+
+async def _await_registration(worker, what, cancellable):
+    if _is_inside(worker):
+        return worker.register(what, cancellable)  # which may need this thread
+    return await _await_alone(cancellable, worker.register, what, cancellable, undo=worker.unregister)
 
 
 async def _await(runner, cancellable, call, undo=None):
@@ -902,7 +934,7 @@ class Worker(Pto.Worker):
     def close_async(self, callback=None):
         """Like close(), in asyncio: await worker.close_async(). With a callback, in GLib's main loop, as in C."""
         if callback is None:
-            return _await_alone(None, self.close)
+            return _await_close(self)
         return Pto.Worker.close_async(self, lambda worker, result, *_: callback(worker, result))
 
     @staticmethod
@@ -916,12 +948,14 @@ class Worker(Pto.Worker):
     def register_async(self, what, cancellable=None, callback=None):
         """Like register(), in asyncio: await worker.register_async(it). With a callback, in GLib's main loop, as in C."""
         if callback is None:
-            return _await_alone(cancellable := cancellable or Gio.Cancellable(), self.register, what, cancellable,
-                                undo=self.unregister)
+            return _await_registration(self, what, cancellable or Gio.Cancellable())
         return Pto.Worker.register_async(self, self._callable(what), cancellable,
                                          lambda worker, result, *_: callback(worker, result))
 
     def register(self, what, cancellable=None):
+        if self.get_level() > 2:  # children are told by the thread of the run
+            _check_outside(self, "wait for a registration on another thread: register it in the function itself",
+                           on_other_thread=True)
         what = self._callable(what)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
@@ -957,6 +991,7 @@ class Worker(Pto.Worker):
         """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
         calls graph(orch, task_args, config). run(handle, x, y, ...) runs what is registered, which may write to the arrays
         that can be written, or to those tagged as in x.read(), y.write_existing(). Exceptions come as they are."""
+        _check_outside(self)
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
         try:
@@ -973,6 +1008,7 @@ class Worker(Pto.Worker):
     def capture(self, what, *rest, config=None, cancellable=None):
         """The graph that run(what, x, y, ...) would submit: run(it, x, y, ...) submits it again, with other arrays of the
         same shapes. Nothing is run. Tensors that are submitted lie in these arrays, or are made by the runtime."""
+        _check_outside(self)
         state = types.SimpleNamespace(raised=None, in_function=False)
         call, args, config, cancellable = self._plan(what, rest, config, cancellable, state, is_capture=True)
         try:
@@ -1022,6 +1058,8 @@ class Worker(Pto.Worker):
     run_callable_finish = run_graph_finish = run_finish
 
     def close(self):
+        _check_outside(self, "wait until its own worker is closed by another thread: worker.close() in the function itself "
+                             "ends the run, and the worker when that has returned", on_other_thread=True)
         Pto.Worker.close(self)
         if (runner := _runners.pop(self, None)) is not None:
             runner[1].shutdown(wait=False)
