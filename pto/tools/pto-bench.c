@@ -110,6 +110,8 @@ tool_bench (char **words, GError **error)
   g_auto (GStrv) only = NULL;
   g_auto (BenchResults) results = { 0 };
   g_autoptr (BenchPrograms) programs = NULL;
+  GError *failures = NULL;
+  GError *failure = NULL;
 
   if (!tool_parse_options (tool_bench_get_options (), &rest, error))
     return FALSE;
@@ -141,10 +143,16 @@ tool_bench (char **words, GError **error)
     }
   else
     bench_print_text (&results);
-  if ((option_svg != NULL && !bench_save_chart (&results, option_svg, error))
-      || (option_markdown != NULL && !bench_save_markdown (&results, option_markdown, error)))
-    return FALSE;
+  if (option_svg != NULL)
+    bench_save_chart (&results, option_svg, &failures);
+  if (option_markdown != NULL)
+    bench_save_markdown (&results, option_markdown, &failure);
+  tool_add_failure (&failures, failure);
   if (results.failed)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("not all could be measured"));
-  return !results.failed;
+    tool_add_failure (&failures, g_error_new_literal (TOOL_ERROR, TOOL_ERROR_FAILED,
+                                                      _ ("not all could be measured")));
+  if (failures == NULL)
+    return TRUE;
+  g_propagate_error (error, failures);
+  return FALSE;
 }

@@ -87,6 +87,17 @@ tool_check_output (const char *option, const char *path, const char *suffix, GEr
   return FALSE;
 }
 
+void
+tool_add_failure (GError **failures, GError *failure)
+{
+  if (failure == NULL)
+    return;
+  if (*failures != NULL)
+    g_printerr ("pto: %s\n", (*failures)->message);
+  g_clear_error (failures);
+  g_propagate_error (failures, failure);
+}
+
 char *
 tool_group_digits (guint64 value)
 {
@@ -238,6 +249,7 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) words = NULL;
+  GError *unwritten = NULL;
 
   setlocale (LC_ALL, "");
   /* Numbers look the same everywhere: they are read by programs too. */
@@ -253,8 +265,8 @@ main (int argc, char **argv)
 
   words = g_strdupv (argv + MIN (argc, 1));
   dispatch (words, &error);
-  if (error == NULL)
-    finish_output (&error);
+  finish_output (&unwritten);
+  tool_add_failure (&error, unwritten);
   if (tool_was_interrupted ())
     return TOOL_INTERRUPTED;
   if (error == NULL)

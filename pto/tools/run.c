@@ -61,6 +61,8 @@ typedef struct
 {
   PtoRunStatistics *statistics; /* of the last repetition */
   PtoTrace *trace;              /* of the last repetition; NULL: not recorded */
+  const char *trace_file;       /* where it was saved; NULL: nowhere */
+  const char *svg_file;         /* where its picture was */
   GArray *run_ns;               /* guint64, one per repetition, ascending */
   double max_abs_error;
   gboolean not_a_number;
@@ -434,8 +436,8 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   json_builder_end_array (builder);
   if (outcome->trace != NULL)
     add_int (builder, "trace_dropped", pto_trace_get_dropped (outcome->trace));
-  add_string (builder, "trace", option_trace);
-  add_string (builder, "svg", option_svg);
+  add_string (builder, "trace", outcome->trace_file);
+  add_string (builder, "svg", outcome->svg_file);
   json_builder_end_object (builder);
   tool_print_json (builder);
 }
@@ -555,33 +557,40 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
     print_row_printf (_ ("dropped"),
                       _ ("%" G_GUINT64_FORMAT " records of the trace: set trace-records higher"),
                       pto_trace_get_dropped (outcome->trace));
-  if (option_trace != NULL)
+  if (outcome->trace_file != NULL)
     {
-      g_autofree char *path = shown_path (option_trace);
+      g_autofree char *path = shown_path (outcome->trace_file);
 
       print_row_printf (_ ("trace"), _ ("%s (open in ui.perfetto.dev)"), path);
     }
-  if (option_svg != NULL)
+  if (outcome->svg_file != NULL)
     {
-      g_autofree char *path = shown_path (option_svg);
+      g_autofree char *path = shown_path (outcome->svg_file);
 
       print_row (_ ("picture"), path);
     }
 }
 
-static gboolean
-save (Outcome *outcome, GError **error)
+/* What was measured is shown all the same, and so is one file without the other. */
+static void
+save (Outcome *outcome, GError **failures)
 {
+  GError *failure = NULL;
+
   if (option_trace == NULL && option_svg == NULL)
-    return TRUE;
+    return;
   if (outcome->trace == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+      g_set_error (failures, TOOL_ERROR, TOOL_ERROR_FAILED,
                    _ ("there is no trace: the run was not recorded"));
-      return FALSE;
+      return;
     }
-  return (option_trace == NULL || pto_trace_save_json (outcome->trace, option_trace, error))
-         && (option_svg == NULL || pto_trace_save_svg (outcome->trace, option_svg, error));
+  if (option_trace != NULL && pto_trace_save_json (outcome->trace, option_trace, &failure))
+    outcome->trace_file = option_trace;
+  tool_add_failure (failures, g_steal_pointer (&failure));
+  if (option_svg != NULL && pto_trace_save_svg (outcome->trace, option_svg, &failure))
+    outcome->svg_file = option_svg;
+  tool_add_failure (failures, failure);
 }
 
 /* While the library builds; on a terminal it is told. */
@@ -609,6 +618,7 @@ run_example (const char *directory, guint repeat, GError **error)
   g_autofree char *title = NULL;
   g_autofree char *unread = NULL;
   g_auto (Outcome) outcome = { 0 };
+  GError *failures = NULL;
   const ManifestCase *item;
   gint64 build_start;
 
@@ -666,19 +676,22 @@ run_example (const char *directory, guint repeat, GError **error)
       return FALSE;
   g_array_sort (outcome.run_ns, compare_u64);
   outcome.trace = pto_worker_ref_trace (worker);
-  if (!save (&outcome, error))
-    return FALSE;
+  save (&outcome, &failures);
 
   if (option_json)
     print_json (worker, manifest, item, &outcome);
   else
     print_table (worker, known, manifest, item, &outcome);
-  if (outcome.n_bad == 0)
+  if (outcome.n_bad > 0)
+    tool_add_failure (&failures,
+                      g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED,
+                                   _ ("%s: case \"%s\": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                                      " elements are wrong, the first is %s"),
+                                   manifest->name, item->name, outcome.n_bad, outcome.n_compared,
+                                   outcome.first_bad));
+  if (failures == NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-               _ ("%s: case \"%s\": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                  " elements are wrong, the first is %s"),
-               manifest->name, item->name, outcome.n_bad, outcome.n_compared, outcome.first_bad);
+  g_propagate_error (error, failures);
   return FALSE;
 }
 

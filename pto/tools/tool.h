@@ -44,6 +44,10 @@ gboolean tool_was_interrupted (void);
 gboolean tool_check_output (const char *option, const char *path, const char *suffix,
                             GError **error);
 
+/* One more thing has gone wrong: the one before it is told now, the last by who gets the error.
+ * Takes @failure, which may be NULL. */
+void tool_add_failure (GError **failures, GError *failure);
+
 /* "12 345" */
 char *tool_group_digits (guint64 value);
 /* Prints an object and frees it. */

@@ -140,6 +140,10 @@ class Bench(unittest.TestCase):
             result = self.bench("--quick", "--only", "W1", option, "/dev/full", status=1)
             self.assertIn("/dev/full: can not be written", result.stderr)
             self.assertFalse(os.path.isfile("/dev/full"))
+        result = self.bench("--quick", "--only", "W1", "--svg", "/dev/full", "--markdown", self.path("rest.md"),
+                            status=1)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn("**", self.read("rest.md"))
 
 
 sys.argv[1:] = []

@@ -969,7 +969,12 @@ class Output(PtoTest):
             with self.subTest(option=option):
                 result = self.ends(subprocess.PIPE, "run", self.vector, option, "/dev/full")
                 self.refused(result, "/dev/full", os.strerror(errno.ENOSPC))
-                self.assertEqual(result.stdout, "")
+                self.assertIn("PASS", result.stdout)  # what was measured is not lost
+                self.assertNotIn("/dev/full", result.stdout)
+                result = self.ends(subprocess.PIPE, "run", self.vector, "--json", option, "/dev/full")
+                self.refused(result, "/dev/full", os.strerror(errno.ENOSPC))
+                measured = json.loads(result.stdout)
+                self.assertEqual((measured["passed"], measured[option[2:]]), (True, None))
                 for old in (None, "old"):
                     if old is not None:
                         self.write(name, old)
@@ -979,6 +984,20 @@ class Output(PtoTest):
                 with open(path, encoding="utf-8") as file:
                     self.assertEqual(file.read(), "old")
                 os.unlink(path)
+
+    def test_several(self):
+        """All that is lost is told, a line each, and what can be saved is."""
+        result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "/dev/full")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual([line.startswith("pto: /dev/full: ") for line in result.stderr.splitlines()], [True, True])
+        result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "run.svg")
+        self.refused(result, "/dev/full")
+        self.assertIn("run.svg", result.stdout)
+        self.assertEqual(os.listdir(self.directory), ["run.svg"])
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = self.ends(full, "run", self.vector, "--trace", "/dev/full")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(["standard output" in line for line in result.stderr.splitlines()], [False, True])
 
     def test_cache(self):
         """An object that does not fit is the compiler's error, and nothing of it stays."""
