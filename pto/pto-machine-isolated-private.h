@@ -101,6 +101,17 @@ void pto_isolated_child_get_server (IsolatedChild *child, guint lane, struct pto
 
 /* --- the parent's half --- */
 
+/* Who was to write memory of this process that ends where its key says. */
+typedef struct
+{
+  guint64 end; /* the key */
+  guint64 n;   /* tasks */
+  PTO2TaskId first, last;
+  guint32 kernel; /* of the last */
+  guint argument; /* of the last */
+  Tensor tensor;  /* of the last; only its shape and type */
+} IsolatedWriter;
+
 /* An orchestration function's calls, on their way to the child. The first member is the table. */
 typedef struct
 {
@@ -112,6 +123,7 @@ typedef struct
   guint32 n_buffers;
   guint32 generation;
   GArray *scopes;             /* guint32: n_buffers at their begin */
+  GHashTable *writers;        /* end of copied memory -> IsolatedWriter, owned */
   guint32 n_tasks[PTO_RINGS]; /* submitted, as they are named over there */
 } IsolatedRecorder;
 
@@ -170,6 +182,10 @@ void pto_isolated_recorder_clear (IsolatedMachine *self);
 void pto_isolated_recorder_begin (IsolatedMachine *self);
 /* The orchestration has ended with that result. */
 void pto_isolated_recorder_end (IsolatedMachine *self, int result);
+/* Names the task that was to write there, or the last of several, and its argument; NULL: none.
+ * name: of a kernel. */
+char *pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun,
+                                     const char *(*name) (IsolatedMachine *self, guint32 kernel));
 /* As the machine's functions of these names. */
 gboolean pto_isolated_has_failed (PTO2Runtime *rt);
 char *pto_isolated_dup_failure (PTO2Runtime *rt);

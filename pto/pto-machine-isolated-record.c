@@ -88,9 +88,80 @@ pto_isolated_catch_up (PTO2Runtime *rt)
   await_stream (machine_of (rt), pto_stream_is_read);
 }
 
-/* Where the child finds it. */
+/* The ring of tasks of a scope that is so many inside of the current one. */
+static guint
+find_ring (const IsolatedRecorder *recorder, guint inside)
+{
+  return MIN (recorder->scopes->len + inside, PTO_RINGS - 1);
+}
+
+/* What lies behind its copy is looked at when the run has ended: the task is found by this. Here
+ * what is copied later may lie where a kernel has written too far, so the core can not know. */
+static void
+note_writer (IsolatedMachine *self, const PTOParam *param, guint argument, guint32 kernel)
+{
+  IsolatedRecorder *recorder = &self->recorder;
+  guint64 end = param->tensor.buffer.addr + param->tensor.buffer.size;
+  IsolatedWriter *writer = g_hash_table_lookup (recorder->writers, &end);
+  guint ring = find_ring (recorder, 0);
+
+  if (writer == NULL)
+    {
+      writer = g_new0 (IsolatedWriter, 1);
+      writer->end = end;
+      writer->first = PTO_TASK_ID (ring, recorder->n_tasks[ring]);
+      g_hash_table_insert (recorder->writers, &writer->end, writer);
+    }
+  writer->n++;
+  writer->last = PTO_TASK_ID (ring, recorder->n_tasks[ring]);
+  writer->kernel = kernel;
+  writer->argument = argument;
+  writer->tensor = param->tensor;
+}
+
+char *
+pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *overrun,
+                               const char *(*name) (IsolatedMachine *self, guint32 kernel))
+{
+  const IsolatedWriter *writer = g_hash_table_lookup (self->recorder.writers, &overrun->end);
+  GString *text;
+
+  if (writer == NULL)
+    return NULL;
+  text = g_string_new (NULL);
+  if (writer->n > 1)
+    g_string_append_printf (
+        text, "one of %" G_GUINT64_FORMAT " tasks that write there, from task %u of ring %u to ",
+        writer->n, PTO_TASK_LOCAL (writer->first), PTO_TASK_RING (writer->first));
+  g_string_append_printf (text,
+                          "task %u of ring %u (%s): the kernel wrote %" G_GUINT64_FORMAT
+                          " bytes past argument %u (declared %s [",
+                          PTO_TASK_LOCAL (writer->last), PTO_TASK_RING (writer->last),
+                          name (self, writer->kernel), overrun->bytes, writer->argument,
+                          pto_dtype_name (writer->tensor.dtype));
+  for (guint d = 0; d < writer->tensor.ndims; d++)
+    g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",
+                            writer->tensor.shapes[d]);
+  g_string_append (text, "])");
+  return g_string_free (text, FALSE);
+}
+
+/* Which kernel a message names. */
+static int32_t
+first_kernel (const PTO2Submit *submit)
+{
+  const int32_t *kernels = submit->mixed != NULL ? submit->mixed : submit->group;
+  int32_t n = submit->mixed != NULL ? 3 : submit->n_group;
+
+  for (int32_t i = 0; kernels != NULL && i < n; i++)
+    if (kernels[i] >= 0)
+      return kernels[i];
+  return submit->kernel_id;
+}
+
+/* Where the child finds it. kernel: that may write there; less than 0: none. */
 static gboolean
-place (IsolatedMachine *self, PTOParam *param)
+place (IsolatedMachine *self, PTOParam *param, guint argument, int32_t kernel)
 {
   struct pto_report report = { 0 };
   Tensor *tensor = &param->tensor;
@@ -109,16 +180,17 @@ place (IsolatedMachine *self, PTOParam *param)
       pto_isolated_fail (&self->recorder.runtime, report.status, report.message);
       return FALSE;
     }
+  if (kernel >= 0 && param->type != PTO_PARAM_INPUT && address != tensor->buffer.addr)
+    note_writer (self, param, argument, (guint32) kernel);
   tensor->buffer.addr = address;
   return TRUE;
 }
 
-/* As the task that is submitted now is called over there: the next of the ring of its scope, which
- * is so many inside of the current one. */
+/* As the task that is submitted now is called over there: the next of the ring of its scope. */
 static PTO2TaskId
 name_task (IsolatedRecorder *recorder, guint inside)
 {
-  guint ring = MIN (recorder->scopes->len + inside, PTO_RINGS - 1);
+  guint ring = find_ring (recorder, inside);
 
   return PTO_TASK_ID (ring, recorder->n_tasks[ring]++);
 }
@@ -132,7 +204,7 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   if (pto_isolated_has_failed (rt))
     return PTO2_TASK_NONE;
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
-    if (!place (self, &params[i]))
+    if (!place (self, &params[i], (guint) i, kernel_id))
       return PTO2_TASK_NONE;
   if (!may_write (self))
     return PTO2_TASK_NONE;
@@ -168,12 +240,12 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
       return PTO2_TASK_NONE;
     }
   for (int32_t i = 0; i < submit.n_params && submit.n_params <= PTO_STREAM_PARAMS; i++)
-    if (!place (self, &submit.params[i]))
+    if (!place (self, &submit.params[i], (guint) i, first_kernel (&submit)))
       return PTO2_TASK_NONE;
   if (submit.condition != NULL)
     {
       condition = pto2_make_param (PTO_PARAM_INPUT, submit.condition);
-      if (!place (self, &condition))
+      if (!place (self, &condition, 0, PTO2_KERNEL_NONE))
         return PTO2_TASK_NONE;
       submit.condition = &condition.tensor;
     }
@@ -288,7 +360,8 @@ pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor
   struct pto_stream_writer *writer = &self->recorder.writer;
   guint64 bits = 0;
 
-  if (pto_isolated_has_failed (rt) || !place (self, &param) || !may_write (self))
+  if (pto_isolated_has_failed (rt) || !place (self, &param, 0, PTO2_KERNEL_NONE)
+      || !may_write (self))
     return FALSE;
   if (write)
     memcpy (&bits, value, pto_dtype_size (tensor->dtype));
@@ -339,12 +412,14 @@ pto_isolated_recorder_init (IsolatedMachine *self)
 {
   self->recorder.runtime.ops = &recorder_ops;
   self->recorder.scopes = g_array_new (FALSE, FALSE, sizeof (guint32));
+  self->recorder.writers = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
 }
 
 void
 pto_isolated_recorder_clear (IsolatedMachine *self)
 {
   g_array_unref (self->recorder.scopes);
+  g_hash_table_unref (self->recorder.writers);
 }
 
 void
@@ -357,6 +432,7 @@ pto_isolated_recorder_begin (IsolatedMachine *self)
   recorder->n_buffers = 0;
   memset (recorder->n_tasks, 0, sizeof recorder->n_tasks);
   g_array_set_size (recorder->scopes, 0);
+  g_hash_table_remove_all (recorder->writers);
 }
 
 void

@@ -672,6 +672,9 @@ put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *ker
   if (args == NULL || (plan != NULL && !check_args (plan, args, n, error))
       || !place_args (self, run, args, n, error))
     return FALSE;
+  /* A function names more while it is called, but nothing of what it is captured as is run. */
+  if (run->registration != NULL || plan != NULL)
+    pto_stage_fence (self->stage);
   to = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_RUN,
                                   n * sizeof *args + n_kernels * sizeof *kernels, &self->body,
                                   error);
@@ -839,6 +842,26 @@ submit_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
     pto_isolated_recorder_end (self, run->orchestrate (&self->recorder.runtime, run->data));
 }
 
+/* Memory of the run goes back to where it came from. */
+static gboolean
+end_stage (IsolatedMachine *self, GError **error)
+{
+  struct pto_report report = { 0 };
+  struct pto_overrun overrun = { 0 };
+  enum pto_status status = pto_stage_end (self->stage, &overrun, &report);
+  g_autofree char *who = NULL;
+
+  if (status == PTO_OK)
+    return TRUE;
+  if (overrun.bytes > 0)
+    who = pto_isolated_describe_overrun (self, &overrun, find_kernel_name);
+  if (who != NULL)
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS, who);
+  else
+    pto_error_set_from_report (error, status, &report);
+  return FALSE;
+}
+
 static gboolean
 isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
@@ -851,11 +874,9 @@ isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
     return FALSE;
   submit_run (self, run, &failure);
   ok = self->posted && await_answer (self, &failure);
-  end_run (self);
   /* Also of a run that has failed: memory holds what was written until then. */
-  if (pto_stage_end (self->stage, &report) != PTO_OK && ok)
-    pto_error_set_from_report (&failure, report.status, &report);
-  memset (&report, 0, sizeof report);
+  end_stage (self, ok ? &failure : NULL);
+  end_run (self);
   if (pto_device_memory_check (&self->memory, &report) != PTO_OK && ok && failure == NULL)
     pto_error_set_from_report (&failure, report.status, &report);
   if (run->capture != NULL && ok && failure == NULL)

@@ -44,6 +44,7 @@ struct pto_stage
   uint32_t n, size;
   struct spans copied;  /* into stand-ins */
   struct spans written; /* to be copied back */
+  bool is_fenced;       /* they are in the list of fences */
 };
 
 struct pto_stage *
@@ -386,9 +387,41 @@ copy_back (const struct stand_in *stand_in, uint64_t begin, uint64_t end)
   return true;
 }
 
+/* Of a span that lies across several stand-ins, what lies in the last: any address there finds it.
+ */
+static struct pto_fence
+last_fence (const struct pto_stage *stage, const struct span *span)
+{
+  const struct stand_in *stand_in = find_stand_in (stage, span->end - 1, span->end);
+
+  return fence_behind (stage, span->begin > stand_in->begin ? span->begin : stand_in->begin,
+                       span->end);
+}
+
+void
+pto_stage_fence (struct pto_stage *stage)
+{
+  stage->is_fenced = stage->guard > 0;
+  for (uint32_t i = 0; stage->is_fenced && i < stage->written.n; i++)
+    {
+      struct pto_fence fence = last_fence (stage, &stage->written.list[i]);
+
+      if (fence.guard > 0)
+        (void) pto_fence_add (&fence);
+    }
+}
+
+static void
+remove_fences (struct pto_stage *stage)
+{
+  for (uint32_t i = 0; stage->is_fenced && i < stage->written.n; i++)
+    pto_fence_remove (last_fence (stage, &stage->written.list[i]).address);
+  stage->is_fenced = false;
+}
+
 /* Also where two stand-ins lie side by side: each has its own room behind it. */
 static enum pto_status
-check_guards (const struct pto_stage *stage, struct pto_report *report)
+check_guards (const struct pto_stage *stage, struct pto_overrun *overrun, struct pto_report *report)
 {
   for (uint32_t i = 0; stage->guard > 0 && i < stage->written.n; i++)
     {
@@ -396,22 +429,26 @@ check_guards (const struct pto_stage *stage, struct pto_report *report)
       struct pto_fence fence = fence_behind (stage, begin, end);
       uint64_t n = pto_fence_damage (&fence);
 
-      if (n > 0)
-        return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
-                               "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
-                               " bytes at 0x%" PRIx64
-                               " that it was given: where that is memory of a PtoBuffer the task "
-                               "is named",
-                               n, end - begin, begin);
+      if (n == 0)
+        continue;
+      if (overrun != NULL)
+        *overrun = (struct pto_overrun){ .begin = begin, .end = end, .bytes = n };
+      return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
+                             "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
+                             " bytes at 0x%" PRIx64 " that it was given",
+                             n, end - begin, begin);
     }
   return PTO_OK;
 }
 
 enum pto_status
-pto_stage_end (struct pto_stage *stage, struct pto_report *report)
+pto_stage_end (struct pto_stage *stage, struct pto_overrun *overrun, struct pto_report *report)
 {
-  enum pto_status status = check_guards (stage, report);
+  enum pto_status status;
   uint64_t held = 0;
+
+  remove_fences (stage);
+  status = check_guards (stage, overrun, report);
 
   for (uint32_t i = 0; i < stage->written.n; i++)
     {

@@ -29,6 +29,17 @@ uint64_t pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t by
                           struct pto_report *report);
 /* Where the child finds that byte; where it has no copy, the address itself. */
 uint64_t pto_stage_find (const struct pto_stage *stage, uint64_t address);
+/* Nothing is placed any more in this run: what lies behind is fenced (core/fence.h), so that the
+ * task that writes there is found by the core that runs it. Where there is no room for that it is
+ * found at the end. */
+void pto_stage_fence (struct pto_stage *stage);
 /* Copies back what has changed. Fails when that was memory which can not be written, and when
- * something was written behind it. */
-enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_report *report);
+ * something was written behind it: then overrun says behind which bytes of this process, and how
+ * far; it may be NULL. */
+struct pto_overrun
+{
+  uint64_t begin, end;
+  uint64_t bytes; /* 0: none */
+};
+enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_overrun *overrun,
+                               struct pto_report *report);

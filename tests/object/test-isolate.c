@@ -961,11 +961,76 @@ test_past_array (Fixture *fixture, gconstpointer data)
       g_assert_false (
           pto_worker_run (fixture->worker, write_past, fixture, NULL, NULL, NULL, &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS);
-      object_test_assert_contains (error->message, "wrote 12 bytes past the");
+      g_assert_cmpstr (error->message, ==,
+                       "task 0 of ring 0 (evil): the kernel wrote 12 bytes past argument 0 "
+                       "(declared float32 [980])");
       g_clear_error (&error);
       /* What it had to write is there, what lies behind is as it was. */
       for (guint j = 0; j < N; j++)
         g_assert_cmpfloat (fixture->array[j], ==, j < N - 20 ? 5 : 0);
+    }
+  check_works (fixture);
+}
+
+static gboolean
+write_past_twice (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                  gpointer data, GError **error)
+{
+  return write_past (orchestrator, args, config, data, error)
+         && pto_orchestrator_begin_scope (orchestrator, error)
+         && write_past (orchestrator, args, config, data, error)
+         && pto_orchestrator_end_scope (orchestrator, error);
+}
+
+/* Of several that write there the last is named, and that it may be another. */
+static void
+test_past_array_by_several (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = g_strconcat (
+      evil_head, "for (int i = 0; i < (int) x->shapes[0] + 1; i++) p[i] = 5;\n}\n", NULL);
+
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  g_assert_false (
+      pto_worker_run (fixture->worker, write_past_twice, fixture, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS);
+  g_assert_cmpstr (error->message, ==,
+                   "one of 2 tasks that write there, from task 0 of ring 0 to task 0 of ring 1 "
+                   "(evil): the kernel wrote 4 bytes past argument 0 (declared float32 [980])");
+}
+
+/* A registered orchestration is in the child: the core finds it. */
+static void
+test_past_array_of_callable (Fixture *fixture, gconstpointer data)
+{
+  g_autofree char *path = object_test_write (fixture->dir, "graph.c", object_test_orchestration);
+  g_autofree char *text = g_strconcat (
+      evil_head, "for (int i = 0; i < (int) x->shapes[0] + 3; i++) p[i] = 5;\n}\n", NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new (path, NULL, &error);
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoTensor) x = array_tensor (fixture->array, 100);
+
+  g_assert_no_error (error);
+  fixture->evil = object_test_kernel (fixture->dir, "evil.c", text);
+  g_assert_true (pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), 0, "EVIL",
+                                                    fixture->evil, &error));
+  handle = pto_worker_register (fixture->worker, chip, NULL, &error);
+  g_assert_no_error (error);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_scalar (args, 100);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_assert_false (pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_OUT_OF_BOUNDS);
+      object_test_assert_contains (error->message, "task 0 of ring 0 (EVIL) on core AIV");
+      object_test_assert_contains (error->message,
+                                   "wrote 12 bytes past the buffer of 400 bytes of argument 0 "
+                                   "(declared float32 [100])");
+      g_clear_error (&error);
+      for (guint j = 0; j < N; j++)
+        g_assert_cmpfloat (fixture->array[j], ==, j < 100 ? 5 : 0);
     }
   check_works (fixture);
 }
@@ -1000,6 +1065,8 @@ main (int argc, char **argv)
   ADD ("private-memory-of-callable", test_private_memory_of_callable);
   ADD ("many-arguments-of-callable", test_many_arguments);
   ADD ("past-array", test_past_array);
+  ADD ("past-array-of-callable", test_past_array_of_callable);
+  ADD ("past-array-by-several", test_past_array_by_several);
   ADD ("device-memory", test_device_memory);
   ADD ("trace", test_trace);
   ADD ("kept-core", test_kept_core);

@@ -252,7 +252,7 @@ end (Stage *fixture)
 {
   struct pto_report report = { 0 };
 
-  return pto_stage_end (fixture->stage, &report);
+  return pto_stage_end (fixture->stage, NULL, &report);
 }
 
 /* Whatever is mentioned in whatever order, every byte has one place; what is written, and only
@@ -308,6 +308,7 @@ test_stage_guards (Stage *fixture, gconstpointer data)
       g_autofree uint8_t *before = g_memdup2 (fixture->memory, PAGES * PAGE);
       uint8_t is[2048] = { FREE };
       struct pto_report report = { 0 };
+      struct pto_overrun overrun = { 0 };
       gssize distance = 0;
       guint last = 0, room = 0, hit;
 
@@ -332,8 +333,11 @@ test_stage_guards (Stage *fixture, gconstpointer data)
       hit = room > 0 && run % 3 > 0 ? (guint) g_test_rand_int_range (1, (gint32) room + 1) : 0;
       if (hit > 0)
         fixture->memory[distance + (gssize) (last + hit)] ^= 0x20;
-      g_assert_cmpint (pto_stage_end (fixture->stage, &report), ==,
+      g_assert_cmpint (pto_stage_end (fixture->stage, &overrun, &report), ==,
                        hit > 0 ? PTO_STATUS_OUT_OF_BOUNDS : PTO_OK);
+      g_assert_cmpuint (overrun.bytes, ==, hit);
+      g_assert_cmpuint (overrun.end, ==,
+                        hit > 0 ? (uint64_t) (uintptr_t) (fixture->memory + last + 1) : 0);
       if (hit > 0)
         {
           g_autofree char *says = g_strdup_printf ("wrote %u bytes past the ", hit);
