@@ -152,6 +152,7 @@ pto_core_describe_task (const struct pto_core *core, char *text, size_t size)
 static void
 report_fault (struct pto_core *core, const struct pto_fault *fault)
 {
+  char others[512];
   char task[128];
   char what[256];
 
@@ -175,10 +176,11 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
                        task, core->chip->params.values[PTO_PARAMETER_STACK]);
       break;
     case PTO_FAULT_INTERRUPTED:
+      pto_interconnect_describe_others (core, others, sizeof others);
       pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG,
                        "%s: the kernel did not return and no other task finished for %" PRIu64
-                       " ms: set timeout to more if it needs longer",
-                       task, core->chip->params.values[PTO_PARAMETER_TIMEOUT]);
+                       " ms: set timeout to more if it needs longer%s",
+                       task, core->chip->params.values[PTO_PARAMETER_TIMEOUT], others);
       break;
     }
 }

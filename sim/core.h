@@ -94,6 +94,7 @@ struct pto_core
   /* --- what its kernel waits for (interconnect.h) --- */
   struct pto_services services;
   struct pto_pipes *pipes;
+  uint64_t relaxed;       /* guard.call of the last call that came to pto_relax(); W, R: the core */
   struct pto_word wake;   /* W: whoever changes what is waited for */
   _Atomic uint32_t waits; /* W: the core, under its cluster's lock; R: anybody, a hint without it */
 };

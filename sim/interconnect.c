@@ -457,6 +457,38 @@ describe_missing (struct pto_core *core, const struct meeting *meetings, char *t
     snprintf (text + used, size - (size_t) used, " and %u others", n - NAMED_MAX);
 }
 
+void
+pto_interconnect_describe_others (const struct pto_core *core, char *text, size_t size)
+{
+  const struct pto_party *party = core->party;
+  bool at_once = party != NULL && core->parts != NULL && core->parts->n_blocks <= 1;
+  uint32_t n = 0;
+  int used;
+
+  /* The call that has ended has an even number now. */
+  used = snprintf (text, size, "%s",
+                   core->relaxed + 1 == pto_load_relaxed (&core->guard.call)
+                       ? "; it waited for another kernel, in a loop with pto_relax()"
+                       : ", and call pto_relax() in a loop that waits for another kernel");
+  for (uint32_t m = 0; at_once && m < party->n_members; m++)
+    {
+      const struct pto_party_member *member = &party->members[m];
+      const struct pto_core *other = (const struct pto_core *) member->kept->endpoint;
+      char block[32] = "";
+
+      if (other == core || n++ >= NAMED_MAX || (size_t) used >= size)
+        continue;
+      if (party->n_members > party->block)
+        snprintf (block, sizeof block, "block %u ", m / party->block);
+      used += snprintf (text + used, size - (size_t) used, "%s%s(%s) on core %s",
+                        n == 1 ? ". With it began " : ", ", block,
+                        pto_program_kernel (core->chip->program, member->need.kernel)->name,
+                        other->name);
+    }
+  if (n > NAMED_MAX && (size_t) used < size)
+    snprintf (text + used, size - (size_t) used, " and %u others", n - NAMED_MAX);
+}
+
 bool
 pto_interconnect_report (struct pto_core *core)
 {
@@ -725,6 +757,7 @@ relax (const int64_t *args)
     pto_charge (core->engine->exec, PAUSE_NS);
   else
     pto_yield (core->engine->exec);
+  core->relaxed = pto_load_relaxed (&core->guard.call);
   if (pto_engine_has_failed (core->engine))
     give_up (guard, "pto_relax()");
   pto_guard_resume (guard);

@@ -46,6 +46,8 @@ bool pto_interconnect_leave (struct pto_core *core);
 
 /* Wakes the core if it waits here: it looks whether the run has failed. Any thread. */
 void pto_interconnect_wake (struct pto_core *core);
+/* Of a kernel that did not return: how one waits for another, and who began with it. Its core. */
+void pto_interconnect_describe_others (const struct pto_core *core, char *text, size_t size);
 /* It waits here, and nothing will wake it: fails the run in words that name whoever waits with it.
  * false: it does not wait here. Any thread, with its cores standing. */
 bool pto_interconnect_report (struct pto_core *core);

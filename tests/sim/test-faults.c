@@ -477,7 +477,8 @@ test_hang (enum pto_backend backend)
   chip = sim_chip (backend, "timeout=400");
   for (int i = 0; i < 2; i++)
     fails (chip, HANG, PTO_STATUS_KERNEL_HANG,
-           "did not return and no other task finished for 400 ms");
+           "did not return and no other task finished for 400 ms: set timeout to more if it needs "
+           "longer, and call pto_relax() in a loop that waits for another kernel");
   pto_chip_free (chip);
 }
 

@@ -22,6 +22,7 @@ enum
   POP_CUBE,  /* the same on a cube core */
   NOTHING,   /* on a cube core */
   CRASH,     /* on a cube core */
+  STARE,     /* waits for a cell of args[0] that nobody writes, with pto_relax() if args[1] */
   POP_WIDE,  /* 8 bytes of what has 4 */
 };
 
@@ -85,6 +86,16 @@ kernel_spin (int64_t *args)
   atomic_fetch_add (arrived, 1);
   while (atomic_load (arrived) < (int32_t) get_block_num (args))
     pto_relax (args);
+}
+
+static void
+kernel_stare (int64_t *args)
+{
+  _Atomic int32_t *cell = (_Atomic int32_t *) data_of (args[0]);
+
+  while (atomic_load (cell) == 0)
+    if (args[1] != 0)
+      pto_relax (args);
 }
 
 static void
@@ -168,6 +179,7 @@ static const struct pto_kernel kernels[] = {
   [POP_CUBE] = { "pop_cube", kernel_pop, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [NOTHING] = { "nothing", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [STARE] = { "stare", kernel_stare, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [POP_WIDE] = { "pop_wide", kernel_pop_wide, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
@@ -476,6 +488,42 @@ test_refused (enum pto_backend backend)
 }
 
 #ifndef SIM_SANITIZED
+static int
+submit_stare (PTO2Runtime *rt, void *data)
+{
+  static int32_t zero[4];
+  PTOParam params[] = { make_inout_param (cells (zero, 4)), make_signed_param (*(int32_t *) data) };
+  PTO2Submit submit = { .size = sizeof submit,
+                        .kernel_id = STARE,
+                        .worker_type = AIV,
+                        .params = params,
+                        .n_params = 2,
+                        .block_dim = 2,
+                        .sync_start = 1 };
+
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
+/* Kernels that look at memory until another has written there: the time-out says how that is done,
+ * and who may have been waited for. */
+static void
+test_stare (enum pto_backend backend)
+{
+  static const char *const says[]
+      = { "and call pto_relax() in a loop that waits for another kernel",
+          "it waited for another kernel, in a loop with pto_relax()" };
+  struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2 timeout=200");
+
+  for (int32_t relaxes = 0; relaxes < 2; relaxes++)
+    sim_run_fails (chip, &program, submit_stare, &relaxes, PTO_STATUS_KERNEL_HANG,
+                   "task 0 of ring 0 (stare), block ", " of 2, on core AIV",
+                   "no other task finished for 200 ms", says[relaxes], ". With it began block ",
+                   " (stare) on core AIV", NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 /* Whoever waits for one that has crashed is given up, and the crash is told. */
 static void
 test_crash (enum pto_backend backend)
@@ -596,6 +644,7 @@ add (void)
   sim_add ("interconnect/refused", test_refused);
   sim_add ("interconnect/left", test_left);
 #ifndef SIM_SANITIZED
+  sim_add ("interconnect/stare", test_stare);
   sim_add ("interconnect/crash", test_crash);
 #endif
   sim_add ("interconnect/cancel", test_cancel);
