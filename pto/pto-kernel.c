@@ -409,8 +409,10 @@ pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GE
   if (PTO_KERNEL (kernel)->signature != NULL && PTO_KERNEL (kernel)->signature->len != n_args)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\" takes %u arguments, but %u are given", kernel->name,
-                   PTO_KERNEL (kernel)->signature->len, n_args);
+                   "kernel \"%s\" takes %u argument%s, but %u %s given", kernel->name,
+                   PTO_KERNEL (kernel)->signature->len,
+                   PTO_KERNEL (kernel)->signature->len == 1 ? "" : "s", n_args,
+                   n_args == 1 ? "is" : "are");
       return FALSE;
     }
   if (n_args > PTO_MAX_KERNEL_ARGS)

@@ -326,7 +326,8 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   if ((guint) config->block_dim > clusters)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "block_dim is %d, but the worker has %u clusters", config->block_dim, clusters);
+                   "block_dim is %d, but the worker has %u cluster%s", config->block_dim, clusters,
+                   clusters == 1 ? "" : "s");
       return FALSE;
     }
   if ((guint) config->aicpu_thread_num > threads)
@@ -460,8 +461,8 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
   if (call.result == self->n_words)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "orchestration \"%s\" expects %d arguments, but %d are given", name, call.result,
-               self->n_words);
+               "orchestration \"%s\" expects %d argument%s, but %d %s given", name, call.result,
+               call.result == 1 ? "" : "s", self->n_words, self->n_words == 1 ? "is" : "are");
   return FALSE;
 }
 

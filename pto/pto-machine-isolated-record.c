@@ -135,9 +135,10 @@ pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *
         writer->n, PTO_TASK_LOCAL (writer->first), PTO_TASK_RING (writer->first));
   g_string_append_printf (text,
                           "task %u of ring %u (%s): the kernel wrote %" G_GUINT64_FORMAT
-                          " bytes past argument %u (declared %s [",
+                          " byte%s past argument %u (declared %s [",
                           PTO_TASK_LOCAL (writer->last), PTO_TASK_RING (writer->last),
-                          name (self, writer->kernel), overrun->bytes, writer->argument,
+                          name (self, writer->kernel), overrun->bytes,
+                          overrun->bytes == 1 ? "" : "s", writer->argument,
                           pto_dtype_name (writer->tensor.dtype));
   for (guint d = 0; d < writer->tensor.ndims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",

@@ -10,6 +10,7 @@
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct
@@ -162,9 +163,9 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
   if (n_index != n_dims)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "an element is named by %" G_GSIZE_FORMAT " numbers, but the tensor has "
-                   "%" G_GSIZE_FORMAT " dimensions",
-                   n_index, n_dims);
+                   "an element is named by %" G_GSIZE_FORMAT " number%s, but the tensor has "
+                   "%" G_GSIZE_FORMAT " dimension%s",
+                   n_index, n_index == 1 ? "" : "s", n_dims, n_dims == 1 ? "" : "s");
       return FALSE;
     }
   for (gsize i = 0; i < n_dims; i++)
@@ -311,6 +312,13 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "the value of an element is %s, which is no number of the type %s", text,
                    pto_dtype_name ((DataType) dtype));
+      return FALSE;
+    }
+  if (dtype == PTO_DTYPE_FLOAT32 && isfinite (number) && !isfinite ((float) number))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "the value of an element is %Lg, which float32 can not hold: it ends at %g",
+                   number, (double) FLT_MAX);
       return FALSE;
     }
   if (dtype == PTO_DTYPE_FLOAT32)

@@ -219,9 +219,9 @@ call_scope (gpointer data)
   PTO2Runtime *rt = call->base.self->rt;
 
   if (call->begin)
-    pto2_rt_scope_begin (rt);
+    (pto2_rt_scope_begin) (rt);
   else
-    pto2_rt_scope_end (rt);
+    (pto2_rt_scope_end) (rt);
   call->base.failed = pto_orchestrator_has_failed (call->base.self);
 }
 

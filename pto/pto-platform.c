@@ -179,9 +179,10 @@ check_shape (const PtoManifest *manifest, const struct pto_platform *raw, GError
 
   if (raw->aicpu_threads - 1 > raw->clusters)
     return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                              "[platform]: aicpu-threads=%u means %u schedulers for clusters=%u: "
+                              "[platform]: aicpu-threads=%u means %u scheduler%s for clusters=%u: "
                               "each needs at least one",
-                              raw->aicpu_threads, raw->aicpu_threads - 1, raw->clusters);
+                              raw->aicpu_threads, raw->aicpu_threads - 1,
+                              raw->aicpu_threads == 2 ? "" : "s", raw->clusters);
   if (cores > MAX_CORES)
     return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
                               "[platform]: clusters=%u of %u + %u cores are %u: at most %u wanted",
@@ -224,10 +225,10 @@ load_file (const char *name, GError **error)
   description = pto_manifest_dup_value (&manifest, "platform", "description");
   if (description == NULL)
     description = g_strdup_printf (
-        "%u clusters of %u AIC + %u AIV, %u schedulers + 1 orchestrator, %" G_GUINT64_FORMAT
+        "%u cluster%s of %u AIC + %u AIV, %u scheduler%s + 1 orchestrator, %" G_GUINT64_FORMAT
         " Hz counter",
-        raw.clusters, raw.aic_per_cluster, raw.aiv_per_cluster, raw.aicpu_threads - 1,
-        (guint64) raw.counter_hz);
+        raw.clusters, raw.clusters == 1 ? "" : "s", raw.aic_per_cluster, raw.aiv_per_cluster,
+        raw.aicpu_threads - 1, raw.aicpu_threads == 2 ? "" : "s", (guint64) raw.counter_hz);
   return platform_new (&raw, path, description);
 }
 

@@ -696,7 +696,7 @@ append_clump (PtoPicture *picture, guint core, guint first, guint n)
       count[k]++;
     }
 
-  g_string_append_printf (text, "<g><title>%u tasks:", n);
+  g_string_append_printf (text, "<g><title>%u task%s:", n, n == 1 ? "" : "s");
   for (guint k = 0; k < picture->legend->len; k++)
     if (count[k] > 0)
       {

@@ -521,7 +521,8 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
     threads = chip->platform->aicpu_threads;
   if (config->block_dim > clusters)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "block_dim %u: the chip has %u clusters", config->block_dim, clusters);
+                           "block_dim %u: the chip has %u cluster%s", config->block_dim, clusters,
+                           clusters == 1 ? "" : "s");
   if (config->aicpu_threads == 1 || config->aicpu_threads > PTO_MAX_DOMAINS)
     return pto_report_set (
         report, PTO_STATUS_INVALID_ARGS,

@@ -262,8 +262,8 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
     bytes--;
   pto_core_describe_task (core, where, sizeof where);
   describe_tensor (core, end, end, what, sizeof what);
-  pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u bytes past %s",
-                   where, bytes, what);
+  pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u byte%s past %s",
+                   where, bytes, bytes == 1 ? "" : "s", what);
   return false;
 }
 
@@ -305,8 +305,8 @@ check_fences (struct pto_core *core)
                        sizeof what);
       pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
                        "%s: the kernel, or one beside it, wrote %" PRIu64
-                       " bytes past the buffer of %" PRIu64 " bytes of %s",
-                       where, n, fences[f].bytes, what);
+                       " byte%s past the buffer of %" PRIu64 " bytes of %s",
+                       where, n, n == 1 ? "" : "s", fences[f].bytes, what);
       return false;
     }
   return true;

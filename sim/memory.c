@@ -202,10 +202,11 @@ pto_device_memory_check (struct pto_device_memory *memory, struct pto_report *re
         continue;
       pto_fence_mend (&fence);
       if (status == PTO_OK)
-        status = pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
-                                 "a kernel of this run wrote %" PRIu64
-                                 " bytes past the device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
-                                 n, block->bytes, block->address);
+        status
+            = pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
+                              "a kernel of this run wrote %" PRIu64
+                              " byte%s past the device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
+                              n, n == 1 ? "" : "s", block->bytes, block->address);
     }
   return status;
 }

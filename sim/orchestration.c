@@ -177,8 +177,9 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
     pto_chip_refuse (chip, "kernel %d (%s): %d parameters at %p", kernel_id, kernel->name, n_params,
                      (const void *) params);
   else if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != (uint32_t) n_params + 1)
-    pto_chip_refuse (chip, "kernel %d (%s) takes %u arguments, but %d are given", kernel_id,
-                     kernel->name, kernel->n_args_plus_1 - 1, n_params);
+    pto_chip_refuse (chip, "kernel %d (%s) takes %u argument%s, but %d %s given", kernel_id,
+                     kernel->name, kernel->n_args_plus_1 - 1, kernel->n_args_plus_1 == 2 ? "" : "s",
+                     n_params, n_params == 1 ? "is" : "are");
   else if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
     pto_chip_refuse (chip, "kernel %d (%s): %d arguments; a task takes at most %u", kernel_id,
                      kernel->name, n_params, PTO_CHIP_ARGS_MAX);
@@ -206,10 +207,12 @@ pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction
     }
   if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != 3)
     {
-      snprintf (why, size,
-                "kernel %d (%s) is to combine, but takes %u arguments: it needs two, a tensor that "
-                "takes in (INOUT), and one that is taken in (INPUT)",
-                param->combine, kernel->name, kernel->n_args_plus_1 - 1);
+      snprintf (
+          why, size,
+          "kernel %d (%s) is to combine, but takes %u argument%s: it needs two, a tensor that "
+          "takes in (INOUT), and one that is taken in (INPUT)",
+          param->combine, kernel->name, kernel->n_args_plus_1 - 1,
+          kernel->n_args_plus_1 == 2 ? "" : "s");
       return false;
     }
   *reduction = (struct pto_reduction){ .fill = PTO_KERNEL_FILL,
@@ -593,6 +596,7 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
   struct pto_chip *chip = pto_chip_of_runtime (rt);
   bool is_there = index >= 0 && (uint32_t) index < chip->n_args;
   struct pto_guard *guard;
+  char place[256];
 
   if (is_there && chip->args[index].tensor.ndims > 0)
     {
@@ -601,17 +605,19 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
     }
   *tensor = (Tensor){ .status = PTO2_TENSOR_NO_ARGUMENT };
   guard = pto_machine_come_in (&chip->machine);
+  pto_engine_describe_call (&chip->machine.engine, place, sizeof place);
   if (is_there)
     pto_engine_fail (
         &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
-        "the orchestration asks for argument %d as a tensor, but it is a number (%" PRIu64
+        "the orchestration asks for argument %d as a tensor%s, but it is a number (%" PRIu64
         "): read args[%d], or give the run a tensor there",
-        index, chip->args[index].word, index);
+        index, place, chip->args[index].word, index);
   else
-    pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS,
-                     "the orchestration asks for argument %d as a tensor, but the run has %" PRIu32
-                     " arguments, from 0 on",
-                     index, chip->n_args);
+    pto_engine_fail (
+        &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
+        "the orchestration asks for argument %d as a tensor%s, but the run has %" PRIu32
+        " argument%s, from 0 on",
+        index, place, chip->n_args, chip->n_args == 1 ? "" : "s");
   pto_machine_go_out (&chip->machine, guard);
 }
 

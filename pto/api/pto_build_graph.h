@@ -69,31 +69,38 @@ extern "C"
 #ifdef __cplusplus
 }
 
-/* The same under the names of seed 000. */
+/* The same under the names of seed 000. What comes last is the caller's place. */
 struct AicpuBuildApi
 {
   PTO2Runtime *rt;
 
   explicit AicpuBuildApi (PTO2Runtime *runtime) : rt (runtime) {}
   PTO2TaskId
-  add_task (int32_t kernel_id, int32_t worker_type, PTOParam *params, int32_t n_params) const
+  add_task (int32_t kernel_id, int32_t worker_type, PTOParam *params, int32_t n_params,
+            const char *file = __builtin_FILE(), int32_t line = __builtin_LINE()) const
   {
-    return (pto2_rt_add_task) (rt, kernel_id, worker_type, params, n_params);
+    return (pto2_rt_add_task) (pto2_rt_at (rt, file, line), kernel_id, worker_type, params,
+                               n_params);
   }
   bool
-  add_successor_conditional (PTO2TaskId predecessor, PTO2TaskId successor) const
+  add_successor_conditional (PTO2TaskId predecessor, PTO2TaskId successor,
+                             const char *file = __builtin_FILE(),
+                             int32_t line = __builtin_LINE()) const
   {
-    return (pto2_rt_add_successor_conditional) (rt, predecessor, successor);
+    return (pto2_rt_add_successor_conditional) (pto2_rt_at (rt, file, line), predecessor,
+                                                successor);
   }
   void
-  publish_task (PTO2TaskId task) const
+  publish_task (PTO2TaskId task, const char *file = __builtin_FILE(),
+                int32_t line = __builtin_LINE()) const
   {
-    (pto2_rt_publish_task) (rt, task);
+    (pto2_rt_publish_task) (pto2_rt_at (rt, file, line), task);
   }
   void *
-  device_malloc (uint64_t bytes) const
+  device_malloc (uint64_t bytes, const char *file = __builtin_FILE(),
+                 int32_t line = __builtin_LINE()) const
   {
-    return (pto2_rt_device_malloc) (rt, bytes);
+    return (pto2_rt_device_malloc) (pto2_rt_at (rt, file, line), bytes);
   }
 };
 #endif

@@ -1107,3 +1107,11 @@ make_reduction_param (Tensor tensor, int32_t combine, const void *initial)
 #define PTO2_MANUAL_SCOPE(rt) PTO2_SCOPE_NAMED_ (pto2_manual_scope_guard_begin, rt, __COUNTER__)
 
 #endif
+
+/* Note their places, as submits do; behind all that calls the functions above on somebody's behalf.
+ */
+#define pto2_rt_scope_begin(rt) pto2_rt_scope_begin_at ((rt), __FILE__, __LINE__)
+#define pto2_rt_manual_scope_begin(rt) pto2_rt_manual_scope_begin_at ((rt), __FILE__, __LINE__)
+#define pto2_rt_scope_end(rt) (pto2_rt_scope_end) (pto2_rt_at ((rt), __FILE__, __LINE__))
+#define pto2_rt_arg_tensor(rt, ...) \
+  (pto2_rt_arg_tensor) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)

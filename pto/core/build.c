@@ -50,7 +50,7 @@ pto_build_add_successor (struct pto_engine *engine, pto_task_id producer, pto_ta
     {
       char place[256];
 
-      pto_engine_describe_place (engine, place, sizeof place);
+      pto_engine_describe_call (engine, place, sizeof place);
       pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
                        "task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s", consumer,
                        producer, place, why);
@@ -97,7 +97,7 @@ pto_build_publish (struct pto_engine *engine, pto_task_id task)
     {
       char place[256];
 
-      pto_engine_describe_place (engine, place, sizeof place);
+      pto_engine_describe_call (engine, place, sizeof place);
       pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task 0x%" PRIx64 " to be published%s: %s",
                        task, place,
                        added != NULL ? "it is published already"

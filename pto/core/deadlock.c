@@ -207,16 +207,16 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   if (held_up[0] != '\0')
     {
       pto_engine_fail (engine, what,
-                       "%s are held by %u tasks and none has finished meanwhile, since %s: publish "
-                       "what others wait for first, or set %s or more",
-                       full, held, held_up, knob);
+                       "%s are held by %u task%s and none has finished meanwhile, since %s: "
+                       "publish what others wait for first, or set %s or more",
+                       full, held, held == 1 ? "" : "s", held_up, knob);
       return;
     }
   pto_engine_fail (
       engine, what,
-      "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
+      "%s are held by %u task%s and none has finished meanwhile; the oldest, task %u (%s), is "
       "%s: set %s or more, or timeout to more if it needs longer",
-      full, held, tail, pto_engine_kernel_name (engine, oldest->kernel),
+      full, held, held == 1 ? "" : "s", tail, pto_engine_kernel_name (engine, oldest->kernel),
       state_name ((enum pto_task_state) pto_load_relaxed (&oldest->state)), knob);
 }
 

@@ -130,6 +130,18 @@ pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *
 }
 
 void
+pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size)
+{
+  const PTO2Runtime *runtime = engine->runtime;
+  const char *file = runtime != NULL && runtime->line > 0 ? runtime->file : NULL;
+  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
+
+  text[0] = '\0';
+  if (file != NULL)
+    snprintf (text, size, " at %s:%d", slash != NULL ? slash + 1 : file, (int) runtime->line);
+}
+
+void
 pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size)
 {
   const char *file

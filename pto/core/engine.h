@@ -459,6 +459,8 @@ pto_engine_stamp_own (const struct pto_engine *engine)
 /* Latches the first fatal error. */
 void pto_engine_fail (struct pto_engine *engine, enum pto_status status, const char *format, ...)
     __attribute__ ((cold, format (printf, 3, 4)));
+/* " at x.c:12": where the orchestration made its last call, if that is known. Submitter. */
+void pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t size);
 /* ", submitted at x.c:12", or, where that is not known, ", in the scope opened at x.c:10": the
  * innermost whose place is. Submitter. */
 void pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t size);

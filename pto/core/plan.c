@@ -870,8 +870,9 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "the graph is not complete");
   if (n != graph->n_params)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "the graph takes %" PRIu32 " arguments, but %" PRIu32 " are given",
-                           graph->n_params, n);
+                           "the graph takes %" PRIu32 " argument%s, but %" PRIu32 " %s given",
+                           graph->n_params, graph->n_params == 1 ? "" : "s", n,
+                           n == 1 ? "is" : "are");
   for (uint32_t i = 0; i < n; i++)
     {
       const struct pto_plan_param *param = &graph->params[i];

@@ -33,10 +33,13 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
 
   if (priority > PTO_MAX_PRIORITY)
     {
+      char place[256];
+
+      pto_engine_describe_place (engine, place, sizeof place);
       pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s): there is no priority %" PRId32
+                       "task %" PRIu64 " (%s)%s: there is no priority %" PRId32
                        ": a task has one of 0, which is what others have, to %d, which goes first",
-                       engine->submitted, pto_engine_kernel_name (engine, kernel),
+                       engine->submitted, pto_engine_kernel_name (engine, kernel), place,
                        (int32_t) priority, PTO_MAX_PRIORITY);
       return false;
     }

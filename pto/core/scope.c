@@ -50,10 +50,15 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
 
   if (engine->depth >= PTO_SCOPE_MAX)
     {
+      char here[256];
+
       /* Counted, so that the ends that follow find their begins. */
       engine->depth++;
-      pto_engine_fail (engine, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than %u deep",
-                       PTO_SCOPE_MAX);
+      describe (file, line, here, sizeof here);
+      pto_engine_fail (engine, PTO_STATUS_SCOPE_OVERFLOW,
+                       "scopes are nested more than %u deep%s%s: end one before another begins, or "
+                       "put the tasks of several into one",
+                       PTO_SCOPE_MAX, file != NULL ? ", by the one opened" : "", here);
       return;
     }
   if (engine->depth > 0 && engine->scopes[engine->depth - 1].manual && !manual)
@@ -157,7 +162,12 @@ pto_engine_scope_end (struct pto_engine *engine)
   if (engine->depth > PTO_SCOPE_MAX)
     engine->depth--;
   else if (engine->depth <= 1)
-    pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "scope_end without a scope_begin");
+    {
+      char place[256];
+
+      pto_engine_describe_call (engine, place, sizeof place);
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "scope_end without a scope_begin%s", place);
+    }
   else
     close_scope (engine);
 }

@@ -434,9 +434,9 @@ check_guards (const struct pto_stage *stage, struct pto_overrun *overrun, struct
       if (overrun != NULL)
         *overrun = (struct pto_overrun){ .begin = begin, .end = end, .bytes = n };
       return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
-                             "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
+                             "a kernel of this run wrote %" PRIu64 " byte%s past the %" PRIu64
                              " bytes at 0x%" PRIx64 " that it was given",
-                             n, end - begin, begin);
+                             n, n == 1 ? "" : "s", end - begin, begin);
     }
   return PTO_OK;
 }

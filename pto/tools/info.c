@@ -179,13 +179,13 @@ print_text (PtoWorker *worker)
       guint clusters = pto_platform_get_n_clusters (platform);
       guint aic = pto_platform_get_cores_per_cluster (platform, PTO_CORE_AIC);
       guint aiv = pto_platform_get_cores_per_cluster (platform, PTO_CORE_AIV);
+      g_autofree char *schedulers
+          = tool_count_schedulers (pto_platform_get_n_aicpu_threads (platform) - 1);
 
-      g_print (
-          _ ("  %-14s%u clusters of %u AIC + %u AIV (%u cores), %u schedulers + 1 orchestrator, "
-             "counter %.0f MHz\n"),
-          platforms[i], clusters, aic, aiv, clusters * (aic + aiv),
-          pto_platform_get_n_aicpu_threads (platform) - 1,
-          (double) pto_platform_get_counter_frequency (platform) / 1e6);
+      g_print (_ ("  %-14s%u clusters of %u AIC + %u AIV (%u cores), %s + 1 orchestrator, "
+                  "counter %.0f MHz\n"),
+               platforms[i], clusters, aic, aiv, clusters * (aic + aiv), schedulers,
+               (double) pto_platform_get_counter_frequency (platform) / 1e6);
     }
 
   g_print ("  %-14s%s\n", "a2a3, a5",

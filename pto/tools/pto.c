@@ -99,6 +99,12 @@ tool_add_failure (GError **failures, GError *failure)
 }
 
 char *
+tool_count_schedulers (guint n)
+{
+  return g_strdup_printf (g_dngettext (GETTEXT_PACKAGE, "%u scheduler", "%u schedulers", n), n);
+}
+
+char *
 tool_group_digits (guint64 value)
 {
   g_autofree char *digits = g_strdup_printf ("%" G_GUINT64_FORMAT, value);

@@ -493,15 +493,17 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
   g_autofree char *recycled = tool_group_digits (pto_run_statistics_get_recycled (statistics));
   g_autofree char *rate = tool_group_digits ((guint64) tasks_per_second (outcome));
   g_autofree char *duration = format_duration (median_ns (outcome));
+  g_autofree char *schedulers = NULL;
   g_autoptr (GString) kernels = g_string_new (NULL);
   guint64 n_threads = threads != NULL ? g_ascii_strtoull (threads, NULL, 10) : 0;
 
   if (n_threads == 0)
     n_threads = pto_platform_get_n_aicpu_threads (platform);
-  g_print (_ ("%s on %s: %u AIC + %u AIV, %u schedulers + 1 orchestrator\n"), manifest->name,
+  schedulers = tool_count_schedulers ((guint) n_threads - 1);
+  g_print (_ ("%s on %s: %u AIC + %u AIV, %s + 1 orchestrator\n"), manifest->name,
            pto_worker_get_platform (worker),
            pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC),
-           pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), (guint) n_threads - 1);
+           pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), schedulers);
   if (item->title != NULL)
     print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
   else
@@ -605,6 +607,21 @@ on_progress (PtoWorker *worker, guint done, guint total, const char *name, gbool
     g_printerr (_ ("\rpto: building: %u of %u (%s)\033[K"), done, total, name);
 }
 
+/* A chip that can not be had is no matter of the manifest's: parameters come from elsewhere, too,
+ * and so do limits of the system. */
+static void
+set_not_ready (const Manifest *manifest, const ManifestCase *item, PtoWorker *worker,
+               const GError *failure, GError **error)
+{
+  if (pto_worker_get_state (worker) == PTO_WORKER_STATE_NEW
+      || g_error_matches (failure, PTO_ERROR, PTO_ERROR_SYSTEM)
+      || g_error_matches (failure, PTO_ERROR, PTO_ERROR_NO_MEMORY))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"), manifest->name,
+                 item->name, failure->message);
+  else
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, failure->message);
+}
+
 static gboolean
 run_example (const char *directory, guint repeat, GError **error)
 {
@@ -655,7 +672,7 @@ run_example (const char *directory, guint repeat, GError **error)
     g_printerr ("\r\033[K");
   if (handle == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, local->message);
+      set_not_ready (manifest, item, worker, local, error);
       return FALSE;
     }
   if (reference == NULL)

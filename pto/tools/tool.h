@@ -48,6 +48,8 @@ gboolean tool_check_output (const char *option, const char *path, const char *su
  * Takes @failure, which may be NULL. */
 void tool_add_failure (GError **failures, GError *failure);
 
+/* "3 schedulers" */
+char *tool_count_schedulers (guint n);
 /* "12 345" */
 char *tool_group_digits (guint64 value);
 /* Prints an object and frees it. */

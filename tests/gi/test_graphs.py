@@ -118,7 +118,7 @@ class Graphs(unittest.TestCase):
             worker.run_async(graph, x, callback=done)
             loop.run()
             self.assertEqual(y.tolist(), (x + 3).tolist())
-            self.assertEqual(ended, [True, "the graph takes 2 arguments, but 1 are given"])
+            self.assertEqual(ended, [True, "the graph takes 2 arguments, but 1 is given"])
 
     def test_another_worker(self):
         for worker in self.each():

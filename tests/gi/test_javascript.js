@@ -583,6 +583,7 @@ const tests = {
                     equal(orch.get_element(tensor, [3]), 7, 'what was written');
                     refused(() => orch.get_element(tensor, [elements]), Pto.Error, 'there is no element 16');
                     refused(() => orch.set_element(tensor, [0], 'seven'), Pto.Error, 'no number of the type float32');
+                    refused(() => orch.set_element(tensor, [0], 1e300), Pto.Error, 'which float32 can not hold');
                 }, null, null, null);
                 equal(floats(buffer).slice(2, 5).join(), '2.5,7,2.5', 'the numbers');
                 worker.close();

@@ -284,7 +284,7 @@ class Tasks(unittest.TestCase):
         for dtype, values, beyond in (("u1", (0, 255), (256, -1)), ("i1", (-128, 127), (128,)), ("i2", (-7,), (40000,)),
                                       ("u2", (65535,), (-1,)), ("i4", (-2**31, 2**31 - 1), (2**31, 2.5)), ("u4", (2**32 - 1,), (2**32,)),
                                       ("i8", (-2**63, 2**63 - 1), (2**63,)), ("u8", (2**64 - 1, np.uint64(3)), (-1, 0.5)),
-                                      ("f4", (0.5, 3, -2**20), ()), ("f8", (1e300, np.float32(0.25)), ()), ("?", (True, False, 1), (2,))):
+                                      ("f4", (0.5, 3, -2**20, 2.0**127, float("inf")), (1e300, -3.5e38)), ("f8", (1e300, np.float32(0.25)), ()), ("?", (True, False, 1), (2,))):
             array = np.zeros((2, 3), dtype)
             tensor = Pto.Tensor.of(array)
             for value in values:
@@ -295,9 +295,10 @@ class Tasks(unittest.TestCase):
                 with self.subTest(dtype=dtype, value=value), self.assertRaises((GLib.Error, TypeError)):
                     orch.set_element(tensor, value=value)
         for refused, words in ((lambda: orch.get_element(tensor, 2, 0), "there is no element 2 in dimension 0 of the tensor, which has 2"),
-                               (lambda: orch.get_element(tensor, 0), "by 1 numbers, but the tensor has 2 dimensions"),
+                               (lambda: orch.get_element(tensor, 0), "by 1 number, but the tensor has 2 dimensions"),
                                (lambda: orch.set_element(tensor, value=2), "is 2, which is no number of the type bool"),
                                (lambda: orch.get_element(np.zeros(1, "f2")), "float16 are no numbers here: let a task make float32"),
+                               (lambda: orch.set_element(np.zeros(1, "f4"), value=-1e300), r"is -1e\+300, which float32 can not hold"),
                                (lambda: orch.set_element([1, 2], value=1), "its tensor can only be read")):
             with self.assertRaisesRegex(GLib.Error, words):
                 refused()

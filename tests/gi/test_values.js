@@ -132,7 +132,7 @@ const tests = {
             equal(floats(buffers[0])[0], 0, 'nothing ran');
             worker.run_graph(captured, given(tensors[1]), null, null);
             equal(floats(buffers[1])[elements - 1], 3, 'captured');
-            refused(() => worker.run_graph(captured, null, null, null), 'takes 1 arguments, but 0');
+            refused(() => worker.run_graph(captured, null, null, null), 'takes 1 argument, but 0');
 
             const graph = new Pto.Graph();
             const argument = graph.add_argument(Pto.Dtype.FLOAT32, [elements]);

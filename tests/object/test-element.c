@@ -73,6 +73,13 @@ fill_and_look (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *
       pto_orchestrator_set_element (orchestrator, read_only, 1, &index[1], &value, &own));
   g_assert_error (own, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (own->message, "can only be read");
+  g_clear_error (&own);
+  g_value_unset (&value);
+  g_value_set_double (g_value_init (&value, G_TYPE_DOUBLE), 1e39);
+  g_assert_false (
+      pto_orchestrator_set_element (orchestrator, chip->tensor, 1, &index[1], &value, &own));
+  g_assert_error (own, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (own->message, "is 1e+39, which float32 can not hold");
   return TRUE;
 }
 

@@ -340,7 +340,8 @@ test_stage_guards (Stage *fixture, gconstpointer data)
                         hit > 0 ? (uint64_t) (uintptr_t) (fixture->memory + last + 1) : 0);
       if (hit > 0)
         {
-          g_autofree char *says = g_strdup_printf ("wrote %u bytes past the ", hit);
+          g_autofree char *says
+              = g_strdup_printf ("wrote %u byte%s past the ", hit, hit == 1 ? "" : "s");
 
           g_assert_nonnull (strstr (report.message, says));
           found++;

@@ -466,18 +466,21 @@ test_orchestration (enum pto_backend backend)
          "kernel 0 (count) was submitted after pto2_rt_orchestration_done()");
   sim_run (chip, &program, done_is_enough, NULL, &stats);
   g_assert_cmpuint (stats.tasks, ==, 1);
-  fails (chip, end_without_begin, NULL, PTO_STATUS_INVALID_ARGS, "scope_end without a scope_begin");
+  fails (chip, end_without_begin, NULL, PTO_STATUS_INVALID_ARGS,
+         "scope_end without a scope_begin at test-errors.c:");
   value = 63;
   sim_run (chip, &program, nest, &value, &stats);
   g_assert_cmpuint (stats.ring_tasks[3], ==, 1);
   g_assert_cmpuint (stats.ring_tasks[0], ==, 1);
   value = 64;
-  fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than 64 deep");
+  fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW,
+         "scopes are nested more than 64 deep, by the one opened at test-errors.c:");
   value = 100;
-  fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW, "scopes are nested more than 64 deep");
+  fails (chip, nest, &value, PTO_STATUS_SCOPE_OVERFLOW,
+         "scopes are nested more than 64 deep, by the one opened at test-errors.c:");
   value = 1;
   fails (chip, leave_open, &value, PTO_STATUS_SCOPE_OVERFLOW,
-         "but a scope is still open, 1 in all");
+         "but the scope opened at test-errors.c:");
   value = 2;
   sim_run_fails (chip, &program, leave_open, &value, PTO_STATUS_SCOPE_OVERFLOW,
                  "has returned, but the scope opened at test-errors.c:", "still open, 2 in all",

@@ -535,9 +535,9 @@ test_write_past_output (enum pto_backend backend)
     struct stray stray;
     const char *says;
   } rows[] = {
-    { { PAST, 1 }, "the kernel wrote 1 bytes past argument 0 (declared int16 [3, 5])" },
+    { { PAST, 1 }, "the kernel wrote 1 byte past argument 0 (declared int16 [3, 5])" },
     { { PAST, 64 }, "the kernel wrote 64 bytes past argument 0 (declared int16 [3, 5])" },
-    { { FLIP, 1 }, "the kernel wrote 1 bytes past argument 0" },
+    { { FLIP, 1 }, "the kernel wrote 1 byte past argument 0" },
     { { FLIP, 37 }, "the kernel wrote 37 bytes past argument 0" },
     { { FLIP, 64 }, "the kernel wrote 64 bytes past argument 0" },
   };
@@ -578,8 +578,9 @@ test_write_past_each_output (enum pto_backend backend)
         for (gsize i = 0; i < G_N_ELEMENTS (bytes); i++)
           {
             struct one o = { which, bytes[i], 256 };
-            g_autofree char *says = g_strdup_printf (
-                "the kernel wrote %u bytes past argument %u (declared", (guint) o.bytes, 3 + which);
+            g_autofree char *says
+                = g_strdup_printf ("the kernel wrote %u byte%s past argument %u (declared",
+                                   (guint) o.bytes, o.bytes == 1 ? "" : "s", 3 + which);
 
             sim_run_fails (chip, &program, one_of_outputs, &o, PTO_STATUS_OUT_OF_BOUNDS,
                            "task 0 of ring 0 (one)", says, NULL);
@@ -610,8 +611,8 @@ test_write_past_update (enum pto_backend backend)
     {
       struct stray s = { FLIP, bytes[i] };
       g_autofree char *says = g_strdup_printf (
-          "wrote %u bytes past the buffer of 30 bytes of argument 0 (declared int16 [3, 5])",
-          (guint) bytes[i]);
+          "wrote %u byte%s past the buffer of 30 bytes of argument 0 (declared int16 [3, 5])",
+          (guint) bytes[i], bytes[i] == 1 ? "" : "s");
 
       sim_run_fails (chip, &program, later_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
                      "task 1 of ring 0 (flip) on core AIV", says, NULL);
@@ -640,7 +641,7 @@ test_write_past_device_buffer (enum pto_backend backend)
   s.stray = (struct stray){ FLIP, 1 };
   sim_run_fails (chip, &program, device_stray, &s, PTO_STATUS_OUT_OF_BOUNDS,
                  "task 0 of ring 0 (flip) on core AIV",
-                 "the kernel, or one beside it, wrote 1 bytes past the buffer of 100 bytes of "
+                 "the kernel, or one beside it, wrote 1 byte past the buffer of 100 bytes of "
                  "argument 0 (declared uint8 [100])",
                  NULL);
   sim_assert_well (chip);
@@ -652,10 +653,9 @@ test_write_past_device_buffer (enum pto_backend backend)
   for (uint32_t i = 0; i < 2; i++)
     {
       w = (struct wild){ .address = s.addresses[i] + 100 + 63 * i };
-      address
-          = g_strdup_printf ("a kernel of this run wrote %u bytes past the device buffer of 100 "
-                             "bytes at 0x%" G_GINT64_MODIFIER "x",
-                             1 + 63 * i, s.addresses[i]);
+      address = g_strdup_printf ("a kernel of this run wrote %u byte%s past the device buffer of "
+                                 "100 bytes at 0x%" G_GINT64_MODIFIER "x",
+                                 1 + 63 * i, i == 0 ? "" : "s", s.addresses[i]);
       sim_run_fails (chip, &program, wild, &w, PTO_STATUS_OUT_OF_BOUNDS, address, NULL);
       g_free (address);
       sim_assert_well (chip);
@@ -692,7 +692,7 @@ static void
 test_slow_is_no_hang (enum pto_backend backend)
 {
   struct chain c = { .n = 30, .ns = 30000000 };
-  struct pto_chip *chip = sim_chip (backend, "timeout=500");
+  struct pto_chip *chip = sim_chip (backend, "timeout=800");
 
   atomic_store (&runs, 0);
   sim_run (chip, &program, chain, &c, NULL);

@@ -259,7 +259,7 @@ test_refusals (enum pto_backend backend)
   int32_t number = PTO_MAX_PRIORITY + 1;
 
   sim_run_fails (chip, &program, submit_with_priority, &number, PTO_STATUS_INVALID_ARGS,
-                 "task 0 (note)", "there is no priority 4", NULL);
+                 "task 0 (note), submitted at test-priorities.c:", "there is no priority 4", NULL);
   number = -1;
   sim_run_fails (chip, &program, submit_with_priority, &number, PTO_STATUS_INVALID_ARGS,
                  "task 0 (note)", "there is no priority -1", NULL);

@@ -610,6 +610,29 @@ dtype={FLOAT16}
         self.edit("ex/reference.c", '  c->ops->scalar (c, "elements", elements);\n', "")
         self.refuses(["vector", '"five"', "4", "5"])
 
+    def test_places(self):
+        """What a call does wrong is told with its place, in C and C++."""
+        self.copy_example()
+        self.edit("copy/pto.ini", "source=orch.c\n", "source=orch.cc\n")
+        head = ('#include "pto_build_graph.h"\n' + COPY_ORCHESTRATION).replace("PTO2OrchestrationConfig aicpu", 'extern "C" PTO2OrchestrationConfig aicpu')
+        head = head.replace("int aicpu_orchestration_entry", 'extern "C" int aicpu_orchestration_entry')
+        head = head.replace("(PTO2OrchestrationConfig){ .expected_arg_count = 3 }", "PTO2OrchestrationConfig{ 3 }")
+        head = head.replace("PTO_DTYPE_UINT8", "(DataType) PTO_DTYPE_UINT8")
+        task = "PTO2TaskId t = api.add_task (0, PTO2_WORKER_VECTOR, params, 2);"
+        for code, words in (("pto2_rt_scope_end (rt); pto2_rt_scope_end (rt);", "scope_end without a scope_begin at orch.cc:"),
+                            ("for (int i = 0; i < 70; i++) pto2_rt_scope_begin (rt);", "by the one opened at orch.cc:"),
+                            ("pto2_rt_arg_tensor (rt, 7);", "argument 7 as a tensor at orch.cc:"),
+                            ("pto2_rt_submit_task_with_priority (rt, 0, PTO2_WORKER_VECTOR, params, 2, 9);", "submitted at orch.cc:"),
+                            (f"AicpuBuildApi api (rt); {task} (void) t;", "added at orch.cc:"),
+                            (f"AicpuBuildApi api (rt); {task} api.publish_task (t); api.publish_task (t);", "to be published at orch.cc:"),
+                            (f"AicpuBuildApi api (rt); {task} api.add_successor_conditional (t, 77);", "at orch.cc:"),
+                            ("AicpuBuildApi api (rt); api.device_malloc (0);", "submitted at orch.cc:")):
+            text = head.replace("  PTO2_SCOPE (rt) {", "  " + code + "\n  PTO2_SCOPE (rt) {")
+            self.write("copy/orch.cc", text)
+            line = text[:text.index(code)].count("\n") + 1
+            with self.subTest(code=code):
+                self.fails(1, [f"{words}{line}"], "run", "copy")
+
     def test_unread_key(self):
         for key in ("elemnts=3", "titel=five", "titles=x"):
             self.spoil("elements=16384", "elements=16384\n" + key, ['"five"', key.split("=")[0]])
@@ -984,6 +1007,16 @@ class Output(PtoTest):
                 with open(path, encoding="utf-8") as file:
                     self.assertEqual(file.read(), "old")
                 os.unlink(path)
+
+    def test_limits(self):
+        """What the system does not give is not the manifest's fault."""
+        with tempfile.TemporaryDirectory() as cache:
+            for limit, words in (("-n 20", "can not be run: Too many open files"), ("-v 300000", "set arena to less")):
+                result = subprocess.run(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", PROGRAM, "run", self.vector],
+                                        stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                                        env=dict(self.environment, XDG_CACHE_HOME=cache))
+                self.refused(result, words)
+                self.assertTrue(result.stderr.startswith('pto: vector: case "'), result.stderr)
 
     def test_several(self):
         """All that is lost is told, a line each, and what can be saved is."""

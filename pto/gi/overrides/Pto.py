@@ -106,7 +106,10 @@ def _array_of_list(what):
     given = numpy.asarray(what)
     if given.dtype.kind not in "iuf":
         return given
-    array = given.astype(numpy.float32)
+    with numpy.errstate(over="ignore"):
+        array = given.astype(numpy.float32)
+    if given.dtype.kind == "f" and not (numpy.isfinite(array) | ~numpy.isfinite(given)).all():
+        raise ValueError("a list becomes float32, which can not hold numbers as large as these: give an array of float64")
     if given.dtype.kind != "f" and not (array.astype(object) == given.astype(object)).all():
         raise ValueError("a list becomes float32, which can not hold these integers: give an array of the type you mean")
     return array
