@@ -167,6 +167,9 @@ pto_run_statistics_get_edges (const PtoRunStatistics *statistics)
  *
  * Gives the wall-clock time of the run.
  *
+ * In a run of a function that includes what it costs to build and load a kernel that is submitted
+ * for the first time on its worker: what is registered before is there already.
+ *
  * Thread safety: any thread.
  *
  * Returns: nanoseconds, from the first submit to the end
@@ -265,7 +268,7 @@ pto_run_statistics_get_recycled (const PtoRunStatistics *statistics)
  * pto_run_statistics_get_stalls:
  * @statistics: statistics
  *
- * Gives the number of times that the orchestrator had to wait for a ring.
+ * Gives the number of times that the orchestrator had to wait: for a ring, a cluster or an element.
  *
  * Thread safety: any thread.
  *

@@ -218,6 +218,8 @@ pto_trace_dup_stall_name (guint32 what)
 
   if (resource == PTO_STALL_COHORT)
     return g_strdup ("a free cluster");
+  if (resource == PTO_STALL_ELEMENT)
+    return g_strdup ("an element");
   return g_strdup_printf (
       "%s %u", resource < G_N_ELEMENTS (resources) ? resources[resource] : "ring", what & 0xff);
 }

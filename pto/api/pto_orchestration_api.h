@@ -808,8 +808,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   }
 
   /* Reads one element into value, which is of the tensor's element type: waits for the tasks that
-   * write it; in a manual scope, and behind one, for all tasks. false: the run has failed, and
-   * value is as it was. */
+   * write it, by a task that only orders; in a manual scope, and behind one, for all tasks. false:
+   * the run has failed, and value is as it was. */
   static inline bool
   pto2_rt_get_element (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], void *value)
   {

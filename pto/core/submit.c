@@ -1133,6 +1133,7 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
 {
   struct pto_slot *slot;
   uint64_t patience;
+  uint64_t begin;
   bool is_done;
 
   if (id == PTO_TASK_NONE || (engine->by_hand && pto_added_refuse_wait (engine)))
@@ -1146,7 +1147,13 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
   if (!is_done)
     {
       pto_engine_leave_direct (engine);
-      if (!pto_engine_wait_for (engine, engine->by_hand ? NULL : slot, PTO_TAKEN_ANY))
+      begin = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
+      is_done = pto_engine_wait_for (engine, engine->by_hand ? NULL : slot, PTO_TAKEN_ANY);
+      engine->stats.stalls++;
+      if (engine->trace != NULL)
+        pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_ELEMENT << 8,
+                       pto_engine_stamp (engine));
+      if (!is_done)
         {
           pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
                            "task %u of ring %u (%s) is waited for, and no task has finished for "

@@ -39,7 +39,8 @@ enum
   PTO_STALL_HEAP,
   PTO_STALL_DEP,
   PTO_STALL_MAP,
-  PTO_STALL_COHORT /* of no ring */
+  PTO_STALL_COHORT, /* of no ring; and what follows */
+  PTO_STALL_ELEMENT /* that the orchestration reads or writes */
 };
 
 /* 32 bytes. Times are pto_now() ns: wall clock, or the virtual clock on det. */

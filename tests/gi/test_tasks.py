@@ -1,5 +1,6 @@
 # test_tasks.py: does an orchestration say what a task is, wherever its chip is?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import json
 import os
 import shutil
 import tempfile
@@ -302,6 +303,27 @@ class Tasks(unittest.TestCase):
                                (lambda: orch.set_element([1, 2], value=1), "its tensor can only be read")):
             with self.assertRaisesRegex(GLib.Error, words):
                 refused()
+
+    def test_element_in_trace(self):
+        """The submitter's wait for an element is one of its waits, in numbers, in the record and in the picture."""
+        def graph(orch, x, waits):
+            orch.submit(Pto.Callable.kernel(os.path.join(os.path.dirname(os.path.abspath(__file__)), "fill.c")), x.write_existing(), 0)
+            return orch.get_element(x, 3) == 0 if waits else None
+
+        for isolate in (False, True):
+            for waits in (False, True):
+                with self.subTest(isolate=isolate, waits=waits), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", "det")
+                    worker.set_parameter("trace", True)
+                    worker.run(graph, np.ones(8, np.float32), waits)
+                    events = json.loads(worker.trace.to_json())["traceEvents"]
+                    found = [event["dur"] for event in events if event.get("cat") == "stall"]
+                    self.assertEqual(len(found), int(waits))
+                    self.assertTrue(all(duration > 0 for duration in found))
+                    self.assertEqual([event["name"] for event in events if event.get("cat") == "stall"],
+                                     ["wait for an element"] * waits)
+                    self.assertEqual(worker.statistics.stalls, int(waits))
+                    self.assertEqual("the submitter waits for an element" in worker.trace.to_svg(), waits)
 
     def test_element_on_levels(self):
         with Pto.Worker(level=3, sub_workers=1) as worker:

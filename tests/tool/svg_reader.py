@@ -224,7 +224,7 @@ class Svg:
             wanted.append(("failed", "failed"))
         wanted.append(("dispatch", "scheduler: dispatch above, complete below"))
         if self.truth.stalls:
-            wanted.append(("stall", "submitter waits for a ring"))
+            wanted.append(("stall", "submitter waits"))
         labels = self.of("text", "legend")
         t.assertEqual([e.text for e in labels], [text for _, text in wanted])
         before = None

@@ -267,6 +267,8 @@ def stall_name(what):
     names = ["task ring", "heap ring", "dependency pool", "tensor map"]
     if what >> 8 == 4:
         return "a free cluster"
+    if what >> 8 == 5:
+        return "an element"
     return "%s %d" % (names[what >> 8] if what >> 8 < 4 else "ring", what & 0xff)
 
 
