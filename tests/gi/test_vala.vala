@@ -80,6 +80,83 @@ class Test {
     worker.close ();
   }
 
+  Pto.TaskArgs fill_args (Pto.Tensor what, double value) throws Error {
+    var args = new Pto.TaskArgs ();
+    args.add_tensor (what, Pto.Direction.INOUT);
+    args.add_scalar_float (value);
+    return args;
+  }
+
+  /* Tasks of more than one kernel, on every back end; what can not be is refused, and the run goes on. */
+  public void several () throws Error {
+    foreach (unowned string backend in new string[] { "par", "det", "threads" }) {
+      var worker = chip (backend);
+      worker.run ((orch, args, config) => {
+        var blocks = fill_args (tensor, 1);
+        blocks.set_block_dim (100);
+        orch.submit (fill, blocks);
+        var pair = fill_args (tensor, 2);
+        pair.set_block_dim (2);
+        pair.set_sync_start (true);
+        orch.submit_mixed (null, fill, fill, pair);
+        Pto.Callable[] kernels = { fill, fill, fill };
+        orch.submit_group (kernels, fill_args (tensor, 3));
+        var cluster = orch.allocate_cluster ();
+        assert (cluster >= 0 && cluster < orch.get_n_clusters ());
+        var there = fill_args (tensor, 4);
+        there.set_cluster (cluster);
+        orch.submit (fill, there);
+        try {
+          var wide = fill_args (tensor, 5);
+          wide.set_block_dim (10000);
+          wide.set_sync_start (true);
+          orch.submit (fill, wide);
+          assert_not_reached ();
+        } catch (Pto.Error error) {
+        }
+        return true;
+      }, null, null, null);
+      assert (first () == 4);
+      assert (worker.dup_statistics ().get_tasks () == 4);
+      worker.close ();
+    }
+  }
+
+  /* Captured from a function and launched with other arguments, also later; and built by hand. */
+  public async void graphs () throws Error {
+    var worker = chip ("par");
+    var given = new Pto.TaskArgs ();
+    given.add_tensor (tensor, Pto.Direction.INOUT);
+    var graph = worker.capture ((orch, args, config) => {
+      return orch.submit (fill, fill_args (args.get_tensor (0), 6)) && orch.submit (fill, fill_args (args.get_tensor (0), 7));
+    }, given, null, null);
+    assert (graph.get_n_tasks () == 2);
+    assert (worker.run_graph (graph, given, null, null));
+    assert (first () == 7);
+
+    var other = new Pto.Buffer (4 * ELEMENTS);
+    uint64 shape[1] = { ELEMENTS };
+    var elsewhere = new Pto.TaskArgs ();
+    elsewhere.add_tensor (new Pto.Tensor.for_buffer (other, 0, Pto.Dtype.FLOAT32, shape), Pto.Direction.INOUT);
+    assert (yield worker.run_graph_async (graph, elsewhere, null, null));
+    assert (*(float*) other.ref_bytes ().get_data () == 7);
+
+    var built = new Pto.Graph ();
+    var x = built.add_argument (Pto.Dtype.FLOAT32, shape);
+    var late = built.add_task (fill, fill_args (x, 8));
+    var later = built.add_task (fill, fill_args (x, 9));
+    built.add_successor (late, later);
+    assert (worker.run_graph (built, given, null, null));
+    assert (first () == 9);
+    try {
+      worker.run_graph (graph, null, null, null);
+      assert_not_reached ();
+    } catch (Pto.Error error) {
+      assert (error.message.contains ("takes 1 argument, but 0 are given"));
+    }
+    worker.close ();
+  }
+
   /* Functions of this program in processes, and the structure of what one throws. */
   public void levels () throws Error {
     var host = new Pto.Worker.host (3, 0, 1, "a2a3sim");
@@ -129,7 +206,7 @@ class Test {
 }
 
 int main (string[] args) {
-  print ("1..4\n");
+  print ("1..6\n");
   try {
     var test = new Test (args[1]);
     test.run ();
@@ -138,13 +215,25 @@ int main (string[] args) {
     print ("ok 2 errors\n");
     test.levels ();
     print ("ok 3 levels\n");
+    test.several ();
+    print ("ok 4 several\n");
     var loop = new MainLoop ();
     test.later.begin ((it, result) => {
       try {
         test.later.end (result);
-        print ("ok 4 later\n");
+        print ("ok 5 later\n");
       } catch (Error error) {
-        print ("not ok 4 later: %s\n", error.message);
+        print ("not ok 5 later: %s\n", error.message);
+      }
+      loop.quit ();
+    });
+    loop.run ();
+    test.graphs.begin ((it, result) => {
+      try {
+        test.graphs.end (result);
+        print ("ok 6 graphs\n");
+      } catch (Error error) {
+        print ("not ok 6 graphs: %s\n", error.message);
       }
       loop.quit ();
     });
