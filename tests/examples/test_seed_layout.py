@@ -376,5 +376,27 @@ class Python(unittest.TestCase):
                                   capture_output=True, timeout=100, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "[6. 6. 6. 6.]\n"), done.stderr)
 
+    def test_overview(self):
+        """Those of doc/overview.md: a program, functions for a run, and what is done with a worker."""
+        path = os.path.join(os.path.dirname(os.environ["PTO_TEST_README"]), "doc", "overview.md")
+        with open(path, encoding="utf-8") as file:
+            program, *others = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
+        for other in others:
+            function = re.match(r"def (\w+)\(orch, ([^)]*)\)", other)
+            if function is None:
+                program += "with Pto.Worker() as chip:\n    " + other.strip().replace("\n", "\n    ") + "\n"
+            else:
+                names = function[2].split(", ")
+                program += f"{other}x, y = (np.ones(1000, np.float32) for _ in 'xy')\n"
+                program += f"with Pto.Worker() as chip:\n    chip.run({function[1]}, {', '.join(names)})\nprint(x[0], x[1], y[0])\n"
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([sys.executable, "-c", program], cwd=directory, text=True, capture_output=True, timeout=100,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(os.path.exists(os.path.join(directory, "run.svg")))
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:-1], ["6.0 2", "6.0 6.0 5.0", "1024.0 0.0 1.0", "12.0 12.0 9.0", "30.0 30.0 1.0"])
+        self.assertRegex(lines[-1], r"^[0-9]+ 72$")
+
 
 tap.main()
