@@ -525,8 +525,8 @@ find_kernel_name (IsolatedMachine *self, guint32 kernel)
 {
   const char *name = NULL;
 
-  if (kernel == PTO_KERNEL_FILL)
-    return PTO_KERNEL_FILL_NAME;
+  if (pto_kernel_is_builtin (kernel))
+    return pto_builtin_name (kernel);
   if (self->run->registration != NULL)
     {
       GArray *kernels = PTO_CHIP_ORCHESTRATION (self->run->registration->callable)->kernels;

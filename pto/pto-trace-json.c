@@ -202,8 +202,8 @@ append_kernel (Writer *writer, guint32 kernel)
 {
   if (kernel < writer->names->len)
     g_string_append (writer->text, g_ptr_array_index (writer->names, kernel));
-  else if (kernel == PTO_KERNEL_FILL)
-    g_string_append (writer->text, "\"" PTO_KERNEL_FILL_NAME "\"");
+  else if (pto_kernel_is_builtin (kernel))
+    g_string_append_printf (writer->text, "\"%s\"", pto_builtin_name (kernel));
   else if ((gint32) kernel < 0)
     g_string_append (writer->text, "\"no kernel\"");
   else

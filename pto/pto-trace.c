@@ -129,8 +129,8 @@ pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
 
   if ((gint32) kernel < 0)
     return "no kernel";
-  if (kernel == PTO_KERNEL_FILL)
-    return PTO_KERNEL_FILL_NAME;
+  if (pto_kernel_is_builtin (kernel))
+    return pto_builtin_name (kernel);
   if (kernel < trace->n_kernel_names)
     return trace->kernel_names[kernel];
   name = g_strdup_printf ("kernel %u", kernel);

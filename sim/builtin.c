@@ -5,6 +5,7 @@
 #include "builtin.h"
 
 #include "../pto/core/engine.h"
+#include "combine.h"
 
 #include <string.h>
 
@@ -54,10 +55,29 @@ fill_entry (int64_t *args)
         &args[1]);
 }
 
-/* As long as writing that much takes at 100 bytes a ns. */
-const struct pto_kernel pto_fill_kernel = {
-  .name = PTO_KERNEL_FILL_NAME,
-  .entry = fill_entry,
-  .core_type = PTO_CORE_TYPE_AIV,
-  .cost = { .model = PTO_COST_LINEAR, .base_ns = 1000, .ns_per_byte = 0.01 },
-};
+#define DEFINE_COMBINE(name, operation)                               \
+  static void name##_entry (int64_t *args)                            \
+  {                                                                   \
+    pto_combine (operation, (const TensorData *) (uintptr_t) args[0], \
+                 (const TensorData *) (uintptr_t) args[1]);           \
+  }
+
+DEFINE_COMBINE (sum, PTO_OPERATOR_SUM)
+DEFINE_COMBINE (prod, PTO_OPERATOR_PROD)
+DEFINE_COMBINE (min, PTO_OPERATOR_MIN)
+DEFINE_COMBINE (max, PTO_OPERATOR_MAX)
+
+/* As long as going through that much takes at 100 bytes a ns. */
+#define BUILTIN(what, func)                                      \
+  {                                                              \
+    .name = what, .entry = func, .core_type = PTO_CORE_TYPE_AIV, \
+    .cost                                                        \
+        = {.model = PTO_COST_LINEAR,                             \
+           .base_ns = 1000,                                      \
+           .ns_per_byte = 0.01 }                                 \
+  }
+
+/* In the order of pto_builtin_name(). */
+const struct pto_kernel pto_builtin_kernels[PTO_N_BUILTINS]
+    = { BUILTIN ("fill", fill_entry), BUILTIN ("sum", sum_entry), BUILTIN ("prod", prod_entry),
+        BUILTIN ("min", min_entry), BUILTIN ("max", max_entry) };

@@ -47,8 +47,8 @@ kernel_name (void *data, uint32_t kernel)
 {
   const struct pto_chip *chip = data;
 
-  if (kernel == PTO_KERNEL_FILL)
-    return pto_fill_kernel.name;
+  if (pto_kernel_is_builtin (kernel))
+    return pto_builtin_name (kernel);
   if (chip->program == NULL || kernel >= chip->program->n_kernels
       || chip->program->kernels[kernel].name == NULL)
     return "?";

@@ -54,6 +54,9 @@ struct pto_kernel
   enum pto_core_type core_type;
   struct pto_cost cost;
   uint32_t n_args_plus_1; /* 0: it takes any number of arguments */
+  /* What is known of them is not what a kernel takes that combines: a tensor to read and write, and
+   * one to read. */
+  bool never_combines;
 };
 
 /* Kernels by function id. Must live for the run. */

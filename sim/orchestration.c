@@ -12,6 +12,7 @@
 #include "../pto/exec/pto_atomic.h"
 #include "builtin.h"
 #include "chip-private.h"
+#include "combine.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -51,11 +52,26 @@ pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const char 
                    chip->machine.engine.submitted, place, why);
 }
 
+/* Of a kernel that an orchestration names; PTO_N_OPERATORS: it is none of the chip's. */
+static enum pto_operator
+operator_of (int32_t kernel_id)
+{
+  return kernel_id <= PTO2_KERNEL_SUM && kernel_id >= PTO2_KERNEL_MAX
+             ? (enum pto_operator) (PTO2_KERNEL_SUM - kernel_id)
+             : PTO_N_OPERATORS;
+}
+
+static const char *
+operator_name (int32_t kernel_id)
+{
+  return pto_builtin_name (PTO_KERNEL_SUM - operator_of (kernel_id));
+}
+
 /* Of those that no program has. */
 static const char *
 own_kernel_name (int32_t kernel_id)
 {
-  return kernel_id == PTO2_KERNEL_FILL ? pto_fill_kernel.name : "no kernel";
+  return kernel_id == PTO2_KERNEL_FILL ? pto_builtin_name (PTO_KERNEL_FILL) : "no kernel";
 }
 
 /* Does an output of the task lie in memory that may not be written? */
@@ -158,6 +174,14 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
           pto_chip_refuse (chip, "PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()");
           return;
         }
+      if (operator_of (kernel_id) < PTO_N_OPERATORS)
+        {
+          pto_chip_refuse (chip,
+                           "kernel %d (%s) is the chip's own, and combines what tasks reduce: name "
+                           "it in make_reduction_param()",
+                           kernel_id, operator_name (kernel_id));
+          return;
+        }
       if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
         {
           char known[512];
@@ -188,6 +212,37 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
                      kernel_id, kernel->name);
 }
 
+/* Of the chip's own. false: there is none for such elements, or it does not begin so. */
+static bool
+find_operator (const PTOParam *param, struct pto_reduction *reduction, char *why, size_t size)
+{
+  enum pto_operator operation = operator_of (param->combine);
+  DataType dtype = param->tensor.dtype;
+
+  if (!pto_combine_knows (operation, dtype))
+    {
+      snprintf (why, size,
+                "the chip has no %s of %s elements: it has one of integers, float64, float32, "
+                "float16 and bfloat16; name a kernel of the program that combines these",
+                operator_name (param->combine), pto_dtype_name (dtype));
+      return false;
+    }
+  if (operation <= PTO_OPERATOR_PROD
+      && param->scalar != pto2_reduction_neutral (param->combine, dtype))
+    {
+      snprintf (why, size,
+                "a %s begins with what changes nothing, for each copy takes part: give no initial "
+                "value (NULL), and write what it is to begin with into the tensor before",
+                operator_name (param->combine));
+      return false;
+    }
+  *reduction = (struct pto_reduction){ .fill = PTO_KERNEL_FILL,
+                                       .fill_queue = PTO_CORE_TYPE_AIV,
+                                       .combine = PTO_KERNEL_SUM - operation,
+                                       .combine_queue = PTO_CORE_TYPE_AIV };
+  return true;
+}
+
 bool
 pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction *reduction,
                          char *why, size_t size)
@@ -196,6 +251,8 @@ pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction
   const struct pto_program *program = chip->program;
   const struct pto_kernel *kernel = &program->kernels[param->combine];
 
+  if (operator_of (param->combine) < PTO_N_OPERATORS)
+    return find_operator (param, reduction, why, size);
   if ((uint32_t) param->combine >= program->n_kernels || kernel->name == NULL)
     {
       char known[512];
@@ -213,6 +270,14 @@ pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction
           "takes in (INOUT), and one that is taken in (INPUT)",
           param->combine, kernel->name, kernel->n_args_plus_1 - 1,
           kernel->n_args_plus_1 == 2 ? "" : "s");
+      return false;
+    }
+  if (kernel->never_combines)
+    {
+      snprintf (why, size,
+                "kernel %d (%s) is to combine, but says that it takes something else: it needs "
+                "two, a tensor that takes in (INOUT), and one that is taken in (INPUT)",
+                param->combine, kernel->name);
       return false;
     }
   *reduction = (struct pto_reduction){ .fill = PTO_KERNEL_FILL,

@@ -60,7 +60,7 @@ check_kernels (struct pto_chip *chip, const struct pto_plan *graph, const uint32
     {
       uint32_t id = kernels != NULL ? kernels[k] : graph->kernels[k].kernel;
 
-      if (id != PTO_KERNEL_NONE && id != PTO_KERNEL_FILL
+      if (id != PTO_KERNEL_NONE && !pto_kernel_is_builtin (id)
           && (id >= chip->program->n_kernels || chip->program->kernels[id].name == NULL
               || (uint32_t) chip->program->kernels[id].core_type != graph->kernels[k].queue))
         {

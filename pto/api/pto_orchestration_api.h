@@ -39,6 +39,12 @@ extern "C"
 #define PTO2_KERNEL_NONE (-1)
   /* The chip's own: writes args[1], the bits of a value, into each element of args[0]. */
 #define PTO2_KERNEL_FILL (-2)
+  /* The chip's own, too: combine what tasks reduce (make_reduction_param()), element by element. Of
+   * integers, which wrap around, of float64, float32, float16 and bfloat16. */
+#define PTO2_KERNEL_SUM (-3)
+#define PTO2_KERNEL_PROD (-4)
+#define PTO2_KERNEL_MIN (-5)
+#define PTO2_KERNEL_MAX (-6)
 
   /* A task of this run, for those that name it. */
   typedef uint64_t PTO2TaskId;
@@ -64,7 +70,8 @@ extern "C"
     PTO2_TENSOR_BAD_RESHAPE = 3,   /* reshape(): other number of elements, or not contiguous */
     PTO2_TENSOR_BAD_TRANSPOSE = 4, /* transpose(): no such dimension */
     PTO2_TENSOR_NO_POOL = 5,       /* make_tensor() outside of an orchestration */
-    PTO2_TENSOR_NO_ARGUMENT = 6    /* pto2_rt_arg_tensor(): there is no such tensor */
+    PTO2_TENSOR_NO_ARGUMENT = 6,   /* pto2_rt_arg_tensor(): there is no such tensor */
+    PTO2_TENSOR_NO_INITIAL = 7     /* make_reduction_param(): nothing that copies begin with */
   };
 
   /* A handle on a tensor or on a view of one. Copied by value; every copy of a make_tensor() handle
@@ -743,11 +750,45 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return pto2_rt_make_tensor (rt, shape, 1, (DataType) PTO_DTYPE_UINT8);
   }
 
+  /* The bits of what changes nothing where one of the chip's operators combines elements of a type;
+   * 0 where it has no such operator. */
+  static inline uint64_t
+  pto2_reduction_neutral (int32_t combine, DataType dtype)
+  {
+    static const uint64_t ones[PTO_DTYPE_COUNT]
+        = { 0x3f800000, 0x3c00, 0x3f80, 1, 1, 1, 1, 1, 1, 1, 1, 0, UINT64_C (0x3ff) << 52 };
+    static const uint64_t most[PTO_DTYPE_COUNT] = { 0x7f800000,
+                                                    0x7c00,
+                                                    0x7f80,
+                                                    INT8_MAX,
+                                                    INT16_MAX,
+                                                    INT32_MAX,
+                                                    INT64_MAX,
+                                                    UINT8_MAX,
+                                                    UINT16_MAX,
+                                                    UINT32_MAX,
+                                                    UINT64_MAX,
+                                                    0,
+                                                    UINT64_C (0x7ff) << 52 };
+    static const uint64_t least[PTO_DTYPE_COUNT]
+        = { 0xff800000, 0xfc00, 0xff80, 0x80, 0x8000, UINT64_C (1) << 31,    UINT64_C (1) << 63,
+            0,          0,      0,      0,    0,      UINT64_C (0xfff) << 52 };
+
+    if ((uint32_t) dtype >= PTO_DTYPE_COUNT)
+      return 0;
+    return combine == PTO2_KERNEL_PROD  ? ones[(uint32_t) dtype]
+           : combine == PTO2_KERNEL_MIN ? most[(uint32_t) dtype]
+           : combine == PTO2_KERNEL_MAX ? least[(uint32_t) dtype]
+                                        : 0;
+  }
+
   /* For a task that takes part in a reduction of the tensor: it updates a copy of it, which begins
    * with the value of its element type at initial (0 for a sum) in each element, so that all tasks
    * that reduce into this tensor in this way run at the same time. The kernel combine takes two
    * tensors of that shape: it takes the second (INPUT) into the first (INOUT), so that it does not
-   * matter in which order and in which pairs. When a task accesses the tensor, or a part of it, in
+   * matter in which order and in which pairs. It may be one of the chip's: PTO2_KERNEL_SUM,
+   * PTO2_KERNEL_PROD, PTO2_KERNEL_MIN or PTO2_KERNEL_MAX, and initial then NULL, for what changes
+   * nothing. When a task accesses the tensor, or a part of it, in
    * another way, and when the scope in which the first of them was submitted ends, tasks of that
    * kernel combine the copies, and what has come of it with what the tensor held before: others
    * wait for them, and the tasks that reduce wait for nobody who accesses the tensor.
@@ -762,7 +803,12 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     PTOParam param = pto2_make_param (PTO_PARAM_REDUCTION, tensor);
 
     param.combine = combine;
-    memcpy (&param.scalar, initial, pto_dtype_size (tensor->dtype));
+    if (initial != NULL)
+      memcpy (&param.scalar, initial, pto_dtype_size (tensor->dtype));
+    else if (combine < 0)
+      param.scalar = pto2_reduction_neutral (combine, tensor->dtype);
+    else
+      pto2_tensor_refuse (&param.tensor, PTO2_TENSOR_NO_INITIAL);
     return param;
   }
 

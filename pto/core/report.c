@@ -59,6 +59,9 @@ pto_tensor_status_text (uint32_t status)
       return "make_tensor() was called outside of an orchestration";
     case PTO2_TENSOR_NO_ARGUMENT:
       return "pto2_rt_arg_tensor() was asked for what was no tensor";
+    case PTO2_TENSOR_NO_INITIAL:
+      return "a kernel of the program combines what is reduced, and only the program knows what "
+             "copies begin with: give make_reduction_param() an initial value";
     default:
       return "the tensor is not initialized";
     }

@@ -176,7 +176,9 @@ api_reduce (PTO2Runtime *rt, uint64_t *args, int n)
   for (int i = 0; i < n; i++)
     {
       PTOParam params[]
-          = { make_reduction_param (argument (args, API_ARG_OUT), API_TAKE_IN, &nothing),
+          = { i < n / 2
+                  ? make_reduction_param (argument (args, API_ARG_OUT), API_TAKE_IN, &nothing)
+                  : make_reduction_param (argument (args, API_ARG_OUT), PTO2_KERNEL_SUM, nullptr),
               make_input_param (argument (args, API_ARG_A)) };
 
       if (pto2_rt_submit_task (rt, API_TAKE_IN, PTO2_WORKER_VECTOR, params, 2) == PTO2_TASK_NONE)
