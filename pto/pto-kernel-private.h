@@ -35,6 +35,8 @@ struct _PtoKernelClass
 /* A copy of the cost with points of its own, to be freed by the caller when not NULL. */
 struct pto_cost pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points);
 
+/* Does it not say that it takes something else than a kernel that combines what is reduced? */
+gboolean pto_kernel_may_combine (PtoKernel *kernel);
 /* Are these of the number and the directions that it says it takes? FALSE, too: it is none. */
 gboolean pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args,
                                 GError **error);

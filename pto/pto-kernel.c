@@ -145,7 +145,7 @@ pto_kernel_set_signature (PtoKernel *kernel, const PtoDirection *directions, gsi
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   for (gsize i = 0; i < n_directions; i++)
-    if ((guint) directions[i] > PTO_DIRECTION_SCRATCH)
+    if ((guint) directions[i] > PTO_DIRECTION_REDUCTION)
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      "kernel \"%s\": argument %" G_GSIZE_FORMAT ": %d is no direction",
@@ -392,6 +392,19 @@ pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points)
       cost.points = *points;
     }
   return cost;
+}
+
+gboolean
+pto_kernel_may_combine (PtoKernel *kernel)
+{
+  const PtoDirection *expected;
+  gsize n = 2;
+
+  if (kernel->signature != NULL && kernel->signature->len != 2)
+    return FALSE;
+  expected = pto_kernel_get_signature (kernel, &n);
+  return expected == NULL
+         || (expected[0] == PTO_DIRECTION_INOUT && expected[1] == PTO_DIRECTION_INPUT);
 }
 
 gboolean

@@ -126,6 +126,7 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
   kernel->entry = (KernelFunc) entry;
   kernel->core_type = described->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
   kernel->n_args_plus_1 = (uint32_t) (pto_kernel_get_n_args (described) + 1);
+  kernel->never_combines = !pto_kernel_may_combine (described);
   kernel->cost = pto_kernel_dup_cost (described, &points);
   if (points != NULL)
     g_ptr_array_add (loaded->memory, points);

@@ -124,7 +124,8 @@ typedef struct
   guint32 generation;
   GArray *scopes;             /* guint32: n_buffers at their begin */
   GHashTable *writers;        /* end of copied memory -> IsolatedWriter, owned */
-  guint32 n_tasks[PTO_RINGS]; /* submitted, as they are named over there */
+  guint32 n_tasks[PTO_RINGS]; /* submitted, as they are named over there ... */
+  gboolean is_reducing;       /* ... where nothing has been reduced, which adds tasks */
 } IsolatedRecorder;
 
 /* Of a request. */

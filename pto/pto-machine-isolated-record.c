@@ -196,6 +196,22 @@ name_task (IsolatedRecorder *recorder, guint inside)
   return PTO_TASK_ID (ring, recorder->n_tasks[ring]++);
 }
 
+/* What a submit gives that has just been written. */
+static PTO2TaskId
+end_submit (IsolatedMachine *self, const PTOParam *params, int32_t n_params)
+{
+  IsolatedRecorder *recorder = &self->recorder;
+  PTO2TaskId id = PTO2_TASK_NONE;
+
+  for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
+    recorder->is_reducing |= params[i].type == PTO_PARAM_REDUCTION;
+  if (G_LIKELY (!recorder->is_reducing))
+    return name_task (recorder, 0);
+  if (await_stream (self, pto_stream_is_read) && !pto_isolated_has_failed (&recorder->runtime))
+    pto_stream_get_answer (&recorder->writer, (int32_t *) &id, 2);
+  return id;
+}
+
 static PTO2TaskId
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
@@ -210,7 +226,7 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   if (!may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
-  return name_task (&self->recorder, 0);
+  return end_submit (self, params, n_params);
 }
 
 static PTO2TaskId
@@ -253,7 +269,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   if (!may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit_more (&self->recorder.writer, &submit);
-  return name_task (&self->recorder, 0);
+  return end_submit (self, submit.params, submit.n_params);
 }
 
 static void
@@ -431,6 +447,7 @@ pto_isolated_recorder_begin (IsolatedMachine *self)
   pto_stream_begin (&recorder->writer, pto_isolated_get_stream (self->shared));
   recorder->over = recorder->failed = FALSE;
   recorder->n_buffers = 0;
+  recorder->is_reducing = FALSE;
   memset (recorder->n_tasks, 0, sizeof recorder->n_tasks);
   g_array_set_size (recorder->scopes, 0);
   g_hash_table_remove_all (recorder->writers);

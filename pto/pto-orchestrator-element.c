@@ -6,12 +6,10 @@
 
 #include "pto-orchestrator-private.h"
 
+#include "pto-element-private.h"
 #include "pto-error-private.h"
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
-
-#include <float.h>
-#include <math.h>
 
 typedef struct
 {
@@ -46,92 +44,6 @@ call_element (gpointer data)
                       || !pto_tensor_prepare (call->tensor, self->rt, self->run, &handle)
                       || !self->machine->ops->element (self->machine, self->rt, &handle,
                                                        call->index, call->write, &call->element);
-}
-
-/* Integers that the type has; FALSE: it is of another kind. */
-static gboolean
-get_limits (PtoDtype dtype, long double *least, long double *most)
-{
-  static const struct
-  {
-    PtoDtype dtype;
-    long double least, most;
-  } limits[] = { { PTO_DTYPE_INT8, G_MININT8, G_MAXINT8 },
-                 { PTO_DTYPE_INT16, G_MININT16, G_MAXINT16 },
-                 { PTO_DTYPE_INT32, G_MININT32, G_MAXINT32 },
-                 { PTO_DTYPE_INT64, G_MININT64, G_MAXINT64 },
-                 { PTO_DTYPE_UINT8, 0, G_MAXUINT8 },
-                 { PTO_DTYPE_UINT16, 0, G_MAXUINT16 },
-                 { PTO_DTYPE_UINT32, 0, G_MAXUINT32 },
-                 { PTO_DTYPE_UINT64, 0, G_MAXUINT64 },
-                 { PTO_DTYPE_BOOL, 0, 1 } };
-
-  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
-    if (limits[i].dtype == dtype)
-      {
-        *least = limits[i].least;
-        *most = limits[i].most;
-        return TRUE;
-      }
-  return FALSE;
-}
-
-static void
-set_integer (Call *call, guint64 bits)
-{
-  switch (pto_dtype_get_size (pto_tensor_get_dtype (call->tensor)))
-    {
-    case 1:
-      call->element.uint8 = (guint8) bits;
-      break;
-    case 2:
-      call->element.uint16 = (guint16) bits;
-      break;
-    case 4:
-      call->element.uint32 = (guint32) bits;
-      break;
-    default:
-      call->element.all = bits;
-      break;
-    }
-}
-
-/* FALSE: it is no number. */
-static gboolean
-get_number (const GValue *value, long double *number)
-{
-  switch (G_VALUE_TYPE (value))
-    {
-    case G_TYPE_BOOLEAN:
-      *number = g_value_get_boolean (value);
-      return TRUE;
-    case G_TYPE_INT:
-      *number = g_value_get_int (value);
-      return TRUE;
-    case G_TYPE_UINT:
-      *number = g_value_get_uint (value);
-      return TRUE;
-    case G_TYPE_LONG:
-      *number = g_value_get_long (value);
-      return TRUE;
-    case G_TYPE_ULONG:
-      *number = g_value_get_ulong (value);
-      return TRUE;
-    case G_TYPE_INT64:
-      *number = (long double) g_value_get_int64 (value);
-      return TRUE;
-    case G_TYPE_UINT64:
-      *number = (long double) g_value_get_uint64 (value);
-      return TRUE;
-    case G_TYPE_FLOAT:
-      *number = (long double) g_value_get_float (value);
-      return TRUE;
-    case G_TYPE_DOUBLE:
-      *number = (long double) g_value_get_double (value);
-      return TRUE;
-    default:
-      return FALSE;
-    }
 }
 
 /* An element that there is, of a type that numbers of C are of. */
@@ -178,7 +90,7 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
         return FALSE;
       }
   if (dtype != PTO_DTYPE_FLOAT32 && dtype != PTO_DTYPE_FLOAT64
-      && !get_limits (dtype, &least, &most))
+      && (dtype == PTO_DTYPE_INT4 || !pto_element_get_limits (dtype, &least, &most)))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
                    "elements of the type %s are no numbers here: let a task make float32 of them",
@@ -291,8 +203,6 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
                               const guint64 *index, const GValue *value, GError **error)
 {
   Call call = { .base.self = orchestrator, .tensor = tensor, .index = index, .write = TRUE };
-  long double number, least, most;
-  PtoDtype dtype;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensor != NULL, FALSE);
@@ -302,30 +212,8 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
 
   if (!check_element (orchestrator, tensor, n_index, index, TRUE, error))
     return FALSE;
-  dtype = pto_tensor_get_dtype (tensor);
-  if (!get_number (value, &number)
-      || (get_limits (dtype, &least, &most)
-          && !(number >= least && number <= most && number == rintl (number))))
-    {
-      g_autofree char *text = g_strdup_value_contents (value);
-
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "the value of an element is %s, which is no number of the type %s", text,
-                   pto_dtype_name ((DataType) dtype));
-      return FALSE;
-    }
-  if (dtype == PTO_DTYPE_FLOAT32 && isfinite (number) && !isfinite ((float) number))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "the value of an element is %Lg, which float32 can not hold: it ends at %g",
-                   number, (double) FLT_MAX);
-      return FALSE;
-    }
-  if (dtype == PTO_DTYPE_FLOAT32)
-    call.element.float32 = (float) number;
-  else if (dtype == PTO_DTYPE_FLOAT64)
-    call.element.float64 = (double) number;
-  else
-    set_integer (&call, number < 0 ? (guint64) (gint64) number : (guint64) number);
+  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value, "the value of an element",
+                               &call.element.all, error))
+    return FALSE;
   return pto_orchestrator_make_call (orchestrator, call_element, &call.base, error);
 }

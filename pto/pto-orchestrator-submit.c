@@ -20,6 +20,13 @@
 /* Arguments of a submit that need no memory from the heap. */
 #define USUAL_ARGS 16
 
+/* How an argument is reduced. */
+typedef struct
+{
+  gint32 combine; /* the kernel's number */
+  guint64 initial;
+} Reduction;
+
 typedef struct
 {
   PtoOrchestratorCall base;
@@ -34,6 +41,7 @@ typedef struct
   guint priority;
   const PtoArg *args;
   guint n_args;
+  const Reduction *reductions; /* of each of them that is reduced, in order */
   const PtoTaskTerms *terms;
   guint64 id; /* the result */
 
@@ -46,6 +54,8 @@ typedef struct
 static gboolean
 prepare_params (Call *call, PTOParam *params)
 {
+  const Reduction *reduction = call->reductions;
+
   for (guint i = 0; i < call->n_args; i++)
     {
       const PtoArg *arg = &call->args[i];
@@ -57,6 +67,12 @@ prepare_params (Call *call, PTOParam *params)
         {
           g_prefix_error (&call->base.error, "kernel \"%s\": ", call->name);
           return FALSE;
+        }
+      else if (G_UNLIKELY (arg->direction == PTO_DIRECTION_REDUCTION))
+        {
+          params[i].combine = reduction->combine;
+          params[i].scalar = reduction->initial;
+          reduction++;
         }
     }
   return TRUE;
@@ -177,6 +193,40 @@ find_kernel (PtoOrchestrator *self, PtoCallable *kernel, gint32 *id, GError **er
   return TRUE;
 }
 
+/* What its arguments are reduced with; NULL with an error. */
+static Reduction *
+find_reductions (PtoOrchestrator *self, const Call *call, GError **error)
+{
+  const PtoArg taken[]
+      = { { .direction = PTO_DIRECTION_INOUT }, { .direction = PTO_DIRECTION_INPUT } };
+  g_autofree Reduction *reductions = g_new (Reduction, call->n_args);
+  guint n = 0;
+
+  for (guint i = 0; i < call->n_args; i++)
+    {
+      const PtoArg *arg = &call->args[i];
+      Reduction *reduction = &reductions[n];
+
+      if (arg->direction != PTO_DIRECTION_REDUCTION)
+        continue;
+      n++;
+      if (!pto_arg_find_reduction (arg, i, &reduction->combine, &reduction->initial, error))
+        ;
+      else if (arg->combine == NULL)
+        continue;
+      else if (!pto_kernel_check_args (arg->combine->combine, taken, G_N_ELEMENTS (taken), error))
+        g_prefix_error (error,
+                        "argument %u is combined by two tensors, one that takes in (inout) and one "
+                        "that is taken in (input): ",
+                        i);
+      else if (find_kernel (self, arg->combine->combine, &reduction->combine, error))
+        continue;
+      g_prefix_error (error, "kernel \"%s\": ", call->name);
+      return NULL;
+    }
+  return g_steal_pointer (&reductions);
+}
+
 /* An index that is as long as its tensor says. */
 static gboolean
 check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
@@ -290,6 +340,21 @@ check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms,
          || check_places (self, places, terms->has_cluster, error);
 }
 
+/* Of a task with kernels. */
+static gboolean
+make_kernel_submit (PtoOrchestrator *self, Call *call, GError **error)
+{
+  g_autofree Reduction *reductions = NULL;
+
+  if (G_UNLIKELY (call->terms->n_reductions > 0))
+    {
+      call->reductions = reductions = find_reductions (self, call, error);
+      if (reductions == NULL)
+        return FALSE;
+    }
+  return make_submit (self, call_submit, call, error);
+}
+
 static gboolean
 submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
         const PtoTaskTerms *terms, GError **error)
@@ -314,7 +379,7 @@ submit (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guint n_
       if (!check_several (self, &places, terms, FALSE, error))
         return FALSE;
     }
-  return make_submit (self, call_submit, &call, error);
+  return make_kernel_submit (self, &call, error);
 }
 
 /* A task of several kernels: of a cluster, some of which may be NULL, or a group. */
@@ -379,7 +444,7 @@ submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kern
   call.mixed = is_group ? NULL : ids;
   call.group = is_group ? ids : NULL;
   call.n_group = is_group ? n_kernels : 0;
-  return make_submit (self, call_submit, &call, error);
+  return make_kernel_submit (self, &call, error);
 }
 
 /**
@@ -427,8 +492,9 @@ pto_orchestrator_submit (PtoOrchestrator *orchestrator, PtoCallable *kernel, Pto
  * @error: where to say why not
  * @...: the arguments in order: `PTO_IN (tensor)`, `PTO_OUT (tensor)`, `PTO_INOUT (tensor)`,
  *   `PTO_OUT_EXISTING (tensor)`, `PTO_NO_DEP (tensor)`, `PTO_COMMUTATIVE (tensor)`,
- *   `PTO_SCRATCH (tensor)`, `PTO_SCALAR (integer)`, `PTO_SCALAR_SIGNED (integer)`,
- *   `PTO_SCALAR_FLOAT (number)`, `PTO_SCALAR_DOUBLE (number)`, then %NULL
+ *   `PTO_REDUCE (tensor, operation)`, `PTO_SCRATCH (tensor)`, `PTO_SCALAR (integer)`,
+ * `PTO_SCALAR_SIGNED (integer)`, `PTO_SCALAR_FLOAT (number)`, `PTO_SCALAR_DOUBLE (number)`, then
+ * %NULL
  *
  * Submits a task with its arguments written in the call; otherwise like
  * [method@Pto.Orchestrator.submit].
@@ -445,6 +511,7 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
 {
   PtoArg usual[USUAL_ARGS];
   g_autoptr (GArray) more = NULL;
+  PtoTaskTerms terms = { 0 };
   const char *word;
   guint n = 0;
   va_list list;
@@ -477,6 +544,11 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
         arg.scalar = va_arg (list, guint64);
       else
         arg.tensor = va_arg (list, PtoTensor *);
+      if (arg.direction == PTO_DIRECTION_REDUCTION)
+        {
+          arg.operation = va_arg (list, guint);
+          terms.n_reductions++;
+        }
       if (arg.direction != PTO_DIRECTION_SCALAR && arg.tensor == NULL)
         {
           va_end (list);
@@ -499,8 +571,7 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
     }
   va_end (list);
   return submit (orchestrator, kernel,
-                 more != NULL ? (const PtoArg *) (gpointer) more->data : usual, n,
-                 pto_task_args_get_terms (NULL), error);
+                 more != NULL ? (const PtoArg *) (gpointer) more->data : usual, n, &terms, error);
 }
 
 /**
@@ -619,6 +690,16 @@ check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GErro
   return why == NULL;
 }
 
+static guint
+find_reduced (PtoTaskArgs *args)
+{
+  guint i = 0;
+
+  while (pto_task_args_get_direction (args, i) != PTO_DIRECTION_REDUCTION)
+    i++;
+  return i;
+}
+
 /* What members say beside their arguments: of all of them together, as the task is one. */
 static gboolean
 collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GArray **after,
@@ -641,6 +722,15 @@ collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GA
               "task of \"%s\": %s, which is for kernels, on a chip: a group runs a callable "
               "on several workers at once, and a submit names the worker that it is for",
               callable->name, pto_task_terms_describe_several (terms));
+          return FALSE;
+        }
+      if (terms->n_reductions > 0)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                       "task of \"%s\": argument %u is reduced, which kernels of a chip do: reduce "
+                       "in the orchestrations of chips, or give a commutative update, which one "
+                       "task makes at a time",
+                       callable->name, find_reduced (args[i]));
           return FALSE;
         }
       if (terms->after == NULL)
@@ -902,14 +992,15 @@ pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return FALSE;
   if (call.terms->condition != NULL || pto_task_terms_is_several (call.terms)
-      || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
+      || call.terms->n_reductions > 0 || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "a task that only orders has %s: give it tensors, and tasks that it comes after",
                    call.terms->condition != NULL ? "no condition"
                    : pto_task_terms_is_several (call.terms)
                        ? "no blocks and no cluster, for it takes no core"
-                       : "no numbers");
+                   : call.terms->n_reductions > 0 ? "nothing to reduce, for it runs nothing"
+                                                  : "no numbers");
       return FALSE;
     }
   if (!pto_args_admit (call.args, call.n_args, TRUE, orchestrator->run, &orchestrator->kept, error))

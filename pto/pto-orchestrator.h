@@ -86,6 +86,17 @@ typedef gboolean (*PtoScopeFunc) (PtoOrchestrator *orchestrator, gpointer user_d
  */
 #define PTO_COMMUTATIVE(tensor) ((const char *) "commutative"), ((PtoTensor *) (tensor))
 /**
+ * PTO_REDUCE: (skip)
+ * @tensor: a [struct@Pto.Tensor] that the task reduces into, at the same time as others that do
+ * @operation: a [enum@Pto.Reduction]
+ *
+ * An argument of [method@Pto.Orchestrator.submit_full].
+ *
+ * Since: 0.1
+ */
+#define PTO_REDUCE(tensor, operation) \
+  ((const char *) "reduce"), ((PtoTensor *) (tensor)), ((int) (operation))
+/**
  * PTO_SCRATCH: (skip)
  * @tensor: a [struct@Pto.Tensor] without memory: type and shape of what the task has for itself
  *

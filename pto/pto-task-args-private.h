@@ -11,6 +11,13 @@
 
 G_BEGIN_DECLS
 
+/* A kernel that combines what is reduced, and what copies begin with: of g_atomic_rc_box_new(). */
+typedef struct
+{
+  PtoCallable *combine;
+  GValue initial;
+} PtoArgCombine;
+
 typedef struct
 {
   PtoDirection direction;
@@ -19,11 +26,22 @@ typedef struct
   /* An integer, or the bits of a double: also for FLOAT, which is made one where it becomes a word.
    */
   guint64 scalar;
+  /* Of a reduction: a kernel, owned, or NULL and a PtoReduction; PTO_ARG_UNSAID: nobody said it. */
+  PtoArgCombine *combine;
+  guint operation;
 } PtoArg;
+#define PTO_ARG_UNSAID G_MAXUINT
 
 struct pto_args_view;         /* process/wire.h */
 struct pto_continuous_tensor; /* process/wire.h */
 
+void pto_arg_combine_release (PtoArgCombine *combine);
+/* A tensor with all that is said of it; takes what the argument owns. */
+void pto_task_args_append (PtoTaskArgs *args, const PtoArg *arg);
+/* What a reduction is for the runtime, but for the number of its kernel, which the caller knows;
+ * PTO_ERROR_INVALID_ARGS, naming the argument. */
+gboolean pto_arg_find_reduction (const PtoArg *arg, guint index, gint32 *combine, guint64 *initial,
+                                 GError **error);
 /* What a word of pto_orchestrator_submit_full() says of the value behind it; FALSE: nothing. */
 gboolean pto_arg_set_word (PtoArg *arg, const char *word);
 /* The 64 bits that a kernel gets of a scalar. */
@@ -52,7 +70,8 @@ static inline gboolean
 pto_direction_writes (PtoDirection direction)
 {
   return direction == PTO_DIRECTION_OUTPUT || direction == PTO_DIRECTION_INOUT
-         || direction == PTO_DIRECTION_OUTPUT_EXISTING || direction == PTO_DIRECTION_COMMUTATIVE;
+         || direction == PTO_DIRECTION_OUTPUT_EXISTING || direction == PTO_DIRECTION_COMMUTATIVE
+         || direction == PTO_DIRECTION_REDUCTION;
 }
 /* Whose memory an output goes to is none of its kernel's business. */
 static inline gboolean
@@ -77,6 +96,7 @@ typedef struct
   gboolean sync_start;
   gboolean has_cluster;
   int cluster;
+  guint n_reductions; /* of its arguments */
 } PtoTaskTerms;
 
 static inline gboolean

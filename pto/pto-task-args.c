@@ -71,7 +71,8 @@ pto_direction_describe (PtoDirection direction)
                                        "a tensor without dependencies",
                                        "a scalar",
                                        "a commutative update",
-                                       "scratch memory" };
+                                       "scratch memory",
+                                       "a reduction" };
 
   return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
 }
@@ -93,6 +94,9 @@ pto_arg_set_word (PtoArg *arg, const char *word)
     return TRUE;
   arg->direction = PTO_DIRECTION_SCRATCH;
   if (strcmp (word, "scratch") == 0)
+    return TRUE;
+  arg->direction = PTO_DIRECTION_REDUCTION;
+  if (strcmp (word, "reduce") == 0)
     return TRUE;
   arg->direction = PTO_DIRECTION_SCALAR;
   for (guint i = 0; i < G_N_ELEMENTS (scalars); i++)
@@ -118,6 +122,7 @@ clear_arg (gpointer data)
   PtoArg *arg = data;
 
   g_clear_pointer (&arg->tensor, pto_tensor_unref);
+  g_clear_pointer (&arg->combine, pto_arg_combine_release);
 }
 
 /**
@@ -204,6 +209,8 @@ pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
     what = "the arguments say which tasks it comes after";
   else if (args->terms.condition != NULL)
     what = "the arguments have a condition";
+  else if (args->terms.n_reductions > 0)
+    what = "one of the arguments is reduced";
   else
     what = pto_task_terms_describe_several (&args->terms);
   if (what == NULL)
@@ -235,6 +242,8 @@ pto_task_args_copy (const PtoTaskArgs *args)
 
       if (arg->tensor != NULL)
         pto_tensor_ref (arg->tensor);
+      if (arg->combine != NULL)
+        g_atomic_rc_box_acquire (arg->combine);
     }
   copy->terms = args->terms;
   if (copy->terms.after != NULL)
@@ -255,7 +264,8 @@ pto_task_args_peek (const PtoTaskArgs *args, guint *n_args)
  * pto_task_args_add_tensor:
  * @args: a builder
  * @tensor: a tensor
- * @direction: what the task does with it; not %PTO_DIRECTION_SCALAR
+ * @direction: what the task does with it; not %PTO_DIRECTION_SCALAR, and not
+ *   %PTO_DIRECTION_REDUCTION: [method@Pto.TaskArgs.add_reduction] says with which operator
  *
  * Appends a tensor.
  *
@@ -266,16 +276,23 @@ pto_task_args_peek (const PtoTaskArgs *args, guint *n_args)
 void
 pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection direction)
 {
-  PtoArg arg = { .direction = direction };
+  PtoArg arg = { .direction = direction, .operation = PTO_ARG_UNSAID };
 
   g_return_if_fail (args != NULL);
   g_return_if_fail (tensor != NULL);
   g_return_if_fail (direction != PTO_DIRECTION_SCALAR
-                    && (guint) direction <= PTO_DIRECTION_SCRATCH);
+                    && (guint) direction <= PTO_DIRECTION_REDUCTION);
 
   arg.tensor = pto_tensor_ref (tensor);
-  g_array_append_val (args->args, arg);
+  pto_task_args_append (args, &arg);
+}
+
+void
+pto_task_args_append (PtoTaskArgs *args, const PtoArg *arg)
+{
+  g_array_append_vals (args->args, arg, 1);
   args->n_tensors++;
+  args->terms.n_reductions += arg->direction == PTO_DIRECTION_REDUCTION;
 }
 
 static void

@@ -21,6 +21,11 @@ void pto_task_args_unref (PtoTaskArgs *args);
 PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_tensor (PtoTaskArgs *args, PtoTensor *tensor, PtoDirection direction);
 PTO_AVAILABLE_IN_0_1
+void pto_task_args_add_reduction (PtoTaskArgs *args, PtoTensor *tensor, PtoReduction operation);
+PTO_AVAILABLE_IN_0_1
+void pto_task_args_add_reduction_kernel (PtoTaskArgs *args, PtoTensor *tensor, PtoCallable *combine,
+                                         const GValue *initial);
+PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar (PtoTaskArgs *args, guint64 value);
 PTO_AVAILABLE_IN_0_1
 void pto_task_args_add_scalar_signed (PtoTaskArgs *args, gint64 value);

@@ -70,6 +70,8 @@ typedef enum
  * others that say so of exactly this part of memory
  * @PTO_DIRECTION_SCRATCH: memory for the task alone, of the type and shape of a tensor that has
  * none; its blocks have one piece together, with whatever that held
+ * @PTO_DIRECTION_REDUCTION: a tensor that the task reduces into, at the same time as others that do
+ * so in the same way: each updates a copy ([method@Pto.TaskArgs.add_reduction])
  *
  * The tag of a task's argument. The runtime finds the dependencies between tasks from the tags.
  *
@@ -84,8 +86,31 @@ typedef enum
   PTO_DIRECTION_NO_DEP = 4,
   PTO_DIRECTION_SCALAR = 5,
   PTO_DIRECTION_COMMUTATIVE = 6,
-  PTO_DIRECTION_SCRATCH = 7
+  PTO_DIRECTION_SCRATCH = 7,
+  PTO_DIRECTION_REDUCTION = 8
 } PtoDirection;
+
+/**
+ * PtoReduction:
+ * @PTO_REDUCTION_SUM: what is added; integers wrap around
+ * @PTO_REDUCTION_PROD: what is multiplied; integers wrap around
+ * @PTO_REDUCTION_MIN: the smallest; what is no number stays none
+ * @PTO_REDUCTION_MAX: the largest; what is no number stays none
+ *
+ * An operator that every chip has for what tasks reduce, element by element: of integers and of
+ * float64, float32, float16 and bfloat16.
+ *
+ * Source: the operators of MPI and OpenMP.
+ *
+ * Since: 0.1
+ */
+typedef enum
+{
+  PTO_REDUCTION_SUM = 0,
+  PTO_REDUCTION_PROD = 1,
+  PTO_REDUCTION_MIN = 2,
+  PTO_REDUCTION_MAX = 3
+} PtoReduction;
 
 /**
  * PtoScalarKind:

@@ -44,7 +44,8 @@ struct command
   int32_t c;      /* priority */
 };
 
-/* A parameter: this much of a scalar, all of a tensor, then its shapes and strides. */
+/* A parameter: this much of a scalar, all of a tensor, then its shapes and strides, then how it is
+ * reduced if it is. */
 struct param
 {
   uint32_t type;
@@ -59,7 +60,15 @@ struct param
   uint32_t generation;
 };
 #define SCALAR_BYTES offsetof (struct param, size)
-#define TENSOR_BYTES (sizeof (struct param) + 2 * PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t))
+
+struct reduction
+{
+  uint64_t initial;
+  int32_t combine;
+  int32_t pad;
+};
+#define TENSOR_BYTES \
+  (sizeof (struct param) + 2 * PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + sizeof (struct reduction))
 
 /* What a submit says beside its parameters, which follow: the condition as one more, its index,
  * the tasks that it comes after, the kernels of a group. */
@@ -223,7 +232,12 @@ put_param (uint8_t *at, const PTOParam *param)
       dims[d] = tensor->shapes[d];
       dims[put->ndims + d] = tensor->strides[d];
     }
-  return (uint8_t *) (dims + 2 * put->ndims);
+  at = (uint8_t *) (dims + 2 * put->ndims);
+  if (param->type != PTO_PARAM_REDUCTION)
+    return at;
+  *(struct reduction *) (void *) at
+      = (struct reduction){ .initial = param->scalar, .combine = param->combine };
+  return at + sizeof (struct reduction);
 }
 
 void
@@ -461,18 +475,26 @@ take_param (const struct reader *reader, const uint8_t *at, PTOParam *param)
       /* A handle that has outlived its scope is refused as it would be here. */
       tensor->generation = buffer->generation + (buffer->told != put->generation);
     }
-  return (const uint8_t *) (dims + 2 * put->ndims);
+  at = (const uint8_t *) (dims + 2 * put->ndims);
+  if (param->type != PTO_PARAM_REDUCTION)
+    return at;
+  param->scalar = ((const struct reduction *) (const void *) at)->initial;
+  param->combine = ((const struct reduction *) (const void *) at)->combine;
+  return at + sizeof (struct reduction);
 }
 
 static void
 replay_submit (const struct reader *reader, const struct command *command, PTO2Runtime *rt)
 {
+  PTO2TaskId id;
+
   PTOParam params[PTO_STREAM_PARAMS];
   const uint8_t *at = (const uint8_t *) (command + 1);
 
   for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
     at = take_param (reader, at, &params[i]);
-  rt->ops->submit_task (rt, command->a, command->b, params, command->n);
+  id = rt->ops->submit_task (rt, command->a, command->b, params, command->n);
+  memcpy (reader->stream->numbers, &id, sizeof id);
 }
 
 static void
@@ -495,6 +517,7 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
                         .in_cluster = more->in_cluster,
                         .cluster_id = more->cluster_id,
                         .n_group = more->n_group };
+  PTO2TaskId id;
 
   for (int32_t i = 0; i < command->n && command->n <= PTO_STREAM_PARAMS; i++)
     at = take_param (reader, at, &params[i]);
@@ -508,7 +531,8 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
   submit.after = (const PTO2TaskId *) (const void *) at;
   at += more->n_after * sizeof (PTO2TaskId);
   submit.group = more->n_group > 0 ? (const int32_t *) (const void *) at : NULL;
-  rt->ops->submit (rt, &submit);
+  id = rt->ops->submit (rt, &submit);
+  memcpy (reader->stream->numbers, &id, sizeof id);
 }
 
 static void

@@ -74,7 +74,8 @@ bool pto_stream_is_sound (const struct pto_stream_writer *writer);
 /* Each needs room. params: storage is the number of a buffer; NULL: none. */
 void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t worker_type,
                         const PTOParam *params, int32_t n_params);
-/* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. */
+/* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. What these
+ * two gave there is in the first two numbers of an answer. */
 void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
 void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
 /* SCOPE_END and DONE */

@@ -591,6 +591,54 @@ const tests = {
         }
     },
 
+    // By operators of the chip, and by a kernel: on all back ends, here and in another process.
+    reductions() {
+        const dir = GLib.Dir.make_tmp(null);
+        const head = `#include "tensor.h"
+static int32_t *cells (int64_t arg) { return (int32_t *) ((const TensorData *) arg)->buffer.addr; }
+void kernel_entry (int64_t *args)`;
+        const kernel = (name, text) => {
+            const path = GLib.build_filenamev([dir, `${name}.c`]);
+            GLib.file_set_contents(path, `${head} { ${text} }\n`);
+            return Pto.Kernel.new(Pto.CoreType.AIV, path, null);
+        };
+        const add = kernel('add', 'for (int i = 0; i < 8; i++) cells (args[0])[i] += i + (int32_t) args[1];');
+        const raise = kernel('raise', 'for (int i = 0; i < 8; i++) if (cells (args[0])[i] < args[1] - i) cells (args[0])[i] = args[1] - i;');
+        const take = kernel('take', 'for (int i = 0; i < 8; i++) cells (args[0])[i] += cells (args[1])[i];');
+        for (const isolate of [false, true]) {
+            for (const backend of ['par', 'det', 'threads']) {
+                const worker = new Pto.Worker({isolate});
+                const buffers = Array.from({length: 3}, () => Pto.Buffer.new(32));
+                const tensors = buffers.map(buffer => Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.INT32, [8]));
+                const given = (say, number) => {
+                    const args = new Pto.TaskArgs();
+                    say(args);
+                    args.add_scalar(number);
+                    return args;
+                };
+                worker.set_parameter('backend', backend);
+                worker.run(orch => {
+                    for (let n = 0; n < 60; n++) {
+                        orch.submit(add, given(args => args.add_reduction(tensors[0], Pto.Reduction.SUM), n));
+                        orch.submit(raise, given(args => args.add_reduction(tensors[1], Pto.Reduction.MAX), n));
+                        orch.submit(add, given(args => args.add_reduction_kernel(tensors[2], take, 0), n));
+                    }
+                    equal(orch.get_element(tensors[0], [2]), 1770 + 120, 'an element');
+                    refused(() => orch.submit(add, given(args => args.add_reduction_kernel(tensors[2], take, 0.5), 1)), Pto.Error,
+                        'argument 0 is reduced, and what its copies begin with is 0.5');
+                    refused(() => orch.submit(add, given(args => args.add_tensor(tensors[2], Pto.Direction.REDUCTION), 1)), Pto.Error,
+                        'argument 0 is reduced, but nothing says how');
+                }, null, null, null);
+                const [sums, most, taken] = buffers.map(buffer => [...new Int32Array(buffer.ref_bytes().toArray().slice().buffer)].join());
+                const expected = Array.from({length: 8}, (_, i) => 1770 + 60 * i).join();
+                equal(sums, expected, 'sums');
+                equal(taken, expected, 'sums by a kernel');
+                equal(most, '59,58,57,56,55,54,53,52', 'maxima');
+                worker.close();
+            }
+        }
+    },
+
     // Blocks, kernels of one cluster, groups, clusters, scratch memory: on all back ends, here and in another process.
     several() {
         const dir = GLib.Dir.make_tmp(null);

@@ -140,6 +140,70 @@ test_reduction (gconstpointer data)
     }
 }
 
+/* The same from a function: an operator of the chip, then the kernel. */
+typedef struct
+{
+  PtoCallable *add;
+  PtoCallable *combine;
+  PtoTensor *tensor;
+} Reduce;
+
+static gboolean
+reduce_in_function (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                    gpointer data, GError **error)
+{
+  Reduce *reduce = data;
+  g_autoptr (PtoTaskArgs) given = pto_task_args_new ();
+  g_auto (GValue) nothing = G_VALUE_INIT;
+
+  g_value_set_int (g_value_init (&nothing, G_TYPE_INT), 0);
+  for (guint i = 0; i < N; i++)
+    if (!pto_orchestrator_submit_full (orchestrator, reduce->add, error,
+                                       PTO_REDUCE (reduce->tensor, PTO_REDUCTION_SUM), NULL))
+      return FALSE;
+  pto_task_args_add_reduction_kernel (given, reduce->tensor, reduce->combine, &nothing);
+  g_assert_cmpint (pto_task_args_get_direction (given, 0), ==, PTO_DIRECTION_REDUCTION);
+  g_assert_cmpuint (pto_task_args_get_scalar (given, 0), ==, 0);
+  for (guint i = 0; i < N; i++)
+    if (!pto_orchestrator_submit (orchestrator, reduce->add, given, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+test_reduction_in_function (gconstpointer data)
+{
+  for (guint isolate = 0; isolate < 2; isolate++)
+    {
+      g_autofree char *dir = object_test_make_dir ();
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoBuffer) buffer = pto_buffer_new (16, &error);
+      g_autoptr (PtoTensor) tensor = object_test_vector (buffer);
+      g_autoptr (PtoTensor) read_only = pto_tensor_as_read_only (tensor);
+      g_autoptr (PtoCallable) add = object_test_kernel (dir, "add.c", add_one);
+      g_autoptr (PtoCallable) combine = object_test_kernel (dir, "take_in.c", take_in);
+      g_autoptr (PtoWorker) worker = g_object_new (PTO_TYPE_WORKER, "isolate", isolate, NULL);
+      g_autoptr (PtoRunStatistics) statistics = NULL;
+      Reduce reduce = { add, combine, tensor };
+
+      pto_worker_set_parameter (worker, "backend", data, &error);
+      g_assert_no_error (error);
+      object_test_floats (buffer)[0] = 3;
+      pto_worker_run (worker, reduce_in_function, &reduce, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (object_test_floats (buffer)[0], ==, 3 + 2 * N);
+      statistics = pto_worker_dup_statistics (worker);
+      g_assert_cmpuint (pto_run_statistics_get_tasks (statistics), ==, 2 * 3 * N);
+      reduce.tensor = read_only;
+      g_assert_false (
+          pto_worker_run (worker, reduce_in_function, &reduce, NULL, NULL, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, "argument 0 is a reduction");
+      pto_worker_close (worker);
+      object_test_remove_dir (g_steal_pointer (&dir));
+    }
+}
+
 typedef struct
 {
   PtoCallableHandle *add;
@@ -201,6 +265,9 @@ main (int argc, char **argv)
   g_test_add_data_func ("/pto/commutative/reduction/par", "par", test_reduction);
   g_test_add_data_func ("/pto/commutative/reduction/det", "det", test_reduction);
   g_test_add_data_func ("/pto/commutative/reduction/threads", "threads", test_reduction);
+  g_test_add_data_func ("/pto/commutative/function/par", "par", test_reduction_in_function);
+  g_test_add_data_func ("/pto/commutative/function/det", "det", test_reduction_in_function);
+  g_test_add_data_func ("/pto/commutative/function/threads", "threads", test_reduction_in_function);
   g_test_add_func ("/pto/commutative/level", test_level);
   return g_test_run ();
 }

@@ -147,7 +147,7 @@ function isInexact(value, isSwitch) {
 
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
-    const isFraction = /^(add_scalar_(float|double)|set_element)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
+    const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
     const check = value => {
         if (isInexact(value, isSwitch))

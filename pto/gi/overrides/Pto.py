@@ -153,7 +153,14 @@ def _tagged(direction):
 @_export
 class Tensor(Pto.Tensor):
     """In a list of arguments x.read() is an input, x.write() an output, x.update() both; x.write_existing() goes to
-    memory that is there, x.commute() updates in any order with others that do, x.no_dep() orders nothing."""
+    memory that is there, x.commute() updates in any order with others that do, x.reduce("sum") at the same time as others
+    that do, x.no_dep() orders nothing."""
+
+    def reduce(self, how, initial=0):
+        """The task reduces into a copy, at the same time as others that do so in the same way; the copies are combined when
+        something else uses the tensor: how is "sum", "prod", "min" or "max", or a kernel that takes two tensors, the second
+        into the first, with what an element of a copy begins with."""
+        return self, Pto.Direction.REDUCTION, how, initial
 
     read, write, update = map(_tagged, (Pto.Direction.INPUT, Pto.Direction.OUTPUT, Pto.Direction.INOUT))
     write_existing, no_dep, commute = map(_tagged, (Pto.Direction.OUTPUT_EXISTING, Pto.Direction.NO_DEP,
@@ -199,6 +206,24 @@ class Tensor(Pto.Tensor):
         return _array_interface(self.shape, dtype.str, self.get_address(), strides, self.is_read_only())
 
 
+def _operator(how):
+    if isinstance(how, Pto.Reduction):
+        return how
+    names = ("sum", "prod", "min", "max")
+    if how not in names:
+        raise ValueError(f'{how!r} is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel')
+    return Pto.Reduction(names.index(how))
+
+
+def _value(value):
+    """A number as C takes any: an integer is one, a fraction a double."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        if not -2**63 <= value < 2**64:
+            raise OverflowError(f"{value} does not fit in 64 bits")
+        return GObject.Value(GObject.TYPE_UINT64 if value >= 2**63 else GObject.TYPE_INT64, int(value))
+    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
+
+
 TaskArgsView = collections.namedtuple("TaskArgsView", "tensor_count scalar_count tensors scalars")
 _add_scalar, _add_scalar_signed = Pto.TaskArgs.add_scalar, Pto.TaskArgs.add_scalar_signed  # of what is an integer already
 _UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
@@ -230,8 +255,17 @@ class TaskArgs(Pto.TaskArgs):
     def __init__(self, *args):
         pass
 
-    def add_tensor(self, tensor, direction=Pto.Direction.INPUT):
-        Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
+    def add_tensor(self, tensor, direction=Pto.Direction.INPUT, how=None, initial=0):
+        if direction != Pto.Direction.REDUCTION or how is None:
+            Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
+        elif isinstance(how, Pto.Callable):
+            Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, _value(initial))
+        else:
+            Pto.TaskArgs.add_reduction(self, Tensor.of(tensor), _operator(how))
+
+    def add_reduction(self, tensor, how, initial=0):
+        """As x.reduce()."""
+        self.add_tensor(tensor, Pto.Direction.REDUCTION, how, initial)
 
     def add_scalar(self, value):
         if isinstance(value, ctypes.c_double):
@@ -289,7 +323,7 @@ class TaskArgs(Pto.TaskArgs):
 def _given(what):
     """An argument of a run: arrays are tensors; numbers, text, None and what is tagged stay what they are."""
     kept = (numbers.Number, str, ctypes.c_float, ctypes.c_double, *_UNSIGNED, *_SIGNED)
-    is_tagged = isinstance(what, tuple) and len(what) == 2 and isinstance(what[0], Pto.Tensor)
+    is_tagged = isinstance(what, tuple) and len(what) in (2, 4) and isinstance(what[0], Pto.Tensor)
     is_kept = is_tagged or what is None or isinstance(what, kept) or type(what).__name__ == "bool_"  # NumPy's is no number
     return what if is_kept else Tensor.of(what)
 
@@ -673,13 +707,7 @@ class Orchestrator(Pto.Orchestrator):
     def set_element(self, tensor, *index, value):
         """Once the tasks that write or read it are done."""
         tensor = Tensor.of(tensor)
-        if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-            if not -2**63 <= value < 2**64:
-                raise OverflowError(f"{value} does not fit in 64 bits")
-            value = GObject.Value(GObject.TYPE_UINT64 if value >= 2**63 else GObject.TYPE_INT64, int(value))
-        elif isinstance(value, numbers.Real):
-            value = float(value)
-        Pto.Orchestrator.set_element(self, tensor, index or [0] * tensor.get_n_dims(), value)
+        Pto.Orchestrator.set_element(self, tensor, index or [0] * tensor.get_n_dims(), _value(value))
 
     def scratch(self, shape, dtype="f4"):
         """An argument: memory for this task alone."""

@@ -1,0 +1,18 @@
+/* pto-element-private.h: how does a number become an element of a tensor?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-types.h"
+
+G_BEGIN_DECLS
+
+/* Integers that the type has; FALSE: it is of another kind. */
+gboolean pto_element_get_limits (PtoDtype dtype, long double *least, long double *most);
+/* The bits of a number as an element, the nearest there is of floating point. FALSE: no number, or
+ * none that the type has: PTO_ERROR_INVALID_ARGS, with what begins the sentence. */
+gboolean pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what,
+                                 guint64 *bits, GError **error);
+
+G_END_DECLS
