@@ -251,6 +251,7 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
       return FALSE;
     }
+  pto_machine_make_heaps (machine);
   pto_chip_set_log (self->chip, pto_machine_log, machine);
   pto_chip_set_notes (self->chip, self->notes, self->n_notes);
   return TRUE;
@@ -265,7 +266,11 @@ chip_stop (PtoMachine *machine)
   g_clear_object (&self->trace);
   self->recorded = FALSE;
   g_mutex_unlock (&self->parent.lock);
+  if (self->chip == NULL)
+    return;
+  pto_chip_take_heaps (self->chip, pto_machine_peek_heaps (machine));
   g_clear_pointer (&self->chip, pto_chip_free);
+  pto_machine_release_heaps (machine);
 }
 
 /* Names by function id, NULL where there is none: for the record of a run. */
@@ -679,6 +684,17 @@ chip_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor, const 
   return TRUE;
 }
 
+static gboolean
+chip_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error)
+{
+  PTOParam output = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
+
+  if ((pto2_rt_submit_order) (rt, &output, 1, NULL, 0) == PTO2_TASK_NONE)
+    return FALSE;
+  tensor->buffer = output.tensor.buffer;
+  return TRUE;
+}
+
 static const PtoMachineOps chip_ops = {
   .accepts = pto_machine_chip_accepts,
   .prepare = chip_prepare,
@@ -692,6 +708,7 @@ static const PtoMachineOps chip_ops = {
   .has_failed = pto_machine_run_has_failed,
   .dup_failure = pto_machine_dup_failure,
   .fail = pto_machine_fail_run,
+  .alloc = chip_alloc,
   .element = chip_element,
   .get_progress = chip_get_progress,
   .add = chip_add,

@@ -273,13 +273,25 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
 }
 
 static void
-scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+begin_scope (PTO2Runtime *rt, enum pto_command_kind kind, const char *file, int32_t line)
 {
   IsolatedMachine *self = machine_of (rt);
 
   g_array_append_val (self->recorder.scopes, self->recorder.n_buffers);
   if (!pto_isolated_has_failed (rt) && may_write (self))
-    pto_stream_scope_begin (&self->recorder.writer, file, line);
+    pto_stream_scope_begin (&self->recorder.writer, kind, file, line);
+}
+
+static void
+scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  begin_scope (rt, PTO_COMMAND_SCOPE_BEGIN, file, line);
+}
+
+static void
+manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  begin_scope (rt, PTO_COMMAND_MANUAL_SCOPE_BEGIN, file, line);
 }
 
 static void
@@ -413,6 +425,7 @@ static const PTO2RuntimeOps recorder_ops = {
   .submit_task = submit_task,
   .submit = submit_more,
   .scope_begin = scope_begin,
+  .manual_scope_begin = manual_scope_begin,
   .scope_end = scope_end,
   .orchestration_done = orchestration_done,
   .init_tensor_pool = init_tensor_pool,

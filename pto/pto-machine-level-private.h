@@ -16,19 +16,11 @@
 
 G_BEGIN_DECLS
 
-/* The heaps that tensors were allocated in: the level's own, until it has ended. */
-typedef struct
-{
-  gatomicrefcount ref_count; /* of the machine, while the level is there, and of each tensor */
-  struct pto_level_heaps heaps;
-} LevelMemory;
-
 typedef struct
 {
   PtoMachine parent;
 
   struct pto_level *level; /* W: prepare, stop; used by who has taken the machine, and under lock */
-  LevelMemory *memory;     /* beside level */
   PtoChild **children;
   guint n_children;
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
@@ -49,7 +41,6 @@ typedef struct
 } LevelMachine;
 
 /* As the machine's function of this name. */
-gpointer pto_machine_level_hold_memory (PtoMachine *machine, GDestroyNotify *release);
 /* Levels of the children that run orchestrations, each once, as bits. */
 guint64 pto_machine_level_get_worker_levels (LevelMachine *self);
 

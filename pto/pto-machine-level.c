@@ -167,34 +167,9 @@ level_prepare (PtoMachine *machine, GError **error)
   /* A registration that is given up meanwhile looks at it. */
   g_mutex_lock (&self->parent.lock);
   self->level = level;
-  self->memory = g_new0 (LevelMemory, 1);
-  g_atomic_ref_count_init (&self->memory->ref_count);
+  pto_machine_make_heaps (&self->parent);
   g_mutex_unlock (&self->parent.lock);
   return TRUE;
-}
-
-/* Any thread. In a copy that a fork made, the machine's own reference stays. */
-static void
-release_memory (gpointer data)
-{
-  LevelMemory *memory = data;
-
-  if (!g_atomic_ref_count_dec (&memory->ref_count))
-    return;
-  for (guint i = 0; i < G_N_ELEMENTS (memory->heaps.rings); i++)
-    if (memory->heaps.rings[i].base != NULL)
-      munmap (memory->heaps.rings[i].base, memory->heaps.rings[i].size);
-  g_free (memory);
-}
-
-gpointer
-pto_machine_level_hold_memory (PtoMachine *machine, GDestroyNotify *release)
-{
-  LevelMemory *memory = ((LevelMachine *) machine)->memory;
-
-  g_atomic_ref_count_inc (&memory->ref_count);
-  *release = release_memory;
-  return memory;
 }
 
 static void
@@ -217,9 +192,9 @@ level_stop (PtoMachine *machine)
   while (self->users > 0)
     g_cond_wait (&self->changed, &self->parent.lock);
   g_mutex_unlock (&self->parent.lock);
-  pto_level_take_heaps (level, &self->memory->heaps);
+  pto_level_take_heaps (level, pto_machine_peek_heaps (&self->parent));
   pto_level_free (level);
-  g_clear_pointer (&self->memory, release_memory);
+  pto_machine_release_heaps (&self->parent);
   free_children (self);
   /* Nobody is forked any more. */
   pto_machine_level_drop_snapshot (self);
@@ -392,7 +367,6 @@ static const PtoMachineOps level_ops = {
   .order = pto_machine_level_order,
   .get_progress = level_get_progress,
   .alloc = pto_machine_level_alloc,
-  .hold_memory = pto_machine_level_hold_memory,
   .add = pto_machine_level_add,
   .remove = pto_machine_level_remove,
   .get_trace = level_get_trace,

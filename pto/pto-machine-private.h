@@ -122,19 +122,18 @@ typedef struct
   void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message);
 
   /* Inside orchestrate, of a machine that has children; NULL otherwise: it runs kernels. FALSE with
-   * an error: refused, and the run goes on; FALSE without one: the run has failed. alloc gives the
-   * tensor an address; hold_memory keeps that mapped, also when the worker has been closed. */
+   * an error: refused, and the run goes on; FALSE without one: the run has failed. */
   gboolean (*submit) (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *task, GError **error);
   /* A task that runs nowhere; PTO2_TASK_NONE: the run has failed. */
   guint64 (*order) (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params, guint n_params,
                     const guint64 *after, guint n_after);
+  /* Gives a tensor of the run an address, in the heaps. NULL for a machine that has none here. */
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
   /* Inside orchestrate, of a machine that runs kernels; NULL otherwise. Waits until an element may
    * be read, or written, and copies it from or to value, which has 8 bytes. FALSE: the run has
    * failed. */
   gboolean (*element) (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
                        const guint64 *index, gboolean write, gpointer value);
-  gpointer (*hold_memory) (PtoMachine *machine, GDestroyNotify *release);
   /* Any thread, during a run: grows while it gets on. NULL: never below another worker. */
   guint64 (*get_progress) (PtoMachine *machine);
 
@@ -156,6 +155,7 @@ typedef struct
 typedef void (*PtoMachineLog) (GLogLevelFlags flags, const char *context, const char *message,
                                gpointer data);
 
+struct _PtoHeaps;
 struct _PtoMachine
 {
   const PtoMachineOps *ops;
@@ -166,6 +166,8 @@ struct _PtoMachine
   PtoMachineLog log; /* NULL: g_log() */
   gpointer log_data;
   char *log_context; /* W: who has taken the machine; NULL: no run yet */
+
+  struct _PtoHeaps *heaps; /* W: prepare or start, stop; NULL: none. pto-machine.c's */
 
   /* Guards all below and what the kinds of machines say that it does; innermost. */
   GMutex lock;
@@ -195,6 +197,14 @@ void pto_machine_fail_run (PTO2Runtime *rt, enum pto_status status, const char *
 /* Of the last run, for any thread. dup: NULL: there was none. */
 void pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stats *statistics);
 PtoRunStatistics *pto_machine_dup_statistics (PtoMachine *machine);
+/* Heaps in which tensors of orchestration functions lie from the start, and which stay mapped as
+ * long as those, also when the worker has been closed. make: with what has them; peek: where to put
+ * them before that is freed; release: behind it. */
+void pto_machine_make_heaps (PtoMachine *machine);
+struct pto_heaps *pto_machine_peek_heaps (PtoMachine *machine);
+void pto_machine_release_heaps (PtoMachine *machine);
+/* For one tensor; release: to be called with what this gives. */
+gpointer pto_machine_hold_heaps (PtoMachine *machine, GDestroyNotify *release);
 /* As the machine's function use_memory. */
 gboolean pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMachineMemory *call,
                                         GError **error);

@@ -12,6 +12,8 @@
 #include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
 
+#include <sys/mman.h>
+
 void
 pto_machine_set_up (PtoMachine *machine, const PtoMachineOps *ops, PtoWorker *worker,
                     const struct pto_params *params)
@@ -92,6 +94,55 @@ pto_machine_dup_statistics (PtoMachine *machine)
     statistics = pto_run_statistics_new (&machine->statistics);
   g_mutex_unlock (&machine->lock);
   return statistics;
+}
+
+/* --- heaps --- */
+
+struct _PtoHeaps
+{
+  gatomicrefcount ref_count; /* of the machine, while it has them, and of each tensor */
+  struct pto_heaps heaps;
+};
+
+/* Any thread. In a copy that a fork made, the machine's own reference stays. */
+static void
+release_heaps (gpointer data)
+{
+  struct _PtoHeaps *memory = data;
+
+  if (!g_atomic_ref_count_dec (&memory->ref_count))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (memory->heaps.rings); i++)
+    if (memory->heaps.rings[i].base != NULL)
+      munmap (memory->heaps.rings[i].base, memory->heaps.rings[i].size);
+  g_free (memory);
+}
+
+void
+pto_machine_make_heaps (PtoMachine *machine)
+{
+  machine->heaps = g_new0 (struct _PtoHeaps, 1);
+  g_atomic_ref_count_init (&machine->heaps->ref_count);
+}
+
+struct pto_heaps *
+pto_machine_peek_heaps (PtoMachine *machine)
+{
+  return &machine->heaps->heaps;
+}
+
+void
+pto_machine_release_heaps (PtoMachine *machine)
+{
+  g_clear_pointer (&machine->heaps, release_heaps);
+}
+
+gpointer
+pto_machine_hold_heaps (PtoMachine *machine, GDestroyNotify *release)
+{
+  g_atomic_ref_count_inc (&machine->heaps->ref_count);
+  *release = release_heaps;
+  return machine->heaps;
 }
 
 /* --- device memory --- */

@@ -217,3 +217,84 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
     return FALSE;
   return pto_orchestrator_make_call (orchestrator, call_element, &call.base, error);
 }
+
+typedef struct
+{
+  PtoOrchestratorCall base;
+
+  PtoTensor *tensor;
+  guint64 value;
+  guint64 id; /* the result */
+} FillCall;
+
+static void
+call_fill (gpointer data)
+{
+  FillCall *call = data;
+  PtoOrchestrator *self = call->base.self;
+  PTOParam params[2] = { { .type = PTO_PARAM_OUTPUT }, make_scalar_param (call->value) };
+  PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_FILL, 0, params, G_N_ELEMENTS (params));
+
+  submit.priority = (int32_t) self->priority;
+  call->base.failed = pto_orchestrator_has_failed (self)
+                      || !pto_tensor_prepare (call->tensor, self->rt, self->run, &params[0].tensor);
+  if (!call->base.failed)
+    {
+      call->id = self->rt->ops->submit (self->rt, &submit);
+      call->base.failed = self->machine->ops->has_failed (self->rt);
+    }
+}
+
+/**
+ * pto_orchestrator_fill:
+ * @orchestrator: an orchestrator of a chip
+ * @tensor: a tensor
+ * @value: a number that the type of its elements has
+ * @error: where to say why not
+ *
+ * Submits a task that gives each element of a tensor that value, on a vector core.
+ *
+ * The tensor is an output of the task: it gets memory if it has none yet, and begins with the value
+ * for a task that reads and writes it. Fails with %PTO_ERROR_INVALID_ARGS for another number, and
+ * for memory that can only be read, with %PTO_ERROR_NOT_SUPPORTED at level 3 and up, and otherwise
+ * like [method@Pto.Orchestrator.submit]. Source: seed 000 section 11. Thread safety: orchestrator
+ * thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_fill (PtoOrchestrator *orchestrator, PtoTensor *tensor, const GValue *value,
+                       GError **error)
+{
+  FillCall call = { .base.self = orchestrator, .tensor = tensor };
+
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (tensor != NULL, FALSE);
+  g_return_val_if_fail (G_IS_VALUE (value), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!pto_orchestrator_check_usable (orchestrator, error)
+      || !pto_orchestrator_check_kernels (orchestrator, error))
+    return FALSE;
+  if (pto_tensor_get_refusal (tensor) != NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "a tensor is to be filled: %s",
+                   pto_tensor_get_refusal (tensor));
+      return FALSE;
+    }
+  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value, "what a tensor is filled with",
+                               &call.value, error))
+    return FALSE;
+  if (!pto_tensor_admit (tensor, TRUE, orchestrator->run, &orchestrator->kept))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           "a tensor can not be filled whose memory can only be read");
+      return FALSE;
+    }
+  if (!pto_orchestrator_make_call (orchestrator, call_fill, &call.base, error))
+    return FALSE;
+  orchestrator->last_task = call.id;
+  return TRUE;
+}

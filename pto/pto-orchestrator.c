@@ -6,6 +6,7 @@
 
 #include "pto-orchestrator-private.h"
 
+#include "pto-buffer.h"
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 #include "pto-tensor-private.h"
@@ -187,7 +188,12 @@ typedef struct
   Tensor handle;
 
   /* scopes */
-  gboolean begin;
+  enum
+  {
+    END,
+    BEGIN,
+    BEGIN_MANUAL
+  } what;
 } Call;
 
 static void
@@ -218,8 +224,10 @@ call_scope (gpointer data)
   Call *call = data;
   PTO2Runtime *rt = call->base.self->rt;
 
-  if (call->begin)
+  if (call->what == BEGIN)
     (pto2_rt_scope_begin) (rt);
+  else if (call->what == BEGIN_MANUAL)
+    (pto2_rt_manual_scope_begin) (rt);
   else
     (pto2_rt_scope_end) (rt);
   call->base.failed = pto_orchestrator_has_failed (call->base.self);
@@ -312,6 +320,18 @@ pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator)
 
 /* --- scopes and tensors --- */
 
+static gboolean
+begin_scope (PtoOrchestrator *self, gboolean manual, GError **error)
+{
+  Call call = { .base.self = self, .what = manual ? BEGIN_MANUAL : BEGIN };
+
+  if (!pto_orchestrator_check_usable (self, error)
+      || !pto_orchestrator_make_call (self, call_scope, &call.base, error))
+    return FALSE;
+  self->scopes++;
+  return TRUE;
+}
+
 /**
  * pto_orchestrator_begin_scope:
  * @orchestrator: an orchestrator
@@ -330,17 +350,39 @@ pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator)
 gboolean
 pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error)
 {
-  Call call = { .base.self = orchestrator, .begin = TRUE };
-
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!pto_orchestrator_check_usable (orchestrator, error))
-    return FALSE;
-  if (!pto_orchestrator_make_call (orchestrator, call_scope, &call.base, error))
-    return FALSE;
-  orchestrator->scopes++;
-  return TRUE;
+  return begin_scope (orchestrator, FALSE, error);
+}
+
+/**
+ * pto_orchestrator_begin_manual_scope:
+ * @orchestrator: an orchestrator
+ * @error: where to say why not
+ *
+ * Opens a scope whose tasks come after those that they name ([method@Pto.TaskArgs.add_after]), and
+ * after no others.
+ *
+ * Nothing is looked up for them and nothing is recorded, not for tasks behind the scope either.
+ * Where tasks have reduced before it, they come after what combines that. Memory that the runtime
+ * makes for them stays as long as anywhere else. Scopes inside are to be manual, too. It is ended
+ * by [method@Pto.Orchestrator.end_scope].
+ *
+ * Fails like [method@Pto.Orchestrator.begin_scope]. Source: seed 000 section 11. Thread safety:
+ * orchestrator thread.
+ *
+ * Returns: %TRUE if it is open
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_begin_manual_scope (PtoOrchestrator *orchestrator, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return begin_scope (orchestrator, TRUE, error);
 }
 
 /**
@@ -360,7 +402,7 @@ pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error)
 gboolean
 pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
 {
-  Call call = { .base.self = orchestrator, .begin = FALSE };
+  Call call = { .base.self = orchestrator, .what = END };
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
@@ -379,6 +421,35 @@ pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
       orchestrator->clusters[i] = 0;
   orchestrator->scopes--;
   return pto_orchestrator_make_call (orchestrator, call_scope, &call.base, error);
+}
+
+static gboolean
+with_scope (PtoOrchestrator *orchestrator, gboolean manual, PtoScopeFunc func, gpointer user_data,
+            GError **error)
+{
+  guint before = orchestrator->scopes;
+  GError *local = NULL;
+  gboolean ok;
+
+  if (!begin_scope (orchestrator, manual, error))
+    return FALSE;
+  ok = func (orchestrator, user_data, &local);
+  if (!ok && local == NULL)
+    g_set_error_literal (&local, PTO_ERROR, PTO_ERROR_EXPLICIT,
+                         "the function of a scope failed and did not say why: it must return TRUE "
+                         "when what belongs into the scope is submitted");
+  if (local != NULL)
+    {
+      ok = FALSE;
+      g_propagate_error (error, local);
+    }
+  while (orchestrator->scopes > before)
+    {
+      /* Whose error was first is told; in a run that has failed that is the run's. */
+      if (!pto_orchestrator_end_scope (orchestrator, ok ? error : NULL))
+        ok = FALSE;
+    }
+  return ok;
 }
 
 /**
@@ -403,34 +474,38 @@ gboolean
 pto_orchestrator_with_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func, gpointer user_data,
                              GError **error)
 {
-  GError *local = NULL;
-  guint before;
-  gboolean ok;
-
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (func != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  before = orchestrator->scopes;
-  if (!pto_orchestrator_begin_scope (orchestrator, error))
-    return FALSE;
-  ok = func (orchestrator, user_data, &local);
-  if (!ok && local == NULL)
-    g_set_error_literal (&local, PTO_ERROR, PTO_ERROR_EXPLICIT,
-                         "the function of a scope failed and did not say why: it must return TRUE "
-                         "when what belongs into the scope is submitted");
-  if (local != NULL)
-    {
-      ok = FALSE;
-      g_propagate_error (error, local);
-    }
-  while (orchestrator->scopes > before)
-    {
-      /* Whose error was first is told; in a run that has failed that is the run's. */
-      if (!pto_orchestrator_end_scope (orchestrator, ok ? error : NULL))
-        ok = FALSE;
-    }
-  return ok;
+  return with_scope (orchestrator, FALSE, func, user_data, error);
+}
+
+/**
+ * pto_orchestrator_with_manual_scope:
+ * @orchestrator: an orchestrator
+ * @func: (scope call) (closure user_data): submits what belongs into the scope
+ * @user_data: for @func
+ * @error: where to say why not
+ *
+ * Calls a function inside a scope of [method@Pto.Orchestrator.begin_manual_scope]; otherwise like
+ * [method@Pto.Orchestrator.with_scope].
+ *
+ * Source: seed 000 section 11. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if @func has said so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_with_manual_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func,
+                                    gpointer user_data, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (func != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  return with_scope (orchestrator, TRUE, func, user_data, error);
 }
 
 /* A tensor of the current scope, after what call does with it. */
@@ -456,10 +531,34 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
   if (func == call_alloc)
     {
       GDestroyNotify release;
-      gpointer owner = self->machine->ops->hold_memory (self->machine, &release);
+      gpointer owner = pto_machine_hold_heaps (self->machine, &release);
 
       pto_tensor_set_allocated (tensor, call.handle.buffer.addr, owner, release);
     }
+  return g_steal_pointer (&tensor);
+}
+
+/* Where the heaps are in another process: memory that both see, which the run keeps. */
+static PtoTensor *
+make_tensor_in_buffer (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                       GError **error)
+{
+  g_autoptr (PtoTensor) tensor = pto_tensor_new (dtype, n_dims, shape);
+  g_autoptr (PtoBuffer) buffer = NULL;
+
+  if (pto_tensor_get_refusal (tensor) != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           pto_tensor_get_refusal (tensor));
+      return NULL;
+    }
+  buffer = pto_buffer_new (pto_tensor_get_n_bytes (tensor), error);
+  if (buffer == NULL)
+    return NULL;
+  pto_tensor_unref (tensor);
+  tensor = pto_tensor_new_for_buffer (buffer, 0, dtype, n_dims, shape, error);
+  if (tensor != NULL)
+    pto_tensor_admit (tensor, TRUE, self->run, &self->kept);
   return g_steal_pointer (&tensor);
 }
 
@@ -493,20 +592,23 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
 
 /**
  * pto_orchestrator_alloc:
- * @orchestrator: an orchestrator of a worker of level 3 or up
+ * @orchestrator: an orchestrator
  * @dtype: type of the elements
  * @n_dims: number of dimensions, 1 to 5
  * @shape: (array length=n_dims): extent of each dimension, in elements
  * @error: where to say why there is none
  *
- * Makes a tensor that has memory at once, which this worker and those below it share.
+ * Makes a tensor that has memory at once, which this worker and those below it share, with whatever
+ * it held.
  *
- * Its address, 1024-byte aligned, is that of [method@Pto.Tensor.get_address]. The memory lives
- * until the current scope has ended and the last task that uses it is done.
+ * Its address, 1024-byte aligned, is that of [method@Pto.Tensor.get_address]; the function may
+ * write there until it submits the first task that uses it. The memory lives until the current
+ * scope has ended and the last task that uses it is done; of a chip in a process of its own until
+ * the run has ended.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused, with %PTO_ERROR_NOT_SUPPORTED on a
- * chip, and with %PTO_ERROR_RUN_FAILED when the ring stays full until the time-out. Source: seed
- * 002. Thread safety: orchestrator thread.
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused, and with %PTO_ERROR_RUN_FAILED when
+ * the ring stays full until the time-out. Source: seed 002, and seed 000 section 11 for a chip.
+ * Thread safety: orchestrator thread.
  *
  * Returns: (transfer full): a tensor
  *
@@ -522,11 +624,7 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return NULL;
   if (orchestrator->machine->ops->alloc == NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                           "a chip gives its tensors memory when they are output: use tensor()");
-      return NULL;
-    }
+    return make_tensor_in_buffer (orchestrator, dtype, n_dims, shape, error);
   return make_tensor_here (orchestrator, dtype, n_dims, shape, call_alloc, error);
 }
 

@@ -204,6 +204,14 @@ PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_dims,
                                    const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_fill (PtoOrchestrator *orchestrator, PtoTensor *tensor,
+                                const GValue *value, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_begin_manual_scope (PtoOrchestrator *orchestrator, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_with_manual_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func,
+                                             gpointer user_data, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_begin_scope (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error);
@@ -231,6 +239,14 @@ static inline PtoScopeGuard *
 pto_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
 {
   return pto_orchestrator_begin_scope (orchestrator, error) ? (PtoScopeGuard *) orchestrator : NULL;
+}
+
+/* As pto_orchestrator_begin_manual_scope(); NULL with an error. */
+static inline PtoScopeGuard *
+pto_manual_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
+{
+  return pto_orchestrator_begin_manual_scope (orchestrator, error) ? (PtoScopeGuard *) orchestrator
+                                                                   : NULL;
 }
 
 static inline void

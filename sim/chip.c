@@ -476,6 +476,13 @@ pto_chip_free (struct pto_chip *chip)
   free (chip);
 }
 
+void
+pto_chip_take_heaps (struct pto_chip *chip, struct pto_heaps *heaps)
+{
+  if (!chip->lost)
+    pto_machine_take_heaps (&chip->machine, heaps);
+}
+
 const struct pto_platform *
 pto_chip_platform (const struct pto_chip *chip)
 {

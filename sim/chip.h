@@ -163,6 +163,8 @@ int32_t pto_chip_last_line (const struct pto_chip *chip);
 void pto_chip_set_log (struct pto_chip *chip,
                        void (*log) (void *data, int32_t level, const char *message), void *data);
 
+/* As pto_machine_take_heaps(); of a lost chip nothing, for it is never freed. */
+void pto_chip_take_heaps (struct pto_chip *chip, struct pto_heaps *heaps);
 /* Its device memory. */
 struct pto_device_memory *pto_chip_memory (struct pto_chip *chip);
 

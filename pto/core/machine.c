@@ -199,6 +199,19 @@ pto_machine_clear (struct pto_machine *machine)
   pto_recorder_clear (&machine->recorder);
 }
 
+void
+pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps)
+{
+  for (uint32_t i = 0; i < PTO_RINGS; i++)
+    {
+      struct pto_circle *heap = &machine->engine.rings[i].heap;
+
+      heaps->rings[i].base = heap->base;
+      heaps->rings[i].size = heap->size;
+      heap->base = NULL;
+    }
+}
+
 /* --- a run --- */
 
 enum pto_status

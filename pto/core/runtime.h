@@ -47,3 +47,14 @@ const char *pto_runtime_get_failure (PTO2Runtime *rt);
 /* Fails it, first error wins. */
 void pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
+
+/* Heaps of a machine that is to be freed, for somebody who still looks at what lay in them: an
+ * address and a size of each ring, to be unmapped by whoever took them. */
+struct pto_heaps
+{
+  struct
+  {
+    void *base; /* NULL: none */
+    uint64_t size;
+  } rings[PTO_N_RINGS];
+};

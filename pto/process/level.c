@@ -401,18 +401,9 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
 }
 
 void
-pto_level_take_heaps (struct pto_level *level, struct pto_level_heaps *heaps)
+pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps)
 {
-  _Static_assert(sizeof heaps->rings / sizeof heaps->rings[0] == PTO_RINGS, "one of each ring");
-
-  for (uint32_t i = 0; i < PTO_RINGS; i++)
-    {
-      struct pto_circle *heap = &level->machine.engine.rings[i].heap;
-
-      heaps->rings[i].base = heap->base;
-      heaps->rings[i].size = heap->size;
-      heap->base = NULL;
-    }
+  pto_machine_take_heaps (&level->machine, heaps);
 }
 
 void

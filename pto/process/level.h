@@ -53,17 +53,8 @@ enum pto_status pto_level_start (struct pto_level *level, bool (*cancelled) (voi
  * not the one that made it: nothing, what it has is the parent's. */
 void pto_level_free (struct pto_level *level);
 
-/* The heaps of a level that is to be freed, for somebody who still looks at what lay in them: an
- * address and a size of each ring, to be unmapped by whoever took them. Not in a child. */
-struct pto_level_heaps
-{
-  struct
-  {
-    void *base; /* NULL: none */
-    uint64_t size;
-  } rings[4];
-};
-void pto_level_take_heaps (struct pto_level *level, struct pto_level_heaps *heaps);
+/* As pto_machine_take_heaps(). Not in a child. */
+void pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps);
 
 /* As pto_chip_run(). record: also if the parameter does not say so. A task that fails does not end
  * the run: the first failure is its result. failure: domain, code and text as the object layer

@@ -313,9 +313,10 @@ put_text (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t 
 }
 
 void
-pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line)
+pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
+                        const char *file, int32_t line)
 {
-  put_text (writer, PTO_COMMAND_SCOPE_BEGIN, line, file != NULL ? file : "");
+  put_text (writer, kind, line, file != NULL ? file : "");
 }
 
 void
@@ -626,6 +627,10 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
         case PTO_COMMAND_SCOPE_BEGIN:
           rt->ops->scope_begin (rt, command->n > 0 ? target->keep (text_of (command, text)) : NULL,
                                 command->a);
+          break;
+        case PTO_COMMAND_MANUAL_SCOPE_BEGIN:
+          rt->ops->manual_scope_begin (
+              rt, command->n > 0 ? target->keep (text_of (command, text)) : NULL, command->a);
           break;
         case PTO_COMMAND_SCOPE_END:
           rt->ops->scope_end (rt);

@@ -34,6 +34,7 @@ enum pto_command_kind
   PTO_COMMAND_SUBMIT,
   PTO_COMMAND_SUBMIT_MORE,
   PTO_COMMAND_SCOPE_BEGIN,
+  PTO_COMMAND_MANUAL_SCOPE_BEGIN,
   PTO_COMMAND_SCOPE_END,
   PTO_COMMAND_BUFFER, /* a record for a buffer of the current scope */
   PTO_COMMAND_DONE,
@@ -77,7 +78,9 @@ void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_
 /* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. What these
  * two gave there is in the first two numbers of an answer. */
 void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
-void pto_stream_scope_begin (struct pto_stream_writer *writer, const char *file, int32_t line);
+/* SCOPE_BEGIN and MANUAL_SCOPE_BEGIN */
+void pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
+                             const char *file, int32_t line);
 /* SCOPE_END and DONE */
 void pto_stream_put (struct pto_stream_writer *writer, enum pto_command_kind kind);
 void pto_stream_buffer (struct pto_stream_writer *writer, uint32_t number, uint32_t generation,

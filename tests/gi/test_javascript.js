@@ -591,6 +591,41 @@ const tests = {
         }
     },
 
+    // Memory at once, a value in it, and tasks that are ordered by their names only.
+    memory() {
+        for (const isolate of [false, true]) {
+            for (const backend of ['par', 'det', 'threads']) {
+                const worker = new Pto.Worker({isolate});
+                const buffer = Pto.Buffer.new(4 * elements);
+                const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+                worker.set_parameter('backend', backend);
+                worker.run(orch => {
+                    const made = orch.alloc(Pto.Dtype.INT16, [3]);
+                    equal(made.address % 1024, 0, 'the address');
+                    orch.fill(made, -7);
+                    equal(orch.get_element(made, [2]), -7, 'what it was filled with');
+                    orch.set_element(made, [1], 300);
+                    equal(orch.get_element(made, [1]), 300, 'what was written');
+                    refused(() => orch.fill(made, 0.5), Pto.Error, 'what a tensor is filled with is 0.5');
+                    refused(() => orch.fill(made, 'a'), Pto.Error, 'no number of the type int16');
+                    orch.fill(tensor, 0.25);
+                    const first = orch.last_task;
+                    orch.with_manual_scope(inner => {
+                        const args = new Pto.TaskArgs();
+                        args.add_tensor(tensor, Pto.Direction.OUTPUT_EXISTING);
+                        args.add_scalar_float(1.5);
+                        args.add_after(first);
+                        inner.submit(fill, args);
+                    });
+                    orch.begin_manual_scope();
+                    orch.end_scope();
+                }, null, null, null);
+                equal(floats(buffer).join(), new Array(elements).fill(1.5).join(), 'the last of two');
+                worker.close();
+            }
+        }
+    },
+
     // By operators of the chip, and by a kernel: on all back ends, here and in another process.
     reductions() {
         const dir = GLib.Dir.make_tmp(null);

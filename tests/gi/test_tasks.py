@@ -281,6 +281,129 @@ class Tasks(unittest.TestCase):
                     names = {task.id: task.name for task in worker.trace.list_tasks()}
                     self.assertEqual([names[id] for id in ids], ["add", "copy", "copy"] * 5)
 
+    def test_alloc(self):
+        """Memory that is there at once, in which the function writes; it stays mapped as long as somebody looks at it."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    add, copy = Pto.Callable.kernel(self.path("add.c")), Pto.Callable.kernel(self.path("copy.c"))
+                    x, views = np.zeros(1, "i4"), []
+                    worker.set_parameter("backend", backend)
+
+                    def graph(orch, x):
+                        for i in range(5):
+                            with orch.scope():
+                                made = orch.alloc((2, 3), "i4")
+                                self.assertEqual(made.get_address() % 1024, 0)
+                                view = np.asarray(made)
+                                view[:] = 100 * i
+                                orch.submit(add, made.update(), 7)
+                                orch.submit(copy, made.read(), x.update())
+                                self.assertEqual(orch.get_element(made, 0, 0), 100 * i + 7)
+                                self.assertEqual(orch.get_element(made, 1, 2), 100 * i)
+                                views.append(view)
+                        with self.assertRaisesRegex(GLib.Error, "dimensions"):
+                            orch.alloc((), "i4")
+
+                    worker.run(graph, x)
+                    self.assertEqual(x[0], 1000 + 5 * 7)
+                worker.close()
+                self.assertEqual([view.sum().dtype.kind for view in views], ["i"] * 5)
+
+    def test_fill(self):
+        """A value of every type, in what has memory and in what gets some."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", backend)
+                    cases = [(dtype, value) for dtype, value in (
+                        ("f2", -1.5), ("f2", 65504), ("f2", 5.960464477539063e-08), ("f2", 0), ("f2", float("inf")), ("f4", 2.5), ("f8", 1e300),
+                        ("i1", -3), ("i2", -300), ("i4", 2**31 - 1), ("i8", -2**63), ("u1", 255), ("u2", 65535), ("u4", 2**32 - 1),
+                        ("u8", 2**64 - 1), ("?", True))]
+                    arrays = [np.zeros((3, 5), dtype) for dtype, _ in cases]
+                    bits = [(Pto.Dtype.BFLOAT16, "u2", 1.5, 0x3fc0), (Pto.Dtype.BFLOAT16, "u2", -1e30, 0xf14a),
+                            (Pto.Dtype.FLOAT8_E4M3FN, "u1", 1.5, 0x3c), (Pto.Dtype.FLOAT8_E4M3FN, "u1", -448, 0xfe),
+                            (Pto.Dtype.FLOAT8_E5M2, "u1", 0.25, 0x34), (Pto.Dtype.INT4, "u1", -1, 0x0f)]
+                    raw = [Pto.Buffer.array(6, dtype) for _, dtype, _, _ in bits]
+
+                    def graph(orch, *arrays):
+                        for array, (_, value) in zip(arrays, cases):
+                            orch.fill(array.view([2, 3], [1, 1]), value)
+                        for array, (dtype, _, value, _) in zip(raw, bits):
+                            orch.fill(Pto.Tensor.new_external(array.ctypes.data, dtype, [6]), value)
+                        made = orch.make_tensor((2, 2), "i4")
+                        task = orch.fill(made, 41)
+                        orch.submit(add, made.update(), 1)
+                        self.assertGreater(orch.last_task, task)
+                        self.assertEqual((orch.get_element(made, 0, 0), orch.get_element(made, 1, 1)), (42, 41))
+                        frozen = np.zeros(1)
+                        frozen.flags.writeable = False
+                        for what, value, words in ((made, 0.5, "what a tensor is filled with is .* no number of the type int32"),
+                                                   (arrays[0], 65520, "no number of the type float16"),
+                                                   (made, "1", "no number of the type int32"),
+                                                   (frozen, 1, "can not be filled whose memory can only be read")):
+                            with self.assertRaisesRegex(GLib.Error, words):
+                                orch.fill(what, value)
+
+                    add = Pto.Callable.kernel(self.path("add.c"))
+                    worker.run(graph, *arrays)
+                    for array, (dtype, value) in zip(arrays, cases):
+                        expected = np.zeros((3, 5), dtype)
+                        expected[1:, 1:4] = value
+                        self.assertEqual(array.tolist(), expected.tolist(), dtype)
+                    for array, (dtype, _, _, expected) in zip(raw, bits):
+                        self.assertEqual(array.tolist(), [expected] * 6, dtype)
+
+    def test_manual_scope(self):
+        """Tasks come after those that they name only; on chips everywhere, and above them."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    add, copy = Pto.Callable.kernel(self.path("add.c")), Pto.Callable.kernel(self.path("copy.c"))
+                    x, y = np.zeros(1, "i4"), np.zeros(1, "i4")
+                    worker.set_parameter("backend", backend)
+                    worker.set_parameter("trace", "1")
+
+                    def graph(orch, x, y):
+                        with orch.manual_scope():
+                            ids.append(orch.submit(add, x.update(), 5))
+                            ids.append(orch.submit(copy, x.read(), y.update(), after=ids[0]))
+                            orch.submit_order(x.read(), y.read())
+                            ids.append(orch.with_manual_scope(lambda orch: orch.submit(add, x.update(), 2, after=ids[1])))
+                        ids[2] = orch.last_task
+                        orch.submit(copy, y.read(), x.update(), after=ids)
+
+                    ids = []
+                    worker.run(graph, x, y)
+                    self.assertEqual((x[0], y[0]), (12, 5))
+                    order = [task.id for task in worker.trace.list_tasks()]
+                    edges = {(order[edge.producer], order[edge.consumer]) for edge in worker.trace.list_edges()
+                             if edge.hazards == Pto.Hazards.EXPLICIT}
+                    self.assertEqual(len(edges), len(list(worker.trace.list_edges())))
+                    self.assertLess({(ids[0], ids[1]), (ids[1], ids[2])}, edges)
+
+                    def inside(orch):
+                        with orch.manual_scope(), orch.scope():
+                            pass
+                    with self.assertRaisesRegex(GLib.Error, "lies in the manual one opened"):
+                        worker.run(inside)
+        with Pto.Worker(level=3, sub_workers=2) as worker:
+            def above(orch, x):
+                with orch.manual_scope():
+                    orch.submit_sub(handle, [x.update()])
+                    first = orch.last_task
+                    orch.submit_order(x.update())
+                    orch.submit_sub(handle, [x.update()], after=first)
+                with self.assertRaisesRegex(GLib.Error, "clusters are for chips"):
+                    orch.fill(x, 1)
+
+            def double(args):
+                args[0][:] = 2 * args[0] + 1
+            handle = worker.register(double)
+            shared = Pto.Buffer.array(2, "i4")
+            worker.run(above, shared)
+            self.assertEqual(shared.tolist(), [3, 3])
+
     def kinds(self, orch):
         for dtype, values, beyond in (("u1", (0, 255), (256, -1)), ("i1", (-128, 127), (128,)), ("i2", (-7,), (40000,)),
                                       ("u2", (65535,), (-1,)), ("i4", (-2**31, 2**31 - 1), (2**31, 2.5)), ("u4", (2**32 - 1,), (2**32,)),

@@ -610,12 +610,9 @@ chip_graph (PtoOrchestrator *o, PtoTaskArgs *args, PtoCallConfig *config, gpoint
 {
   Test *test = data;
   g_autoptr (GError) refusal = NULL;
-  guint64 shape = 8;
 
   g_assert_false (pto_orchestrator_submit_sub (o, test->handles[0], NULL, -1, &refusal));
   assert_refused (&refusal, PTO_ERROR_NOT_SUPPORTED, "submit_sub is for workers of level 3");
-  g_assert_null (pto_orchestrator_alloc (o, PTO_DTYPE_UINT64, 1, &shape, &refusal));
-  assert_refused (&refusal, PTO_ERROR_NOT_SUPPORTED, "tensor()");
   return TRUE;
 }
 

@@ -491,7 +491,13 @@ replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, 
       {
         const Tensor *tensor = &params[p].tensor;
 
-        g_assert_cmpint (params[p].type, ==, PTO_PARAM_INOUT);
+        g_assert_cmpint (params[p].type, ==,
+                         p == 3 && i % 3 == 0 ? PTO_PARAM_REDUCTION : PTO_PARAM_INOUT);
+        if (params[p].type == PTO_PARAM_REDUCTION)
+          {
+            g_assert_cmpint (params[p].combine, ==, -3 - (int) i);
+            g_assert_cmphex (params[p].scalar, ==, UINT64_C (0x8000000000000007) * i);
+          }
         g_assert_cmpuint (tensor->buffer.addr, ==, 4096 + i);
         g_assert_cmpuint (tensor->buffer.size, ==, 6 * 4);
         g_assert_cmpuint (tensor->ndims, ==, 2);
@@ -522,6 +528,14 @@ replay_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
 }
 
 static void
+replay_manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
+{
+  g_assert_cmpstr (file, ==, "by-hand.c");
+  g_assert_cmpint (line, ==, 9);
+  ((Replay *) rt)->depth++;
+}
+
+static void
 replay_scope_end (PTO2Runtime *rt)
 {
   ((Replay *) rt)->depth--;
@@ -536,6 +550,7 @@ static const PTO2RuntimeOps replay_ops = { .size = sizeof (PTO2RuntimeOps),
                                            .submit_task = replay_submit,
                                            .submit = replay_urgent,
                                            .scope_begin = replay_scope_begin,
+                                           .manual_scope_begin = replay_manual_scope_begin,
                                            .scope_end = replay_scope_end,
                                            .orchestration_done = replay_nothing,
                                            .init_tensor_pool = replay_nothing,
@@ -605,8 +620,9 @@ test_stream (void)
   pto_stream_begin (&writer, self.stream);
   g_assert_false (pto_stream_has_begun (&writer));
   thread = g_thread_new ("replay", replay, &self);
-  pto_stream_scope_begin (&writer, "here.c", 7);
-  pto_stream_scope_begin (&writer, NULL, 0);
+  pto_stream_scope_begin (&writer, PTO_COMMAND_SCOPE_BEGIN, "here.c", 7);
+  pto_stream_scope_begin (&writer, PTO_COMMAND_SCOPE_BEGIN, NULL, 0);
+  pto_stream_scope_begin (&writer, PTO_COMMAND_MANUAL_SCOPE_BEGIN, "by-hand.c", 9);
   for (int i = 0; i < COMMANDS; i++)
     {
       for (int p = 0; p < 5; p++)
@@ -615,6 +631,12 @@ test_stream (void)
         else
           params[p] = make_inout_param (
               make_tensor_external ((void *) (uintptr_t) (4096 + i), shape, 2, PTO_DTYPE_FLOAT32));
+      if (i % 3 == 0)
+        {
+          params[3].type = PTO_PARAM_REDUCTION;
+          params[3].combine = -3 - i;
+          params[3].scalar = UINT64_C (0x8000000000000007) * (uint64_t) i;
+        }
       while (!pto_stream_has_room (&writer, true))
         {
           g_assert_true (pto_stream_is_sound (&writer));
@@ -631,6 +653,7 @@ test_stream (void)
                                                         .n_params = i % 7 == 3 ? 1000 : i % 5,
                                                         .priority = i % 4 });
     }
+  pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
   pto_stream_put (&writer, PTO_COMMAND_SCOPE_END);
   while (!pto_stream_is_read (&writer, true))

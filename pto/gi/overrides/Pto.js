@@ -46,23 +46,25 @@ function takePlainFunction(where, name, index) {
 // A scope inside a scope: without a callback that C calls.
 function scopeWithoutCallback(where) {
     const open = new WeakMap(); // orchestrator -> how many scopes
-    const {begin_scope, end_scope} = where;
+    const {begin_scope, begin_manual_scope, end_scope} = where;
     const count = orchestrator => open.get(orchestrator) ?? 0;
-
-    where.begin_scope = function () {
-        const result = begin_scope.call(this);
+    const counted = begin => function () {
+        const result = begin.call(this);
         open.set(this, count(this) + 1);
         return result;
     };
+
+    where.begin_scope = counted(begin_scope);
+    where.begin_manual_scope = counted(begin_manual_scope);
     where.end_scope = function () {
         open.set(this, Math.max(count(this) - 1, 0)); // also in a run that has failed
         return end_scope.call(this);
     };
-    where.with_scope = function (func) {
+    const within = (name, begin) => function (func) {
         const call = plain(func), before = count(this);
         if (typeof call !== 'function')
-            throw new TypeError(`with_scope: ${String(func)} is not a function`);
-        this.begin_scope();
+            throw new TypeError(`${name}: ${String(func)} is not a function`);
+        this[begin]();
         try {
             if (!call(this)) {
                 throw new imports.gi.Pto.Error({
@@ -83,6 +85,8 @@ function scopeWithoutCallback(where) {
             this.end_scope();
         return true;
     };
+    where.with_scope = within('with_scope', 'begin_scope');
+    where.with_manual_scope = within('with_manual_scope', 'begin_manual_scope');
 }
 
 // GJS keeps the function that a call is given with the called one, and frees it twice where that is called inside of itself. So

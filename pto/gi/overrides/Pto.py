@@ -713,9 +713,21 @@ class Orchestrator(Pto.Orchestrator):
         """An argument: memory for this task alone."""
         return self._make(lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH
 
-    @contextlib.contextmanager
+    def fill(self, tensor, value):
+        """A task that gives each element that value: its number."""
+        Pto.Orchestrator.fill(self, Tensor.of(tensor), _value(value))
+        return self.last_task
+
     def scope(self):
-        self.begin_scope()
+        return self._scope(self.begin_scope)
+
+    def manual_scope(self):
+        """Its tasks come after those that they name, after=, and after no others."""
+        return self._scope(self.begin_manual_scope)
+
+    @contextlib.contextmanager
+    def _scope(self, begin):
+        begin()
         try:
             yield self
         except BaseException:
@@ -725,8 +737,14 @@ class Orchestrator(Pto.Orchestrator):
         self.end_scope()
 
     def with_scope(self, function):
+        return self._with(self.scope, function)
+
+    def with_manual_scope(self, function):
+        return self._with(self.manual_scope, function)
+
+    def _with(self, scope, function):
         _check_function(function)
-        with self.scope():
+        with scope():
             result = function(self)
             if not _check_result(function, result):
                 raise RuntimeError("the function of a scope has returned False")
