@@ -13,6 +13,7 @@
 #include "direct.h"
 #include "ready.h"
 #include "submit.h"
+#include "turn.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -243,6 +244,13 @@ parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
   return (uint32_t) (parts->n_members > 0 ? pto_party_size (&wish) : sizeof (struct pto_parts));
 }
 
+/* Bytes of what a task has beside its arguments. */
+static uint32_t
+extra_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
+{
+  return parts_bytes (graph, task) + (uint32_t) pto_claims_size (task->n_tokens);
+}
+
 /* false: there can never be such places, and the run has failed. */
 static __attribute__ ((noinline)) bool
 admit_parts (struct launch *launch, const struct pto_plan_task *task, struct parts *parts)
@@ -346,8 +354,9 @@ launch_task (struct launch *launch, uint32_t number)
     needs.n_fences = note_fences (launch, task);
   if (task->n_made > 0)
     needs.heap = heap_bytes (engine, launch->graph, task);
+  needs.claims = pto_claims_size (task->n_tokens);
   needs.storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
-                                            needs.n_fences, parts.bytes);
+                                            needs.n_fences, parts.bytes + (uint32_t) needs.claims);
   needs.n_edges = direct ? n_retained : engine->deps.count;
   slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
                     &n_held, &room);
@@ -358,6 +367,8 @@ launch_task (struct launch *launch, uint32_t number)
     fill_parts (launch, slot, &parts);
   done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct,
                                n_held > 0 ? launch->first_held : NULL);
+  if (PTO_UNLIKELY (task->n_tokens > 0))
+    pto_turn_claim (slot, &launch->graph->tokens[task->first_token], task->n_tokens);
   if (direct)
     {
       pto_engine_let_go (engine, slot, n_wait, done, true);
@@ -383,7 +394,7 @@ count_demand (struct launch *launch)
       struct pto_demand *demand = &engine->demand[task->ring];
       uint64_t heap = heap_bytes (engine, graph, task);
       uint64_t storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
-                                                   task->n_fenced, parts_bytes (graph, task));
+                                                   task->n_fenced, extra_bytes (graph, task));
 
       for (; let_go[task->ring] < task->floor; let_go[task->ring]++)
         {
@@ -393,7 +404,7 @@ count_demand (struct launch *launch)
           demand->held--;
           demand->heap -= heap_bytes (engine, graph, old);
           demand->storage -= pto_engine_storage_bytes (old->n_args, old->n_tensors, old->n_made,
-                                                       old->n_fenced, parts_bytes (graph, old));
+                                                       old->n_fenced, extra_bytes (graph, old));
         }
       demand->held++;
       demand->heap += heap;

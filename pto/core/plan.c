@@ -33,6 +33,7 @@ pto_plan_free (struct pto_plan *graph)
   free (graph->params);
   free (graph->parts);
   free (graph->members);
+  free (graph->tokens);
   free (graph->creators);
   free (graph->sizes);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
@@ -142,6 +143,18 @@ pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_
     return;
   graph->parts[graph->n_parts++] = parts;
   graph->tasks[graph->n_tasks - 1].parts = graph->n_parts;
+}
+
+void
+pto_plan_add_token (struct pto_plan *graph, uint32_t token)
+{
+  struct pto_plan_task *task = &graph->tasks[graph->n_tasks - 1];
+
+  if (!MAKE_ROOM (graph, tokens, n_tokens))
+    return;
+  if (task->n_tokens++ == 0)
+    task->first_token = graph->n_tokens;
+  graph->tokens[graph->n_tokens++] = token;
 }
 
 static struct pto_plan_arg *

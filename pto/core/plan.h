@@ -63,6 +63,9 @@ struct pto_plan_task
   uint16_t ring;
   uint16_t priority;
   uint32_t parts; /* 1 + the index of what it says of them; 0: it has none */
+  /* Of its updates that commute: where their tokens are (turn.h). */
+  uint32_t first_token;
+  uint32_t n_tokens;
 };
 #define PTO_PLAN_IF (1u << 31) /* see pto_submit.conditional */
 
@@ -113,7 +116,8 @@ struct pto_plan
   struct pto_plan_kernel *kernels;
   struct pto_plan_param *params;
   struct pto_plan_parts *parts;
-  struct pto_need *members;   /* their kernels: the graph's */
+  struct pto_need *members; /* their kernels: the graph's */
+  uint32_t *tokens;
   uint32_t *creators;         /* of its memory: tasks; UINT32_MAX: nobody yet */
   uint64_t *sizes;            /* of its memory, in bytes */
   uint32_t *rings[PTO_RINGS]; /* tasks of each, by position */
@@ -128,6 +132,7 @@ struct pto_plan
   uint32_t n_params;
   uint32_t n_parts;
   uint32_t n_members;
+  uint32_t n_tokens;
   uint32_t n_memory;
   uint32_t max_deps; /* of one task */
   uint32_t max_args;
@@ -156,6 +161,8 @@ uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t qu
 void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
 /* Of that task, too: see pto_submit. wish: not in a cohort that is named; NULL: no members. */
 void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks);
+/* And of that task: one of its updates that commute is told apart by that. */
+void pto_plan_add_token (struct pto_plan *graph, uint32_t token);
 void pto_plan_add_number (struct pto_plan *graph, uint64_t value);
 void pto_plan_add_scalar (struct pto_plan *graph, uint32_t param);
 /* tensor: as it would be submitted but for its address, which is the memory's, offset bytes

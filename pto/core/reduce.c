@@ -4,7 +4,6 @@
  */
 #include "reduce.h"
 
-#include "capture.h"
 #include "submit.h"
 
 #include <stdlib.h>
@@ -94,10 +93,12 @@ is_roomy (const struct pto_engine *engine, const struct set *set)
 {
   const struct pto_ring *ring = &engine->rings[pto_engine_ring_of_depth (set->depth - 1)];
 
-  return ring->heap.used + pto_engine_output_bytes (engine, bytes_of (&set->param.tensor))
-             <= ring->heap.size / 2
-         && ring->head - engine->tails[pto_engine_ring_of_depth (set->depth - 1)]
-                <= ring->window / 2;
+  /* A graph's memory goes when its last user is done. */
+  return engine->capture != NULL
+         || (ring->heap.used + pto_engine_output_bytes (engine, bytes_of (&set->param.tensor))
+                 <= ring->heap.size / 2
+             && ring->head - engine->tails[pto_engine_ring_of_depth (set->depth - 1)]
+                    <= ring->window / 2);
 }
 
 /* Of the set's scope and its size, the one that is free for longest; NULL: there is none. */
@@ -451,13 +452,6 @@ submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
   struct pto_submit full = *submit;
   pto_task_id id = PTO_TASK_NONE;
 
-  if (engine->capture != NULL)
-    {
-      engine->capture->refuse (engine->capture->data,
-                               "a task that reduces can not be captured: make_inout_param() gives "
-                               "it a place among the others");
-      return PTO_TASK_NONE;
-    }
   if (engine->sets == NULL)
     engine->sets = calloc (1, sizeof *engine->sets);
   full.params = malloc (submit->n_params * sizeof *full.params);

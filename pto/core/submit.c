@@ -864,11 +864,23 @@ take_slot (struct pto_engine *engine, const struct pto_needs *needs, uint32_t ke
   return slot;
 }
 
-/* The slot is filled: it is wired to engine->deps. Gives how many of those were done already.
- * updates: the submit whose updates commute; NULL: none do. */
+/* The tokens of the submit's updates that commute, whose accesses are recorded. */
+static __attribute__ ((noinline)) void
+claim (const struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit)
+{
+  uint32_t tokens[PTO_ARGS_MAX];
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    if (submit->params[i].type == PTO_PARAM_COMMUTATIVE)
+      tokens[n++] = engine->accesses[i].token;
+  pto_turn_claim (slot, tokens, n);
+}
+
+/* The slot is filled: it is wired to engine->deps. Gives how many of those were done already. */
 static inline __attribute__ ((always_inline)) uint32_t
 link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_needs *needs,
-           const struct pto_submit *updates, uint32_t n_wait, bool direct, const uint32_t *held)
+           uint32_t n_wait, bool direct, const uint32_t *held)
 {
   struct pto_ring *ring = &engine->rings[needs->ring];
   uint32_t kernel = slot->kernel;
@@ -884,8 +896,6 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
                                                : kernel,
                      needs->ring << 8 | pto_slot_kind (slot));
     }
-  if (PTO_UNLIKELY (updates != NULL))
-    pto_turn_claim (slot, engine->accesses, updates->params, updates->n_params);
   ring->edge_head += needs->n_edges;
   ring->head++;
   engine->submitted++;
@@ -939,7 +949,7 @@ pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
                       const struct pto_needs *needs, uint32_t n_wait, bool direct,
                       const uint32_t *held)
 {
-  uint32_t done = link_slot (engine, slot, needs, NULL, n_wait, direct, held);
+  uint32_t done = link_slot (engine, slot, needs, n_wait, direct, held);
 
   expect_submits (&engine->rings[needs->ring], needs->storage);
   return done;
@@ -996,13 +1006,6 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   uint8_t *storage;
 
   bare.extra_bytes = 0;
-  if (needs->n_updates > 0)
-    {
-      engine->capture->refuse (engine->capture->data,
-                               "a task whose updates commute can not be captured: "
-                               "make_inout_param() gives it a place among the others");
-      return PTO_TASK_NONE;
-    }
   if (!pto_map_reserve (engine->map, n_nodes))
     {
       pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
@@ -1109,10 +1112,9 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
   id = slot->id;
-  done = link_slot (engine, slot, &needs,
-                    PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE ? submit
-                                                                                            : NULL,
-                    n_wait, direct, NULL);
+  done = link_slot (engine, slot, &needs, n_wait, direct, NULL);
+  if (PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
+    claim (engine, slot, submit);
   if (PTO_UNLIKELY (engine->adding))
     {
       /* Acquire: as in let_go(). What remains is never 0. */

@@ -7,20 +7,17 @@
 #include "../exec/pto_atomic.h"
 
 void
-pto_turn_claim (struct pto_slot *slot, const struct pto_access *accesses, const PTOParam *params,
-                uint32_t n_params)
+pto_turn_claim (struct pto_slot *slot, const uint32_t tokens[], uint32_t n)
 {
   struct pto_claims *claims = pto_slot_claims (slot);
 
   claims->n = 0;
   claims->queue = slot->queue;
-  for (uint32_t i = 0; i < n_params; i++)
+  for (uint32_t i = 0; i < n; i++)
     {
-      uint32_t token = accesses[i].token % PTO_TURNS;
+      uint32_t token = tokens[i] % PTO_TURNS;
       uint32_t k = 0;
 
-      if (params[i].type != PTO_PARAM_COMMUTATIVE)
-        continue;
       while (k < claims->n && pto_claims_item (claims, k)->token != token)
         k++;
       if (k == claims->n)

@@ -53,10 +53,9 @@ pto_claims_item (struct pto_claims *claims, uint32_t i)
   return (struct pto_claim *) claims - 1 - i;
 }
 
-/* The slot, which is filled and still the submitter's, waits for its turn at the tokens of the
- * submit's accesses. */
-void pto_turn_claim (struct pto_slot *slot, const struct pto_access *accesses,
-                     const PTOParam *params, uint32_t n_params);
+/* The slot, which is linked and not let go, waits for its turn at these tokens, of
+ * which some may be the same. */
+void pto_turn_claim (struct pto_slot *slot, const uint32_t tokens[], uint32_t n);
 /* A task with claims has nothing else to wait for: its queue is its own then. false: it is not its
  * turn, and who asks must not look at it any more. */
 bool pto_turn_enter (struct pto_engine *engine, struct pto_slot *slot);
