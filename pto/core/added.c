@@ -97,18 +97,9 @@ pto_added_begin (struct pto_engine *engine)
   if (!pto_engine_has_failed (engine) && !reserve (build, ring))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a graph of %" PRIu64 " tasks",
                      engine->submitted);
+  /* Nothing that it accesses is looked up. */
   if (!pto_engine_has_failed (engine) && (engine->before & PTO_BEFORE_SETS) != 0)
-    {
-      char place[256];
-
-      pto_engine_describe_place (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64
-                       "%s: it is added by hand while tasks reduce, and nobody could "
-                       "name what combines them: submit an order-only task that reads the tensor "
-                       "first, and name that",
-                       engine->submitted, place);
-    }
+    engine->reducer->settle (engine, NULL);
   /* The submit still counts what the run would have needed. */
   if (pto_engine_has_failed (engine))
     return;

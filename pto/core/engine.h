@@ -56,7 +56,7 @@ struct pto_reduction
 struct pto_reducer
 {
   /* What has been reduced into what the submit accesses otherwise is combined before it; NULL:
-   * everything that has been reduced. */
+   * everything that has been reduced, for who looks nothing up (engine->combined). */
   void (*settle) (struct pto_engine *engine, const struct pto_submit *submit);
   /* One that reduces. */
   pto_task_id (*submit) (struct pto_engine *engine, const struct pto_submit *submit);
@@ -310,7 +310,8 @@ struct pto_build
 enum
 {
   PTO_BEFORE_RENAME = 1,
-  PTO_BEFORE_SETS = 2
+  PTO_BEFORE_SETS = 2,
+  PTO_BEFORE_COMBINED = 4
 };
 
 struct pto_engine
@@ -337,6 +338,9 @@ struct pto_engine
   bool reduces;    /* an argument of the submit that is under way, for it stops there */
   const struct pto_reducer *reducer;
   struct pto_sets *sets; /* NULL: nothing has been reduced in this run */
+  /* With PTO_BEFORE_COMBINED: who comes last of those that have combined what was reduced before a
+   * manual scope. Nobody there could name them, so all come after it. */
+  pto_task_id combined;
   /* This run has, or has had, a manual scope, or tasks that were added: not all accesses are known.
    */
   bool by_hand;

@@ -218,27 +218,29 @@ meets (const struct set *set, const PTOParam *param, const struct pto_region *re
          && set->region.lo < region->hi && pto_region_overlaps (&set->region, region, &unsure);
 }
 
-static void
+static pto_task_id
 combine (struct pto_engine *engine, const struct set *set, const Tensor *to, const Tensor *from)
 {
   PTOParam params[2]
       = { pto2_make_param (PTO_PARAM_INOUT, to), pto2_make_param (PTO_PARAM_INPUT, from) };
 
-  pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.combine,
-                                                   .queue = set->form.combine_queue,
-                                                   .params = params,
-                                                   .n_params = 2,
-                                                   .priority = set->priority });
+  return pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.combine,
+                                                          .queue = set->form.combine_queue,
+                                                          .params = params,
+                                                          .n_params = 2,
+                                                          .priority = set->priority });
 }
 
-/* In pairs, so that copies of n places are combined in the time of log n. */
-static void
+/* In pairs, so that copies of n places are combined in the time of log n. Gives the last of those
+ * tasks. */
+static pto_task_id
 close_set (struct pto_engine *engine, uint32_t index)
 {
   struct pto_sets *sets = engine->sets;
   struct set *set = sets->open[index];
   /* Without memory for the first one there is none, and the run has failed. */
   Tensor first = set->n_copies > 0 ? handle_of (set, set->copies[0]) : set->param.tensor;
+  pto_task_id last = PTO_TASK_NONE;
 
   memmove (&sets->open[index], &sets->open[index + 1], (--sets->n - index) * sizeof sets->open[0]);
   note_open (engine);
@@ -251,10 +253,38 @@ close_set (struct pto_engine *engine, uint32_t index)
         combine (engine, set, &to, &from);
       }
   if (set->n_copies > 0)
-    combine (engine, set, &set->param.tensor, &first);
+    last = combine (engine, set, &set->param.tensor, &first);
   for (uint32_t i = 0; i < set->n_copies; i++)
     give (sets, set->copies[i]);
   free (set);
+  return last;
+}
+
+/* Those that look nothing up come after one task, which comes after all that combine. */
+static void
+settle_all (struct pto_engine *engine)
+{
+  struct pto_sets *sets = engine->sets;
+  pto_task_id last[SETS_MAX + 1];
+  uint32_t n = 0;
+
+  if ((engine->before & PTO_BEFORE_COMBINED) != 0)
+    last[n++] = engine->combined;
+  while (sets->n > 0)
+    {
+      pto_task_id id = close_set (engine, 0);
+
+      if (id != PTO_TASK_NONE)
+        last[n++] = id;
+    }
+  if (n > 1)
+    last[0] = pto_engine_submit (
+        engine,
+        &(struct pto_submit){ .kernel = PTO_KERNEL_NONE, .producers = last, .n_producers = n });
+  if (n == 0 || last[0] == PTO_TASK_NONE)
+    return;
+  engine->combined = last[0];
+  engine->before |= PTO_BEFORE_COMBINED;
 }
 
 /* Before what a submit accesses is looked up; NULL: before everything. */
@@ -264,8 +294,7 @@ settle (struct pto_engine *engine, const struct pto_submit *submit)
   struct pto_sets *sets = engine->sets;
 
   if (submit == NULL)
-    while (sets->n > 0)
-      close_set (engine, 0);
+    settle_all (engine);
   else if (engine->tracked != 0)
     for (uint32_t i = 0; i < submit->n_params && sets->n > 0; i++)
       {

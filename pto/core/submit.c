@@ -172,7 +172,8 @@ rename_outputs (struct pto_engine *engine, const struct pto_submit *submit)
     }
 }
 
-/* What has been reduced is combined first, by tasks that are submitted here. */
+/* What has been reduced is combined first, by tasks that are submitted here; what was combined
+ * before a manual scope is the first thing that the submit depends on. */
 static __attribute__ ((noinline)) void
 look_before (struct pto_engine *engine, const struct pto_submit *submit)
 {
@@ -180,6 +181,14 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
     engine->reducer->settle (engine, submit);
   if ((engine->before & PTO_BEFORE_RENAME) != 0)
     rename_outputs (engine, submit);
+  engine->deps.count = 0;
+  if ((engine->before & PTO_BEFORE_COMBINED) == 0)
+    return;
+  if (pto_task_is_retired (engine->tails, engine->combined))
+    engine->before &= ~(uint32_t) PTO_BEFORE_COMBINED;
+  else if (engine->tracked == 0
+           && !pto_deps_add (&engine->deps, engine->combined, PTO_HAZARD_EXPLICIT))
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a dependency of a task");
 }
 
 const char *
@@ -203,9 +212,9 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   uint64_t heap = 0;
   bool ok = true;
 
+  deps->count = 0;
   if (PTO_UNLIKELY (engine->before != 0))
     look_before (engine, submit);
-  deps->count = 0;
   needs->n_updates = 0;
   needs->claims = 0;
   for (PTOParam *param = submit->params; param < end; param++, access++)

@@ -305,6 +305,62 @@ test_parts_of_tensors (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* In a manual scope nobody can name what combines: whoever is there comes after it, also where
+ * scopes follow each other, and where a task is added by hand. */
+static int
+reduce_before_manual (PTO2Runtime *rt, void *data)
+{
+  struct reduce *reduce = data;
+  Tensor totals[2] = { make_tensor_external (reduce->total, shape, 1, PTO_DTYPE_FLOAT32),
+                       make_tensor_external (reduce->total + N, shape, 1, PTO_DTYPE_FLOAT32) };
+  const float nothing = 0;
+
+  for (uint32_t round = 0; round < 2; round++)
+    {
+      for (uint32_t i = 0; i < reduce->n; i++)
+        for (uint32_t t = round; t < 2; t++)
+          pto2_rt_submit_task (rt, ADD, AIV,
+                               (PTOParam[]){ make_reduction_param (totals[t], SUM, &nothing),
+                                             make_scalar_param (i) },
+                               2);
+      PTO2_MANUAL_SCOPE (rt)
+      {
+        PTO2_MANUAL_SCOPE (rt)
+        {
+          for (uint32_t i = 0; i < 3; i++)
+            pto2_rt_submit_task (
+                rt, CHECK, AIV,
+                (PTOParam[]){ make_input_param (totals[0]),
+                              make_scalar_param ((uint64_t) (uintptr_t) reduce->log) },
+                2);
+        }
+      }
+    }
+  return 0;
+}
+
+static void
+test_manual (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct log *log = g_new0 (struct log, 1);
+  float total[2 * N] = { 0 };
+  struct reduce reduce = { .total = total, .n = 100, .log = log };
+
+  for (uint32_t i = 0; i < N; i++)
+    {
+      total[i] = (float) i;
+      log->expected[i] = (float) (i + 100 * i + 4950);
+    }
+  sim_run (chip, &program, reduce_before_manual, &reduce, NULL);
+  g_assert_cmpuint (log->right, ==, 6);
+  g_assert_cmpuint (log->wrong, ==, 0);
+  for (uint32_t i = 0; i < N; i++)
+    g_assert_cmpfloat (total[N + i], ==, 2 * (float) (100 * i + 4950));
+  g_free (log);
+  pto_chip_free (chip);
+}
+
 static int
 reduce_badly (PTO2Runtime *rt, void *data)
 {
@@ -417,6 +473,7 @@ add_tests (void)
   sim_add ("updates/sum", test_sum);
   sim_add_once ("updates/time", test_time);
   sim_add ("updates/parts-of-tensors", test_parts_of_tensors);
+  sim_add ("updates/manual", test_manual);
   sim_add ("updates/refused", test_refused);
   sim_add_once ("updates/same-bits", test_same_bits);
   sim_add ("updates/parts-of-tasks", test_parts_of_tasks);
