@@ -4,6 +4,8 @@
  */
 #include "added.h"
 
+#include "../exec/pto_atomic.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +152,54 @@ find_waiting (const struct pto_engine *engine, uint32_t *ring)
           return &build->items[r][i];
         }
   return NULL;
+}
+
+/* Nobody else looks at these lists: what is blocked is not completed, and only the submitter adds
+ * to them. */
+uint64_t
+pto_added_count_blocked (struct pto_engine *engine)
+{
+  const struct pto_build *build = &engine->build;
+  uint64_t number = ++engine->serial;
+  uint32_t unused;
+  struct pto_slot **slots;
+  uint64_t live = 0;
+  uint64_t n = 0;
+
+  if (find_waiting (engine, &unused) == NULL)
+    return 0;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    live += engine->rings[r].head - engine->tails[r];
+  slots = malloc ((size_t) live * sizeof *slots);
+  if (slots == NULL)
+    return 0;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    for (uint32_t i = 0; i < build->n[r]; i++)
+      if (engine->config.build_first || !build->items[r][i].published)
+        {
+          slots[n] = pto_ring_slot (&engine->rings[r], build->items[r][i].local);
+          slots[n++]->mark = number;
+        }
+  for (uint64_t i = 0; i < n; i++)
+    {
+      /* Relaxed: written by this thread. */
+      uint32_t ref = pto_load_relaxed (&slots[i]->fanout);
+
+      while (ref != 0)
+        {
+          const struct pto_edge *edge = pto_engine_edge (engine, ref);
+          struct pto_slot *consumer = pto_engine_slot (engine, edge->consumer);
+
+          if ((edge->flags & PTO_EDGE_WAIT) != 0 && consumer->mark != number)
+            {
+              consumer->mark = number;
+              slots[n++] = consumer;
+            }
+          ref = edge->next;
+        }
+    }
+  free (slots);
+  return n;
 }
 
 void

@@ -20,6 +20,9 @@ bool pto_added_is_held (struct pto_engine *engine, pto_task_id task);
 /* "task 3 (add), added at x.c:12," */
 void pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto_added *added,
                      char *text, size_t size);
+/* How many tasks can not run before the submitter lets some go: those that were added and are not
+ * let go, and who comes after them; 0, too, without memory to count them. */
+uint64_t pto_added_count_blocked (struct pto_engine *engine);
 /* Why a wait led to nothing: "task 3 (add), added at x.c:12, is not published", or nothing. */
 void pto_added_describe (const struct pto_engine *engine, char *text, size_t size);
 /* Nobody may wait for all tasks while some can not run. true: so it is, and the run has failed. */

@@ -91,6 +91,31 @@ refuse (struct pto_engine *engine)
                                                       : "ask for less");
 }
 
+/* All that can run is done, and what is left for the taken ones waits for the orchestration. */
+static __attribute__ ((cold)) void
+refuse_unpublished (struct pto_engine *engine)
+{
+  char held_up[400];
+
+  pto_added_describe (engine, held_up, sizeof held_up);
+  pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
+                   "no %s is free, and none will be: %" PRIu64 " tasks are left, and none of them "
+                   "can run, for %s; publish what uses the others before another one is allocated",
+                   pto_engine_cohort_name (engine), engine->build.n_blocked, held_up);
+}
+
+static bool
+is_any_free (const struct pto_engine *engine)
+{
+  const struct pto_line *line = &engine->line;
+
+  for (uint32_t c = 0; c < line->n_cohorts; c++)
+    /* Acquire: as in find_free(). */
+    if (line->cohorts[c].of != NULL && pto_load_acquire (&line->cohorts[c].open) == 0)
+      return true;
+  return false;
+}
+
 static void
 wait_for_one (struct pto_engine *engine)
 {
@@ -102,6 +127,7 @@ wait_for_one (struct pto_engine *engine)
   blocked->since = blocked->notice_ns != PTO_NEVER ? pto_now (engine->exec) : 0;
   blocked->told_at
       = blocked->notice_ns != PTO_NEVER ? blocked->since + blocked->notice_ns : PTO_NEVER;
+  engine->build.n_blocked = pto_added_count_blocked (engine);
   pto_store_relaxed (&engine->wait_cohort, 1);
   if (!pto_engine_wait_for (engine, NULL, 0))
     {
@@ -115,6 +141,12 @@ wait_for_one (struct pto_engine *engine)
                        engine->config.timeout_ns / 1000000, held_up[0] != '\0' ? ": " : "",
                        held_up);
     }
+  /* Who has ended the last task of a cohort has let go of that before. */
+  else if (engine->build.n_blocked > 0 && !pto_engine_has_failed (engine)
+           && pto_engine_completed (engine) + engine->build.n_blocked == engine->submitted
+           && !is_any_free (engine))
+    refuse_unpublished (engine);
+  engine->build.n_blocked = 0;
   pto_store_relaxed (&engine->wait_cohort, 0);
   blocked->told_at = PTO_NEVER;
   engine->stats.stalls++;

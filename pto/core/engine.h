@@ -304,6 +304,8 @@ struct pto_build
   uint32_t max[PTO_RINGS];
   uint32_t n_unpublished;
   uint32_t tracked; /* engine->tracked, while one is submitted */
+  /* While a cohort is waited for: tasks that can not run before the submitter lets some go. */
+  uint64_t n_blocked;
 };
 
 /* What is done before a submit's accesses are looked up; usually nothing. */
@@ -411,7 +413,7 @@ struct pto_engine
   _Atomic (struct pto_slot *) wait_slot; /* one task completed and released ... */
   _Atomic uint32_t wait_taken;
   _Atomic uint64_t wait_total;  /* ... or, when it is NULL, so many tasks completed ... */
-  _Atomic uint32_t wait_cohort; /* ... or, when this is not 0, any cohort free */
+  _Atomic uint32_t wait_cohort; /* ... or, when this is not 0, any cohort free, or the same */
   /* Tasks without a kernel that the submitter has completed itself. W: the submitter; R: with
    * completed, by whoever sees whether its wait is over; it does not wait while it adds. */
   _Atomic uint64_t passed;

@@ -55,7 +55,9 @@ wait_is_over (struct pto_engine *engine)
         if (engine->line.cohorts[c].of != NULL
             && pto_load_relaxed (&engine->line.cohorts[c].open) == 0)
           return true;
-      return pto_engine_has_failed (engine);
+      if (pto_engine_has_failed (engine))
+        return true;
+      slot = NULL;
     }
   if (slot != NULL)
     return pto_engine_slot_is_done (slot, pto_load_relaxed (&engine->wait_taken));
@@ -109,7 +111,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
 
   pto_store_relaxed (&engine->wait_slot, slot);
   pto_store_relaxed (&engine->wait_taken, taken);
-  pto_store_relaxed (&engine->wait_total, engine->submitted);
+  pto_store_relaxed (&engine->wait_total, engine->submitted - engine->build.n_blocked);
   pto_store_relaxed (&engine->waiting, 1);
   for (;;)
     {

@@ -861,6 +861,62 @@ test_reducing (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* Two clusters: one is held, the other was let go of with a task in it that is not published, one
+ * that comes after that, and others that go on for a while. */
+static int
+wait_for_cluster_of_unpublished (PTO2Runtime *rt, void *way)
+{
+  uint32_t how = *(uint32_t *) way;
+  int32_t held = pto2_rt_allocate_cluster (rt);
+  int32_t freed = pto2_rt_allocate_cluster (rt);
+  PTO2Submit submit = pto2_make_submit (NOTE, AIV, NULL, 0);
+  PTO2TaskId added;
+
+  submit.in_cluster = 1;
+  submit.cluster_id = freed;
+  submit.unpublished = 1;
+  added = pto2_rt_submit (rt, &submit);
+  submit.unpublished = 0;
+  submit.after = &added;
+  submit.n_after = 1;
+  pto2_rt_submit (rt, &submit);
+  for (uint32_t i = 0; i < 50; i++)
+    pto2_rt_submit_task (rt, NOTE, AIV, NULL, 0);
+  if (how == 1)
+    pto2_rt_publish_task (rt, added);
+  if (how == 2)
+    {
+      pto2_rt_free_cluster (rt, held);
+      if (pto2_rt_allocate_cluster (rt) != held)
+        return 1;
+    }
+  pto2_rt_free_cluster (rt, freed);
+  if (pto2_rt_allocate_cluster (rt) < 0)
+    return 0;
+  if (how != 1)
+    return 2;
+  return 0;
+}
+
+static void
+test_cluster_of_unpublished (enum pto_backend backend)
+{
+  for (uint32_t how = 0; how < 3; how++)
+    {
+      struct pto_chip *chip
+          = chip_of (backend, "clusters=2 aicpu-threads=2 timeout=200000 build-mode=1");
+
+      if (how == 1)
+        sim_run (chip, &program, wait_for_cluster_of_unpublished, &how, NULL);
+      else
+        sim_run_fails (chip, &program, wait_for_cluster_of_unpublished, &how,
+                       PTO_STATUS_SCOPE_DEADLOCK,
+                       "no cluster is free, and none will be: 2 tasks are left", "task 0 (note)",
+                       "is not published", NULL);
+      pto_chip_free (chip);
+    }
+}
+
 #ifndef SIM_SANITIZED
 /* Who comes after a task that failed does not run, also where it is named later. */
 static int
@@ -906,6 +962,7 @@ add_tests (void)
   sim_add ("build/scarce", test_scarce);
   sim_add ("build/room", test_room);
   sim_add ("build/reducing", test_reducing);
+  sim_add ("build/cluster-of-unpublished", test_cluster_of_unpublished);
 #ifndef SIM_SANITIZED
   sim_add ("build/failure", test_failure);
 #endif

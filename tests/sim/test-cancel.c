@@ -138,8 +138,20 @@ enum
   TIME,
   WAIT_TO_BE_SEEN,
   HANG,
-  NOTHING
+  NOTHING,
+  CANCEL_WAITING
 };
+
+/* Cancels when the submitter waits for a cluster. */
+static void
+kernel_cancel_waiting (int64_t *args)
+{
+  uint64_t end = pto_wall_clock () + GIVE_UP_NS;
+
+  while (atomic_load (&chip->machine.engine.wait_cohort) == 0 && pto_wall_clock () < end)
+    pto_relax (args);
+  cancel ();
+}
 
 static const struct pto_kernel kernels[] = {
   [SPEND] = { "spend", kernel_spend, PTO_CORE_TYPE_AIV, { .base_ns = KERNEL_NS } },
@@ -149,6 +161,8 @@ static const struct pto_kernel kernels[] = {
   = { "wait", kernel_wait_to_be_seen, PTO_CORE_TYPE_AIV, { .base_ns = KERNEL_NS } },
   [HANG] = { "hang", kernel_hang, PTO_CORE_TYPE_AIV, { .base_ns = KERNEL_NS } },
   [NOTHING] = { "nothing", kernel_nothing, PTO_CORE_TYPE_AIV, { .base_ns = KERNEL_NS } },
+  [CANCEL_WAITING]
+  = { "cancel waiting", kernel_cancel_waiting, PTO_CORE_TYPE_AIV, { .base_ns = KERNEL_NS } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -621,6 +635,37 @@ test_hang (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+static int
+wait_for_a_cluster (PTO2Runtime *rt, void *given)
+{
+  int32_t *got = given;
+  int32_t cluster = pto2_rt_allocate_cluster (rt);
+
+  pto2_rt_submit_task_clustered (rt, CANCEL_WAITING, AIV, NULL, 0, cluster);
+  pto2_rt_free_cluster (rt, cluster);
+  *got = pto2_rt_allocate_cluster (rt);
+  return 0;
+}
+
+/* Who waits for a cluster hears of a cancel. */
+static void
+test_cluster (enum pto_backend backend)
+{
+  struct pto_run_config config = { 0 };
+  struct pto_report report = { 0 };
+  struct pto_run_stats stats;
+  int32_t got = 0;
+
+  forget ();
+  chip = sim_chip (backend, "clusters=1 aicpu-threads=2");
+  g_assert_cmpint (
+      pto_chip_run (chip, &program, &config, wait_for_a_cluster, &got, &stats, &report), ==,
+      PTO_STATUS_CANCELLED);
+  g_assert_cmpint (got, ==, -1);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
@@ -633,6 +678,7 @@ add_tests (void)
   sim_add_once ("cancel/virtual-time", test_virtual_time);
   sim_add ("cancel/storm", test_storm);
   sim_add ("cancel/hang", test_hang);
+  sim_add ("cancel/cluster", test_cluster);
 }
 
 int
