@@ -608,7 +608,7 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
  * arguments of the same shapes and types; numbers among @args are a part of it. What it can not
  * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
  * place: an element that is read or written, a tensor in memory that is no argument, a number that
- * is an address, updates that commute, reductions, a cluster.
+ * is an address.
  * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up.
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.

@@ -474,9 +474,9 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   }
 
   /* Opens a scope whose tasks come after those that they name, and after no others: nothing is
-   * looked up for them and nothing is recorded, not for tasks behind the scope either. Memory that
-   * the runtime makes for them stays as long as anywhere else. Scopes inside are to be manual, too.
-   */
+   * looked up for them and nothing is recorded, not for tasks behind the scope either. What tasks
+   * have reduced before it is combined first, and its tasks come after that. Memory that the
+   * runtime makes for them stays as long as anywhere else. Scopes inside are to be manual, too. */
   static inline void
   pto2_rt_manual_scope_begin_at (PTO2Runtime *rt, const char *file, int32_t line)
   {
