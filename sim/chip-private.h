@@ -106,6 +106,8 @@ uint64_t pto_chip_submit_sound (struct pto_chip *chip, const struct pto_submit *
 /* several.c: of kernels of more than one core. */
 uint64_t pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task,
                                   const PTO2Submit *asked);
+/* As pto_engine_config.cohort_taken. */
+bool pto_chip_take_cluster (void *chip, uint32_t cluster);
 int32_t pto_chip_allocate_cluster (PTO2Runtime *rt);
 void pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id);
 int32_t pto_chip_cluster_count (PTO2Runtime *rt);

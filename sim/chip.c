@@ -389,6 +389,8 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
     .end_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .queue_names = queue_names,
     .cohort_name = "cluster",
+    .cohort_taken = pto_chip_take_cluster,
+    .cohort_taken_data = chip,
     .more_places = "set clusters to more, or block-dim if that is less",
     .larger_cohorts = "choose a platform with larger clusters",
     .reduction = pto_chip_find_reduction,

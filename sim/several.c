@@ -159,22 +159,22 @@ pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const P
   return id;
 }
 
+bool
+pto_chip_take_cluster (void *data, uint32_t cluster)
+{
+  struct pto_chip *chip = data;
+
+  return pto_interconnect_clear (chip->interconnect, &chip->machine.engine, cluster);
+}
+
 int32_t
 pto_chip_allocate_cluster (PTO2Runtime *rt)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
   struct pto_guard *guard = pto_machine_come_in (&chip->machine);
-  uint32_t cluster = PTO_COHORT_NONE;
+  uint32_t cluster;
 
-  if (chip->machine.engine.capture != NULL)
-    pto_chip_refuse (chip,
-                     "a cluster is held by a run: an orchestration that allocates one can not "
-                     "be captured");
-  else
-    cluster = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
-  if (cluster != PTO_COHORT_NONE
-      && !pto_interconnect_clear (chip->interconnect, &chip->machine.engine, cluster))
-    cluster = PTO_COHORT_NONE;
+  cluster = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
   pto_machine_go_out (&chip->machine, guard);
   return cluster == PTO_COHORT_NONE ? -1 : (int32_t) cluster;
 }

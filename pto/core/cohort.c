@@ -6,6 +6,7 @@
 
 #include "../exec/pto_atomic.h"
 #include "added.h"
+#include "capture.h"
 #include "direct.h"
 #include "progress.h"
 
@@ -35,6 +36,8 @@ pto_cohort_is_held (const struct pto_engine *engine, uint32_t cohort)
 void
 pto_cohort_let_go (struct pto_engine *engine, uint32_t cohort)
 {
+  if (engine->capture != NULL)
+    pto_plan_add_hold (engine->capture->graph, cohort, false);
   engine->line.cohorts[cohort].depth = 0;
   engine->line.n_held--;
   pto_fetch_sub_acq_rel (&engine->line.cohorts[cohort].open, 1);
@@ -181,5 +184,10 @@ pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
   cohort->file = file;
   cohort->line = line;
   engine->line.n_held++;
+  if (engine->capture != NULL)
+    pto_plan_add_hold (engine->capture->graph, c, true);
+  else if (engine->config.cohort_taken != NULL
+           && !engine->config.cohort_taken (engine->config.cohort_taken_data, c))
+    return PTO_COHORT_NONE;
   return c;
 }

@@ -90,6 +90,10 @@ struct pto_engine_config
   void *beats_data;
   const char *const *queue_names;
   const char *cohort_name; /* NULL: "cohort" */
+  /* Somebody holds that one from now on. false: he can not, and the run has failed. NULL: he can.
+   */
+  bool (*cohort_taken) (void *data, uint32_t cohort);
+  void *cohort_taken_data;
   /* What to do where a task asks for more of them than there are. NULL: nothing helps. */
   const char *more_places;
   const char *larger_cohorts;

@@ -9,6 +9,7 @@
 
 #include "../exec/pto_atomic.h"
 #include "bits.h"
+#include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
 #include "ready.h"
@@ -41,6 +42,8 @@ struct launch
   struct pto_need *members; /* the graph's, with kernels of the program */
   uint32_t n_shared;        /* of the engine's shared tensors that are described */
   uint64_t *made;           /* where the memory of the graph is, once it has been made */
+  uint32_t *cohorts;        /* which is held for one of the graph's */
+  uint32_t n_holds;         /* done by now */
   uint32_t base[PTO_RINGS];
   /* From these positions on tasks are linked and not let go; and those that have to be. */
   uint32_t first_held[PTO_RINGS];
@@ -260,7 +263,9 @@ admit_parts (struct launch *launch, const struct pto_plan_task *task, struct par
   parts->n_blocks = planned->n_blocks;
   parts->bytes = parts_bytes (launch->graph, task);
   parts->wish = (struct pto_wish){ .together = planned->together,
-                                   .cohort = PTO_COHORT_NONE,
+                                   .cohort = planned->cohort != PTO_COHORT_NONE
+                                                 ? launch->cohorts[planned->cohort]
+                                                 : PTO_COHORT_NONE,
                                    .n_at_once = planned->n_at_once,
                                    .n_members = planned->n_members,
                                    .members = &launch->members[planned->first_member] };
@@ -318,6 +323,32 @@ hold (struct launch *launch, struct pto_slot *slot, uint32_t n_wait, uint32_t n_
   let_all_go (launch);
   /* Here, where no task is under way: from now on the submitter may run each itself. */
   pto_engine_share (launch->engine);
+}
+
+/* Cohorts that are held and let go of before that task. false: one is not free, and will not be. */
+static __attribute__ ((noinline)) bool
+hold_cohorts (struct launch *launch, uint32_t number)
+{
+  const struct pto_plan *graph = launch->graph;
+
+  for (; launch->n_holds < graph->n_holds && graph->holds[launch->n_holds].task == number;
+       launch->n_holds++)
+    {
+      const struct pto_plan_hold *hold = &graph->holds[launch->n_holds];
+      uint32_t *cohort = &launch->cohorts[hold->cohort];
+
+      if (!hold->held)
+        {
+          pto_cohort_let_go (launch->engine, *cohort);
+          continue;
+        }
+      /* Who has one may be among those that are held. */
+      let_all_go (launch);
+      *cohort = pto_cohort_hold (launch->engine, NULL, 0);
+      if (*cohort == PTO_COHORT_NONE)
+        return false;
+    }
+  return true;
 }
 
 static bool
@@ -443,8 +474,9 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   launch.made = malloc (((size_t) graph->n_memory + 1) * sizeof *launch.made);
   launch.kernels = malloc (((size_t) graph->n_kernels + 1) * sizeof *launch.kernels);
   launch.members = malloc (((size_t) graph->n_members + 1) * sizeof *launch.members);
+  launch.cohorts = malloc (((size_t) graph->n_cohorts + 1) * sizeof *launch.cohorts);
   if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
-      || !pto_deps_reserve (&engine->deps, graph->max_deps)
+      || launch.cohorts == NULL || !pto_deps_reserve (&engine->deps, graph->max_deps)
       || !make_shared (engine, graph->n_shared))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
                      "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
@@ -457,8 +489,12 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
           launch.members[m] = graph->members[m];
           launch.members[m].kernel = launch.kernels[graph->members[m].kernel];
         }
-      while (n < graph->n_tasks && launch_task (&launch, n))
+      while (n < graph->n_tasks
+             && (PTO_LIKELY (launch.n_holds == graph->n_holds) || hold_cohorts (&launch, n))
+             && launch_task (&launch, n))
         n++;
+      if (n == graph->n_tasks)
+        hold_cohorts (&launch, n);
       /* Also in a run that has failed: whoever waits for its end waits for them. */
       let_all_go (&launch);
     }
@@ -476,5 +512,6 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   free (launch.made);
   free (launch.kernels);
   free (launch.members);
+  free (launch.cohorts);
   return n == graph->n_tasks && !pto_engine_has_failed (engine);
 }

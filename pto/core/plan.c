@@ -34,6 +34,7 @@ pto_plan_free (struct pto_plan *graph)
   free (graph->parts);
   free (graph->members);
   free (graph->tokens);
+  free (graph->holds);
   free (graph->creators);
   free (graph->sizes);
   for (uint32_t r = 0; r < PTO_RINGS; r++)
@@ -122,13 +123,15 @@ pto_plan_set_priority (struct pto_plan *graph, uint32_t priority)
 void
 pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks)
 {
-  struct pto_plan_parts parts = { .n_blocks = n_blocks, .first_member = graph->n_members };
+  struct pto_plan_parts parts
+      = { .n_blocks = n_blocks, .first_member = graph->n_members, .cohort = PTO_COHORT_NONE };
 
   if (wish != NULL)
     {
       parts.n_at_once = wish->n_at_once;
       parts.n_members = wish->n_members;
       parts.together = wish->together;
+      parts.cohort = wish->cohort;
     }
   for (uint32_t i = 0; i < parts.n_members; i++)
     {
@@ -143,6 +146,16 @@ pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_
     return;
   graph->parts[graph->n_parts++] = parts;
   graph->tasks[graph->n_tasks - 1].parts = graph->n_parts;
+}
+
+void
+pto_plan_add_hold (struct pto_plan *graph, uint32_t cohort, bool held)
+{
+  if (!MAKE_ROOM (graph, holds, n_holds))
+    return;
+  if (cohort >= graph->n_cohorts)
+    graph->n_cohorts = cohort + 1;
+  graph->holds[graph->n_holds++] = (struct pto_plan_hold){ graph->n_tasks, cohort, held };
 }
 
 void

@@ -86,7 +86,16 @@ struct pto_plan_parts
   uint32_t n_at_once;
   uint32_t first_member;
   uint32_t n_members;
+  uint32_t cohort; /* as it was numbered when the graph was built; PTO_COHORT_NONE: any */
   bool together;
+};
+
+/* A cohort is held, or let go of, before a task is submitted. */
+struct pto_plan_hold
+{
+  uint32_t task;
+  uint32_t cohort;
+  bool held;
 };
 
 /* An argument of its launches. */
@@ -118,9 +127,10 @@ struct pto_plan
   struct pto_plan_parts *parts;
   struct pto_need *members; /* their kernels: the graph's */
   uint32_t *tokens;
-  uint32_t *creators;         /* of its memory: tasks; UINT32_MAX: nobody yet */
-  uint64_t *sizes;            /* of its memory, in bytes */
-  uint32_t *rings[PTO_RINGS]; /* tasks of each, by position */
+  struct pto_plan_hold *holds; /* in order; at one time a cohort is held once */
+  uint32_t *creators;          /* of its memory: tasks; UINT32_MAX: nobody yet */
+  uint64_t *sizes;             /* of its memory, in bytes */
+  uint32_t *rings[PTO_RINGS];  /* tasks of each, by position */
   uint32_t n_in_ring[PTO_RINGS];
   uint32_t n_tasks;
   uint32_t n_args;
@@ -133,6 +143,8 @@ struct pto_plan
   uint32_t n_parts;
   uint32_t n_members;
   uint32_t n_tokens;
+  uint32_t n_holds;
+  uint32_t n_cohorts; /* all numbers of cohorts are below */
   uint32_t n_memory;
   uint32_t max_deps; /* of one task */
   uint32_t max_args;
@@ -159,8 +171,10 @@ uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t qu
                             bool conditional, uint32_t ring);
 /* Of the task that was added last; see pto_submit.priority. */
 void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
-/* Of that task, too: see pto_submit. wish: not in a cohort that is named; NULL: no members. */
+/* Of that task, too: see pto_submit. wish: NULL: no members. */
 void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks);
+/* Of the task that is added next: a cohort is held before it, or let go of. */
+void pto_plan_add_hold (struct pto_plan *graph, uint32_t cohort, bool held);
 /* And of that task: one of its updates that commute is told apart by that. */
 void pto_plan_add_token (struct pto_plan *graph, uint32_t token);
 void pto_plan_add_number (struct pto_plan *graph, uint64_t value);

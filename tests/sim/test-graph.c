@@ -634,14 +634,6 @@ test_deadlock_behind_deep_scopes (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
-static int
-orchestrate_cluster (PTO2Runtime *rt, void *data)
-{
-  line = __LINE__ + 1;
-  g_assert_cmpint (pto2_rt_allocate_cluster (rt), ==, -1);
-  return 0;
-}
-
 static void
 test_refused (enum pto_backend backend)
 {
@@ -651,8 +643,7 @@ test_refused (enum pto_backend backend)
     const char *says;
   } cases[] = { { orchestrate_get, "pto2_rt_get_element() is a part of the run" },
                 { orchestrate_set, "pto2_rt_set_element() is a part of the run" },
-                { orchestrate_foreign, "argument 1 lies in memory that is no argument" },
-                { orchestrate_cluster, "a cluster is held by a run" } };
+                { orchestrate_foreign, "argument 1 lies in memory that is no argument" } };
   struct pto_chip *chip = sim_chip (backend, NULL);
   struct given *given = g_new (struct given, 1);
   struct pto_report report;
@@ -778,6 +769,82 @@ test_updates (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- clusters --- */
+
+/* What a vector core is sent by the cube core of its cluster, which 20 others use, too. */
+static int
+orchestrate_clusters (PTO2Runtime *rt, void *data)
+{
+  Tensor in = pto2_rt_arg_tensor (rt, 0);
+  Tensor out = pto2_rt_arg_tensor (rt, 1);
+  Tensor other = pto2_rt_arg_tensor (rt, 2);
+
+  PTO2_SCOPE (rt)
+  {
+    int32_t kept = pto2_rt_allocate_cluster (rt);
+
+    for (uint32_t i = 0; i < 20; i++)
+      {
+        PTOParam params[] = { make_input_param (in), make_commutative_param (i % 2 ? out : other),
+                              make_scalar_param (i) };
+        int32_t cluster = pto2_rt_allocate_cluster (rt);
+
+        if (cluster < 0 || cluster == kept)
+          return 1;
+        pto2_rt_submit_task_clustered (rt, i % 3 == 0 ? GATHER_CUBE : GATHER,
+                                       i % 3 == 0 ? AIC : AIV, params, 3,
+                                       i % 5 == 4 ? kept : cluster);
+        pto2_rt_free_cluster (rt, cluster);
+      }
+  }
+  submit (rt, 0, other, out, false, 1);
+  return 0;
+}
+
+static void
+test_clusters (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_chip *two = sim_chip (backend, "clusters=2 aicpu-threads=2");
+  struct pto_chip *one = sim_chip (backend, "clusters=1 aicpu-threads=2");
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (given, 1);
+  g_assert_cmpint (run (chip, given, graph, false, orchestrate_clusters, NULL, NULL, &report), ==,
+                   PTO_OK);
+  g_assert_cmpuint (graph->n_tasks, ==, 21);
+  g_assert_cmpuint (graph->n_holds, ==, 42);
+  for (uint32_t round = 0; round < 4; round++)
+    {
+      fill (given, (float) round);
+      g_assert_cmpint (
+          run (round < 2 ? chip : two, given, NULL, round % 2 == 1, launch, graph, &stats, &report),
+          ==, PTO_OK);
+      g_assert_cmpuint (stats.completed, ==, 21);
+      if (round % 2 == 1)
+        g_assert_cmpuint (sim_trace_count (pto_chip_trace (round < 2 ? chip : two), PTO_TRACE_RUN),
+                          ==, 20 + 1);
+      for (uint32_t i = 0; i < N; i++)
+        {
+          g_assert_cmpfloat (given->memory[2][i], ==, 10 * given->memory[0][i] + 90);
+          g_assert_cmpfloat (given->memory[1][i], ==, 10 * given->memory[0][i] + 91);
+        }
+    }
+  fill (given, 1);
+  run (one, given, NULL, false, launch, graph, NULL, &report);
+  sim_assert_says (&report, PTO_STATUS_SCOPE_DEADLOCK, "no cluster is free, and none will be",
+                   NULL);
+  sim_assert_well (one);
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (one);
+  pto_chip_free (two);
+  pto_chip_free (chip);
+}
+
 /* Which outputs are renamed is known when they are submitted, so it is the chip that is refused. */
 static void
 test_renaming_refused (enum pto_backend backend)
@@ -881,6 +948,7 @@ add_tests (void)
   sim_add ("graph/deadlock-behind-deep-scopes", test_deadlock_behind_deep_scopes);
   sim_add ("graph/refused", test_refused);
   sim_add ("graph/updates", test_updates);
+  sim_add ("graph/clusters", test_clusters);
   sim_add ("graph/renaming-refused", test_renaming_refused);
   sim_add ("graph/memory-is-not-there", test_memory_is_not_there);
   sim_add ("graph/launch-refused", test_launch_refused);
