@@ -298,7 +298,7 @@ test_closed (WorkerTest *fixture, gconstpointer data)
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   g_assert_false (pto_worker_unregister (fixture->worker, handle, &error));
-  g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
   g_clear_error (&error);
   g_assert_cmpuint (pto_worker_malloc (fixture->worker, 64, &error), ==, 0);
   g_assert_error (error, PTO_ERROR, PTO_ERROR_CLOSED);
