@@ -374,6 +374,18 @@ test_what_can_never_be (gconstpointer backend)
   submit_wish (machine, &(struct pto_wish){ .n_members = 1, .members = &odd }, NULL, NULL, 0);
   machine_expect_error (machine, PTO_STATUS_INVALID_ARGS,
                         "member 0 is for places of kind 7; there are 2 kinds");
+  machine_begin (machine);
+  g_assert_cmphex (
+      pto_engine_submit (
+          machine->engine,
+          &(struct pto_submit){ .kernel = KERNEL_NOTHING,
+                                .n_blocks = 3,
+                                .wish = &(struct pto_wish){ .n_members = 1,
+                                                            .members = &named,
+                                                            .cohort = PTO_COHORT_NONE } }),
+      ==, PTO_TASK_NONE);
+  machine_expect_error (machine, PTO_STATUS_INVALID_ARGS,
+                        "task 0 (nothing): member 0 names its place, but the task has 3 blocks");
   /* Nobody would look at it. */
   machine_begin (machine);
   g_assert_cmphex (

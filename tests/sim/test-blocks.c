@@ -984,6 +984,41 @@ test_groups (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* Who is held is stepped over. */
+static int
+take_in_turn (PTO2Runtime *rt, void *data)
+{
+  for (int32_t i = 0; i < 12; i++)
+    {
+      int32_t id = pto2_rt_allocate_cluster (rt);
+
+      g_assert_cmpint (id, ==, i % 5);
+      pto2_rt_free_cluster (rt, id);
+    }
+  g_assert_cmpint (pto2_rt_allocate_cluster (rt), ==, 2);
+  for (int32_t i = 0; i < 12; i++)
+    {
+      static const int32_t others[] = { 3, 4, 0, 1 };
+      int32_t id = pto2_rt_allocate_cluster (rt);
+
+      g_assert_cmpint (id, ==, others[i % 4]);
+      pto2_rt_free_cluster (rt, id);
+    }
+  return 0;
+}
+
+/* Work goes round; and a run begins where the machine does, so that it can be repeated. */
+static void
+test_in_turn (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=5 aicpu-threads=3");
+
+  for (uint32_t i = 0; i < 2; i++)
+    sim_run (chip, &program, take_in_turn, NULL, NULL);
+  sim_assert_well (chip);
+  pto_chip_free (chip);
+}
+
 static int
 hold_all (PTO2Runtime *rt, void *data)
 {
@@ -1101,6 +1136,7 @@ add (void)
   sim_add ("blocks/mixed", test_mixed);
   sim_add ("blocks/everything", test_everything);
   sim_add ("blocks/groups", test_groups);
+  sim_add ("blocks/in-turn", test_in_turn);
   sim_add ("blocks/not-held", test_not_held);
   sim_add_once ("blocks/cores", test_cores);
 }
