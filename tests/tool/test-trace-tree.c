@@ -192,6 +192,45 @@ test_places (void)
   g_assert_cmpuint (slices->len, ==, 4 + 4 + 3 + 3);
 }
 
+/* In the order of their numbers, whatever the order of the events. */
+static void
+test_row_order (void)
+{
+  static const char *const expected[] = { "orchestrator", "scheduler 0", "L2/0", "L2/1", "sub0" };
+  g_autoptr (PtoTrace) trace = make_tree ();
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *text = pto_trace_to_json (trace);
+  const char *rows[8] = { NULL };
+  const char *names[8] = { NULL };
+  JsonArray *events;
+
+  g_assert_true (json_parser_load_from_data (parser, text, -1, NULL));
+  events = json_object_get_array_member (json_node_get_object (json_parser_get_root (parser)),
+                                         "traceEvents");
+  /* The level's own threads come first, each with its name and then with its place. */
+  for (guint i = 0, n = 0; n < G_N_ELEMENTS (expected); i++)
+    {
+      JsonObject *event = json_array_get_object_element (events, i);
+      const char *what = json_object_get_string_member (event, "name");
+      JsonObject *args = json_object_get_object_member (event, "args");
+
+      if (strcmp (what, "thread_name") == 0)
+        names[n] = json_object_get_string_member (args, "name");
+      else if (strcmp (what, "thread_sort_index") == 0)
+        {
+          gint64 place = json_object_get_int_member (args, "sort_index");
+
+          g_assert_cmpint (place, >=, 0);
+          g_assert_cmpint (place, <, G_N_ELEMENTS (rows));
+          g_assert_null (rows[place]);
+          rows[place] = names[n++];
+        }
+    }
+  for (guint place = 0, n = 0; place < G_N_ELEMENTS (rows); place++)
+    if (rows[place] != NULL)
+      g_assert_cmpstr (rows[place], ==, expected[n++]);
+}
+
 static void
 test_numbers (void)
 {
@@ -427,6 +466,139 @@ test_picture (void)
   g_assert_cmpfloat (next_top - inner_bottom, >=, inner_top - worker_bottom + 2);
 }
 
+/* A chip whose AIV0 runs one task after another, in the level's time from 12 us on. */
+static PtoTrace *
+make_busy_chip (const struct pto_trace_record *runs, const guint32 *kernels, guint n)
+{
+  static const char *const names[] = { "one", "two", "three" };
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 3,
+                                         .n_clusters = 1,
+                                         .aic_per_cluster = 1,
+                                         .aiv_per_cluster = 2,
+                                         .level = 2,
+                                         .begin_ns = 100 * SECOND + 12000,
+                                         .end_ns = 100 * SECOND + 20000,
+                                         .run_ns = 8000 };
+  g_autofree struct pto_trace_record *submits = g_new0 (struct pto_trace_record, n);
+  struct pto_trace_buffer buffers[5] = { 0 };
+  struct pto_trace records = { buffers, 5 };
+
+  for (guint i = 0; i < n; i++)
+    submits[i] = (struct pto_trace_record){ 0, i, PTO_TRACE_SUBMIT, kernels[i], PTO_CORE_TYPE_AIV };
+  buffers[0].records = submits;
+  buffers[3].records = (struct pto_trace_record *) runs;
+  buffers[0].count = buffers[3].count = n;
+  return pto_trace_new_from_run (&records, &topology, names, G_N_ELEMENTS (names), "busy");
+}
+
+/* Nanoseconds that a unit of the picture is: the level's third task begins so long after its first.
+ */
+static double
+find_scale (const char *svg)
+{
+  g_autoptr (GRegex) regex
+      = g_regex_new ("<rect [^>]*\\bx=\"([0-9.]+)\"[^>]*><title>task ([02]): part", 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  double x[3] = { 0 };
+
+  g_assert_true (g_regex_match (regex, svg, 0, &match));
+  for (; g_match_info_matches (match); g_match_info_next (match, NULL))
+    {
+      g_autofree char *at = g_match_info_fetch (match, 1);
+      g_autofree char *task = g_match_info_fetch (match, 2);
+
+      x[*task - '0'] = g_ascii_strtod (at, NULL);
+    }
+  return 20000 / (x[2] - x[0]);
+}
+
+/* What is narrower than a unit and at most half of one apart is one bar, of at most two, in the
+ * colour of what took longest. */
+static void
+test_inner_bars (void)
+{
+  static const char *const names[] = { "one", "two", "three" };
+  enum
+  {
+    N = 40
+  };
+
+  for (guint round = 0; round < 30; round++)
+    {
+      g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+      struct pto_trace_record runs[N];
+      guint32 kernels[N];
+      g_autoptr (GRegex) regex = g_regex_new (
+          "<rect class=\"(k[0-9]+)\"[^>]*><title>([^<]*) on AIV0\n([^<]*)</title>", 0, 0, NULL);
+      g_autoptr (GMatchInfo) match = NULL;
+      g_autofree char *svg = NULL;
+      char *styles[3] = { NULL };
+      guint64 now = 0;
+      double unit;
+
+      for (guint i = 0; i < N; i++)
+        {
+          guint64 start = now + (guint64) g_test_rand_int_range (0, 60);
+
+          now = start + (guint64) g_test_rand_int_range (0, 100);
+          runs[i] = (struct pto_trace_record){ start, i, PTO_TRACE_RUN, 1, now };
+          kernels[i] = (guint32) g_test_rand_int_range (0, 3);
+        }
+      pto_trace_pieces_take (&trace->pieces, 0, 0, make_busy_chip (runs, kernels, N));
+      pto_trace_settle (trace);
+      svg = pto_trace_to_svg (trace);
+      unit = find_scale (svg);
+      g_regex_match (regex, svg, 0, &match);
+      for (guint first = 0, n; first < N; first += n)
+        {
+          guint longest = first;
+          guint64 begin = runs[first].time, end = runs[first].extra;
+          g_autofree char *title = NULL;
+          g_autofree char *times = NULL;
+          g_autofree char *style = NULL;
+          g_autofree char *said = NULL;
+          g_autofree char *said_times = NULL;
+
+          n = 1;
+          if ((double) (end - begin) < unit)
+            for (; first + n < N; n++)
+              {
+                const struct pto_trace_record *next = &runs[first + n];
+
+                if ((double) (next->extra - next->time) >= unit
+                    || (double) (next->time - end) > unit / 2
+                    || (double) (next->extra - begin) > 2 * unit)
+                  break;
+                end = next->extra;
+                if (next->extra - next->time > runs[longest].extra - runs[longest].time)
+                  longest = first + n;
+              }
+          title = n == 1 ? g_strdup_printf ("task %u: %s", first, names[kernels[first]])
+                         : g_strdup_printf ("%u tasks, among them %s", n, names[kernels[longest]]);
+          /* The level's time 0 is 1 us after its begin. */
+          times = g_strdup_printf ("%.3f to %.3f \302\265s", (double) (11000 + begin) / 1000,
+                                   (double) (11000 + end) / 1000);
+          g_assert_true (g_match_info_matches (match));
+          style = g_match_info_fetch (match, 1);
+          said = g_match_info_fetch (match, 2);
+          said_times = g_match_info_fetch (match, 3);
+          g_assert_cmpstr (said, ==, title);
+          g_assert_cmpstr (said_times, ==, times);
+          if (styles[kernels[longest]] == NULL)
+            styles[kernels[longest]] = g_strdup (style);
+          g_assert_cmpstr (style, ==, styles[kernels[longest]]);
+          g_match_info_next (match, NULL);
+        }
+      g_assert_false (g_match_info_matches (match));
+      for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
+        {
+          g_assert_cmpstr (styles[k], !=, styles[(k + 1) % G_N_ELEMENTS (styles)]);
+          g_free (styles[k]);
+        }
+    }
+}
+
 /* A worker that was made anew with fewer cores: each run has the rows that it had cores for. */
 static void
 test_different_chips (void)
@@ -536,6 +708,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-tree/places", test_places);
+  g_test_add_func ("/pto/trace-tree/row-order", test_row_order);
   g_test_add_func ("/pto/trace-tree/numbers", test_numbers);
   g_test_add_func ("/pto/trace-tree/digest", test_digest);
   g_test_add_func ("/pto/trace-tree/missing", test_missing);
@@ -543,6 +716,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-tree/packed", test_packed);
   g_test_add_func ("/pto/trace-tree/wild-bytes", test_wild_bytes);
   g_test_add_func ("/pto/trace-tree/picture", test_picture);
+  g_test_add_func ("/pto/trace-tree/picture/inner-bars", test_inner_bars);
   g_test_add_func ("/pto/trace-tree/picture/different-chips", test_different_chips);
   g_test_add_func ("/pto/trace-tree/picture/large", test_large_picture);
   return g_test_run ();
