@@ -684,6 +684,78 @@ test_refused_by_hand (void)
   g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_STATUS_INVALID_ARGS);
   machine_assert_names (report.message, "task 0: argument 0 is a tensor that no task");
   pto_plan_free (graph);
+
+  /* What the task itself outputs is there for the arguments behind it only. */
+  for (uint32_t at = 0; at < 2; at++)
+    {
+      uint32_t made;
+
+      graph = pto_plan_new ();
+      made = pto_plan_add_memory (graph, BLOCK);
+      pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+      for (uint32_t a = 0; a < 2; a++)
+        pto_plan_add_use (graph, made, 0, &block, a == at, false);
+      report = (struct pto_report){ 0 };
+      g_assert_cmpint (pto_plan_complete (graph, &report), ==,
+                       at == 0 ? PTO_OK : PTO_STATUS_INVALID_ARGS);
+      machine_assert_names (report.message,
+                            at == 0 ? "" : "task 0: argument 0 is a tensor that the task itself");
+      pto_plan_free (graph);
+    }
+}
+
+/* Consumers behind their producers, and of those that may come next the one that was added first.
+ */
+static void
+test_sorted (void)
+{
+  enum
+  {
+    N = 24
+  };
+
+  for (uint32_t round = 0; round < 300; round++)
+    {
+      struct pto_plan *graph = pto_plan_new ();
+      struct pto_report report = { 0 };
+      uint32_t n = (uint32_t) g_test_rand_int_range (1, N + 1), rank[N], waits[N] = { 0 };
+      bool needs[N][N] = { { false } };
+
+      for (uint32_t t = 0; t < n; t++)
+        {
+          uint32_t other = (uint32_t) g_test_rand_int_range (0, (gint32) t + 1);
+
+          rank[t] = t;
+          rank[t] = rank[other];
+          rank[other] = t;
+          pto_plan_add_task (graph, KERNEL_NOTHING, 0, false, 0);
+          pto_plan_add_number (graph, t);
+        }
+      for (uint32_t i = round % 4 * n; i > 0; i--)
+        {
+          uint32_t a = (uint32_t) g_test_rand_int_range (0, (gint32) n);
+          uint32_t b = (uint32_t) g_test_rand_int_range (0, (gint32) n);
+
+          if (rank[a] >= rank[b])
+            continue;
+          pto_plan_add_edge (graph, a, b, PTO_HAZARD_EXPLICIT);
+          waits[b] += !needs[b][a];
+          needs[b][a] = true;
+        }
+      g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_OK);
+      for (uint32_t t = 0; t < n; t++)
+        {
+          uint32_t next = 0;
+
+          while (waits[next] > 0)
+            next++;
+          g_assert_cmpuint (graph->args[graph->tasks[t].first_arg].value, ==, next);
+          waits[next] = UINT32_MAX; /* it has come */
+          for (uint32_t b = 0; b < n; b++)
+            waits[b] -= needs[b][next];
+        }
+      pto_plan_free (graph);
+    }
 }
 
 /* --- what is refused --- */
@@ -829,6 +901,7 @@ add_tests (void)
   machine_add ("engine-graph", "implied", test_implied);
   g_test_add_func ("/pto/engine-graph/packed-damage", test_packed_damage);
   g_test_add_func ("/pto/engine-graph/refused-by-hand", test_refused_by_hand);
+  g_test_add_func ("/pto/engine-graph/sorted", test_sorted);
   g_test_add_func ("/pto/engine-graph/captures-refused", test_captures_refused);
   g_test_add_func ("/pto/engine-graph/launches-refused", test_launches_refused);
 }

@@ -95,8 +95,11 @@ static void
 test_indices (void)
 {
   static const guint others[] = { PTO_N_RINGS, PTO_N_RINGS + 1, 1 << 20, G_MAXUINT };
-  g_autoptr (PtoRunStatistics) s = pto_run_statistics_new (&distinct);
+  struct pto_run_stats stats = distinct;
+  g_autoptr (PtoRunStatistics) s = NULL;
 
+  stats.cut_off = G_MAXUINT64;
+  s = pto_run_statistics_new (&stats);
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     {
       PtoCoreType type = (PtoCoreType) (others[i] == PTO_N_RINGS ? 2 : others[i]);

@@ -351,6 +351,20 @@ test_stage_guards (Stage *fixture, gconstpointer data)
   g_assert_cmpuint (found, >, 100);
 }
 
+/* How much was written past what. */
+static void
+test_stage_names (Stage *fixture, gconstpointer data)
+{
+  g_autofree char *says
+      = g_strdup_printf ("wrote 3 bytes past the 100 bytes at %p that", fixture->memory + 50);
+  struct pto_report report = { 0 };
+
+  pto_stage_begin (fixture->stage, fixture->map);
+  place (fixture, 50, 100, true)[102] ^= 1;
+  g_assert_cmpint (pto_stage_end (fixture->stage, &report), ==, PTO_STATUS_OUT_OF_BOUNDS);
+  g_assert_nonnull (strstr (report.message, says));
+}
+
 /* What the child sees as well is handed over as it is, until it has become something else between
  * two runs. */
 static void
@@ -730,6 +744,7 @@ main (int argc, char **argv)
   g_test_add ("/pto/stage/" path, Stage, NULL, set_up, function, tear_down)
   ADD ("random", test_stage_random);
   ADD ("guards", test_stage_guards);
+  ADD ("names", test_stage_names);
   ADD ("inputs", test_stage_inputs);
   ADD ("looks-again", test_stage_looks_again);
   ADD ("growth", test_stage_growth);
