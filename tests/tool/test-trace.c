@@ -441,6 +441,123 @@ test_json_events (void)
   g_assert_cmpfloat_with_epsilon (json_object_get_double_member (args, "submit_us"), 0.020, 1e-9);
 }
 
+/* So many lines as a path of that class is drawn with. */
+static guint
+count_ticks (const char *svg, const char *class)
+{
+  g_autofree char *pattern = g_strdup_printf ("<path class=\"%s\" d=\"([^\"]*)\"", class);
+  g_autoptr (GRegex) regex = g_regex_new (pattern, 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  guint n = 0;
+
+  for (g_regex_match (regex, svg, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL))
+    {
+      g_autofree char *path = g_match_info_fetch (match, 1);
+
+      for (const char *at = path; (at = strchr (at, 'M')) != NULL; at++)
+        n++;
+    }
+  return n;
+}
+
+static void
+hand_block (Hand *hand, guint core, guint64 task, guint block, guint64 start, guint64 end)
+{
+  hand_add (hand, 2 + core, PTO_TRACE_PART, start, task, 1, block);
+  hand_add (hand, 2 + core, PTO_TRACE_RUN, start, task, core, EPOCH + end);
+}
+
+/* A task's blocks are given to a core range by range, and complete together. What is known of no
+ * range is not guessed. */
+static void
+test_blocks (void)
+{
+  static const guint64 starts[] = { 30, 60, 40, 55, 75 };
+  static const guint64 ends[] = { 60, 90, 55, 70, 80 };
+  static const guint cores[] = { AIV0, AIV0, AIV1, AIV1, AIV1 };
+  /* Of the ranges { 0, 1 }, { 2, 3 } and { 4 }; 0: not recorded; late: after its blocks began. */
+  static const struct
+  {
+    guint64 dispatches[3];
+    guint n_known;
+  } cases[] = {
+    { { 10, 20, 72 }, 3 }, { { 10, 20, 0 }, 2 }, { { 0, 0, 0 }, 0 },
+    { { 99, 0, 0 }, 0 },   { { 0, 20, 72 }, 2 },
+  };
+
+  for (guint c = 0; c < G_N_ELEMENTS (cases); c++)
+    {
+      g_auto (Hand) hand = { 0 };
+      g_autoptr (PtoTrace) trace = NULL;
+      g_autoptr (JsonParser) parser = json_parser_new ();
+      g_autofree char *svg = NULL;
+      JsonArray *events;
+      guint n = 0, n_shown = 0;
+
+      hand_init (&hand);
+      hand_submit (&hand, 0, 0, 0, PTO_CORE_TYPE_AIV);
+      for (guint i = 0; i < 3; i++)
+        if (cases[c].dispatches[i] != 0)
+          {
+            hand_add (&hand, 1, PTO_TRACE_DISPATCH, cases[c].dispatches[i], 0, i == 0 ? AIV0 : AIV1,
+                      1);
+            n_shown = 1; /* its end, by the scheduler that is known then */
+          }
+      for (guint i = 0; i < G_N_ELEMENTS (starts); i++)
+        hand_block (&hand, cores[i], 0, i, starts[i], ends[i]);
+      hand_add (&hand, 1, PTO_TRACE_COMPLETE, 95, 0, AIV0, 0);
+      trace = hand_trace (&hand, known_names, 2, "blocks");
+      events = json_object_get_array_member (parse (parser, trace), "traceEvents");
+      for (guint i = 0; i < json_array_get_length (events); i++)
+        {
+          JsonObject *event = json_array_get_object_element (events, i);
+          const char *name = json_object_get_string_member (event, "name");
+          gboolean is_complete = strcmp (name, "complete") == 0;
+          gint64 ns;
+
+          if (!is_event (event, "i", "scheduler"))
+            continue;
+          ns = (gint64) (json_object_get_double_member (event, "ts") * 1000 + 0.5);
+          g_assert_true (is_complete ? ns == 95 : ns == 10 || ns == 20 || ns == 72);
+          n++;
+        }
+      g_assert_cmpuint (n, ==, cases[c].n_known + n_shown);
+      g_assert_cmpuint (count_events (events, "X", "kernel"), ==, G_N_ELEMENTS (starts));
+      svg = pto_trace_to_svg (trace);
+      /* One of each is in the legend. */
+      g_assert_cmpuint (count_ticks (svg, "dispatch"), ==, cases[c].n_known + 1);
+      g_assert_cmpuint (count_ticks (svg, "complete"), ==, n_shown + 1);
+    }
+}
+
+/* The more cores, the lower their rows, but at 6 and at 24 they are as high as with one. */
+static void
+test_row_heights (void)
+{
+  double last = 100;
+
+  for (guint n_clusters = 1; n_clusters <= 30; n_clusters++)
+    {
+      g_autoptr (PtoTrace) trace = attention_trace (2, n_clusters, 64);
+      g_autofree char *svg = pto_trace_to_svg (trace);
+      g_autoptr (GRegex) regex = g_regex_new (
+          "<rect class=\"k[0-9]+[^>]*\\bheight=\"([0-9.]+)\"[^>]*><title>task", 0, 0, NULL);
+      g_autoptr (GMatchInfo) match = NULL;
+      g_autofree char *height = NULL;
+      guint n_cores = 3 * n_clusters;
+      gboolean is_lower = n_cores == 9 || n_cores == 27 || n_cores == 51;
+
+      g_assert_true (g_regex_match (regex, svg, 0, &match));
+      height = g_match_info_fetch (match, 1);
+      if (is_lower)
+        g_assert_cmpfloat (g_ascii_strtod (height, NULL), <, last);
+      else if (n_clusters > 1)
+        g_assert_cmpfloat (g_ascii_strtod (height, NULL), ==, last);
+      last = g_ascii_strtod (height, NULL);
+    }
+}
+
 static void
 test_json_rows (void)
 {
@@ -949,6 +1066,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/sha256", test_sha256);
   g_test_add_func ("/pto/trace/sha256/origin", test_sha256_origin);
   g_test_add_func ("/pto/trace/dropped", test_dropped);
+  g_test_add_func ("/pto/trace/blocks", test_blocks);
+  g_test_add_func ("/pto/trace/row-heights", test_row_heights);
   g_test_add_func ("/pto/trace/json/events", test_json_events);
   g_test_add_func ("/pto/trace/json/rows", test_json_rows);
   g_test_add_func ("/pto/trace/json/deterministic", test_json_is_deterministic);
