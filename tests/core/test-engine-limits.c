@@ -553,6 +553,27 @@ test_dependency_pool_deadlock (void)
       >, 16);
 }
 
+/* Edges of tasks that are over are not in use. */
+static void
+edges_after_others (struct machine *machine)
+{
+  pto_engine_scope_begin (machine->engine, "before.c", 1);
+  for (uint32_t i = 0; i < 4; i++)
+    many_edges (machine, i);
+  pto_engine_scope_end (machine->engine);
+  edges_in_one_scope (machine);
+}
+
+static void
+test_dependency_pool_deadlock_after_others (void)
+{
+  struct program program = { edges_after_others, limits (PTO_BACKEND_DET) };
+
+  program.config.edge_pool = 16;
+  expect_advice (&program, PTO_STATUS_DEP_POOL, "dep-pool", "deadlock", "dependency pool 1",
+                 "16 of 16 edges are in use, 4 more are needed", "edges.c:3", NULL);
+}
+
 /* Task i depends on all i before it: what is to come needs more than what was. */
 static void
 growing_edges (struct machine *machine)
@@ -815,6 +836,8 @@ add_tests (void)
   g_test_add_func ("/pto/engine-limits/large-output-beside-held-ones",
                    test_large_output_beside_held_ones);
   g_test_add_func ("/pto/engine-limits/dependency-pool-deadlock", test_dependency_pool_deadlock);
+  g_test_add_func ("/pto/engine-limits/dependency-pool-deadlock-after-others",
+                   test_dependency_pool_deadlock_after_others);
   g_test_add_func ("/pto/engine-limits/dependency-pool-growing", test_dependency_pool_growing);
   g_test_add_func ("/pto/engine-limits/more-edges-than-the-pool", test_more_edges_than_the_pool);
   g_test_add_func ("/pto/engine-limits/map-deadlock", test_map_deadlock);
