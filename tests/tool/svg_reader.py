@@ -331,6 +331,8 @@ class Svg:
         bottom = {c[1] for c in grid if c[0] == "V"}
         t.assertEqual((len(top), len(bottom)), (1, 1))
         t.assertTrue(lines[0] < min(top) < self.rows_top < self.rows_bottom <= max(bottom) < lines[1])
+        t.assertEqual([(e.y, e.text) for e in self.of("text", "note")][:1],
+                      [(lines[1], "%s clock, µs" % ("virtual" if self.case.virtual else "wall"))])
         for line in lines:
             ticks = [e for e in labels if e.y == line]
             times = [int(round(float(e.text.replace("\u2009", "")) * 1000)) for e in ticks]
@@ -477,6 +479,8 @@ class Svg:
                 self.check_clump(e, rects, mine)
                 widest = max(widest, *((x.end - x.start) * self.scale for x in mine))
                 drawn.append((core, mine))
+                if len(truth.ran) <= MAX_BARS:
+                    t.assertLessEqual((mine[-1].end - mine[0].start) * self.scale, 2 + EPS)
         t.assertEqual([runs for runs in left if runs], [], "every run is drawn once, on its row")
         if len(truth.ran) <= MAX_BARS:
             t.assertLess(widest, 1)

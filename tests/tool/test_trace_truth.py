@@ -97,13 +97,14 @@ def random_case(seed):
         if r.random() < 0.8:
             put(orchestrator, max(now, end), task, RETIRE, 0, 0)
     names = ["mul", "add & <sub>", None, "a kernel \"with\" a very long \\ name — too long", "e", "f", "g", "h",
-             "i", "j"]
+             "i", "two\nlines"]
     if lossy:
         orchestrator.insert(0, (epoch, NO_TASK, SCOPE, 2, 0))  # where it was opened is missing
         orchestrator.append((epoch + 7, 4 << 32 | 1, SUBMIT, 0, 4 << 8 | 1))  # no such ring
         cores[0].append((epoch + 7, 5, RUN, n_cores, epoch + 9))  # no such core
         cores[0].append((epoch + 7, 5, RUN, 0, epoch + 6))        # backwards
         cores[0].append((epoch + 7, 5, 11, 0, epoch + 6))         # of a kind to come
+        cores[0].append((epoch + 7, 6, DISPATCH, 0, 1))           # no scheduler
     return Case((schedulers, clusters, aic, aiv, r.randrange(2)),
                 [orchestrator] + of_schedulers + cores,
                 names if r.random() < 0.9 else [],
@@ -170,6 +171,12 @@ def chain_case():
             buffers[0].append((i, i, DEP, RAW, i - 1))
         buffers[2 + i % 3].append((1000 + 100 * i, i, RUN, i % 3, 1090 + 100 * i))
     return Case((1, 1, 0, 3, 1), buffers, ["k"], "chain")
+
+
+def bare_case():
+    """Nothing but runs: neither when they were submitted nor when they were ready is known."""
+    return Case((1, 1, 0, 2, 1), [[], [], [(10, 0, RUN, 0, 40), (50, 1, RUN, 0, 90), (90, 4, RUN, 0, 95)],
+                                  [(20, 2, RUN, 1, 60), (70, 3, RUN, 1, 80)]], ["k"], "bare")
 
 
 def tiny_cases():
@@ -421,7 +428,7 @@ class TraceTruthTest(unittest.TestCase):
         self.check_all([big_case()])
 
     def test_chain(self):
-        self.check_all([chain_case()])
+        self.check_all([chain_case(), bare_case()])
 
     def test_columns(self):
         self.check_all([columns_case()])
