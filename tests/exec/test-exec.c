@@ -521,6 +521,50 @@ test_deadline_races (gconstpointer backend)
   pto_exec_free (exec);
 }
 
+/* --- random numbers --- */
+
+struct draw
+{
+  struct pto_exec *exec;
+  uint64_t numbers[4];
+};
+
+static void
+draw (void *arg)
+{
+  struct draw *draw = arg;
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (draw->numbers); i++)
+    draw->numbers[i] = pto_rand (draw->exec);
+}
+
+/* Every actor has numbers of its own, the same again with the same seed. */
+static void
+test_random_numbers (gconstpointer backend)
+{
+  struct draw draws[2][8];
+
+  for (uint32_t round = 0; round < 2; round++)
+    {
+      struct pto_exec *exec = new_exec (GPOINTER_TO_INT (backend), 1, 5);
+
+      for (uint32_t i = 0; i < G_N_ELEMENTS (draws[round]); i++)
+        {
+          draws[round][i].exec = exec;
+          spawn (exec, 0, draw, &draws[round][i]);
+        }
+      pto_exec_join (exec);
+      pto_exec_free (exec);
+    }
+  for (uint32_t i = 0; i < G_N_ELEMENTS (draws[0]); i++)
+    {
+      g_assert_cmpmem (draws[0][i].numbers, sizeof draws[0][i].numbers, draws[1][i].numbers,
+                       sizeof draws[1][i].numbers);
+      for (uint32_t other = 0; other < i; other++)
+        g_assert_cmpuint (draws[0][i].numbers[0], !=, draws[0][other].numbers[0]);
+    }
+}
+
 /* --- par: who carries what --- */
 
 static void
@@ -1032,6 +1076,7 @@ main (int argc, char **argv)
   add_for_deadlines ("woken-before-deadline", test_woken_before_deadline);
   add_for_deadlines ("deadline-races", test_deadline_races);
   add_for_backends ("starvation", test_starvation);
+  add_for_backends ("random-numbers", test_random_numbers);
   g_test_add_func ("/pto/exec/par/guest-carries", test_guest_carries);
   g_test_add_func ("/pto/exec/par/relay", test_relay);
   g_test_add_func ("/pto/exec/par/relay-timer", test_relay_timer);

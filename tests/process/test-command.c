@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -407,6 +408,37 @@ test_several (void)
     }
 }
 
+/* The first waits for the second, which waits until what it says and is told has been passed on. */
+static void
+test_one_waits_for_another (void)
+{
+  enum
+  {
+    SIZE = 300000
+  };
+  g_autofree char *dir = g_dir_make_tmp ("pto-command-XXXXXX", NULL);
+  g_autofree char *fifo = g_build_filename (dir, "fifo", NULL);
+  g_autofree char *waits = g_strdup_printf ("cat %s", fifo);
+  g_autofree char *works = g_strdup_printf ("cat; echo done > %s", fifo);
+  g_autofree char *input = g_strnfill (SIZE, 'x');
+  struct pto_command commands[2], *all[2];
+
+  g_assert_cmpint (mkfifo (fifo, 0600), ==, 0);
+  for (guint i = 0; i < 2; i++)
+    {
+      all[i] = &commands[i];
+      begin (&commands[i], i == 0 ? waits : works, i == 0 ? NULL : input, i == 0 ? 0 : SIZE);
+    }
+  while (!commands[0].over || !commands[1].over)
+    pto_commands_wait (all, 2, -1);
+  assert_text (&commands[0].output, "done\n");
+  g_assert_cmpmem (commands[1].output.data, commands[1].output.n, input, SIZE);
+  for (guint i = 0; i < 2; i++)
+    pto_command_end (&commands[i]);
+  g_assert_cmpint (unlink (fifo), ==, 0);
+  g_assert_cmpint (rmdir (dir), ==, 0);
+}
+
 /* Where standard descriptors are closed, the command's own take their places. */
 static void
 test_no_standard_descriptors (void)
@@ -456,6 +488,7 @@ main (int argc, char **argv)
   ADD ("/pto/command/cancel", test_cancel);
   ADD ("/pto/command/orphan", test_orphan);
   ADD ("/pto/command/several", test_several);
+  ADD ("/pto/command/one-waits-for-another", test_one_waits_for_another);
   ADD ("/pto/command/no-standard-descriptors", test_no_standard_descriptors);
 #undef ADD
   return g_test_run ();
