@@ -157,8 +157,7 @@ level_prepare (PtoMachine *machine, GError **error)
     status = pto_level_fork (level, &report);
   if (status != PTO_OK)
     {
-      if (level != NULL)
-        pto_level_free (level);
+      pto_level_free (level);
       free_children (self);
       pto_machine_level_end_start (self);
       pto_error_set_from_report (error, status, &report);

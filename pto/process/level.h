@@ -50,7 +50,7 @@ enum pto_status pto_level_fork (struct pto_level *level, struct pto_report *repo
 enum pto_status pto_level_start (struct pto_level *level, bool (*cancelled) (void *data),
                                  void *data, struct pto_report *report);
 /* CLOSE to all, two seconds, then SIGKILL; reaps all; ends threads; unmaps. In a process that is
- * not the one that made it: nothing, what it has is the parent's. */
+ * not the one that made it: nothing, what it has is the parent's. NULL: nothing. */
 void pto_level_free (struct pto_level *level);
 
 /* As pto_machine_take_heaps(). Not in a child. */
