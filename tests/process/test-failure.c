@@ -80,6 +80,28 @@ test_first_error (void)
   rig_free (rig);
 }
 
+/* Its number is one of the ring that its scope has. */
+static void
+root_in_a_scope (struct rig *rig, void *data)
+{
+  SUB (rig, COUNT, 0, scalar (0));
+  pto2_rt_scope_begin (rig->rt);
+  SUB (rig, COUNT, 0, scalar (0));
+  SUB (rig, COUNT, 0, scalar (0));
+  SUB (rig, FAIL, 0, scalar (1));
+  pto2_rt_scope_end (rig->rt);
+}
+
+static void
+test_error_in_a_scope (void)
+{
+  struct rig *rig = rig_new (&(struct rig_config){ .subs = 1, .functions = deeds });
+
+  g_assert_cmpint (rig_run (rig, root_in_a_scope, NULL), ==, PTO_STATUS_TASK_FAILED);
+  assert_says (rig->report.message, "task 2 of ring 1 (\"f1\") on L3/0/sub0 failed: ValueError");
+  rig_free (rig);
+}
+
 /* The orchestration's own failure is the run's, whatever its tasks did. */
 static void
 failing_orchestration (struct rig *rig, void *data)
@@ -537,6 +559,7 @@ add_tests (void)
 
   g_test_add_func ("/pto/failure/task", test_task_fails);
   g_test_add_func ("/pto/failure/first-error", test_first_error);
+  g_test_add_func ("/pto/failure/error-in-a-scope", test_error_in_a_scope);
   g_test_add_func ("/pto/failure/orchestration", test_orchestration_fails);
   for (int way = 0; way < N_WAYS; way++)
     {

@@ -231,6 +231,42 @@ test_row_order (void)
       g_assert_cmpstr (rows[place], ==, expected[n++]);
 }
 
+/* Of a level there is one kind of ready tasks, whatever a submit says of cores. */
+static void
+test_ready (void)
+{
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 1,
+                                         .level = 3,
+                                         .n_workers = 1,
+                                         .begin_ns = 100 * SECOND,
+                                         .end_ns = 100 * SECOND + 100000,
+                                         .run_ns = 100000 };
+  struct pto_trace_record of_level[]
+      = { { 1000, 0, PTO_TRACE_SUBMIT, 0, PTO_CORE_TYPE_AIV }, { 2000, 0, PTO_TRACE_READY, 0, 0 } };
+  struct pto_trace_record dispatch = { 5000, 0, PTO_TRACE_DISPATCH, 0, 0 };
+  struct pto_trace_record run = { 6000, 0, PTO_TRACE_RUN, 0, 9000 };
+  struct pto_trace_buffer buffers[3] = { 0 };
+  struct pto_trace records = { buffers, 3 };
+  static const char *const steps[]
+      = { "\"ts\":1.000,\"name\":\"ready tasks\",\"args\":{\"tasks\":1}",
+          "\"ts\":4.000,\"name\":\"ready tasks\",\"args\":{\"tasks\":0}" };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *json = NULL;
+
+  buffers[0].records = of_level;
+  buffers[0].count = G_N_ELEMENTS (of_level);
+  buffers[1].records = &dispatch;
+  buffers[2].records = &run;
+  buffers[1].count = buffers[2].count = 1;
+  trace = pto_trace_new_from_run (&records, &topology, NULL, 0, "level");
+  pto_trace_take_names (trace, g_strdup ("L3/0"),
+                        g_strdupv ((char **) (const char *[]){ "L2/0", NULL }));
+  json = pto_trace_to_json (trace);
+  for (guint i = 0; i < G_N_ELEMENTS (steps); i++)
+    g_assert_nonnull (strstr (json, steps[i]));
+}
+
 static void
 test_numbers (void)
 {
@@ -709,6 +745,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-tree/places", test_places);
   g_test_add_func ("/pto/trace-tree/row-order", test_row_order);
+  g_test_add_func ("/pto/trace-tree/ready", test_ready);
   g_test_add_func ("/pto/trace-tree/numbers", test_numbers);
   g_test_add_func ("/pto/trace-tree/digest", test_digest);
   g_test_add_func ("/pto/trace-tree/missing", test_missing);
