@@ -21,7 +21,8 @@ enum
   RANK,   /* any tensors; scalar: number */
   GATE,   /* any tensors; scalar: gate */
   CONFIG, /* checks what it is given */
-  ACCESS  /* tensors of each direction; scalar: what each of them says, four bits each */
+  ACCESS, /* tensors of each direction; scalar: what each of them says, four bits each */
+  WHO     /* scalar: number of a word for who runs it */
 };
 
 static uint32_t
@@ -96,8 +97,15 @@ check_access (struct rig *rig, const struct pto_call *call, struct pto_failure *
   return 0;
 }
 
+static uint32_t
+tell_who (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
+{
+  rig->board->words[call_scalar (call, 0)] = (uint64_t) gettid ();
+  return 0;
+}
+
 static const rig_function functions[]
-    = { add, fill, count, rank, gate, check_config, check_access };
+    = { add, fill, count, rank, gate, check_config, check_access, tell_who };
 
 static struct rig *
 new_rig (gconstpointer threads, uint32_t chips, uint32_t subs)
@@ -112,6 +120,35 @@ static PTOParam
 scalar (uint64_t value)
 {
   return make_scalar_param (value);
+}
+
+/* --- who runs what --- */
+
+static void
+anybody (struct rig *rig, void *data)
+{
+  SUB (rig, WHO, ANY, scalar (0));
+}
+
+static void
+the_first (struct rig *rig, void *data)
+{
+  SUB (rig, WHO, 0, scalar (1));
+}
+
+/* Of those that have nothing to do it is the first one, so that the others stay asleep. */
+static void
+test_first_of_the_idle (gconstpointer threads)
+{
+  struct rig *rig = new_rig (threads, 0, 3);
+
+  rig_run_ok (rig, the_first, NULL);
+  for (uint32_t i = 0; i < 7; i++)
+    {
+      rig_run_ok (rig, anybody, NULL);
+      g_assert_cmpuint (rig->board->words[0], ==, rig->board->words[1]);
+    }
+  rig_free (rig);
 }
 
 /* --- two chips and a SUB function --- */
@@ -798,6 +835,7 @@ add_both (const char *behaviour, void (*test) (gconstpointer threads))
 static void
 add_tests (void)
 {
+  add_both ("first-of-the-idle", test_first_of_the_idle);
   add_both ("two-chips", test_two_chips);
   add_both ("arguments", test_arguments);
   add_both ("directions", test_directions);
