@@ -22,6 +22,7 @@ static const struct pto_actor *actors[WEAK_THREADS];
 static uint32_t n_actors;
 static struct pto_exec *exec;
 static uint64_t words[WORDS];
+static uint32_t met_well; /* of the test, as the machine has it run: one kernel at a time */
 
 static uint32_t
 below (uint32_t n)
@@ -80,9 +81,32 @@ kernel_use (int64_t *args)
     }
 }
 
+/* Each block has a word, and reads all of them when all have come. */
+static void
+kernel_meet (int64_t *args)
+{
+  uint32_t n = get_block_num (args);
+
+  for (uint64_t round = 1; round <= 3; round++)
+    {
+      uint64_t *own = &words[get_block_idx (args)];
+
+      weak_write (own, sizeof *own);
+      *own += round;
+      pto_sync_all (args);
+      for (uint32_t i = 0; i < n; i++)
+        {
+          weak_read (&words[i], sizeof words[i]);
+          met_well += words[i] == round * (round + 1) / 2;
+        }
+      pto_sync_all (args);
+    }
+}
+
 static const struct pto_kernel kernels[] = {
   { "vector", kernel_use, PTO_CORE_TYPE_AIV, { .base_ns = 700 } },
   { "cube", kernel_use, PTO_CORE_TYPE_AIC, { .base_ns = 900 } },
+  { "meet", kernel_meet, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -173,6 +197,37 @@ test_seeds (enum pto_backend backend)
   g_assert_cmpuint (weak_n_stale, >, 1000);
 }
 
+static int
+submit_meeting (PTO2Runtime *rt, void *data)
+{
+  PTO2Submit submit = pto2_make_submit (2, AIV, NULL, 0);
+
+  submit.block_dim = 4;
+  submit.sync_start = 1;
+  g_assert_cmpuint (pto2_rt_submit (rt, &submit), !=, PTO2_TASK_NONE);
+  return 0;
+}
+
+/* What blocks wrote before they met can be read behind it. */
+static void
+test_meetings (enum pto_backend backend)
+{
+  for (uint32_t seed = 1; seed <= SEEDS / 3; seed++)
+    {
+      struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=3");
+      struct pto_report report = { 0 };
+
+      memset (words, 0, sizeof words);
+      met_well = 0;
+      begin (chip, seed);
+      pto_chip_run (chip, &program, NULL, submit_meeting, NULL, NULL, &report);
+      weak_end ();
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (met_well, ==, 3 * 4 * 4);
+      pto_chip_free (chip);
+    }
+}
+
 /* The registers alone, as a scheduler would use them that looks at them all the time: what a core
  * did is known with FIN, before its signal. */
 static void
@@ -224,6 +279,7 @@ add (void)
 {
   sim_add_once ("weak/registers", test_registers);
   sim_add_once ("weak/seeds", test_seeds);
+  sim_add_once ("weak/meetings", test_meetings);
 }
 
 int
