@@ -22,9 +22,9 @@
 struct pto_stream
 {
   alignas (64) struct pto_word head;  /* W: writer, release behind the bytes; R: reader, acquire */
-  alignas (64) _Atomic uint32_t tail; /* W: reader, seq_cst; R: writer, acquire */
-  _Atomic uint32_t begun;             /* W: reader, release; a ring follows */
-  _Atomic uint32_t failed;            /* W: reader, release before tail; the run has failed */
+  alignas (64) _Atomic uint32_t tail; /* W: reader, seq_cst; R: writer, acquire or seq_cst */
+  _Atomic uint32_t begun;  /* W: reader, a ring follows; R: writer. Relaxed: of nothing */
+  _Atomic uint32_t failed; /* W: reader, release before tail; the run has failed */
   /* The writer waits and is to be told. W: writer, seq_cst before its look at tail; R: reader,
    * seq_cst behind its store of tail. */
   alignas (64) _Atomic uint32_t wanted;
@@ -130,7 +130,7 @@ pto_stream_is_sound (const struct pto_stream_writer *writer)
 bool
 pto_stream_has_begun (const struct pto_stream_writer *writer)
 {
-  return pto_load_acquire (&writer->stream->begun) != 0;
+  return pto_load_relaxed (&writer->stream->begun) != 0;
 }
 
 bool
@@ -157,9 +157,9 @@ is_within (struct pto_stream_writer *writer, uint32_t left, bool wait)
     return true;
   if (!wait)
     return false;
-  /* seq_cst: before the look at tail; pairs with the reader, who moves that first. */
+  /* seq_cst, both: wanted before the look at tail; pairs with the reader, who moves that first. */
   pto_exchange_seq_cst (&writer->stream->wanted, 1);
-  return used (writer) <= left;
+  return writer->head - pto_load_seq_cst (&writer->stream->tail) <= left;
 }
 
 bool
@@ -609,8 +609,7 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
   bool ended = false;
   int result = 0;
 
-  /* Release: of nothing; the writer only wants to know. */
-  pto_store_release (&stream->begun, 1);
+  pto_store_relaxed (&stream->begun, 1);
   target->ring (target->data);
   while (!ended)
     {
