@@ -628,10 +628,9 @@ test_inner_bars (void)
         }
       g_assert_false (g_match_info_matches (match));
       for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
-        {
-          g_assert_cmpstr (styles[k], !=, styles[(k + 1) % G_N_ELEMENTS (styles)]);
-          g_free (styles[k]);
-        }
+        g_assert_cmpstr (styles[k], !=, styles[(k + 1) % G_N_ELEMENTS (styles)]);
+      for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
+        g_free (styles[k]);
     }
 }
 
