@@ -17,6 +17,7 @@
 #include <glib.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define MACHINE_SANITIZED 1
 #define SCALE(n) ((n) / 20)
 #define WATCHDOG_S 1200
 #else

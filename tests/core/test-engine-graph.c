@@ -9,6 +9,7 @@
 #include "../../pto/core/plan-pack.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #define BLOCKS 6u
 #define BLOCK 32u
@@ -827,6 +828,32 @@ test_captures_refused (void)
   check_capture_refused (submit_made_address, "argument 0 is made of an address");
 }
 
+#ifndef MACHINE_SANITIZED
+/* The region of a capture is address space, which may be limited: then no graph, but a run. */
+static void
+test_no_address_space (void)
+{
+  struct machine *machine = new_machine (GINT_TO_POINTER (PTO_BACKEND_DET), 16);
+  uint8_t memory[BLOCKS * BLOCK] = { 0 };
+  struct pto_capture capture = { .graph = pto_plan_new (), .refuse = refuse, .data = machine };
+  struct rlimit limit, small;
+
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &limit), ==, 0);
+  small = limit;
+  small.rlim_cur = (rlim_t) 8 << 30;
+  machine_begin (machine);
+  g_assert_cmpint (setrlimit (RLIMIT_AS, &small), ==, 0);
+  g_assert_false (pto_capture_begin (machine->engine, &capture));
+  g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+  machine_expect_error (machine, PTO_STATUS_NO_MEMORY, "no address space to capture a graph");
+  pto_plan_free (capture.graph);
+  machine_begin (machine);
+  submit_program (machine, memory, 3, 20);
+  machine_end_ok (machine);
+  machine_free (machine);
+}
+#endif
+
 static void
 check_refused (const struct pto_plan *graph, const struct pto_plan_given *given, uint32_t n,
                const char *why)
@@ -906,6 +933,9 @@ add_tests (void)
   g_test_add_func ("/pto/engine-graph/refused-by-hand", test_refused_by_hand);
   g_test_add_func ("/pto/engine-graph/sorted", test_sorted);
   g_test_add_func ("/pto/engine-graph/captures-refused", test_captures_refused);
+#ifndef MACHINE_SANITIZED
+  g_test_add_func ("/pto/engine-graph/no-address-space", test_no_address_space);
+#endif
   g_test_add_func ("/pto/engine-graph/launches-refused", test_launches_refused);
 }
 
