@@ -375,6 +375,31 @@ test_no_prefix (void)
   end (&test);
 }
 
+static gboolean
+nothing (PtoOrchestrator *o, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+         GError **error)
+{
+  return TRUE;
+}
+
+/* Of a level that knows no function, and has run nothing. */
+static void
+test_trace_of_nothing (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoWorker) host = level_test_host (3, 0, 1);
+  g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+  g_autoptr (PtoTrace) trace = NULL;
+
+  pto_call_config_set_enable_l2_swimlane (config, 1);
+  pto_worker_run (host, nothing, NULL, NULL, config, NULL, &error);
+  g_assert_no_error (error);
+  trace = pto_worker_ref_trace (host);
+  g_assert_nonnull (trace);
+  g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 0);
+  pto_worker_close (host);
+}
+
 /* A configuration that the function keeps to itself. */
 static void
 test_not_passed_on (void)
@@ -454,6 +479,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/choices/prefix/group", test_prefix_group);
   g_test_add_func ("/pto/choices/prefix/level4", test_prefix_level4);
   g_test_add_func ("/pto/choices/no-prefix", test_no_prefix);
+  g_test_add_func ("/pto/choices/trace-of-nothing", test_trace_of_nothing);
   g_test_add_func ("/pto/choices/not-passed-on", test_not_passed_on);
   g_test_add_func ("/pto/choices/trace-below", test_trace_below);
   return g_test_run ();
