@@ -819,6 +819,13 @@ test_life (gconstpointer threads)
   holdings_assert (&before);
 }
 
+/* As whoever could not make one does. */
+static void
+test_free_nothing (void)
+{
+  pto_level_free (NULL);
+}
+
 static void
 add_both (const char *behaviour, void (*test) (gconstpointer threads))
 {
@@ -849,6 +856,7 @@ add_tests (void)
   add_both ("life", test_life);
   g_test_add_func ("/pto/level/read-only-memory", test_read_only_memory);
   g_test_add_func ("/pto/level/too-long-tensors", test_too_long_tensors);
+  g_test_add_func ("/pto/level/free-nothing", test_free_nothing);
   g_test_add_func ("/pto/level/recycle", test_recycle);
   g_test_add_data_func ("/pto/level/unbounded/3", GINT_TO_POINTER (3), test_unbounded);
   g_test_add_data_func ("/pto/level/unbounded/4", GINT_TO_POINTER (4), test_unbounded);
