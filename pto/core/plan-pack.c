@@ -27,8 +27,11 @@ struct head
   uint32_t n_parts;
   uint32_t n_members;
   uint32_t n_memory;
-  uint32_t pad;
+  uint32_t n_tokens;
+  uint32_t n_holds;
+  uint32_t n_cohorts;
 };
+_Static_assert(sizeof (struct head) % 8 == 0, "the first array begins behind it");
 
 struct array
 {
@@ -36,7 +39,7 @@ struct array
   uint64_t bytes;
 };
 
-#define N_ARRAYS 9u
+#define N_ARRAYS 11u
 
 static void
 list_arrays (struct pto_plan *graph, const struct head *head, struct array arrays[N_ARRAYS])
@@ -51,6 +54,8 @@ list_arrays (struct pto_plan *graph, const struct head *head, struct array array
     { (void **) &graph->parts, (uint64_t) head->n_parts * sizeof *graph->parts },
     { (void **) &graph->members, (uint64_t) head->n_members * sizeof *graph->members },
     { (void **) &graph->sizes, (uint64_t) head->n_memory * sizeof *graph->sizes },
+    { (void **) &graph->tokens, (uint64_t) head->n_tokens * sizeof *graph->tokens },
+    { (void **) &graph->holds, (uint64_t) head->n_holds * sizeof *graph->holds },
   };
 
   memcpy (arrays, list, sizeof list);
@@ -79,7 +84,10 @@ make_head (const struct pto_plan *graph, struct head *head, struct array arrays[
                          .n_params = graph->n_params,
                          .n_parts = graph->n_parts,
                          .n_members = graph->n_members,
-                         .n_memory = graph->n_memory };
+                         .n_memory = graph->n_memory,
+                         .n_tokens = graph->n_tokens,
+                         .n_holds = graph->n_holds,
+                         .n_cohorts = graph->n_cohorts };
   /* They are only read. */
   list_arrays ((struct pto_plan *) graph, head, arrays);
   head->bytes = count_bytes (arrays);
@@ -181,7 +189,8 @@ check_tables (const struct pto_plan *graph)
 
       ok = parts->n_blocks > 0 && parts->first_member <= graph->n_members
            && parts->n_members <= graph->n_members - parts->first_member
-           && parts->n_members % (parts->n_at_once > 1 ? parts->n_at_once : 1) == 0;
+           && parts->n_members % (parts->n_at_once > 1 ? parts->n_at_once : 1) == 0
+           && (parts->cohort == PTO_COHORT_NONE || parts->cohort < graph->n_cohorts);
     }
   for (uint32_t i = 0; i < graph->n_edges && ok; i++)
     ok = graph->edges[i].consumer < graph->n_tasks && graph->edges[i].producer < graph->n_tasks
@@ -263,7 +272,8 @@ check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t 
   if ((task->kernel & ~PTO_PLAN_IF) >= graph->n_kernels || task->ring >= PTO_RINGS
       || task->priority > PTO_MAX_PRIORITY || task->parts > graph->n_parts
       || task->first_arg > graph->n_args || task->n_args > graph->n_args - task->first_arg
-      || task->n_args > PTO_ARGS_MAX)
+      || task->n_args > PTO_ARGS_MAX || task->first_token > graph->n_tokens
+      || task->n_tokens > graph->n_tokens - task->first_token || task->n_tokens > task->n_args)
     return false;
   for (uint32_t a = 0; a < task->n_args; a++)
     {
@@ -278,7 +288,7 @@ check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t 
     }
   /* The last argument of a conditional task is looked at. */
   if ((task->kernel & PTO_PLAN_IF) != 0
-      && (task->parts > 0 || task->n_args == 0
+      && (task->n_args == 0
           || PTO_PLAN_SOURCE (graph->args[task->first_arg + task->n_args - 1].what)
                  < PTO_PLAN_TENSOR))
     return false;
@@ -286,15 +296,37 @@ check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t 
   return n_made == task->n_made && n_fenced == task->n_fenced;
 }
 
+/* What is held or let go of before the task; held: which are. */
 static bool
-check_tasks (struct pto_plan *graph, uint64_t *starts)
+check_holds (const struct pto_plan *graph, uint32_t task, uint32_t *n_holds, bool *held)
+{
+  for (; *n_holds < graph->n_holds && graph->holds[*n_holds].task == task; ++*n_holds)
+    {
+      const struct pto_plan_hold *hold = &graph->holds[*n_holds];
+
+      if (hold->cohort >= graph->n_cohorts || held[hold->cohort] == hold->held)
+        return false;
+      held[hold->cohort] = hold->held;
+    }
+  return true;
+}
+
+static bool
+check_tasks (struct pto_plan *graph, uint64_t *starts, bool *held)
 {
   uint32_t n_starts = 0;
+  uint32_t n_holds = 0;
   bool ok = true;
 
   for (uint32_t t = 0; t < graph->n_tasks && ok; t++)
-    ok = check_task (graph, t, starts, &n_starts);
-  return ok;
+    {
+      uint32_t parts = graph->tasks[t].parts;
+
+      ok = check_holds (graph, t, &n_holds, held) && check_task (graph, t, starts, &n_starts)
+           && (parts == 0 || graph->parts[parts - 1].cohort == PTO_COHORT_NONE
+               || held[graph->parts[parts - 1].cohort]);
+    }
+  return ok && check_holds (graph, graph->n_tasks, &n_holds, held) && n_holds == graph->n_holds;
 }
 
 /* false: no memory. */
@@ -328,6 +360,9 @@ take_arrays (struct pto_plan *graph, const struct head *head, struct array array
   graph->n_parts = head->n_parts;
   graph->n_members = head->n_members;
   graph->n_memory = head->n_memory;
+  graph->n_tokens = head->n_tokens;
+  graph->n_holds = head->n_holds;
+  graph->n_cohorts = head->n_cohorts;
   graph->creators = malloc (((size_t) graph->n_memory + 1) * sizeof *graph->creators);
   if (graph->creators == NULL)
     return false;
@@ -342,24 +377,30 @@ pto_plan_unpack (struct pto_plan *graph, const void *bytes, uint64_t size,
   struct array arrays[N_ARRAYS];
   struct head head = { .bytes = 0 };
   uint64_t *starts = NULL;
+  bool *held = NULL;
   bool ok = size >= sizeof head;
 
   if (ok)
     memcpy (&head, bytes, sizeof head);
   list_arrays (graph, &head, arrays);
-  ok = ok && head.bytes == size && count_bytes (arrays) == size;
+  ok = ok && head.bytes == size && count_bytes (arrays) == size && head.n_cohorts <= head.n_holds;
   if (ok)
-    starts = malloc (((size_t) head.n_args + 1) * sizeof *starts);
+    {
+      starts = malloc (((size_t) head.n_args + 1) * sizeof *starts);
+      held = calloc ((size_t) head.n_cohorts + 1, sizeof *held);
+    }
   if (ok
-      && (starts == NULL
+      && (starts == NULL || held == NULL
           || !take_arrays (graph, &head, arrays, (const uint8_t *) bytes + sizeof head)))
     {
       free (starts);
+      free (held);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a graph of %u tasks",
                              head.n_tasks);
     }
-  ok = ok && check_tables (graph) && check_tasks (graph, starts);
+  ok = ok && check_tables (graph) && check_tasks (graph, starts, held);
   free (starts);
+  free (held);
   if (!ok)
     return pto_report_set (report, PTO_STATUS_TAMPERED,
                            "a graph of which only a part has arrived, or something else");

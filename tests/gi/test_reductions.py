@@ -168,30 +168,30 @@ class Reductions(unittest.TestCase):
     def test_capture(self):
         """A graph keeps what is updated in any order, what is reduced, with either kind of kernel, and clusters."""
         take, larger = Pto.Callable.kernel(self.path("take.c")), Pto.Callable.kernel(self.path("larger.c"))
-        for backend in BACKENDS:
-            with self.subTest(backend=backend), Pto.Worker() as worker:
-                worker.set_parameter("backend", backend)
-                worker.set_parameter("trace", "1")
 
-                def graph(orch, given, x, y):
-                    for i in range(50):
-                        orch.submit(take, x.commute(), given.read(), 0)
-                        orch.submit(take, x.reduce("sum") if i % 10 else y.commute(), given.read(), 0)
-                        orch.submit(larger, y.reduce(larger, 0), given.read())
-                    cluster = orch.allocate_cluster()
-                    orch.submit(take, x.update(), given.read(), 0, cluster=cluster)
-                    orch.free_cluster(cluster)
+        def graph(orch, given, x, y):
+            for i in range(50):
+                orch.submit(take, x.commute(), given.read(), 0)
+                orch.submit(take, x.reduce("sum") if i % 10 else y.commute(), given.read(), 0)
+                orch.submit(larger, y.reduce(larger, 0), given.read())
+            cluster = orch.allocate_cluster()
+            orch.submit(take, x.update(), given.read(), 0, cluster=cluster)
+            orch.free_cluster(cluster)
+            orch.submit(larger, x.update(), x.read(), block_dim=2, when=(x, 3))
 
-                captured = worker.capture(graph, *(np.zeros(8, "i4") for _ in range(3)))
-                for n in range(3):
-                    given, x, y = np.arange(8, dtype="i4") + n, np.zeros(8, "i4"), np.zeros(8, "i4")
-                    worker.run(captured, given, x, y)
-                    plain = np.zeros(8, "i4"), np.zeros(8, "i4")
-                    worker.run(graph, given, *plain)
-                    self.assertEqual(x.tolist(), (96 * given).tolist())
-                    self.assertEqual((x.tolist(), y.tolist()), (plain[0].tolist(), plain[1].tolist()))
+        def test(worker):
+            captured = worker.capture(graph, *(np.zeros(8, "i4") for _ in range(3)))
+            for n in range(3):
+                given, x, y = np.arange(8, dtype="i4") + n, np.zeros(8, "i4"), np.zeros(8, "i4")
                 worker.run(captured, given, x, y)
-                self.assertEqual(len(list(worker.trace.list_tasks())), captured.n_tasks)
+                plain = np.zeros(8, "i4"), np.zeros(8, "i4")
+                worker.run(graph, given, *plain)
+                self.assertEqual(x.tolist(), (96 * given).tolist())
+                self.assertEqual((x.tolist(), y.tolist()), (plain[0].tolist(), plain[1].tolist()))
+            worker.run(captured, given, x, y)
+            self.assertEqual(len(list(worker.trace.list_tasks())), captured.n_tasks)
+
+        self.everywhere(test)
 
     def test_refused(self):
         take = Pto.Callable.kernel(self.path("take.c"))

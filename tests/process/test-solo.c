@@ -361,7 +361,7 @@ test_stage_names (Stage *fixture, gconstpointer data)
 
   pto_stage_begin (fixture->stage, fixture->map);
   place (fixture, 50, 100, true)[102] ^= 1;
-  g_assert_cmpint (pto_stage_end (fixture->stage, &report), ==, PTO_STATUS_OUT_OF_BOUNDS);
+  g_assert_cmpint (pto_stage_end (fixture->stage, NULL, &report), ==, PTO_STATUS_OUT_OF_BOUNDS);
   g_assert_nonnull (strstr (report.message, says));
 }
 
