@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# test_pto_output.py: where does what the pto program says go, what ends it, and how does it compare?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import errno
+import json
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+
+import pto_test
+from pto_test import (PROGRAM, EXAMPLES, DEADLINE, COPY_KERNEL, FLOAT32, FLOAT16, BFLOAT16, INT8,
+                      INT64, UINT64, PtoTest)
+
+
+class Output(PtoTest):
+    """What can not be written is one sentence and a status, never a part of a file and never silence."""
+
+    LIMIT = 65536  # no object that a run loads is longer, and both exports of the larger example are
+
+    def setUp(self):
+        super().setUp()
+        self.vector = os.path.join(EXAMPLES, "vector")
+        self.large = os.path.join(EXAMPLES, "paged-attention")
+
+    def ends(self, stdout, *words, limit=None, **options):
+        def prepare():
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        return subprocess.run([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+                              encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE,
+                              preexec_fn=prepare, **options)
+
+    def refused(self, result, *fragments):
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("pto: "), result.stderr)
+        for fragment in fragments:
+            self.assertIn(fragment, result.stderr)
+
+    def words(self):
+        return (["--version"], ["help"], ["help", "run"], ["run", "--help"], ["info"], ["info", "--json"],
+                ["run", self.vector], ["run", self.vector, "--json"])
+
+    def test_full(self):
+        for words in self.words():
+            with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
+                self.refused(self.ends(full, *words), "standard output", os.strerror(errno.ENOSPC))
+
+    def test_limit(self):
+        self.passes("run", self.vector)  # the cache is filled without a limit
+        for words in (["info"], ["run", self.vector, "--no-isolate"]):
+            with self.subTest(words=words), open(os.path.join(self.directory, "out"), "w", encoding="utf-8") as file:
+                os.lseek(file.fileno(), self.LIMIT - 100, os.SEEK_SET)
+                self.refused(self.ends(file, *words, limit=self.LIMIT), "standard output", os.strerror(errno.EFBIG))
+
+    def test_pipe(self):
+        for words in self.words():
+            with self.subTest(words=words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                result = self.ends(writer, *words)
+                os.close(writer)
+                self.refused(result, "standard output", os.strerror(errno.EPIPE))
+
+    def test_closed(self):
+        """What is opened meanwhile must not become standard output."""
+        script = 'exec "$@" --svg run.svg --trace run.json >&-'
+        result = subprocess.run(["sh", "-c", script, "sh", PROGRAM, "run", self.vector], stderr=subprocess.PIPE,
+                                encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE)
+        self.refused(result, "standard output", os.strerror(errno.EBADF))
+        with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
+            json.load(file)
+
+    def test_files(self):
+        self.passes("run", self.large)
+        for option, name in (("--svg", "run.svg"), ("--trace", "run.json")):
+            path = os.path.join(self.directory, name)
+            with self.subTest(option=option):
+                result = self.ends(subprocess.PIPE, "run", self.vector, option, "/dev/full")
+                self.refused(result, "/dev/full", os.strerror(errno.ENOSPC))
+                self.assertIn("PASS", result.stdout)  # what was measured is not lost
+                self.assertNotIn("/dev/full", result.stdout)
+                result = self.ends(subprocess.PIPE, "run", self.vector, "--json", option, "/dev/full")
+                self.refused(result, "/dev/full", os.strerror(errno.ENOSPC))
+                measured = json.loads(result.stdout)
+                self.assertEqual((measured["passed"], measured[option[2:]]), (True, None))
+                for old in (None, "old"):
+                    if old is not None:
+                        self.write(name, old)
+                    self.refused(self.ends(subprocess.PIPE, "run", self.large, "--no-isolate", option, name,
+                                           limit=self.LIMIT), name, os.strerror(errno.EFBIG))
+                    self.assertEqual(os.listdir(self.directory), [] if old is None else [name])
+                with open(path, encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "old")
+                os.unlink(path)
+
+    def test_limits(self):
+        """What the system does not give is not the manifest's fault."""
+        with tempfile.TemporaryDirectory() as cache:
+            for limit, words in (("-n 20", "can not be run: Too many open files"), ("-v 300000", "set arena to less")):
+                result = subprocess.run(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", PROGRAM, "run", self.vector],
+                                        stderr=subprocess.PIPE, encoding="utf-8", timeout=DEADLINE,
+                                        env=dict(self.environment, XDG_CACHE_HOME=cache))
+                self.refused(result, words)
+                self.assertTrue(result.stderr.startswith('pto: vector: case "'), result.stderr)
+
+    def test_several(self):
+        """All that is lost is told, a line each, and what can be saved is."""
+        result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "/dev/full")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual([line.startswith("pto: /dev/full: ") for line in result.stderr.splitlines()], [True, True])
+        result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "run.svg")
+        self.refused(result, "/dev/full")
+        self.assertIn("run.svg", result.stdout)
+        self.assertEqual(os.listdir(self.directory), ["run.svg"])
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = self.ends(full, "run", self.vector, "--trace", "/dev/full")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(["standard output" in line for line in result.stderr.splitlines()], [False, True])
+
+    def test_cache(self):
+        """An object that does not fit is the compiler's error, and nothing of it stays."""
+        with tempfile.TemporaryDirectory() as cache:
+            self.environment = dict(self.environment, XDG_CACHE_HOME=cache)
+            result = self.ends(subprocess.PIPE, "run", self.vector, limit=1000)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(os.strerror(errno.EFBIG), result.stderr)
+            self.assertEqual([name for _, _, names in os.walk(cache) for name in names if name.endswith(".so")], [])
+
+    def test_kind(self):
+        for words in (["run", "ex", "--svg", "a.png"], ["run", "ex", "--svg", "a.json"], ["run", "ex", "--svg", "a"],
+                      ["run", "ex", "--trace", "a.svg"], ["run", "ex", "--trace", ""], ["bench", "--svg", "a.png"],
+                      ["bench", "--markdown", "a.txt"], ["bench", "--markdown", ""]):
+            self.fails(2, [" ".join(words[-2:]).strip()], *words)
+        self.passes("run", self.vector, "--svg", "A.SVG", "--trace", "/dev/null")
+        self.assertEqual(os.listdir(self.directory), ["A.SVG"])
+
+
+class Interrupt(PtoTest):
+    """Ctrl-C, whatever is under way: one line, status 130, and nobody stays."""
+
+    def ends(self, *words, environment=None):
+        """Once the flag is there."""
+        flag = os.path.join(self.directory, "flag")
+        process = subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   encoding="utf-8", cwd=self.directory, start_new_session=True,
+                                   env=dict(self.environment, **(environment or {})))
+        end = time.monotonic() + DEADLINE
+        while not os.path.exists(flag) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.001)
+        os.killpg(process.pid, signal.SIGINT)
+        out, error = process.communicate(timeout=DEADLINE)
+        self.assertEqual((process.returncode, out, error), (130, "", "pto: cancelled\n"))
+        with open(flag, encoding="utf-8") as file:
+            pid = int(file.read())
+        while time.monotonic() < end:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.001)
+        self.fail(f"process {pid} is still there")
+
+    def flags(self, old, new=""):
+        """An edit: code that says in whose process it is, and never returns."""
+        flag = os.path.join(self.directory, "flag")
+        return old, (f'FILE *flag = fopen ("{flag}.new", "w");\n  fprintf (flag, "%d", (int) getpid ());\n  fclose (flag);\n'
+                     f'  rename ("{flag}.new", "{flag}");\n  for (volatile int i = 0;;) i++;\n  {new}')
+
+    def test_run(self):
+        head = "#include <stdio.h>\n#include <unistd.h>\n"
+        for name, place in (("copy.c", "memcpy ("), ("orch.c", "pto2_rt_init_tensor_pool (rt);"), ("reference.c", "uint32_t dtype")):
+            for options in [], ["--no-isolate"], ["--no-isolate", "--backend", "det"]:
+                with self.subTest(name=name, options=options):
+                    self.copy_example(dtype=INT8, got=0, expected=0)
+                    self.edit("copy/" + name, *self.flags(place, place))
+                    self.edit("copy/" + name, "#include", head + "#include")
+                    self.ends("run", "copy", *options)
+                    os.unlink(os.path.join(self.directory, "flag"))
+
+    def test_compiler(self):
+        self.copy_example(dtype=INT8, got=0, expected=0)
+        self.write("copy/copy.c", COPY_KERNEL + "/* that nobody has compiled */\nint here;\n")
+        flag = os.path.join(self.directory, "flag")
+        self.write("slow-cc", f"#!/bin/sh\necho $$ > {flag}.new\nmv {flag}.new {flag}\nexec sleep 1000\n")
+        os.chmod(os.path.join(self.directory, "slow-cc"), 0o700)
+        self.ends("run", "copy", environment={"CC": os.path.join(self.directory, "slow-cc")})
+
+    def test_ignored(self):
+        """As a shell starts what is in the background."""
+        result = subprocess.run(["sh", "-c", 'trap "" INT; "$@" & pid=$!; kill -INT $pid; wait $pid', "sh", PROGRAM, "run",
+                                 os.path.join(EXAMPLES, "vector")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                encoding="utf-8", cwd=self.directory, env=self.environment, timeout=DEADLINE)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+class Compare(PtoTest):
+    """What counts as equal, for each type."""
+
+    def good(self, dtype, got, expected, **keys):
+        self.copy_example(dtype=dtype, got=got, expected=expected, **keys)
+        return self.gives("copy")
+
+    def bad(self, fragments, dtype, got, expected, **keys):
+        self.copy_example(dtype=dtype, got=got, expected=expected, **keys)
+        result = self.fails(1, ["copy", '"plain"', "5 of 6", "to[0, 1]: ", *fragments],
+                            "run", "copy", "--json")
+        return json.loads(result.stdout)
+
+    def test_float32(self):
+        one, near = 0x3f800000, 0x3f800001
+        self.assertEqual(self.good(FLOAT32, one, one)["max_abs_error"], 0)
+        self.bad([], FLOAT32, near, one)
+        self.good(FLOAT32, near, one, rtol="2e-7")
+        self.good(FLOAT32, near, one, atol="2e-7")
+
+    def test_float16(self):
+        one_and_a_half, two, smallest = 0x3e00, 0x4000, 0x0001
+        result = self.bad(["1.5 instead of 2"], FLOAT16, one_and_a_half, two)
+        self.assertEqual(result["max_abs_error"], 0.5)
+        self.good(FLOAT16, one_and_a_half, two, rtol="0.25")
+        self.assertEqual(self.bad([], FLOAT16, smallest, 0)["max_abs_error"], 2.0 ** -24)
+
+    def test_bfloat16(self):
+        self.bad(["1.5 instead of 2"], BFLOAT16, 0x3fc0, 0x4000)
+        self.bad(["-1 instead of 1"], BFLOAT16, 0xbf80, 0x3f80)
+
+    def test_not_a_number(self):
+        nan, one = 0x7fc00000, 0x3f800000
+        self.good(FLOAT32, nan, nan)
+        self.assertIsNone(self.bad(["nan"], FLOAT32, nan, one, rtol=1)["max_abs_error"])
+        self.bad(["nan"], FLOAT32, one, nan, rtol=1)
+        self.bad(["nan"], FLOAT16, 0x7e00, 0x3c00, rtol=1)
+
+    def test_infinity(self):
+        infinity, minus, one = 0x7f800000, 0xff800000, 0x3f800000
+        self.good(FLOAT32, infinity, infinity)
+        self.bad(["-inf instead of inf"], FLOAT32, minus, infinity, rtol=1)
+        self.bad(["inf"], FLOAT32, infinity, one, rtol=1)
+
+    def test_integers(self):
+        self.assertEqual(self.bad(["-1 instead of 1"], INT8, 255, 1)["max_abs_error"], 2)
+        # Apart by 1, and no double knows.
+        self.assertEqual(self.bad([], INT64, 2**60 + 1, 2**60)["max_abs_error"], 1)
+        self.assertEqual(self.bad([], UINT64, 2**62 + 1, 2**62)["max_abs_error"], 1)
+        self.good(INT64, 2**60 + 1, 2**60, atol=1)
+
+
+pto_test.tap.main()
