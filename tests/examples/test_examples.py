@@ -163,7 +163,7 @@ class Examples(unittest.TestCase):
             self.assertTrue(slow["passed"])
             self.assertGreater(slow["virtual_ns"], self.result("bgemm", "--platform", "a5sim", "--backend", "det")["virtual_ns"])
             done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)
-            self.assertIn(f"bgemm on {path}: 4 AIC + 4 AIV, 1 schedulers + 1 orchestrator", done.stdout)
+            self.assertIn(f"bgemm on {path}: 4 AIC + 4 AIV, 1 scheduler + 1 orchestrator", done.stdout)
             with open(path, "a", encoding="utf-8") as file:
                 file.write("poll=fast\n")
             done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)

@@ -399,8 +399,8 @@ test_number_of_arguments (WorkerTest *fixture, gconstpointer data)
           {
             g_autofree char *says
                 = g_strdup_printf ("task 0, submitted at counted.c:%u: kernel 0 (fill) takes %d "
-                                   "arguments, but 2 are given",
-                                   line, n);
+                                   "argument%s, but 2 are given",
+                                   line, n, n == 1 ? "" : "s");
 
             g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
             object_test_assert_contains (error->message, says);
