@@ -100,7 +100,7 @@ pto_added_begin (struct pto_engine *engine)
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a graph of %" PRIu64 " tasks",
                      engine->submitted);
   /* Nothing that it accesses is looked up. */
-  if (!pto_engine_has_failed (engine) && (engine->before & PTO_BEFORE_SETS) != 0)
+  if (!pto_engine_has_failed (engine) && engine->sets != NULL)
     engine->reducer->settle (engine, NULL);
   /* The submit still counts what the run would have needed. */
   if (pto_engine_has_failed (engine))

@@ -47,6 +47,9 @@ struct pto_sets
   /* Of the scopes that are open, by the time since which they are free. */
   struct copy *first;
   struct copy *last;
+  /* The last ones of those that have combined: who looks nothing up comes after them. */
+  pto_task_id done[SETS_MAX];
+  uint32_t n_done;
 };
 
 static void
@@ -231,9 +234,36 @@ combine (struct pto_engine *engine, const struct set *set, const Tensor *to, con
                                                           .priority = set->priority });
 }
 
-/* In pairs, so that copies of n places are combined in the time of log n. Gives the last of those
- * tasks. */
-static pto_task_id
+static bool
+is_over (const struct pto_engine *engine, pto_task_id id)
+{
+  return pto_task_is_retired (engine->tails, id)
+         && !(engine->failed.count > 0 && pto_task_set_has (&engine->failed, id));
+}
+
+/* Instead of all that are noted one task, which comes after them; without memory there is none, and
+ * the run has failed. */
+static void
+fold_done (struct pto_engine *engine)
+{
+  struct pto_sets *sets = engine->sets;
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < sets->n_done; i++)
+    if (!is_over (engine, sets->done[i]))
+      sets->done[n++] = sets->done[i];
+  if (n > 1)
+    {
+      sets->done[0] = pto_engine_submit (engine, &(struct pto_submit){ .kernel = PTO_KERNEL_NONE,
+                                                                       .producers = sets->done,
+                                                                       .n_producers = n });
+      n = sets->done[0] != PTO_TASK_NONE;
+    }
+  sets->n_done = n;
+}
+
+/* In pairs, so that copies of n places are combined in the time of log n. */
+static void
 close_set (struct pto_engine *engine, uint32_t index)
 {
   struct pto_sets *sets = engine->sets;
@@ -254,10 +284,15 @@ close_set (struct pto_engine *engine, uint32_t index)
       }
   if (set->n_copies > 0)
     last = combine (engine, set, &set->param.tensor, &first);
+  if (last != PTO_TASK_NONE)
+    {
+      if (sets->n_done == SETS_MAX)
+        fold_done (engine);
+      sets->done[sets->n_done++] = last;
+    }
   for (uint32_t i = 0; i < set->n_copies; i++)
     give (sets, set->copies[i]);
   free (set);
-  return last;
 }
 
 /* Those that look nothing up come after one task, which comes after all that combine. */
@@ -265,25 +300,13 @@ static void
 settle_all (struct pto_engine *engine)
 {
   struct pto_sets *sets = engine->sets;
-  pto_task_id last[SETS_MAX + 1];
-  uint32_t n = 0;
 
-  if ((engine->before & PTO_BEFORE_COMBINED) != 0)
-    last[n++] = engine->combined;
   while (sets->n > 0)
-    {
-      pto_task_id id = close_set (engine, 0);
-
-      if (id != PTO_TASK_NONE)
-        last[n++] = id;
-    }
-  if (n > 1)
-    last[0] = pto_engine_submit (
-        engine,
-        &(struct pto_submit){ .kernel = PTO_KERNEL_NONE, .producers = last, .n_producers = n });
-  if (n == 0 || last[0] == PTO_TASK_NONE)
+    close_set (engine, 0);
+  fold_done (engine);
+  if (sets->n_done == 0)
     return;
-  engine->combined = last[0];
+  engine->combined = sets->done[0];
   engine->before |= PTO_BEFORE_COMBINED;
 }
 

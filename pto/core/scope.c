@@ -64,7 +64,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
   if (engine->depth > 0 && engine->scopes[engine->depth - 1].manual && !manual)
     refuse_inside (engine, file, line);
   /* Nothing that it accesses is looked up. */
-  if (PTO_UNLIKELY ((engine->before & PTO_BEFORE_SETS) != 0) && manual)
+  if (PTO_UNLIKELY (engine->sets != NULL) && manual)
     engine->reducer->settle (engine, NULL);
   scope = &engine->scopes[engine->depth++];
   ring = pto_engine_ring_of_depth (engine->depth - 1);

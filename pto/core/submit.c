@@ -184,7 +184,8 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
   engine->deps.count = 0;
   if ((engine->before & PTO_BEFORE_COMBINED) == 0)
     return;
-  if (pto_task_is_retired (engine->tails, engine->combined))
+  if (pto_task_is_retired (engine->tails, engine->combined)
+      && !(engine->failed.count > 0 && pto_task_set_has (&engine->failed, engine->combined)))
     engine->before &= ~(uint32_t) PTO_BEFORE_COMBINED;
   else if (engine->tracked == 0
            && !pto_deps_add (&engine->deps, engine->combined, PTO_HAZARD_EXPLICIT))

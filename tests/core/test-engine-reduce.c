@@ -817,9 +817,71 @@ test_random (gconstpointer backend)
     }
 }
 
+/* --- what was combined before a manual scope began --- */
+
+enum before
+{
+  OPEN,     /* nobody has asked for it: the scope does */
+  IN_SCOPE, /* it was combined at the end of the scope that it was reduced in */
+  READ,     /* a task has read a part */
+  MANY,     /* so were more others than are noted one by one */
+  N_BEFORE
+};
+
+static void
+reduce_before (struct machine *machine, enum before before, const Tensor *first)
+{
+  static uint64_t others[150];
+  Tensor corner = part (0, 1);
+
+  if (before == IN_SCOPE)
+    pto_engine_scope_begin (machine->engine, NULL, 0);
+  for (uint32_t i = 0; i < 6; i++)
+    SUBMIT (machine, KERNEL_ADD, reduces (first, SUM_LATER, 0), number (i));
+  if (before == IN_SCOPE)
+    pto_engine_scope_end (machine->engine);
+  if (before == READ || before == MANY)
+    SUBMIT (machine, KERNEL_NOTHING, input (&corner));
+  for (uint32_t i = 0; before == MANY && i < G_N_ELEMENTS (others); i++)
+    {
+      Tensor other = machine_external (&others[i], sizeof others[i]);
+      uint64_t shape[] = { 1 };
+
+      pto2_tensor_set_shape (&other, shape, 1, first->dtype);
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_ADD, reduces (&other, SUM, 0), number (1));
+      pto_engine_scope_end (machine->engine);
+    }
+}
+
+static void
+test_combined_before (gconstpointer backend)
+{
+  for (enum before before = OPEN; before < N_BEFORE; before++)
+    {
+      struct machine *machine = machine_of (backend);
+      Tensor first = part (0, 8);
+      uint64_t mirror[CELLS];
+
+      memcpy (mirror, cells, sizeof mirror);
+      machine_begin (machine);
+      reduce_before (machine, before, &first);
+      for (uint32_t i = 0; i < 6; i++)
+        for (uint32_t c = 0; c < 8; c++)
+          mirror[c] += i + c;
+      pto_engine_manual_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_EXPECT, input (&first), expectation (&first, mirror));
+      pto_engine_scope_end (machine->engine);
+      machine_end_ok (machine);
+      g_assert_cmpuint (wrong, ==, 0);
+      machine_free (machine);
+    }
+}
+
 static void
 add_tests (void)
 {
+  machine_add ("reduce", "combined-before", test_combined_before);
   machine_add ("reduce", "sum", test_sum);
   machine_add ("reduce", "at-once", test_at_once);
   machine_add ("reduce", "edges", test_edges);
