@@ -52,6 +52,18 @@ pto_chip_begin_capture (struct pto_chip *chip, struct pto_chip_capture *capture,
 
 /* --- launching --- */
 
+/* Is there such a kernel for that queue? Of a graph of another process nobody knows. */
+static bool
+has_kernel (const struct pto_chip *chip, uint32_t id, uint32_t queue)
+{
+  if (id == PTO_KERNEL_NONE)
+    return queue < chip->machine.engine.config.n_queues;
+  if (pto_kernel_is_builtin (id))
+    return queue == PTO_CORE_TYPE_AIV;
+  return id < chip->program->n_kernels && chip->program->kernels[id].name != NULL
+         && (uint32_t) chip->program->kernels[id].core_type == queue;
+}
+
 /* false: the program does not have them, and the run has failed. */
 static bool
 check_kernels (struct pto_chip *chip, const struct pto_plan *graph, const uint32_t *kernels)
@@ -60,9 +72,7 @@ check_kernels (struct pto_chip *chip, const struct pto_plan *graph, const uint32
     {
       uint32_t id = kernels != NULL ? kernels[k] : graph->kernels[k].kernel;
 
-      if (id != PTO_KERNEL_NONE && !pto_kernel_is_builtin (id)
-          && (id >= chip->program->n_kernels || chip->program->kernels[id].name == NULL
-              || (uint32_t) chip->program->kernels[id].core_type != graph->kernels[k].queue))
+      if (!has_kernel (chip, id, graph->kernels[k].queue))
         {
           pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS,
                            "the graph has tasks of kernel %u on %s cores, which this program does "

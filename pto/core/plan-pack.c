@@ -138,7 +138,16 @@ pto_plan_pack (const struct pto_plan *graph, void *bytes)
     }
 }
 
-/* --- unpacking --- */
+/* --- unpacking: nothing is believed, for a child may have been spoilt by what it ran --- */
+
+static bool
+is_bool (const bool *from_bytes)
+{
+  uint8_t byte;
+
+  memcpy (&byte, from_bytes, sizeof byte);
+  return byte <= 1;
+}
 
 /* From the first element of the tensor behind its last one; false: there is no such tensor. */
 static bool
@@ -169,9 +178,10 @@ check_tables (const struct pto_plan *graph)
       const struct pto_plan_param *param = &graph->params[i];
       const Tensor *tensor = &param->tensor;
 
-      ok = tensor->ndims == 0
-           || (measure (tensor->ndims, tensor->dtype, tensor->shapes, tensor->strides, &extent)
-               && extent == param->extent);
+      ok = is_bool (&param->fixed) && is_bool (&param->written)
+           && (tensor->ndims == 0
+               || (measure (tensor->ndims, tensor->dtype, tensor->shapes, tensor->strides, &extent)
+                   && extent == param->extent));
     }
   for (uint32_t i = 0; i < graph->n_shapes && ok; i++)
     ok = measure (graph->shapes[i].ndims, (DataType) graph->shapes[i].dtype,
@@ -182,12 +192,14 @@ check_tables (const struct pto_plan *graph)
     ok = graph->kernels[i].queue < PTO_QUEUES_MAX;
   for (uint32_t i = 0; i < graph->n_members && ok; i++)
     ok = graph->members[i].kernel < graph->n_kernels
+         && graph->kernels[graph->members[i].kernel].kernel != PTO_KERNEL_NONE
          && graph->members[i].queue == graph->kernels[graph->members[i].kernel].queue;
   for (uint32_t i = 0; i < graph->n_parts && ok; i++)
     {
       const struct pto_plan_parts *parts = &graph->parts[i];
 
-      ok = parts->n_blocks > 0 && parts->first_member <= graph->n_members
+      ok = is_bool (&parts->together) && parts->n_blocks > 0
+           && parts->first_member <= graph->n_members
            && parts->n_members <= graph->n_members - parts->first_member
            && parts->n_members % (parts->n_at_once > 1 ? parts->n_at_once : 1) == 0
            && (parts->cohort == PTO_COHORT_NONE || parts->cohort < graph->n_cohorts);
@@ -195,7 +207,11 @@ check_tables (const struct pto_plan *graph)
   for (uint32_t i = 0; i < graph->n_edges && ok; i++)
     ok = graph->edges[i].consumer < graph->n_tasks && graph->edges[i].producer < graph->n_tasks
          && graph->edges[i].consumer != graph->edges[i].producer && graph->edges[i].kinds != 0
-         && graph->edges[i].kinds < PTO_DEP_RETAIN;
+         && graph->edges[i].kinds < PTO_DEP_RETAIN
+         /* Cohorts are held in the order that the tasks have. */
+         && (graph->n_holds == 0 || graph->edges[i].producer < graph->edges[i].consumer);
+  for (uint32_t i = 0; i < graph->n_holds && ok; i++)
+    ok = is_bool (&graph->holds[i].held);
   return ok;
 }
 
@@ -221,7 +237,10 @@ check_arg (struct pto_plan *graph, uint32_t task, const struct pto_plan_arg *arg
   enum pto_plan_source source = PTO_PLAN_SOURCE (arg->what);
   bool is_tensor = source >= PTO_PLAN_TENSOR;
 
-  if (source > PTO_PLAN_MADE || (is_tensor && PTO_PLAN_SHAPE (arg->what) >= graph->n_shapes))
+  if (source > PTO_PLAN_MADE || (is_tensor && PTO_PLAN_SHAPE (arg->what) >= graph->n_shapes)
+      || ((arg->what & PTO_PLAN_FENCED) != 0 && source != PTO_PLAN_TENSOR
+          && (source != PTO_PLAN_USED || arg->index >= graph->n_memory
+              || graph->creators[arg->index] == task)))
     return false;
   switch (source)
     {
@@ -236,33 +255,61 @@ check_arg (struct pto_plan *graph, uint32_t task, const struct pto_plan_arg *arg
       graph->creators[arg->index] = task;
       return fits (graph, arg, graph->sizes[arg->index]);
     case PTO_PLAN_USED:
-      return arg->index < graph->n_memory && fits (graph, arg, graph->sizes[arg->index]);
+      /* Whoever makes it comes first. */
+      return arg->index < graph->n_memory && graph->creators[arg->index] != UINT32_MAX
+             && fits (graph, arg, graph->sizes[arg->index]);
     default:
       return true;
     }
 }
 
-/* What completing has made of a tensor that several arguments are; starts: of those that were met,
- * in this order. */
+/* What is known of a graph while its tasks are looked at one by one. */
+struct looks
+{
+  uint64_t *starts; /* of tensors that several arguments are, in the order in which they are met */
+  uint32_t n_starts;
+  uint32_t n_holds; /* done by now */
+  bool *held;       /* cohorts */
+  bool *taken;      /* arguments, by a task */
+};
+
 static bool
-tell_apart (struct pto_plan_arg *arg, uint64_t *starts, uint32_t *n_starts)
+open_looks (struct looks *looks, const struct head *head)
+{
+  *looks = (struct looks){ .starts = malloc (((size_t) head->n_args + 1) * sizeof *looks->starts),
+                           .held = calloc ((size_t) head->n_cohorts + 1, sizeof *looks->held),
+                           .taken = calloc ((size_t) head->n_args + 1, sizeof *looks->taken) };
+  return looks->starts != NULL && looks->held != NULL && looks->taken != NULL;
+}
+
+static void
+close_looks (struct looks *looks)
+{
+  free (looks->starts);
+  free (looks->held);
+  free (looks->taken);
+}
+
+/* What completing has made of a tensor that several arguments are. */
+static bool
+tell_apart (struct looks *looks, struct pto_plan_arg *arg)
 {
   uint32_t what = arg->what;
 
   arg->what = what & ~(PTO_PLAN_FIRST | PTO_PLAN_AGAIN);
   if ((what & PTO_PLAN_FIRST) != 0)
-    starts[(*n_starts)++] = arg->start;
+    looks->starts[looks->n_starts++] = arg->start;
   else if ((what & PTO_PLAN_AGAIN) != 0)
     {
-      if (arg->start >= *n_starts)
+      if (arg->start >= looks->n_starts)
         return false;
-      arg->start = starts[arg->start];
+      arg->start = looks->starts[arg->start];
     }
   return true;
 }
 
 static bool
-check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t *n_starts)
+check_task (struct pto_plan *graph, uint32_t number, struct looks *looks)
 {
   struct pto_plan_task *task = &graph->tasks[number];
   uint32_t n_made = 0;
@@ -279,9 +326,11 @@ check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t 
     {
       struct pto_plan_arg *arg = &graph->args[task->first_arg + a];
 
-      if (*n_starts == graph->n_args || !tell_apart (arg, starts, n_starts)
+      /* Of one task each, so that there are no more than there is room for. */
+      if (looks->taken[task->first_arg + a] || !tell_apart (looks, arg)
           || !check_arg (graph, number, arg))
         return false;
+      looks->taken[task->first_arg + a] = true;
       n_made += PTO_PLAN_SOURCE (arg->what) == PTO_PLAN_MADE;
       n_tensors += PTO_PLAN_SOURCE (arg->what) >= PTO_PLAN_TENSOR;
       n_fenced += (arg->what & PTO_PLAN_FENCED) != 0;
@@ -296,37 +345,36 @@ check_task (struct pto_plan *graph, uint32_t number, uint64_t *starts, uint32_t 
   return n_made == task->n_made && n_fenced == task->n_fenced;
 }
 
-/* What is held or let go of before the task; held: which are. */
+/* What is held or let go of before the task. */
 static bool
-check_holds (const struct pto_plan *graph, uint32_t task, uint32_t *n_holds, bool *held)
+check_holds (const struct pto_plan *graph, uint32_t task, struct looks *looks)
 {
-  for (; *n_holds < graph->n_holds && graph->holds[*n_holds].task == task; ++*n_holds)
+  for (; looks->n_holds < graph->n_holds && graph->holds[looks->n_holds].task == task;
+       looks->n_holds++)
     {
-      const struct pto_plan_hold *hold = &graph->holds[*n_holds];
+      const struct pto_plan_hold *hold = &graph->holds[looks->n_holds];
 
-      if (hold->cohort >= graph->n_cohorts || held[hold->cohort] == hold->held)
+      if (hold->cohort >= graph->n_cohorts || looks->held[hold->cohort] == hold->held)
         return false;
-      held[hold->cohort] = hold->held;
+      looks->held[hold->cohort] = hold->held;
     }
   return true;
 }
 
 static bool
-check_tasks (struct pto_plan *graph, uint64_t *starts, bool *held)
+check_tasks (struct pto_plan *graph, struct looks *looks)
 {
-  uint32_t n_starts = 0;
-  uint32_t n_holds = 0;
   bool ok = true;
 
   for (uint32_t t = 0; t < graph->n_tasks && ok; t++)
     {
       uint32_t parts = graph->tasks[t].parts;
 
-      ok = check_holds (graph, t, &n_holds, held) && check_task (graph, t, starts, &n_starts)
+      ok = check_holds (graph, t, looks) && check_task (graph, t, looks)
            && (parts == 0 || graph->parts[parts - 1].cohort == PTO_COHORT_NONE
-               || held[graph->parts[parts - 1].cohort]);
+               || looks->held[graph->parts[parts - 1].cohort]);
     }
-  return ok && check_holds (graph, graph->n_tasks, &n_holds, held) && n_holds == graph->n_holds;
+  return ok && check_holds (graph, graph->n_tasks, looks) && looks->n_holds == graph->n_holds;
 }
 
 /* false: no memory. */
@@ -376,31 +424,23 @@ pto_plan_unpack (struct pto_plan *graph, const void *bytes, uint64_t size,
 {
   struct array arrays[N_ARRAYS];
   struct head head = { .bytes = 0 };
-  uint64_t *starts = NULL;
-  bool *held = NULL;
+  struct looks looks = { 0 };
   bool ok = size >= sizeof head;
 
   if (ok)
     memcpy (&head, bytes, sizeof head);
   list_arrays (graph, &head, arrays);
   ok = ok && head.bytes == size && count_bytes (arrays) == size && head.n_cohorts <= head.n_holds;
-  if (ok)
-    {
-      starts = malloc (((size_t) head.n_args + 1) * sizeof *starts);
-      held = calloc ((size_t) head.n_cohorts + 1, sizeof *held);
-    }
   if (ok
-      && (starts == NULL || held == NULL
+      && (!open_looks (&looks, &head)
           || !take_arrays (graph, &head, arrays, (const uint8_t *) bytes + sizeof head)))
     {
-      free (starts);
-      free (held);
+      close_looks (&looks);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a graph of %u tasks",
                              head.n_tasks);
     }
-  ok = ok && check_tables (graph) && check_tasks (graph, starts, held);
-  free (starts);
-  free (held);
+  ok = ok && check_tables (graph) && check_tasks (graph, &looks);
+  close_looks (&looks);
   if (!ok)
     return pto_report_set (report, PTO_STATUS_TAMPERED,
                            "a graph of which only a part has arrived, or something else");

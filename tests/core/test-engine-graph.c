@@ -354,6 +354,84 @@ test_packed_damage (void)
   machine_free (machine);
 }
 
+/* What single bits do not say. Of each task the first argument is a tensor. */
+static void
+lie (struct pto_plan *graph, uint32_t which)
+{
+  struct pto_plan_arg *arg = &graph->args[graph->tasks[1].first_arg];
+
+  switch (which)
+    {
+    case 0: /* two tasks have one argument */
+      graph->tasks[1].first_arg = graph->tasks[0].first_arg;
+      break;
+    case 1: /* a number is memory that is looked behind */
+      *arg = (struct pto_plan_arg){ .index = 1u << 28, .what = PTO_PLAN_FENCED | PTO_PLAN_NUMBER };
+      graph->tasks[1].n_fenced = 1;
+      break;
+    case 2: /* a cohort is held twice, as bytes that are true in two ways */
+      memset (&graph->holds[0].held, 2, 1);
+      memset (&graph->holds[1].held, 1, 1);
+      break;
+    case 3: /* a cohort is held once and again */
+      graph->holds[1].held = true;
+      break;
+    case 4: /* a task is for a cohort that nobody holds */
+      graph->holds[0].task = graph->n_tasks;
+      graph->holds[1].task = graph->n_tasks;
+      break;
+    case 5: /* the order of tasks is not that in which cohorts are held */
+      graph->deps[graph->tasks[1].first_dep].task = PTO_TASK_ID (0, 2);
+      break;
+    case 6: /* a tensor that several have, before one of them has it */
+      arg->what |= PTO_PLAN_AGAIN;
+      arg->start = 1u << 20;
+      break;
+    }
+}
+
+static void
+test_packed_lies (void)
+{
+  struct machine *machine = new_machine (GINT_TO_POINTER (PTO_BACKEND_DET), 256);
+  uint8_t memory[BLOCKS * BLOCK];
+  Tensor tensor = machine_external (memory, BLOCK);
+
+  /* The last one is none. */
+  for (uint32_t which = 0; which <= 7; which++)
+    {
+      struct pto_plan *copy = pto_plan_new ();
+      struct pto_report report = { .status = PTO_OK };
+      struct pto_need need = { .kernel = KERNEL_OWN };
+      struct pto_wish wish = { .n_members = 1, .members = &need, .n_at_once = 1, .cohort = 0 };
+      struct pto_capture capture;
+      struct pto_plan *graph;
+      g_autofree uint8_t *packed = NULL;
+      uint64_t size;
+
+      begin_capture (machine, &capture, memory, BLOCKS);
+      for (uint32_t i = 0; i < 3; i++)
+        {
+          PTOParam params[] = { inout (&tensor) };
+
+          if (i == 1)
+            pto_plan_add_hold (capture.graph, 0, true);
+          machine_submit (machine, KERNEL_OWN, 0, params, 1);
+          if (i == 1)
+            pto_plan_set_parts (capture.graph, &wish, 1);
+        }
+      pto_plan_add_hold (capture.graph, 0, false);
+      graph = complete (machine, &capture);
+      lie (graph, which);
+      packed = pack (graph, &size);
+      g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==,
+                       which < 7 ? PTO_STATUS_TAMPERED : PTO_OK);
+      pto_plan_free (graph);
+      pto_plan_free (copy);
+    }
+  machine_free (machine);
+}
+
 /* --- what is recorded of it --- */
 
 static void
@@ -930,6 +1008,7 @@ add_tests (void)
   machine_add ("engine-graph", "edges-in-any-direction", test_edges_in_any_direction);
   machine_add ("engine-graph", "implied", test_implied);
   g_test_add_func ("/pto/engine-graph/packed-damage", test_packed_damage);
+  g_test_add_func ("/pto/engine-graph/packed-lies", test_packed_lies);
   g_test_add_func ("/pto/engine-graph/refused-by-hand", test_refused_by_hand);
   g_test_add_func ("/pto/engine-graph/sorted", test_sorted);
   g_test_add_func ("/pto/engine-graph/captures-refused", test_captures_refused);

@@ -931,6 +931,17 @@ test_launch_refused (enum pto_backend backend)
   run (chip, given, NULL, false, launch, graph, &stats, &report);
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "argument 3 of the graph is the number 3",
                    NULL);
+  /* As a graph of another process may say: of kernels, of none, and of what fills. */
+  fill (given, 0);
+  for (uint32_t k = 0; k < graph->n_kernels; k++)
+    {
+      uint32_t queue = graph->kernels[k].queue;
+
+      graph->kernels[k].queue = 9;
+      run (chip, given, NULL, false, launch, graph, &stats, &report);
+      sim_assert_says (&report, PTO_STATUS_INVALID_ARGS, "does not have", NULL);
+      graph->kernels[k].queue = queue;
+    }
   sim_assert_well (chip);
   pto_plan_free (graph);
   g_free (given);
