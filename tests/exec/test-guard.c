@@ -614,6 +614,9 @@ test_default_action (void)
 #endif
 }
 
+#ifndef PTO_TSAN
+/* The thread sanitizer keeps a lock for each lock: a child has what another thread held of those
+ * for ever. */
 static _Atomic bool stop_taking;
 
 static void *
@@ -653,6 +656,7 @@ test_fork_while_taken (void)
   atomic_store_explicit (&stop_taking, true, memory_order_relaxed);
   pthread_join (thread, NULL);
 }
+#endif
 
 int
 main (int argc, char **argv)
@@ -660,7 +664,9 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   alarm (WATCHDOG_S);
   g_test_add_func ("/pto/guard/default-action", test_default_action);
+#ifndef PTO_TSAN
   g_test_add_func ("/pto/guard/fork-while-taken", test_fork_while_taken);
+#endif
   g_test_add_func ("/pto/guard/chain", test_chain);
   g_test_add_func ("/pto/guard/plain-thread", test_plain_thread);
   g_test_add_func ("/pto/guard/nested", test_nested);
