@@ -205,7 +205,7 @@ make_stand_in (PtoGraph *self, PtoDtype dtype, gsize n_dims, const guint64 *shap
   address = reserve (self, pto_tensor_get_n_bytes (tensor), error);
   if (address == 0)
     return NULL;
-  return pto_tensor_new_for_object (address, dtype, n_dims, shape, G_OBJECT (self));
+  return pto_tensor_new_stand_in (address, dtype, n_dims, shape, G_OBJECT (self));
 }
 
 /**

@@ -227,14 +227,22 @@ find_reductions (PtoOrchestrator *self, const Call *call, GError **error)
   return g_steal_pointer (&reductions);
 }
 
-/* An index that is as long as its tensor says. */
+/* Memory, and an index that is as long as its tensor says. */
 static gboolean
 check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
 {
+  const char *refusal;
   gsize n_dims;
 
   if (terms->condition == NULL)
     return TRUE;
+  refusal = pto_tensor_get_refusal (terms->condition);
+  if (refusal != NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "kernel \"%s\": its condition: %s",
+                   kernel->name, refusal);
+      return FALSE;
+    }
   n_dims = pto_tensor_get_n_dims (terms->condition);
   if (terms->n_index == n_dims)
     return TRUE;

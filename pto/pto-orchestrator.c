@@ -606,8 +606,9 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
  * scope has ended and the last task that uses it is done; of a chip in a process of its own until
  * the run has ended.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused, and with %PTO_ERROR_RUN_FAILED when
- * the ring stays full until the time-out. Source: seed 002, and seed 000 section 11 for a chip.
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or the run is a capture, whose graph
+ * has memory only when it is launched, and with %PTO_ERROR_RUN_FAILED when the ring stays full
+ * until the time-out. Source: seed 002, and seed 000 section 11 for a chip.
  * Thread safety: orchestrator thread.
  *
  * Returns: (transfer full): a tensor
@@ -623,6 +624,13 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
 
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return NULL;
+  if (orchestrator->is_capture)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                           "alloc() gives memory at once, which a graph has only when it is "
+                           "launched: use a tensor that a task outputs, of make_tensor()");
+      return NULL;
+    }
   if (orchestrator->machine->ops->alloc == NULL)
     return make_tensor_in_buffer (orchestrator, dtype, n_dims, shape, error);
   return make_tensor_here (orchestrator, dtype, n_dims, shape, call_alloc, error);

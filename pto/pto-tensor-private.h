@@ -10,6 +10,10 @@
 
 G_BEGIN_DECLS
 
+/* What a graph calls a tensor that a launch has, by an address that nobody else has. It is refused
+ * wherever memory is wanted. */
+PtoTensor *pto_tensor_new_stand_in (guint64 address, PtoDtype dtype, gsize n_dims,
+                                    const guint64 *shape, GObject *graph);
 /* Why a tensor can not be used, or NULL. */
 const char *pto_tensor_get_refusal (const PtoTensor *tensor);
 /* The engine's handle for a submit of that run, whose number no other run has; makes the record of

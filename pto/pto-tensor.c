@@ -65,6 +65,7 @@ struct _PtoTensor
   gpointer owner;
   GDestroyNotify release; /* of owner; NULL: nobody's, the program keeps it alive */
   gsize kept;             /* atomic, a hint: the last run that has put it into its set */
+  gboolean stand_in;      /* for what a launch of a graph has: that memory is none */
 
   /* Of a root without memory. */
   Record first;      /* of the machine that has used it first: of all, mostly */
@@ -635,6 +636,16 @@ pto_tensor_set_allocated (PtoTensor *tensor, guint64 address, gpointer owner,
   tensor->release = release;
 }
 
+PtoTensor *
+pto_tensor_new_stand_in (guint64 address, PtoDtype dtype, gsize n_dims, const guint64 *shape,
+                         GObject *graph)
+{
+  PtoTensor *tensor = pto_tensor_new_for_object (address, dtype, n_dims, shape, graph);
+
+  tensor->stand_in = TRUE;
+  return tensor;
+}
+
 guint64
 pto_tensor_get_first_address (const PtoTensor *tensor)
 {
@@ -654,7 +665,8 @@ pto_tensor_get_first_address (const PtoTensor *tensor)
  *
  * Thread safety: any thread.
  *
- * Returns: an address; 0 when the runtime gives it memory at a submit
+ * Returns: an address; 0 when the runtime gives it memory at a submit, and of a tensor of
+ *   [method@Pto.Graph.add_argument] or [method@Pto.Graph.make_tensor], which only stands for others
  *
  * Since: 0.1
  */
@@ -666,6 +678,8 @@ pto_tensor_get_address (PtoTensor *tensor)
   g_return_val_if_fail (tensor != NULL, 0);
 
   root = tensor->root != NULL ? tensor->root : tensor;
+  if (root->stand_in)
+    return 0;
   if (root->allocated == 0)
     return pto_tensor_get_first_address (tensor);
   return root->allocated + tensor->raw.start_offset * pto_dtype_size (tensor->raw.dtype);
@@ -869,6 +883,11 @@ pto_tensor_to_string (PtoTensor *tensor)
 const char *
 pto_tensor_get_refusal (const PtoTensor *tensor)
 {
+  const PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+
+  if (root->stand_in)
+    return "the tensor stands for an argument of a graph, or for what a task of it outputs, and has "
+           "no memory of its own: it is for add_task() of that graph";
   if (tensor->raw.status == PTO2_TENSOR_OK)
     return NULL;
   return "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow";
@@ -889,7 +908,8 @@ pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **
 {
   PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
 
-  if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK) || (tensor->read_only && writes))
+  if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK || root->stand_in)
+      || (tensor->read_only && writes))
     return FALSE;
   /* The engine itself keeps what the runtime has allocated, as long as a task needs it. */
   if (kept != NULL && root->release != NULL && root->external

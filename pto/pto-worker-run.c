@@ -318,6 +318,7 @@ run_function (Run *run, GError **error)
   if (run->is_capture)
     run->machine_run.capture = pto_graph_open_plan (run->graph);
   run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
+  run->orchestrator->is_capture = run->is_capture;
   ok = run_on_machine (run, error);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);
@@ -607,8 +608,8 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
  * they depend on, and is launched by [method@Pto.Worker.run_graph], here or on another worker, with
  * arguments of the same shapes and types; numbers among @args are a part of it. What it can not
  * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
- * place: an element that is read or written, a tensor in memory that is no argument, a number that
- * is an address.
+ * place: an element that is read or written, a tensor in memory that is no argument, or of
+ * [method@Pto.Orchestrator.alloc], a number that is an address.
  * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up.
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.

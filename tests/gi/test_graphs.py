@@ -190,6 +190,41 @@ class Graphs(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "the graph is complete"):
                 graph.add_task(self.add, x.read(), y.write(), 1)
 
+    def test_stand_ins(self):
+        """What a graph is built of has no memory, wherever that is wanted; nor has a graph at once."""
+        sentence = "the tensor stands for an argument of a graph, or for what a task of it outputs, and has no memory of its own"
+        graph = Pto.Graph()
+        given = graph.add_argument(8), graph.tensor(8), graph.add_argument(8).view([4], [2]), graph.tensor(8).as_read_only()
+        for stand_in in given:
+            self.assertEqual(stand_in.address, 0)
+            with self.assertRaisesRegex(ValueError, "no memory yet"):
+                np.asarray(stand_in)
+            self.assertIs(type(Pto.TaskArgs(stand_in.read())[0]), type(stand_in))
+        for worker in self.each():
+            x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
+            captured = worker.capture(self.function, x, y)
+
+            def submit(orch, y):
+                for stand_in in given:
+                    for call, words in (
+                            (lambda: orch.submit(self.add, stand_in.read(), y.write_existing(), 1), 'kernel "add": argument 0: '),
+                            (lambda: orch.submit(self.add, y.read(), stand_in.write(), 1), 'kernel "add": argument 1: '),
+                            (lambda: orch.submit(self.add, y.read(), y.update(), 1, when=stand_in), 'kernel "add": its condition: '),
+                            (lambda: orch.submit_order(stand_in.read()), "a task that only orders: argument 0: "),
+                            (lambda: orch.fill(stand_in, 1), "a tensor is to be filled: "),
+                            (lambda: orch.get_element(stand_in), "")):
+                        with self.assertRaisesRegex(GLib.Error, words + sentence):
+                            call()
+            worker.run(submit, y)
+            for call in (lambda: worker.run(captured, given[0], y), lambda: worker.capture(self.function, given[0], y)):
+                with self.assertRaisesRegex(GLib.Error, "argument 0: " + sentence):
+                    call()
+            for shape in 8, [2, 4]:
+                with self.assertRaisesRegex(GLib.Error, r"^pto-error-quark: alloc\(\) gives memory at once, which a graph has only"):
+                    worker.capture(lambda orch, x: orch.alloc(shape), x)
+            worker.run(captured, x, y)
+            self.assertEqual(y.tolist(), (x + 3).tolist())
+
     def test_circle(self):
         graph = Pto.Graph()
         x = graph.add_argument(8)

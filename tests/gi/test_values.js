@@ -140,6 +140,9 @@ const tests = {
             const first = graph.add_task(fill, fill_args(argument, 4));
             graph.add_successor(first, last);
             refused(() => graph.add_task(fill, fill_args(tensors[0], 1)), 'is no tensor of this graph');
+            refused(() => worker.run(orch => orch.submit(fill, fill_args(argument, 1)), null, null, null), 'stands for an argument of a graph');
+            refused(() => worker.capture(orch => orch.alloc(Pto.Dtype.FLOAT32, [elements]) !== null, null, null, null),
+                'alloc() gives memory at once');
             worker.run_graph(graph, given(tensors[0]), null, null);
             equal(floats(buffers[0])[1], 5, 'by hand');
             equal(graph.get_n_edges(), 1, 'edges');

@@ -318,6 +318,69 @@ finish (PtoWorker *worker, GAsyncResult **result, GError **error)
   return ok;
 }
 
+/* Tensors that a graph is built of have no memory, nor has one that is captured. */
+static gboolean
+submit_stand_ins (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                  gpointer data, GError **error)
+{
+  PtoTensor **stand_ins = data;
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (PtoTaskArgs) only = pto_task_args_new ();
+      g_autoptr (GError) own = NULL;
+
+      pto_task_args_add_tensor (only, stand_ins[i], PTO_DIRECTION_INOUT);
+      g_assert_false (pto_orchestrator_submit_order (orchestrator, only, &own));
+      g_assert_error (own, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (own->message, "has no memory of its own");
+    }
+  return TRUE;
+}
+
+static gboolean
+submit_alloc (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (PtoTensor) tensor
+      = pto_orchestrator_alloc (orchestrator, PTO_DTYPE_FLOAT32, 1, shape, error);
+
+  if (tensor != NULL)
+    memset ((gpointer) (guintptr) pto_tensor_get_address (tensor), 0, N * sizeof (float));
+  return tensor != NULL;
+}
+
+static void
+test_without_memory (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  PtoTensor *stand_ins[] = { pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, NULL),
+                             pto_graph_make_tensor (graph, PTO_DTYPE_FLOAT32, 1, shape, NULL) };
+
+  for (guint isolate = 0; isolate < 2; isolate++)
+    {
+      g_autoptr (PtoWorker) worker
+          = g_object_new (PTO_TYPE_WORKER, "level", 2, "isolate", (gboolean) isolate, NULL);
+      g_autoptr (GError) error = NULL;
+
+      pto_worker_run (worker, submit_stand_ins, stand_ins, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      pto_worker_run (worker, submit_alloc, NULL, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_null (pto_worker_capture (worker, submit_alloc, NULL, NULL, NULL, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message, "alloc() gives memory at once");
+      pto_worker_close (worker);
+    }
+  for (guint i = 0; i < 2; i++)
+    {
+      g_assert_cmpuint (pto_tensor_get_address (stand_ins[i]), ==, 0);
+      pto_tensor_unref (stand_ins[i]);
+    }
+}
+
 /* One that is not complete is completed; several runs are one after the other; what is wrong is
  * told where the result is asked for. */
 static void
@@ -391,5 +454,6 @@ main (int argc, char **argv)
   ADD ("refused", test_refused);
   ADD ("by-hand", test_by_hand);
   ADD ("asynchronous", test_asynchronous);
+  ADD ("without-memory", test_without_memory);
   return g_test_run ();
 }
