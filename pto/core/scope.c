@@ -37,9 +37,10 @@ refuse_inside (struct pto_engine *engine, const char *file, int32_t line)
   describe (file, line, here, sizeof here);
   describe (outer->file, outer->line, there, sizeof there);
   pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                   "the scope opened%s finds dependencies, but lies in the manual one opened%s, "
-                   "whose tasks it can not see: open a manual one there, too",
-                   here, there);
+                   "%s%s finds dependencies, but lies in %s%s, whose tasks it can not see: open a "
+                   "manual one there, too",
+                   file != NULL ? "the scope opened" : "a scope", here,
+                   outer->file != NULL ? "the manual one opened" : "a manual one", there);
 }
 
 static void

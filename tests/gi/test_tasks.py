@@ -385,7 +385,7 @@ class Tasks(unittest.TestCase):
                     def inside(orch):
                         with orch.manual_scope(), orch.scope():
                             pass
-                    with self.assertRaisesRegex(GLib.Error, "lies in the manual one opened"):
+                    with self.assertRaisesRegex(GLib.Error, "a scope finds dependencies, but lies in a manual one, whose"):
                         worker.run(inside)
         with Pto.Worker(level=3, sub_workers=2) as worker:
             def above(orch, x):
