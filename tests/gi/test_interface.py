@@ -52,6 +52,24 @@ class Interface(unittest.TestCase):
         self.assertEqual(exported, set(functions) | set(types))
         self.assertGreater(len(exported), 100)
 
+    def test_choices(self):
+        """JavaScript's override has to know each argument that is a choice, or a list of them, to refuse what is none."""
+        root = ElementTree.parse(gir).getroot()
+        kinds = {kind.get("name") for tag in ("enumeration", "bitfield") for kind in root.iter(CORE + tag)}
+        wanted = set()
+        for name, symbol in symbols(root.find(CORE + "namespace")):
+            given = [p for p in symbol.findall(f"{CORE}parameters/{CORE}parameter") if p.get("direction") != "out"]
+            if symbol.get("introspectable") == "0" or symbol.get("moved-to") or symbol.tag == CORE + "callback":
+                continue
+            sizes = {array.get("length") for p in given for array in p.findall(CORE + "array")}
+            given = [p for i, p in enumerate(given) if str(i) not in sizes]
+            wanted |= {(name, str(i), kind.get("name")) for i, p in enumerate(given) for kind in p.iter(CORE + "type")
+                       if kind.get("name") in kinds}
+        with open(os.path.join(source, "gi", "overrides", "Pto.js"), encoding="utf-8") as file:
+            known = re.findall(r"^    '(\w+\.\w+)': \[(\d), '(\w+)'\],$", file.read(), re.M)
+        self.assertEqual(wanted, set(known))
+        self.assertGreater(len(known), 20)
+
     def test_types_are_described(self):
         with open(gir, encoding="utf-8") as file:
             text = file.read()

@@ -86,7 +86,7 @@ const tests = {
     sizes() {
         const worker = chip('par');
         for (const core of ['aiv', undefined, 1.5])
-            refused(() => Pto.Kernel.new(core, fill.path, null), TypeError, 'is not a type of core');
+            refused(() => Pto.Kernel.new(core, fill.path, null), TypeError, 'is none of Pto.CoreType');
         refused(() => Pto.Kernel.new(7, fill.path, null), Error, '7 is not a valid value');
         for (const name of ['alloc_buffer', 'malloc'])
             refused(() => worker[name](10.7), TypeError, `${name}: 10.7 is not a whole number`);
@@ -136,6 +136,34 @@ const tests = {
         equal(`${parameters.dup_parameter('clusters')} ${parameters.dup_parameter('trace')}`, '3 1', 'parameters');
         refused(() => parameters.set_parameter('clusters', 1.5), Pto.Error, '1.5');
         parameters.close();
+    },
+
+    // 0 of what is no number would be a choice, too.
+    choices() {
+        const {FLOAT32} = Pto.Dtype, {AIV} = Pto.CoreType;
+        const args = new Pto.TaskArgs(), graph = new Pto.Graph(), tensor = Pto.Tensor.new(FLOAT32, [4]);
+        const buffer = Pto.Buffer.new(16), kernel = Pto.Kernel.new(AIV, fill.path, null);
+        const worker = chip('par');
+        for (const wrong of ['max', undefined, null]) {
+            const calls = [() => args.add_reduction(tensor, wrong), () => args.add_tensor(tensor, wrong),
+                () => Pto.Tensor.new(wrong, [4]), () => Pto.Tensor.new_for_buffer(buffer, 0, wrong, [4]),
+                () => Pto.Tensor.new_external(4096, wrong, [4]), () => graph.add_argument(wrong, [4]),
+                () => graph.make_tensor(wrong, [4]), () => kernel.set_signature([wrong]),
+                () => Pto.Dtype.get_size(wrong), () => Pto.ImportedFunction.new(wrong, 'a:b'), () => Pto.Platform.lookup('a5sim').get_cores_per_cluster(wrong)];
+            for (const call of calls)
+                refused(call, TypeError, `${String(wrong)} is none of Pto.`);
+            for (const method of ['tensor', 'make_tensor', 'alloc']) {
+                refused(() => worker.run(orch => orch[method](wrong, [4]), null, null, null), TypeError,
+                    `${String(wrong)} is none of Pto.Dtype`);
+            }
+            refused(() => worker.run(orch => orch.dup_cluster_cores(0, wrong), null, null, null), TypeError,
+                `Pto.Orchestrator.dup_cluster_cores: ${String(wrong)} is none of Pto.CoreType`);
+        }
+        equal(args.get_n_args(), 0, 'nothing was added');
+        kernel.set_signature([Pto.Direction.INOUT]);
+        equal(kernel.get_signature()[0], Pto.Direction.INOUT, 'a list');
+        kernel.set_signature(null);
+        worker.close();
     },
 
     exceptions() {

@@ -149,8 +149,34 @@ function isInexact(value, isSwitch) {
     return (typeof value === 'number' && !Number.isInteger(value)) || (typeof value === 'boolean' && !isSwitch);
 }
 
+// Which argument is a choice, or a list of them: GJS takes the first one, 0, for what is no number.
+const choices = {
+    'Dtype.get_size': [0, 'Dtype'],
+    'Graph.add_argument': [0, 'Dtype'],
+    'Graph.make_tensor': [0, 'Dtype'],
+    'ImportedFunction.new': [0, 'CallableKind'],
+    'ImportedFunction.new_for_symbol': [0, 'CallableKind'],
+    'Kernel.new': [0, 'CoreType'],
+    'Kernel.set_signature': [0, 'Direction'],
+    'Orchestrator.alloc': [0, 'Dtype'],
+    'Orchestrator.dup_cluster_cores': [1, 'CoreType'],
+    'Orchestrator.make_tensor': [0, 'Dtype'],
+    'Platform.get_cores_per_cluster': [0, 'CoreType'],
+    'RunStatistics.get_busy_ns': [0, 'CoreType'],
+    'RunStatistics.get_n_cores': [0, 'CoreType'],
+    'RunStatistics.get_utilization': [0, 'CoreType'],
+    'TaskArgs.add_reduction': [1, 'Reduction'],
+    'TaskArgs.add_tensor': [1, 'Direction'],
+    'Tensor.new': [0, 'Dtype'],
+    'Tensor.new_external': [1, 'Dtype'],
+    'Tensor.new_for_buffer': [2, 'Dtype'],
+    'Tensor.new_for_bytes': [2, 'Dtype'],
+    'Tensor.new_for_object': [1, 'Dtype'],
+};
+
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
+    const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
     const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
     const check = value => {
@@ -160,6 +186,10 @@ function exact(name, where, method) {
     const checked = function (...args) {
         if (args.length > original.length)
             throw new TypeError(`${where_to} takes ${original.length} arguments, but ${args.length} are given`);
+        const chosen = args.length > choice && !(isNullable && args[choice] === null) ? [args[choice]].flat() : [];
+        const wrong = chosen.findIndex(value => !Number.isInteger(value));
+        if (wrong >= 0)
+            throw new TypeError(`${where_to}: ${String(chosen[wrong])} is none of Pto.${type}`);
         for (const value of isFraction ? [] : args) {
             check(value);
             if (!Array.isArray(value) || areTexts)
@@ -275,6 +305,7 @@ function _init() {
     }
     for (const name of types)
         exactAll(name, Pto[name]);
+    exact('Dtype', Pto.Dtype, 'get_size');
     exactProperties('Worker', Pto.Worker);
     takeOneOrMore(Pto.Callable.prototype);
     takeParameters(Pto.Worker.prototype);
@@ -306,7 +337,6 @@ function _init() {
     });
     for (const name of ['alloc_buffer', 'malloc'])
         takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
-    takeNumber(Pto.Kernel, 'new', 'a type of core: Pto.CoreType.AIC or Pto.CoreType.AIV', Number.isInteger);
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
     takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));
