@@ -128,7 +128,7 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
                         GError **error)
 {
   long double number = 0, least, most;
-  gboolean ok = get_number (value, &number);
+  gboolean ok = value != NULL && get_number (value, &number);
   float single = (float) number;
   double whole = (double) number;
 
@@ -162,7 +162,8 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
         ok = encode (&formats[i], number, bits);
   if (!ok)
     {
-      g_autofree char *text = g_strdup_value_contents (value);
+      g_autofree char *text
+          = G_IS_VALUE (value) ? g_strdup_value_contents (value) : g_strdup ("not set");
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                    "%s is %s, which is no number of the type %s", what, text,

@@ -207,7 +207,6 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensor != NULL, FALSE);
   g_return_val_if_fail (index != NULL || n_index == 0, FALSE);
-  g_return_val_if_fail (G_IS_VALUE (value), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (!check_element (orchestrator, tensor, n_index, index, TRUE, error))
@@ -272,7 +271,6 @@ pto_orchestrator_fill (PtoOrchestrator *orchestrator, PtoTensor *tensor, const G
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensor != NULL, FALSE);
-  g_return_val_if_fail (G_IS_VALUE (value), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (!pto_orchestrator_check_usable (orchestrator, error)

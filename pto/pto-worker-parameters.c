@@ -29,9 +29,9 @@ find_parameter (const char *name)
  * Sets a parameter of the worker: a ring size, the back end, the number of control threads.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the parameter and its range, or that a worker of this
- * level does not look at it (chips have a back end, hosts have time limits of tasks), and with
- * %PTO_ERROR_BUSY when the worker has started already. Source: seed 000 section 14. Thread
- * safety: any thread.
+ * level does not look at it (chips have a back end, hosts have time limits of tasks), with
+ * %PTO_ERROR_BUSY when the worker has started already, and with %PTO_ERROR_CLOSED when it is
+ * closed. Source: seed 000 section 14. Thread safety: any thread.
  *
  * Returns: %TRUE if it was set
  *
@@ -82,10 +82,16 @@ pto_worker_set_parameter (PtoWorker *worker, const char *name, const char *value
   if (status != PTO_OK)
     worker->params = before;
   g_mutex_unlock (&worker->lock);
+  if (state == PTO_WORKER_STATE_CLOSED && i >= 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_CLOSED,
+                   "the worker is closed: parameter %s can be set on a new one", name);
+      return FALSE;
+    }
   if (state != PTO_WORKER_STATE_NEW && i >= 0)
     {
       g_set_error (
-          error, PTO_ERROR, state == PTO_WORKER_STATE_CLOSED ? PTO_ERROR_CLOSED : PTO_ERROR_BUSY,
+          error, PTO_ERROR, PTO_ERROR_BUSY,
           "parameter %s can be set only before the worker starts: by start(), its first run or, of a "
           "chip, the first device memory (alloc_buffer(), malloc())",
           name);

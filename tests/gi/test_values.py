@@ -195,6 +195,8 @@ class Memory(unittest.TestCase):
         self.assertEqual(np.asarray(last).tobytes(), b"left")
         with self.assertRaisesRegex(GLib.Error, "the worker is closed"):
             last.read(0, 4)
+        with self.assertRaisesRegex(GLib.Error, "the worker is closed: parameter clusters can be set on a new one"):
+            worker.set_parameter("clusters", 2)
 
     def test_tensor_keeps_array(self):
         given = Gone([1, 2, 3, 4])

@@ -80,6 +80,17 @@ fill_and_look (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *
       pto_orchestrator_set_element (orchestrator, chip->tensor, 1, &index[1], &value, &own));
   g_assert_error (own, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
   object_test_assert_contains (own->message, "is 1e+39, which float32 can not hold");
+  for (guint i = 0; i < 4; i++)
+    {
+      const GValue *none = i % 2 == 0 ? NULL : &(GValue) G_VALUE_INIT;
+
+      g_clear_error (&own);
+      g_assert_false (i < 2 ? pto_orchestrator_fill (orchestrator, chip->tensor, none, &own)
+                            : pto_orchestrator_set_element (orchestrator, chip->tensor, 1,
+                                                            &index[1], none, &own));
+      g_assert_error (own, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (own->message, "is not set, which is no number");
+    }
   return TRUE;
 }
 
