@@ -216,6 +216,15 @@ class Reductions(unittest.TestCase):
                         orch.submit_order(x.reduce("sum"))
                     with self.assertRaisesRegex(ValueError, "'plus' is nothing that tensors are reduced by"):
                         orch.submit(take, x.reduce("plus"))
+                    for how in ("sum", 7), (Pto.Reduction.SUM, 0):
+                        with self.assertRaisesRegex(TypeError, f"reduced by sum begins with what changes nothing: {how[1]}, which"):
+                            orch.submit(take, x.reduce(*how))
+                    with self.assertRaisesRegex(ValueError, "None is nothing that tensors are reduced by"):
+                        orch.submit(take, x.reduce(None))
+                    with self.assertRaisesRegex(TypeError, "None is no number"):
+                        orch.submit(take, x.reduce(gone, initial=None))
+                    with self.assertRaisesRegex(TypeError, "None is no number"):
+                        orch.fill(x, None)
                     with self.assertRaisesRegex(OverflowError, "does not fit in 64 bits"):
                         orch.submit(take, x.reduce(gone, 2**64))
 

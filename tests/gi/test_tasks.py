@@ -498,8 +498,17 @@ class Tasks(unittest.TestCase):
         def twice(orch, x):
             orch.submit(add, Pto.TaskArgs(x.update(), 1), after=0)
 
+        def nonsense(orch, x):
+            for after in None, 1.5, [-1], -1, True, "0", orch.last_task:
+                with self.assertRaisesRegex(TypeError, "after: .* is not an integer that submit.. gives"):
+                    orch.submit(add, x.update(), 1, after=after)
+            for priority, error in ((-1, ValueError), (1.5, TypeError), (None, TypeError)):
+                with self.assertRaisesRegex(error, f"{priority}( is not an integer|: a task has one of 0 to)"):
+                    orch.priority = priority
+
         for isolate in False, True:
             with Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                worker.run(nonsense, x)
                 for graph, words in [(beyond, "names element 1 of dimension 0, which has 1"),
                                      (dimensions, "by 2 numbers, but the tensor has 1 dimensions"),
                                      (nobody, r"after task 7 \(number 0 of those that it names\), which is no task of this run"), (told, "it comes after task 99 "), (numbers, "has no numbers"),

@@ -156,11 +156,11 @@ class Tensor(Pto.Tensor):
     memory that is there, x.commute() updates in any order with others that do, x.reduce("sum") at the same time as others
     that do, x.no_dep() orders nothing."""
 
-    def reduce(self, how, initial=0):
+    def reduce(self, how, initial=...):
         """The task reduces into a copy, at the same time as others that do so in the same way; the copies are combined when
         something else uses the tensor: how is "sum", "prod", "min" or "max", or a kernel that takes two tensors, the second
-        into the first, with what an element of a copy begins with."""
-        return self, Pto.Direction.REDUCTION, how, initial
+        into the first, with what an element of a copy begins with, or 0."""
+        return self, Pto.Direction.REDUCTION, how if isinstance(how, Pto.Callable) else _operator(how), initial
 
     read, write, update = map(_tagged, (Pto.Direction.INPUT, Pto.Direction.OUTPUT, Pto.Direction.INOUT))
     write_existing, no_dep, commute = map(_tagged, (Pto.Direction.OUTPUT_EXISTING, Pto.Direction.NO_DEP,
@@ -199,7 +199,7 @@ class Tensor(Pto.Tensor):
     def __array_interface__(self):
         import numpy
         if self.get_address() == 0:
-            raise ValueError("this tensor has no memory yet")
+            raise ValueError("this tensor has no memory yet: a task outputs it, or it stands for a tensor of a graph's launch")
         nick = self.dtype.value_nick
         dtype = numpy.dtype(_AS_BITS.get(nick, nick))
         strides = tuple(stride * dtype.itemsize for stride in self.get_strides())
@@ -217,6 +217,8 @@ def _operator(how):
 
 def _value(value):
     """A number as C takes any: an integer is one, a fraction a double."""
+    if value is None:
+        raise TypeError("None is no number, as the elements of a tensor are")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         if not -2**63 <= value < 2**64:
             raise OverflowError(f"{value} does not fit in 64 bits")
@@ -244,7 +246,7 @@ class TaskArgs(Pto.TaskArgs):
                 self.add_tensor(*arg)
             elif isinstance(arg, Pto.Tensor):
                 raise TypeError(f"argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
-                                "x.write_existing(), x.commute() or x.no_dep()")
+                                "x.write_existing(), x.commute(), x.reduce(\"sum\") or x.no_dep()")
             else:
                 try:
                     self.add_scalar(arg)
@@ -255,17 +257,20 @@ class TaskArgs(Pto.TaskArgs):
     def __init__(self, *args):
         pass
 
-    def add_tensor(self, tensor, direction=Pto.Direction.INPUT, how=None, initial=0):
+    def add_tensor(self, tensor, direction=Pto.Direction.INPUT, how=None, initial=...):
         if direction != Pto.Direction.REDUCTION or how is None:
             Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
         elif isinstance(how, Pto.Callable):
-            Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, _value(initial))
+            Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, _value(0 if initial is ... else initial))
+        elif initial is not ...:
+            raise TypeError(f"a copy that is reduced by {_operator(how).value_nick} begins with what changes nothing: "
+                            f"{initial!r}, which says something else, is for a kernel")
         else:
             Pto.TaskArgs.add_reduction(self, Tensor.of(tensor), _operator(how))
 
-    def add_reduction(self, tensor, how, initial=0):
+    def add_reduction(self, tensor, how, initial=...):
         """As x.reduce()."""
-        self.add_tensor(tensor, Pto.Direction.REDUCTION, how, initial)
+        self.add_tensor(*Tensor.of(tensor).reduce(how, initial))
 
     def add_scalar(self, value):
         if isinstance(value, ctypes.c_double):
@@ -341,9 +346,17 @@ def _args(what):
     return what if what is None or isinstance(what, Pto.TaskArgs) else TaskArgs(*what)
 
 
+def _tasks(after):
+    tasks = list(after) if isinstance(after, collections.abc.Iterable) else [after]
+    for task in tasks:
+        if not hasattr(task, "__index__") or isinstance(task, bool) or operator.index(task) < 0:
+            raise TypeError(f"after: {task!r} is not an integer that submit() gives: one is wanted, a list of them, or []")
+    return tasks
+
+
 def _terms(what, after, when=None):
     """The arguments of a submit with what else it says of its task."""
-    after = [after] if isinstance(after, int) else list(after)
+    after = _tasks(after)
     if not after and when is None:
         return _args(what)
     if isinstance(what, Pto.TaskArgs):
@@ -637,6 +650,13 @@ def _handle(what):
     raise TypeError(f"{what!r} is not registered: worker.register() it first, and submit the handle which that returns")
 
 
+def _make(self, make, shape, dtype):
+    """Both orders: (dtype, shape) as in C, (shape, dtype) as in NumPy."""
+    if isinstance(shape, Pto.Dtype):
+        shape, dtype = dtype, shape
+    return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
+
+
 class _Task(int):
     """What a submit gives; also where it is 0, for who goes on only if there is one. -1 is none."""
     def __bool__(self):
@@ -650,6 +670,11 @@ class Orchestrator(Pto.Orchestrator):
     (seed 001 has the others give None)."""
 
     last_task = property(lambda self: _Task(self.get_last_task()))
+
+    def set_priority(self, priority):
+        if _integer(priority, "Pto.Orchestrator.set_priority: priority") < 0:
+            raise ValueError(f"there is no priority {priority}: a task has one of 0 to {Pto.MAX_PRIORITY}, which goes first")
+        Pto.Orchestrator.set_priority(self, priority)
 
     def submit(self, kernel, *args, after=(), when=None, block_dim=None, sync_start=False, cluster=None):
         """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then. block_dim=48:
@@ -685,17 +710,11 @@ class Orchestrator(Pto.Orchestrator):
     def submit_sub_group(self, handle, args_list, workers=None, after=()):
         Pto.Orchestrator.submit_sub_group(self, _handle(handle), _members(args_list, after), workers)
 
-    def _make(self, make, shape, dtype):
-        """Both orders: (dtype, shape) as in C, (shape, dtype) as in NumPy."""
-        if isinstance(shape, Pto.Dtype):
-            shape, dtype = dtype, shape
-        return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
-
     def alloc(self, shape, dtype="f4"):
-        return self._make(Pto.Orchestrator.alloc, shape, dtype)
+        return _make(self, Pto.Orchestrator.alloc, shape, dtype)
 
     def make_tensor(self, shape, dtype="f4"):
-        return self._make(Pto.Orchestrator.make_tensor, shape, dtype)
+        return _make(self, Pto.Orchestrator.make_tensor, shape, dtype)
 
     tensor = make_tensor
 
@@ -711,7 +730,7 @@ class Orchestrator(Pto.Orchestrator):
 
     def scratch(self, shape, dtype="f4"):
         """An argument: memory for this task alone."""
-        return self._make(lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH
+        return _make(self, lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH
 
     def fill(self, tensor, value):
         """A task that gives each element that value: its number."""
@@ -758,20 +777,16 @@ class Graph(Pto.Graph):
     """Captured by worker.capture(), or built by hand; run by worker.run(graph, x, y). Arguments of tasks are a TaskArgs, or
     x.read(), y.write(), numbers."""
 
-    def _make(self, make, shape, dtype):
-        return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
-
     def add_argument(self, shape, dtype="f4"):
-        return self._make(Pto.Graph.add_argument, shape, dtype)
+        return _make(self, Pto.Graph.add_argument, shape, dtype)
 
     def make_tensor(self, shape, dtype="f4"):
-        return self._make(Pto.Graph.make_tensor, shape, dtype)
+        return _make(self, Pto.Graph.make_tensor, shape, dtype)
 
     tensor = make_tensor
 
     def add_task(self, kernel, *args):
-        only = args[0] if len(args) == 1 and isinstance(args[0], (list, Pto.TaskArgs)) else args
-        return Pto.Graph.add_task(self, kernel, _args(only))
+        return Pto.Graph.add_task(self, kernel, _args(_only(args)))
 
 
 # --- workers ---
@@ -1036,38 +1051,30 @@ class Worker(Pto.Worker):
         return (_as_callback(what, lambda given: (given[0], *data) if data else given[:3], state, bool(data)),
                 args, config, cancellable)
 
-    def run(self, what, *rest, config=None, cancellable=None):
-        """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
-        calls graph(orch, task_args, config). run(handle, x, y, ...) runs what is registered, which may write to the arrays
-        that can be written, or to those tagged as in x.read(), y.write_existing(). Exceptions come as they are."""
+    def _run(self, of_function, of_other, what, rest, config, cancellable, **choices):
         _check_outside(self)
         state = types.SimpleNamespace(raised=None, in_function=False)
-        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state)
+        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state, **choices)
         try:
             with _interruptible(cancellable, state):
-                if isinstance(what, Pto.Graph):
-                    return Pto.Worker.run_graph(self, what, args, config, cancellable)
                 if call is None:
-                    return Pto.Worker.run_callable(self, what, args, config, cancellable)
-                return Pto.Worker.run(self, call, None, args, config, cancellable)
+                    return of_other(self, what, args, config, cancellable)
+                return of_function(self, call, None, args, config, cancellable)
         except GLib.Error as caught:
             error = _original(caught, state)
         raise error  # out here, so that its own cause stays what it was
 
+    def run(self, what, *rest, config=None, cancellable=None):
+        """run(graph, x, y, ...) calls graph(orch, x, y, ...) with tensors of the arrays; run(graph, task_args, config)
+        calls graph(orch, task_args, config). run(handle, x, y, ...) runs what is registered, which may write to the arrays
+        that can be written, or to those tagged as in x.read(), y.write_existing(). Exceptions come as they are."""
+        other = Pto.Worker.run_graph if isinstance(what, Pto.Graph) else Pto.Worker.run_callable
+        return self._run(Pto.Worker.run, other, what, rest, config, cancellable)
+
     def capture(self, what, *rest, config=None, cancellable=None):
         """The graph that run(what, x, y, ...) would submit: run(it, x, y, ...) submits it again, with other arrays of the
         same shapes. Nothing is run. Tensors that are submitted lie in these arrays, or are made by the runtime."""
-        _check_outside(self)
-        state = types.SimpleNamespace(raised=None, in_function=False)
-        call, args, config, cancellable = self._plan(what, rest, config, cancellable, state, is_capture=True)
-        try:
-            with _interruptible(cancellable, state):
-                if call is None:
-                    return Pto.Worker.capture_callable(self, what, args, config, cancellable)
-                return Pto.Worker.capture(self, call, None, args, config, cancellable)
-        except GLib.Error as caught:
-            error = _original(caught, state)
-        raise error
+        return self._run(Pto.Worker.capture, Pto.Worker.capture_callable, what, rest, config, cancellable, is_capture=True)
 
     def run_async(self, what=None, *rest, config=None, cancellable=None, callback=None, func=None, args=None):
         """Like run(), in asyncio: await worker.run_async(graph, x, y). The graph's function is called on a thread of the
