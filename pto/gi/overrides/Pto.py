@@ -4,7 +4,6 @@
 #
 # Arrays as tensors, functions as callables, exceptions, os.fork and Ctrl-C. What works through plain PyGObject works
 # here, too, but for the order of what run() is given.
-import ast
 import collections
 import collections.abc
 import concurrent.futures
@@ -24,7 +23,6 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 import types
 import weakref
 
@@ -36,8 +34,10 @@ from ..module import get_introspection_module
 
 GLib.quark_from_string("pto-python-override")  # or the library says, at the first type, that this file was not found
 Pto = get_introspection_module("Pto")
+from . import PtoExceptions as _exceptions  # noqa: E402, it asks for a type
+
 __all__ = []
-ERROR, EXCEPTION = "pto-error-quark", GLib.quark_to_string(Pto.Exception.quark())
+ERROR = "pto-error-quark"
 
 
 def _export(type_):
@@ -416,7 +416,7 @@ class CallConfig(Pto.CallConfig):
         pass
 
 
-# --- functions and exceptions ---
+# --- functions ---
 
 def _count(function):
     """How many positional arguments it is given; None for any number. A default other than None stays: i in
@@ -426,92 +426,6 @@ def _count(function):
         return None
     given = itertools.takewhile(lambda p: p.default is inspect.Parameter.empty or p.default is None, parameters)
     return sum(p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in given)
-
-
-def _text(what):
-    """As it can stand in an error: UTF-8 without a 0, also when it can not even be printed."""
-    try:
-        text = str(what)
-    except Exception:
-        text = f"<{type(what).__name__} that can not be printed>"
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
-
-
-def _full_name(type_):
-    return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
-
-
-def _of(exception):
-    """Pto.Exception of a Python exception, and of the members of its group."""
-    members = [_of(member) for member in getattr(exception, "exceptions", ())]
-    trace = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
-    message = exception.message if members else exception
-    return Pto.Exception.new(_full_name(type(exception)), _text(message), _text(trace) if trace else None, members)
-
-
-def _line(exception):
-    """What an error says for an exception."""
-    return exception.message if isinstance(exception, GLib.Error) else f"{_full_name(type(exception))}: {_text(exception)}"
-
-
-def _error(exception):
-    """What stands for an exception on its way through C."""
-    if isinstance(exception, GLib.Error):
-        return exception
-    _of(exception).throw()
-    return GLib.Error(_line(exception), EXCEPTION, 0)
-
-
-def _subclasses(type_):
-    for subclass in type_.__subclasses__():
-        yield subclass
-        yield from _subclasses(subclass)
-
-
-def _make_exception(type_, text):
-    """One that says the text: by its constructor, or, if that wants something else, without it."""
-    for make in (lambda: type_(text), lambda: type_(ast.literal_eval(text))):  # the second: KeyError
-        with contextlib.suppress(Exception):
-            exception = make()
-            if type(exception) is type_ and str(exception) == text:
-                return exception
-    namespace = {"__str__": lambda self: text, "__module__": type_.__module__, "__qualname__": type_.__qualname__}
-    with contextlib.suppress(Exception):
-        same = type(type_.__name__, (type_,), namespace)
-        exception = same.__new__(same)
-        exception.args = (text,)
-        return exception
-    return None
-
-
-def _exception(was):
-    """A Python exception of a Pto.Exception; None if its type is not known here."""
-    name, members = was.get_type_name(), [was.get_member(i) for i in range(was.get_n_members())]
-    types_ = [type_ for type_ in (Exception, *_subclasses(Exception)) if _full_name(type_) == name]
-    if not types_:
-        return None
-    exception = None
-    if members:
-        made = [_exception(m) or RuntimeError(f"{m.get_type_name()}: {m.get_message()}") for m in members]
-        with contextlib.suppress(Exception):
-            exception = types_[-1](was.get_message(), made)
-    exception = exception or _make_exception(types_[-1], was.get_message())
-    if exception is not None and was.get_trace() is not None and hasattr(exception, "add_note"):
-        exception.add_note(f"Raised in a child, traceback:\n{was.get_trace()}")
-    return exception
-
-
-def _original(error, state):
-    """What a run raises for its error: the exception that its callback has kept in its state, or what is known of it."""
-    raised, state.raised = state.raised, None
-    was = Pto.Exception.get_last() if error.domain == EXCEPTION else None
-    if raised is not None and error.message == _line(raised):
-        return raised
-    exception = _exception(was) if was is not None else None
-    if exception is None:
-        return error
-    exception.__cause__ = error
-    return exception
 
 
 _LATER = (collections.abc.Awaitable, collections.abc.Generator, collections.abc.AsyncIterator, map, filter, zip)
@@ -554,7 +468,7 @@ def _as_callback(function, choose, state=None, all_of_them=False):
         except BaseException as exception:
             if state is not None:
                 state.raised = exception
-            raise _error(exception) from None
+            raise _exceptions.error_of(exception) from None
         finally:
             if state is not None:
                 state.in_function = False
@@ -636,7 +550,7 @@ class Callable(Pto.Callable):
         kinds, count = Pto.CallableKind, _count(function)
         if kind is None and count is None:
             raise TypeError("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)")
-        name = _text(getattr(function, "__name__", type(function).__name__))
+        name = _exceptions.text_of(getattr(function, "__name__", type(function).__name__))
         if kind == kinds.SUB or (kind is None and count <= 1):
             return Pto.SubFunction.new(name, _as_callback(function, lambda given: given[:1]))
         return Pto.OrchestrationFunction.new(name, _as_callback(function, lambda given: given[:3]))
@@ -1061,7 +975,7 @@ class Worker(Pto.Worker):
                     return of_other(self, what, args, config, cancellable)
                 return of_function(self, call, None, args, config, cancellable)
         except GLib.Error as caught:
-            error = _original(caught, state)
+            error = _exceptions.original(caught, state)
         raise error  # out here, so that its own cause stays what it was
 
     def run(self, what, *rest, config=None, cancellable=None):
@@ -1108,7 +1022,7 @@ class Worker(Pto.Worker):
         try:
             return getattr(result, "pto_finish", Pto.Worker.run_finish)(self, result)
         except GLib.Error as caught:
-            error = _original(caught, getattr(result, "pto_state", types.SimpleNamespace(raised=None)))
+            error = _exceptions.original(caught, getattr(result, "pto_state", types.SimpleNamespace(raised=None)))
         raise error
 
     run_callable_finish = run_graph_finish = run_finish
