@@ -1,5 +1,6 @@
 # test_tasks.py: does an orchestration say what a task is, wherever its chip is?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import itertools
 import json
 import os
 import shutil
@@ -154,14 +155,27 @@ class Tasks(unittest.TestCase):
         return graph
 
     def test_priorities(self):
-        for isolate in False, True:
+        def current(orch, add, x):
+            orch.submit(add, x.no_dep(), 1)
+
+        def named(orch, add, x):
+            priority, orch.priority = orch.priority, 0
+            orch.submit(add, x.no_dep(), 1, priority=priority)
+            with self.assertRaisesRegex(GLib.Error, "there is no priority 4"):
+                orch.submit(add, x.no_dep(), 1, priority=Pto.MAX_PRIORITY + 1)
+            with self.assertRaisesRegex(GLib.Error, "argument 0 is scratch memory"):
+                orch.submit(add, (x, Pto.Direction.SCRATCH), 1, priority=1)
+            self.assertEqual(orch.priority, 0)
+            orch.priority = priority
+
+        for isolate, submit in itertools.product((False, True), (current, named)):
             with self.subTest(isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
                 x, order = np.zeros(1, "i4"), []
                 add = Pto.Kernel.new(Pto.CoreType.AIC, self.path("add.c"), None)
                 add.set_cost("constant:1000000")
                 for name, value in ("backend", "det"), ("clusters", 1), ("aicpu-threads", 2), ("trace", 1):
                     worker.set_parameter(name, value)
-                worker.run(self.by_priority(order, lambda orch, i: orch.submit(add, Pto.Tensor.of(x).no_dep(), 1)))
+                worker.run(self.by_priority(order, lambda orch, _: submit(orch, add, Pto.Tensor.of(x))))
                 starts = [task.start_ns for task in worker.trace.list_tasks()][2:]
                 self.assertEqual(sorted(range(12), key=lambda i: starts[i]), order)
                 self.assertEqual(x[0], 14)

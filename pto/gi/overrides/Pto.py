@@ -590,10 +590,20 @@ class Orchestrator(Pto.Orchestrator):
             raise ValueError(f"there is no priority {priority}: a task has one of 0 to {Pto.MAX_PRIORITY}, which goes first")
         Pto.Orchestrator.set_priority(self, priority)
 
-    def submit(self, kernel, *args, after=(), when=None, block_dim=None, sync_start=False, cluster=None):
+    def submit(self, kernel, *args, after=(), when=None, block_dim=None, sync_start=False, cluster=None, priority=None):
         """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then. block_dim=48:
-        it runs so often, as one task; sync_start=True: all blocks begin at once. cluster=c: on the cores of that cluster."""
-        Pto.Orchestrator.submit(self, kernel, _several(kernel, _only(args), after, when, block_dim, sync_start, cluster))
+        it runs so often, as one task; sync_start=True: all blocks begin at once. cluster=c: on the cores of that cluster.
+        priority=3: that of this task alone, instead of orch.priority."""
+        args = _several(kernel, _only(args), after, when, block_dim, sync_start, cluster)
+        if priority is None:
+            Pto.Orchestrator.submit(self, kernel, args)
+            return self.last_task
+        before = self.get_priority()
+        self.set_priority(priority)
+        try:
+            Pto.Orchestrator.submit(self, kernel, args)
+        finally:
+            self.set_priority(before)
         return self.last_task
 
     def submit_mixed(self, aic, aiv0, aiv1, *args, after=(), block_dim=None, sync_start=False, cluster=None):
