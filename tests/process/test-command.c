@@ -345,7 +345,7 @@ test_cancel (void)
 static void
 test_orphan (void)
 {
-  g_autofree char *dir = g_dir_make_tmp ("pto-command-XXXXXX", NULL);
+  g_autofree char *dir = g_dir_make_tmp (NULL, NULL);
   g_autofree char *file = g_build_filename (dir, "pid", NULL);
   g_autofree char *script = g_strdup_printf (
       "sh -c 'echo $$ > %s.new; mv %s.new %s; sleep 1000' & wait", file, file, file);
@@ -416,7 +416,7 @@ test_one_waits_for_another (void)
   {
     SIZE = 300000
   };
-  g_autofree char *dir = g_dir_make_tmp ("pto-command-XXXXXX", NULL);
+  g_autofree char *dir = g_dir_make_tmp (NULL, NULL);
   g_autofree char *fifo = g_build_filename (dir, "fifo", NULL);
   g_autofree char *waits = g_strdup_printf ("cat %s", fifo);
   g_autofree char *works = g_strdup_printf ("cat; echo done > %s", fifo);
