@@ -27,10 +27,25 @@ static void
 dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
 {
   struct pto_core *core = core_of (endpoint);
-  uint32_t kernel_id = pto_slot_kernel (slot, endpoint->member);
-  const struct pto_kernel *kernel = pto_program_kernel (core->chip->program, kernel_id);
+  const struct pto_program *program = core->chip->program;
   struct pto_trace_buffer *trace = endpoint->scheduler->trace;
+  uint32_t kernel_id = slot->kernel;
+  const struct pto_kernel *kernel;
 
+  core->parts = NULL;
+  core->party = NULL;
+  /* Nothing else is in the word then: no condition, no parts. Who has no parts has no party. */
+  if (__builtin_expect (kernel_id < program->n_kernels, 1))
+    kernel = &program->kernels[kernel_id];
+  else
+    {
+      kernel_id = pto_slot_kernel (slot, endpoint->member);
+      kernel = pto_program_kernel (program, kernel_id);
+      if (pto_slot_has_parts (slot))
+        core->parts = slot->parts;
+      if (slot->queue == PTO_QUEUE_LINE)
+        core->party = slot->party;
+    }
   core->payload.task_id = slot->id;
   core->payload.kernel_id = kernel_id;
   core->payload.num_args = slot->payload->n_args;
@@ -38,8 +53,6 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   core->payload.args = slot->payload->args;
   core->payload.kernel = kernel;
   core->payload.task = slot->payload;
-  core->parts = pto_slot_has_parts (slot) ? slot->parts : NULL;
-  core->party = slot->queue == PTO_QUEUE_LINE ? slot->party : NULL;
   core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
   if (trace != NULL)
     {
@@ -449,7 +462,7 @@ note_end (const struct pto_core *core)
 }
 
 /* Runs the kernel; false when it is to count as failed. */
-static bool
+static inline __attribute__ ((always_inline)) bool
 run_kernel (struct pto_core *core)
 {
   struct pto_exec *exec = core->engine->exec;

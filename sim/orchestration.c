@@ -314,8 +314,7 @@ pto_chip_is_sound (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type
   return false;
 }
 
-/* Not inlined, so that the engine's part is, into the one copy. */
-__attribute__ ((noinline)) pto_task_id
+pto_task_id
 pto_chip_submit_sound (struct pto_chip *chip, const struct pto_submit *task)
 {
   if (chip->has_read_only
@@ -361,16 +360,33 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
   return pto_engine_submit (&chip->machine.engine, submit);
 }
 
+/* A task that says no more than that: nearly all are. */
 static __attribute__ ((noinline)) pto_task_id
-submit_foreign (struct pto_chip *chip, const struct pto_submit *task)
+submit_plain (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+              int32_t n_params)
+{
+  if (!is_sound (chip, kernel_id, worker_type, params, n_params))
+    {
+      refuse_submit (chip, kernel_id, worker_type, params, n_params, false);
+      return PTO_TASK_NONE;
+    }
+  if (chip->has_read_only && !check_writable (chip, kernel_id, params, n_params))
+    return PTO_TASK_NONE;
+  return pto_engine_submit_plain (&chip->machine.engine, (uint32_t) kernel_id,
+                                  (uint32_t) worker_type, params, (uint32_t) n_params);
+}
+
+static __attribute__ ((noinline)) pto_task_id
+submit_foreign (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type, PTOParam *params,
+                int32_t n_params)
 {
   struct pto_guard *guard;
   pto_task_id id;
 
-  if (task->params != NULL)
-    touch_params (task->params, (int32_t) task->n_params);
+  if (params != NULL)
+    touch_params (params, n_params);
   guard = pto_machine_come_in (&chip->machine);
-  id = submit (chip, task);
+  id = submit_plain (chip, kernel_id, worker_type, params, n_params);
   pto_machine_go_out (&chip->machine, guard);
   return id;
 }
@@ -380,13 +396,10 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
              int32_t n_params)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_submit task = { .kernel = (uint32_t) kernel_id,
-                             .queue = (uint32_t) worker_type,
-                             .params = params,
-                             .n_params = (uint32_t) n_params };
 
-  return pto_guest_is_foreign (chip->machine.engine.exec) ? submit_foreign (chip, &task)
-                                                          : submit (chip, &task);
+  if (pto_guest_is_foreign (chip->machine.engine.exec))
+    return submit_foreign (chip, kernel_id, worker_type, params, n_params);
+  return submit_plain (chip, kernel_id, worker_type, params, n_params);
 }
 
 /* The element of a tensor as a tensor. false: there is none, and the run has failed. */

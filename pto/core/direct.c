@@ -103,7 +103,7 @@ pto_engine_take_part (struct pto_engine *engine)
       ;
 }
 
-void
+extern inline void
 pto_engine_run_direct (struct pto_engine *engine, struct pto_slot *slot)
 {
   /* Scattered, so that a program's own period can not hide its long tasks: by the top bits, for

@@ -38,7 +38,8 @@ pto_parts_init (struct pto_parts *parts, uint32_t n_blocks, uint32_t n_parts)
 static inline bool
 pto_slot_has_parts (const struct pto_slot *slot)
 {
-  return (slot->kernel & PTO_KERNEL_PARTS) != 0 && slot->kernel != UINT32_MAX;
+  return __builtin_expect (slot->kernel >= PTO_KERNEL_PARTS, 0)
+         && (slot->kernel & PTO_KERNEL_PARTS) != 0 && slot->kernel != UINT32_MAX;
 }
 
 /* So many have ended. true: these were the last ones, and the task is over, perhaps *failed. */

@@ -9,7 +9,6 @@
 #include "submit.h"
 
 #include "../exec/pto_atomic.h"
-#include "added.h"
 #include "bits.h"
 #include "capture.h"
 #include "direct.h"
@@ -200,9 +199,11 @@ pto_engine_locate (const struct pto_engine *engine, Tensor *tensor)
 
 /* Gives every tensor its address, and lists what the task must wait for or whose memory it uses.
  * Tensors of the caller come to their spaces one by one: one that joins two spaces was of neither
- * of those that tensors before it asked for, or they would be one already. */
-static bool
-examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs)
+ * of those that tensors before it asked for, or they would be one already. plain: false says that
+ * it takes another look. */
+static inline __attribute__ ((always_inline)) bool
+examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_needs *needs,
+         bool plain)
 {
   struct pto_deps *deps = &engine->deps;
   struct pto_access *access = engine->accesses;
@@ -214,7 +215,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
   bool ok = true;
 
   deps->count = 0;
-  if (PTO_UNLIKELY (engine->before != 0))
+  if (!plain && PTO_UNLIKELY (engine->before != 0))
     look_before (engine, submit);
   needs->n_updates = 0;
   needs->claims = 0;
@@ -229,6 +230,8 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         continue;
       if (PTO_UNLIKELY ((uint32_t) param->type > PTO_PARAM_SCALAR))
         {
+          if (plain)
+            return false;
           engine->reduces = param->type == PTO_PARAM_REDUCTION;
           if (engine->reduces)
             return false;
@@ -241,14 +244,15 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         }
       why = locate (engine, tensor);
       if (PTO_UNLIKELY (why != NULL))
-        return refuse (engine, submit, param, why);
+        return !plain && refuse (engine, submit, param, why);
       buffer = tensor->storage;
       n_tensors++;
       if (tensor->buffer.addr == 0)
         {
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
-            return refuse (engine, submit, param,
-                           "the tensor has no memory yet: no task has output it");
+            return !plain
+                   && refuse (engine, submit, param,
+                              "the tensor has no memory yet: no task has output it");
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
@@ -257,7 +261,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
         }
       kinds |= (uint32_t) param->type;
       if ((uint32_t) param->type < engine->tracked
-          || PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE))
+          || (!plain && PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE)))
         {
           space = buffer != NULL ? &buffer->space
                                  : pto_map_external_space (engine->map, tensor->buffer.addr,
@@ -321,7 +325,7 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
 }
 
 /* Each producer once. Gives how many of them the task waits for, and whose memory it retains. */
-static uint32_t
+static inline __attribute__ ((always_inline)) uint32_t
 merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
 {
   struct pto_dep *deps = engine->deps.items;
@@ -378,9 +382,9 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
 /* Writes arguments and output addresses, and records the accesses; nobody else can see the slot
  * yet.
  */
-static inline void
+static inline __attribute__ ((always_inline)) void
 fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit,
-              const struct pto_needs *needs, uint8_t *storage, uint8_t *heap)
+              const struct pto_needs *needs, uint8_t *storage, uint8_t *heap, bool plain)
 {
   struct pto_payload *payload = (struct pto_payload *) storage;
   uint32_t n_params = submit->n_params;
@@ -435,9 +439,9 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
       memcpy (tensors, tensor, sizeof *tensors);
       *arg++ = (int64_t) (uintptr_t) tensors++;
       if ((uint32_t) param->type < engine->tracked
-          || PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE))
+          || (!plain && PTO_UNLIKELY (param->type == PTO_PARAM_COMMUTATIVE)))
         pto_map_insert (engine->map, access, param->type, slot->id);
-      else if (PTO_UNLIKELY (param->type == PTO_PARAM_SCRATCH))
+      else if (!plain && PTO_UNLIKELY (param->type == PTO_PARAM_SCRATCH))
         tensor->buffer.addr = 0; /* of this task only; the next submit of it makes another one */
     }
   payload->n_args = n_params;
@@ -448,7 +452,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
   payload->block = PTO_BLOCK_ALONE;
   if (PTO_UNLIKELY (needs->n_fences > 0))
     pto_fence_copy ((struct pto_fence *) (guards + n_guards), engine->fences, needs->n_fences);
-  if (submit->extra_bytes > 0)
+  if (!plain && submit->extra_bytes > 0)
     memcpy (pto_payload_extra (payload), submit->extra, submit->extra_bytes);
   slot->payload = payload;
 }
@@ -544,9 +548,8 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
 }
 
 static inline void
-note_dependencies (struct pto_engine *engine, pto_task_id task, uint32_t n_wait)
+trace_dependencies (struct pto_engine *engine, pto_task_id task)
 {
-  engine->stats.edges += n_wait;
   if (engine->trace == NULL)
     return;
   for (uint32_t i = 0; i < engine->deps.count; i++)
@@ -764,13 +767,13 @@ is_new_output (const PTOParam *param)
 
 /* The task that found no room has been counted, and its outputs are not counted again. */
 static __attribute__ ((cold)) void
-end_count (const struct pto_engine *engine, const struct pto_submit *submit)
+end_count (const struct pto_engine *engine, PTOParam *params, uint32_t n_params)
 {
   if (engine->deadlock.what == PTO_OK)
     return;
-  for (uint32_t i = 0; i < submit->n_params; i++)
-    if (is_new_output (&submit->params[i]))
-      submit->params[i].tensor.storage->addr = 1;
+  for (uint32_t i = 0; i < n_params; i++)
+    if (is_new_output (&params[i]))
+      params[i].tensor.storage->addr = 1;
 }
 
 /* After a deadlock nothing is submitted any more, but what would have been is counted. Tensors are
@@ -890,15 +893,15 @@ claim (const struct pto_engine *engine, struct pto_slot *slot, const struct pto_
 /* The slot is filled: it is wired to engine->deps. Gives how many of those were done already. */
 static inline __attribute__ ((always_inline)) uint32_t
 link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_needs *needs,
-           uint32_t n_wait, bool direct, const uint32_t *held)
+           uint32_t n_wait, bool direct, const uint32_t *held, bool plain)
 {
   struct pto_ring *ring = &engine->rings[needs->ring];
   uint32_t kernel = slot->kernel;
   uint32_t done = 0;
 
-  if (PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
+  if (!plain && PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
     write_guards (engine, slot->payload);
-  if (engine->trace != NULL)
+  if (!plain && engine->trace != NULL)
     {
       engine->stamp = pto_engine_stamp_own (engine);
       pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
@@ -911,7 +914,9 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
   engine->submitted++;
   if (engine->deps.count > 0)
     {
-      note_dependencies (engine, slot->id, n_wait);
+      engine->stats.edges += n_wait;
+      if (!plain)
+        trace_dependencies (engine, slot->id);
       if (needs->n_edges > 0)
         done = wire (engine, ring, needs->ring, slot, needs->n_edges, direct, held);
     }
@@ -923,13 +928,14 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
  * submit names it; that of the slot may change. */
 static inline __attribute__ ((always_inline)) void
 let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32_t n_wait,
-        uint32_t done, bool direct)
+        uint32_t done, bool direct, bool plain)
 {
   const struct pto_ring *ring = &engine->rings[PTO_TASK_RING (slot->id)];
 
   if (direct)
     {
-      note_ready (engine, slot);
+      if (!plain)
+        note_ready (engine, slot);
       pto_engine_run_direct (engine, slot);
       return;
     }
@@ -937,8 +943,9 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
    * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
   if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
     {
-      note_ready (engine, slot);
-      if (PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
+      if (!plain)
+        note_ready (engine, slot);
+      if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
         {
           pto_engine_push_ready (engine, slot, engine->next_shard++);
           pto_engine_ring (engine, queue);
@@ -959,7 +966,7 @@ pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
                       const struct pto_needs *needs, uint32_t n_wait, bool direct,
                       const uint32_t *held)
 {
-  uint32_t done = link_slot (engine, slot, needs, n_wait, direct, held);
+  uint32_t done = link_slot (engine, slot, needs, n_wait, direct, held, false);
 
   expect_submits (&engine->rings[needs->ring], needs->storage);
   return done;
@@ -969,7 +976,7 @@ void
 pto_engine_let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t n_wait, uint32_t done,
                    bool direct)
 {
-  let_go (engine, slot, slot->queue, n_wait, done, direct);
+  let_go (engine, slot, slot->queue, n_wait, done, direct, false);
 }
 
 bool
@@ -1027,7 +1034,7 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   storage = get_scratch (engine, storage_bytes (&bare, needs));
   if (storage == NULL)
     return PTO_TASK_NONE;
-  fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap);
+  fill_payload (engine, &slot, &bare, needs, storage, (uint8_t *) (uintptr_t) heap, false);
   captured = (struct pto_captured){ .kernel = submit->kernel,
                                     .queue = submit->queue,
                                     .priority = submit->priority,
@@ -1052,17 +1059,93 @@ pto_engine_may_submit (struct pto_engine *engine)
   return ++engine->unswept < SWEEP_INTERVAL || sweep (engine);
 }
 
-pto_task_id
-pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
+/* The submit itself. plain: nothing of it is unusual, as is known where this is inlined, and
+ * nothing of the engine is; false says that something is. */
+static inline __attribute__ ((always_inline)) bool
+submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool plain,
+             pto_task_id *id)
 {
   struct pto_needs needs;
   struct pto_room room;
   struct pto_slot *slot;
-  pto_task_id id;
   uint32_t n_wait;
   uint32_t n_retained;
   uint32_t done;
   bool direct;
+
+  *id = PTO_TASK_NONE;
+  if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
+    return true;
+  needs.ring = pto_engine_ring_of_depth (engine->depth - 1);
+  if (!examine (engine, submit, &needs, plain))
+    {
+      if (plain)
+        return false;
+      if (engine->reduces)
+        *id = submit_reducing (engine, submit);
+      return true;
+    }
+  /* What stays is not complete before what is submitted next. */
+  if (!plain && PTO_UNLIKELY (engine->adding))
+    pto_engine_leave_direct (engine);
+  direct = engine->direct;
+  engine->poisoned_by = PTO_TASK_NONE;
+  if (!plain && PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit))
+    return true;
+  if (!plain && PTO_UNLIKELY (engine->capture != NULL))
+    {
+      *id = record (engine, submit, &needs);
+      return true;
+    }
+  pto_charge (engine->exec, engine->config.submit_cost
+                                + (uint64_t) needs.n_tensors * engine->config.argument_cost);
+  n_wait = merge_dependencies (engine, &n_retained);
+  /* Memory of the runtime is retained by whoever uses it. */
+  needs.n_fences = 0;
+  if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
+    needs.n_fences = note_fences (engine, submit->params, submit->n_params);
+  needs.storage = storage_bytes (submit, &needs);
+  needs.n_edges = direct ? n_retained : engine->deps.count;
+  count_demand (engine, needs.ring, &needs);
+  slot = take_slot (engine, &needs,
+                    !plain && submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel,
+                    submit->queue, submit->priority, n_wait, true, &room);
+  if (slot == NULL)
+    {
+      end_count (engine, submit->params, submit->n_params);
+      return true;
+    }
+  fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
+  if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
+    pto_engine_set_parts (engine, slot,
+                          (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
+                                                + submit->extra_bytes - submit->parts_bytes),
+                          submit->wish);
+  if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
+    pin_outputs (submit);
+  *id = slot->id;
+  done = link_slot (engine, slot, &needs, n_wait, direct, NULL, plain);
+  if (!plain && PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
+    claim (engine, slot, submit);
+  if (!plain && PTO_UNLIKELY (engine->adding))
+    {
+      /* Acquire: as in let_go(). What remains is never 0. */
+      pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done);
+      return true;
+    }
+  let_go (engine, slot, submit->queue, n_wait, done, direct, plain);
+  if (!direct)
+    {
+      expect_submits (&engine->rings[needs.ring], needs.storage);
+      pto_engine_share (engine);
+    }
+  return true;
+}
+
+pto_task_id
+pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
+{
+  pto_task_id id;
 
   if (PTO_UNLIKELY (submit->wish != NULL || submit->n_blocks > 1) && submit->parts_bytes == 0)
     return submit_parts (engine, submit);
@@ -1081,102 +1164,32 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (PTO_UNLIKELY (submit->priority != 0)
       && !pto_engine_use_priority (engine, submit->kernel, submit->priority))
     return PTO_TASK_NONE;
-  if (++engine->unswept >= SWEEP_INTERVAL && !sweep (engine))
-    return PTO_TASK_NONE;
-  needs.ring = pto_engine_ring_of_depth (engine->depth - 1);
-  if (!examine (engine, submit, &needs))
-    return engine->reduces ? submit_reducing (engine, submit) : PTO_TASK_NONE;
-  /* What stays is not complete before what is submitted next. */
-  if (PTO_UNLIKELY (engine->adding))
-    pto_engine_leave_direct (engine);
-  direct = engine->direct;
-  engine->poisoned_by = PTO_TASK_NONE;
-  if (PTO_UNLIKELY (submit->n_producers > 0) && !name_producers (engine, submit))
-    return PTO_TASK_NONE;
-  if (PTO_UNLIKELY (engine->capture != NULL))
-    return record (engine, submit, &needs);
-  pto_charge (engine->exec, engine->config.submit_cost
-                                + (uint64_t) needs.n_tensors * engine->config.argument_cost);
-  n_wait = merge_dependencies (engine, &n_retained);
-  /* Memory of the runtime is retained by whoever uses it. */
-  needs.n_fences = 0;
-  if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
-    needs.n_fences = note_fences (engine, submit->params, submit->n_params);
-  needs.storage = storage_bytes (submit, &needs);
-  needs.n_edges = direct ? n_retained : engine->deps.count;
-  count_demand (engine, needs.ring, &needs);
-  slot = take_slot (engine, &needs,
-                    submit->conditional ? submit->kernel | PTO_KERNEL_IF : submit->kernel,
-                    submit->queue, submit->priority, n_wait, true, &room);
-  if (slot == NULL)
-    {
-      end_count (engine, submit);
-      return PTO_TASK_NONE;
-    }
-  fill_payload (engine, slot, submit, &needs, room.storage, room.heap);
-  if (PTO_UNLIKELY (submit->parts_bytes > 0))
-    pto_engine_set_parts (engine, slot,
-                          (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
-                                                + submit->extra_bytes - submit->parts_bytes),
-                          submit->wish);
-  if (PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
-    pin_outputs (submit);
-  id = slot->id;
-  done = link_slot (engine, slot, &needs, n_wait, direct, NULL);
-  if (PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
-    claim (engine, slot, submit);
-  if (PTO_UNLIKELY (engine->adding))
-    {
-      /* Acquire: as in let_go(). What remains is never 0. */
-      pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done);
-      return id;
-    }
-  let_go (engine, slot, submit->queue, n_wait, done, direct);
-  if (!direct)
-    {
-      expect_submits (&engine->rings[needs.ring], needs.storage);
-      pto_engine_share (engine);
-    }
+  submit_task (engine, submit, false, &id);
   return id;
 }
 
-bool
-pto_engine_await (struct pto_engine *engine, pto_task_id id)
+static __attribute__ ((noinline)) pto_task_id
+submit_unusual (struct pto_engine *engine, uint32_t kernel, uint32_t queue, PTOParam *params,
+                uint32_t n_params)
 {
-  struct pto_slot *slot;
-  uint64_t patience;
-  uint64_t begin;
-  bool is_done;
+  const struct pto_submit task
+      = { .kernel = kernel, .queue = queue, .params = params, .n_params = n_params };
 
-  if (id == PTO_TASK_NONE || (engine->by_hand && pto_added_refuse_wait (engine)))
-    return false;
-  if (pto_task_is_retired (engine->tails, id) && !engine->by_hand)
-    return !pto_task_set_has (&engine->failed, id);
-  slot = pto_ring_slot (&engine->rings[PTO_TASK_RING (id)], PTO_TASK_LOCAL (id));
-  is_done = engine->by_hand ? pto_engine_completed (engine) == engine->submitted
-                            : pto_engine_slot_is_done (slot, PTO_TAKEN_ANY);
-  patience = engine->by_hand ? engine->config.end_patience_ns : engine->config.ring_patience_ns;
-  if (!is_done)
-    {
-      pto_engine_leave_direct (engine);
-      begin = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
-      is_done = pto_engine_wait_for (engine, engine->by_hand ? NULL : slot, PTO_TAKEN_ANY);
-      engine->stats.stalls++;
-      if (engine->trace != NULL)
-        pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_ELEMENT << 8,
-                       pto_engine_stamp (engine));
-      if (!is_done)
-        {
-          pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                           "task %u of ring %u (%s) is waited for, and no task has finished for "
-                           "%" PRIu64 " ms (timeout %" PRIu64 " ms)",
-                           PTO_TASK_LOCAL (id), PTO_TASK_RING (id),
-                           pto_engine_kernel_name (engine, slot->kernel), patience / 1000000,
-                           engine->config.timeout_ns / 1000000);
-          return false;
-        }
-    }
-  /* Acquire: what it and those before it have written is the caller's to read; all of them:
-   * pto_engine_completed(). */
-  return pto_load_acquire (&slot->state) == PTO_TASK_COMPLETED && !pto_engine_has_failed (engine);
+  return pto_engine_submit (engine, &task);
+}
+
+pto_task_id
+pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
+                         PTOParam *params, uint32_t n_params)
+{
+  /* It does not leave this function: what it does not say costs nothing. */
+  const struct pto_submit task
+      = { .kernel = kernel, .queue = queue, .params = params, .n_params = n_params };
+  pto_task_id id;
+
+  if (PTO_UNLIKELY (pto_engine_has_failed (engine) || engine->capture != NULL || engine->adding
+                    || engine->before != 0 || engine->trace != NULL || n_params > PTO_ARGS_MAX)
+      || PTO_UNLIKELY (!submit_task (engine, &task, true, &id)))
+    return submit_unusual (engine, kernel, queue, params, n_params);
+  return id;
 }

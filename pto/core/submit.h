@@ -39,6 +39,9 @@ struct pto_submit
 
 /* Gives the task's name; PTO_TASK_NONE: the run has failed, now or before, and there is no task. */
 pto_task_id pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit);
+/* The same of one that says no more than that; the kernel is a program's. Less is looked at. */
+pto_task_id pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t queue,
+                                     PTOParam *params, uint32_t n_params);
 
 /* --- for who fills tasks himself: the two ends of a submit --- */
 

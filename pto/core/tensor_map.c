@@ -238,7 +238,7 @@ only_entry (const struct pto_map *map, const struct pto_space *space,
              : NULL;
 }
 
-bool
+extern inline __attribute__ ((always_inline)) bool
 pto_map_lookup (struct pto_map *map, struct pto_access *access, PTOParamType type,
                 struct pto_deps *deps)
 {
@@ -281,7 +281,7 @@ readers_last (const struct pto_map *map, const struct entry *entry)
                            : entry->readers[entry->node.count - 1];
 }
 
-static void
+static inline void
 readers_add (struct pto_map *map, struct entry *entry, pto_task_id task)
 {
   if (entry->node.count > 0 && readers_last (map, entry) == task)
@@ -341,7 +341,7 @@ find_entry (struct pto_map *map, const struct pto_access *access, bool writes)
   return exact != NULL ? exact : pto_entry_new (map, space, region, others == 0, where);
 }
 
-void
+extern inline __attribute__ ((always_inline)) void
 pto_map_insert (struct pto_map *map, struct pto_access *access, PTOParamType type, pto_task_id task)
 {
   bool writes = map->kinds[type].writes;
@@ -399,7 +399,7 @@ space_clear (struct pto_map *map, struct pto_space *space)
   space->count = 0;
 }
 
-void
+extern inline __attribute__ ((always_inline)) void
 pto_map_drop (struct pto_map *map, struct pto_space *space)
 {
   space = space_resolve (map, space);
