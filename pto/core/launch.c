@@ -68,11 +68,9 @@ let_all_go (struct launch *launch)
     launch->first_held[r] = engine->rings[r].head;
 }
 
-/* Lists what the task depends on and is not long gone. Gives how many it waits for; of those so
- * many are held. */
-static inline uint32_t
-list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint32_t *n_retained,
-                   uint32_t *n_held)
+/* Lists what the task depends on and is not long gone. Gives how many it waits for. */
+static __attribute__ ((noinline)) uint32_t
+list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint32_t *n_retained)
 {
   struct pto_engine *engine = launch->engine;
   const struct pto_dep *dep = &launch->graph->deps[task->first_dep];
@@ -80,7 +78,6 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
   struct pto_dep *to = engine->deps.items;
   uint32_t n_wait = 0;
   uint32_t retained = 0;
-  uint32_t held = 0;
 
   for (; dep < end; dep++)
     {
@@ -96,15 +93,23 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
           continue;
         }
       n_wait += waits;
-      held += waits && (int32_t) (local - launch->first_held[ring]) >= 0;
       retained += dep->kinds / PTO_DEP_RETAIN;
       *to++ = (struct pto_dep){ id, dep->kinds };
     }
   engine->deps.count = (uint32_t) (to - engine->deps.items);
-  engine->stats.edges += engine->trace != NULL ? 0 : task->n_deps - task->n_needed;
   *n_retained = retained;
-  *n_held = held;
   return n_wait;
+}
+
+/* Is memory of the graph among what it uses, that others have made? */
+static inline bool
+keeps_memory (const struct pto_links *links)
+{
+  uint32_t i = 0;
+
+  while (i < links->n_deps && links->deps[i].kinds < PTO_DEP_RETAIN)
+    i++;
+  return i < links->n_deps;
 }
 
 static inline const TensorData *
@@ -290,7 +295,7 @@ fill_parts (struct launch *launch, struct pto_slot *slot, const struct parts *pa
 /* The slot of a task; where there is no room, those that are held go first. */
 static struct pto_slot *
 take_slot (struct launch *launch, const struct pto_plan_task *task, const struct pto_needs *needs,
-           bool in_line, uint32_t n_wait, uint32_t *n_held, struct pto_room *room)
+           bool in_line, uint32_t n_wait, struct pto_room *room)
 {
   struct pto_engine *engine = launch->engine;
   uint32_t number = task->kernel & ~PTO_PLAN_IF;
@@ -303,7 +308,6 @@ take_slot (struct launch *launch, const struct pto_plan_task *task, const struct
   if (PTO_LIKELY (slot != NULL) || launch->n_linked == 0)
     return slot;
   let_all_go (launch);
-  *n_held = 0;
   return pto_engine_take_slot (engine, needs, kernel, queue, task->priority, n_wait, true, room);
 }
 
@@ -313,9 +317,9 @@ static inline void
 hold (struct launch *launch, struct pto_slot *slot, uint32_t n_wait, uint32_t n_held, uint32_t done)
 {
   if (n_held == 0)
-    launch->held[launch->n_held++] = (struct held){ slot, n_wait, done };
-  else if (n_held == n_wait)
-    pto_store_relaxed (&slot->fanin, (int32_t) n_wait);
+    launch->held[launch->n_held++] = (struct held){ slot, done < n_wait ? n_wait : 0, done };
+  else if (n_held + done == n_wait)
+    pto_store_relaxed (&slot->fanin, (int32_t) n_held);
   else
     pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1);
   if (++launch->n_linked < HELD_MAX)
@@ -359,12 +363,13 @@ launch_task (struct launch *launch, uint32_t number)
   struct pto_needs needs
       = { .n_tensors = 0, .n_outputs = task->n_made, .ring = task->ring }; /* none for the map */
   struct parts parts;
-  bool direct;
+  struct pto_ring *ring = &engine->rings[task->ring];
   struct pto_room room;
+  struct pto_links links;
   struct pto_slot *slot;
+  bool direct;
   uint32_t n_wait;
   uint32_t n_retained;
-  uint32_t n_held;
   uint32_t done;
 
   parts.bytes = 0;
@@ -378,26 +383,43 @@ launch_task (struct launch *launch, uint32_t number)
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
   /* What comes next may reuse what nobody will use any more. */
-  engine->rings[task->ring].floor = launch->base[task->ring] + task->floor;
+  ring->floor = launch->base[task->ring] + task->floor;
   engine->poisoned_by = PTO_TASK_NONE;
-  n_wait = list_dependencies (launch, task, &n_retained, &n_held);
-  if (task->n_fenced > 0 && (n_retained > 0 || pto_fence_any ()))
+  links = (struct pto_links){ .deps = &launch->graph->deps[task->first_dep],
+                              .n_deps = task->n_needed,
+                              .base = launch->base };
+  n_wait = needs.n_edges = task->n_needed;
+  /* A record has all of them; and an edge for each that is long gone is one too many where each is
+   * wanted. */
+  if (direct || PTO_UNLIKELY (engine->trace != NULL)
+      || PTO_UNLIKELY (ring->edge_pool - (ring->edge_head - ring->edge_tail) < task->n_needed))
+    {
+      n_wait = list_dependencies (launch, task, &n_retained);
+      links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
+      needs.n_edges = direct ? n_retained : engine->deps.count;
+    }
+  if (task->n_fenced > 0 && (pto_fence_any () || keeps_memory (&links)))
     needs.n_fences = note_fences (launch, task);
   if (task->n_made > 0)
     needs.heap = heap_bytes (engine, launch->graph, task);
   needs.claims = pto_claims_size (task->n_tokens);
   needs.storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
                                             needs.n_fences, parts.bytes + (uint32_t) needs.claims);
-  needs.n_edges = direct ? n_retained : engine->deps.count;
   slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
-                    &n_held, &room);
+                    &room);
   if (slot == NULL)
     return false;
   fill (launch, slot, task, &needs, &room);
   if (PTO_UNLIKELY (parts.bytes > 0))
     fill_parts (launch, slot, &parts);
-  done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct,
-                               n_held > 0 ? launch->first_held : NULL);
+  if (launch->n_linked > 0)
+    links.held = launch->first_held;
+  if (PTO_LIKELY (links.base != NULL))
+    done = pto_engine_link_planned (engine, slot, &needs, &links);
+  else
+    done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct, &links);
+  if (engine->trace == NULL)
+    engine->stats.edges += task->n_deps - task->n_needed;
   if (PTO_UNLIKELY (task->n_tokens > 0))
     pto_turn_claim (slot, &launch->graph->tokens[task->first_token], task->n_tokens);
   if (direct)
@@ -406,7 +428,7 @@ launch_task (struct launch *launch, uint32_t number)
       launch->first_held[task->ring] = engine->rings[task->ring].head;
     }
   else
-    hold (launch, slot, n_wait, n_held, done);
+    hold (launch, slot, n_wait, links.n_held, done + links.n_kept);
   return true;
 }
 

@@ -75,58 +75,6 @@ locate (const struct pto_engine *engine, Tensor *tensor)
   return NULL;
 }
 
-/* Is there a fence behind that memory of the caller? Notes it as the nth of the submit. */
-__attribute__ ((noinline)) uint32_t
-pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n)
-{
-  uint64_t version = pto_fence_version ();
-
-  if (version != engine->fence_version || address - engine->fence.address >= engine->fence.bytes)
-    {
-      struct pto_fence fence;
-
-      if (!pto_fence_find (address, &fence))
-        return 0;
-      engine->fence = fence;
-      engine->fence_version = version;
-    }
-  for (uint32_t i = 0; i < n; i++)
-    if (engine->fences[i].address == engine->fence.address)
-      return 0;
-  engine->fences[n] = engine->fence;
-  return 1;
-}
-
-/* Lists what the core looks at behind memory that the task writes and that was there before: of the
- * caller where there is a fence behind it, of the runtime where whoever writes comes after the task
- * that made it, which has written its guard. */
-static __attribute__ ((noinline)) uint32_t
-note_fences (struct pto_engine *engine, const PTOParam *params, uint32_t n_params)
-{
-  uint32_t guard = engine->config.guard_bytes;
-  bool ordered = engine->config.hazards == (PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
-  bool fenced = pto_fence_any ();
-  uint32_t n = 0;
-
-  if (guard == 0)
-    return 0;
-  for (const PTOParam *param = params; param < params + n_params; param++)
-    {
-      const struct PTO2Buffer *buffer;
-
-      if (param->type == PTO_PARAM_INPUT || param->type == PTO_PARAM_SCALAR
-          || param->tensor.buffer.addr == 0)
-        continue;
-      buffer = param->tensor.storage;
-      if (buffer == NULL)
-        n += fenced ? pto_engine_find_fence (engine, param->tensor.buffer.addr, n) : 0;
-      else if (ordered && param->type != PTO_PARAM_NO_DEP)
-        engine->fences[n++]
-            = (struct pto_fence){ .address = buffer->addr, .bytes = buffer->bytes, .guard = guard };
-    }
-  return n;
-}
-
 /* A kind of parameter that is not usual: is it none, or can it not be? NULL: neither. */
 static __attribute__ ((noinline)) const char *
 refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
@@ -491,20 +439,19 @@ push_edge_held (struct pto_slot *producer, struct pto_edge *edge, uint32_t edge_
 }
 
 /* Links the task to its producers; those that retain take the front of its edges. Gives how many it
- * must wait for that were done already. all_done: they are, and only retaining is left. held: tasks
- * from these positions on nobody knows but the submitter; NULL: there are none. */
+ * must wait for that were done already. all_done: they are, and only retaining is left. */
 static inline __attribute__ ((always_inline)) uint32_t
 wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, struct pto_slot *slot,
-      uint32_t n_edges, bool all_done, const uint32_t *held)
+      uint32_t n_edges, bool all_done, struct pto_links *links)
 {
   pto_slot_ref ref = PTO_SLOT_REF (ring_index, PTO_TASK_LOCAL (slot->id) & ring->mask);
   uint32_t front = slot->first_edge;
   uint32_t back = slot->first_edge + n_edges;
   uint32_t done = 0;
 
-  for (uint32_t i = 0; i < engine->deps.count; i++)
+  for (uint32_t i = 0; i < links->n_deps; i++)
     {
-      struct pto_dep dep = engine->deps.items[i];
+      struct pto_dep dep = links->deps[i];
       const struct pto_ring *of = &engine->rings[PTO_TASK_RING (dep.task)];
       bool waits = (dep.kinds & ~PTO_DEP_RETAIN) != 0 && !all_done;
       struct pto_slot *producer;
@@ -513,6 +460,13 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
 
       if (all_done && (dep.kinds & PTO_DEP_RETAIN) == 0)
         continue;
+      if (links->base != NULL)
+        {
+          uint32_t of_ring = PTO_TASK_RING (dep.task);
+
+          dep.task = PTO_TASK_ID (of_ring, PTO_TASK_LOCAL (dep.task) + links->base[of_ring]);
+          links->n_kept += !waits;
+        }
 
       /* Retired while this submit waited for room. */
       if (PTO_UNLIKELY (pto_task_is_retired (engine->tails, dep.task)))
@@ -537,9 +491,12 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
           = PTO_SLOT_REF (PTO_TASK_RING (dep.task), PTO_TASK_LOCAL (dep.task) & of->mask);
       edge->flags
           = ((dep.kinds & PTO_DEP_RETAIN) != 0 ? PTO_EDGE_RETAIN : 0) | (waits ? PTO_EDGE_WAIT : 0);
-      if (held != NULL && waits
-          && (int32_t) (PTO_TASK_LOCAL (dep.task) - held[PTO_TASK_RING (dep.task)]) >= 0)
-        push_edge_held (producer, edge, PTO_EDGE_REF (ring_index, index));
+      if (links->held != NULL && waits
+          && (int32_t) (PTO_TASK_LOCAL (dep.task) - links->held[PTO_TASK_RING (dep.task)]) >= 0)
+        {
+          push_edge_held (producer, edge, PTO_EDGE_REF (ring_index, index));
+          links->n_held++;
+        }
       else if (waits && !push_edge (slot, producer, edge, PTO_EDGE_REF (ring_index, index)))
         done++;
     }
@@ -818,7 +775,7 @@ count_submit (struct pto_engine *engine, const struct pto_submit *submit)
                && tensor->storage->generation == tensor->generation)
         tensor->buffer.addr = tensor->storage->addr;
     }
-  needs.n_fences = note_fences (engine, submit->params, submit->n_params);
+  needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
   count_demand (engine, pto_engine_ring_of_depth (engine->depth - 1), &needs);
 }
@@ -890,10 +847,10 @@ claim (const struct pto_engine *engine, struct pto_slot *slot, const struct pto_
   pto_turn_claim (slot, tokens, n);
 }
 
-/* The slot is filled: it is wired to engine->deps. Gives how many of those were done already. */
+/* The slot is filled: it is wired to its producers. Gives how many of those were done already. */
 static inline __attribute__ ((always_inline)) uint32_t
 link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_needs *needs,
-           uint32_t n_wait, bool direct, const uint32_t *held, bool plain)
+           uint32_t n_wait, bool direct, struct pto_links *links, bool plain)
 {
   struct pto_ring *ring = &engine->rings[needs->ring];
   uint32_t kernel = slot->kernel;
@@ -912,13 +869,13 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
   ring->edge_head += needs->n_edges;
   ring->head++;
   engine->submitted++;
-  if (engine->deps.count > 0)
+  if (links->n_deps > 0)
     {
-      engine->stats.edges += n_wait;
       if (!plain)
         trace_dependencies (engine, slot->id);
       if (needs->n_edges > 0)
-        done = wire (engine, ring, needs->ring, slot, needs->n_edges, direct, held);
+        done = wire (engine, ring, needs->ring, slot, needs->n_edges, direct, links);
+      engine->stats.edges += n_wait - links->n_kept;
     }
   pto_ring_publish (ring);
   return done;
@@ -964,10 +921,23 @@ pto_engine_take_slot (struct pto_engine *engine, const struct pto_needs *needs, 
 uint32_t
 pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
                       const struct pto_needs *needs, uint32_t n_wait, bool direct,
-                      const uint32_t *held)
+                      struct pto_links *links)
 {
-  uint32_t done = link_slot (engine, slot, needs, n_wait, direct, held, false);
+  uint32_t done = link_slot (engine, slot, needs, n_wait, direct, links, false);
 
+  expect_submits (&engine->rings[needs->ring], needs->storage);
+  return done;
+}
+
+uint32_t
+pto_engine_link_planned (struct pto_engine *engine, struct pto_slot *slot,
+                         const struct pto_needs *needs, struct pto_links *links)
+{
+  uint32_t done;
+
+  if (PTO_UNLIKELY (slot->kernel == PTO_KERNEL_NONE))
+    write_guards (engine, slot->payload);
+  done = link_slot (engine, slot, needs, needs->n_edges, false, links, true);
   expect_submits (&engine->rings[needs->ring], needs->storage);
   return done;
 }
@@ -1067,6 +1037,7 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
 {
   struct pto_needs needs;
   struct pto_room room;
+  struct pto_links links;
   struct pto_slot *slot;
   uint32_t n_wait;
   uint32_t n_retained;
@@ -1103,7 +1074,7 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
   /* Memory of the runtime is retained by whoever uses it. */
   needs.n_fences = 0;
   if (needs.kinds != PTO_PARAM_INPUT && (n_retained > 0 || pto_fence_any ()))
-    needs.n_fences = note_fences (engine, submit->params, submit->n_params);
+    needs.n_fences = pto_engine_note_fences (engine, submit->params, submit->n_params);
   needs.storage = storage_bytes (submit, &needs);
   needs.n_edges = direct ? n_retained : engine->deps.count;
   count_demand (engine, needs.ring, &needs);
@@ -1124,7 +1095,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
   if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
   *id = slot->id;
-  done = link_slot (engine, slot, &needs, n_wait, direct, NULL, plain);
+  links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
+  done = link_slot (engine, slot, &needs, n_wait, direct, &links, plain);
   if (!plain && PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
     claim (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (engine->adding))

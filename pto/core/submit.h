@@ -53,12 +53,29 @@ bool pto_engine_may_submit (struct pto_engine *engine);
 struct pto_slot *pto_engine_take_slot (struct pto_engine *engine, const struct pto_needs *needs,
                                        uint32_t kernel, uint32_t queue, uint32_t priority,
                                        uint32_t n_wait, bool wait, struct pto_room *room);
-/* It is filled: wires it to engine->deps, none of them twice. direct: as engine->direct was before
- * the slot was taken; then needs->n_edges is of those that retain. held: from these positions on
- * tasks are linked and not let go; NULL: none are. Gives how many of its producers are done. */
+/* What a task comes after, none of them twice. */
+struct pto_links
+{
+  const struct pto_dep *deps;
+  uint32_t n_deps;
+  /* Their positions count from these, as those of a graph do; NULL: from 0. */
+  const uint32_t *base;
+  /* From these positions on tasks are linked and not let go; NULL: none are. */
+  const uint32_t *held;
+  /* Counted: those of the held ones that it waits for, and, where there is a base, those whose
+   * memory it keeps and that it does not wait for. */
+  uint32_t n_held;
+  uint32_t n_kept;
+};
+/* It is filled: wires it to them. direct: as engine->direct was before the slot was taken; then
+ * needs->n_edges is of those that retain. Gives how many of those that it waits for are done. */
 uint32_t pto_engine_link_slot (struct pto_engine *engine, struct pto_slot *slot,
                                const struct pto_needs *needs, uint32_t n_wait, bool direct,
-                               const uint32_t *held);
+                               struct pto_links *links);
+/* The same where there is a base, and nothing is recorded, and no task is run as it is submitted.
+ */
+uint32_t pto_engine_link_planned (struct pto_engine *engine, struct pto_slot *slot,
+                                  const struct pto_needs *needs, struct pto_links *links);
 /* It has parts, which are there, in its payload: of the members of that wish, or, NULL, of its
  * kernel. Behind the filling. */
 void pto_engine_set_parts (struct pto_engine *engine, struct pto_slot *slot,
@@ -72,6 +89,11 @@ bool pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto
 /* Is there a fence behind that memory of the caller, and not among the n in engine->fences? Adds it
  * to them, and gives 1; or 0. */
 uint32_t pto_engine_find_fence (struct pto_engine *engine, uint64_t address, uint32_t n);
+/* Lists in engine->fences what the core looks at behind memory that the task writes and that was
+ * there before: of the caller where there is a fence behind it, of the runtime where whoever writes
+ * comes after the task that made it, which has written its guard. Gives how many they are. */
+uint32_t pto_engine_note_fences (struct pto_engine *engine, const PTOParam *params,
+                                 uint32_t n_params);
 
 /* Where the tensor is now: its address is filled in, 0 if it is still to be made. Gives why it is
  * nowhere, or NULL. */
