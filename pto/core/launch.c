@@ -389,10 +389,8 @@ launch_task (struct launch *launch, uint32_t number)
                               .n_deps = task->n_needed,
                               .base = launch->base };
   n_wait = needs.n_edges = task->n_needed;
-  /* A record has all of them; and an edge for each that is long gone is one too many where each is
-   * wanted. */
-  if (direct || PTO_UNLIKELY (engine->trace != NULL)
-      || PTO_UNLIKELY (ring->edge_pool - (ring->edge_head - ring->edge_tail) < task->n_needed))
+  /* A record has all of them, and whoever is run as it is submitted waits for none. */
+  if (direct || PTO_UNLIKELY (engine->trace != NULL))
     {
       n_wait = list_dependencies (launch, task, &n_retained);
       links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
