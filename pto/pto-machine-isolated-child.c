@@ -236,7 +236,7 @@ orchestrate (PTO2Runtime *rt, void *data)
     {
       const struct pto_stream_target target = { .rt = rt,
                                                 .has_failed = pto_runtime_has_failed,
-                                                .get_failure = pto_runtime_get_failure,
+                                                .get_failure = pto_runtime_tell_failure,
                                                 .fail = pto_machine_fail_run,
                                                 .keep = keep_text,
                                                 .ring = ring,

@@ -64,7 +64,7 @@ pto_machine_run_has_failed (PTO2Runtime *rt)
 char *
 pto_machine_dup_failure (PTO2Runtime *rt)
 {
-  return g_strdup (pto_runtime_get_failure (rt));
+  return g_strdup (pto_runtime_tell_failure (rt));
 }
 
 void

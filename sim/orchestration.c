@@ -613,6 +613,8 @@ device_malloc (PTO2Runtime *rt, uint64_t bytes)
       pto_engine_fail (&chip->machine.engine, report.status, "pto2_rt_device_malloc()%s: %s", place,
                        report.message);
     }
+  if (address == 0)
+    chip->machine.engine.deadlock.heard = true;
   pto_machine_go_out (&chip->machine, guard);
   return (void *) (uintptr_t) address;
 }

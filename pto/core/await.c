@@ -19,7 +19,10 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
   bool is_done;
 
   if (id == PTO_TASK_NONE || (engine->by_hand && pto_added_refuse_wait (engine)))
-    return false;
+    {
+      engine->deadlock.heard = true;
+      return false;
+    }
   if (pto_task_is_retired (engine->tails, id) && !engine->by_hand)
     return !pto_task_set_has (&engine->failed, id);
   slot = pto_ring_slot (&engine->rings[PTO_TASK_RING (id)], PTO_TASK_LOCAL (id));

@@ -165,7 +165,10 @@ pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
   uint32_t c;
 
   if (pto_engine_has_failed (engine))
-    return PTO_COHORT_NONE;
+    {
+      engine->deadlock.heard = true;
+      return PTO_COHORT_NONE;
+    }
   for (;;)
     {
       c = find_free (engine);

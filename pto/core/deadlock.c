@@ -254,6 +254,13 @@ pto_engine_note_peaks (struct pto_engine *engine)
     }
 }
 
+/* Is there perhaps more to come than what was counted? A graph is counted as a whole. */
+static bool
+is_counted_in_part (const struct pto_engine *engine)
+{
+  return engine->deadlock.heard && !engine->deadlock.launched;
+}
+
 /* The settings are those of every ring: what the one that needs most needs. */
 static uint32_t
 window_needed (const struct pto_demand *demand)
@@ -276,9 +283,12 @@ window_needed (const struct pto_demand *demand)
 }
 
 static uint64_t
-heap_needed (const struct pto_demand *demand)
+heap_needed (const struct pto_engine *engine)
 {
-  uint64_t bytes = 0;
+  const struct pto_demand *demand = engine->demand;
+  /* Not a little more each time, where it is not known how much there is to come. */
+  uint64_t bytes
+      = is_counted_in_part (engine) ? 2 * engine->rings[engine->deadlock.ring].heap.size : 0;
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {
@@ -291,6 +301,21 @@ heap_needed (const struct pto_demand *demand)
   return align_up (bytes, 65536);
 }
 
+/* "(all that was submitted holds at most 20 tasks in that ring at one time)": what the setting is
+ * for. */
+static void
+describe_held (const struct pto_engine *engine, uint64_t held, const char *what, char *text,
+               size_t size)
+{
+  snprintf (text, size,
+            is_counted_in_part (engine)
+                ? "(this run holds at least %" PRIu64
+                  " %s in that ring at one time; its orchestration was told of the failure, and "
+                  "what it would have submitted from there on is not known)"
+                : "(all that was submitted holds at most %" PRIu64 " %s in that ring at one time)",
+            held, what);
+}
+
 /* The final words, once the orchestration has been counted to its end. */
 void
 pto_engine_report_deadlock (struct pto_engine *engine)
@@ -301,6 +326,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
   char scope[160];
   char holder[200];
   char oldest[160];
+  char most[240];
   char *text = engine->report.message;
   size_t size = sizeof engine->report.message;
 
@@ -326,41 +352,42 @@ pto_engine_report_deadlock (struct pto_engine *engine)
         uint32_t window = window_needed (engine->demand);
 
         if (engine->deadlock.tasks == ring->window - 1)
-          snprintf (
-              text, size,
-              "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) are held by %s. "
-              "%s Set task-window to %u or more (this run holds at most %u tasks in that ring at one time).",
-              r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
-              PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
-              window, demand->peak_held);
-        else
-          snprintf (text, size,
-                    "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
-                    " bytes for the arguments of its tasks (window %u, "
-                    "tasks %u to %u) are held by %s. "
-                    "%s Set task-window to %u or more (this run holds at most %" PRIu64
-                    " bytes of arguments in that ring at one time).",
-                    r, engine->deadlock.storage, ring->storage.size, ring->window,
-                    PTO_TASK_LOCAL (engine->deadlock.task),
-                    PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
-                    oldest, window, demand->peak_storage);
+          {
+            describe_held (engine, demand->peak_held, "tasks", most, sizeof most);
+            snprintf (text, size,
+                      "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) "
+                      "are held by %s. %s Set task-window to %u or more %s.",
+                      r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
+                      PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
+                      oldest, window, most);
+            break;
+          }
+        describe_held (engine, demand->peak_storage, "bytes of arguments", most, sizeof most);
+        snprintf (text, size,
+                  "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
+                  " bytes for the arguments of its tasks (window %u, tasks %u to %u) are held by "
+                  "%s. %s Set task-window to %u or more %s.",
+                  r, engine->deadlock.storage, ring->storage.size, ring->window,
+                  PTO_TASK_LOCAL (engine->deadlock.task),
+                  PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
+                  oldest, window, most);
         break;
       }
     case PTO_STATUS_HEAP_RING:
+      describe_held (engine, demand->peak_heap, "bytes", most, sizeof most);
       if (engine->deadlock.oversized > 0)
         snprintf (text, size,
                   "task %" PRIu64 " needs %" PRIu64
                   " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
-                  " or more (this run holds at most %" PRIu64 " bytes in that ring at one time)",
+                  " or more %s",
                   engine->submitted, engine->deadlock.oversized, r, ring->heap.size,
-                  heap_needed (engine->demand), demand->peak_heap);
+                  heap_needed (engine), most);
       else
         snprintf (text, size,
                   "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
-                  "Set heap to %" PRIu64 " or more (this run holds at most %" PRIu64
-                  " bytes in that ring at one time).",
-                  r, engine->deadlock.heap, ring->heap.size, holder, oldest,
-                  heap_needed (engine->demand), demand->peak_heap);
+                  "Set heap to %" PRIu64 " or more %s.",
+                  r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine),
+                  most);
       break;
     case PTO_STATUS_DEP_POOL:
       {

@@ -172,6 +172,9 @@ struct pto_deadlock
   bool launched;
   uint32_t user;
   bool added; /* the oldest one was added by hand, and nobody has let it go */
+  /* The orchestration has heard that the run has failed: what it would have submitted from there on
+   * is not all counted, perhaps. Means nothing where there is no deadlock. */
+  bool heard;
 };
 
 /* A submit that waits for room: of what, where, how much of it, and since when. */

@@ -116,10 +116,11 @@ pto_runtime_has_failed (PTO2Runtime *rt)
 }
 
 const char *
-pto_runtime_get_failure (PTO2Runtime *rt)
+pto_runtime_tell_failure (PTO2Runtime *rt)
 {
-  const struct pto_engine *engine = &pto_machine_of_runtime (rt)->engine;
+  struct pto_engine *engine = &pto_machine_of_runtime (rt)->engine;
 
+  engine->deadlock.heard = true;
   /* Acquire: pairs with the release behind the report. Nobody is waited for: of a run that can not
    * go on the report comes with its end. */
   return pto_load_acquire (&engine->verdict) == PTO_VERDICT_FAILED ? engine->report.message : NULL;
@@ -274,7 +275,10 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
   wall = pto_wall_clock ();
   result = run->orchestrate (&machine->runtime, run->data);
   if (result != 0)
-    pto_engine_fail (engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+    {
+      engine->deadlock.heard = true;
+      pto_engine_fail (engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+    }
   else if (engine->depth > 1)
     pto_engine_refuse_open (engine);
   machine->done = true;

@@ -40,10 +40,11 @@ struct pto_run_stats
 
 /* --- on the orchestration's thread, of chips and levels; machine.c --- */
 
-/* Has the run failed already? Why, in words that stay until it is over; NULL: that is not known
- * yet. Any thread, but for that both are about the run under way. */
+/* Has the run failed already? Any thread, but for that it is about the run under way. */
 bool pto_runtime_has_failed (PTO2Runtime *rt);
-const char *pto_runtime_get_failure (PTO2Runtime *rt);
+/* For an orchestration that hears of it: why, in words that stay until it is over; NULL: that is
+ * not known yet. */
+const char *pto_runtime_tell_failure (PTO2Runtime *rt);
 /* Fails it, first error wins. */
 void pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));

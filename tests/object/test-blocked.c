@@ -1,4 +1,5 @@
-/* test-blocked.c: does the program hear of a submit that waits for room, whatever its worker is?
+/* test-blocked.c: does the program hear of a submit that waits for room, or that finds none,
+ * whatever its worker is?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
@@ -135,6 +136,108 @@ test_kind (gconstpointer data)
   object_test_remove_dir (dir);
 }
 
+/* --- a ring that is too small --- */
+
+#define N_HELD 100u
+#define N_BYTES 65536u
+
+typedef struct
+{
+  gboolean allocates; /* or orders */
+  gboolean goes_on;   /* after it was told */
+  guint n_told;
+} Held;
+
+/* All of it is held by the outermost scope, so no ring is too large. */
+static gboolean
+hold_all (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+          GError **error)
+{
+  const guint64 shape[] = { N_BYTES - 1024 };
+  Held *held = data;
+
+  for (guint i = 0; i < N_HELD; i++)
+    {
+      g_autoptr (PtoTensor) tensor = NULL;
+      GError *local = NULL;
+
+      if (held->allocates)
+        tensor = pto_orchestrator_alloc (orchestrator, PTO_DTYPE_UINT8, 1, shape, &local);
+      else
+        pto_orchestrator_submit_order (orchestrator, NULL, &local);
+      if (local == NULL)
+        continue;
+      held->n_told++;
+      if (!held->goes_on)
+        {
+          g_propagate_error (error, local);
+          return FALSE;
+        }
+      g_error_free (local);
+    }
+  return TRUE;
+}
+
+/* The number behind some words. */
+static guint64
+number_behind (const char *message, const char *words)
+{
+  const char *at = strstr (message, words);
+
+  g_assert_nonnull (at);
+  return g_ascii_strtoull (at + strlen (words), NULL, 10);
+}
+
+/* What is said is true of what was submitted by then, and what is advised leads somewhere. */
+static void
+try_sizes (const Kind *kind, gboolean allocates, gboolean goes_on)
+{
+  const char *knob = allocates ? "heap" : "task-window";
+  g_autofree char *words = g_strdup_printf ("Set %s to ", knob);
+  guint64 size = allocates ? 2 * N_BYTES : 8;
+  guint n_runs = 0;
+  gboolean ok = FALSE;
+
+  for (; !ok; n_runs++)
+    {
+      g_autoptr (PtoWorker) worker
+          = kind->level == 2 ? g_object_new (PTO_TYPE_WORKER, "isolate", kind->isolate, NULL)
+                             : g_object_new (PTO_TYPE_WORKER, "level", kind->level, "n-sub-workers",
+                                             1, "child-mode", kind->mode, NULL);
+      g_autofree char *value = g_strdup_printf ("%" G_GUINT64_FORMAT, size);
+      g_autoptr (GError) error = NULL;
+      Held held = { .allocates = allocates, .goes_on = goes_on };
+
+      pto_worker_set_parameter (worker, knob, value, &error);
+      g_assert_no_error (error);
+      ok = pto_worker_run (worker, hold_all, &held, NULL, NULL, NULL, &error);
+      pto_worker_close (worker);
+      if (ok)
+        break;
+      g_assert_nonnull (error);
+      g_assert_cmpint (error->code, ==, allocates ? PTO_ERROR_HEAP_RING : PTO_ERROR_TASK_RING);
+      /* Of a chip in another process it may have said all before it could hear. */
+      g_assert_true (held.n_told > 0 || kind->isolate);
+      object_test_assert_contains (error->message, "(this run holds at least ");
+      g_assert_cmpuint (number_behind (error->message, "this run holds at least "), >, size / 2);
+      g_assert_cmpuint (number_behind (error->message, "this run holds at least "), <=,
+                        allocates ? N_HELD * N_BYTES : N_HELD);
+      g_assert_cmpuint (number_behind (error->message, words), >=, 2 * size);
+      size = number_behind (error->message, words);
+    }
+  g_assert_cmpuint (n_runs, >=, 1);
+  g_assert_cmpuint (n_runs, <=, 8);
+}
+
+static void
+test_too_small (gconstpointer data)
+{
+  for (guint allocates = 0; allocates < 2; allocates++)
+    for (guint goes_on = 0; goes_on < 2 && !(allocates && ((const Kind *) data)->isolate);
+         goes_on++)
+      try_sizes (data, allocates != 0, goes_on != 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -145,7 +248,10 @@ main (int argc, char **argv)
     {
       g_autofree char *path = g_strconcat ("/pto/blocked/", kinds[i].name, NULL);
 
+      g_autofree char *too_small = g_strconcat ("/pto/too-small/", kinds[i].name, NULL);
+
       g_test_add_data_func (path, &kinds[i], test_kind);
+      g_test_add_data_func (too_small, &kinds[i], test_too_small);
     }
   return g_test_run ();
 }
