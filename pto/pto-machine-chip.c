@@ -58,6 +58,7 @@ typedef struct
   /* W: before start. */
   struct pto_core_note *notes; /* the caller's, or NULL */
   guint n_notes;
+  const struct pto_heaps *heaps; /* the same */
   /* PTO_MAX_KERNELS, those of orchestration functions, by the registry's index. A run reads entries
    * without a lock, so that an entry changes only while it is not in use: add() writes one that no
    * task can name yet, remove() one that none can name any more. */
@@ -245,7 +246,8 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   platform = pto_platform_lookup (pto_worker_get_platform (machine->worker), error);
   if (platform == NULL)
     return FALSE;
-  self->chip = pto_chip_new (pto_platform_get_raw (platform), machine->params, &report);
+  self->chip = pto_chip_new_in_heaps (pto_platform_get_raw (platform), machine->params, self->heaps,
+                                      &report);
   if (self->chip == NULL)
     {
       pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
@@ -724,6 +726,12 @@ pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, gu
 
   self->notes = notes;
   self->n_notes = n;
+}
+
+void
+pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps)
+{
+  ((ChipMachine *) machine)->heaps = heaps;
 }
 
 PtoMachine *

@@ -354,6 +354,7 @@ start (IsolatedChild *self)
       = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, unref_registration);
   self->graphs = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, free_graph);
   self->chip = pto_machine_new_chip (self->worker, &self->params);
+  pto_machine_chip_set_heaps (self->chip, &self->heaps);
   pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
   self->chip->log = log_message;
   self->chip->log_data = self;

@@ -85,6 +85,7 @@ typedef struct
 {
   PtoWorker *worker; /* its platform is all that is asked for */
   struct pto_solo *solo;
+  struct pto_heaps heaps; /* the chip's, at the same addresses on both sides */
 
   /* --- in the child --- */
   struct pto_params params;
@@ -192,6 +193,7 @@ gboolean pto_isolated_has_failed (PTO2Runtime *rt);
 char *pto_isolated_dup_failure (PTO2Runtime *rt);
 void pto_isolated_fail (PTO2Runtime *rt, enum pto_status status, const char *message);
 void pto_isolated_catch_up (PTO2Runtime *rt);
+gboolean pto_isolated_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
 gboolean pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
                                const guint64 *index, gboolean write, gpointer value);
 

@@ -380,6 +380,44 @@ cluster_cores (PTO2Runtime *rt, int32_t cluster_id, int32_t worker_type, int32_t
   return ask (rt, PTO_COMMAND_CLUSTER_CORES, cluster_id, worker_type, cores, n);
 }
 
+/* Where the child says that it has made it. FALSE: that is in none of the heaps. */
+static gboolean
+is_in_heaps (IsolatedMachine *self, guint64 address, guint64 bytes)
+{
+  const struct pto_heaps *heaps = pto_machine_peek_heaps (&self->parent);
+
+  for (guint i = 0; i < G_N_ELEMENTS (heaps->rings); i++)
+    {
+      guint64 offset = address - (guint64) (guintptr) heaps->rings[i].base;
+
+      if (offset < heaps->rings[i].size && bytes <= heaps->rings[i].size - offset)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+gboolean
+pto_isolated_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  guint64 address = 0;
+
+  if (pto_isolated_has_failed (rt) || !may_write (self))
+    return FALSE;
+  pto_stream_alloc (&self->recorder.writer, tensor);
+  name_task (&self->recorder, 0);
+  if (!await_stream (self, pto_stream_is_read) || pto_isolated_has_failed (rt)
+      || pto_stream_get_answer (&self->recorder.writer, (int32_t *) &address, 2) == 0)
+    return FALSE;
+  if (!is_in_heaps (self, address, tensor->buffer.size))
+    {
+      pto_solo_kill (self->solo, "it says that memory is where none is");
+      return FALSE;
+    }
+  tensor->buffer.addr = address;
+  return TRUE;
+}
+
 gboolean
 pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor,
                       const guint64 *index, gboolean write, gpointer value)

@@ -240,11 +240,15 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
   gboolean was_there = FALSE;
 
   if (self->solo != NULL && !pto_solo_is_own (self->solo))
-    /* A copy that a fork made: the child is the parent's. */
-    g_clear_pointer (&self->solo, pto_solo_free);
+    {
+      /* A copy that a fork made: the child is the parent's, and so are its heaps. */
+      g_clear_pointer (&self->solo, pto_solo_free);
+      pto_machine_release_heaps (&self->parent);
+    }
   if (self->solo == NULL && !make_solo (self, error))
     return FALSE;
-  if (self->is_dirty)
+  /* A child has the heaps that were there when it was begun. */
+  if (self->is_dirty || (self->wants_up && !pto_machine_has_such_heaps (&self->parent)))
     pto_solo_end (self->solo, TRUE);
   else
     was_there = pto_solo_process_id (self->solo) != 0;
@@ -261,6 +265,9 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
         }
       pto_isolated_lose_graphs (self);
       self->shared->n_written = self->shared->n_read = self->n_read = 0;
+      if (!pto_machine_map_heaps (&self->parent, error))
+        return FALSE;
+      self->child.heaps = *pto_machine_peek_heaps (&self->parent);
       if (pto_solo_begin (self->solo, &report) != PTO_OK)
         {
           set_report (error, &report);
@@ -300,6 +307,7 @@ isolated_stop (PtoMachine *machine)
     pto_device_memory_clear (&self->memory);
   g_clear_pointer (&self->stage, pto_stage_free);
   g_clear_pointer (&self->solo, pto_solo_free);
+  pto_machine_release_heaps (&self->parent);
   g_mutex_unlock (&self->control);
 }
 
@@ -980,6 +988,7 @@ static const PtoMachineOps isolated_ops = {
   .cancel = isolated_cancel,
   .launch = pto_isolated_launch,
   .catch_up = pto_isolated_catch_up,
+  .alloc = pto_isolated_alloc,
   .element = pto_isolated_element,
   .has_failed = pto_isolated_has_failed,
   .dup_failure = pto_isolated_dup_failure,

@@ -127,7 +127,8 @@ typedef struct
   /* A task that runs nowhere; PTO2_TASK_NONE: the run has failed. */
   guint64 (*order) (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params, guint n_params,
                     const guint64 *after, guint n_after);
-  /* Gives a tensor of the run an address, in the heaps. NULL for a machine that has none here. */
+  /* Gives a tensor of the run an address, in the heaps, by a task that outputs it. FALSE without an
+   * error: the run has failed. */
   gboolean (*alloc) (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError **error);
   /* Inside orchestrate, of a machine that runs kernels; NULL otherwise. Waits until an element may
    * be read, or written, and copies it from or to value, which has 8 bytes. FALSE: the run has
@@ -199,8 +200,11 @@ void pto_machine_keep_statistics (PtoMachine *machine, const struct pto_run_stat
 PtoRunStatistics *pto_machine_dup_statistics (PtoMachine *machine);
 /* Heaps in which tensors of orchestration functions lie from the start, and which stay mapped as
  * long as those, also when the worker has been closed. make: with what has them; peek: where to put
- * them before that is freed; release: behind it. */
+ * them before that is freed; release: behind it. map: before what is to have them, of the sizes
+ * that the parameters say; those that were there are let go of unless they are such. */
 void pto_machine_make_heaps (PtoMachine *machine);
+gboolean pto_machine_map_heaps (PtoMachine *machine, GError **error);
+gboolean pto_machine_has_such_heaps (PtoMachine *machine);
 struct pto_heaps *pto_machine_peek_heaps (PtoMachine *machine);
 void pto_machine_release_heaps (PtoMachine *machine);
 /* For one tensor; release: to be called with what this gives. */
@@ -215,6 +219,8 @@ gboolean pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMac
 gboolean pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
 /* Of a chip: its cores keep notes there (sim/chip.h). Before start. */
 void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
+/* Of a chip: it works in these, which stay (sim/chip.h). Before start. */
+void pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps);
 /* Arguments as an orchestration in a shared object gets them. NULL: one has no memory, or is an
  * output that can not be written. */
 struct pto_chip_arg *pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n,

@@ -125,6 +125,49 @@ pto_machine_make_heaps (PtoMachine *machine)
   g_atomic_ref_count_init (&machine->heaps->ref_count);
 }
 
+gboolean
+pto_machine_has_such_heaps (PtoMachine *machine)
+{
+  if (machine->heaps == NULL)
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS (machine->heaps->heaps.rings); i++)
+    if (machine->heaps->heaps.rings[i].size
+        != pto_params_of_ring (machine->params, PTO_PARAMETER_HEAP, i))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+pto_machine_map_heaps (PtoMachine *machine, GError **error)
+{
+  struct pto_heaps *heaps;
+
+  if (pto_machine_has_such_heaps (machine))
+    return TRUE;
+  pto_machine_release_heaps (machine);
+  pto_machine_make_heaps (machine);
+  heaps = &machine->heaps->heaps;
+  for (guint i = 0; i < G_N_ELEMENTS (heaps->rings); i++)
+    {
+      guint64 size = pto_params_of_ring (machine->params, PTO_PARAMETER_HEAP, i);
+      gpointer base = mmap (NULL, size, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+      if (base == MAP_FAILED)
+        {
+          pto_machine_release_heaps (machine);
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                       "no address space for ring %u: heap %" G_GUINT64_FORMAT
+                       " bytes: set heap to less",
+                       i, size);
+          return FALSE;
+        }
+      heaps->rings[i].base = base;
+      heaps->rings[i].size = size;
+    }
+  return TRUE;
+}
+
 struct pto_heaps *
 pto_machine_peek_heaps (PtoMachine *machine)
 {

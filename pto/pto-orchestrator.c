@@ -6,7 +6,6 @@
 
 #include "pto-orchestrator-private.h"
 
-#include "pto-buffer.h"
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 #include "pto-tensor-private.h"
@@ -538,30 +537,6 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
   return g_steal_pointer (&tensor);
 }
 
-/* Where the heaps are in another process: memory that both see, which the run keeps. */
-static PtoTensor *
-make_tensor_in_buffer (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const guint64 *shape,
-                       GError **error)
-{
-  g_autoptr (PtoTensor) tensor = pto_tensor_new (dtype, n_dims, shape);
-  g_autoptr (PtoBuffer) buffer = NULL;
-
-  if (pto_tensor_get_refusal (tensor) != NULL)
-    {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           pto_tensor_get_refusal (tensor));
-      return NULL;
-    }
-  buffer = pto_buffer_new (pto_tensor_get_n_bytes (tensor), error);
-  if (buffer == NULL)
-    return NULL;
-  pto_tensor_unref (tensor);
-  tensor = pto_tensor_new_for_buffer (buffer, 0, dtype, n_dims, shape, error);
-  if (tensor != NULL)
-    pto_tensor_admit (tensor, TRUE, self->run, &self->kept);
-  return g_steal_pointer (&tensor);
-}
-
 /**
  * pto_orchestrator_make_tensor:
  * @orchestrator: an orchestrator
@@ -603,8 +578,8 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
  *
  * Its address, 1024-byte aligned, is that of [method@Pto.Tensor.get_address]; the function may
  * write there until it submits the first task that uses it. The memory lives until the current
- * scope has ended and the last task that uses it is done; of a chip in a process of its own until
- * the run has ended.
+ * scope has ended and the last task that uses it is done. It is the output of a task that runs
+ * nothing, on every worker: it takes a slot and room of its ring.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or the run is a capture, whose graph
  * has memory only when it is launched, and with %PTO_ERROR_RUN_FAILED when the ring stays full
@@ -631,8 +606,6 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
                            "launched: use a tensor that a task outputs, of make_tensor()");
       return NULL;
     }
-  if (orchestrator->machine->ops->alloc == NULL)
-    return make_tensor_in_buffer (orchestrator, dtype, n_dims, shape, error);
   return make_tensor_here (orchestrator, dtype, n_dims, shape, call_alloc, error);
 }
 

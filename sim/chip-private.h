@@ -35,6 +35,7 @@ struct pto_chip
   const struct pto_platform *platform; /* own_platform */
   struct pto_platform own_platform;    /* its texts are not kept */
   struct pto_params params;
+  const struct pto_heaps *heaps; /* given, or NULL */
   bool virtual_clock;
   struct pto_machine
       machine; /* its actors: made by the first run of a geometry, kept for the next */

@@ -380,6 +380,13 @@ struct pto_chip *
 pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
               struct pto_report *report)
 {
+  return pto_chip_new_in_heaps (platform, params, NULL, report);
+}
+
+struct pto_chip *
+pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_params *params,
+                       const struct pto_heaps *heaps, struct pto_report *report)
+{
   struct pto_chip *chip = allocate_lines (1, sizeof *chip);
   struct pto_engine_config config = {
     .n_queues = PTO_N_CORE_TYPES,
@@ -418,6 +425,7 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   chip->own_platform.name = chip->own_platform.description = NULL;
   chip->platform = &chip->own_platform;
   chip->params = *params;
+  chip->heaps = heaps;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
   pto_device_memory_init (&chip->run_memory, config.guard_bytes, NULL, NULL);
@@ -426,6 +434,8 @@ pto_chip_new (const struct pto_platform *platform, const struct pto_params *para
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
   pto_machine_configure (&config, params);
+  for (uint32_t r = 0; heaps != NULL && r < PTO_RINGS; r++)
+    config.rings[r].heap_base = heaps->rings[r].base;
   if (pto_machine_init (&chip->machine, NULL, &config, &pto_chip_runtime_ops, report) != PTO_OK)
     {
       pto_guard_shutdown ();
@@ -657,7 +667,8 @@ pto_chip_is_lost (const struct pto_chip *chip)
 struct pto_chip *
 pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
 {
-  struct pto_chip *fresh = pto_chip_new (chip->platform, &chip->params, report);
+  struct pto_chip *fresh
+      = pto_chip_new_in_heaps (chip->platform, &chip->params, chip->heaps, report);
 
   if (fresh == NULL)
     return NULL;

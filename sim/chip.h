@@ -73,6 +73,11 @@ struct pto_plan;          /* pto/core/plan.h */
 /* NULL with a report when a thread, a mapping or a parameter is refused. */
 struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
                                struct pto_report *report);
+/* The same, in heaps of the caller's, of the sizes that the parameters say, for as long as the
+ * chip; NULL: it maps some. */
+struct pto_chip *pto_chip_new_in_heaps (const struct pto_platform *platform,
+                                        const struct pto_params *params,
+                                        const struct pto_heaps *heaps, struct pto_report *report);
 void pto_chip_free (struct pto_chip *chip);
 const struct pto_platform *pto_chip_platform (const struct pto_chip *chip);
 

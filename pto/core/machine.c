@@ -207,6 +207,8 @@ pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps)
     {
       struct pto_circle *heap = &machine->engine.rings[i].heap;
 
+      if (machine->engine.rings[i].heap_is_given)
+        continue;
       heaps->rings[i].base = heap->base;
       heaps->rings[i].size = heap->size;
       heap->base = NULL;

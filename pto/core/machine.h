@@ -69,7 +69,7 @@ pto_machine_record_of (const struct pto_machine *machine, uint32_t actor)
 enum pto_status pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
                                  struct pto_run_stats *stats, struct pto_report *report);
 
-/* Nothing runs, and the machine is cleared next. */
+/* Nothing runs, and the machine is cleared next. None of those that it was given. */
 void pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps);
 
 /* --- inside of an orchestration, on its thread --- */

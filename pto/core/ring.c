@@ -61,8 +61,9 @@ pto_ring_init (struct pto_ring *ring, const struct pto_ring_config *config)
   ring->shared_size = pto_ring_shared_size (config);
   ring->shared = map_private (ring->shared_size);
   ring->storage.base = map_private (ring->storage.size);
+  ring->heap_is_given = config->heap_base != NULL;
   /* Shared, so that workers forked later see the outputs at the same addresses. */
-  ring->heap.base = map_memory (ring->heap.size);
+  ring->heap.base = ring->heap_is_given ? config->heap_base : map_memory (ring->heap.size);
   if (ring->shared == NULL || ring->heap.base == NULL || ring->storage.base == NULL)
     {
       pto_ring_destroy (ring);
@@ -88,7 +89,8 @@ void
 pto_ring_destroy (struct pto_ring *ring)
 {
   unmap (ring->shared, ring->shared_size);
-  unmap (ring->heap.base, ring->heap.size);
+  if (!ring->heap_is_given)
+    unmap (ring->heap.base, ring->heap.size);
   unmap (ring->storage.base, ring->storage.size);
   memset (ring, 0, sizeof *ring);
 }

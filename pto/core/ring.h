@@ -184,6 +184,7 @@ struct pto_ring
   uint32_t floor; /* tasks from here on are held by an open scope */
   struct pto_circle heap;
   struct pto_circle storage;
+  bool heap_is_given; /* by whoever configured it */
 };
 
 struct pto_ring_config
@@ -191,6 +192,7 @@ struct pto_ring_config
   uint32_t window;
   uint32_t edge_pool;
   uint64_t heap;
+  void *heap_base; /* that many bytes of whoever has made them; NULL: they are mapped here */
 };
 
 /* Maps the ring's memory; touches none of it. false: no address space. */

@@ -372,6 +372,16 @@ pto_stream_element (struct pto_stream_writer *writer, const Tensor *tensor, cons
   commit (writer, command, PTO_COMMAND_ELEMENT, (size_t) (at - (uint8_t *) command));
 }
 
+void
+pto_stream_alloc (struct pto_stream_writer *writer, const Tensor *tensor)
+{
+  struct command *command = reserve (writer);
+  PTOParam param = pto2_make_param (PTO_PARAM_OUTPUT, tensor);
+  uint8_t *end = put_param ((uint8_t *) (command + 1), &param);
+
+  commit (writer, command, PTO_COMMAND_ALLOC, (size_t) (end - (uint8_t *) command));
+}
+
 int32_t
 pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[], uint32_t n)
 {
@@ -553,6 +563,18 @@ replay_element (const struct reader *reader, const struct command *command, PTO2
     memcpy (stream->numbers, element, size);
 }
 
+static void
+replay_alloc (const struct reader *reader, const struct command *command, PTO2Runtime *rt)
+{
+  struct pto_stream *stream = reader->stream;
+  PTOParam param;
+  PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, &param, 1);
+
+  take_param (reader, (const uint8_t *) (command + 1), &param);
+  stream->answer = rt->ops->submit (rt, &submit) != PTO2_TASK_NONE;
+  memcpy (stream->numbers, &param.tensor.buffer.addr, sizeof param.tensor.buffer.addr);
+}
+
 static bool
 replay_buffer (struct reader *reader, const struct command *command, PTO2Runtime *rt)
 {
@@ -653,6 +675,9 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
           break;
         case PTO_COMMAND_ELEMENT:
           replay_element (&reader, command, rt);
+          break;
+        case PTO_COMMAND_ALLOC:
+          replay_alloc (&reader, command, rt);
           break;
         case PTO_COMMAND_FREE_CLUSTER:
           rt->ops->free_cluster (rt, command->a);

@@ -38,10 +38,11 @@ enum pto_command_kind
   PTO_COMMAND_SCOPE_END,
   PTO_COMMAND_BUFFER, /* a record for a buffer of the current scope */
   PTO_COMMAND_DONE,
-  PTO_COMMAND_ALLOCATE_CLUSTER, /* has an answer, as have the three behind it */
+  PTO_COMMAND_ALLOCATE_CLUSTER, /* has an answer, as have the four behind it */
   PTO_COMMAND_CLUSTER_COUNT,
   PTO_COMMAND_CLUSTER_CORES,
   PTO_COMMAND_ELEMENT,
+  PTO_COMMAND_ALLOC,
   PTO_COMMAND_FREE_CLUSTER,
   PTO_COMMAND_FAIL,
   PTO_COMMAND_END /* the last */
@@ -92,6 +93,9 @@ void pto_stream_cluster (struct pto_stream_writer *writer, enum pto_command_kind
                          int32_t b);
 int32_t pto_stream_get_answer (const struct pto_stream_writer *writer, int32_t numbers[],
                                uint32_t n);
+/* A task that outputs it, and runs nothing. Has an answer: not 0, and its address in the first two
+ * numbers. */
+void pto_stream_alloc (struct pto_stream_writer *writer, const Tensor *tensor);
 /* Has an answer: not 0, and the element in the first two numbers. index: one for each dimension. */
 void pto_stream_element (struct pto_stream_writer *writer, const Tensor *tensor,
                          const uint64_t index[], bool write, uint64_t value);

@@ -296,13 +296,21 @@ class Tasks(unittest.TestCase):
                     self.assertEqual([names[id] for id in ids], ["add", "copy", "copy"] * 5)
 
     def test_alloc(self):
-        """Memory that is there at once, in which the function writes; it stays mapped as long as somebody looks at it."""
-        for isolate in False, True:
-            for backend in "par", "det", "threads":
+        """Memory that is there at once, in which the function writes; it stays mapped as long as somebody looks at it.
+
+        It is a task of a ring wherever the chip is: the same tasks, names and numbers.
+        """
+        for backend in "par", "det", "threads":
+            runs = []
+            for isolate in False, True:
                 with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
                     add, copy = Pto.Callable.kernel(self.path("add.c")), Pto.Callable.kernel(self.path("copy.c"))
-                    x, views = np.zeros(1, "i4"), []
+                    x, views, ids = np.zeros(1, "i4"), [], []
                     worker.set_parameter("backend", backend)
+                    worker.set_parameter("trace", 1)
+                    # After the child was begun: heaps of other sizes.
+                    worker.register(add)
+                    worker.set_parameter("heap", "64K")
 
                     def graph(orch, x):
                         for i in range(5):
@@ -312,6 +320,7 @@ class Tasks(unittest.TestCase):
                                 view = np.asarray(made)
                                 view[:] = 100 * i
                                 orch.submit(add, made.update(), 7)
+                                ids.append(orch.last_task)
                                 orch.submit(copy, made.read(), x.update())
                                 self.assertEqual(orch.get_element(made, 0, 0), 100 * i + 7)
                                 self.assertEqual(orch.get_element(made, 1, 2), 100 * i)
@@ -321,8 +330,18 @@ class Tasks(unittest.TestCase):
 
                     worker.run(graph, x)
                     self.assertEqual(x[0], 1000 + 5 * 7)
+                    numbers, tasks = worker.dup_statistics(), worker.trace.list_tasks()
+                    names = {task.id: task.name for task in tasks}
+                    self.assertEqual([names[id] for id in ids], ["add"] * 5)
+                    # alloc, add, copy, and a task that is waited for by each of two elements.
+                    self.assertEqual(numbers.get_tasks(), 5 * 5)
+                    # Of each scope 1024 bytes, until somebody looks whether they can be had again.
+                    self.assertIn(numbers.get_heap_peak(1), range(1024, 5 * 1024 + 1, 1024))
+                    runs.append((numbers.get_tasks(), numbers.get_completed(), sorted((task.id, task.name) for task in tasks),
+                                 numbers.get_edges() if backend == "det" else 0))
                 worker.close()
                 self.assertEqual([view.sum().dtype.kind for view in views], ["i"] * 5)
+            self.assertEqual(runs[0], runs[1])
 
     def test_fill(self):
         """A value of every type, in what has memory and in what gets some."""
