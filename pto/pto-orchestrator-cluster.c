@@ -260,11 +260,17 @@ pto_orchestrator_dup_cluster_cores (PtoOrchestrator *orchestrator, int cluster,
   guint *cores;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), NULL);
-  g_return_val_if_fail (core_type == PTO_CORE_AIC || core_type == PTO_CORE_AIV, NULL);
   g_return_val_if_fail (n_cores != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   *n_cores = 0;
+  if (core_type != PTO_CORE_AIC && core_type != PTO_CORE_AIV)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "there is no type of core %d: it is PTO_CORE_AIC or PTO_CORE_AIV",
+                   (int) core_type);
+      return NULL;
+    }
   if (!pto_orchestrator_check_usable (orchestrator, error)
       || !pto_orchestrator_check_kernels (orchestrator, error)
       || !pto_orchestrator_ask_clusters (orchestrator, error))

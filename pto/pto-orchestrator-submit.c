@@ -231,6 +231,7 @@ find_reductions (PtoOrchestrator *self, const Call *call, GError **error)
 static gboolean
 check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
 {
+  const guint64 *shape;
   const char *refusal;
   gsize n_dims;
 
@@ -243,7 +244,16 @@ check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
                    kernel->name, refusal);
       return FALSE;
     }
-  n_dims = pto_tensor_get_n_dims (terms->condition);
+  shape = pto_tensor_get_shape (terms->condition, &n_dims);
+  for (gsize i = 0; i < n_dims && terms->n_index == n_dims; i++)
+    if (terms->index[i] >= shape[i])
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "kernel \"%s\": its condition names element %" G_GUINT64_FORMAT
+                     " of dimension %" G_GSIZE_FORMAT ", which has %" G_GUINT64_FORMAT,
+                     kernel->name, terms->index[i], i, shape[i]);
+        return FALSE;
+      }
   if (terms->n_index == n_dims)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,

@@ -56,7 +56,7 @@ class Interface(unittest.TestCase):
         """JavaScript's override has to know each argument that is a choice, or a list of them, to refuse what is none."""
         root = ElementTree.parse(gir).getroot()
         kinds = {kind.get("name") for tag in ("enumeration", "bitfield") for kind in root.iter(CORE + tag)}
-        wanted = set()
+        wanted, wanted_lists = set(), set()
         for name, symbol in symbols(root.find(CORE + "namespace")):
             given = [p for p in symbol.findall(f"{CORE}parameters/{CORE}parameter") if p.get("direction") != "out"]
             if symbol.get("introspectable") == "0" or symbol.get("moved-to") or symbol.tag == CORE + "callback":
@@ -65,10 +65,16 @@ class Interface(unittest.TestCase):
             given = [p for i, p in enumerate(given) if str(i) not in sizes]
             wanted |= {(name, str(i), kind.get("name")) for i, p in enumerate(given) for kind in p.iter(CORE + "type")
                        if kind.get("name") in kinds}
+            wanted_lists |= {(name, str(i), p.get("name")) for i, p in enumerate(given)
+                             if p.find(f"{CORE}array/{CORE}type[@name='guint64']") is not None}
         with open(os.path.join(source, "gi", "overrides", "Pto.js"), encoding="utf-8") as file:
-            known = re.findall(r"^    '(\w+\.\w+)': \[(\d), '(\w+)'\],$", file.read(), re.M)
-        self.assertEqual(wanted, set(known))
-        self.assertGreater(len(known), 20)
+            text = file.read()
+        for table, these, n in ("choices", wanted, 20), ("lists", wanted_lists, 10):
+            table = re.search(rf"^const {table} = {{$(.*?)^}};$", text, re.M | re.S)[1]
+            known = {(line[1], *pair) for line in re.finditer(r"^    '(\w+\.\w+)': (\[.*\]),$", table, re.M)
+                     for pair in re.findall(r"\[(\d), '(\w+)'\]", line[2])}
+            self.assertEqual(these, known)
+            self.assertGreater(len(known), n)
 
     def test_types_are_described(self):
         with open(gir, encoding="utf-8") as file:

@@ -87,7 +87,7 @@ const tests = {
         const worker = chip('par');
         for (const core of ['aiv', undefined, 1.5])
             refused(() => Pto.Kernel.new(core, fill.path, null), TypeError, 'is none of Pto.CoreType');
-        refused(() => Pto.Kernel.new(7, fill.path, null), Error, '7 is not a valid value');
+        refused(() => Pto.Kernel.new(7, fill.path, null), TypeError, 'Pto.Kernel.new: 7 is none of Pto.CoreType');
         for (const name of ['alloc_buffer', 'malloc'])
             refused(() => worker[name](10.7), TypeError, `${name}: 10.7 is not a whole number`);
         worker.close();
@@ -111,6 +111,26 @@ const tests = {
         }
         refused(() => new Pto.Worker({level: 3.5}), TypeError, 'level: 3.5 is not an integer');
         refused(() => args.set_condition(tensor, ['1']), TypeError, 'a text is not an integer');
+        for (const wrong of [-1, 2 ** 53, null, {}])
+            refused(() => args.set_condition(tensor, [wrong]), TypeError, `index: ${String(wrong)} is not an integer of 0 to 2 ** 53 - 1`);
+        refused(() => args.set_condition(tensor, 1), TypeError, 'Pto.TaskArgs.set_condition: index: 1 is not a list of integers');
+        for (const wrong of [-1, 99, 1.5])
+            refused(() => args.add_tensor(tensor, wrong), TypeError, `Pto.TaskArgs.add_tensor: ${wrong} is none of Pto.Direction`);
+        for (const wrong of [{}, 5, 'x'])
+            refused(() => args.add_tensor(wrong, 0), TypeError, 'Pto.TaskArgs.add_tensor: ');
+        refused(() => Pto.Tensor.new(FLOAT32, [-1]), TypeError, 'Pto.Tensor.new: shape: -1 is not an integer of 0');
+        worker.run(orch => {
+            for (const wrong of [-1, 2 ** 32, 1.5, null, '1'])
+                refused(() => (orch.priority = wrong), TypeError, `set_priority: ${wrong} is not an integer of 0 to 3`);
+            for (const wrong of [-1, {}]) {
+                refused(() => orch.get_element(tensor, [wrong]), TypeError, `get_element: index: ${wrong} is not an integer of 0`);
+                refused(() => orch.set_element(tensor, [wrong], 1), TypeError, `set_element: index: ${wrong} is not an integer of 0`);
+            }
+            refused(() => orch.alloc(FLOAT32, -1), TypeError, 'alloc: shape: -1 is not a list of integers');
+            refused(() => orch.fill(tensor, undefined), TypeError, 'Pto.Orchestrator.fill: ');
+            refused(() => orch.submit(5, null), TypeError, "Pto.Orchestrator.submit: Expected an object of type PtoCallable for argument 'kernel'");
+            refused(() => orch.dup_cluster_cores(0, 2), TypeError, 'dup_cluster_cores: 2 is none of Pto.CoreType');
+        }, null, null, null);
         for (const wrong of [null, '2', undefined])
             refused(() => (config.block_dim = wrong), TypeError, 'not an integer');
         config.enable_pmu = true;

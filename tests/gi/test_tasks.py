@@ -343,6 +343,57 @@ class Tasks(unittest.TestCase):
                 self.assertEqual([view.sum().dtype.kind for view in views], ["i"] * 5)
             self.assertEqual(runs[0], runs[1])
 
+    def test_wrong_arguments(self):
+        """One sentence that names the argument and what it may be, whatever is wrong with it; the run goes on."""
+        kernel = Pto.Callable.kernel(self.path("add.c"))
+        x = np.zeros(8, "f4")
+
+        def graph(orch, x):
+            args, graph = Pto.TaskArgs(), Pto.Graph()
+            for type_, text, calls in (
+                    (ValueError, r"there is no priority (-1|4294967296): a task has one of 0 to 3",
+                     (lambda: orch.set_priority(-1), lambda: orch.submit(kernel, priority=-1), lambda: orch.set_priority(2**32))),
+                    (TypeError, r"priority: (1\.5|'1'|None|True) is not an integer",
+                     [lambda wrong=wrong: setattr(orch, "priority", wrong) for wrong in (1.5, "1", None, True)]),
+                    (OverflowError, r"^TaskArgs\.add_after: task: (-1|18446744073709551616) is not one of 0 to 18446744073709551615$",
+                     (lambda: args.add_after(-1), lambda: args.add_after(2**64))),
+                    (OverflowError, r"^(TaskArgs\.set_cluster|Orchestrator\.free_cluster): cluster: 2147483648 is not one of -2147483648 to",
+                     (lambda: args.set_cluster(2**31), lambda: orch.free_cluster(2**31))),
+                    (TypeError, r"^\w+\.(add_after|set_cluster|set_block_dim|free_cluster): \w+: None is not an integer$",
+                     (lambda: args.add_after(None), lambda: args.set_cluster(None), lambda: args.set_block_dim(None),
+                      lambda: orch.free_cluster(None))),
+                    (OverflowError, r"(shape|index): -1 is not one of [01] to 18446744073709551615$",
+                     (lambda: orch.alloc(-1), lambda: orch.alloc((4, -1)), lambda: orch.tensor(-1), lambda: graph.add_argument(-1),
+                      lambda: orch.get_element(x, -1), lambda: orch.set_element(x, -1, value=1),
+                      lambda: orch.submit(kernel, when=(x, -1)), lambda: orch.scratch(-1))),
+                    (TypeError, r"shape: (1\.5|None) is not an integer$", (lambda: orch.alloc(1.5), lambda: graph.add_argument(None))),
+                    (TypeError, r"^dtype: .* is no type of elements", [lambda wrong=wrong: orch.alloc(4, wrong) for wrong in (-1, "x", None)]),
+                    (TypeError, r"^TaskArgs\.add_tensor: direction: .* is none of Pto\.Direction: COMMUTATIVE, INOUT,",
+                     [lambda wrong=wrong: args.add_tensor(x, wrong) for wrong in (-1, 99, 2**64, True, "1", None, 1.5)]),
+                    (TypeError, r"^Orchestrator\.dup_cluster_cores: core_type: .* is none of Pto\.CoreType: AIC, AIV$",
+                     [lambda wrong=wrong: orch.dup_cluster_cores(0, wrong) for wrong in (-1, 2, True, "1", None)]),
+                    (TypeError, r"^TaskArgs\.set_sync_start: sync_start: (1|'1'|None) is neither True nor False$",
+                     [lambda wrong=wrong: args.set_sync_start(wrong) for wrong in (1, "1", None)]),
+                    (TypeError, r"^(submit|submit_mixed: aiv1|submit_group: kernel 1|Graph\.add_task): 5 is no kernel",
+                     (lambda: orch.submit(5), lambda: orch.submit_mixed(None, None, 5), lambda: orch.submit_group([kernel, 5]),
+                      lambda: graph.add_task(5))),
+                    (TypeError, r"^submit_group: kernels: .* is not a list of kernels$",
+                     (lambda: orch.submit_group(5), lambda: orch.submit_group(kernel), lambda: orch.submit_group("ab"))),
+                    (TypeError, r"^(-1|None|'x') is no tensor: a tensor, an array or a list of numbers is wanted$",
+                     (lambda: orch.fill(-1, 1), lambda: orch.fill(None, 1), lambda: orch.submit(kernel, when="x"))),
+                    (GLib.Error, "kernel \"add\": its condition names element 8 of dimension 0, which has 8",
+                     (lambda: orch.submit(kernel, when=(x, 8)),))):
+                for call in calls:
+                    with self.assertRaisesRegex(type_, text) as caught:
+                        call()
+                    self.assertNotIn("\n", str(caught.exception))
+            orch.fill(x, 2)
+
+        for isolate in False, True:
+            with Pto.Worker(isolate=isolate) as worker:
+                worker.run(graph, x)
+                self.assertEqual(x.sum(), 16)
+
     def test_fill(self):
         """A value of every type, in what has memory and in what gets some."""
         for isolate in False, True:

@@ -174,9 +174,49 @@ const choices = {
     'Tensor.new_for_object': [1, 'Dtype'],
 };
 
+// Which arguments are lists of sizes or places, and what they are called.
+const lists = {
+    'Graph.add_argument': [[1, 'shape']],
+    'Graph.make_tensor': [[1, 'shape']],
+    'Orchestrator.alloc': [[1, 'shape']],
+    'Orchestrator.get_element': [[1, 'index']],
+    'Orchestrator.make_tensor': [[1, 'shape']],
+    'Orchestrator.set_element': [[1, 'index']],
+    'TaskArgs.set_condition': [[1, 'index']],
+    'Tensor.as_strided': [[0, 'shape'], [1, 'strides']],
+    'Tensor.new': [[1, 'shape']],
+    'Tensor.new_external': [[2, 'shape']],
+    'Tensor.new_for_buffer': [[3, 'shape']],
+    'Tensor.new_for_bytes': [[3, 'shape']],
+    'Tensor.new_for_object': [[2, 'shape']],
+    'Tensor.reshape': [[0, 'shape']],
+    'Tensor.view': [[0, 'shape'], [1, 'offsets']],
+};
+
+// GJS makes 2 ** 64 - 1 of -1, another number of one that it can not hold, and 0 of what is none.
+function checkNumbers(where_to, values, areAll = false) {
+    const wrong = values.findIndex(value => typeof value === 'number' ? value < 0 || value > Number.MAX_SAFE_INTEGER
+        : areAll && typeof value !== 'bigint');
+    if (wrong >= 0)
+        throw new TypeError(`${where_to}: ${String(values[wrong])} is not an integer of 0 to 2 ** 53 - 1`);
+}
+
+function checkList(where_to, values) {
+    if (ArrayBuffer.isView(values))
+        return;
+    if (!Array.isArray(values))
+        throw new TypeError(`${where_to}: ${String(values)} is not a list of integers`);
+    for (const value of values) {
+        if (isInexact(value) || typeof value === 'string')
+            throw new TypeError(`${where_to}: ${typeof value === 'string' ? 'a text' : String(value)} is not an integer`);
+    }
+    checkNumbers(where_to, values, true);
+}
+
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
+    const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group$/.test(method); // -1: any worker
     const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
     const check = value => {
@@ -187,9 +227,13 @@ function exact(name, where, method) {
         if (args.length > original.length)
             throw new TypeError(`${where_to} takes ${original.length} arguments, but ${args.length} are given`);
         const chosen = args.length > choice && !(isNullable && args[choice] === null) ? [args[choice]].flat() : [];
-        const wrong = chosen.findIndex(value => !Number.isInteger(value));
+        const wrong = chosen.findIndex(value => !Number.isInteger(value) || !Object.values(imports.gi.Pto[type]).includes(value));
         if (wrong >= 0)
             throw new TypeError(`${where_to}: ${String(chosen[wrong])} is none of Pto.${type}`);
+        for (const [i, what] of listed) {
+            if (args.length > i)
+                checkList(`${where_to}: ${what}`, args[i]);
+        }
         for (const value of isFraction ? [] : args) {
             check(value);
             if (!Array.isArray(value) || areTexts)
@@ -197,8 +241,16 @@ function exact(name, where, method) {
             value.forEach(check);
             if (value.some(element => typeof element === 'string'))
                 throw new TypeError(`${where_to}: a text is not an integer`);
+            if (!isOfAny)
+                checkNumbers(where_to, value);
         }
-        return original.apply(this, args);
+        try {
+            return original.apply(this, args);
+        } catch (error) {
+            if (/^(Argument|Array element|Cannot convert|Could not guess|Expected|Object 0x)/.test(error.message))
+                throw new TypeError(`${where_to}: ${error.message}`);
+            throw error;
+        }
     };
     where[method] = Object.defineProperty(checked, 'length', {value: original.length});
 }
@@ -339,7 +391,7 @@ function _init() {
         takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
-    takeNumber(Pto.Orchestrator.prototype, 'set_priority', 'an integer', value => Number.isInteger(value));
+    takeNumber(Pto.Orchestrator.prototype, 'set_priority', `an integer of 0 to ${Pto.MAX_PRIORITY}`, value => Number.isInteger(value) && value >= 0 && value < 2 ** 32);
     takeNumber(Pto.TaskArgs.prototype, 'set_block_dim', `a whole number of blocks, 1 to ${Pto.MAX_BLOCKS}`,
         value => Number.isInteger(value) && Math.abs(value) <= Pto.MAX_BLOCKS);
     takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', 'true or false', value => typeof value === 'boolean');

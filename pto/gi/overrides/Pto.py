@@ -26,7 +26,7 @@ import threading
 import types
 import weakref
 
-from gi._gi import Boxed, Direction
+from gi._gi import Boxed, Direction, EnumInfo
 from gi.overrides import override
 from gi.repository import Gio, GLib, GObject
 
@@ -48,17 +48,36 @@ def _export(type_):
 
 # --- integers and texts ---
 
-def _integer(value, where, switch=False):
+def _integer(value, where, least=None, most=None, switch=False):
     """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
     if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
         raise TypeError(f"{where}: {value!r} is not an integer")
-    return operator.index(value)
+    value = operator.index(value)
+    if most is not None and not least <= value <= most:
+        raise OverflowError(f"{where}: {value} is not one of {least} to {most}")
+    return value
 
 
-def _integers(values, where):
+def _integers(values, where, *range_):
     if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
         raise TypeError(f"{where}: {values!r} is not a list of integers")
-    return [_integer(value, where) for value in values]
+    return [_integer(value, where, *range_) for value in values]
+
+
+def _member(type_, value, where):
+    """PyGObject takes one for what is none. The number of one stands for it, as in C."""
+    if type(value) is int and value in type_.__enum_values__:
+        return type_(value)
+    if not isinstance(value, type_):
+        members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
+        raise TypeError(f"{where}: {value!r} is none of Pto.{type_.__name__}: {members}")
+    return value
+
+
+def _switch(value, where):
+    if not isinstance(value, bool):
+        raise TypeError(f"{where}: {value!r} is neither True nor False")
+    return value
 
 
 def _words(what):
@@ -84,7 +103,10 @@ def _dtype(what):
         if isinstance(found, Pto.Dtype):
             return found
     import numpy
-    dtype = numpy.dtype(what)
+    try:
+        dtype = numpy.dtype(what if what is not None else "none")
+    except TypeError:
+        raise TypeError(f"dtype: {what!r} is no type of elements: one of Pto.Dtype or of NumPy, or a name, is wanted") from None
     found = getattr(Pto.Dtype, dtype.name.upper(), None)
     if not isinstance(found, Pto.Dtype) or not dtype.isnative:
         raise TypeError(f"there is no tensor of {what}: float64, float32, float16, bool or an integer type wanted")
@@ -174,6 +196,8 @@ class Tensor(Pto.Tensor):
         read, is an input only."""
         if isinstance(what, Pto.Tensor):
             return what
+        if what is None or isinstance(what, (numbers.Number, str, Pto.Callable)):
+            raise TypeError(f"{what!r} is no tensor: a tensor, an array or a list of numbers is wanted")
         array, writable = _array(what)
         owner = _Owner()
         owner.memory = array
@@ -227,7 +251,9 @@ def _value(value):
 
 
 TaskArgsView = collections.namedtuple("TaskArgsView", "tensor_count scalar_count tensors scalars")
-_add_scalar, _add_scalar_signed = Pto.TaskArgs.add_scalar, Pto.TaskArgs.add_scalar_signed  # of what is an integer already
+# Of what is looked at before.
+_add_scalar, _add_scalar_signed, _add_tensor = Pto.TaskArgs.add_scalar, Pto.TaskArgs.add_scalar_signed, Pto.TaskArgs.add_tensor
+_REDUCTION = Pto.Direction.REDUCTION
 _UNSIGNED = (ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64)
 _SIGNED = (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
 
@@ -258,8 +284,10 @@ class TaskArgs(Pto.TaskArgs):
         pass
 
     def add_tensor(self, tensor, direction=Pto.Direction.INPUT, how=None, initial=...):
-        if direction != Pto.Direction.REDUCTION or how is None:
-            Pto.TaskArgs.add_tensor(self, Tensor.of(tensor), direction)
+        if type(direction) is not Pto.Direction:
+            direction = _member(Pto.Direction, direction, "TaskArgs.add_tensor: direction")
+        if direction != _REDUCTION or how is None:
+            _add_tensor(self, Tensor.of(tensor), direction)
         elif isinstance(how, Pto.Callable):
             Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, _value(0 if initial is ... else initial))
         elif initial is not ...:
@@ -371,14 +399,20 @@ def _terms(what, after, when=None):
     return args
 
 
+def _kernel(what, where):
+    if not isinstance(what, Pto.Callable):
+        raise TypeError(f"{where}: {what!r} is no kernel: Pto.Callable.kernel(path) makes one")
+    return what
+
+
 def _several(kernel, what, after, when=None, block_dim=None, sync_start=False, cluster=None):
     """The same with how often the kernel runs, and where."""
+    args = _terms(what, after, when)
+    if block_dim is None and cluster is None and sync_start is False:
+        return args
     task = f'kernel "{getattr(kernel, "name", kernel)}"'
     if not isinstance(sync_start, bool):
         raise TypeError(f"{task}: sync_start is {sync_start!r}: True or False is wanted; block_dim says how many blocks there are")
-    args = _terms(what, after, when)
-    if block_dim is None and cluster is None and not sync_start:
-        return args
     if isinstance(what, Pto.TaskArgs):
         raise TypeError("a TaskArgs says itself what its task is: set_block_dim(), set_sync_start(), set_cluster()")
     args = args or TaskArgs()
@@ -568,7 +602,9 @@ def _make(self, make, shape, dtype):
     """Both orders: (dtype, shape) as in C, (shape, dtype) as in NumPy."""
     if isinstance(shape, Pto.Dtype):
         shape, dtype = dtype, shape
-    return make(self, _dtype(dtype), [shape] if isinstance(shape, int) else list(shape))
+    if not isinstance(shape, collections.abc.Iterable):
+        shape = [_integer(shape, "shape", 1, 2**64 - 1)]
+    return make(self, _dtype(dtype), list(shape))
 
 
 class _Task(int):
@@ -586,7 +622,7 @@ class Orchestrator(Pto.Orchestrator):
     last_task = property(lambda self: _Task(self.get_last_task()))
 
     def set_priority(self, priority):
-        if _integer(priority, "Pto.Orchestrator.set_priority: priority") < 0:
+        if not 0 <= _integer(priority, "Pto.Orchestrator.set_priority: priority") < 2**32:
             raise ValueError(f"there is no priority {priority}: a task has one of 0 to {Pto.MAX_PRIORITY}, which goes first")
         Pto.Orchestrator.set_priority(self, priority)
 
@@ -594,6 +630,7 @@ class Orchestrator(Pto.Orchestrator):
         """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then. block_dim=48:
         it runs so often, as one task; sync_start=True: all blocks begin at once. cluster=c: on the cores of that cluster.
         priority=3: that of this task alone, instead of orch.priority."""
+        _kernel(kernel, "submit")
         args = _several(kernel, _only(args), after, when, block_dim, sync_start, cluster)
         if priority is None:
             Pto.Orchestrator.submit(self, kernel, args)
@@ -608,13 +645,19 @@ class Orchestrator(Pto.Orchestrator):
 
     def submit_mixed(self, aic, aiv0, aiv1, *args, after=(), block_dim=None, sync_start=False, cluster=None):
         """Kernels, or None, for the cube core and the vector cores of one cluster, which begin at once."""
+        for name, kernel in ("aic", aic), ("aiv0", aiv0), ("aiv1", aiv1):
+            if kernel is not None:
+                _kernel(kernel, f"submit_mixed: {name}")
         args = _several(aic or aiv0 or aiv1, _only(args), after, None, block_dim, sync_start, cluster)
         Pto.Orchestrator.submit_mixed(self, aic, aiv0, aiv1, args)
         return self.last_task
 
     def submit_group(self, kernels, *args, after=()):
         """Kernels that begin at once on different cores, wherever they are: on a chip what submit_sub_group() is above."""
-        Pto.Orchestrator.submit_group(self, list(kernels), _terms(_only(args), after))
+        if isinstance(kernels, (str, Pto.Callable)) or not isinstance(kernels, collections.abc.Iterable):
+            raise TypeError(f"submit_group: kernels: {kernels!r} is not a list of kernels")
+        kernels = [_kernel(kernel, f"submit_group: kernel {i}") for i, kernel in enumerate(kernels)]
+        Pto.Orchestrator.submit_group(self, kernels, _terms(_only(args), after))
         return self.last_task
 
     def submit_order(self, *args, after=()):
@@ -710,7 +753,7 @@ class Graph(Pto.Graph):
     tensor = make_tensor
 
     def add_task(self, kernel, *args):
-        return Pto.Graph.add_task(self, kernel, _args(_only(args)))
+        return Pto.Graph.add_task(self, _kernel(kernel, "Graph.add_task"), _args(_only(args)))
 
 
 # --- workers ---
@@ -1076,38 +1119,54 @@ def _bounded(type_, name, bound):
     setattr(type_, name, method)
 
 
-def _integer_arguments(function):
-    """Which of the arguments that Python gives are integers, as (place, name, check)."""
+def _checked_arguments(function):
+    """Which of the arguments that Python gives are numbers and choices, as (place, name, check, may it be None?)."""
     arguments = function.get_arguments()
     types_ = [argument.get_type() for argument in arguments]
     hidden = {type_.get_array_length() for type_ in types_ if type_.get_tag_as_string() == "array"}
     given = [i for i, argument in enumerate(arguments) if i not in hidden and argument.get_direction() == Direction.IN]
     for place, i in enumerate(given):
         tag, name = types_[i].get_tag_as_string(), arguments[i].get_name()
+        of_array = types_[i].get_param_type(0).get_tag_as_string() if tag == "array" else None
         if tag in _INTEGERS:
-            yield place, name, _integer
-        elif tag == "array" and types_[i].get_param_type(0).get_tag_as_string() in _INTEGERS:
-            yield place, name, _integers
+            yield place, name, functools.partial(_ranged, *_INTEGERS[tag]), arguments[i].may_be_null()
+        elif of_array in _INTEGERS:
+            yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
+        elif tag == "gboolean":
+            yield place, name, _switch, False
+        elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
+            type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
+            if type_ is not None and types_[i].get_interface().get_namespace() == "Pto":
+                yield place, name, functools.partial(_member, type_), False
 
 
-_INTEGERS = {f"{sign}int{bits}" for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
+def _ranged(least, most, value, where):
+    return _integer(value, where, least, most)
+
+
+def _all_ranged(least, most, values, where):
+    return _integers(values, where, least, most)
+
+
+_INTEGERS = {f"{sign}int{bits}": (0, 2**bits - 1) if "u" in sign else (-2**(bits - 1), 2**(bits - 1) - 1)
+             for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
 
 
 def _exact(type_, name, function):
-    checked = list(_integer_arguments(function))
+    checked = list(_checked_arguments(function))
     if not checked:
         return
     if name.startswith("set_enable_"):
-        checked = [(place, word, functools.partial(_integer, switch=True)) for place, word, _ in checked]
+        checked = [(place, word, functools.partial(_integer, switch=True), rest) for place, word, _, rest in checked]
     plain, first = getattr(type_, name), int(function.is_method())
 
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
     def method(*args, **named):
         args = list(args)
-        for place, word, check in checked:
-            if place + first < len(args) and args[place + first] is not None:
+        for place, word, check, may_be_none in checked:
+            if place + first < len(args) and not (may_be_none and args[place + first] is None):
                 args[place + first] = check(args[place + first], f"{type_.__name__}.{name}: {word}")
-            elif named.get(word) is not None:
+            elif word in named and not (may_be_none and named[word] is None):
                 named[word] = check(named[word], f"{type_.__name__}.{name}: {word}")
         return plain(*args, **named)
     setattr(type_, name, method if first else staticmethod(method))
