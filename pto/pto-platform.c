@@ -16,7 +16,6 @@
 
 #define MAX_CLUSTERS 1024u
 #define MAX_CORES_PER_CLUSTER 16u
-#define MAX_CORES 3072u
 #define MAX_THREADS 64u
 #define MAX_COST 1000000000u /* a second */
 
@@ -183,11 +182,11 @@ check_shape (const PtoManifest *manifest, const struct pto_platform *raw, GError
                               "each needs at least one",
                               raw->aicpu_threads, raw->aicpu_threads - 1,
                               raw->aicpu_threads == 2 ? "" : "s", raw->clusters);
-  if (cores > MAX_CORES)
+  if (cores > PTO_CORES_MAX)
     return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
                               "[platform]: clusters=%u of %u + %u cores are %u: at most %u wanted",
                               raw->clusters, raw->aic_per_cluster, raw->aiv_per_cluster, cores,
-                              MAX_CORES);
+                              PTO_CORES_MAX);
   return TRUE;
 }
 

@@ -414,6 +414,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   uint64_t tick = params->values[PTO_PARAMETER_TIMEOUT] * 1000000 / TICKS;
   uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
   uint64_t threads = params->values[PTO_PARAMETER_AICPU_THREADS];
+  uint64_t cores = (uint64_t) platform->aic_per_cluster + platform->aiv_per_cluster;
   char error[256] = "";
 
   if (chip == NULL)
@@ -455,6 +456,16 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     clusters = platform->clusters;
   if (threads == 0)
     threads = platform->aicpu_threads;
+  if (clusters > PTO_CORES_MAX / cores)
+    {
+      pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                      "clusters %" PRIu64 " of %" PRIu64 " cores are %" PRIu64
+                      " cores: a chip has at most %u, so one of this platform 1 to %" PRIu64
+                      " clusters",
+                      clusters, cores, clusters * cores, PTO_CORES_MAX, PTO_CORES_MAX / cores);
+      pto_chip_free (chip);
+      return NULL;
+    }
   if (threads - 1 > clusters)
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,

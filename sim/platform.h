@@ -21,6 +21,9 @@ struct pto_platform_costs
   uint32_t pipe;            /* core, an entry into a pipe of its cluster, or out of one */
 };
 
+/* A chip has no more, of both types together. */
+#define PTO_CORES_MAX 3072u
+
 struct pto_platform
 {
   const char *name;

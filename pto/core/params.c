@@ -67,8 +67,9 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
                                    1, 16, "ready queues of each core type" },
   [PTO_PARAMETER_AICPU_THREADS] = { "aicpu-threads", "PTO_AICPU_THREADS", KIND_COUNT, 0, 0, 64,
                                     "scheduler threads + 1 orchestrator; 0 = the platform's" },
-  [PTO_PARAMETER_CLUSTERS] = { "clusters", "PTO_CLUSTERS", KIND_COUNT, 0, 0, 1024,
-                               "clusters of the simulated chip; 0 = the platform's" },
+  [PTO_PARAMETER_CLUSTERS]
+  = { "clusters", "PTO_CLUSTERS", KIND_COUNT, 0, 0, 1024,
+      "clusters of the simulated chip, more or less than its platform has; 0 = the platform's" },
   [PTO_PARAMETER_CARRIERS]
   = { "carriers", "PTO_CARRIERS", KIND_COUNT, 0, 0, 256,
       "par: threads beside the caller's; 0 = one less than there are CPUs, at least one" },

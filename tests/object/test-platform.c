@@ -198,6 +198,35 @@ test_refused (void)
     }
 }
 
+/* The parameter clusters is a chip of more cores than there can be: of this platform. */
+static void
+test_too_many_cores (void)
+{
+  char *dir = object_test_make_dir ();
+  g_autofree char *path
+      = write_file (dir, "[platform]\nclusters=4\naic-per-cluster=16\naiv-per-cluster=16\n");
+
+  for (guint isolate = 0; isolate < 2; isolate++)
+    {
+      g_autoptr (PtoWorker) worker
+          = g_object_new (PTO_TYPE_WORKER, "platform", path, "isolate", isolate != 0, NULL);
+      g_autoptr (GError) error = NULL;
+
+      g_assert_true (pto_worker_set_parameter (worker, "clusters", "97", &error));
+      g_assert_false (pto_worker_start (worker, NULL, &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      object_test_assert_contains (error->message,
+                                   "clusters 97 of 32 cores are 3104 cores: a chip has at most "
+                                   "3072, so one of this platform 1 to 96 clusters");
+      g_clear_error (&error);
+      g_assert_true (pto_worker_set_parameter (worker, "clusters", "5", &error));
+      g_assert_true (pto_worker_start (worker, NULL, &error));
+      g_assert_no_error (error);
+      pto_worker_close (worker);
+    }
+  object_test_remove_dir (dir);
+}
+
 /* The chips themselves. */
 static void
 test_hardware (void)
@@ -223,5 +252,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/platform/below", test_below);
   g_test_add_func ("/pto/platform/refused", test_refused);
   g_test_add_func ("/pto/platform/hardware", test_hardware);
+  g_test_add_func ("/pto/platform/too-many-cores", test_too_many_cores);
   return g_test_run ();
 }
