@@ -223,6 +223,8 @@ typedef struct
 
   PtoTensor *tensor;
   guint64 value;
+  const guint64 *after;
+  gsize n_after;
   guint64 id; /* the result */
 } FillCall;
 
@@ -235,6 +237,8 @@ call_fill (gpointer data)
   PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_FILL, 0, params, G_N_ELEMENTS (params));
 
   submit.priority = (int32_t) self->priority;
+  submit.after = call->after;
+  submit.n_after = (int32_t) MIN (call->n_after, G_MAXINT32);
   call->base.failed = pto_orchestrator_has_failed (self)
                       || !pto_tensor_prepare (call->tensor, self->rt, self->run, &params[0].tensor);
   if (!call->base.failed)
@@ -267,10 +271,38 @@ gboolean
 pto_orchestrator_fill (PtoOrchestrator *orchestrator, PtoTensor *tensor, const GValue *value,
                        GError **error)
 {
-  FillCall call = { .base.self = orchestrator, .tensor = tensor };
+  return pto_orchestrator_fill_after (orchestrator, tensor, value, NULL, 0, error);
+}
+
+/**
+ * pto_orchestrator_fill_after:
+ * @orchestrator: an orchestrator of a chip
+ * @tensor: a tensor
+ * @value: a number that the type of its elements has
+ * @after: (array length=n_after) (nullable): tasks that it comes after, whatever their tensors are:
+ *   numbers of [method@Pto.Orchestrator.get_last_task]
+ * @n_after: how many
+ * @error: where to say why not
+ *
+ * The same as [method@Pto.Orchestrator.fill], and the task comes after those, too: in a manual
+ * scope it comes after no others.
+ *
+ * Source: seed 000 section 11. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the task was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_fill_after (PtoOrchestrator *orchestrator, PtoTensor *tensor, const GValue *value,
+                             const guint64 *after, gsize n_after, GError **error)
+{
+  FillCall call
+      = { .base.self = orchestrator, .tensor = tensor, .after = after, .n_after = n_after };
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensor != NULL, FALSE);
+  g_return_val_if_fail (after != NULL || n_after == 0, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   if (!pto_orchestrator_check_usable (orchestrator, error)

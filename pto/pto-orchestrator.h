@@ -207,6 +207,10 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_fill (PtoOrchestrator *orchestrator, PtoTensor *tensor,
                                 const GValue *value, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_fill_after (PtoOrchestrator *orchestrator, PtoTensor *tensor,
+                                      const GValue *value, const guint64 *after, gsize n_after,
+                                      GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_begin_manual_scope (PtoOrchestrator *orchestrator, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_with_manual_scope (PtoOrchestrator *orchestrator, PtoScopeFunc func,

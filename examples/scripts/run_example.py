@@ -278,8 +278,8 @@ class Config:
         if key not in table:
             return None
         value = self.entry(table, key, "RUNTIME_CONFIG", int)
-        if value < 1:
-            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: {key} = {value}: 1 or more wanted")
+        if not 1 <= value < 2**31:
+            raise ExampleError(f"{self.file}: RUNTIME_CONFIG: {key} = {value}: a number from 1 to {2**31 - 1} wanted")
         return value
 
 

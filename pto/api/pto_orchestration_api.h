@@ -839,9 +839,11 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   }
 
   /* A task that gives each element of a tensor that value, which is of its element type: an output
-   * begins with it where this comes before an INOUT. Runs on a vector core. */
+   * begins with it where this comes before an INOUT. It comes after those, too. Runs on a vector
+   * core. */
   static inline PTO2TaskId
-  pto2_rt_fill (PTO2Runtime *rt, const Tensor *tensor, const void *value)
+  pto2_rt_fill_after (PTO2Runtime *rt, const Tensor *tensor, const void *value,
+                      const PTO2TaskId after[], int32_t n_after)
   {
     PTOParam params[2];
     PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_FILL, 0, params, 2);
@@ -850,7 +852,16 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     params[1].type = PTO_PARAM_SCALAR;
     params[1].scalar = 0;
     memcpy (&params[1].scalar, value, pto_dtype_size (tensor->dtype));
+    submit.after = after;
+    submit.n_after = n_after;
     return rt->ops->submit (rt, &submit);
+  }
+
+  /* The same, and nothing is named. */
+  static inline PTO2TaskId
+  pto2_rt_fill (PTO2Runtime *rt, const Tensor *tensor, const void *value)
+  {
+    return pto2_rt_fill_after (rt, tensor, value, NULL, 0);
   }
 
   /* Reads one element into value, which is of the tensor's element type: waits for the tasks that
@@ -880,6 +891,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
 
 #define pto2_rt_alloc(rt, ...) (pto2_rt_alloc) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_fill(rt, ...) (pto2_rt_fill) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_fill_after(rt, ...) \
+  (pto2_rt_fill_after) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_get_element(rt, ...) \
   (pto2_rt_get_element) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_set_element(rt, ...) \

@@ -659,6 +659,13 @@ const tests = {
                     orch.fill(tensor, 0.25);
                     const first = orch.last_task;
                     orch.with_manual_scope(inner => {
+                        inner.fill_after(tensor, 8, [first]);
+                        inner.fill_after(made, 9, []);
+                    });
+                    equal(orch.get_element(tensor, [1]), 8, 'what came after');
+                    refused(() => orch.fill_after(tensor, 1, [-1]), TypeError, 'after: -1 is not an integer of 0 to');
+                    refused(() => orch.fill_after(tensor, 1, 1), TypeError, 'after: 1 is not a list of integers');
+                    orch.with_manual_scope(inner => {
                         const args = new Pto.TaskArgs();
                         args.add_tensor(tensor, Pto.Direction.OUTPUT_EXISTING);
                         args.add_scalar_float(1.5);

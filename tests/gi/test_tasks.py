@@ -394,6 +394,36 @@ class Tasks(unittest.TestCase):
                 worker.run(graph, x)
                 self.assertEqual(x.sum(), 16)
 
+    def test_fill_after(self):
+        """By its name only, in a manual scope; by both in another one."""
+        for isolate in False, True:
+            for backend in "par", "det", "threads":
+                with self.subTest(backend=backend, isolate=isolate), Pto.Worker(isolate=isolate) as worker:
+                    worker.set_parameter("backend", backend)
+                    worker.set_parameter("trace", 1)
+                    x, y, ids = np.zeros(1000, "f4"), np.zeros(10, "i4"), []
+
+                    def graph(orch, x, y):
+                        with orch.manual_scope():
+                            ids.append(orch.fill(x, 1))
+                            ids.append(orch.fill(x, 2, after=ids[0]))
+                            ids.append(orch.fill(x, 3, after=[ids[1], ids[0]]))
+                        ids.append(orch.fill(y, 4, after=ids[2:]))
+                        ids.append(orch.fill(y, 5))
+                        for wrong in -1, 1.5, "x":
+                            with self.assertRaisesRegex(TypeError, "after: "):
+                                orch.fill(y, 6, after=wrong)
+
+                    worker.run(graph, x, y)
+                    self.assertEqual((x.min(), x.max(), y.min(), y.max()), (3, 3, 5, 5))
+                    order = [ids.index(task.id) for task in worker.trace.list_tasks()]
+                    places = {(order[edge.producer], order[edge.consumer]) for edge in worker.trace.list_edges()}
+                    self.assertIn((2, 3), places)
+                    self.assertIn((3, 4), places)
+                    self.assertLessEqual(places, {(0, 1), (0, 2), (1, 2), (2, 3), (3, 4)})
+                    if backend == "det":
+                        self.assertEqual(len(places), 5)
+
     def test_fill(self):
         """A value of every type, in what has memory and in what gets some."""
         for isolate in False, True:

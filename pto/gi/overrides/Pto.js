@@ -179,6 +179,7 @@ const lists = {
     'Graph.add_argument': [[1, 'shape']],
     'Graph.make_tensor': [[1, 'shape']],
     'Orchestrator.alloc': [[1, 'shape']],
+    'Orchestrator.fill_after': [[2, 'after']],
     'Orchestrator.get_element': [[1, 'index']],
     'Orchestrator.make_tensor': [[1, 'shape']],
     'Orchestrator.set_element': [[1, 'index']],
@@ -217,7 +218,7 @@ function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
     const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group$/.test(method); // -1: any worker
-    const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
+    const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill|fill_after)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
     const check = value => {
         if (isInexact(value, isSwitch))

@@ -699,9 +699,9 @@ class Orchestrator(Pto.Orchestrator):
         """An argument: memory for this task alone."""
         return _make(self, lambda _, dtype, shape: Tensor.new(dtype, shape), shape, dtype), Pto.Direction.SCRATCH
 
-    def fill(self, tensor, value):
+    def fill(self, tensor, value, after=()):
         """A task that gives each element that value: its number."""
-        Pto.Orchestrator.fill(self, Tensor.of(tensor), _value(value))
+        Pto.Orchestrator.fill_after(self, Tensor.of(tensor), _value(value), _tasks(after))
         return self.last_task
 
     def scope(self):
