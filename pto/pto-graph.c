@@ -25,6 +25,13 @@ typedef struct
   guint32 memory; /* the plan's */
 } Made;
 
+/* A region that tasks update in any order. Those that overlap have one token. */
+typedef struct
+{
+  guint64 begin, end;
+  guint32 token;
+} Turn;
+
 /**
  * PtoGraph:
  *
@@ -54,7 +61,8 @@ struct _PtoGraph
   /* By hand. */
   gpointer region; /* NULL: none yet */
   guint64 used;
-  GArray *made; /* Made, ascending */
+  GArray *made;  /* Made, ascending */
+  GArray *turns; /* Turn */
 
   GMutex lock; /* of whoever completes it */
 };
@@ -71,6 +79,7 @@ pto_graph_finalize (GObject *object)
   pto_plan_free (self->plan);
   g_ptr_array_unref (self->kernels);
   g_array_unref (self->made);
+  g_array_unref (self->turns);
   if (self->region != NULL)
     munmap (self->region, REGION_BYTES);
   g_mutex_clear (&self->lock);
@@ -95,6 +104,7 @@ pto_graph_init (PtoGraph *self)
     g_error ("no memory for a graph");
   self->kernels = g_ptr_array_new_with_free_func (g_object_unref);
   self->made = g_array_new (FALSE, FALSE, sizeof (Made));
+  self->turns = g_array_new (FALSE, FALSE, sizeof (Turn));
   g_mutex_init (&self->lock);
 }
 
@@ -362,15 +372,6 @@ check_tensors (PtoGraph *self, PtoCallable *kernel, const PtoArg *args, guint n_
 
       if (args[i].tensor == NULL)
         continue;
-      if (args[i].direction == PTO_DIRECTION_COMMUTATIVE)
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              "kernel \"%s\": argument %u: updates do not take turns in a graph: add it as "
-              "one that is read and written, and name a successor",
-              kernel->name, i);
-          return FALSE;
-        }
       if (args[i].direction == PTO_DIRECTION_SCRATCH)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -390,6 +391,35 @@ check_tensors (PtoGraph *self, PtoCallable *kernel, const PtoArg *args, guint n_
       return FALSE;
     }
   return TRUE;
+}
+
+/* At which token those take turns that update the tensor. What overlaps in part takes turns with
+ * both, so two tokens become one. */
+static guint32
+find_token (PtoGraph *self, const Tensor *tensor)
+{
+  Turn turn = { .token = self->turns->len };
+
+  turn.begin
+      = tensor->buffer.addr + tensor->start_offset * (guint64) pto_dtype_size (tensor->dtype);
+  turn.end = turn.begin + pto_tensor_extent (tensor);
+  for (guint i = 0; i < self->turns->len; i++)
+    {
+      const Turn *other = &g_array_index (self->turns, Turn, i);
+      guint32 token = other->token;
+
+      if (other->begin == turn.begin && other->end == turn.end)
+        return token;
+      if (other->begin >= turn.end || other->end <= turn.begin || token == turn.token)
+        continue;
+      for (guint k = 0; k < self->turns->len; k++)
+        if (g_array_index (self->turns, Turn, k).token == turn.token)
+          g_array_index (self->turns, Turn, k).token = token;
+      pto_plan_merge_tokens (self->plan, turn.token, token);
+      turn.token = token;
+    }
+  g_array_append_val (self->turns, turn);
+  return turn.token;
 }
 
 static guint
@@ -412,9 +442,11 @@ number_kernel (PtoGraph *self, PtoCallable *kernel)
  *
  * Adds a task: one run of a kernel in each launch.
  *
- * What it comes after is said by [method@Pto.Graph.add_successor], whatever its tensors are. A
- * kernel that a worker does not have is built and loaded by the first launch there. @args can be
- * reset and used again at once. Fails with %PTO_ERROR_INVALID_ARGS.
+ * What it comes after is said by [method@Pto.Graph.add_successor], whatever its tensors are; tasks
+ * that update the same memory, or parts of it that overlap (%PTO_DIRECTION_COMMUTATIVE), and are
+ * not ordered so, run one at a time, in any order. A kernel that a worker does not have is built
+ * and loaded by the first launch there. @args can be reset and used again at once. Fails with
+ * %PTO_ERROR_INVALID_ARGS.
  *
  * Source: seed 000 sections 1.1 and 1.2. Thread safety: the thread that builds the graph.
  *
@@ -462,6 +494,8 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
         }
       tensor = pto_tensor_peek (list[i].tensor);
       made = find_made (graph, tensor);
+      if (list[i].direction == PTO_DIRECTION_COMMUTATIVE)
+        pto_plan_add_token (graph->plan, find_token (graph, tensor));
       if (made != NULL)
         pto_plan_add_use (graph->plan, made->memory, 0, tensor,
                           list[i].direction == PTO_DIRECTION_OUTPUT, writes);

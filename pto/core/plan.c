@@ -170,6 +170,14 @@ pto_plan_add_token (struct pto_plan *graph, uint32_t token)
   graph->tokens[graph->n_tokens++] = token;
 }
 
+void
+pto_plan_merge_tokens (struct pto_plan *graph, uint32_t from, uint32_t to)
+{
+  for (uint32_t i = 0; i < graph->n_tokens; i++)
+    if (graph->tokens[i] == from)
+      graph->tokens[i] = to;
+}
+
 static struct pto_plan_arg *
 add_arg (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t value)
 {

@@ -177,6 +177,8 @@ void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, ui
 void pto_plan_add_hold (struct pto_plan *graph, uint32_t cohort, bool held);
 /* And of that task: one of its updates that commute is told apart by that. */
 void pto_plan_add_token (struct pto_plan *graph, uint32_t token);
+/* Those of one token take turns with those of the other from now on. */
+void pto_plan_merge_tokens (struct pto_plan *graph, uint32_t from, uint32_t to);
 void pto_plan_add_number (struct pto_plan *graph, uint64_t value);
 void pto_plan_add_scalar (struct pto_plan *graph, uint32_t param);
 /* tensor: as it would be submitted but for its address, which is the memory's, offset bytes

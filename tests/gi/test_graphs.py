@@ -34,6 +34,25 @@ void kernel_entry (int64_t *args)
 }
 """
 
+# x + 1, read long before it is written: who comes between is lost.
+COUNT = """\
+#include "tensor.h"
+void kernel_entry (int64_t *args)
+{
+  const TensorData *x = (const TensorData *) args[0];
+  volatile float *y = (volatile float *) (uintptr_t) x->buffer.addr + x->start_offset;
+
+  for (uint64_t i = 0; i < x->shapes[0]; i++)
+    {
+      float value = y[i];
+
+      for (volatile int k = 0; k < 20000; k++)
+        ;
+      y[i] = value + 1;
+    }
+}
+"""
+
 # y = x + 1 + number
 GRAPH = """\
 #include "pto_orchestration_api.h"
@@ -189,6 +208,35 @@ class Graphs(unittest.TestCase):
                 self.assertEqual(b.tolist(), (a + 1 + value).tolist())
             with self.assertRaisesRegex(Exception, "the graph is complete"):
                 graph.add_task(self.add, x.read(), y.write(), 1)
+
+    def test_updates_by_hand(self):
+        """They take turns where they overlap, and nowhere else; what comes before and behind them is said by hand."""
+        kernel = os.path.join(self.directory, "count.c")
+        with open(kernel, "w", encoding="utf-8") as file:
+            file.write(COUNT)
+        count = Pto.Callable.kernel(kernel)
+        for worker in self.each():
+            graph = Pto.Graph()
+            x, y, made = graph.add_argument(8), graph.add_argument(4), graph.make_tensor(4)
+            first = graph.add_task(self.add, y.read(), made.write(), 0)
+            last = graph.add_task(self.add, made.read(), y.write_existing(), 100)
+            for i in range(24):
+                # Two regions, then one that joins them; in memory of the graph's, too.
+                graph.add_task(count, (x.view([3], [0]), x.view([3], [5]), x.view([4], [2]))[i % 3].commute())
+                update = graph.add_task(count, made.commute())
+                graph.add_successor(first, update)
+                graph.add_successor(update, last)
+            for _ in range(2):
+                a, b = np.zeros(8, "f4"), np.full(4, 7, "f4")
+                worker.run(graph, a, b)
+                self.assertEqual(a.tolist(), [8, 8, 16, 8, 8, 16, 8, 8])
+                self.assertEqual(b.tolist(), [131] * 4)
+                times = {}
+                for task in worker.trace.list_tasks():
+                    times.setdefault(task.name, []).append(task)
+                self.assertEqual({name: len(tasks) for name, tasks in times.items()}, {"add": 2, "count": 48})
+            with self.assertRaisesRegex(GLib.Error, "the graph is complete"):
+                graph.add_task(count, x.commute())
 
     def test_stand_ins(self):
         """What a graph is built of has no memory, wherever that is wanted; nor has a graph at once."""

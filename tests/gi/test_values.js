@@ -139,13 +139,19 @@ const tests = {
             const last = graph.add_task(fill, fill_args(argument, 5));
             const first = graph.add_task(fill, fill_args(argument, 4));
             graph.add_successor(first, last);
+            const update = new Pto.TaskArgs();
+            update.add_tensor(argument, Pto.Direction.COMMUTATIVE);
+            update.add_scalar(6);
+            const updates = [0, 1].map(() => graph.add_task(fill, update));
+            for (const task of updates)
+                graph.add_successor(task, first);
             refused(() => graph.add_task(fill, fill_args(tensors[0], 1)), 'is no tensor of this graph');
             refused(() => worker.run(orch => orch.submit(fill, fill_args(argument, 1)), null, null, null), 'stands for an argument of a graph');
             refused(() => worker.capture(orch => orch.alloc(Pto.Dtype.FLOAT32, [elements]) !== null, null, null, null),
                 'alloc() gives memory at once');
             worker.run_graph(graph, given(tensors[0]), null, null);
             equal(floats(buffers[0])[1], 5, 'by hand');
-            equal(graph.get_n_edges(), 1, 'edges');
+            equal(graph.get_n_edges(), 3, 'edges');
             const host = new Pto.Worker({level: 3});
             refused(() => host.run_graph(graph, given(tensors[0]), null, null), 'a worker of level 3 captures and launches no graphs',
                 Pto.Error.NOT_SUPPORTED);

@@ -245,6 +245,52 @@ test_refused (Fixture *fixture, gconstpointer data)
   object_test_assert_contains (error->message, "the graph has no task 1: it has 1");
 }
 
+/* Updates take turns, whoever comes first. */
+static void
+test_updates (Fixture *fixture, gconstpointer data)
+{
+  static const char count[] = "#include \"tensor.h\"\n"
+                              "void kernel_entry (int64_t *args)\n"
+                              "{\n"
+                              "  const TensorData *x = (const TensorData *) args[0];\n"
+                              "  volatile float *to = (volatile float *) x->buffer.addr;\n"
+                              "  float value = *to;\n"
+                              "  for (volatile int i = 0; i < 50000; i++)\n"
+                              "    ;\n"
+                              "  *to = value + 1;\n"
+                              "}\n";
+  static const char *const backends[] = { "par", "det", "threads" };
+  const guint64 shape[1] = { N };
+  char *dir = object_test_make_dir ();
+  g_autoptr (PtoCallable) kernel = object_test_kernel (dir, "count.c", count);
+
+  for (guint isolate = 0; isolate < 2; isolate++)
+    for (guint b = 0; b < G_N_ELEMENTS (backends); b++)
+      {
+        g_autoptr (GError) error = NULL;
+        g_autoptr (PtoWorker) worker
+            = g_object_new (PTO_TYPE_WORKER, "isolate", isolate != 0, NULL);
+        g_autoptr (PtoGraph) graph = pto_graph_new ();
+        g_autoptr (PtoTensor) x
+            = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+        g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+        g_autoptr (PtoTaskArgs) given = pto_task_args_new ();
+
+        pto_worker_set_parameter (worker, "backend", backends[b], &error);
+        g_assert_no_error (error);
+        pto_task_args_add_tensor (args, x, PTO_DIRECTION_COMMUTATIVE);
+        for (int i = 0; i < 40; i++)
+          g_assert_cmpint (pto_graph_add_task (graph, kernel, args, &error), ==, i);
+        pto_task_args_add_tensor (given, fixture->tensors[0], PTO_DIRECTION_INOUT);
+        object_test_floats (fixture->buffers[0])[0] = 2;
+        pto_worker_run_graph (worker, graph, given, NULL, NULL, &error);
+        g_assert_no_error (error);
+        g_assert_cmpfloat (object_test_floats (fixture->buffers[0])[0], ==, 42);
+        pto_worker_close (worker);
+      }
+  object_test_remove_dir (dir);
+}
+
 static void
 test_by_hand (Fixture *fixture, gconstpointer data)
 {
@@ -453,6 +499,7 @@ main (int argc, char **argv)
   ADD ("recorded", test_recorded);
   ADD ("refused", test_refused);
   ADD ("by-hand", test_by_hand);
+  ADD ("updates", test_updates);
   ADD ("asynchronous", test_asynchronous);
   ADD ("without-memory", test_without_memory);
   return g_test_run ();
