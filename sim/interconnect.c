@@ -57,7 +57,10 @@ struct pto_pipes
   struct pto_pipes *next;
   pto_task_id task;
   uint32_t block;
-  uint32_t n_ended; /* of its members */
+  /* Of its members: how many have ended, and, a bit each, which have begun and ended. */
+  uint32_t n_ended;
+  uint32_t begun;
+  uint32_t ended;
   struct pipe pipes[PTO2_PIPES];
 };
 
@@ -269,11 +272,18 @@ find_pipes (struct cluster *cluster, pto_task_id task, uint32_t block)
     return NULL;
   pipes->task = task;
   pipes->block = block;
-  pipes->n_ended = 0;
+  pipes->n_ended = pipes->begun = pipes->ended = 0;
   empty (pipes);
   pipes->next = cluster->busy;
   cluster->busy = pipes;
   return pipes;
+}
+
+/* A cluster has no more than 16 cores of a type. */
+static uint32_t
+member_bit (const struct pto_core *core)
+{
+  return 1u << core->endpoint.member % core->party->block;
 }
 
 void
@@ -295,6 +305,8 @@ pto_interconnect_enter (struct pto_core *core)
       lock (core);
       core->pipes = find_pipes (cluster, core->payload.task_id,
                                 pto_endpoint_block (&core->endpoint, party));
+      if (core->pipes != NULL)
+        core->pipes->begun |= member_bit (core);
       unlock (core);
       if (core->pipes == NULL)
         pto_engine_fail (core->engine, PTO_STATUS_NO_MEMORY, "no memory for the pipes of a block");
@@ -313,6 +325,7 @@ pto_interconnect_leave (struct pto_core *core)
   if (pipes == NULL || pipes == &cluster->own)
     return true;
   lock (core);
+  pipes->ended |= member_bit (core);
   if (++pipes->n_ended == core->party->block)
     {
       struct pto_pipes **at = &cluster->busy;
@@ -422,6 +435,62 @@ list_meetings (struct pto_chip *chip, struct meeting *meetings)
     }
 }
 
+/* Under the lock: do others of its block wait, too, a bit each? */
+static uint32_t
+find_waiting (struct pto_core *core)
+{
+  uint32_t n = core->chip->platform->aic_per_cluster + core->chip->platform->aiv_per_cluster;
+  struct pto_core *first = &core->chip->cores[core->cluster * n];
+  uint32_t waiting = 0;
+
+  for (struct pto_core *other = first; other < first + n; other++)
+    if (pto_load_relaxed (&other->waits) != PTO_WAIT_NOTHING && other->pipes == core->pipes)
+      waiting |= member_bit (other);
+  return waiting;
+}
+
+/* ". Of its block (push) has not begun, (other) runs": the others, but for those that wait. true:
+ * somebody may yet end the wait. In a cluster that is allocated blocks have no pipes of their own,
+ * and nobody knows. */
+static bool
+describe_rest (struct pto_core *core, char *text, size_t size)
+{
+  const struct cluster *cluster = &core->chip->interconnect->clusters[core->cluster];
+  uint32_t n = 0;
+  bool may_end = false;
+  uint32_t waiting;
+  int used = 0;
+
+  text[0] = '\0';
+  lock (core);
+  if (pto_load_relaxed (&core->waits) == PTO_WAIT_NOTHING || core->pipes == NULL
+      || core->pipes == &cluster->own)
+    {
+      unlock (core);
+      return false;
+    }
+  waiting = find_waiting (core);
+  for (uint32_t k = 0; k < core->party->block; k++)
+    {
+      uint32_t bit = 1u << k;
+      uint32_t m = core->endpoint.member / core->party->block * core->party->block + k;
+      const struct pto_kernel *kernel
+          = pto_program_kernel (core->chip->program, core->party->members[m].need.kernel);
+
+      if ((waiting & bit) != 0)
+        continue;
+      may_end = may_end || (core->pipes->ended & bit) == 0;
+      if ((size_t) used < size)
+        used += snprintf (text + used, size - (size_t) used, "%s(%s) %s",
+                          n++ == 0 ? ". Of its block " : ", ", kernel->name,
+                          (core->pipes->ended & bit) != 0   ? "has ended"
+                          : (core->pipes->begun & bit) != 0 ? "runs"
+                                                            : "has not begun");
+    }
+  unlock (core);
+  return may_end;
+}
+
 /* ". Not there: block 1 (QK), block 3 (QK)": who has not come to where this core waits. */
 static void
 describe_missing (struct pto_core *core, const struct meeting *meetings, char *text, size_t size)
@@ -497,6 +566,8 @@ pto_interconnect_report (struct pto_core *core)
   struct meeting *meetings = NULL;
   char text[NAMED_MAX * 240];
   char missing[NAMED_MAX * 80] = "";
+  char rest[NAMED_MAX * 80] = "";
+  char verdict[80] = "nobody will end that";
   uint32_t n = 0;
   size_t used = 0;
 
@@ -531,11 +602,14 @@ pto_interconnect_report (struct pto_core *core)
       describe_missing (core, meetings, missing, sizeof missing);
       free (meetings);
     }
+  if ((waits & 0xff) != PTO_WAIT_SYNC && describe_rest (core, rest, sizeof rest))
+    snprintf (verdict, sizeof verdict, "nobody has ended that for %" PRIu64 " ms (timeout)",
+              core->engine->config.timeout_ns / 1000000);
   /* All of them may have gone on meanwhile. */
   if (n > 0)
-    pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: nobody will end that%s%s", text,
+    pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: %s%s%s%s", text, verdict,
                      (waits & 0xff) == PTO_WAIT_PUSH ? "; set pipe-depth to more, or pop" : "",
-                     missing);
+                     missing, rest);
   return true;
 }
 

@@ -21,6 +21,7 @@ enum
   POP,       /* args[0] entries from pipe args[1] to cells of args[2] */
   POP_CUBE,  /* the same on a cube core */
   NOTHING,   /* on a cube core */
+  LINGER,    /* on a cube core */
   CRASH,     /* on a cube core */
   STARE,     /* waits for a cell of args[0] that nobody writes, with pto_relax() if args[1] */
   POP_WIDE,  /* 8 bytes of what has 4 */
@@ -152,6 +153,14 @@ kernel_nothing (int64_t *args)
 {
 }
 
+/* Until the run is given up. */
+static void
+kernel_linger (int64_t *args)
+{
+  for (;;)
+    pto_relax (args);
+}
+
 static NOT_SANITIZED void
 kernel_crash (int64_t *args)
 {
@@ -178,6 +187,7 @@ static const struct pto_kernel kernels[] = {
   [POP] = { "pop", kernel_pop, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [POP_CUBE] = { "pop_cube", kernel_pop, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [NOTHING] = { "nothing", kernel_nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+  [LINGER] = { "linger", kernel_linger, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [STARE] = { "stare", kernel_stare, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [POP_WIDE] = { "pop_wide", kernel_pop_wide, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
@@ -438,18 +448,28 @@ test_for_ever (enum pto_backend backend)
   /* Each has to have come to where it waits before the time is over, on a busy machine, too. */
   struct pto_chip *chip = sim_chip (backend, "timeout=1000 clusters=2 aicpu-threads=2");
   struct pair pops = { .kernels = { NOTHING, POP, -1 }, .n = 1, .pipe = 2, .blocks = 1 };
+  struct pair waits = { .kernels = { LINGER, POP, -1 }, .n = 1, .pipe = 2, .blocks = 1 };
   struct pair pushes = { .kernels = { NOTHING, PUSH, -1 }, .n = 9, .pipe = 5, .blocks = 1 };
   struct pair both = { .kernels = { POP_CUBE, POP, -1 }, .n = 1, .pipe = 7, .blocks = 1 };
   struct pair few = { .kernels = { NOTHING, SYNC, -1 }, .blocks = 2, .sync = true };
 
   for (uint32_t i = 0; i < 2; i++)
     {
+      /* Who began with it, and what has become of him; det has waited for all that there was. */
       sim_run_fails (chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
                      "task 0 of ring 0 (pop) on core AIV",
-                     "in TPOP() from pipe 2, which is empty (0 of 8 entries)", "nobody", NULL);
+                     "in TPOP() from pipe 2, which is empty (0 of 8 entries)",
+                     backend == PTO_BACKEND_DET ? ": nobody will end that" : ": nobody ",
+                     backend == PTO_BACKEND_DET ? ". Of its block (nothing) has ended"
+                                                : ". Of its block (nothing) has ",
+                     NULL);
       sim_run_fails (chip, &program, submit_pair, &pushes, PTO_STATUS_KERNEL_HANG,
                      "(push) on core AIV", "in TPUSH() to pipe 5, which is full (8 of 8 entries)",
-                     "set pipe-depth to more", NULL);
+                     "set pipe-depth to more", ". Of its block (nothing) has ", NULL);
+      /* He runs: the words are about one that waits for him, or about him. */
+      if (backend != PTO_BACKEND_DET)
+        sim_run_fails (chip, &program, submit_pair, &waits, PTO_STATUS_KERNEL_HANG, "(linger)",
+                       NULL);
       sim_run_fails (chip, &program, submit_pair, &both, PTO_STATUS_KERNEL_HANG,
                      "(pop_cube) on core AIC", "(pop) on core AIV", "; and ", NULL);
       sim_run_fails (chip, &program, submit_pair, &few, PTO_STATUS_KERNEL_HANG, "(sync)",
