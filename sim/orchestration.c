@@ -397,6 +397,8 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_submit_task"))
+    return PTO_TASK_NONE;
   if (pto_guest_is_foreign (chip->machine.engine.exec))
     return submit_foreign (chip, kernel_id, worker_type, params, n_params);
   return submit_plain (chip, kernel_id, worker_type, params, n_params);
@@ -531,6 +533,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
   struct pto_guard *guard;
   pto_task_id id = PTO_TASK_NONE;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_submit"))
+    return PTO_TASK_NONE;
   if (asked->params != NULL)
     touch_params (asked->params, asked->n_params);
   if (asked->after != NULL)
@@ -574,9 +578,13 @@ static bool
 add_successor (PTO2Runtime *rt, PTO2TaskId predecessor, PTO2TaskId successor)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
-  bool waits = pto_build_add_successor (&chip->machine.engine, predecessor, successor);
+  struct pto_guard *guard;
+  bool waits;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_add_successor_conditional"))
+    return false;
+  guard = pto_machine_come_in (&chip->machine);
+  waits = pto_build_add_successor (&chip->machine.engine, predecessor, successor);
   pto_machine_go_out (&chip->machine, guard);
   return waits;
 }
@@ -585,8 +593,11 @@ static void
 publish_task (PTO2Runtime *rt, PTO2TaskId task)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  struct pto_guard *guard;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_publish_task"))
+    return;
+  guard = pto_machine_come_in (&chip->machine);
   pto_build_publish (&chip->machine.engine, task);
   pto_machine_go_out (&chip->machine, guard);
 }
@@ -595,10 +606,13 @@ static void *
 device_malloc (PTO2Runtime *rt, uint64_t bytes)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
   struct pto_report report = { .status = PTO_OK };
+  struct pto_guard *guard;
   uint64_t address = 0;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_device_malloc"))
+    return NULL;
+  guard = pto_machine_come_in (&chip->machine);
   if (chip->machine.engine.capture != NULL)
     pto_chip_refuse (chip, "memory of pto2_rt_device_malloc() is there for one run: a graph has "
                            "none, so an orchestration that asks for some can not be captured; let "
@@ -649,6 +663,9 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
   struct pto_submit task = { .params = &param, .n_params = 1 };
   void *address = NULL;
 
+  if (pto_machine_is_elsewhere (&chip->machine,
+                                write ? "pto2_rt_set_element" : "pto2_rt_get_element"))
+    return NULL;
   touch_index (tensor, index);
   guard = pto_machine_come_in (&chip->machine);
   if (chip->machine.engine.capture != NULL)
@@ -684,6 +701,8 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
       return;
     }
   *tensor = (Tensor){ .status = PTO2_TENSOR_NO_ARGUMENT };
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_arg_tensor"))
+    return;
   guard = pto_machine_come_in (&chip->machine);
   pto_engine_describe_call (&chip->machine.engine, place, sizeof place);
   if (is_there)

@@ -171,9 +171,12 @@ int32_t
 pto_chip_allocate_cluster (PTO2Runtime *rt)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  struct pto_guard *guard;
   uint32_t cluster;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_allocate_cluster"))
+    return -1;
+  guard = pto_machine_come_in (&chip->machine);
   cluster = pto_cohort_hold (&chip->machine.engine, rt->line > 0 ? rt->file : NULL, rt->line);
   pto_machine_go_out (&chip->machine, guard);
   return cluster == PTO_COHORT_NONE ? -1 : (int32_t) cluster;
@@ -183,8 +186,11 @@ void
 pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
 {
   struct pto_chip *chip = pto_chip_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (&chip->machine);
+  struct pto_guard *guard;
 
+  if (pto_machine_is_elsewhere (&chip->machine, "pto2_rt_free_cluster"))
+    return;
+  guard = pto_machine_come_in (&chip->machine);
   if (pto_cohort_is_held (&chip->machine.engine, (uint32_t) cluster_id))
     pto_cohort_let_go (&chip->machine.engine, (uint32_t) cluster_id);
   else

@@ -9,7 +9,8 @@
  *   int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count);
  *
  * The entry may return void; where it returns int, a value other than 0 fails the run. Valid C17
- * and C++17. Thread safety: everything here is called on the thread that runs the orchestration.
+ * and C++17. Thread safety: everything here is called on the thread that runs the orchestration; a
+ * call by another one fails the run, but for log.
  * Source: seed 000 section 11.
  */
 #pragma once

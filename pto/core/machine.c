@@ -22,8 +22,11 @@ static void
 scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
 {
   struct pto_machine *machine = pto_machine_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (machine);
+  struct pto_guard *guard;
 
+  if (pto_machine_is_elsewhere (machine, "pto2_rt_scope_begin"))
+    return;
+  guard = pto_machine_come_in (machine);
   pto_engine_scope_begin (&machine->engine, file, line);
   pto_machine_go_out (machine, guard);
 }
@@ -32,8 +35,11 @@ static void
 manual_scope_begin (PTO2Runtime *rt, const char *file, int32_t line)
 {
   struct pto_machine *machine = pto_machine_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (machine);
+  struct pto_guard *guard;
 
+  if (pto_machine_is_elsewhere (machine, "pto2_rt_manual_scope_begin"))
+    return;
+  guard = pto_machine_come_in (machine);
   pto_engine_manual_scope_begin (&machine->engine, file, line);
   pto_machine_go_out (machine, guard);
 }
@@ -42,8 +48,11 @@ static void
 scope_end (PTO2Runtime *rt)
 {
   struct pto_machine *machine = pto_machine_of_runtime (rt);
-  struct pto_guard *guard = pto_machine_come_in (machine);
+  struct pto_guard *guard;
 
+  if (pto_machine_is_elsewhere (machine, "pto2_rt_scope_end"))
+    return;
+  guard = pto_machine_come_in (machine);
   pto_engine_scope_end (&machine->engine);
   pto_machine_go_out (machine, guard);
 }
@@ -51,7 +60,10 @@ scope_end (PTO2Runtime *rt)
 static void
 orchestration_done (PTO2Runtime *rt)
 {
-  pto_machine_of_runtime (rt)->done = true;
+  struct pto_machine *machine = pto_machine_of_runtime (rt);
+
+  if (!pto_machine_is_elsewhere (machine, "pto2_rt_orchestration_done"))
+    machine->done = true;
 }
 
 /* Records come from the engine, scope by scope: there is nothing to set up. */
@@ -69,6 +81,8 @@ new_buffer (PTO2Runtime *rt, uint64_t bytes, uint32_t *generation)
   PTO2Buffer *buffer;
 
   *generation = 0;
+  if (pto_machine_is_elsewhere (machine, "make_tensor"))
+    return NULL;
   guard = pto_machine_come_in (machine);
   buffer = pto_engine_new_buffer (&machine->engine, bytes, generation);
   pto_machine_go_out (machine, guard);
@@ -104,6 +118,12 @@ log_message (PTO2Runtime *rt, int32_t severity, const char *format, ...)
   va_start (args, format);
   vsnprintf (message, sizeof message, format, args);
   va_end (args);
+  /* Whoever has something to say may say it. */
+  if (pto_load_relaxed (&machine->thread) != pto_machine_this_thread ())
+    {
+      tell (machine, severity, message);
+      return;
+    }
   guard = pto_machine_come_in (machine);
   tell (machine, severity, message);
   pto_machine_go_out (machine, guard);
@@ -136,6 +156,15 @@ pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, .
   vsnprintf (message, sizeof message, format, args);
   va_end (args);
   pto_engine_fail (&pto_machine_of_runtime (rt)->engine, status, "%s", message);
+}
+
+void
+pto_machine_refuse_thread (struct pto_machine *machine, const char *call)
+{
+  pto_engine_fail (&machine->engine, PTO_STATUS_INVALID_ARGS,
+                   "%s() is called on another thread than the orchestration's: call it on the one "
+                   "on which the orchestration was called, one call after the other",
+                   call);
 }
 
 /* --- making and ending --- */
@@ -268,6 +297,7 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
   int result;
 
   machine->done = false;
+  pto_store_relaxed (&machine->thread, pto_machine_this_thread ());
   machine->runtime.line = 0;
   machine->runtime.file = NULL;
   engine->cancelled = run->cancelled;

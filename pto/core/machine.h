@@ -17,6 +17,8 @@
 #include "run.h"
 #include "runtime.h"
 
+#include <pthread.h>
+
 struct pto_machine
 {
   struct pto_engine engine;
@@ -24,6 +26,9 @@ struct pto_machine
   PTO2RuntimeOps ops; /* the runtime's */
   struct PTO2Runtime runtime;
   bool done; /* orchestration_done() was called, or the orchestration has returned */
+  /* Who runs, or ran last. W: it, when the run begins; R: whoever calls. Relaxed: it is compared
+   * with the caller itself. */
+  _Atomic (const void *) thread;
   /* Grows by 1 when the orchestration calls the engine and when that returns: odd in between. W:
    * orchestrator; R: who looks whether it gets on; a progress mark, relaxed. */
   _Atomic uint64_t steps;
@@ -78,6 +83,31 @@ static inline struct pto_machine *
 pto_machine_of_runtime (PTO2Runtime *rt)
 {
   return (struct pto_machine *) ((char *) rt - offsetof (struct pto_machine, runtime));
+}
+
+/* Not merged with one of before a switch: an orchestration stays on its thread. */
+static inline const void *
+pto_machine_this_thread (void)
+{
+  /* GCC has it since 11 and one instruction for it. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+  return __builtin_thread_pointer ();
+#else
+  return (const void *) (uintptr_t) pthread_self ();
+#endif
+}
+
+/* Fails the run: the orchestration has that called by another thread. call: its name. */
+void pto_machine_refuse_thread (struct pto_machine *machine, const char *call);
+
+/* Does it? Then nothing of the machine may be touched, which is in use. */
+static inline bool
+pto_machine_is_elsewhere (struct pto_machine *machine, const char *call)
+{
+  if (__builtin_expect (pto_load_relaxed (&machine->thread) == pto_machine_this_thread (), 1))
+    return false;
+  pto_machine_refuse_thread (machine, call);
+  return true;
 }
 
 /* Between these two the engine works on the orchestration's behalf: it is not cut, and what goes

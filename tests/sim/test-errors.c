@@ -808,6 +808,98 @@ test_read_only (enum pto_backend backend)
 }
 
 /* More kernels than a sentence holds. */
+/* --- calls of another thread --- */
+
+typedef struct
+{
+  PTO2Runtime *rt;
+  uint32_t call;
+} Elsewhere;
+
+static const char *const calls_elsewhere[]
+    = { "pto2_rt_submit_task()",      "pto2_rt_submit()",
+        "pto2_rt_scope_begin()",      "pto2_rt_manual_scope_begin()",
+        "pto2_rt_scope_end()",        "pto2_rt_get_element()",
+        "pto2_rt_allocate_cluster()", "pto2_rt_orchestration_done()",
+        "pto2_rt_device_malloc()",    "pto2_rt_submit()" };
+
+static gpointer
+call_elsewhere (gpointer data)
+{
+  const Elsewhere *elsewhere = data;
+  PTO2Runtime *rt = elsewhere->rt;
+  PTOParam params[] = { inout () };
+  uint64_t value;
+
+  switch (elsewhere->call)
+    {
+    case 0:
+      (pto2_rt_submit_task) (rt, 0, AIV, params, 1);
+      break;
+    case 1:
+      g_assert_true ((pto2_rt_submit_order) (rt, params, 1, NULL, 0) == PTO2_TASK_NONE);
+      break;
+    case 2:
+      rt->ops->scope_begin (rt, NULL, 0);
+      break;
+    case 3:
+      rt->ops->manual_scope_begin (rt, NULL, 0);
+      break;
+    case 4:
+      rt->ops->scope_end (rt);
+      break;
+    case 5:
+      g_assert_false (
+          (pto2_rt_get_element) (rt, &params[0].tensor, (const uint64_t[]){ 0 }, &value));
+      break;
+    case 6:
+      g_assert_cmpint (rt->ops->allocate_cluster (rt), ==, -1);
+      break;
+    case 7:
+      rt->ops->orchestration_done (rt);
+      break;
+    case 8:
+      g_assert_null (rt->ops->device_malloc (rt, 64));
+      break;
+    default:
+      value = 3;
+      (pto2_rt_fill) (rt, &params[0].tensor, &value);
+      break;
+    }
+  return NULL;
+}
+
+/* While it waits for the other thread, and while it submits itself. */
+static int
+submit_elsewhere (PTO2Runtime *rt, void *data)
+{
+  Elsewhere elsewhere = { rt, *(const uint32_t *) data };
+  GThread *thread;
+
+  submit_good (rt);
+  thread = g_thread_new ("elsewhere", call_elsewhere, &elsewhere);
+  for (uint32_t i = 0; i < 100; i++)
+    submit_good (rt);
+  rt->ops->log (rt, PTO2_LOG_DEBUG, "it has been %u", elsewhere.call);
+  g_thread_join (thread);
+  return 0;
+}
+
+static void
+test_elsewhere (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
+
+  for (uint32_t call = 0; call < G_N_ELEMENTS (calls_elsewhere); call++)
+    {
+      sim_run_fails (chip, &program, submit_elsewhere, &call, PTO_STATUS_INVALID_ARGS,
+                     calls_elsewhere[call], " is called on another thread than the orchestration's",
+                     NULL);
+      sim_assert_well (chip);
+    }
+  pto_chip_free (chip);
+}
+
 static void
 test_many_kernels (enum pto_backend backend)
 {
@@ -839,6 +931,7 @@ add_tests (void)
   sim_add ("errors/first-error-wins", test_first_error_wins);
   sim_add ("errors/failed-kernel-poisons", test_failed_kernel_poisons);
   sim_add ("errors/cancellation", test_cancellation);
+  sim_add ("errors/elsewhere", test_elsewhere);
   sim_add_once ("errors/log", test_log);
 }
 
