@@ -445,7 +445,8 @@ submit_pair (PTO2Runtime *rt, void *data)
 static void
 test_for_ever (enum pto_backend backend)
 {
-  /* Each has to have come to where it waits before the time is over, on a busy machine, too. */
+  /* Elsewhere one may not have begun when the time is over, on a busy machine. */
+  bool proved = backend == PTO_BACKEND_DET;
   struct pto_chip *chip = sim_chip (backend, "timeout=1000 clusters=2 aicpu-threads=2");
   struct pair pops = { .kernels = { NOTHING, POP, -1 }, .n = 1, .pipe = 2, .blocks = 1 };
   struct pair waits = { .kernels = { LINGER, POP, -1 }, .n = 1, .pipe = 2, .blocks = 1 };
@@ -456,25 +457,28 @@ test_for_ever (enum pto_backend backend)
   for (uint32_t i = 0; i < 2; i++)
     {
       /* Who began with it, and what has become of him; det has waited for all that there was. */
-      sim_run_fails (chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
-                     "task 0 of ring 0 (pop) on core AIV",
-                     "in TPOP() from pipe 2, which is empty (0 of 8 entries)",
-                     backend == PTO_BACKEND_DET ? ": nobody will end that" : ": nobody ",
-                     backend == PTO_BACKEND_DET ? ". Of its block (nothing) has ended"
-                                                : ". Of its block (nothing) has ",
-                     NULL);
+      sim_run_fails (
+          chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
+          "task 0 of ring 0 (pop) on core AIV",
+          "in TPOP() from pipe 2, which is empty (0 of 8 entries)",
+          proved ? ": nobody will end that" : ": nobody ",
+          proved ? ". Of its block (nothing) has ended" : ". Of its block (nothing) has ", NULL);
       sim_run_fails (chip, &program, submit_pair, &pushes, PTO_STATUS_KERNEL_HANG,
                      "(push) on core AIV", "in TPUSH() to pipe 5, which is full (8 of 8 entries)",
                      "set pipe-depth to more", ". Of its block (nothing) has ", NULL);
       /* He runs: the words are about one that waits for him, or about him. */
-      if (backend != PTO_BACKEND_DET)
+      if (!proved)
         sim_run_fails (chip, &program, submit_pair, &waits, PTO_STATUS_KERNEL_HANG, "(linger)",
                        NULL);
       sim_run_fails (chip, &program, submit_pair, &both, PTO_STATUS_KERNEL_HANG,
-                     "(pop_cube) on core AIC", "(pop) on core AIV", "; and ", NULL);
+                     proved ? "(pop_cube) on core AIC" : "(pop_cube)",
+                     proved ? "(pop) on core AIV" : "(pop)", proved ? "; and " : "nobody", NULL);
       sim_run_fails (chip, &program, submit_pair, &few, PTO_STATUS_KERNEL_HANG, "(sync)",
-                     "in pto_sync_all(), where 2 of 4 have come",
-                     ". Not there: block 0 (nothing), block 1 (nothing)", NULL);
+                     proved ? "in pto_sync_all(), where 2 of 4 have come"
+                            : "in pto_sync_all(), where ",
+                     proved ? ". Not there: block 0 (nothing), block 1 (nothing)"
+                            : ". Not there: block 0 (nothing)",
+                     NULL);
       sim_assert_well (chip);
     }
   pto_chip_free (chip);
