@@ -346,7 +346,8 @@ test_outermost_scope_deadlock (void)
   program.config.window = 4;
   expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", "deadlock", "task ring 0",
                  "the outermost scope (the orchestration itself), which",
-                 "Set task-window to 32 or more (all that was submitted holds at most 20 tasks", NULL);
+                 "Set task-window to 32 or more (all that was submitted holds at most 20 tasks",
+                 NULL);
 }
 
 /* A task of the fourth ring that an outer scope holds keeps all behind it, ended scopes or not. */
