@@ -7,6 +7,7 @@
 #include "core/plan.h"
 
 #include "pto-graph.h"
+#include "pto-registration-private.h"
 
 G_BEGIN_DECLS
 
@@ -29,5 +30,12 @@ struct pto_plan *pto_graph_open_plan (PtoGraph *graph);
 gboolean pto_graph_name_kernels (PtoGraph *graph,
                                  PtoCallable *(*find) (guint number, gpointer data), gpointer data,
                                  GError **error);
+
+/* The same of one whose tasks are for workers: what they name their callable by must live as long,
+ * so each is kept when it is submitted. */
+void pto_graph_keep_registration (PtoGraph *graph, PtoRegistration *registration);
+void pto_graph_name_registrations (PtoGraph *graph);
+/* NULL: it is no callable for workers. */
+PtoRegistration *pto_graph_get_registration (PtoGraph *graph, guint index);
 
 G_END_DECLS

@@ -56,7 +56,9 @@ struct _PtoGraph
 
   PtoGraphTag *tag;
   struct pto_plan *plan;
-  GPtrArray *kernels; /* PtoKernel; the plan's numbers of kernels are indexes */
+  /* The plan's numbers of kernels are indexes of one of them. */
+  GPtrArray *kernels;       /* PtoKernel */
+  GPtrArray *registrations; /* PtoRegistration, of tasks for workers */
 
   /* By hand. */
   gpointer region; /* NULL: none yet */
@@ -78,6 +80,7 @@ pto_graph_finalize (GObject *object)
   g_atomic_rc_box_release (self->tag);
   pto_plan_free (self->plan);
   g_ptr_array_unref (self->kernels);
+  g_ptr_array_unref (self->registrations);
   g_array_unref (self->made);
   g_array_unref (self->turns);
   if (self->region != NULL)
@@ -103,6 +106,7 @@ pto_graph_init (PtoGraph *self)
   if (self->plan == NULL)
     g_error ("no memory for a graph");
   self->kernels = g_ptr_array_new_with_free_func (g_object_unref);
+  self->registrations = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
   self->made = g_array_new (FALSE, FALSE, sizeof (Made));
   self->turns = g_array_new (FALSE, FALSE, sizeof (Turn));
   g_mutex_init (&self->lock);
@@ -156,6 +160,34 @@ pto_graph_name_kernels (PtoGraph *graph, PtoCallable *(*find) (guint number, gpo
       g_ptr_array_add (graph->kernels, callable);
     }
   return TRUE;
+}
+
+void
+pto_graph_keep_registration (PtoGraph *graph, PtoRegistration *registration)
+{
+  if (!g_ptr_array_find (graph->registrations, registration, NULL))
+    g_ptr_array_add (graph->registrations, pto_registration_ref (registration));
+}
+
+void
+pto_graph_name_registrations (PtoGraph *graph)
+{
+  for (guint k = 0; k < graph->plan->n_kernels; k++)
+    for (guint i = 0; i < graph->registrations->len; i++)
+      {
+        PtoRegistration *registration = g_ptr_array_index (graph->registrations, i);
+
+        if (registration->index != graph->plan->kernels[k].kernel)
+          continue;
+        graph->plan->kernels[k].kernel = i;
+        break;
+      }
+}
+
+PtoRegistration *
+pto_graph_get_registration (PtoGraph *graph, guint index)
+{
+  return index < graph->registrations->len ? g_ptr_array_index (graph->registrations, index) : NULL;
 }
 
 /* --- by hand --- */
@@ -704,11 +736,16 @@ pto_graph_get_n_arguments (PtoGraph *graph)
 char *
 pto_graph_to_string (PtoGraph *graph)
 {
+  gboolean is_of_level;
+  guint n;
+
   g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
 
-  return g_strdup_printf ("%u task%s of %u kernel%s, %u argument%s%s", graph->plan->n_tasks,
-                          graph->plan->n_tasks == 1 ? "" : "s", graph->kernels->len,
-                          graph->kernels->len == 1 ? "" : "s", graph->plan->n_params,
-                          graph->plan->n_params == 1 ? "" : "s",
+  is_of_level = graph->registrations->len > 0;
+  n = is_of_level ? graph->registrations->len : graph->kernels->len;
+  return g_strdup_printf ("%u task%s of %u %s%s, %u argument%s%s", graph->plan->n_tasks,
+                          graph->plan->n_tasks == 1 ? "" : "s", n,
+                          is_of_level ? "callable" : "kernel", n == 1 ? "" : "s",
+                          graph->plan->n_params, graph->plan->n_params == 1 ? "" : "s",
                           graph->plan->complete ? "" : ", not complete");
 }

@@ -26,6 +26,9 @@ typedef struct
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
   gboolean recording; /* that run */
+  const PtoMachineRun *run;
+  const struct pto_chip_arg *given; /* of a capture, or a launch; NULL: neither */
+  guint n_given;
   gboolean warned;    /* of a child's parameter that has no effect */
   gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */
 
@@ -72,6 +75,14 @@ PtoTrace *pto_machine_level_make_trace (LevelMachine *self, const char *title,
                                         gboolean was_cancelled);
 /* Is that worker below another one in a process of its own? */
 gboolean pto_machine_level_child_is_apart (PtoWorker *worker, guint number);
+
+/* --- pto-machine-level-graph.c --- */
+
+/* In place of a run's orchestration, which it calls: data is the machine. */
+int pto_machine_level_capture (PTO2Runtime *rt, void *data);
+/* As the machine's function launch. */
+void pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
+                               const guint32 *kernels);
 
 /* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
 

@@ -2,8 +2,9 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Its life, and its runs. pto-machine-level-known.c: what the children have; and
- * pto-machine-level-submit.c: what they are given to do.
+ * Its life, and its runs. pto-machine-level-known.c: what the children have;
+ * pto-machine-level-submit.c: what they are given to do; and pto-machine-level-graph.c: whole
+ * graphs of that.
  */
 #include "config.h"
 
@@ -282,7 +283,18 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   struct pto_failure failure = { 0 };
   struct pto_report report = { 0 };
   const char *choice = run->config != NULL ? pto_call_config_find_choice (run->config) : NULL;
+  g_autofree struct pto_chip_arg *given = NULL;
   enum pto_status status;
+
+  self->n_given = 0;
+  if (run->capture != NULL || run->is_launch)
+    {
+      given = pto_machine_make_chip_args (run->args, run->title, &self->n_given, error);
+      if (given == NULL)
+        return FALSE;
+    }
+  self->given = given;
+  self->run = run;
 
   pto_machine_note_title (machine, run->title);
   self->n_tasks = 0;
@@ -292,8 +304,14 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   set_trace (self, NULL);
   if (!self->recording)
     warn_of_unseen_traces (self);
-  status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
-                          run->orchestrate, run->data, &stats, &failure, &report);
+  if (run->capture != NULL)
+    status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
+                            pto_machine_level_capture, self, &stats, &failure, &report);
+  else
+    status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
+                            run->orchestrate, run->data, &stats, &failure, &report);
+  if (status == PTO_OK && run->capture != NULL)
+    status = pto_plan_complete (run->capture, &report);
   pto_machine_keep_statistics (machine, &stats);
   if (pto_level_trace (self->level) != NULL)
     set_trace (self,
@@ -359,6 +377,7 @@ static const PtoMachineOps level_ops = {
   .free = level_free,
   .run = level_run,
   .cancel = level_cancel,
+  .launch = pto_machine_level_launch,
   .has_failed = pto_machine_run_has_failed,
   .dup_failure = pto_machine_dup_failure,
   .fail = pto_machine_fail_run,

@@ -40,7 +40,7 @@ typedef struct
   const struct pto_chip_arg *given;
   guint n_given;
   /* What is submitted is written there, and args are what that is launched with; NULL: it is run.
-   * Of a machine that has launch(). */
+   */
   struct pto_plan *capture;
   gboolean is_launch;          /* args are those of a launch */
   PtoGraphTag *tag;            /* of what is launched; who keeps a copy of that knows it by this */
@@ -110,7 +110,7 @@ typedef struct
   gboolean (*enter) (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt,
                      GError **error);
   /* Inside orchestrate, of a run that is a launch: submits the tasks of a graph, whose kernels are
-   * the worker's of these numbers. NULL for a machine that knows no graphs. */
+   * the worker's of these numbers, or callables, of a machine that has children. */
   void (*launch) (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
                   const guint32 *kernels);
   /* Inside orchestrate: waits until the machine has seen all that was submitted. NULL: it has. */

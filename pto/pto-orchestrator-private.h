@@ -24,7 +24,7 @@ struct _PtoOrchestrator
   PtoMachine *machine; /* the worker's; used on the thread that runs it */
   PtoGate *gate;       /* NULL: the function runs on the thread that runs the machine */
   guint64 run;
-  gboolean is_capture; /* what is submitted is written down */
+  PtoGraph *captured; /* not owned; what is submitted is written down there; NULL: it is run */
   bool (*is_cancelled) (void *data);
   gpointer data;
   guint forks;       /* pto_count_forks() where it was made */

@@ -828,6 +828,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
     }
   /* It may be taken back at once: the worker keeps what a run uses until that has ended. */
   ok = make_submit (self, call_submit_task, &call, error);
+  if (ok && self->captured != NULL)
+    pto_graph_keep_registration (self->captured, registration);
   pto_registration_unref (registration);
   return ok;
 }

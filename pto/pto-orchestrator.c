@@ -527,7 +527,8 @@ make_tensor_here (PtoOrchestrator *self, PtoDtype dtype, gsize n_dims, const gui
   call.tensor = tensor;
   if (!pto_orchestrator_make_call (self, func, &call.base, error))
     return NULL;
-  if (func == call_alloc)
+  /* Of a graph it has one when that is launched. */
+  if (func == call_alloc && self->captured == NULL)
     {
       GDestroyNotify release;
       gpointer owner = pto_machine_hold_heaps (self->machine, &release);
@@ -581,10 +582,12 @@ pto_orchestrator_make_tensor (PtoOrchestrator *orchestrator, PtoDtype dtype, gsi
  * scope has ended and the last task that uses it is done. It is the output of a task that runs
  * nothing, on every worker: it takes a slot and room of its ring.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or the run is a capture, whose graph
- * has memory only when it is launched, and with %PTO_ERROR_RUN_FAILED when the ring stays full
- * until the time-out. Source: seed 002, and seed 000 section 11 for a chip.
- * Thread safety: orchestrator thread.
+ * A graph has memory only when it is launched. So in a capture the address is 0, for tasks only; on
+ * a chip, where any task can output memory, it fails.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS when the shape is refused or the run is a capture of a chip's,
+ * and with %PTO_ERROR_RUN_FAILED when the ring stays full until the time-out. Source: seed 002, and
+ * seed 000 section 11 for a chip. Thread safety: orchestrator thread.
  *
  * Returns: (transfer full): a tensor
  *
@@ -599,7 +602,7 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
 
   if (!pto_orchestrator_check_usable (orchestrator, error))
     return NULL;
-  if (orchestrator->is_capture)
+  if (orchestrator->captured != NULL && orchestrator->machine->ops->submit == NULL)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                            "alloc() gives memory at once, which a graph has only when it is "

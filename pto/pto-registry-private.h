@@ -39,6 +39,8 @@ PtoRegistration *pto_registry_lookup (PtoRegistry *registry, PtoCallableHandle *
                                       GError **error);
 /* By a callable that was registered itself, not an equal one. */
 gboolean pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint *index);
+/* What has that digest. Its index is good for the run of whoever has taken the machine. */
+gboolean pto_registry_find_digest (PtoRegistry *registry, const guint8 *digest, guint *index);
 /* The kernel that has that index: a reference, or NULL. */
 PtoCallable *pto_registry_ref_kernel (PtoRegistry *registry, guint index);
 /* Is nothing registered, and nobody registering? */

@@ -322,6 +322,21 @@ pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint 
   return known != NULL;
 }
 
+gboolean
+pto_registry_find_digest (PtoRegistry *registry, const guint8 *digest, guint *index)
+{
+  PtoRegistration *registration;
+  gboolean is_there;
+
+  g_mutex_lock (&registry->lock);
+  registration = g_hash_table_lookup (registry->by_digest, digest);
+  is_there = registration != NULL && registration->ready;
+  if (is_there)
+    *index = registration->index;
+  g_mutex_unlock (&registry->lock);
+  return is_there;
+}
+
 PtoCallable *
 pto_registry_ref_kernel (PtoRegistry *registry, guint index)
 {

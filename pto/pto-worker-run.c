@@ -161,20 +161,70 @@ check_end (Run *run, PTO2Runtime *rt)
 
 /* --- graphs --- */
 
+/* Does the worker run what the graph's tasks are? kernel: one that they run; NULL: one of the
+ * chip's own. */
 static gboolean
-check_knows_graphs (PtoWorker *self, GError **error)
+check_runs (PtoWorker *self, gboolean is_of_level, PtoCallable *callable, GError **error)
 {
-  if (self->machine->ops->launch != NULL)
+  gboolean is_level = self->machine->ops->submit != NULL;
+  g_autofree char *path = NULL;
+
+  if (is_level == is_of_level)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "a worker of level %u captures and launches no graphs: their tasks are kernels, "
-               "which run on a chip; use a worker of level 2, or run the function each time",
-               self->level);
+  path = pto_worker_dup_path (self);
+  if (is_level)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 "the tasks of this graph are kernels%s%s%s, which run on a chip, and %s has no "
+                 "cores: launch it on a worker of level 2, or capture a function of this worker's",
+                 callable != NULL ? " (\"" : "", callable != NULL ? callable->name : "",
+                 callable != NULL ? "\")" : "", path);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+                 "the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
+                 "has none below it: launch it on a worker of level 3 or up",
+                 callable->name, pto_callable_describe_kind (callable->kind), path);
   return FALSE;
 }
 
-/* Submits what the graph has, with the kernels as this worker numbers them: those that it has not
- * are built here. */
+/* What the worker names one of the graph's kernels by, or of its callables for workers. Kernels
+ * that it has not are built here. */
+static gboolean
+find_number (Run *run, guint32 number, guint32 *found)
+{
+  PtoWorker *self = run->self;
+  PtoRegistration *registration = pto_graph_get_registration (run->graph, number);
+  PtoCallable *callable
+      = registration != NULL ? registration->callable : pto_graph_get_kernel (run->graph, number);
+  gint32 id;
+
+  *found = number;
+  if (number == (guint32) PTO2_KERNEL_NONE)
+    return TRUE;
+  if (!check_runs (self, registration != NULL, callable, &run->error))
+    return FALSE;
+  if (registration != NULL)
+    {
+      g_autofree char *path = NULL;
+
+      if (pto_registry_find_digest (self->registry, registration->digest, found))
+        return TRUE;
+      path = pto_worker_dup_path (self);
+      g_set_error (
+          &run->error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+          "the graph has tasks of \"%s\", which is not registered on %s: register it there "
+          "before the launch",
+          callable->name, path);
+      return FALSE;
+    }
+  if (callable == NULL)
+    return TRUE; /* the chip's own */
+  if (!pto_worker_find_kernel (self, callable, &id, &run->error))
+    return FALSE;
+  *found = (guint32) id;
+  return TRUE;
+}
+
+/* Submits what the graph has. */
 static void
 launch (Run *run, PTO2Runtime *rt)
 {
@@ -182,17 +232,8 @@ launch (Run *run, PTO2Runtime *rt)
   g_autofree guint32 *kernels = g_new (guint32, MAX (plan->n_kernels, 1));
 
   for (guint k = 0; k < plan->n_kernels; k++)
-    {
-      PtoCallable *kernel = pto_graph_get_kernel (run->graph, plan->kernels[k].kernel);
-      gint32 id;
-
-      if (kernel == NULL)
-        kernels[k] = plan->kernels[k].kernel;
-      else if (pto_worker_find_kernel (run->self, kernel, &id, &run->error))
-        kernels[k] = (guint32) id;
-      else
-        return;
-    }
+    if (!find_number (run, plan->kernels[k].kernel, &kernels[k]))
+      return;
   run->self->machine->ops->launch (run->self->machine, rt, plan, kernels);
 }
 
@@ -218,6 +259,11 @@ name_kernels (Run *run, GError **error)
 
   if (!run->is_capture)
     return TRUE;
+  if (run->self->machine->ops->submit != NULL)
+    {
+      pto_graph_name_registrations (run->graph);
+      return TRUE;
+    }
   return registration != NULL
              ? pto_graph_name_kernels (run->graph, find_chip_kernel, registration->callable, error)
              : pto_graph_name_kernels (run->graph, find_worker_kernel, run->self, error);
@@ -318,7 +364,7 @@ run_function (Run *run, GError **error)
   if (run->is_capture)
     run->machine_run.capture = pto_graph_open_plan (run->graph);
   run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
-  run->orchestrator->is_capture = run->is_capture;
+  run->orchestrator->captured = run->is_capture ? run->graph : NULL;
   ok = run_on_machine (run, error);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);
@@ -436,11 +482,6 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
     return FALSE;
-  if (run->graph != NULL && !check_knows_graphs (run->self, error))
-    {
-      pto_worker_give_back (run->self);
-      return FALSE;
-    }
   if (run->cancellable != NULL)
     handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
   if (handle != NULL)
@@ -593,7 +634,7 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
 
 /**
  * pto_worker_capture:
- * @worker: a worker of level 2; one that was not started is started
+ * @worker: a worker; one that was not started is started
  * @func: (scope call) (closure user_data): a function that submits the tasks
  * @user_data: for @func
  * @args: (nullable): what the graph is going to be launched with: the tensors that @func submits
@@ -608,9 +649,9 @@ capture (Run *run, PtoCallableHandle *handle, GError **error)
  * they depend on, and is launched by [method@Pto.Worker.run_graph], here or on another worker, with
  * arguments of the same shapes and types; numbers among @args are a part of it. What it can not
  * keep fails the capture with %PTO_ERROR_INVALID_ARGS, and a sentence that names the call and its
- * place: an element that is read or written, a tensor in memory that is no argument, or of
- * [method@Pto.Orchestrator.alloc], a number that is an address.
- * Otherwise like [method@Pto.Worker.run]; %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up.
+ * place: an element that is read or written, a tensor in memory that is no argument, on a chip one
+ * of [method@Pto.Orchestrator.alloc], a number that is an address. Otherwise like
+ * [method@Pto.Worker.run].
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
  *
@@ -639,7 +680,7 @@ pto_worker_capture (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_
 
 /**
  * pto_worker_capture_callable:
- * @worker: a worker of level 2; one that was not started is started
+ * @worker: a worker; one that was not started is started
  * @handle: an orchestration that is registered
  * @args: (nullable): its arguments, and what the graph is going to be launched with
  * @config: (nullable): choices of this run
@@ -671,7 +712,7 @@ pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTa
 
 /**
  * pto_worker_run_graph:
- * @worker: a worker of level 2; one that was not started is started
+ * @worker: a worker; one that was not started is started
  * @graph: a graph; one that is not complete is completed
  * @args: (nullable): its arguments
  * @config: (nullable): choices of this run

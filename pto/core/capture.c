@@ -247,6 +247,7 @@ pto_capture_task (struct pto_engine *engine, const struct pto_captured *captured
   pto_plan_set_priority (capture->graph, captured->priority);
   if (captured->n_blocks > 0)
     pto_plan_set_parts (capture->graph, wish, captured->n_blocks);
+  pto_plan_set_extra (capture->graph, captured->extra, captured->extra_bytes);
   for (uint32_t i = 0; i < captured->n_params && captured->kernel != PTO_KERNEL_NONE; i++)
     if (captured->params[i].type == PTO_PARAM_COMMUTATIVE)
       pto_plan_add_token (capture->graph, engine->accesses[i].token);

@@ -51,6 +51,8 @@ struct pto_captured
   uint32_t n_params;
   const struct pto_wish *wish;
   uint32_t n_blocks; /* 0: it has no parts */
+  const void *extra; /* what the endpoint wants to know besides, at every launch */
+  uint32_t extra_bytes;
   uint64_t heap;
   uint64_t bytes;
 };

@@ -12,6 +12,7 @@
 #include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
+#include "place.h"
 #include "ready.h"
 #include "submit.h"
 #include "turn.h"
@@ -38,12 +39,13 @@ struct launch
   struct pto_engine *engine;
   const struct pto_plan *graph;
   const uint64_t *words;
-  uint32_t *kernels;
-  struct pto_need *members; /* the graph's, with kernels of the program */
-  uint32_t n_shared;        /* of the engine's shared tensors that are described */
-  uint64_t *made;           /* where the memory of the graph is, once it has been made */
-  uint32_t *cohorts;        /* which is held for one of the graph's */
-  uint32_t n_holds;         /* done by now */
+  const struct pto_launch *asked;
+  struct pto_plan_kernel *kernels; /* the graph's, as a submit names them */
+  struct pto_need *members;        /* the graph's, with those */
+  uint32_t n_shared;               /* of the engine's shared tensors that are described */
+  uint64_t *made;                  /* where the memory of the graph is, once it has been made */
+  uint32_t *cohorts;               /* which is held for one of the graph's */
+  uint32_t n_holds;                /* done by now */
   uint32_t base[PTO_RINGS];
   /* From these positions on tasks are linked and not let go; and those that have to be. */
   uint32_t first_held[PTO_RINGS];
@@ -66,6 +68,8 @@ let_all_go (struct launch *launch)
   launch->n_held = 0;
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     launch->first_held[r] = engine->rings[r].head;
+  if (launch->asked->progress != NULL)
+    launch->asked->progress (launch->asked->data);
 }
 
 /* Lists what the task depends on and is not long gone. Gives how many it waits for. */
@@ -227,6 +231,9 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
   payload->block = PTO_BLOCK_ALONE;
   if (PTO_UNLIKELY (needs->n_fences > 0))
     pto_fence_copy ((struct pto_fence *) (guards + n_guards), engine->fences, needs->n_fences);
+  if (task->extra_bytes > 0)
+    memcpy (pto_payload_extra (payload), &launch->graph->extra[task->first_extra],
+            task->extra_bytes);
   slot->payload = payload;
 }
 
@@ -238,7 +245,13 @@ struct parts
   uint32_t bytes; /* 0: it has none */
 };
 
-/* bytes: for them, behind the rest of the arguments. */
+/* Behind what goes with the task besides. */
+static inline uint32_t
+parts_offset (const struct pto_plan_task *task)
+{
+  return (uint32_t) align_up (task->extra_bytes, alignof (struct pto_party));
+}
+
 static uint32_t
 parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 {
@@ -256,7 +269,8 @@ parts_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 static uint32_t
 extra_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 {
-  return parts_bytes (graph, task) + (uint32_t) pto_claims_size (task->n_tokens);
+  return parts_offset (task) + parts_bytes (graph, task)
+         + (uint32_t) pto_claims_size (task->n_tokens);
 }
 
 /* false: there can never be such places, and the run has failed. */
@@ -275,15 +289,16 @@ admit_parts (struct launch *launch, const struct pto_plan_task *task, struct par
                                    .n_members = planned->n_members,
                                    .members = &launch->members[planned->first_member] };
   return planned->n_members == 0
-         || pto_place_admit (launch->engine, launch->kernels[task->kernel & ~PTO_PLAN_IF],
+         || pto_place_admit (launch->engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
                              &parts->wish, parts->n_blocks);
 }
 
 static __attribute__ ((noinline)) void
-fill_parts (struct launch *launch, struct pto_slot *slot, const struct parts *parts)
+fill_parts (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *task,
+            const struct parts *parts)
 {
   const struct pto_wish *wish = parts->wish.n_members > 0 ? &parts->wish : NULL;
-  void *at = pto_payload_extra (slot->payload);
+  void *at = (uint8_t *) pto_payload_extra (slot->payload) + parts_offset (task);
 
   if (wish != NULL)
     pto_party_init ((struct pto_party *) at, wish, parts->n_blocks);
@@ -300,8 +315,8 @@ take_slot (struct launch *launch, const struct pto_plan_task *task, const struct
   struct pto_engine *engine = launch->engine;
   uint32_t number = task->kernel & ~PTO_PLAN_IF;
   uint32_t kernel
-      = launch->kernels[number] | ((task->kernel & PTO_PLAN_IF) != 0 ? PTO_KERNEL_IF : 0);
-  uint32_t queue = in_line ? PTO_QUEUE_LINE : launch->graph->kernels[number].queue;
+      = launch->kernels[number].kernel | ((task->kernel & PTO_PLAN_IF) != 0 ? PTO_KERNEL_IF : 0);
+  uint32_t queue = in_line ? PTO_QUEUE_LINE : launch->kernels[number].queue;
   struct pto_slot *slot = pto_engine_take_slot (engine, needs, kernel, queue, task->priority,
                                                 n_wait, launch->n_linked == 0, room);
 
@@ -376,7 +391,7 @@ launch_task (struct launch *launch, uint32_t number)
   if (PTO_UNLIKELY (pto_engine_has_failed (engine))
       || (launch->n_linked == 0 && !pto_engine_may_submit (engine))
       || (PTO_UNLIKELY (task->priority != 0)
-          && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF],
+          && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
                                        task->priority))
       || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, task, &parts)))
     return false;
@@ -401,15 +416,16 @@ launch_task (struct launch *launch, uint32_t number)
   if (task->n_made > 0)
     needs.heap = heap_bytes (engine, launch->graph, task);
   needs.claims = pto_claims_size (task->n_tokens);
-  needs.storage = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made,
-                                            needs.n_fences, parts.bytes + (uint32_t) needs.claims);
+  needs.storage
+      = pto_engine_storage_bytes (task->n_args, task->n_tensors, task->n_made, needs.n_fences,
+                                  parts_offset (task) + parts.bytes + (uint32_t) needs.claims);
   slot = take_slot (launch, task, &needs, parts.bytes > 0 && parts.wish.n_members > 0, n_wait,
                     &room);
   if (slot == NULL)
     return false;
   fill (launch, slot, task, &needs, &room);
   if (PTO_UNLIKELY (parts.bytes > 0))
-    fill_parts (launch, slot, &parts);
+    fill_parts (launch, slot, task, &parts);
   if (launch->n_linked > 0)
     links.held = launch->first_held;
   if (PTO_LIKELY (links.base != NULL))
@@ -486,7 +502,8 @@ bool
 pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
 {
   const struct pto_plan *graph = asked->graph;
-  struct launch launch = { .engine = engine, .graph = graph, .words = asked->words };
+  struct launch launch
+      = { .engine = engine, .graph = graph, .words = asked->words, .asked = asked };
   uint32_t n = 0;
 
   for (uint32_t r = 0; r < PTO_RINGS; r++)
@@ -503,11 +520,17 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   else
     {
       for (uint32_t k = 0; k < graph->n_kernels; k++)
-        launch.kernels[k] = asked->kernels != NULL ? asked->kernels[k] : graph->kernels[k].kernel;
+        {
+          launch.kernels[k] = graph->kernels[k];
+          if (asked->kernels != NULL)
+            launch.kernels[k].kernel = asked->kernels[k];
+          if (asked->queues != NULL)
+            launch.kernels[k].queue = asked->queues[k];
+        }
       for (uint32_t m = 0; m < graph->n_members; m++)
         {
-          launch.members[m] = graph->members[m];
-          launch.members[m].kernel = launch.kernels[graph->members[m].kernel];
+          launch.members[m] = asked->members != NULL ? asked->members[m] : graph->members[m];
+          launch.members[m].kernel = launch.kernels[graph->members[m].kernel].kernel;
         }
       while (n < graph->n_tasks
              && (PTO_LIKELY (launch.n_holds == graph->n_holds) || hold_cohorts (&launch, n))

@@ -319,7 +319,7 @@ check_task (struct pto_plan *graph, uint32_t number, struct looks *looks)
   if ((task->kernel & ~PTO_PLAN_IF) >= graph->n_kernels || task->ring >= PTO_RINGS
       || task->priority > PTO_MAX_PRIORITY || task->parts > graph->n_parts
       || task->first_arg > graph->n_args || task->n_args > graph->n_args - task->first_arg
-      || task->n_args > PTO_ARGS_MAX || task->first_token > graph->n_tokens
+      || task->n_args > PTO_ARGS_MAX || task->extra_bytes > 0 || task->first_token > graph->n_tokens
       || task->n_tokens > graph->n_tokens - task->first_token || task->n_tokens > task->n_args)
     return false;
   for (uint32_t a = 0; a < task->n_args; a++)

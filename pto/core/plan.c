@@ -34,6 +34,7 @@ pto_plan_free (struct pto_plan *graph)
   free (graph->parts);
   free (graph->members);
   free (graph->tokens);
+  free (graph->extra);
   free (graph->holds);
   free (graph->creators);
   free (graph->sizes);
@@ -146,6 +147,27 @@ pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_
     return;
   graph->parts[graph->n_parts++] = parts;
   graph->tasks[graph->n_tasks - 1].parts = graph->n_parts;
+}
+
+void
+pto_plan_set_extra (struct pto_plan *graph, const void *extra, uint32_t bytes)
+{
+  uint32_t first = graph->n_extra;
+
+  for (uint32_t at = 0; at < bytes; at += sizeof *graph->extra)
+    {
+      uint32_t left = bytes - at;
+      uint64_t word = 0;
+
+      if (!MAKE_ROOM (graph, extra, n_extra))
+        return;
+      memcpy (&word, (const uint8_t *) extra + at, left < sizeof word ? left : sizeof word);
+      graph->extra[graph->n_extra++] = word;
+    }
+  if (graph->no_memory)
+    return;
+  graph->tasks[graph->n_tasks - 1].first_extra = first;
+  graph->tasks[graph->n_tasks - 1].extra_bytes = bytes;
 }
 
 void

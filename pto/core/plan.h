@@ -66,6 +66,9 @@ struct pto_plan_task
   /* Of its updates that commute: where their tokens are (turn.h). */
   uint32_t first_token;
   uint32_t n_tokens;
+  /* See pto_submit.extra; where that begins, in words of 8 bytes. */
+  uint32_t first_extra;
+  uint32_t extra_bytes;
 };
 #define PTO_PLAN_IF (1u << 31) /* see pto_submit.conditional */
 
@@ -127,6 +130,7 @@ struct pto_plan
   struct pto_plan_parts *parts;
   struct pto_need *members; /* their kernels: the graph's */
   uint32_t *tokens;
+  uint64_t *extra;
   struct pto_plan_hold *holds; /* in order; at one time a cohort is held once */
   uint32_t *creators;          /* of its memory: tasks; UINT32_MAX: nobody yet */
   uint64_t *sizes;             /* of its memory, in bytes */
@@ -143,6 +147,7 @@ struct pto_plan
   uint32_t n_parts;
   uint32_t n_members;
   uint32_t n_tokens;
+  uint32_t n_extra; /* words */
   uint32_t n_holds;
   uint32_t n_cohorts; /* all numbers of cohorts are below */
   uint32_t n_memory;
@@ -173,6 +178,8 @@ uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t qu
 void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
 /* Of that task, too: see pto_submit. wish: NULL: no members. */
 void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks);
+/* And what goes with it for whoever runs it, each time the same. */
+void pto_plan_set_extra (struct pto_plan *graph, const void *extra, uint32_t bytes);
 /* Of the task that is added next: a cohort is held before it, or let go of. */
 void pto_plan_add_hold (struct pto_plan *graph, uint32_t cohort, bool held);
 /* And of that task: one of its updates that commute is told apart by that. */

@@ -667,6 +667,9 @@ submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
     }
   full.parts_bytes
       = (uint32_t) (full.wish != NULL ? pto_party_size (wish) : sizeof (struct pto_parts));
+  /* What is written down has its parts laid out when it is launched. */
+  if (engine->capture != NULL)
+    return pto_engine_submit (engine, &full);
   full.extra_bytes = (uint32_t) at + full.parts_bytes;
   scratch = get_scratch (engine, full.extra_bytes);
   if (scratch == NULL)
@@ -987,7 +990,7 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   uint32_t n_nodes = needs->n_tensors * PTO_MAP_INSERT_NODES;
   struct pto_slot slot = { .id = PTO_TASK_ID (needs->ring, ring->head) };
   uint64_t heap = pto_capture_reserve (engine->capture, needs->heap);
-  /* Nobody reads what it is filled with; what goes with it may lie in the same scratch memory. */
+  /* Nobody reads what it is filled with. */
   struct pto_submit bare = *submit;
   struct pto_captured captured;
   uint8_t *storage;
@@ -1012,6 +1015,8 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
                                     .params = submit->params,
                                     .n_params = submit->n_params,
                                     .wish = submit->wish,
+                                    .extra = submit->extra,
+                                    .extra_bytes = submit->extra_bytes,
                                     .heap = heap,
                                     .bytes = needs->heap };
   if (submit->parts_bytes > 0)

@@ -2,13 +2,15 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * level.c puts it together and runs it, level-submit.c takes tasks, level-control.c asks children
- * for other things. Three threads may be at work: the guest (who runs), the keeper, and any that
- * registers or cancels. Locks, outer first: guest_lock (who may be the executor's guest), the
- * executor's token, the family's. Nobody waits for the token with the family's lock held.
+ * level.c puts it together and runs it, level-submit.c takes tasks, level-graph.c whole graphs,
+ * level-control.c asks children for other things. Three threads may be at work: the guest (who
+ * runs), the keeper, and any that registers or cancels. Locks, outer first: guest_lock (who may be
+ * the executor's guest), the executor's token, the family's. Nobody waits for the token with the
+ * family's lock held.
  */
 #pragma once
 
+#include "../core/capture.h"
 #include "../core/machine.h"
 #include "keeper.h"
 #include "level.h"
@@ -46,7 +48,14 @@ struct pto_level
   void *cancelled_data;
   /* pthread_self() of who runs, or 0. W: guest; R: who cancels or registers. */
   _Atomic uint64_t guest;
+  /* What is being submitted; NULL: nothing, or a task that only orders. */
+  const struct pto_level_task *submitting;
+  struct pto_capture capture; /* of a run that is captured */
 };
 
 /* The run has failed: what children still do is not wanted. level.c */
 void pto_level_give_up_run (struct pto_level *level);
+/* Do children see that memory, which a graph is launched with as that argument? level-submit.c */
+enum pto_status pto_level_check_memory (const struct pto_level *level, uint32_t argument,
+                                        uint64_t address, uint64_t bytes, bool write,
+                                        struct pto_report *report);

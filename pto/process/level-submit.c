@@ -4,9 +4,11 @@
  */
 #include "level-private.h"
 
+#include "../core/capture.h"
 #include "arena.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static enum pto_visibility
@@ -26,8 +28,9 @@ look_up (const struct pto_level *level, uint64_t address, uint64_t bytes, bool w
   return pto_shared_map_check (level->map, address, bytes, write);
 }
 
+/* whose: of what it is an argument. */
 static enum pto_status
-refuse_address (const struct pto_level_task *task, uint32_t argument, uint64_t address,
+refuse_address (const char *whose, uint32_t argument, uint64_t address,
                 enum pto_visibility visibility, struct pto_report *report)
 {
   const char *where = "no memory";
@@ -46,9 +49,20 @@ refuse_address (const struct pto_level_task *task, uint32_t argument, uint64_t a
       what = "a child process could not write there";
     }
   return pto_report_set (report, (enum pto_status) PTO_STATUS_NOT_SHARED,
-                         "task of \"%s\": argument %u lies in %s (0x%" PRIx64
+                         "%s: argument %u lies in %s (0x%" PRIx64
                          "): %s: use a buffer, alloc(), or memory that was shared before it",
-                         task->name, argument, where, address, what);
+                         whose, argument, where, address, what);
+}
+
+enum pto_status
+pto_level_check_memory (const struct pto_level *level, uint32_t argument, uint64_t address,
+                        uint64_t bytes, bool write, struct pto_report *report)
+{
+  enum pto_visibility visibility = look_up (level, address, bytes, write);
+
+  return visibility == PTO_VISIBLE
+             ? PTO_OK
+             : refuse_address ("graph", argument, address, visibility, report);
 }
 
 /* What the wire can not carry, or children not reach. */
@@ -60,6 +74,7 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
   uint64_t size = pto_dtype_size (tensor->dtype);
   enum pto_visibility visibility;
   uint64_t address = tensor->buffer.addr;
+  char whose[256];
 
   /* The engine has words for it. */
   if (tensor->status != PTO2_TENSOR_OK)
@@ -77,6 +92,8 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
                              task->name, argument, tensor->shapes[d], d, UINT32_MAX);
   /* Of the rings, by the engine. */
   if (tensor->storage != NULL || !level->family.has_processes[task->kind]
+      || (level->machine.engine.capture != NULL
+          && pto_capture_has (level->machine.engine.capture, address))
       || (address == 0 && (given->type == PTO_PARAM_OUTPUT || given->type == PTO_PARAM_SCRATCH)))
     return PTO_OK;
   address += tensor->start_offset * size;
@@ -84,7 +101,8 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
                         given->type != PTO_PARAM_INPUT && given->type != PTO_PARAM_NO_DEP);
   if (visibility == PTO_VISIBLE)
     return PTO_OK;
-  return refuse_address (task, argument, address, visibility, report);
+  snprintf (whose, sizeof whose, "task of \"%s\"", task->name);
+  return refuse_address (whose, argument, address, visibility, report);
 }
 
 static uint8_t
@@ -184,6 +202,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
       memcpy (extra + bytes, task->kinds, n_scalars);
       bytes += n_scalars;
     }
+  level->submitting = task;
   any = task->n_members == 1 && needs[0].place == PTO_PLACE_ANY;
   *id = pto_engine_submit (&level->machine.engine,
                            &(struct pto_submit){ .kernel = callable,
@@ -196,6 +215,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
                                                  .n_producers = n_after,
                                                  .priority = task->priority,
                                                  .wish = any ? NULL : &wish });
+  level->submitting = NULL;
   return after_submit (level, report);
 }
 

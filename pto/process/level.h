@@ -13,6 +13,7 @@
 
 #include "../api/pto_orchestration_api.h"
 #include "../core/params.h"
+#include "../core/plan.h"
 #include "../core/recorder.h"
 #include "../core/runtime.h"
 #include "process.h"
@@ -88,6 +89,16 @@ pto_task_id pto_level_order (struct pto_level *level, PTOParam *params, uint32_t
  * perhaps a record but no address yet, its memory now. */
 enum pto_status pto_level_alloc (struct pto_level *level, Tensor *tensor,
                                  struct pto_report *report);
+/* From here on nothing is run: each task is written down in a graph, whose params are there. false:
+ * the run has failed. */
+bool pto_level_begin_capture (struct pto_level *level, struct pto_plan *graph);
+/* Submits the tasks of a graph that some level has captured, with what it is given and the numbers
+ * that its callables have here; of a run in which nothing was submitted. Fails the run, before
+ * anything is submitted, when arguments are not those that the graph is for, or children are not
+ * there or do not see them. false: the run has failed. */
+bool pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
+                       const struct pto_plan_given *given, uint32_t n, const uint32_t *kernels);
+
 /* --- any thread --- */
 
 /* The run that is under way is not wanted any more. Returns at once; the run does within 100 ms,

@@ -122,26 +122,27 @@ encode (struct pto_link *link, const struct pto_slot *slot, const struct pto_mem
   const struct pto_payload *payload = slot->payload;
   uint8_t *body = pto_link_body (link);
   uint32_t bytes = (uint32_t) pto_blob_size (member->n_tensors, member->n_scalars);
-  uint32_t n_tensors;
-  const TensorData *tensors = pto_payload_tensors (payload, &n_tensors);
+  const int64_t *tensors = payload->args + member->first_tensor;
   const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
   struct pto_continuous_tensor *to;
   uint64_t *scalars;
 
   pto_blob_begin (body, member->n_tensors, member->n_scalars, &to, &scalars);
-  tensors += member->first_tensor;
-  for (uint32_t i = 0; i < member->n_tensors; i++, to++, tensors++)
+  for (uint32_t i = 0; i < member->n_tensors; i++, to++)
     {
-      to->data = tensors->buffer.addr
-                 + tensors->start_offset * (uint64_t) pto_dtype_size (tensors->dtype);
+      /* Of a graph that is launched it may be described where others have it, too. */
+      const TensorData *given = (const TensorData *) (uintptr_t) tensors[i];
+
+      to->data
+          = given->buffer.addr + given->start_offset * (uint64_t) pto_dtype_size (given->dtype);
       for (uint32_t d = 0; d < PTO2_TENSOR_MAX_DIMS; d++)
-        to->shapes[d] = d < tensors->ndims ? (uint32_t) tensors->shapes[d] : 0;
-      to->ndims = tensors->ndims;
-      to->dtype = (uint32_t) tensors->dtype;
+        to->shapes[d] = d < given->ndims ? (uint32_t) given->shapes[d] : 0;
+      to->ndims = given->ndims;
+      to->dtype = (uint32_t) given->dtype;
       to->access = access[i];
     }
   if (member->n_scalars > 0)
-    memcpy (scalars, payload->args + n_tensors + member->first_scalar,
+    memcpy (scalars, payload->args + task->n_tensors + member->first_scalar,
             member->n_scalars * sizeof (uint64_t));
   memcpy (pto_link_digest (link), task->digest, PTO_DIGEST_BYTES);
   if (task->kinds == NULL)

@@ -289,13 +289,8 @@ class Graphs(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "task 0: argument 0 is a tensor that the task itself outputs"):
             graph.complete()
 
-    def test_where_there_are_none(self):
-        x, y = np.ones(8, "f4"), np.zeros(8, "f4")
+    def test_tasks_are_of_kernels(self):
         graph = Pto.Graph()
-        with Pto.Worker(platform="a2a3sim", level=3) as worker:
-            for call in (lambda: worker.run(graph), lambda: worker.capture(self.function, x, y)):
-                with self.assertRaisesRegex(Exception, "a worker of level 3 captures and launches no graphs: .* use a worker of level 2"):
-                    call()
         sub = Pto.SubFunction.new("sum", lambda *_: None)
         graph = Pto.Graph()
         with self.assertRaisesRegex(Exception, 'task 0: "sum" is a function for a SUB worker: a task runs a kernel'):

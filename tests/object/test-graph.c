@@ -165,7 +165,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
   g_object_unref (worker);
 }
 
-/* A graph is of kernels. */
+/* This one is of kernels. */
 static void
 test_level (Fixture *fixture, gconstpointer data)
 {
@@ -177,12 +177,13 @@ test_level (Fixture *fixture, gconstpointer data)
   g_assert_false (pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
   object_test_assert_contains (error->message,
-                               "a worker of level 3 captures and launches no graphs: their tasks "
-                               "are kernels, which run on a chip; use a worker of level 2");
+                               "the tasks of this graph are kernels (\"add-scalar\"), which run on "
+                               "a chip, and L3/0 has no cores: launch it on a worker of level 2");
   g_clear_error (&error);
   none = pto_worker_capture (worker, submit, fixture, fixture->args, NULL, NULL, &error);
   g_assert_null (none);
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+  object_test_assert_contains (error->message, "a task of level 3 runs a registered callable");
   pto_worker_close (worker);
   g_object_unref (worker);
 }

@@ -1,0 +1,47 @@
+/* pto-machine-level-graph.c: how does a worker of level 3 or up capture a graph, and launch one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-machine-level-private.h"
+
+int
+pto_machine_level_capture (PTO2Runtime *rt, void *data)
+{
+  LevelMachine *self = data;
+  const PtoMachineRun *run = self->run;
+
+  for (guint i = 0; i < self->n_given; i++)
+    {
+      const struct pto_chip_arg *arg = &self->given[i];
+      gboolean is_tensor = arg->tensor.ndims > 0;
+      struct pto_plan_param param
+          = { .tensor = arg->tensor, .word = arg->word, .first = arg->word, .fixed = !is_tensor };
+
+      if (is_tensor)
+        param.extent = pto_tensor_extent (&arg->tensor);
+      pto_plan_add_param (run->capture, &param);
+    }
+  if (!pto_level_begin_capture (self->level, run->capture))
+    return 1;
+  return run->orchestrate (rt, run->data);
+}
+
+void
+pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
+                          const guint32 *kernels)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  g_autofree struct pto_plan_given *given = g_new0 (struct pto_plan_given, MAX (self->n_given, 1));
+
+  for (guint i = 0; i < self->n_given; i++)
+    {
+      const struct pto_chip_arg *arg = &self->given[i];
+
+      given[i] = (struct pto_plan_given){ .word = arg->word,
+                                          .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
+                                          .read_only = arg->read_only > 0 };
+    }
+  pto_level_launch (self->level, plan, given, self->n_given, kernels);
+}
