@@ -501,6 +501,14 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
     list = pto_task_args_peek (args, &n_args);
   if (!check_open (graph, error))
     return -1;
+  if (kernel->kind != PTO_CALLABLE_KERNEL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "task %u: \"%s\" is %s, and a task that is added by hand runs a kernel: capture "
+                   "a function of a worker of level 3 or up that submits it",
+                   graph->plan->n_tasks, kernel->name, pto_callable_describe_kind (kernel->kind));
+      return -1;
+    }
   if (!pto_task_args_check_terms (args, error)
       || !pto_kernel_check_args (kernel, list, n_args, error)
       || !check_tensors (graph, kernel, list, n_args, error))

@@ -28,12 +28,31 @@ pto_machine_level_capture (PTO2Runtime *rt, void *data)
   return run->orchestrate (rt, run->data);
 }
 
+/* What was to be seen of a run that was recorded need not be seen of this one. */
+static gboolean
+check_swimlanes (LevelMachine *self, const struct pto_plan *plan, GError **error)
+{
+  for (guint t = 0; t < plan->n_tasks; t++)
+    {
+      const struct pto_level_task *task
+          = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
+
+      if (plan->tasks[t].extra_bytes > 0 && task->kind == PTO_CHILD_NEXT
+          && !pto_machine_level_check_swimlane (self, task->name, task->serves == 2,
+                                                task->config.enable_l2_swimlane,
+                                                task->config.output_prefix, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 void
 pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto_plan *plan,
                           const guint32 *kernels)
 {
   LevelMachine *self = (LevelMachine *) machine;
   g_autofree struct pto_plan_given *given = g_new0 (struct pto_plan_given, MAX (self->n_given, 1));
+  g_autoptr (GError) error = NULL;
 
   for (guint i = 0; i < self->n_given; i++)
     {
@@ -43,5 +62,8 @@ pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto
                                           .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
                                           .read_only = arg->read_only > 0 };
     }
-  pto_level_launch (self->level, plan, given, self->n_given, kernels);
+  if (!check_swimlanes (self, plan, &error))
+    pto_machine_fail_run (rt, PTO_STATUS_INVALID_ARGS, error->message);
+  else
+    pto_level_launch (self->level, plan, given, self->n_given, kernels);
 }

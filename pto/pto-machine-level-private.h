@@ -86,6 +86,10 @@ void pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struc
 
 /* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
 
+/* Is what a task is to record seen somewhere? */
+gboolean pto_machine_level_check_swimlane (LevelMachine *self, const char *name,
+                                           gboolean is_for_chips, int swimlane, const char *prefix,
+                                           GError **error);
 gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *submit,
                                    GError **error);
 guint64 pto_machine_level_order (PtoMachine *machine, PTO2Runtime *rt, PTOParam *params,

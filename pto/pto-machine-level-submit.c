@@ -193,32 +193,40 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
   return TRUE;
 }
 
+/* A chip in this process keeps its record where it can be asked for. */
+gboolean
+pto_machine_level_check_swimlane (LevelMachine *self, const char *name, gboolean is_for_chips,
+                                  int swimlane, const char *prefix, GError **error)
+{
+  if (swimlane == 0 || prefix[0] != '\0' || self->recording
+      || (is_for_chips
+          && pto_worker_get_child_mode (self->parent.worker) != PTO_CHILD_MODE_PROCESS))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               "task of \"%s\": enable_l2_swimlane = %d has no effect without an "
+               "output_prefix: the record is made in another process, and is seen only as "
+               "a file, or in the record of a run that has a swimlane, or trace, itself",
+               name, swimlane);
+  return FALSE;
+}
+
 /* The configuration of a task is the whole of a chip's run. */
 static gboolean
 fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_task *task,
              GError **error)
 {
   g_autoptr (PtoCallConfig) config = NULL;
-  PtoCallableKind kind = submit->registration->callable->kind;
-  gboolean apart
-      = kind == PTO_CALLABLE_ORCHESTRATION
-        || (kind == PTO_CALLABLE_CHIP
-            && pto_worker_get_child_mode (self->parent.worker) == PTO_CHILD_MODE_PROCESS);
+  const PtoCallable *callable = submit->registration->callable;
 
   if (submit->config != NULL)
     {
       config = pto_call_config_copy (submit->config);
       self->passed_on = self->passed_on || pto_call_config_find_choice (config) != NULL;
-      if (apart && !self->recording && config->enable_l2_swimlane != 0
-          && pto_call_config_get_output_prefix (config)[0] == '\0')
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "task of \"%s\": enable_l2_swimlane = %d has no effect without an "
-                       "output_prefix: the record is made in another process, and is seen only as "
-                       "a file, or in the record of a run that has a swimlane, or trace, itself",
-                       submit->registration->callable->name, config->enable_l2_swimlane);
-          return FALSE;
-        }
+      if (callable->kind != PTO_CALLABLE_SUB
+          && !pto_machine_level_check_swimlane (
+              self, callable->name, callable->kind == PTO_CALLABLE_CHIP, config->enable_l2_swimlane,
+              pto_call_config_get_output_prefix (config), error))
+        return FALSE;
       pto_call_config_extend_prefix (config, "task", self->n_tasks);
       if (!pto_call_config_check (config, error))
         return FALSE;

@@ -312,6 +312,8 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
                             run->orchestrate, run->data, &stats, &failure, &report);
   if (status == PTO_OK && run->capture != NULL)
     status = pto_plan_complete (run->capture, &report);
+  self->run = NULL;
+  self->given = NULL;
   pto_machine_keep_statistics (machine, &stats);
   if (pto_level_trace (self->level) != NULL)
     set_trace (self,

@@ -97,11 +97,11 @@ look_at_all (struct look *look, const struct pto_plan_given *given, struct pto_r
 {
   const struct pto_plan *graph = look->graph;
   enum pto_status status = PTO_OK;
+  struct pto_report why;
 
+  why.status = PTO_OK;
   for (uint32_t t = 0; t < graph->n_tasks && status == PTO_OK; t++)
     {
-      struct pto_report why;
-
       status = look_at_task (look, &graph->tasks[t], &why);
       if (status != PTO_OK)
         pto_report_set (report, status, "task %" PRIu32 " of the graph: %s", t, why.message);

@@ -293,7 +293,7 @@ class Graphs(unittest.TestCase):
         graph = Pto.Graph()
         sub = Pto.SubFunction.new("sum", lambda *_: None)
         graph = Pto.Graph()
-        with self.assertRaisesRegex(Exception, 'task 0: "sum" is a function for a SUB worker: a task runs a kernel'):
+        with self.assertRaisesRegex(Exception, 'task 0: "sum" is a function for a SUB worker, and a task that is added by hand runs a kernel: capture a function'):
             graph.add_task(sub, graph.add_argument(8).read())
 
 
