@@ -161,6 +161,56 @@ const tests = {
         }
     },
 
+    // The same of what is given to workers below: c = a + b, d = c + a.
+    level_graphs() {
+        const n = 100;
+        const {INPUT, OUTPUT} = Pto.Direction;
+        const add = Pto.ChipOrchestration.new_for_directory(GLib.build_filenamev([here, '..', '..', 'examples', 'worked-example', 'add']));
+        const list = (...all) => {
+            const args = Pto.TaskArgs.new();
+            for (const [tensor, direction] of all)
+                args.add_tensor(tensor, direction);
+            return args;
+        };
+        const make = () => {
+            const buffers = [0, 1, 2].map(() => Pto.Buffer.new(4 * n));
+            return [buffers.map(floats), list(...buffers.map((buffer, i) =>
+                [Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [n]), i < 2 ? INPUT : OUTPUT_EXISTING]))];
+        };
+        for (const child_mode of [Pto.ChildMode.PROCESS, Pto.ChildMode.THREAD]) {
+            const host = new Pto.Worker({level: 3, child_mode, device_ids: new GLib.Variant('au', [0, 1])});
+            const handle = host.register(add, null);
+            const [, first] = make();
+            const graph = host.capture((orch, args) => {
+                const [a, b, d] = [0, 1, 2].map(i => args.get_tensor(i));
+                const c = orch.make_tensor(Pto.Dtype.FLOAT32, [n]);
+                orch.submit_next_level(handle, list([a, INPUT], [b, INPUT], [c, OUTPUT]), null, -1);
+                orch.submit_next_level(handle, list([c, INPUT], [a, INPUT], [d, OUTPUT_EXISTING]), null, 1);
+                return true;
+            }, first, null, null);
+            equal(graph.to_string(), '2 tasks of 1 callable, 3 arguments', 'graph');
+            for (let i = 0; i < 20; i++) {
+                const [[a, b, d], args] = make();
+                a.fill(i);
+                b.fill(3 * i);
+                host.run_graph(graph, args, null, null);
+                equal(d.every(value => value === 5 * i), true, `launch ${i}`);
+                equal(host.dup_statistics().get_tasks(), 2, 'tasks');
+            }
+            refused(() => host.run_graph(graph, list(), null, null), 'takes 3 arguments, but 0');
+            const below = chip('par');
+            refused(() => below.run_graph(graph, first, null, null), 'the tasks of this graph are for workers ("', Pto.Error.NOT_SUPPORTED);
+            below.close();
+            const kept = Pto.Tensor.new_for_buffer(Pto.Buffer.new(4 * n), 0, Pto.Dtype.FLOAT32, [n]);
+            refused(() => host.capture((orch, args) => orch.submit_next_level(handle,
+                list([kept, INPUT], [args.get_tensor(0), INPUT], [args.get_tensor(2), OUTPUT_EXISTING]), null, -1), first, null, null),
+            'argument 0 lies in memory that is no argument of the run');
+            host.unregister(handle);
+            refused(() => host.run_graph(graph, first, null, null), 'is not registered on L3/0', Pto.Error.NOT_FOUND);
+            host.close();
+        }
+    },
+
     // A viewer's way through a trace; what it finds is what the summary says.
     trace() {
         const worker = Pto.Worker.new_chip('a2a3sim');
