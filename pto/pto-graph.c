@@ -40,10 +40,11 @@ typedef struct
  *
  * It is captured from an orchestration ([method@Pto.Worker.capture],
  * [method@Pto.Worker.capture_callable]), or built by hand: arguments and tensors, tasks, and which
- * comes after which. [method@Pto.Worker.run_graph] launches it on any worker of level 2: its tasks
- * are submitted without looking for dependencies, so that a task costs a fraction of what a submit
- * does. A launched task's memory is held until the last task that uses it is done; no scope holds
- * it.
+ * comes after which. [method@Pto.Worker.run_graph] launches it on any worker that has what its
+ * tasks run on: cores for kernels; for other callables workers like those of the one that captured
+ * it, and the callables themselves. Tasks are submitted without looking for dependencies, so that
+ * each costs a fraction of what a submit does. A launched task's memory is held until the last task
+ * that uses it is done; no scope holds it.
  *
  * Source: seed 000 sections 1.1 and 1.2. Thread safety: it is built on one thread; once it is
  * complete, any thread. A fork has a copy of its own.

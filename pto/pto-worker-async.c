@@ -591,7 +591,7 @@ pto_worker_run_callable_finish (PtoWorker *worker, GAsyncResult *result, GError 
 
 /**
  * pto_worker_run_graph_async:
- * @worker: a worker of level 2
+ * @worker: a worker
  * @graph: a graph; one that is not complete is completed
  * @args: (nullable): its arguments; copied
  * @config: (nullable): choices of this run; copied

@@ -726,10 +726,13 @@ pto_worker_capture_callable (PtoWorker *worker, PtoCallableHandle *handle, PtoTa
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the argument, where one is not of the shape and type
  * that the graph was made for, where a tensor that is written can only be read, or where two
- * overlap in another way than they did; with %PTO_ERROR_NOT_SUPPORTED on a worker of level 3 or up;
- * and like [method@Pto.Worker.run]. Several workers may run one graph at the same time. A chip in a
- * process of its own keeps a copy of it there as long as @graph lives, and of memory that it does
- * not see, one of what it is launched with, as [method@Pto.Worker.run_callable] does.
+ * overlap in another way than they did; with %PTO_ERROR_NOT_SUPPORTED where tasks are kernels and
+ * the worker is no chip, or the other way; with %PTO_ERROR_NOT_FOUND where it has no workers for a
+ * task, or has not registered what that runs; with %PTO_ERROR_NOT_SHARED where workers do not see
+ * an argument; and like [method@Pto.Worker.run]. Several workers may run one graph at the same
+ * time. A chip in a process of its own keeps a copy of it there as long as @graph lives, and of
+ * memory that it does not see, one of what it is launched with, as [method@Pto.Worker.run_callable]
+ * does.
  *
  * Source: seed 000 section 1.1. Thread safety: any thread; a second run waits for the first.
  *

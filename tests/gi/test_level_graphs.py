@@ -312,6 +312,22 @@ class LevelGraphs(unittest.TestCase):
             worker.run(graph, x, y, 3)
             self.assertEqual(y.tolist(), [5] * N)
 
+    def test_seen_by_threads(self):
+        """Of memory that only processes do not see a graph is launched where workers are threads."""
+        with Pto.Worker(level=3, devices=1, child_mode="thread") as worker, Pto.Worker(level=3, devices=1) as other:
+            handle = worker.register(self.chip())
+            other.register(self.chip())
+            x, y = np.arange(N), np.zeros(N, "i8")
+            graph = worker.capture(lambda orch, x, y: orch.submit_next_level(handle, [x.read(), y.update(), 1]), x, y)
+            for given in (x, y), (new(range(N)), y):
+                y[:] = 0
+                worker.run(graph, *given)
+                self.assertEqual(y.tolist(), [3 * i + 1 for i in range(N)])
+            y[:] = 0
+            self.refused("graph: argument 0 lies in private memory", other.run, graph, x, new())
+            self.refused("graph: argument 1 lies in private memory", other.run, graph, new(), y)
+            self.assertEqual(y.tolist(), [0] * N)
+
     def test_not_kept(self):
         """What a capture can not keep ends it, says which task, and the worker goes on."""
         with Pto.Worker(level=3, sub_workers=1) as worker:
