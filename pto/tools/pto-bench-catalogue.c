@@ -77,6 +77,8 @@ const BenchFigure bench_figures[] = {
   { "sub_fixed_parked", N_ ("the same, the child asleep and its CPU idle"), LEVEL (1) },
   { "sub_task", N_ ("each task of a run of independent SUB tasks"), LEVEL (1) },
   { "sub_task_chain", N_ ("each task of a run of SUB tasks in a chain"), LEVEL (1) },
+  { "sub_launch", N_ ("each of independent SUB tasks that are launched as a graph"), LEVEL (1) },
+  { "sub_launch_chain", N_ ("the same, in a chain"), LEVEL (1) },
   { "children_64_idle", N_ ("CPU time of 64 idle children and their parent in 500 ms"),
     LEVEL (64) },
   { "start_1_8", N_ ("start of a tree of 1 + 8 processes: SUB workers"), LEVEL (8) },

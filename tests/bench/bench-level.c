@@ -36,6 +36,8 @@ enum sub_figure
 {
   SUB_TASK,         /* of independent ones, each */
   SUB_TASK_CHAIN,   /* of a chain, each */
+  SUB_LAUNCH,       /* of independent ones that are launched as a graph, each */
+  SUB_LAUNCH_CHAIN, /* the same, of a chain */
   SUB_FIXED,        /* what a run takes besides, right after another run */
   SUB_FIXED_PARKED, /* the same, the child asleep */
 };
@@ -45,6 +47,7 @@ typedef struct
   PtoWorker *host;
   PtoCallableHandle *handle;
   PtoTaskArgs *args;
+  gboolean is_launched;
   guint n_tasks;
 } Graph;
 
@@ -70,9 +73,15 @@ submit_all (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *con
 static double
 time_runs (Graph *graph, guint n_tasks, gboolean rest, guint n_runs, GError **error)
 {
+  g_autoptr (PtoGraph) captured = NULL;
   double us[N_RUNS];
 
   graph->n_tasks = n_tasks;
+  if (graph->is_launched
+      && (captured
+          = pto_worker_capture (graph->host, submit_all, graph, graph->args, NULL, NULL, error))
+             == NULL)
+    return 0;
   for (guint i = 0; i < n_runs; i++)
     {
       guint64 begin;
@@ -80,7 +89,9 @@ time_runs (Graph *graph, guint n_tasks, gboolean rest, guint n_runs, GError **er
       if (rest)
         bench_level_settle ();
       begin = bench_now ();
-      if (!pto_worker_run (graph->host, submit_all, graph, NULL, NULL, NULL, error))
+      if (captured != NULL
+              ? !pto_worker_run_graph (graph->host, captured, graph->args, NULL, NULL, error)
+              : !pto_worker_run (graph->host, submit_all, graph, NULL, NULL, NULL, error))
         return 0;
       us[i] = (double) (bench_now () - begin) / 1e3;
     }
@@ -120,6 +131,8 @@ measure_sub (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
   g_autoptr (PtoBuffer) buffer = NULL;
   g_autoptr (PtoTensor) tensor = NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  gboolean is_chain = figure->number == SUB_TASK_CHAIN || figure->number == SUB_LAUNCH_CHAIN;
+  gboolean is_launched = figure->number == SUB_LAUNCH || figure->number == SUB_LAUNCH_CHAIN;
 
   if (host == NULL || (buffer = pto_buffer_new (4096, &error)) == NULL
       || (tensor
@@ -127,9 +140,9 @@ measure_sub (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
              == NULL
       || (handle = pto_worker_register (host, callable, NULL, &error)) == NULL)
     return refuse (figure, error->message);
-  pto_task_args_add_tensor (
-      args, tensor, figure->number == SUB_TASK_CHAIN ? PTO_DIRECTION_INOUT : PTO_DIRECTION_INPUT);
-  if (!measure_runs (figure, &(Graph){ host, handle, args, 0 }, reps, brief ? 3 : N_RUNS, &error))
+  pto_task_args_add_tensor (args, tensor, is_chain ? PTO_DIRECTION_INOUT : PTO_DIRECTION_INPUT);
+  if (!measure_runs (figure, &(Graph){ host, handle, args, is_launched, 0 }, reps,
+                     brief ? 3 : N_RUNS, &error))
     return refuse (figure, error->message);
   pto_worker_close (host);
   return true;
@@ -329,6 +342,8 @@ static const struct bench_figure figures[] = {
   { "sub_fixed_parked", "time", "us", SUB_FIXED_PARKED, measure_sub },
   { "sub_task", "time", "us", SUB_TASK, measure_sub },
   { "sub_task_chain", "time", "us", SUB_TASK_CHAIN, measure_sub },
+  { "sub_launch", "time", "us", SUB_LAUNCH, measure_sub },
+  { "sub_launch_chain", "time", "us", SUB_LAUNCH_CHAIN, measure_sub },
   { "children_64_idle", "cpu_time", "us", 64, measure_idle },
   { "start_1_8", "time", "ms", 8, measure_start_subs },
   { "start_1_8_chips", "time", "ms", 8, measure_start_chips },
