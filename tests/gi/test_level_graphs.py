@@ -250,6 +250,29 @@ class LevelGraphs(unittest.TestCase):
                 self.refused('task 1 of the graph: "below" is for workers of level 3, and L3/0 has none', other.run, graph, x, y)
                 self.assertEqual((y.tolist(), other.statistics.tasks), ([0] * N, 0))
 
+    def test_other_kinds(self):
+        """Workers have other kinds of workers below them, so that what they call these is something else."""
+        what = Pto.Callable.function(double)
+
+        def function(orch, x, y):
+            made = orch.tensor(N, "i8")
+            orch.submit_sub(self.handle, [x.read(), made.write(), 1])
+            orch.submit_order(made.read())
+            orch.submit_sub(self.handle, [made.read(), y.write_existing(), 2], worker=0)
+        workers = [Pto.Worker(level=3, sub_workers=1), Pto.Worker(level=3, devices=1, sub_workers=1),
+                   Pto.Worker(level=3, devices=2, sub_workers=2), Pto.Worker(level=4, sub_workers=1)]
+        workers[3].add_worker(Pto.Worker(level=3, sub_workers=1))
+        handles, graphs = [worker.register(what) for worker in workers], []
+        for worker, self.handle in zip(workers, handles):
+            graphs.append(worker.capture(function, new(), new()))
+        for worker in workers:
+            for i, graph in enumerate(graphs):
+                x, y = new(i), new()
+                worker.run(graph, x, y)
+                self.assertEqual(y.tolist(), [4 * i + 4] * N)
+        for worker in workers:
+            worker.close()
+
     def test_other_workers(self):
         """Two at once, with numbers of their own for what they have; and those who can not."""
         with Pto.Worker(level=3, devices=2, sub_workers=2) as worker, Pto.Worker(level=3, devices=2, sub_workers=3) as other:
@@ -305,7 +328,8 @@ class LevelGraphs(unittest.TestCase):
                                  ("arguments 0 and 1 of the graph overlap, and a task writes there", (x, x, 3)),
                                  (r"graph: argument 1 lies in private memory \(0x[0-9a-f]+\): a child process would see a copy",
                                   (x, np.zeros(N, "i8"), 3)),
-                                 ("graph: argument 0 lies in private memory", (np.zeros(N, "i8"), y, 3))):
+                                 ("graph: argument 0 lies in private memory", (np.zeros(N, "i8"), y, 3)),
+                                 ("argument 1 of the graph is written, but its memory can only be read", (x, Pto.Tensor.of(y).read(), 3))):
                 with self.subTest(words):
                     self.refused(words, worker.run, graph, *given)
                     self.assertEqual((y.tolist(), worker.statistics.tasks), ([0] * N, 0))

@@ -19,7 +19,8 @@ enum
   MIX,    /* tensors from, to; scalar */
   COPY,   /* the same, whatever is there */
   MEMBER, /* tensor, two scalars: adds what depends on the second to its part of that */
-  DIE     /* tensor, scalar: if that is the board's counter 1 */
+  DIE,    /* tensor, scalar: if that is the board's counter 1 */
+  WHERE   /* scalar: number of a word for the process that runs it */
 };
 
 static uint32_t
@@ -59,7 +60,14 @@ die (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
   return 0;
 }
 
-static const rig_function functions[] = { mix, copy, add_member, die };
+static uint32_t
+tell_where (struct rig *rig, const struct pto_call *call, struct pto_failure *failure)
+{
+  rig->board->words[call_scalar (call, 0)] = (uint64_t) getpid ();
+  return 0;
+}
+
+static const rig_function functions[] = { mix, copy, add_member, die, tell_where };
 
 static struct rig *
 new_rig (gconstpointer threads, uint32_t chips, uint32_t subs)
@@ -307,12 +315,15 @@ submit_named (struct rig *rig, void *data)
         make_inout_param (rig_words (rig, BLOCK, BLOCK)), scalar (2));
   rig_group (rig, MEMBER, 2, (const uint32_t[]){ 2, 0 },
              (PTOParam[]){ make_inout_param (rig_words (rig, BLOCK, BLOCK)) }, 5);
+  SUB (rig, WHERE, 2, scalar (FAR));
+  CHIP (rig, WHERE, 1, scalar (FAR + 1));
 }
 
 /* Places have other numbers there; who has fewer says so before anything is submitted. */
 static void
 test_elsewhere (gconstpointer threads)
 {
+  static const uint32_t of[] = { MIX, MIX, MEMBER, WHERE, WHERE };
   struct rig *rig = new_rig (threads, 2, 3);
   struct graph graph = { .submit = submit_named };
   struct
@@ -335,14 +346,17 @@ test_elsewhere (gconstpointer threads)
       /* What the tasks name is looked at where they run. */
       for (uint32_t t = 0; t < graph.plan->n_tasks; t++)
         ((struct pto_level_task *) &graph.plan->extra[graph.plan->tasks[t].first_extra])->digest
-            = rig->digests[t < 2 ? MIX : MEMBER];
+            = rig->digests[of[t]];
       fill (rig, 0, i);
       graph.submit = NULL;
       status = rig_run (rig, launch, &graph);
       if (others[i].why == NULL)
         {
           g_assert_cmpstr (rig->report.message, ==, "");
-          g_assert_cmpuint (rig->stats.completed, ==, 3);
+          g_assert_cmpuint (rig->stats.completed, ==, 5);
+          for (uint32_t k = 0; k < 2 && threads == NULL; k++)
+            g_assert_cmpuint (rig->board->words[FAR + k], ==,
+                              atomic_load (&rig->board->pids[k == 0 ? others[i].chips + 2 : 1]));
         }
       else
         {
