@@ -397,6 +397,17 @@ class LevelGraphs(unittest.TestCase):
             worker.run(graph, x, y, config=own)
             self.assertEqual(y.tolist(), [4] * N)
 
+            # To files, one for each task, of the same names.
+            config.output_prefix = os.path.join(self.directory, "lane-")
+            function = lambda orch, x, y: [orch.submit_next_level(handle, [x.read(), y.update(), 1], config) for _ in range(2)]  # noqa: E731
+            written = []
+            for what in function, worker.capture(function, x, y):
+                worker.run(what, x, y)
+                written.append(sorted(name for name in os.listdir(self.directory) if name.startswith("lane-")))
+                for name in written[-1]:
+                    os.remove(os.path.join(self.directory, name))
+            self.assertEqual(written, [["lane-task0-worker0-swimlane.json", "lane-task1-worker0-swimlane.json"]] * 2)
+
     # --- a launch is a run ---
 
     def test_failures(self):
