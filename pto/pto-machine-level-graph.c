@@ -34,10 +34,12 @@ check_swimlanes (LevelMachine *self, const struct pto_plan *plan, GError **error
 {
   for (guint t = 0; t < plan->n_tasks; t++)
     {
-      const struct pto_level_task *task
-          = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
+      const struct pto_level_task *task;
 
-      if (plan->tasks[t].extra_bytes > 0 && task->kind == PTO_CHILD_NEXT
+      if (plan->tasks[t].extra_bytes == 0)
+        continue;
+      task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
+      if (task->kind == PTO_CHILD_NEXT
           && !pto_machine_level_check_swimlane (self, task->name, task->serves == 2,
                                                 task->config.enable_l2_swimlane,
                                                 task->config.output_prefix, error))

@@ -26,8 +26,8 @@ typedef struct
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
   gboolean recording; /* that run */
-  const PtoMachineRun *run;
-  const struct pto_chip_arg *given; /* of a capture, or a launch; NULL: neither */
+  const PtoMachineRun *run;         /* the same; NULL: none is */
+  const struct pto_chip_arg *given; /* what a capture, or a launch, is given; NULL: it is neither */
   guint n_given;
   gboolean warned;    /* of a child's parameter that has no effect */
   gint64 quiet_until; /* the thread that forks: not waiting for others any more from then on */

@@ -241,7 +241,6 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
                           GError **error)
 {
   LevelMachine *self = (LevelMachine *) machine;
-  PtoCallable *callable = submit->registration->callable;
   struct pto_level_task task;
   struct pto_report report = { 0 };
   enum pto_status status = PTO_OK;
@@ -250,7 +249,8 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
   gboolean ok;
 
   task.digest = submit->registration->digest;
-  task.name = callable->name;
+  /* A program may rename the callable, while a graph goes on. */
+  task.name = submit->registration->name;
   task.n_members = submit->n_members;
   task.priority = submit->priority;
   if (!choose_children (self, submit, &task, error))

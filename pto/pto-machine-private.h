@@ -39,8 +39,7 @@ typedef struct
   /* Of registration, instead of args: as somebody else has made them. NULL: nobody has. */
   const struct pto_chip_arg *given;
   guint n_given;
-  /* What is submitted is written there, and args are what that is launched with; NULL: it is run.
-   */
+  /* What is submitted is written there, and args are what that is launched with; NULL: it runs. */
   struct pto_plan *capture;
   gboolean is_launch;          /* args are those of a launch */
   PtoGraphTag *tag;            /* of what is launched; who keeps a copy of that knows it by this */

@@ -213,7 +213,7 @@ find_number (Run *run, guint32 number, guint32 *found)
           &run->error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
           "the graph has tasks of \"%s\", which is not registered on %s: register it there "
           "before the launch%s",
-          callable->name, path,
+          registration->name, path,
           callable->source == PTO_CALLABLE_SOURCE_CLOSURE
               ? ", the same callable, for two that are made of one function are two"
               : "");

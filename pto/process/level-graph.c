@@ -68,8 +68,7 @@ note_accesses (struct look *look, const struct pto_plan_task *task,
 static enum pto_status
 look_at_task (struct look *look, const struct pto_plan_task *task, struct pto_report *report)
 {
-  const struct pto_level_task *extra
-      = (const struct pto_level_task *) &look->graph->extra[task->first_extra];
+  const struct pto_level_task *extra;
   struct pto_need needs[PTO_CHILDREN_MAX];
   const struct pto_plan_parts *parts
       = task->parts > 0 ? &look->graph->parts[task->parts - 1] : NULL;
@@ -80,6 +79,7 @@ look_at_task (struct look *look, const struct pto_plan_task *task, struct pto_re
       look->queues[task->kernel] = pto_pool_idle_queue (look->level->pool);
       return PTO_OK;
     }
+  extra = (const struct pto_level_task *) &look->graph->extra[task->first_extra];
   status = pto_pool_place (look->level->pool, extra, pto_level_task_members (extra), 0,
                            look->kernels[task->kernel], needs, report);
   if (status != PTO_OK)

@@ -301,6 +301,20 @@ test_refused (Fixture *fixture, gconstpointer data)
   g_object_unref (host);
   pto_worker_close (chip);
   g_object_unref (chip);
+
+  /* By the name that it had. */
+  host = level_test_host (3, 0, 2);
+  pto_callable_handle_unref (fixture->sub);
+  fixture->sub = pto_worker_register (host, fixture->twice, NULL, &error);
+  pto_callable_handle_unref (fixture->chip);
+  fixture->chip = pto_worker_register (host, fixture->fill, NULL, &error);
+  g_assert_no_error (error);
+  pto_callable_set_name (fixture->fill, "another");
+  g_assert_false (pto_worker_run_graph (host, graph, fixture->args, NULL, NULL, &error));
+  assert_refused (&error, PTO_ERROR_NOT_FOUND,
+                  "task 2 of the graph: \"fill_orch\" is for chips, and L3/0 has none");
+  pto_worker_close (host);
+  g_object_unref (host);
 }
 
 int
