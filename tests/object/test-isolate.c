@@ -494,7 +494,9 @@ test_kept_core (Fixture *fixture, gconstpointer data)
                                         NULL);
   g_autofree char *slow = g_strconcat (evil_head, "usleep (20000);\n}\n", NULL);
 
-  pto_worker_set_parameter (worker, "timeout", "100", &error);
+  /* All of the slow ones last longer than the worker's limit; one of them far less than the chip's,
+   * also where it has to wait for a processor. */
+  pto_worker_set_parameter (worker, "timeout", "500", &error);
   g_assert_no_error (error);
   g_assert_true (pto_worker_start (worker, NULL, &error));
   fixture->evil = object_test_kernel (fixture->dir, "stuck.c", stuck);
