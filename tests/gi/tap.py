@@ -1,5 +1,6 @@
 # tap.py: how does unittest tell Meson what it found?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import signal
 import sys
 import unittest
 
@@ -40,6 +41,10 @@ class TapResult(unittest.TestResult):
 
 
 def main(module="__main__"):
+    # A shell ignores it for what it starts in the background, and that is handed on: tests that send
+    # it would wait for ever.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     suite = unittest.defaultTestLoader.loadTestsFromName(module)
     result = TapResult()
     print(f"1..{suite.countTestCases()}", flush=True)
