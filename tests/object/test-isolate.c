@@ -984,6 +984,15 @@ write_past_twice (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfi
          && pto_orchestrator_end_scope (orchestrator, error);
 }
 
+/* Behind the scope the tasks are of the ring again that was there before it. */
+static gboolean
+write_past_behind (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                   gpointer data, GError **error)
+{
+  return write_past_twice (orchestrator, args, config, data, error)
+         && write_past (orchestrator, args, config, data, error);
+}
+
 /* Of several that write there the last is named, and that it may be another. */
 static void
 test_past_array_by_several (Fixture *fixture, gconstpointer data)
@@ -999,6 +1008,12 @@ test_past_array_by_several (Fixture *fixture, gconstpointer data)
   g_assert_cmpstr (error->message, ==,
                    "one of 2 tasks that write there, from task 0 of ring 0 to task 0 of ring 1 "
                    "(evil): the kernel wrote 4 bytes past argument 0 (declared float32 [980])");
+  g_clear_error (&error);
+  g_assert_false (
+      pto_worker_run (fixture->worker, write_past_behind, fixture, NULL, NULL, NULL, &error));
+  object_test_assert_contains (
+      error->message,
+      "one of 3 tasks that write there, from task 0 of ring 0 to task 1 of ring 0 (evil)");
 }
 
 /* A registered orchestration is in the child: the core finds it. */
