@@ -122,6 +122,28 @@ teller (void *arg)
   weak_word_set (det, &done, 1);
 }
 
+/* Begun by a thread that is none of the back end's. */
+static void
+latecomer (void *arg)
+{
+  (void) arg;
+  weak_word_set (det, &done, 1);
+}
+
+static void
+spawner (void *arg)
+{
+  char error[128];
+
+  (void) arg;
+  /* Locks are real here: who has this one goes on when we wait. */
+  while (pthread_mutex_trylock (&det->lock) != 0)
+    explorer_pause ();
+  pthread_mutex_unlock (&det->lock);
+  g_assert_cmpint (pto_exec_spawn (det, 0, "latecomer", latecomer, NULL, error, sizeof error), ==,
+                   0);
+}
+
 static void
 begin (const void *scenario)
 {
@@ -187,12 +209,22 @@ test_told (void)
   explore (3, 100, one);
 }
 
+static void
+test_spawned (void)
+{
+  static void (*const one[]) (void *) = { guest, spawner, NULL };
+
+  n_wanted = 1;
+  explore (3, 100, one);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   alarm (WATCHDOG_S);
   g_test_add_func ("/pto/det-explore/orders", test_orders);
+  g_test_add_func ("/pto/det-explore/spawned", test_spawned);
   g_test_add_func ("/pto/det-explore/told", test_told);
   return g_test_run ();
 }
