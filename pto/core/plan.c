@@ -591,8 +591,6 @@ place_tasks (struct pto_plan *graph)
 
       task->position = graph->n_in_ring[task->ring]++;
       task->last_use = t;
-      if (task->n_args > graph->max_args)
-        graph->max_args = task->n_args;
     }
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     {

@@ -152,7 +152,6 @@ struct pto_plan
   uint32_t n_cohorts; /* all numbers of cohorts are below */
   uint32_t n_memory;
   uint32_t max_deps; /* of one task */
-  uint32_t max_args;
   bool complete;
 
   /* While it is built. */
