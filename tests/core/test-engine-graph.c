@@ -625,15 +625,28 @@ make_long_use (struct machine *machine, uint32_t n)
 static void
 test_deadlock_is_told (gconstpointer backend)
 {
+  static const uint32_t sizes[] = { 33, 40 };
   struct machine *machine = new_machine (backend, 16);
-  struct pto_plan *graph = make_long_use (machine, 40);
+  struct pto_plan *graph = NULL;
   const char *message;
 
-  machine_begin (machine);
-  g_assert_false (launch (machine, graph, NULL));
-  g_assert_cmpint (machine_end (machine, &message), ==, PTO_STATUS_TASK_RING);
-  machine_assert_names (message, "task 39");
-  g_assert_cmpuint (machine_advice (message, "task-window"), ==, 64);
+  for (uint32_t i = 0; i < G_N_ELEMENTS (sizes); i++)
+    {
+      char *task = g_strdup_printf ("task %u", sizes[i] - 1);
+      char *most = g_strdup_printf ("holds at most %u tasks in that ring", sizes[i]);
+
+      if (graph != NULL)
+        pto_plan_free (graph);
+      graph = make_long_use (machine, sizes[i]);
+      machine_begin (machine);
+      g_assert_false (launch (machine, graph, NULL));
+      g_assert_cmpint (machine_end (machine, &message), ==, PTO_STATUS_TASK_RING);
+      machine_assert_names (message, task);
+      machine_assert_names (message, most);
+      g_assert_cmpuint (machine_advice (message, "task-window"), ==, 64);
+      g_free (task);
+      g_free (most);
+    }
   machine_free (machine);
   machine = new_machine (backend, 64);
   machine_begin (machine);

@@ -922,6 +922,13 @@ test_launch_refused (enum pto_backend backend)
   sim_assert_says (&report, PTO_STATUS_INVALID_ARGS,
                    "argument 1 of the graph is 64 float32, but 32 float32 is given", NULL);
   g_assert_cmpuint (stats.tasks, ==, 0);
+  /* As many elements, in one dimension more. */
+  fill (given, 0);
+  given->args[1].tensor.ndims = 2;
+  given->args[1].tensor.shapes[1] = given->args[1].tensor.strides[1] = 1;
+  run (chip, given, NULL, false, launch, graph, &stats, &report);
+  sim_assert_says (&report, PTO_STATUS_INVALID_ARGS,
+                   "argument 1 of the graph is 64 float32, but 64x1 float32 is given", NULL);
   fill (given, 0);
   given->args[1].read_only = 4 * N;
   run (chip, given, NULL, false, launch, graph, &stats, &report);
