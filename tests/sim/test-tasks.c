@@ -291,6 +291,11 @@ choose (PTO2Runtime *rt, void *data)
           rt, ADD, AIV,
           (PTOParam[]){ make_inout_param (cell (&choices->cells[i])), make_scalar_param (10) }, 2,
           &flag, index);
+      /* The first kernel of all. */
+      pto2_rt_submit_task_if (
+          rt, STORE, AIV,
+          (PTOParam[]){ make_inout_param (cell (&choices->set[i])), make_scalar_param (7) }, 2,
+          &flag, index);
       SUBMIT (rt, SUM, make_output_param (cell (&choices->after[i])), make_scalar_param (1),
               make_input_param (cell (&choices->cells[i])));
     }
@@ -318,8 +323,10 @@ test_condition (enum pto_backend backend)
       g_assert_cmpuint (stats.completed, ==, stats.tasks);
       for (uint32_t i = 0; i < N; i++)
         {
-          int32_t expected = (int32_t) i + (i % 4 == 1 || i % 4 == 2 ? 10 : 0);
+          bool is_on = i % 4 == 1 || i % 4 == 2;
+          int32_t expected = (int32_t) i + (is_on ? 10 : 0);
 
+          g_assert_cmpint (choices->set[i], ==, is_on ? 7 : 0);
           g_assert_cmpint (choices->cells[i], ==, expected);
           g_assert_cmpint (choices->after[i], ==, expected);
         }
