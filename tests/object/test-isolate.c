@@ -316,6 +316,34 @@ test_private_memory (Fixture *fixture, gconstpointer data)
   g_assert_cmpfloat (results[1][500], !=, 502);
 }
 
+static gboolean
+move_element (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  Fixture *fixture = data;
+  g_autoptr (PtoTensor) all = array_tensor (fixture->array, N);
+  g_auto (GValue) value = G_VALUE_INIT;
+
+  return pto_orchestrator_get_element (orchestrator, all, 1, (const guint64[]){ 6 }, &value, error)
+         && pto_orchestrator_set_element (orchestrator, all, 1, (const guint64[]){ 5 }, &value,
+                                          error);
+}
+
+/* Single elements, too: the process has been there for longer than their values. */
+static void
+test_private_element (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+
+  for (guint round = 1; round <= 3; round++)
+    {
+      fixture->array[6] = (float) round;
+      pto_worker_run (fixture->worker, move_element, fixture, NULL, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (fixture->array[5], ==, round);
+    }
+}
+
 /* Of a registered orchestration what it writes is not known: what has changed is copied back. */
 static void
 test_private_memory_of_callable (Fixture *fixture, gconstpointer data)
@@ -1079,6 +1107,7 @@ main (int argc, char **argv)
 #define ADD(path, function) \
   g_test_add ("/pto/isolate/" path, Fixture, NULL, set_up, function, tear_down)
   ADD ("private-memory", test_private_memory);
+  ADD ("private-element", test_private_element);
   ADD ("private-memory-of-callable", test_private_memory_of_callable);
   ADD ("many-arguments-of-callable", test_many_arguments);
   ADD ("past-array", test_past_array);
