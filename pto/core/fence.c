@@ -17,7 +17,9 @@
 /* Lists of the processes above this one: levels of a tree. */
 #define LISTS_MAX 17u
 /* A reader that meets a change under way looks again so often. */
+#ifndef TRIES /* fewer where every step is explored */
 #define TRIES 1000u
+#endif
 
 struct item
 {
