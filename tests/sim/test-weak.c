@@ -16,6 +16,8 @@
 #define SEEDS 300u
 #define TASKS 40u
 #define WORDS 6u
+#define QUESTIONS 6u
+#define PIPE_DEPTH 2u
 
 static uint64_t random_state;
 static const struct pto_actor *actors[WEAK_THREADS];
@@ -103,10 +105,45 @@ kernel_meet (int64_t *args)
     }
 }
 
+/* Two of a cluster: what one asks the other answers. More than a pipe holds is under way. */
+static void
+kernel_ask (int64_t *args)
+{
+  for (uint64_t asked = 0, heard = 0; heard < QUESTIONS;)
+    if (asked < QUESTIONS && asked < heard + PIPE_DEPTH + 2)
+      {
+        TPUSH (args, 0, &asked, sizeof asked);
+        asked++;
+      }
+    else
+      {
+        uint64_t answer;
+
+        TPOP (args, 1, &answer, sizeof answer);
+        met_well += answer == heard + 100;
+        heard++;
+      }
+}
+
+static void
+kernel_answer (int64_t *args)
+{
+  for (uint32_t i = 0; i < QUESTIONS; i++)
+    {
+      uint64_t value;
+
+      TPOP (args, 0, &value, sizeof value);
+      value += 100;
+      TPUSH (args, 1, &value, sizeof value);
+    }
+}
+
 static const struct pto_kernel kernels[] = {
   { "vector", kernel_use, PTO_CORE_TYPE_AIV, { .base_ns = 700 } },
   { "cube", kernel_use, PTO_CORE_TYPE_AIC, { .base_ns = 900 } },
   { "meet", kernel_meet, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
+  { "ask", kernel_ask, PTO_CORE_TYPE_AIC, { .base_ns = 500 } },
+  { "answer", kernel_answer, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -228,6 +265,37 @@ test_meetings (enum pto_backend backend)
     }
 }
 
+static int
+submit_talk (PTO2Runtime *rt, void *data)
+{
+  static const int32_t pair[3] = { 3, 4, -1 };
+  PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, NULL, 0);
+
+  submit.mixed = pair;
+  submit.block_dim = 1;
+  g_assert_cmpuint (pto2_rt_submit (rt, &submit), !=, PTO2_TASK_NONE);
+  return 0;
+}
+
+/* Both ends of a pipe wait for each other, and what is taken out is what was put in. */
+static void
+test_pipes (enum pto_backend backend)
+{
+  for (uint32_t seed = 1; seed <= SEEDS / 3; seed++)
+    {
+      struct pto_chip *chip = sim_chip (backend, "clusters=1 aicpu-threads=2 pipe-depth=2");
+      struct pto_report report = { 0 };
+
+      met_well = 0;
+      begin (chip, seed);
+      pto_chip_run (chip, &program, NULL, submit_talk, NULL, NULL, &report);
+      weak_end ();
+      g_assert_cmpstr (report.message, ==, "");
+      g_assert_cmpuint (met_well, ==, QUESTIONS);
+      pto_chip_free (chip);
+    }
+}
+
 /* The registers alone, as a scheduler would use them that looks at them all the time: what a core
  * did is known with FIN, before its signal. */
 static void
@@ -280,6 +348,7 @@ add (void)
   sim_add_once ("weak/registers", test_registers);
   sim_add_once ("weak/seeds", test_seeds);
   sim_add_once ("weak/meetings", test_meetings);
+  sim_add_once ("weak/pipes", test_pipes);
 }
 
 int
