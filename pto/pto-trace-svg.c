@@ -589,7 +589,9 @@ append_story (PtoPicture *picture, const PtoTraceEntry *task)
       text, g_array_index (picture->legend, PtoLegendEntry, style_of (picture, task->kernel)).name);
   if (task->block != PTO_TRACE_NOWHERE)
     g_string_append_printf (text, ", block %u", task->block);
-  g_string_append_printf (text, " on %s%s\nruns ", core, task->failed ? ", failed" : "");
+  g_string_append (text, " on ");
+  pto_svg_append_escaped (text, core);
+  g_string_append_printf (text, "%s\nruns ", task->failed ? ", failed" : "");
   pto_trace_append_us (text, task->start);
   g_string_append (text, " to ");
   pto_trace_append_us (text, task->end);

@@ -284,6 +284,34 @@ test_numbers (void)
   g_assert_null (strstr (summary, "own:"));
 }
 
+/* A chip that ran nothing was busy for no part of no time. */
+static void
+test_nothing_inside (void)
+{
+  static const char *const names[] = { "fill" };
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = 3,
+                                         .n_clusters = 1,
+                                         .aic_per_cluster = 1,
+                                         .aiv_per_cluster = 2,
+                                         .level = 2,
+                                         .begin_ns = 100 * SECOND + 12000,
+                                         .end_ns = 100 * SECOND + 13000,
+                                         .run_ns = 1000 };
+  struct pto_trace_buffer buffers[5] = { 0 };
+  struct pto_trace records = { buffers, 5 };
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  PtoTrace *chip = pto_trace_new_from_run (&records, &topology, names, 1, "chip");
+  g_autofree char *summary = NULL;
+
+  for (guint type = 0; type < 2; type++)
+    g_assert_cmpfloat (pto_trace_get_type_utilization (chip, type), ==, 0);
+  pto_trace_pieces_take (&trace->pieces, 0, 0, chip);
+  pto_trace_settle (trace);
+  summary = pto_trace_summarize (trace);
+  g_assert_nonnull (strstr (summary, "\nL2/0: 1 run, 0 tasks inside, cores busy 0 %\n"));
+}
+
 /* Whatever is different in a tree is in its digest: who ran a piece, for which task, and what it
  * was. */
 static void
@@ -426,7 +454,7 @@ test_wild_bytes (void)
   gsize size;
 
   bytes = pack (trace, &size);
-  for (gsize n = 0; n < size; n += 8)
+  for (gsize n = 0; n < size; n++)
     {
       g_autofree guint8 *part = g_memdup2 (bytes, n);
 
@@ -456,6 +484,37 @@ test_wild_bytes (void)
   g_assert_cmpuint (n_none, >, 100);
 }
 
+/* As deep as a tree of workers can be, and not deeper: nobody's stack is used up. */
+static void
+test_depth (void)
+{
+  PtoTrace *trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+
+  for (guint depth = 1; depth <= 18; depth++)
+    {
+      g_autofree guint8 *bytes = NULL;
+      g_autoptr (PtoTrace) copy = NULL;
+      PtoTrace *around = make_level (three_runs, G_N_ELEMENTS (three_runs));
+      PtoTracePieces pieces;
+      gsize size;
+
+      pto_trace_pieces_take (&around->pieces, 0, 0, trace);
+      trace = around;
+      bytes = pack (trace, &size);
+      copy = pto_trace_new_from_packed (bytes, size);
+      g_assert_cmpint (copy != NULL, ==, depth <= 16);
+      g_free (bytes);
+      /* What is inside of a trace is one deeper than that. */
+      size = pto_trace_pieces_get_packed_size (&trace->pieces);
+      bytes = g_malloc (size);
+      pto_trace_pieces_pack (&trace->pieces, bytes);
+      pto_trace_pieces_init (&pieces);
+      g_assert_cmpint (pto_trace_pieces_unpack (&pieces, 0, bytes, size), ==, depth <= 16);
+      pto_trace_pieces_clear (&pieces);
+    }
+  g_object_unref (trace);
+}
+
 /* --- size --- */
 
 /* Where the rectangle with this title begins, and where it ends. */
@@ -482,7 +541,12 @@ test_picture (void)
 {
   g_autoptr (PtoTrace) trace = make_tree ();
   g_autofree char *svg = pto_trace_to_svg (trace);
-  double worker_bottom, inner_top, inner_bottom, next_top, bottom;
+  g_autoptr (GRegex) regex = g_regex_new (
+      "<rect class=\"band\"[^>]* y=\"([0-9.]+)\"[^>]* height=\"([0-9.]+)\"", 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autofree char *band_top = NULL;
+  g_autofree char *band_height = NULL;
+  double worker_bottom, inner_top, inner_bottom, next_top, bottom, band_bottom;
 
   for (guint i = 0; i < 2; i++)
     g_assert_nonnull (strstr (svg, i == 0 ? ">L2/0</text>" : ">L2/1</text>"));
@@ -500,6 +564,16 @@ test_picture (void)
   find_bar (svg, "task 1: part", &next_top, &bottom);
   g_assert_cmpfloat (inner_top, >=, worker_bottom);
   g_assert_cmpfloat (next_top - inner_bottom, >=, inner_top - worker_bottom + 2);
+  /* The band of the workers ends below what is inside of the last one, before the SUB workers. */
+  g_regex_match (regex, svg, 0, &match);
+  g_assert_true (g_match_info_next (match, NULL));
+  band_top = g_match_info_fetch (match, 1);
+  band_height = g_match_info_fetch (match, 2);
+  band_bottom = g_ascii_strtod (band_top, NULL) + g_ascii_strtod (band_height, NULL);
+  find_bar (svg, "task 0: fill on AIV0\n13.000", &inner_top, &inner_bottom);
+  find_bar (svg, "task 3: sum", &next_top, &bottom);
+  g_assert_cmpfloat (band_bottom, >=, inner_bottom);
+  g_assert_cmpfloat (band_bottom, <=, next_top);
 }
 
 /* A chip whose AIV0 runs one task after another, in the level's time from 12 us on. */
@@ -566,7 +640,9 @@ test_inner_bars (void)
       struct pto_trace_record runs[N];
       guint32 kernels[N];
       g_autoptr (GRegex) regex = g_regex_new (
-          "<rect class=\"(k[0-9]+)\"[^>]*><title>([^<]*) on AIV0\n([^<]*)</title>", 0, 0, NULL);
+          "<rect class=\"(k[0-9]+)\"[^>]*\\bwidth=\"([0-9.]+)\"[^>]*><title>([^<]*) on AIV0\n"
+          "([^<]*)</title>",
+          0, 0, NULL);
       g_autoptr (GMatchInfo) match = NULL;
       g_autofree char *svg = NULL;
       char *styles[3] = { NULL };
@@ -593,6 +669,7 @@ test_inner_bars (void)
           g_autofree char *title = NULL;
           g_autofree char *times = NULL;
           g_autofree char *style = NULL;
+          g_autofree char *width = NULL;
           g_autofree char *said = NULL;
           g_autofree char *said_times = NULL;
 
@@ -617,8 +694,12 @@ test_inner_bars (void)
                                    (double) (11000 + end) / 1000);
           g_assert_true (g_match_info_matches (match));
           style = g_match_info_fetch (match, 1);
-          said = g_match_info_fetch (match, 2);
-          said_times = g_match_info_fetch (match, 3);
+          width = g_match_info_fetch (match, 2);
+          said = g_match_info_fetch (match, 3);
+          said_times = g_match_info_fetch (match, 4);
+          /* Half a unit can still be seen. */
+          g_assert_cmpfloat_with_epsilon (g_ascii_strtod (width, NULL),
+                                          MAX ((double) (end - begin) / unit, 0.5), 0.02);
           g_assert_cmpstr (said, ==, title);
           g_assert_cmpstr (said_times, ==, times);
           if (styles[kernels[longest]] == NULL)
@@ -652,14 +733,17 @@ test_different_chips (void)
   struct pto_trace records = { buffers, 3 };
   g_autofree char *svg = NULL;
   g_autofree char *summary = NULL;
+  PtoTrace *small;
   guint n_rows = 0;
 
   buffers[2].records = &run;
   buffers[2].count = 1;
   pto_trace_pieces_take (&trace->pieces, 0, 0,
                          make_chip (100 * SECOND + 12000, 100 * SECOND + 12400, 400, FALSE));
-  pto_trace_pieces_take (&trace->pieces, 0, 2,
-                         pto_trace_new_from_run (&records, &topology, NULL, 0, "small"));
+  small = pto_trace_new_from_run (&records, &topology, NULL, 0, "small");
+  g_assert_cmpfloat (pto_trace_get_type_utilization (small, PTO_CORE_TYPE_AIC), ==, 1);
+  g_assert_cmpfloat (pto_trace_get_type_utilization (small, PTO_CORE_TYPE_AIV), ==, 0);
+  pto_trace_pieces_take (&trace->pieces, 0, 2, small);
   pto_trace_settle (trace);
   svg = pto_trace_to_svg (trace);
   for (const char *at = svg; (at = strstr (at, "font-size=\"7\"")) != NULL; at++)
@@ -671,6 +755,21 @@ test_different_chips (void)
   /* 200 ns on one of three cores in 250 ns, and 200 in 200. */
   summary = pto_trace_summarize (trace);
   g_assert_nonnull (strstr (summary, "\nL2/0: 2 runs, 2 tasks inside, cores busy 59 %\n"));
+}
+
+/* What no document may hold is replaced, also at the end of the first plane. */
+static void
+test_characters (void)
+{
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autofree char *svg = NULL;
+
+  g_free (trace->rows[0]);
+  trace->rows[0] = g_strdup ("<\001\357\277\276\357\277\277>");
+  svg = pto_trace_to_svg (trace);
+  g_assert_nonnull (strstr (svg, ">&lt;\357\277\275\357\277\275\357\277\275&gt;</text>"));
+  g_assert_null (strstr (svg, "\357\277\276"));
+  g_assert_null (strstr (svg, "\357\277\277"));
 }
 
 /* As many children as there can be, each with a chip of 72 cores and 4 000 tasks: still a picture.
@@ -749,11 +848,14 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-tree/digest", test_digest);
   g_test_add_func ("/pto/trace-tree/missing", test_missing);
   g_test_add_func ("/pto/trace-tree/group", test_group);
+  g_test_add_func ("/pto/trace-tree/nothing-inside", test_nothing_inside);
   g_test_add_func ("/pto/trace-tree/packed", test_packed);
+  g_test_add_func ("/pto/trace-tree/depth", test_depth);
   g_test_add_func ("/pto/trace-tree/wild-bytes", test_wild_bytes);
   g_test_add_func ("/pto/trace-tree/picture", test_picture);
   g_test_add_func ("/pto/trace-tree/picture/inner-bars", test_inner_bars);
   g_test_add_func ("/pto/trace-tree/picture/different-chips", test_different_chips);
+  g_test_add_func ("/pto/trace-tree/picture/characters", test_characters);
   g_test_add_func ("/pto/trace-tree/picture/large", test_large_picture);
   return g_test_run ();
 }
