@@ -481,6 +481,8 @@ class Svg:
                 drawn.append((core, mine))
                 if len(truth.ran) <= MAX_BARS:
                     t.assertLessEqual((mine[-1].end - mine[0].start) * self.scale, 2 + EPS)
+                    for a, b in zip(mine, mine[1:]):
+                        t.assertLessEqual((b.start - a.end) * self.scale, 0.5 + EPS)
         t.assertEqual([runs for runs in left if runs], [], "every run is drawn once, on its row")
         if len(truth.ran) <= MAX_BARS:
             t.assertLess(widest, 1)
@@ -593,7 +595,9 @@ class Svg:
         first = outlines.pop(0)
         self.near(first.x, self.left, "submitter")
         self.near(first.width, max(submit - self.left, 0.3), "submitter")
-        t.assertTrue(self.orchestrator[0] <= first.y and first.bottom <= self.orchestrator[1])
+        # Inside of the row, with as much above as stays below.
+        t.assertGreater(first.y, self.orchestrator[0])
+        self.near(first.y - self.orchestrator[0] + 1, self.orchestrator[1] - first.bottom, "submitter")
         t.assertGreater(first.height, 8)
         last = None
         for task in path:
@@ -711,7 +715,7 @@ class Svg:
         self.t.assertEqual((label.tag, label.kinds, label.text), ("text", ["note"], text))
         self.t.assertTrue(keys[0].right <= label.x <= keys[0].right + 6)
         self.t.assertTrue(keys[0].y < label.y and abs(keys[0].bottom - label.y) < 1)
-        return keys[0].x, label.x + text_width(text, 11)
+        return keys[0].x, label.x + text_width(text, 11), keys[0].y
 
     def check_charts(self):
         t, truth = self.t, self.truth
@@ -730,6 +734,6 @@ class Svg:
         top, ground = self.check_chart(1, "live tasks", "slots, by ring", curves)
         keys += [self.check_key("r%d" % r, str(r), top, ground) for r in rings]
         for a, b in zip(keys, keys[1:]):
-            t.assertTrue(a[1] <= b[0] or b[0] == keys[0][0], "keys stand side by side")
+            t.assertTrue(a[1] <= b[0] and a[2] == b[2] or b[0] == keys[0][0], "keys stand side by side")
         depth = self.columns(truth.scope_curve())
         self.check_chart(2, "open scopes", "how deep", [("depth", None, depth)])
