@@ -697,6 +697,48 @@ test_larger_than_the_rings (gconstpointer backend)
   machine_free (machine);
 }
 
+/* Far more shapes than the table of them begins with, each of two tasks' tensors. */
+static void
+test_many_shapes (gconstpointer backend)
+{
+  enum
+  {
+    N = 300
+  };
+  struct machine *machine = new_machine (backend, 64);
+  struct pto_plan *graph = pto_plan_new ();
+  struct pto_report report = { 0 };
+  uint8_t *memory = g_malloc0 (N * (N + 1));
+  uint64_t word = (uint64_t) (uintptr_t) memory;
+  Tensor whole = machine_external (memory, N * (N + 1));
+  uint64_t at = 0;
+
+  add_tensor_param (graph, &whole);
+  for (uint32_t t = 0; t < 2 * N; t++)
+    {
+      Tensor part = machine_external (NULL, 1 + t % N);
+
+      pto_plan_add_task (graph, KERNEL_FILL, 0, false, 0);
+      pto_plan_add_tensor (graph, 0, at, &part, true, true);
+      pto_plan_add_number (graph, 1 + t % 251);
+      at += 1 + t % N;
+    }
+  pto_plan_complete (graph, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  g_assert_cmpuint (graph->n_shapes, ==, N);
+  machine_begin (machine);
+  g_assert_true (
+      pto_engine_launch (machine->engine, &(struct pto_launch){ .graph = graph, .words = &word }));
+  machine_end_ok (machine);
+  at = 0;
+  for (uint32_t t = 0; t < 2 * N; t++)
+    for (uint32_t i = 0; i < 1 + t % N; i++)
+      g_assert_cmpuint (memory[at++], ==, 1 + t % 251);
+  g_free (memory);
+  pto_plan_free (graph);
+  machine_free (machine);
+}
+
 /* --- by hand --- */
 
 /* Each task adds to one block: the order shows. */
@@ -1036,6 +1078,7 @@ add_tests (void)
                test_tasks_without_a_kernel_and_conditions);
   machine_add ("engine-graph", "deadlock-is-told", test_deadlock_is_told);
   machine_add ("engine-graph", "larger-than-the-rings", test_larger_than_the_rings);
+  machine_add ("engine-graph", "many-shapes", test_many_shapes);
   machine_add ("engine-graph", "edges-in-any-direction", test_edges_in_any_direction);
   machine_add ("engine-graph", "implied", test_implied);
   g_test_add_func ("/pto/engine-graph/packed-damage", test_packed_damage);

@@ -18,6 +18,7 @@ struct program
   void (*round) (struct machine *machine, uint32_t i);
   uint32_t rounds;
   uint32_t depth; /* of the scopes that the tasks are submitted in */
+  uint32_t early; /* tasks that are done before the one at the gate comes */
 };
 
 static uint8_t memory[1000 * 16];
@@ -60,6 +61,13 @@ run (struct program *program, const char **message)
   machine_begin (machine);
   for (uint32_t depth = 1; depth < program->depth; depth++)
     pto_engine_scope_begin (machine->engine, NULL, 0);
+  for (uint32_t i = 0; i < program->early; i++)
+    {
+      pto_engine_scope_begin (machine->engine, NULL, 0);
+      SUBMIT (machine, KERNEL_NOTHING, make_scalar_param (i));
+      pto_engine_scope_end (machine->engine);
+    }
+  machine_wait_completed (machine, program->early);
   pto_engine_scope_begin (machine->engine, NULL, 0);
   SUBMIT (machine, KERNEL_GATE, output (&first), scalar (&gate));
   pto_engine_scope_end (machine->engine);
@@ -92,6 +100,8 @@ expect_advice (struct program *program, enum pto_status expected, const char *kn
                const char *full, const char *held)
 {
   g_autofree char *advice = g_strdup_printf ("et %s to %" G_GUINT64_FORMAT, knob, value);
+  g_autofree char *oldest
+      = g_strdup_printf ("the oldest, task %u (gate), is running: ", program->early);
   const char *message;
   enum pto_status status = run (program, &message);
 
@@ -109,7 +119,7 @@ expect_advice (struct program *program, enum pto_status expected, const char *kn
       machine_assert_names (message, "full for 20 ms");
       machine_assert_names (message, held);
       machine_assert_names (message, "none has finished meanwhile");
-      machine_assert_names (message, "the oldest, task 0 (gate), is running: ");
+      machine_assert_names (message, oldest);
       machine_assert_names (message, ", or timeout to more if it needs longer");
     }
   g_assert_cmpuint (machine_follow (&program->config, message, knob), ==, value);
@@ -132,6 +142,7 @@ test_task_ring (gconstpointer backend)
       g_autofree char *ring = g_strdup_printf ("task ring %u has been", MIN (depth, PTO_RINGS - 1));
 
       program.depth = depth;
+      program.early = 3 * (depth - 1);
       program.config.window = 8;
       expect_advice (&program, PTO_STATUS_TASK_RING, "task-window", 16, ring,
                      "7 of 7 usable slots are held by 7 tasks");

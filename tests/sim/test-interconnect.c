@@ -271,6 +271,16 @@ submit_group (PTO2Runtime *rt, void *data)
   return 0;
 }
 
+static int
+submit_nobody (PTO2Runtime *rt, void *data)
+{
+  PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, AIV, NULL, 0);
+
+  submit.n_group = *(int32_t *) data;
+  pto2_rt_submit (rt, &submit);
+  return 0;
+}
+
 static void
 test_group (enum pto_backend backend)
 {
@@ -295,6 +305,10 @@ test_group (enum pto_backend backend)
   meeting.blocks = 73;
   sim_run_fails (chip, &program, submit_group, &meeting, PTO_STATUS_SYNC_START, "task 0",
                  "this chip has 72 cores", NULL);
+  for (int32_t n = 1; n <= 2; n++)
+    sim_run_fails (chip, &program, submit_nobody, &n, PTO_STATUS_INVALID_ARGS, "task 0",
+                   n == 1 ? "a group of 1 kernels at (nil)" : "a group of 2 kernels at (nil)",
+                   NULL);
   meeting.blocks = -4;
   sim_run_fails (chip, &program, submit_group, &meeting, PTO_STATUS_INVALID_ARGS, "task 0",
                  "it has at least one", NULL);
