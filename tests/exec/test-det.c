@@ -4,6 +4,8 @@
  */
 #include "exec-test.h"
 
+#include "exec-private.h"
+
 #include <string.h>
 
 /* --- a little world with every kind of event --- */
@@ -549,11 +551,24 @@ test_explore_point (void)
   pto_exec_free (explorer.exec);
 }
 
+/* The first numbers of xoshiro256** from the state 1, 2, 3, 4, as its authors' program gives them:
+ * a seed means the same for ever. */
+static void
+test_generator (void)
+{
+  static const uint64_t expected[] = { 11520, 0, 1509978240, UINT64_C (1215971899390074240) };
+  uint64_t state[4] = { 1, 2, 3, 4 };
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (expected); i++)
+    g_assert_cmpuint (pto_rng_next (state), ==, expected[i]);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   alarm (WATCHDOG_S);
+  g_test_add_func ("/pto/det/generator", test_generator);
   g_test_add_func ("/pto/det/same-seed", test_same_seed);
   g_test_add_func ("/pto/det/restart", test_restart);
   g_test_add_func ("/pto/det/addresses", test_addresses);

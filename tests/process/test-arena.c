@@ -434,6 +434,51 @@ test_child_has_its_own (void)
   pto_arena_release ();
 }
 
+struct levels
+{
+  uint64_t first; /* of the topmost one */
+  uint32_t left;
+};
+
+/* Levels of a tree, each with memory of its own: as many as there can be, and one that is refused.
+ */
+static bool
+live_deep_down (void *data)
+{
+  struct levels *levels = data;
+  struct pto_report report = { 0 };
+  uint64_t own, offset;
+  int status;
+  pid_t pid;
+
+  if (*at (levels->first) != 42 || pto_arena_fd (levels->first, &offset) < 0)
+    return false;
+  if (levels->left-- == 0)
+    return pto_arena_acquire (MIB, &report) != PTO_OK;
+  if (pto_arena_acquire (MIB, &report) != PTO_OK)
+    return false;
+  own = pto_arena_alloc (1);
+  if (own == 0)
+    return false;
+  pid = fork ();
+  if (pid == 0)
+    _exit (live_deep_down (data) ? 0 : 1);
+  return waitpid (pid, &status, 0) == pid && status == 0;
+}
+
+static void
+test_many_levels (void)
+{
+  struct levels levels = { .left = 16 };
+
+  acquire (MIB);
+  levels.first = alloc (1);
+  *at (levels.first) = 42;
+  in_child (live_deep_down, &levels);
+  pto_arena_free (levels.first, 1);
+  pto_arena_release ();
+}
+
 /* --- what is shared --- */
 
 static bool can_not_be_asked;
@@ -650,6 +695,7 @@ main (int argc, char **argv)
   add ("/pto/arena/children-see-what-was-made-after-them",
        test_children_see_what_was_made_after_them);
   add ("/pto/arena/child-has-its-own", test_child_has_its_own);
+  add ("/pto/arena/many-levels", test_many_levels);
   add ("/pto/arena/visibility", test_visibility);
   add ("/pto/arena/mapped-over", test_mapped_over);
   add ("/pto/arena/kept-from-children", test_kept_from_children);
