@@ -369,7 +369,7 @@ class Svg:
         drawn = self.of("path", "submit")
         t.assertEqual(len(drawn), int(bool(submits)))
         for e in drawn:
-            self.check_ticks(e, submits, tops[0], tops[0] + height)
+            self.check_ticks(e, submits, tops[0] + 2, tops[0] + height - 2)
         paths = {kind: [e for e in self.of("path", kind) if e not in self.legend]
                  for kind in ("dispatch", "complete")}
         separators = [list(commands(e.path)) for e in self.of("path", "grid")[1:1 + self.case.schedulers]]
