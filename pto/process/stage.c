@@ -292,9 +292,7 @@ add_written (struct pto_stage *stage, uint64_t begin, uint64_t end)
       && end <= stage->written.list[i].end)
     return true;
   i = find_span (&stage->written, end);
-  if (stage->guard > 0
-      && (i == stage->written.n || end < stage->written.list[i].begin
-          || end > stage->written.list[i].end))
+  if (stage->guard > 0 && (i == stage->written.n || end < stage->written.list[i].begin))
     {
       fence = fence_behind (stage, begin, end);
       pto_fence_mend (&fence);
