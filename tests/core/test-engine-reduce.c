@@ -464,6 +464,45 @@ test_several (gconstpointer backend)
   machine_free (machine);
 }
 
+/* Into as many as are kept at a time: what other tasks began to reduce is combined before, whether
+ * that was the first of all or not. With one more it is refused. */
+static void
+test_most (gconstpointer backend)
+{
+  enum
+  {
+    MOST = 64
+  };
+  struct machine *machine = machine_of (backend);
+  static uint64_t others[MOST + 1];
+  PTOParam params[MOST + 2];
+
+  memset (others, 0, sizeof others);
+  for (uint32_t i = 0; i <= MOST; i++)
+    {
+      Tensor other
+          = make_tensor_external (&others[i], (const uint64_t[]){ 1 }, 1, PTO_DTYPE_UINT64);
+
+      params[i < 1 ? i : i + 1] = reduces (&other, SUM, 0);
+    }
+  params[1] = number (5);
+  machine_begin (machine);
+  /* The last one is begun by another task. */
+  SUBMIT (machine, KERNEL_ADD, params[MOST + 1], number (3));
+  pto_engine_submit (
+      machine->engine,
+      &(struct pto_submit){ .kernel = KERNEL_ADD, .params = params, .n_params = MOST + 1 });
+  machine_end_ok (machine);
+  for (uint32_t i = 0; i <= MOST; i++)
+    g_assert_cmpuint (others[i], ==, i == 0 ? 5 : i == MOST ? 3 : 0);
+  machine_begin (machine);
+  pto_engine_submit (
+      machine->engine,
+      &(struct pto_submit){ .kernel = KERNEL_ADD, .params = params, .n_params = MOST + 2 });
+  machine_expect_error (machine, PTO_STATUS_INVALID_ARGS, "a task reduces into at most 64 tensors");
+  machine_free (machine);
+}
+
 static void
 test_refused (gconstpointer backend)
 {
@@ -888,6 +927,7 @@ add_tests (void)
   machine_add ("reduce", "scopes", test_scopes);
   machine_add ("reduce", "what-closes", test_what_closes);
   machine_add ("reduce", "several", test_several);
+  machine_add ("reduce", "most", test_most);
   machine_add ("reduce", "refused", test_refused);
   machine_add ("reduce", "failure", test_failure);
   machine_add ("reduce", "many", test_many);
