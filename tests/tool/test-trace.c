@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "pto-trace-items.h"
 #include "synthetic-trace.h"
 
 #include <fcntl.h>
@@ -528,6 +529,38 @@ test_blocks (void)
       /* One of each is in the legend. */
       g_assert_cmpuint (count_ticks (svg, "dispatch"), ==, cases[c].n_known + 1);
       g_assert_cmpuint (count_ticks (svg, "complete"), ==, n_shown + 1);
+    }
+}
+
+/* Of a task's blocks the one that ended last comes first, for it is the task's; the others as they
+ * began, wherever that was. */
+static void
+test_order_of_blocks (void)
+{
+  static const guint64 starts[] = { 20, 70, 10, 40, 20, 30 };
+  static const guint64 expected[] = { 70, 10, 20, 20, 30, 40 };
+  static const guint cores[] = { AIV0, AIV0, AIV1, AIV1, AIC0, AIC0 };
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (GListModel) tasks = NULL;
+  g_autoptr (GListModel) members = NULL;
+  g_autoptr (PtoTraceTask) task = NULL;
+
+  hand_init (&hand);
+  hand_submit (&hand, 0, 0, 0, PTO_CORE_TYPE_AIV);
+  for (guint i = 0; i < G_N_ELEMENTS (starts); i++)
+    hand_block (&hand, cores[i], 0, i, starts[i], starts[i] + 5);
+  trace = hand_trace (&hand, known_names, 2, "blocks");
+  tasks = pto_trace_list_tasks (trace);
+  g_assert_cmpuint (g_list_model_get_n_items (tasks), ==, 1);
+  task = g_list_model_get_item (tasks, 0);
+  members = pto_trace_task_list_members (task);
+  g_assert_cmpuint (g_list_model_get_n_items (members), ==, G_N_ELEMENTS (expected));
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    {
+      g_autoptr (PtoTraceTask) member = g_list_model_get_item (members, i);
+
+      g_assert_cmpint (pto_trace_task_get_start_ns (member), ==, expected[i]);
     }
 }
 
@@ -1067,6 +1100,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/sha256/origin", test_sha256_origin);
   g_test_add_func ("/pto/trace/dropped", test_dropped);
   g_test_add_func ("/pto/trace/blocks", test_blocks);
+  g_test_add_func ("/pto/trace/order-of-blocks", test_order_of_blocks);
   g_test_add_func ("/pto/trace/row-heights", test_row_heights);
   g_test_add_func ("/pto/trace/json/events", test_json_events);
   g_test_add_func ("/pto/trace/json/rows", test_json_rows);
