@@ -580,6 +580,33 @@ test_private_memory (gconstpointer threads)
   rig_free (rig);
 }
 
+static void
+unknown_kind (struct rig *rig, void *data)
+{
+  PTOParam params[2] = { make_input_param (rig_words (rig, 0, 8)), scalar (0) };
+
+  params[0].type = *(const PTOParamType *) data;
+  g_assert_cmpint (rig_try_submit (rig, COUNT, PTO_CHILD_SUB, 0, ANY, params, 2), ==,
+                   PTO_STATUS_INVALID_ARGS);
+}
+
+/* Kinds of arguments that are of a chip only, and some that there are not. */
+static void
+test_unknown_kinds (gconstpointer threads)
+{
+  static const PTOParamType kinds[] = { PTO_PARAM_REDUCTION, PTO_PARAM_REDUCTION + 1, 255 };
+  struct rig *rig = new_rig (threads, 0, 1);
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (kinds); i++)
+    {
+      g_assert_cmpint (rig_run (rig, unknown_kind, (void *) &kinds[i]), ==,
+                       PTO_STATUS_INVALID_ARGS);
+      assert_says (rig->report.message, "argument 0");
+    }
+  g_assert_cmpuint (atomic_load (&rig->board->counters[0]), ==, 0);
+  rig_free (rig);
+}
+
 /* What begins in a heap ring and goes on behind it. */
 static void
 too_long (struct rig *rig, void *data)
@@ -850,6 +877,7 @@ add_tests (void)
   add_both ("chain", test_chain);
   add_both ("slabs", test_slabs);
   add_both ("private-memory", test_private_memory);
+  add_both ("unknown-kinds", test_unknown_kinds);
   add_both ("many-scalars", test_many_scalars);
   add_both ("crowd", test_crowd);
   add_both ("orders-only", test_orders_only);
