@@ -26,7 +26,6 @@ import threading
 import types
 import weakref
 
-from gi._gi import Boxed, Direction, EnumInfo
 from gi.overrides import override
 from gi.repository import Gio, GLib, GObject
 
@@ -34,7 +33,8 @@ from ..module import get_introspection_module
 
 GLib.quark_from_string("pto-python-override")  # or the library says, at the first type, that this file was not found
 Pto = get_introspection_module("Pto")
-from . import PtoExceptions as _exceptions  # noqa: E402, it asks for a type
+from . import PtoChecks as _checks  # noqa: E402, it asks for types
+from . import PtoExceptions as _exceptions  # noqa: E402, so does it
 
 __all__ = []
 ERROR = "pto-error-quark"
@@ -44,50 +44,6 @@ def _export(type_):
     type_ = override(type_)
     __all__.append(type_.__name__)
     return type_
-
-
-# --- integers and texts ---
-
-def _integer(value, where, least=None, most=None, switch=False):
-    """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
-    if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
-        raise TypeError(f"{where}: {value!r} is not an integer")
-    value = operator.index(value)
-    if most is not None and not least <= value <= most:
-        raise OverflowError(f"{where}: {value} is not one of {least} to {most}")
-    return value
-
-
-def _integers(values, where, *range_):
-    if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
-        raise TypeError(f"{where}: {values!r} is not a list of integers")
-    return [_integer(value, where, *range_) for value in values]
-
-
-def _member(type_, value, where):
-    """PyGObject takes one for what is none. The number of one stands for it, as in C."""
-    if type(value) is int and value in type_.__enum_values__:
-        return type_(value)
-    if not isinstance(value, type_):
-        members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
-        raise TypeError(f"{where}: {value!r} is none of Pto.{type_.__name__}: {members}")
-    return value
-
-
-def _switch(value, where):
-    if not isinstance(value, bool):
-        raise TypeError(f"{where}: {value!r} is neither True nor False")
-    return value
-
-
-def _words(what):
-    """A list of words of one text, or of a list."""
-    return shlex.split(what) if isinstance(what, str) else list(what)
-
-
-def _paths(what):
-    """A list of directories of one, or of a list."""
-    return [os.fspath(path) for path in ([what] if isinstance(what, (str, bytes, os.PathLike)) else what)]
 
 
 # --- memory and arguments ---
@@ -285,7 +241,7 @@ class TaskArgs(Pto.TaskArgs):
 
     def add_tensor(self, tensor, direction=Pto.Direction.INPUT, how=None, initial=...):
         if type(direction) is not Pto.Direction:
-            direction = _member(Pto.Direction, direction, "TaskArgs.add_tensor: direction")
+            direction = _checks.member(Pto.Direction, direction, "TaskArgs.add_tensor: direction")
         if direction != _REDUCTION or how is None:
             _add_tensor(self, Tensor.of(tensor), direction)
         elif isinstance(how, Pto.Callable):
@@ -541,6 +497,16 @@ def _import_path(function):
         return path if not path.startswith("__main__:") and pkgutil.resolve_name(path) is function else None
 
 
+def _words(what):
+    """A list of words of one text, or of a list."""
+    return shlex.split(what) if isinstance(what, str) else list(what)
+
+
+def _paths(what):
+    """A list of directories of one, or of a list."""
+    return [os.fspath(path) for path in ([what] if isinstance(what, (str, bytes, os.PathLike)) else what)]
+
+
 @_export
 class Callable(Pto.Callable):
     def build_async(self, cancellable=None, callback=None):
@@ -603,7 +569,7 @@ def _make(self, make, shape, dtype):
     if isinstance(shape, Pto.Dtype):
         shape, dtype = dtype, shape
     if not isinstance(shape, collections.abc.Iterable):
-        shape = [_integer(shape, "shape", 1, 2**64 - 1)]
+        shape = [_checks.integer(shape, "shape", 1, 2**64 - 1)]
     return make(self, _dtype(dtype), list(shape))
 
 
@@ -622,7 +588,7 @@ class Orchestrator(Pto.Orchestrator):
     last_task = property(lambda self: _Task(self.get_last_task()))
 
     def set_priority(self, priority):
-        if not 0 <= _integer(priority, "Pto.Orchestrator.set_priority: priority") < 2**32:
+        if not 0 <= _checks.integer(priority, "Pto.Orchestrator.set_priority: priority") < 2**32:
             raise ValueError(f"there is no priority {priority}: a task has one of 0 to {Pto.MAX_PRIORITY}, which goes first")
         Pto.Orchestrator.set_priority(self, priority)
 
@@ -915,11 +881,11 @@ NEXT_LEVEL, SUB = "next-level", "sub"  # what a worker below is, as the seeds sa
 class Worker(Pto.Worker):
     def __init__(self, devices=None, **properties):
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
-        ids = properties.pop("device_ids", devices if devices is None else range(_integer(devices, "devices")))
+        ids = properties.pop("device_ids", devices if devices is None else range(_checks.integer(devices, "devices")))
         if isinstance(devices, int) and not 0 <= devices <= Pto.MAX_CHILDREN:
             raise ValueError(f"devices={devices}: there are 0 to {Pto.MAX_CHILDREN}")
         if ids is not None:
-            properties["device_ids"] = GLib.Variant("au", _integers(ids, "device_ids"))
+            properties["device_ids"] = GLib.Variant("au", _checks.integers(ids, "device_ids"))
         for name in ("sub_workers", "num_sub_workers"):
             if name in properties:
                 properties["n_sub_workers"] = properties.pop(name)
@@ -930,7 +896,7 @@ class Worker(Pto.Worker):
         for name, value in properties.items():
             property_ = Pto.Worker.find_property(name)
             if property_ is not None and property_.value_type == GObject.TYPE_UINT:
-                properties[name] = _integer(value, name)
+                properties[name] = _checks.integer(value, name)
             elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
                 raise TypeError(f"{name}: {value!r} is neither True nor False")
         super().__init__(**properties)
@@ -1088,121 +1054,7 @@ class Worker(Pto.Worker):
             runner[1].shutdown(wait=False)
 
 
-# --- attributes ---
-
-def _getters(type_):
-    """Methods without arguments that give something, by what they give: get_x, or dup_x and ref_x of what is made for it."""
-    for name, method in list(vars(type_).items()):
-        if name.startswith(("get_", "dup_", "ref_")) and hasattr(method, "get_arguments") and method.is_method():
-            if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
-                yield name[4:], method
-
-
-def _checked(type_, set_attribute):
-    def __setattr__(self, name, value):
-        """Only what there is: a name that is misspelt would be accepted and have no effect."""
-        if not hasattr(getattr(type(self), name, None), "__set__"):
-            have = "is no attribute that can be set" if hasattr(type(self), name) else "does not exist"
-            raise AttributeError(f"{type(self).__name__}.{name} {have}", name=name, obj=self)
-        set_attribute(self, name, value)
-    type_.__setattr__ = __setattr__
-
-
-def _bounded(type_, name, bound):
-    plain = getattr(type_, name)
-
-    @functools.wraps(plain, assigned=("__name__", "__doc__"))
-    def method(self, index):
-        if not 0 <= index < bound(self):
-            raise IndexError(f"{name}: {int(index)} of {bound(self)}")
-        return plain(self, index)
-    setattr(type_, name, method)
-
-
-def _checked_arguments(function):
-    """Which of the arguments that Python gives are numbers and choices, as (place, name, check, may it be None?)."""
-    arguments = function.get_arguments()
-    types_ = [argument.get_type() for argument in arguments]
-    hidden = {type_.get_array_length() for type_ in types_ if type_.get_tag_as_string() == "array"}
-    given = [i for i, argument in enumerate(arguments) if i not in hidden and argument.get_direction() == Direction.IN]
-    for place, i in enumerate(given):
-        tag, name = types_[i].get_tag_as_string(), arguments[i].get_name()
-        of_array = types_[i].get_param_type(0).get_tag_as_string() if tag == "array" else None
-        if tag in _INTEGERS:
-            yield place, name, functools.partial(_ranged, *_INTEGERS[tag]), arguments[i].may_be_null()
-        elif of_array in _INTEGERS:
-            yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
-        elif tag == "gboolean":
-            yield place, name, _switch, False
-        elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
-            type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
-            if type_ is not None and types_[i].get_interface().get_namespace() == "Pto":
-                yield place, name, functools.partial(_member, type_), False
-
-
-def _ranged(least, most, value, where):
-    return _integer(value, where, least, most)
-
-
-def _all_ranged(least, most, values, where):
-    return _integers(values, where, least, most)
-
-
-_INTEGERS = {f"{sign}int{bits}": (0, 2**bits - 1) if "u" in sign else (-2**(bits - 1), 2**(bits - 1) - 1)
-             for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
-
-
-def _exact(type_, name, function):
-    checked = list(_checked_arguments(function))
-    if not checked:
-        return
-    if name.startswith("set_enable_"):
-        checked = [(place, word, functools.partial(_integer, switch=True), rest) for place, word, _, rest in checked]
-    plain, first = getattr(type_, name), int(function.is_method())
-
-    @functools.wraps(plain, assigned=("__name__", "__doc__"))
-    def method(*args, **named):
-        args = list(args)
-        for place, word, check, may_be_none in checked:
-            if place + first < len(args) and not (may_be_none and args[place + first] is None):
-                args[place + first] = check(args[place + first], f"{type_.__name__}.{name}: {word}")
-            elif word in named and not (may_be_none and named[word] is None):
-                named[word] = check(named[word], f"{type_.__name__}.{name}: {word}")
-        return plain(*args, **named)
-    setattr(type_, name, method if first else staticmethod(method))
-
-
-def _setter(name):
-    return lambda self, value: getattr(self, name)(value)
-
-
-def _complete():
-    """Gives every type of the library attributes for its getters and setters, and refuses all others."""
-    for name in dir(Pto):
-        type_ = getattr(Pto, name, None)
-        if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
-            continue
-        for member, function in list(vars(type_).items()):
-            if hasattr(function, "get_arguments"):
-                _exact(type_, member, function)
-        for field, get in _getters(type_):
-            if not hasattr(type_, field):
-                setattr(type_, field, property(get, _setter("set_" + field) if hasattr(type_, "set_" + field) else None))
-        if hasattr(type_, "to_string"):
-            type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
-        _checked(type_, type_.__setattr__)
-    for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
-        _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
-    for name in ("last_task_alive", "ring_tasks", "heap_peak"):
-        _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
-    for name in ("busy_ns", "n_cores", "utilization"):
-        _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
-    _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
-    for name in ("dup_core_name", "get_core_utilization"):
-        _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
-
-
-_complete()
+_checks.complete()
 
 from . import PtoSeeds as seeds  # noqa: E402, it needs all of the above
 

@@ -1,0 +1,159 @@
+# PtoChecks.py: which values does Python give the library, and which attributes do its types have?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# What is no number, choice or attribute is refused by its name; PyGObject rounds, wraps around, or takes what has no effect.
+import collections.abc
+import functools
+import operator
+
+from gi._gi import Boxed, Direction, EnumInfo
+from gi.repository import GObject
+
+from ..module import get_introspection_module
+
+Pto = get_introspection_module("Pto")
+
+
+def integer(value, where, least=None, most=None, switch=False):
+    """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
+    if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
+        raise TypeError(f"{where}: {value!r} is not an integer")
+    value = operator.index(value)
+    if most is not None and not least <= value <= most:
+        raise OverflowError(f"{where}: {value} is not one of {least} to {most}")
+    return value
+
+
+def integers(values, where, *range_):
+    if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
+        raise TypeError(f"{where}: {values!r} is not a list of integers")
+    return [integer(value, where, *range_) for value in values]
+
+
+def member(type_, value, where):
+    """PyGObject takes one for what is none. The number of one stands for it, as in C."""
+    if type(value) is int and value in type_.__enum_values__:
+        return type_(value)
+    if not isinstance(value, type_):
+        members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
+        raise TypeError(f"{where}: {value!r} is none of Pto.{type_.__name__}: {members}")
+    return value
+
+
+def switch(value, where):
+    if not isinstance(value, bool):
+        raise TypeError(f"{where}: {value!r} is neither True nor False")
+    return value
+
+
+def _getters(type_):
+    """Methods without arguments that give something, by what they give: get_x, or dup_x and ref_x of what is made for it."""
+    for name, method in list(vars(type_).items()):
+        if name.startswith(("get_", "dup_", "ref_")) and hasattr(method, "get_arguments") and method.is_method():
+            if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
+                yield name[4:], method
+
+
+def _checked(type_, set_attribute):
+    def __setattr__(self, name, value):
+        """Only what there is: a name that is misspelt would be accepted and have no effect."""
+        if not hasattr(getattr(type(self), name, None), "__set__"):
+            have = "is no attribute that can be set" if hasattr(type(self), name) else "does not exist"
+            raise AttributeError(f"{type(self).__name__}.{name} {have}", name=name, obj=self)
+        set_attribute(self, name, value)
+    type_.__setattr__ = __setattr__
+
+
+def _bounded(type_, name, bound):
+    plain = getattr(type_, name)
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(self, index):
+        if not 0 <= index < bound(self):
+            raise IndexError(f"{name}: {int(index)} of {bound(self)}")
+        return plain(self, index)
+    setattr(type_, name, method)
+
+
+def _checked_arguments(function):
+    """Which of the arguments that Python gives are numbers and choices, as (place, name, check, may it be None?)."""
+    arguments = function.get_arguments()
+    types_ = [argument.get_type() for argument in arguments]
+    hidden = {type_.get_array_length() for type_ in types_ if type_.get_tag_as_string() == "array"}
+    given = [i for i, argument in enumerate(arguments) if i not in hidden and argument.get_direction() == Direction.IN]
+    for place, i in enumerate(given):
+        tag, name = types_[i].get_tag_as_string(), arguments[i].get_name()
+        of_array = types_[i].get_param_type(0).get_tag_as_string() if tag == "array" else None
+        if tag in _INTEGERS:
+            yield place, name, functools.partial(_ranged, *_INTEGERS[tag]), arguments[i].may_be_null()
+        elif of_array in _INTEGERS:
+            yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
+        elif tag == "gboolean":
+            yield place, name, switch, False
+        elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
+            type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
+            if type_ is not None and types_[i].get_interface().get_namespace() == "Pto":
+                yield place, name, functools.partial(member, type_), False
+
+
+def _ranged(least, most, value, where):
+    return integer(value, where, least, most)
+
+
+def _all_ranged(least, most, values, where):
+    return integers(values, where, least, most)
+
+
+_INTEGERS = {f"{sign}int{bits}": (0, 2**bits - 1) if "u" in sign else (-2**(bits - 1), 2**(bits - 1) - 1)
+             for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
+
+
+def _exact(type_, name, function):
+    checked = list(_checked_arguments(function))
+    if not checked:
+        return
+    if name.startswith("set_enable_"):
+        checked = [(place, word, functools.partial(integer, switch=True), rest) for place, word, _, rest in checked]
+    plain, first = getattr(type_, name), int(function.is_method())
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(*args, **named):
+        args = list(args)
+        for place, word, check, may_be_none in checked:
+            if place + first < len(args) and not (may_be_none and args[place + first] is None):
+                args[place + first] = check(args[place + first], f"{type_.__name__}.{name}: {word}")
+            elif word in named and not (may_be_none and named[word] is None):
+                named[word] = check(named[word], f"{type_.__name__}.{name}: {word}")
+        return plain(*args, **named)
+    setattr(type_, name, method if first else staticmethod(method))
+
+
+def _setter(name):
+    return lambda self, value: getattr(self, name)(value)
+
+
+def complete():
+    """Gives every type of the library attributes for its getters and setters, and refuses all others."""
+    for name in dir(Pto):
+        type_ = getattr(Pto, name, None)
+        if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
+            continue
+        for member, function in list(vars(type_).items()):
+            if hasattr(function, "get_arguments"):
+                _exact(type_, member, function)
+        for field, get in _getters(type_):
+            if not hasattr(type_, field):
+                setattr(type_, field, property(get, _setter("set_" + field) if hasattr(type_, "set_" + field) else None))
+        if hasattr(type_, "to_string"):
+            type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
+        _checked(type_, type_.__setattr__)
+    for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
+        _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
+    for name in ("last_task_alive", "ring_tasks", "heap_peak"):
+        _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
+    for name in ("busy_ns", "n_cores", "utilization"):
+        _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
+    _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
+    for name in ("dup_core_name", "get_core_utilization"):
+        _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
