@@ -170,11 +170,13 @@ pto_call_config_set_aicpu_thread_num (PtoCallConfig *config, int value)
  * pto_call_config_get_enable_l2_swimlane:
  * @config: a configuration
  *
- * Gives whether and how fully the run is recorded.
+ * Gives how fully the run is recorded.
  *
  * Thread safety: one thread at a time.
  *
- * Returns: 0 (the default): no; 1 to 4: yes
+ * Returns: 0 (the default): not, unless the parameter `trace` is 1; 1: which kernel ran where and
+ *   when; 2: and when it was ready, dispatched and seen to be over; 3: and what it waited for; 4:
+ * and its arguments and what rings held
  *
  * Since: 0.1
  */
@@ -189,9 +191,11 @@ pto_call_config_get_enable_l2_swimlane (const PtoCallConfig *config)
 /**
  * pto_call_config_set_enable_l2_swimlane:
  * @config: a configuration
- * @value: 0 (the default): no; 1 to 4: yes
+ * @value: 0 (the default): not, unless the parameter `trace` is 1; 1: which kernel ran where and
+ *   when; 2: and when it was ready, dispatched and seen to be over; 3: and what it waited for; 4:
+ * and its arguments and what rings held
  *
- * Sets whether and how fully the run is recorded.
+ * Sets how fully the run is recorded.
  *
  * Thread safety: one thread at a time.
  *

@@ -40,7 +40,7 @@ struct _PtoChild
   /* The serving thread's. */
   GHashTable *targets; /* digest -> Target */
   PtoTaskArgs *args;   /* refilled for every task */
-  /* Of a worker: what it did inside of the tasks of the parent's recorded run of that number. */
+  /* Of a worker: what it did inside of the tasks of that recorded run of its parent. */
   guint32 record;
   PtoTracePieces pieces;
   guint64 n_records; /* in them */
@@ -396,7 +396,7 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
       ok = pto_worker_run_for_parent (self->worker, target->handle,
                                       (PtoOrchestrationFunc) target->registration->function,
                                       target->registration->function_data, self->args, config,
-                                      record != 0, is_cancelled, self, error);
+                                      PTO_RECORD_LEVEL (record), is_cancelled, self, error);
       if (record != 0)
         keep_record (self, task);
     }

@@ -347,7 +347,7 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
     }
   run_config->block_dim = (uint32_t) config->block_dim;
   run_config->aicpu_threads = (uint32_t) config->aicpu_thread_num;
-  run_config->trace = run_config->trace || config->enable_l2_swimlane > 0;
+  run_config->record = MAX (run_config->record, (uint32_t) config->enable_l2_swimlane);
   return TRUE;
 }
 
@@ -534,7 +534,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   pto_machine_keep_statistics (&self->parent, &statistics);
   g_mutex_lock (&self->parent.lock);
   n_names = loaded != NULL ? program.n_kernels : self->n_kernels;
-  self->recorded = run_config->trace || self->parent.params->values[PTO_PARAMETER_TRACE] != 0;
+  self->recorded = run_config->record > 0 || pto_params_recording (self->parent.params) > 0;
   if (self->recorded)
     {
       clear_kernel_names (self);
@@ -579,7 +579,7 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
   struct pto_run_config run_config
-      = { .trace = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
+      = { .record = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
   g_autofree struct pto_chip_arg *made = NULL;
   guint n = run->n_given;
   gboolean ok = TRUE;

@@ -275,6 +275,15 @@ set_trace (LevelMachine *self, PtoTrace *trace)
   g_mutex_unlock (&self->parent.lock);
 }
 
+static guint
+get_recording_level (const PtoMachine *machine, const PtoMachineRun *run)
+{
+  guint level
+      = MAX (run->record, run->config != NULL ? (guint) run->config->enable_l2_swimlane : 0);
+
+  return level > 0 ? level : pto_params_recording (machine->params);
+}
+
 static gboolean
 level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
@@ -299,8 +308,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   pto_machine_note_title (machine, run->title);
   self->n_tasks = 0;
   self->passed_on = FALSE;
-  self->recording = run->record || machine->params->values[PTO_PARAMETER_TRACE] != 0
-                    || (run->config != NULL && run->config->enable_l2_swimlane > 0);
+  self->recording = get_recording_level (machine, run);
   set_trace (self, NULL);
   if (!self->recording)
     warn_of_unseen_traces (self);

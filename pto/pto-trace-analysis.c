@@ -16,6 +16,13 @@ typedef struct
   gint change;
 } Change;
 
+/* Whose end made a task ready. */
+typedef struct
+{
+  guint32 task; /* its position in the table */
+  guint64 producer;
+} Last;
+
 /* A DEP record on its way into the table: sorted by consumer, then in order of submit. */
 typedef struct
 {
@@ -43,6 +50,9 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
     .kernel = G_MAXUINT32,
     .core = PTO_TRACE_NOWHERE,
     .scheduler = PTO_TRACE_NOWHERE,
+    .cause = PTO_TRACE_NOWHERE,
+    .last_producer = PTO_TRACE_NOWHERE,
+    .file = PTO_TRACE_NOWHERE,
     .core_type = PTO_N_CORE_TYPES,
     .block = PTO_TRACE_NOWHERE,
   };
@@ -160,7 +170,7 @@ integrate (GArray *changes)
       /* The last change of a moment decides; clocks of two threads may disagree by a moment. */
       if (i + 1 < changes->len && g_array_index (changes, Change, i + 1).time == change->time)
         continue;
-      step.value = (guint32) MAX (value, 0);
+      step.value = (guint64) MAX (value, 0);
       if (steps->len == 0
           || g_array_index (steps, PtoTraceStep, steps->len - 1).value != step.value)
         g_array_append_val (steps, step);
@@ -196,6 +206,15 @@ compare_runs (gconstpointer a, gconstpointer b, gpointer data)
   return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static void
+read_source (PtoTrace *trace, guint64 extra, guint32 *file, guint32 *line)
+{
+  guint32 number = PTO_TRACE_FILE (extra);
+
+  *file = number > 0 && number <= trace->n_files ? number - 1 : PTO_TRACE_NOWHERE;
+  *line = *file != PTO_TRACE_NOWHERE ? PTO_TRACE_LINE (extra) : 0;
+}
+
 /* Opens and closes scopes in the order of the orchestrator's records. What is still open when the
  * records end is open until the last one. */
 static void
@@ -211,11 +230,12 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
 
       if (record->kind != PTO_TRACE_SCOPE)
         continue;
-      if (record->extra == 1)
+      if ((record->extra & 1) != 0)
         {
-          PtoTraceSpan span = { time, analysis->last, record->detail };
+          PtoTraceSpan span = { .start = time, .end = analysis->last, .what = record->detail };
           guint position = analysis->scopes->len;
 
+          read_source (trace, record->extra, &span.file, &span.line);
           g_array_append_val (analysis->scopes, span);
           g_array_append_val (open, position);
           add_change (changes, time, 1);
@@ -230,6 +250,43 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
         }
     }
   analysis->depth = integrate (changes);
+}
+
+/* A value from a time on, which no record before it has a later time than. */
+static void
+add_step (GArray *steps, guint64 time, guint64 value)
+{
+  PtoTraceStep step = { time, value };
+  PtoTraceStep *last = steps->len > 0 ? &g_array_index (steps, PtoTraceStep, steps->len - 1) : NULL;
+
+  if (last != NULL && last->value == value)
+    return;
+  if (last != NULL && last->time >= time)
+    last->value = value;
+  else
+    g_array_append_val (steps, step);
+}
+
+static void
+read_occupancy (PtoTraceAnalysis *analysis, PtoTrace *trace)
+{
+  for (guint r = 0; r < PTO_RINGS; r++)
+    {
+      analysis->heap[r] = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
+      analysis->edges[r] = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
+    }
+  analysis->nodes = g_array_new (FALSE, FALSE, sizeof (PtoTraceStep));
+  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+      guint64 time = record->time - analysis->first;
+
+      if (record->kind != PTO_TRACE_OCCUPANCY || record->detail >= PTO_RINGS)
+        continue;
+      add_step (analysis->heap[record->detail], time, record->task);
+      add_step (analysis->edges[record->detail], time, record->extra >> 32);
+      add_step (analysis->nodes, time, record->extra & 0xffffffffu);
+    }
 }
 
 /* Where a member of a group, or a part of a task, ran; task: its position in the table. */
@@ -265,7 +322,7 @@ read_run (PtoTraceEntry *task, const Member *run, GArray *members)
 
 static void
 read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
-              GArray *members, GArray *dispatches, GHashTable *index)
+              GArray *members, GArray *dispatches, GArray *lasts, GHashTable *index)
 {
   guint n_schedulers = trace->topology.n_schedulers;
   const struct pto_trace_record *part = NULL;
@@ -285,6 +342,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task->kernel = record->detail;
             /* Of a level there is one kind of ready tasks. */
             task->core_type = pto_trace_is_level (trace) ? 0 : (guint8) (record->extra & 0xff);
+            read_source (trace, record->extra, &task->file, &task->line);
             break;
           case PTO_TRACE_DEP:
             {
@@ -298,7 +356,16 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
               break;
             }
           case PTO_TRACE_READY:
-            find_or_add (tasks, index, record->task)->ready = time;
+            task = find_or_add (tasks, index, record->task);
+            task->ready = time;
+            /* Its id, until all tasks are in the table. */
+            if (record->detail == 1)
+              {
+                Last last
+                    = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data), record->extra };
+
+                g_array_append_val (lasts, last);
+              }
             break;
           case PTO_TRACE_DISPATCH:
             task = find_or_add (tasks, index, record->task);
@@ -353,8 +420,10 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             break;
           case PTO_TRACE_STALL:
             {
-              PtoTraceSpan span
-                  = { time, MAX (record->extra, record->time) - analysis->first, record->detail };
+              PtoTraceSpan span = { .start = time,
+                                    .end = MAX (record->extra, record->time) - analysis->first,
+                                    .what = record->detail,
+                                    .file = PTO_TRACE_NOWHERE };
 
               g_array_append_val (analysis->stalls, span);
               break;
@@ -390,6 +459,7 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
           continue;
         }
       dep = &analysis->deps[analysis->n_deps++];
+      *dep = (PtoTraceDep){ .consumer_arg = PTO_TRACE_NOWHERE, .producer_arg = PTO_TRACE_NOWHERE };
       dep->consumer = edge->consumer;
       dep->producer = edge->producer;
       dep->kinds = edge->kinds;
@@ -397,6 +467,20 @@ link_edges (PtoTraceAnalysis *analysis, GArray *edges, GHashTable *index)
                                 ? GPOINTER_TO_UINT (position)
                                 : PTO_TRACE_NOWHERE;
       task->n_deps++;
+    }
+}
+
+static void
+link_lasts (PtoTraceAnalysis *analysis, GArray *lasts, GHashTable *index)
+{
+  for (guint i = 0; i < lasts->len; i++)
+    {
+      const Last *last = &g_array_index (lasts, Last, i);
+      gint64 key = (gint64) last->producer;
+      gpointer position;
+
+      if (g_hash_table_lookup_extended (index, &key, NULL, &position))
+        analysis->tasks[last->task].last_producer = GPOINTER_TO_UINT (position);
     }
 }
 
@@ -566,13 +650,14 @@ find_critical_path (PtoTraceAnalysis *analysis)
     for (guint i = 1; i < analysis->n_core_runs[c]; i++)
       before[analysis->core_runs[c][i]] = analysis->core_runs[c][i - 1];
 
-  for (; at != PTO_TRACE_NOWHERE; at = find_cause (analysis, stand_ins, at, before[at]))
+  while (at != PTO_TRACE_NOWHERE)
     {
       PtoTraceEntry *task = &analysis->tasks[at];
 
       task->critical = 1;
       analysis->critical_run_ns += task->end - task->start;
       g_array_append_val (path, at);
+      at = task->cause = find_cause (analysis, stand_ins, at, before[at]);
     }
 
   analysis->n_critical = path->len;
@@ -637,17 +722,21 @@ pto_trace_analysis_new (PtoTrace *trace)
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   g_autoptr (GArray) members = g_array_new (FALSE, FALSE, sizeof (Member));
   g_autoptr (GArray) dispatches = g_array_new (FALSE, FALSE, sizeof (Dispatch));
+  g_autoptr (GArray) lasts = g_array_new (FALSE, FALSE, sizeof (Last));
   g_autoptr (GHashTable) index = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   guint64 n_records = trace->starts[trace->n_buffers];
 
   analysis->first = n_records > 0 ? G_MAXUINT64 : 0;
   for (guint64 i = 0; i < n_records; i++)
-    analysis->first = MIN (analysis->first, trace->records[i].time);
+    if (!PTO_TRACE_IS_WORDS (trace->records[i].kind))
+      analysis->first = MIN (analysis->first, trace->records[i].time);
   for (guint64 i = 0; i < n_records; i++)
     {
       const struct pto_trace_record *record = &trace->records[i];
       guint64 time = record->time;
 
+      if (PTO_TRACE_IS_WORDS (record->kind))
+        continue;
       if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL)
         time = MAX (time, record->extra);
       analysis->last = MAX (analysis->last, time - analysis->first);
@@ -655,17 +744,21 @@ pto_trace_analysis_new (PtoTrace *trace)
 
   analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
-  read_records (analysis, trace, tasks, edges, members, dispatches, index);
+  read_records (analysis, trace, tasks, edges, members, dispatches, lasts, index);
   read_scopes (analysis, trace);
+  read_occupancy (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);
 
   analysis->n_tasks = tasks->len;
   analysis->tasks = (PtoTraceEntry *) (void *) g_array_free (tasks, FALSE);
   link_edges (analysis, edges, index);
+  link_lasts (analysis, lasts, index);
+  pto_trace_read_args (analysis, trace, index);
   add_members (analysis, members, dispatches);
   analysis->n_cores = trace->topology.n_cores;
   sort_runs (analysis);
+  pto_trace_find_full (analysis, trace);
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
       const PtoTraceEntry *task = &analysis->tasks[i];
@@ -690,6 +783,14 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
     g_array_unref (analysis->ready[t]);
   for (guint r = 0; r < PTO_RINGS; r++)
     g_array_unref (analysis->live[r]);
+  for (guint r = 0; r < PTO_RINGS; r++)
+    {
+      g_array_unref (analysis->heap[r]);
+      g_array_unref (analysis->edges[r]);
+    }
+  g_array_unref (analysis->nodes);
+  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
+    g_array_unref (analysis->full[t]);
   g_array_unref (analysis->depth);
   g_array_unref (analysis->scopes);
   g_array_unref (analysis->stalls);
@@ -701,6 +802,7 @@ pto_trace_analysis_free (PtoTraceAnalysis *analysis)
   g_free (analysis->critical);
   g_free (analysis->piece_entries);
   g_free (analysis->deps);
+  g_free (analysis->args);
   g_free (analysis->tasks);
   g_free (analysis);
 }

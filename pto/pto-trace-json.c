@@ -411,8 +411,9 @@ append_counter (Writer *writer, const char *name, const char *key, const GArray 
       const PtoTraceStep *step = &g_array_index (steps, PtoTraceStep, i);
 
       begin (writer, 'C', PID_CONTROL, 0, step->time);
-      g_string_append_printf (writer->text, ",\"name\":\"%s\",\"args\":{\"%s\":%u}}", name, key,
-                              step->value);
+      g_string_append_printf (writer->text,
+                              ",\"name\":\"%s\",\"args\":{\"%s\":%" G_GUINT64_FORMAT "}}", name,
+                              key, step->value);
     }
 }
 

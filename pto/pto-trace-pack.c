@@ -2,10 +2,11 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A head, then starts, drops and records as they lie in a trace, then the names and the title, each
- * ended by 0; of a level also its path and rows. Behind that, at a multiple of 8, its pieces: how
- * many, how many were left out, and each as child, task, size and a trace. Bytes come from a
- * process that may have written anything into them.
+ * A head of 20 numbers, then starts, drops and records as they lie in a trace, then the names of
+ * kernels and of files and the title, each ended by 0; of a level also its path and rows. All
+ * numbers are little endian. Behind that, at a multiple of 8, its pieces: how
+ * many, how many were left out, and each as child, task, size and a trace. Bytes come from a file,
+ * or from a process that may have written anything into them. doc/traces.md tells of it.
  */
 #include "config.h"
 
@@ -15,9 +16,22 @@
 
 typedef struct
 {
-  struct pto_trace_topology topology;
+  guint64 n_schedulers; /* to run_ns as in struct pto_trace_topology */
+  guint64 n_cores;
+  guint64 n_clusters;
+  guint64 aic_per_cluster;
+  guint64 aiv_per_cluster;
+  guint64 level;
+  guint64 n_workers;
+  guint64 recorded;
+  guint64 virtual_clock;
+  guint64 counter_hz;
+  guint64 begin_ns;
+  guint64 end_ns;
+  guint64 run_ns;
   guint64 n_buffers;
   guint64 n_names;
+  guint64 n_files;
   guint64 n_records;
   guint64 n_rows;
   guint64 n_text;   /* bytes */
@@ -38,6 +52,9 @@ typedef struct
   guint64 size; /* a multiple of 8 */
 } PieceHead;
 
+G_STATIC_ASSERT (G_BYTE_ORDER == G_LITTLE_ENDIAN);
+G_STATIC_ASSERT (sizeof (Head) == 20 * sizeof (guint64));
+
 /* Deeper than any tree of workers. */
 #define DEPTH_MAX 16
 
@@ -54,6 +71,8 @@ get_text_size (PtoTrace *trace)
 
   for (guint i = 0; i < trace->n_kernel_names; i++)
     text += strlen (trace->kernel_names[i]) + 1;
+  for (guint i = 0; i < trace->n_files; i++)
+    text += strlen (trace->files[i]) + 1;
   if (!pto_trace_is_level (trace))
     return text;
   text += strlen (trace->path) + 1;
@@ -82,9 +101,23 @@ void
 pto_trace_pack (PtoTrace *trace, guint8 *bytes)
 {
   guint8 *at = bytes;
-  Head head = { .topology = trace->topology,
+  const struct pto_trace_topology *topology = &trace->topology;
+  Head head = { .n_schedulers = topology->n_schedulers,
+                .n_cores = topology->n_cores,
+                .n_clusters = topology->n_clusters,
+                .aic_per_cluster = topology->aic_per_cluster,
+                .aiv_per_cluster = topology->aiv_per_cluster,
+                .level = topology->level,
+                .n_workers = topology->n_workers,
+                .recorded = topology->recorded,
+                .virtual_clock = topology->virtual_clock,
+                .counter_hz = topology->counter_hz,
+                .begin_ns = topology->begin_ns,
+                .end_ns = topology->end_ns,
+                .run_ns = topology->run_ns,
                 .n_buffers = trace->n_buffers,
                 .n_names = trace->n_kernel_names,
+                .n_files = trace->n_files,
                 .n_records = trace->starts[trace->n_buffers],
                 .n_rows = pto_trace_is_level (trace) ? trace->topology.n_cores : 0,
                 .n_text = get_text_size (trace),
@@ -97,6 +130,8 @@ pto_trace_pack (PtoTrace *trace, guint8 *bytes)
   at = put (at, trace->records, head.n_records * sizeof (struct pto_trace_record));
   for (guint i = 0; i < trace->n_kernel_names; i++)
     at = put (at, trace->kernel_names[i], strlen (trace->kernel_names[i]) + 1);
+  for (guint i = 0; i < trace->n_files; i++)
+    at = put (at, trace->files[i], strlen (trace->files[i]) + 1);
   at = put (at, trace->title, strlen (trace->title) + 1);
   if (pto_trace_is_level (trace))
     at = put (at, trace->path, strlen (trace->path) + 1);
@@ -190,6 +225,31 @@ take_texts (const guint8 **at, gsize *left, guint64 n)
   return g_steal_pointer (&texts);
 }
 
+/* FALSE: it is none. */
+static gboolean
+read_topology (const Head *head, struct pto_trace_topology *topology)
+{
+  const guint64 *numbers = &head->n_schedulers;
+
+  for (guint i = 0; i < 9; i++) /* to virtual_clock */
+    if (numbers[i] > G_MAXUINT32)
+      return FALSE;
+  *topology = (struct pto_trace_topology){ .n_schedulers = (guint32) head->n_schedulers,
+                                           .n_cores = (guint32) head->n_cores,
+                                           .n_clusters = (guint32) head->n_clusters,
+                                           .aic_per_cluster = (guint32) head->aic_per_cluster,
+                                           .aiv_per_cluster = (guint32) head->aiv_per_cluster,
+                                           .level = (guint32) head->level,
+                                           .n_workers = (guint32) head->n_workers,
+                                           .recorded = (guint32) head->recorded,
+                                           .virtual_clock = head->virtual_clock != 0,
+                                           .counter_hz = head->counter_hz,
+                                           .begin_ns = head->begin_ns,
+                                           .end_ns = head->end_ns,
+                                           .run_ns = head->run_ns };
+  return TRUE;
+}
+
 static gboolean unpack_pieces (PtoTracePieces *pieces, const guint32 *child, const guint8 *bytes,
                                gsize size, guint depth);
 
@@ -200,30 +260,28 @@ unpack_trace (const guint8 *bytes, gsize size, guint depth)
   const guint64 *starts, *drops;
   gconstpointer records;
   const guint8 *pieces;
+  struct pto_trace_topology topology;
   Head head;
 
   if (size < sizeof head)
     return NULL;
   memcpy (&head, bytes, sizeof head);
-  /* What was written there may be no truth value at all. */
-  head.topology.virtual_clock
-      = ((const guint8 *) &head)[G_STRUCT_OFFSET (Head, topology.virtual_clock)] != 0;
   bytes += sizeof head;
   size -= sizeof head;
-  if (head.n_buffers > G_MAXUINT32 || head.n_names > G_MAXUINT32 || depth > DEPTH_MAX
-      || head.n_rows != (head.topology.level > 2 ? head.topology.n_cores : 0))
+  if (!read_topology (&head, &topology) || head.n_buffers > G_MAXUINT32
+      || head.n_names > G_MAXUINT32 || head.n_files > PTO_TRACE_FILES_MAX || depth > DEPTH_MAX
+      || head.n_rows != (topology.level > 2 ? topology.n_cores : 0))
     return NULL;
   starts = take (&bytes, &size, head.n_buffers + 1, sizeof *starts);
   drops = starts != NULL ? take (&bytes, &size, head.n_buffers, sizeof *drops) : NULL;
   records = drops != NULL ? take (&bytes, &size, head.n_records, sizeof (struct pto_trace_record))
                           : NULL;
   if (records == NULL || !check_starts (starts, head.n_buffers, head.n_records)
-      || head.topology.n_schedulers > head.n_buffers || head.topology.n_cores > head.n_buffers
-      || 1 + (guint64) head.topology.n_schedulers + head.topology.n_cores != head.n_buffers)
+      || 1 + (guint64) topology.n_schedulers + topology.n_cores != head.n_buffers)
     return NULL;
 
   self = g_object_new (PTO_TYPE_TRACE, NULL);
-  self->topology = head.topology;
+  self->topology = topology;
   self->n_buffers = (guint) head.n_buffers;
   g_free (self->starts);
   self->starts = g_memdup2 (starts, (head.n_buffers + 1) * sizeof *starts);
@@ -243,6 +301,11 @@ unpack_trace (const guint8 *bytes, gsize size, guint depth)
   if (self->kernel_names == NULL)
     return NULL;
   self->n_kernel_names = (guint) head.n_names;
+  g_strfreev (self->files);
+  self->files = take_texts (&bytes, &size, head.n_files);
+  if (self->files == NULL)
+    return NULL;
+  self->n_files = (guint) head.n_files;
   g_free (self->title);
   self->title = take_text (&bytes, &size);
   if (self->title == NULL)

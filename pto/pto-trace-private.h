@@ -51,6 +51,8 @@ void pto_trace_pieces_init (PtoTracePieces *pieces);
 void pto_trace_pieces_clear (PtoTracePieces *pieces);
 void pto_trace_pieces_take (PtoTracePieces *pieces, guint32 child, guint64 task, PtoTrace *trace);
 
+gboolean pto_trace_save_file (PtoTrace *trace, const char *path, GError **error);
+
 /* A trace as bytes, for another process: how many, those, and back. NULL: they are none of a trace.
  */
 gsize pto_trace_get_packed_size (PtoTrace *trace);
@@ -81,6 +83,15 @@ typedef struct
   guint32 scheduler; /* who dispatched it, or PTO_TRACE_NOWHERE */
   guint32 first_dep; /* in PtoTraceAnalysis.deps */
   guint32 n_deps;
+  guint32 first_arg; /* in PtoTraceAnalysis.args; of a record that has them */
+  guint32 n_args;
+  /* Of an entry of the critical path, what kept it from starting earlier: in
+   * PtoTraceAnalysis.tasks; or PTO_TRACE_NOWHERE, the submitter. */
+  guint32 cause;
+  /* Whose end made it ready: in PtoTraceAnalysis.tasks; or PTO_TRACE_NOWHERE. */
+  guint32 last_producer;
+  guint32 file; /* of its submit: in PtoTrace.files; or PTO_TRACE_NOWHERE */
+  guint32 line;
   guint32 first_member; /* in PtoTraceAnalysis.tasks: of a group, those that did not end last */
   guint32 n_members;
   guint32 block; /* of a part of a task: which block of it; otherwise PTO_TRACE_NOWHERE */
@@ -90,12 +101,31 @@ typedef struct
   guint8 shares_dispatch; /* a part that another one of its range has the mark of */
 } PtoTraceEntry;
 
+/* An argument of a task. */
+typedef struct
+{
+  guint64 word; /* a scalar; or where the first element of a tensor is */
+  guint32 task; /* in PtoTraceAnalysis.tasks */
+  guint32 index;
+  guint8 type;   /* PTO_PARAM_* */
+  guint8 dtype;  /* of a tensor, as all that follows */
+  guint8 n_dims; /* of shape and strides, which are in elements */
+  guint64 shape[PTO2_TENSOR_MAX_DIMS];
+  guint64 strides[PTO2_TENSOR_MAX_DIMS];
+} PtoTraceArg;
+
 typedef struct
 {
   guint64 producer;       /* its id */
   guint32 consumer;       /* in PtoTraceAnalysis.tasks */
   guint32 producer_index; /* in PtoTraceAnalysis.tasks, or PTO_TRACE_NOWHERE when it was dropped */
   guint32 kinds;          /* PTO_HAZARD_* */
+  /* Arguments of both, by index, that share memory: that which both touch for this reason begins at
+   * from in the consumer's, in bytes, and has so many. PTO_TRACE_NOWHERE: not known. */
+  guint32 consumer_arg;
+  guint32 producer_arg;
+  guint64 from;
+  guint64 bytes;
 } PtoTraceDep;
 
 /* A stretch of the orchestrator's time: an open scope or a wait for a ring. */
@@ -104,14 +134,34 @@ typedef struct
   guint64 start;
   guint64 end;
   guint32 what; /* a scope's depth; a stall's ring | resource << 8 */
+  guint32 file; /* where a scope was opened: in PtoTrace.files; or PTO_TRACE_NOWHERE */
+  guint32 line;
 } PtoTraceSpan;
 
 /* A step chart: the value from this time on. Times ascend, none is there twice. */
 typedef struct
 {
   guint64 time;
-  guint32 value;
+  guint64 value;
 } PtoTraceStep;
+
+/* A stretch of time in which no core of a type was free, and how long that was so before it. */
+typedef struct
+{
+  guint64 start;
+  guint64 end;
+  guint64 before;
+} PtoTraceFull;
+
+/* What went by until a task started, in ns. */
+typedef struct
+{
+  guint64 submitter; /* it was not submitted yet */
+  guint64 room;      /* the same, while the submitter waited for a ring, a cluster or an element */
+  guint64 data;      /* a producer was not over yet */
+  guint64 core;      /* no core of its type was free */
+  guint64 scheduler; /* all was there: until it was seen, decided and begun */
+} PtoTraceWaits;
 
 typedef struct
 {
@@ -122,6 +172,8 @@ typedef struct
   guint n_entries; /* with the members */
   PtoTraceDep *deps;
   guint n_deps;
+  PtoTraceArg *args; /* by task, and of that by index */
+  guint n_args;
   guint n_cores;
   guint32 **core_runs; /* per core: the entries it ran, by start */
   guint *n_core_runs;
@@ -131,6 +183,12 @@ typedef struct
   GArray *ready[PTO_N_CORE_TYPES]; /* PtoTraceStep: tasks ready and not dispatched */
   GArray *live[PTO_RINGS];         /* PtoTraceStep: slots taken */
   GArray *depth;                   /* PtoTraceStep: scopes open */
+  /* PtoTraceStep, of a record that has them: bytes of heaps, edges of pools, nodes of the
+   * TensorMap. */
+  GArray *heap[PTO_RINGS];
+  GArray *edges[PTO_RINGS];
+  GArray *nodes;
+  GArray *full[PTO_N_CORE_TYPES]; /* PtoTraceFull */
   guint64 first;     /* the first record, as pto_now() gave it: time 0 of everything here */
   guint64 elapsed;   /* the last end of a kernel; the last record when no kernel ran */
   guint64 last;      /* the last record */
@@ -147,6 +205,15 @@ typedef struct
   guint n_unseen;
   guint n_failed;
 } PtoTraceAnalysis;
+
+/* Of analysis: when no core was free. */
+void pto_trace_find_full (PtoTraceAnalysis *analysis, PtoTrace *trace);
+/* When the last of its producers was over; 0: it has none that was recorded. */
+guint64 pto_trace_get_data_ready (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task);
+/* What the time from that moment to the task's start went by with: their sum is that time. FALSE:
+ * it is not known when it started, or that was before. */
+gboolean pto_trace_get_waits (const PtoTraceAnalysis *analysis, PtoTrace *trace,
+                              const PtoTraceEntry *task, guint64 from, PtoTraceWaits *waits);
 
 /* Has another entry the mark of its dispatch? A member of a group was dispatched with its task. */
 static inline gboolean
@@ -175,6 +242,8 @@ struct _PtoTrace
   guint64 dropped;
   char **kernel_names; /* valid UTF-8, never NULL inside */
   guint n_kernel_names;
+  char **files; /* source files, by number; valid UTF-8, never NULL inside */
+  guint n_files;
   char *title;
   char *path;            /* of a level; NULL */
   char **rows;           /* of a level: n_cores names of its children; NULL */
@@ -187,6 +256,9 @@ struct _PtoTrace
 };
 
 PtoTraceAnalysis *pto_trace_analysis_new (PtoTrace *trace);
+/* Of it: the arguments of its tasks, and which of them are why one waits for another. index: the
+ * position of a task by its id. */
+void pto_trace_read_args (PtoTraceAnalysis *analysis, PtoTrace *trace, GHashTable *index);
 /* Fills in the last two, when all else is there. */
 void pto_trace_link_pieces (PtoTraceAnalysis *analysis, PtoTrace *trace);
 void pto_trace_analysis_free (PtoTraceAnalysis *analysis);

@@ -43,6 +43,7 @@ pto_trace_finalize (GObject *object)
   g_free (self->starts);
   g_free (self->drops);
   g_strfreev (self->kernel_names);
+  g_strfreev (self->files);
   g_free (self->title);
   g_free (self->path);
   g_strfreev (self->rows);
@@ -64,6 +65,7 @@ pto_trace_init (PtoTrace *self)
   self->starts = g_new0 (guint64, 1);
   self->drops = g_new0 (guint64, 1);
   self->kernel_names = g_new0 (char *, 1);
+  self->files = g_new0 (char *, 1);
   self->title = g_strdup ("");
   pto_trace_pieces_init (&self->pieces);
 }
@@ -101,6 +103,12 @@ pto_trace_new_from_run (const struct pto_trace *records, const struct pto_trace_
                                 ? g_utf8_make_valid (kernel_names[i], -1)
                                 : g_strdup_printf ("kernel %u", i);
   self->kernel_names[n_kernel_names] = NULL;
+
+  self->n_files = records->files.n;
+  self->files = g_renew (char *, self->files, self->n_files + 1);
+  for (guint i = 0; i < self->n_files; i++)
+    self->files[i] = g_utf8_make_valid (records->files.names[i], -1);
+  self->files[self->n_files] = NULL;
 
   g_free (self->title);
   self->title = g_utf8_make_valid (title != NULL ? title : "", -1);
@@ -258,7 +266,7 @@ compute_sha256 (PtoTrace *self)
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (self);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
 
-  g_checksum_update (sum, (const guchar *) "pto-trace-1", 11);
+  g_checksum_update (sum, (const guchar *) "pto-trace-2", 11);
   checksum_add (sum, self->topology.n_schedulers);
   checksum_add (sum, self->topology.n_cores);
   checksum_add (sum, self->topology.n_clusters);
@@ -270,6 +278,7 @@ compute_sha256 (PtoTrace *self)
   for (guint i = 0; i < self->n_kernel_names; i++)
     g_checksum_update (sum, (const guchar *) self->kernel_names[i],
                        (gssize) strlen (self->kernel_names[i]) + 1);
+  /* Not where sources lie: that is another place on another machine. */
   checksum_add (sum, self->n_buffers);
   for (guint b = 0; b < self->n_buffers; b++)
     {
@@ -281,7 +290,13 @@ compute_sha256 (PtoTrace *self)
           /* Times count from the first record: the clock of a worker does not start again. */
           gboolean extra_is_time = record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL;
 
-          checksum_add (sum, record->time - analysis->first);
+          /* Nor is memory where it was. */
+          if (record->kind == PTO_TRACE_ARG
+              && PTO_TRACE_ARG_TYPE (record->extra) != PTO_PARAM_SCALAR)
+            checksum_add (sum, 0);
+          else
+            checksum_add (sum, PTO_TRACE_IS_WORDS (record->kind) ? record->time
+                                                                 : record->time - analysis->first);
           checksum_add (sum, record->task);
           checksum_add (sum, (guint64) record->kind << 32 | record->detail);
           checksum_add (sum, extra_is_time ? record->extra - analysis->first : record->extra);
@@ -303,10 +318,11 @@ compute_sha256 (PtoTrace *self)
 /**
  * pto_trace_save:
  * @self: a trace
- * @path: (type filename): where to; `.json` and `.svg` are known
+ * @path: (type filename): where to; `.ptotrace`, `.json` and `.svg` are known
  * @error: return location for an error
  *
- * Saves the trace in the form that the name asks for.
+ * Saves the trace in the form that the name asks for: `.ptotrace` is the record as it is, which
+ * [ctor@Pto.Trace.new_from_file] reads again; `.json` and `.svg` are pictures of it.
  *
  * The file is there as a whole or not at all: a file of that name is replaced only when the new one
  * is complete.
@@ -332,9 +348,13 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
     return pto_trace_save_json (self, path, error);
   if (g_str_has_suffix (lower, ".svg"))
     return pto_trace_save_svg (self, path, error);
+  if (g_str_has_suffix (lower, ".ptotrace"))
+    return pto_trace_save_file (self, path, error);
   name = g_filename_display_name (path);
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "%s: a trace is saved as .json (for ui.perfetto.dev) or as .svg (a picture)", name);
+               "%s: a trace is saved as .ptotrace (the record), .json (for ui.perfetto.dev) or "
+               ".svg (a picture)",
+               name);
   return FALSE;
 }
 

@@ -14,6 +14,8 @@ PTO_AVAILABLE_IN_0_1
 G_DECLARE_FINAL_TYPE (PtoTrace, pto_trace, PTO, TRACE, GObject)
 
 PTO_AVAILABLE_IN_0_1
+PtoTrace *pto_trace_new_from_file (const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save_json (PtoTrace *self, const char *path, GError **error);

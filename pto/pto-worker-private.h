@@ -139,10 +139,10 @@ void pto_worker_call_owner (PtoWorker *worker, void (*call) (PtoWorker *worker))
 PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registration,
                                      GError **error);
 /* Runs what its parent asks for: an orchestration of a chip, by its handle, or a function.
- * record: also if nobody else says so. is_cancelled is asked at every wait. */
+ * record: at least so much of it, 0 to 4. is_cancelled is asked at every wait. */
 gboolean pto_worker_run_for_parent (PtoWorker *worker, PtoCallableHandle *handle,
                                     PtoOrchestrationFunc func, gpointer user_data,
-                                    PtoTaskArgs *args, PtoCallConfig *config, gboolean record,
+                                    PtoTaskArgs *args, PtoCallConfig *config, guint record,
                                     bool (*is_cancelled) (void *data), gpointer data,
                                     GError **error);
 

@@ -506,7 +506,7 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
 gboolean
 pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrchestrationFunc func,
                            gpointer user_data, PtoTaskArgs *args, PtoCallConfig *config,
-                           gboolean record, bool (*cancelled) (void *data), gpointer data,
+                           guint record, bool (*cancelled) (void *data), gpointer data,
                            GError **error)
 {
   Run run = { .self = self,

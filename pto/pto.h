@@ -26,6 +26,7 @@
 #include "pto-task-args.h"
 #include "pto-tensor.h"
 #include "pto-trace-items.h"
+#include "pto-trace-topics.h"
 #include "pto-trace.h"
 #include "pto-types.h"
 #include "pto-version.h"

@@ -583,9 +583,9 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
 /* Recording and timing: on the cores and schedulers this is read only with a task in hand, which
  * orders it. */
 static enum pto_status
-set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report *report)
+set_recording (struct pto_chip *chip, uint32_t level, bool timed, struct pto_report *report)
 {
-  enum pto_status status = pto_machine_record (&chip->machine, trace, chip->n_cores,
+  enum pto_status status = pto_machine_record (&chip->machine, level, chip->n_cores,
                                                param (chip, PTO_PARAMETER_TRACE_RECORDS), report);
 
   if (status != PTO_OK)
@@ -593,7 +593,7 @@ set_recording (struct pto_chip *chip, bool trace, bool timed, struct pto_report 
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
       chip->cores[c].trace = pto_machine_record_of (&chip->machine, c);
-      chip->cores[c].timed = timed || trace;
+      chip->cores[c].timed = timed || level > 0;
       chip->cores[c].busy = 0;
     }
   return PTO_OK;
@@ -725,9 +725,9 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
                            "a task of an earlier run could not be ended: this chip is lost");
   status = fit_cores (chip, config, report);
   if (status == PTO_OK)
-    status = set_recording (chip, config->trace || param (chip, PTO_PARAMETER_TRACE) != 0,
-                            chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0,
-                            report);
+    status = set_recording (
+        chip, config->record > 0 ? config->record : pto_params_recording (&chip->params),
+        chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0, report);
   if (status != PTO_OK)
     return status;
   chip->program = program;

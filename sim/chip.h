@@ -94,7 +94,7 @@ struct pto_run_config
 {
   uint32_t block_dim;     /* clusters to use; 0 = all */
   uint32_t aicpu_threads; /* schedulers + 1 to use; 0 = all */
-  bool trace;             /* record this run, whatever the parameter says */
+  uint32_t record;        /* how much: enum pto_trace_level; 0 = as the parameters say */
   /* True ends the run with PTO_STATUS_CANCELLED, and a run that has ended well was asked once more
    * after its last task. Asked by the caller wherever it waits, and every 10 ms by another thread,
    * for the caller may be in a kernel. May be NULL. */

@@ -54,10 +54,11 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   core->payload.kernel = kernel;
   core->payload.task = slot->payload;
   core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
-  if (trace != NULL)
+  if (pto_trace_has (trace, PTO_TRACE_LEVEL_RUNS))
     {
       core->dispatched = pto_engine_stamp (core->engine);
-      pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
+      if (trace->level >= PTO_TRACE_LEVEL_SCHEDULE)
+        pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
                      (uint64_t) endpoint->member << 32 | core->sequence);
     }
   if (endpoint->attended)
@@ -557,7 +558,7 @@ serve (void *data, uint32_t value)
   if (value == PTO_REG_EXIT)
     return false;
   pto_charge (exec, costs->start);
-  if (core->trace != NULL)
+  if (pto_trace_has (core->trace, PTO_TRACE_LEVEL_SCHEDULE))
     pto_trace_add (core->trace, PTO_TRACE_ACK, now (core), core->payload.task_id,
                    core->endpoint.number, (uint64_t) core->endpoint.member << 32 | value);
   /* Relaxed: ACK says nothing of what the core does. */

@@ -32,10 +32,10 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
   if (!is_done)
     {
       pto_engine_leave_direct (engine);
-      begin = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
+      begin = pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH) ? pto_engine_stamp (engine) : 0;
       is_done = pto_engine_wait_for (engine, engine->by_hand ? NULL : slot, PTO_TAKEN_ANY);
       engine->stats.stalls++;
-      if (engine->trace != NULL)
+      if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
         pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_ELEMENT << 8,
                        pto_engine_stamp (engine));
       if (!is_done)

@@ -123,7 +123,8 @@ static void
 wait_for_one (struct pto_engine *engine)
 {
   struct pto_blocked *blocked = &engine->blocked;
-  uint64_t begin = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
+  uint64_t begin
+      = pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH) ? pto_engine_stamp (engine) : 0;
 
   pto_engine_leave_direct (engine);
   blocked->what = PTO_STATUS_SYNC_START;
@@ -153,7 +154,7 @@ wait_for_one (struct pto_engine *engine)
   pto_store_relaxed (&engine->wait_cohort, 0);
   blocked->told_at = PTO_NEVER;
   engine->stats.stalls++;
-  if (engine->trace != NULL)
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_COHORT << 8,
                    pto_engine_stamp (engine));
 }

@@ -383,6 +383,7 @@ struct pto_engine
   uint32_t n_buffer_chunks;
   uint32_t n_buffers;
   struct pto_trace_buffer *trace; /* NULL: off */
+  struct pto_trace_files *files;  /* with it */
   uint64_t time_base;             /* pto_now() at the begin of the run */
   /* Times in trace records: ticks on a wall clock, which cost less than ns, made ns of afterwards.
    */

@@ -12,6 +12,7 @@
 #include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
+#include "observe.h"
 #include "place.h"
 #include "ready.h"
 #include "submit.h"
@@ -237,6 +238,26 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
   slot->payload = payload;
 }
 
+/* A graph has forgotten more than which of its arguments are written. */
+static __attribute__ ((noinline)) void
+observe_args (const struct launch *launch, const struct pto_slot *slot,
+              const struct pto_plan_task *task)
+{
+  const struct pto_plan_arg *args = &launch->graph->args[task->first_arg];
+  uint8_t types[PTO_ARGS_MAX];
+
+  for (uint32_t i = 0; i < task->n_args; i++)
+    {
+      enum pto_plan_source from = PTO_PLAN_SOURCE (args[i].what);
+
+      types[i] = from < PTO_PLAN_TENSOR                  ? PTO_PARAM_SCALAR
+                 : from == PTO_PLAN_MADE                 ? PTO_PARAM_OUTPUT
+                 : (args[i].what & PTO_PLAN_FENCED) != 0 ? PTO_PARAM_INOUT
+                                                         : PTO_PARAM_INPUT;
+    }
+  pto_observe_args (launch->engine, slot, types);
+}
+
 /* What of a task with parts goes with its arguments. */
 struct parts
 {
@@ -424,6 +445,8 @@ launch_task (struct launch *launch, uint32_t number)
   if (slot == NULL)
     return false;
   fill (launch, slot, task, &needs, &room);
+  if (PTO_UNLIKELY (engine->trace != NULL))
+    observe_args (launch, slot, task);
   if (PTO_UNLIKELY (parts.bytes > 0))
     fill_parts (launch, slot, task, &parts);
   if (launch->n_linked > 0)

@@ -247,17 +247,18 @@ pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps)
 /* --- a run --- */
 
 enum pto_status
-pto_machine_record (struct pto_machine *machine, bool wanted, uint32_t n_actors, uint64_t capacity,
-                    struct pto_report *report)
+pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_actors,
+                    uint64_t capacity, struct pto_report *report)
 {
   struct pto_engine *engine = &machine->engine;
   uint32_t n_schedulers = engine->config.n_schedulers;
-  enum pto_status status = pto_recorder_choose (&machine->recorder, wanted,
+  enum pto_status status = pto_recorder_choose (&machine->recorder, level,
                                                 1 + n_schedulers + n_actors, capacity, report);
 
   if (status != PTO_OK)
     return status;
   engine->trace = pto_recorder_buffer (&machine->recorder, 0);
+  engine->files = level > 0 ? &machine->recorder.trace->files : NULL;
   for (uint32_t s = 0; s < n_schedulers; s++)
     engine->schedulers[s]->trace = pto_recorder_buffer (&machine->recorder, 1 + s);
   return PTO_OK;

@@ -58,9 +58,9 @@ struct pto_run
   void *cancelled_data;
 };
 
-/* Between runs: the next one is recorded, or not. n_actors: beside the orchestrator and the
- * schedulers; where they record is pto_machine_record_of(). */
-enum pto_status pto_machine_record (struct pto_machine *machine, bool wanted, uint32_t n_actors,
+/* Between runs: how much of the next one is recorded (enum pto_trace_level; 0: nothing). n_actors:
+ * beside the orchestrator and the schedulers; where they record is pto_machine_record_of(). */
+enum pto_status pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_actors,
                                     uint64_t capacity, struct pto_report *report);
 /* NULL: nowhere. actor: from 0; all further ones are behind it. */
 static inline struct pto_trace_buffer *

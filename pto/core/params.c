@@ -83,6 +83,10 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
       "behind buffers neither" },
   [PTO_PARAMETER_TRACE]
   = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core, or child, did" },
+  [PTO_PARAMETER_TRACE_LEVEL]
+  = { "trace-level", "PTO_TRACE_LEVEL", KIND_COUNT, 3, 1, 4,
+      "how much of a run is recorded: 1 kernels, 2 and their dispatch, 3 and their dependencies, "
+      "4 and their arguments and what rings hold" },
   [PTO_PARAMETER_TRACE_RECORDS]
   = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, 1u << 20, 16, 1u << 28,
       "records that each core, child and control thread may make" },

@@ -31,6 +31,7 @@ enum pto_param
   /* bytes behind every output that a kernel must not write; 0 = unguarded */
   PTO_PARAMETER_GUARD,
   PTO_PARAMETER_TRACE,          /* record the run */
+  PTO_PARAMETER_TRACE_LEVEL,    /* how much of it: enum pto_trace_level */
   PTO_PARAMETER_TRACE_RECORDS,  /* capacity of one trace buffer */
   PTO_PARAMETER_UTILIZATION,    /* time every kernel, for the busy times of the statistics */
   PTO_PARAMETER_TASK_TIMEOUT,   /* levels: ms of one task without a sign of life; 0 = no limit */
@@ -69,6 +70,14 @@ enum pto_status pto_params_set (struct pto_params *params, const char *name, con
 bool pto_params_differ (const struct pto_params *params, enum pto_param param);
 /* What a parameter is for one ring; of one that rings do not have, the same for all. */
 uint64_t pto_params_of_ring (const struct pto_params *params, enum pto_param param, uint32_t ring);
+/* How much of a run is recorded when nobody says otherwise: 0, nothing. */
+static inline uint32_t
+pto_params_recording (const struct pto_params *params)
+{
+  return params->values[PTO_PARAMETER_TRACE] != 0
+             ? (uint32_t) params->values[PTO_PARAMETER_TRACE_LEVEL]
+             : 0;
+}
 /* The value as text; false when there is no such parameter. */
 bool pto_params_get (const struct pto_params *params, const char *name, char *text, size_t size);
 /* For listings: name, environment variable (or NULL) and one line of description of parameter i <

@@ -9,11 +9,11 @@
 #include <inttypes.h>
 
 enum pto_status
-pto_recorder_choose (struct pto_recorder *recorder, bool wanted, uint32_t n_actors,
+pto_recorder_choose (struct pto_recorder *recorder, uint32_t level, uint32_t n_actors,
                      uint64_t capacity, struct pto_report *report)
 {
   recorder->active = false;
-  if (!wanted)
+  if (level == 0)
     return PTO_OK;
   if (recorder->trace != NULL && recorder->trace->n_buffers != n_actors)
     {
@@ -28,6 +28,8 @@ pto_recorder_choose (struct pto_recorder *recorder, bool wanted, uint32_t n_acto
                            " records: set trace-records to less",
                            n_actors, capacity);
   pto_trace_clear (recorder->trace);
+  for (uint32_t i = 0; i < n_actors; i++)
+    recorder->trace->buffers[i].level = level;
   recorder->active = true;
   return PTO_OK;
 }
@@ -66,6 +68,7 @@ pto_recorder_trace (struct pto_recorder *recorder)
 void
 pto_recorder_tell_clock (const struct pto_recorder *recorder, struct pto_trace_topology *topology)
 {
+  topology->recorded = recorder->trace != NULL ? recorder->trace->buffers[0].level : 0;
   topology->begin_ns = recorder->begin_ns;
   topology->end_ns = recorder->end_ns;
   topology->run_ns = recorder->run_ns;

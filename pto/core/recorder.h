@@ -25,6 +25,7 @@ struct pto_trace_topology
   uint32_t aiv_per_cluster;
   uint32_t level; /* 3 and up: a level; otherwise a chip */
   uint32_t n_workers;
+  uint32_t recorded; /* enum pto_trace_level */
   bool virtual_clock;
   uint64_t counter_hz;
   /* The run took run_ns of its own clock, which was 0 at begin_ns of CLOCK_MONOTONIC and run_ns at
@@ -45,9 +46,11 @@ struct pto_recorder
   uint64_t run_ns;
 };
 
-/* Between runs: the next one is recorded, or not. capacity: records of each actor. */
-enum pto_status pto_recorder_choose (struct pto_recorder *recorder, bool wanted, uint32_t n_actors,
-                                     uint64_t capacity, struct pto_report *report);
+/* Between runs: how much of the next one is recorded (enum pto_trace_level; 0: nothing). capacity:
+ * records of each actor. */
+enum pto_status pto_recorder_choose (struct pto_recorder *recorder, uint32_t level,
+                                     uint32_t n_actors, uint64_t capacity,
+                                     struct pto_report *report);
 /* Where an actor records: NULL, nowhere. */
 static inline struct pto_trace_buffer *
 pto_recorder_buffer (const struct pto_recorder *recorder, uint32_t actor)

@@ -5,6 +5,7 @@
 #include "retire.h"
 
 #include "../exec/pto_atomic.h"
+#include "observe.h"
 #include "progress.h"
 
 #include <stdlib.h>
@@ -68,14 +69,11 @@ pto_engine_retire (struct pto_engine *engine, uint32_t ring)
   if (pto_engine_failures (engine) > 0)
     note_failures (engine, ring, before, n);
   if (engine->trace != NULL)
-    {
-      uint64_t now = pto_engine_stamp (engine);
-
-      for (uint32_t i = 0; i < n; i++)
-        pto_trace_add (engine->trace, PTO_TRACE_RETIRE, now, PTO_TASK_ID (ring, before + i), 0, 0);
-    }
+    pto_observe_retire (engine, ring, before, n);
   pto_map_retired (engine->map, n);
   pto_ring_give_back (&engine->rings[ring], before, engine->tails[ring], edges);
+  if (engine->trace != NULL)
+    pto_observe_occupancy (engine, ring);
 }
 
 void

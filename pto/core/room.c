@@ -59,7 +59,8 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   uint32_t most = engine->by_hand ? 1 : ring->window / 4;
   uint32_t piece = most < movable ? most : movable;
   struct pto_slot *target = pto_ring_slot (ring, engine->tails[ring_index] + piece - 1);
-  uint64_t start = engine->trace != NULL ? pto_engine_stamp (engine) : 0;
+  uint64_t start
+      = pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH) ? pto_engine_stamp (engine) : 0;
   bool ok;
 
   blocked->what = what;
@@ -74,7 +75,7 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   blocked->told_at = PTO_NEVER;
   if (!ok)
     pto_engine_report_stuck (engine, what, ring_index);
-  if (engine->trace != NULL)
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     {
       uint32_t kind = what == PTO_STATUS_TASK_RING   ? PTO_STALL_TASK
                       : what == PTO_STATUS_HEAP_RING ? PTO_STALL_HEAP

@@ -182,9 +182,9 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
       if (pto_fetch_sub_acq_rel (&consumer->fanin, 1) != 1)
         continue;
       /* Not the time of the completion: the consumer may have come later. */
-      if (scheduler->trace != NULL)
+      if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
         pto_trace_add (scheduler->trace, PTO_TRACE_READY, pto_engine_stamp (engine), consumer->id,
-                       0, 0);
+                       1, slot->id);
       if (PTO_UNLIKELY (consumer->kernel == PTO_KERNEL_NONE))
         {
           consumer->behind = scheduler->passing;
@@ -373,7 +373,7 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
       scheduler->finished++;
       return NULL;
     }
-  if (scheduler->trace != NULL)
+  if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
     pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
                    outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
                    slot->id, endpoint->number, failed);

@@ -8,6 +8,7 @@
 #include "build.h"
 #include "cohort.h"
 #include "deadlock.h"
+#include "observe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,8 +79,7 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
   engine->tracked = manual ? 0 : PTO_PARAM_NO_DEP;
   engine->by_hand = engine->by_hand || manual;
   if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE,
-                   engine->depth - 1, 1);
+    pto_observe_scope (engine, engine->depth - 1, true);
 }
 
 void
@@ -153,8 +153,7 @@ close_scope (struct pto_engine *engine)
     pto_cohort_let_go_of_scope (engine, depth + 1);
   engine->tracked = depth > 0 && engine->scopes[depth - 1].manual ? 0 : PTO_PARAM_NO_DEP;
   if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
-                   0);
+    pto_observe_scope (engine, depth, false);
 }
 
 void

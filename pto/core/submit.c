@@ -12,6 +12,7 @@
 #include "bits.h"
 #include "capture.h"
 #include "direct.h"
+#include "observe.h"
 #include "progress.h"
 #include "ready.h"
 #include "rename.h"
@@ -504,17 +505,6 @@ wire (struct pto_engine *engine, struct pto_ring *ring, uint32_t ring_index, str
   return done;
 }
 
-static inline void
-trace_dependencies (struct pto_engine *engine, pto_task_id task)
-{
-  if (engine->trace == NULL)
-    return;
-  for (uint32_t i = 0; i < engine->deps.count; i++)
-    if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
-      pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, task,
-                     engine->deps.items[i].kinds & ~PTO_DEP_RETAIN, engine->deps.items[i].task);
-}
-
 /* --- tasks without a kernel --- */
 
 /* What is found behind its outputs is written now where nobody runs the task, or where several do:
@@ -554,13 +544,6 @@ pass (struct pto_engine *engine, const struct pto_ring *ring, struct pto_slot *s
   pto_store_release (&slot->state, PTO_TASK_COMPLETED);
   pto_store_relaxed (&engine->passed, pto_load_relaxed (&engine->passed) + 1);
   return true;
-}
-
-static inline void
-note_ready (struct pto_engine *engine, const struct pto_slot *slot)
-{
-  if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_READY, engine->stamp, slot->id, 0, 0);
 }
 
 /* What is mostly there: room for everything, without retiring or turning. NULL: it takes more. */
@@ -861,26 +844,20 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
 
   if (!plain && PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
     write_guards (engine, slot->payload);
-  if (!plain && engine->trace != NULL)
-    {
-      engine->stamp = pto_engine_stamp_own (engine);
-      pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
-                     kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS)
-                                               : kernel,
-                     needs->ring << 8 | pto_slot_kind (slot));
-    }
+  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+    pto_observe_submit (engine, slot, needs->ring, links->n_deps);
   ring->edge_head += needs->n_edges;
   ring->head++;
   engine->submitted++;
   if (links->n_deps > 0)
     {
-      if (!plain)
-        trace_dependencies (engine, slot->id);
       if (needs->n_edges > 0)
         done = wire (engine, ring, needs->ring, slot, needs->n_edges, direct, links);
       engine->stats.edges += n_wait - links->n_kept;
     }
   pto_ring_publish (ring);
+  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+    pto_observe_occupancy (engine, needs->ring);
   return done;
 }
 
@@ -894,8 +871,8 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
 
   if (direct)
     {
-      if (!plain)
-        note_ready (engine, slot);
+      if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+        pto_observe_ready (engine, slot);
       pto_engine_run_direct (engine, slot);
       return;
     }
@@ -903,8 +880,8 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
    * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
   if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
     {
-      if (!plain)
-        note_ready (engine, slot);
+      if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+        pto_observe_ready (engine, slot);
       if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
         {
           pto_engine_push_ready (engine, slot, engine->next_shard++);
@@ -968,8 +945,7 @@ pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task
   edge->flags = PTO_EDGE_WAIT;
   engine->stats.edges++;
   if (engine->trace != NULL)
-    pto_trace_add (engine->trace, PTO_TRACE_DEP, pto_engine_stamp_own (engine), slot->id,
-                   PTO_HAZARD_EXPLICIT, producer);
+    pto_observe_link (engine, slot->id, producer);
   /* Relaxed: before the push, whose release orders it; it is not 0, whoever counts down. */
   pto_fetch_add_relaxed (&slot->fanin, 1);
   if (push_edge (slot, pto_ring_slot (of, PTO_TASK_LOCAL (producer)), edge,
@@ -1034,6 +1010,17 @@ pto_engine_may_submit (struct pto_engine *engine)
   return ++engine->unswept < SWEEP_INTERVAL || sweep (engine);
 }
 
+static __attribute__ ((noinline)) void
+observe_args (struct pto_engine *engine, const struct pto_slot *slot,
+              const struct pto_submit *submit)
+{
+  uint8_t types[PTO_ARGS_MAX];
+
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    types[i] = (uint8_t) submit->params[i].type;
+  pto_observe_args (engine, slot, types);
+}
+
 /* The submit itself. plain: nothing of it is unusual, as is known where this is inlined, and
  * nothing of the engine is; false says that something is. */
 static inline __attribute__ ((always_inline)) bool
@@ -1092,6 +1079,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
       return true;
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
+  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+    observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
     pto_engine_set_parts (engine, slot,
                           (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)

@@ -5,6 +5,7 @@
 #include "trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 struct pto_trace *
@@ -32,12 +33,19 @@ pto_trace_new (uint32_t n_buffers, uint64_t capacity)
           pto_trace_free (trace);
           return NULL;
         }
-      trace->buffers[i].count = trace->buffers[i].dropped = 0;
-      trace->buffers[i].records = memory;
+      trace->buffers[i] = (struct pto_trace_buffer){ .records = memory };
       trace->buffers[i].capacity = capacity;
       trace->n_buffers++;
     }
   return trace;
+}
+
+static void
+forget_files (struct pto_trace_files *files)
+{
+  for (uint32_t i = 0; i < files->n; i++)
+    free (files->names[i]);
+  *files = (struct pto_trace_files){ .n = 0 };
 }
 
 void
@@ -45,6 +53,7 @@ pto_trace_free (struct pto_trace *trace)
 {
   if (trace == NULL)
     return;
+  forget_files (&trace->files);
   for (uint32_t i = 0; i < trace->n_buffers; i++)
     munmap (trace->buffers[i].records,
             trace->buffers[i].capacity * sizeof (struct pto_trace_record));
@@ -57,6 +66,31 @@ pto_trace_clear (struct pto_trace *trace)
 {
   for (uint32_t i = 0; i < trace->n_buffers; i++)
     trace->buffers[i].count = trace->buffers[i].dropped = 0;
+  forget_files (&trace->files);
+}
+
+uint32_t
+pto_trace_find_file (struct pto_trace_files *files, const char *name)
+{
+  uint32_t i = 0;
+
+  if (name == NULL)
+    return 0;
+  if (name == files->last && strcmp (files->names[files->last_number - 1], name) == 0)
+    return files->last_number;
+  while (i < files->n && strcmp (files->names[i], name) != 0)
+    i++;
+  if (i == files->n)
+    {
+      char *copy = i < PTO_TRACE_FILES_MAX ? strdup (name) : NULL;
+
+      if (copy == NULL)
+        return 0;
+      files->names[files->n++] = copy;
+    }
+  files->last = name;
+  files->last_number = i + 1;
+  return i + 1;
 }
 
 void
@@ -69,6 +103,8 @@ pto_trace_scale (struct pto_trace *trace, const struct pto_scale *scale)
       {
         struct pto_trace_record *record = &trace->buffers[i].records[k];
 
+        if (PTO_TRACE_IS_WORDS (record->kind))
+          continue;
         record->time = pto_scale (record->time, scale);
         if (record->kind == PTO_TRACE_RUN || record->kind == PTO_TRACE_STALL)
           record->extra = pto_scale (record->extra, scale);

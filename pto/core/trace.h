@@ -15,23 +15,57 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How much is recorded: each level has what those below it have. */
+enum pto_trace_level
+{
+  PTO_TRACE_LEVEL_RUNS = 1,     /* which kernel ran where, from when to when */
+  PTO_TRACE_LEVEL_SCHEDULE = 2, /* when it was ready, dispatched, acknowledged and seen complete */
+  PTO_TRACE_LEVEL_GRAPH = 3,    /* what it waited for; scopes, stalls, retirement */
+  PTO_TRACE_LEVEL_FULL = 4      /* its arguments; what rings and the TensorMap held */
+};
+
 enum pto_trace_kind
 {
-  PTO_TRACE_SUBMIT = 1, /* orchestrator; detail = kernel id, extra = ring << 8 | core type */
+  /* orchestrator; detail = kernel id, extra = line << 32 | file << 16 | ring << 8 | core type.
+   * file: 1 + its number among those of the trace, 0: nobody knows where the submit stands */
+  PTO_TRACE_SUBMIT = 1,
   /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
   PTO_TRACE_DEP = 2,
-  PTO_TRACE_READY = 3, /* whoever saw the last producer complete */
+  /* whoever saw the last producer complete; extra = its id if detail is 1. detail 0: all of them
+   * were complete when it was submitted */
+  PTO_TRACE_READY = 3,
   /* scheduler; detail = core, extra = member << 32 | per-core sequence number */
   PTO_TRACE_DISPATCH = 4,
   PTO_TRACE_ACK = 5,      /* core; as DISPATCH */
   PTO_TRACE_RUN = 6,      /* core, of each member; time = start, extra = end; detail = core */
   PTO_TRACE_COMPLETE = 7, /* scheduler saw FIN; detail = core, extra = 1 when the task failed */
   PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
-  PTO_TRACE_SCOPE = 9,    /* orchestrator; detail = depth, extra = 1 begin, 0 end */
+  /* orchestrator; detail = depth, extra = line << 32 | file << 16 | 1 begin, 0 end */
+  PTO_TRACE_SCOPE = 9,
   /* orchestrator; time = start, extra = end; detail = ring | PTO_STALL_* << 8 */
   PTO_TRACE_STALL = 10,
-  PTO_TRACE_PART = 11 /* core, before the RUN of a part; detail = kernel id, extra = block */
+  PTO_TRACE_PART = 11, /* core, before the RUN of a part; detail = kernel id, extra = block */
+  /* orchestrator, after a submit and after tasks are retired: detail = ring, task = bytes of its
+   * heap that are in use, extra = edges of its pool << 32 | nodes of the TensorMap */
+  PTO_TRACE_OCCUPANCY = 12,
+  /* Words that belong to the record before them, and no time; orchestrator.
+   * An argument of the task that is submitted next: time = the scalar, or where the tensor's first
+   * element is; task = the task; detail = index; extra = dimensions << 16 | dtype << 8 |
+   * PTO_PARAM_*. */
+  PTO_TRACE_ARG = 32,
+  /* Of a tensor, dimensions first to last: two of them, in time the elements of each (second <<
+   * 32 | first), in task the strides alike; detail = the first. */
+  PTO_TRACE_SHAPE = 33,
+  /* The same of one dimension for which 32 bits are too few. */
+  PTO_TRACE_SHAPE_WIDE = 34
 };
+/* Are these words of the record before them? */
+#define PTO_TRACE_IS_WORDS(kind) ((kind) >= PTO_TRACE_ARG)
+#define PTO_TRACE_ARG_TYPE(extra) ((uint32_t) (extra) &0xffu)
+#define PTO_TRACE_ARG_DTYPE(extra) ((uint32_t) ((extra) >> 8) & 0xffu)
+#define PTO_TRACE_ARG_NDIMS(extra) ((uint32_t) ((extra) >> 16) & 0xffu)
+#define PTO_TRACE_FILE(extra) ((uint32_t) ((extra) >> 16) & 0xffffu)
+#define PTO_TRACE_LINE(extra) ((uint32_t) ((extra) >> 32))
 
 enum
 {
@@ -61,12 +95,25 @@ struct pto_trace_buffer
   uint64_t count; /* W: the owner, R: anybody once the run is over */
   uint64_t dropped;
   uint64_t capacity;
+  uint32_t level; /* enum pto_trace_level. W: between runs */
+};
+
+/* Source files that submits and scopes stand in, by number. Owner: the orchestrator. Their names
+ * are copies: who wrote them may be unloaded before somebody reads the record. */
+#define PTO_TRACE_FILES_MAX 256u
+struct pto_trace_files
+{
+  char *names[PTO_TRACE_FILES_MAX];
+  uint32_t n;
+  const char *last; /* as it was given the last time, and its number */
+  uint32_t last_number;
 };
 
 struct pto_trace
 {
   struct pto_trace_buffer *buffers; /* [0] the orchestrator, then schedulers, then cores */
   uint32_t n_buffers;
+  struct pto_trace_files files;
 };
 
 /* Reserves n buffers of that many records each. NULL when memory is not to be had. */
@@ -90,7 +137,17 @@ pto_scale (uint64_t time, const struct pto_scale *scale)
 /* Makes ns of all times. */
 void pto_trace_scale (struct pto_trace *trace, const struct pto_scale *scale);
 
-/* Owner of the buffer. A NULL buffer records nothing: tracing off costs one test. */
+/* 1 + its number; 0: it is NULL, or one too many. */
+uint32_t pto_trace_find_file (struct pto_trace_files *files, const char *name);
+
+/* Does it record what comes with that level? A NULL buffer records nothing. */
+static inline bool
+pto_trace_has (const struct pto_trace_buffer *buffer, enum pto_trace_level level)
+{
+  return __builtin_expect (buffer != NULL, 0) && buffer->level >= (uint32_t) level;
+}
+
+/* Owner of the buffer. */
 static inline void
 pto_trace_add (struct pto_trace_buffer *buffer, uint32_t kind, uint64_t time, pto_task_id task,
                uint32_t detail, uint64_t extra)

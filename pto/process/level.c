@@ -519,7 +519,7 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
 
 /* Orchestrator, scheduler, children: the last two are written by whoever carries. */
 static enum pto_status
-choose_recording (struct pto_level *level, bool record, struct pto_report *report)
+choose_recording (struct pto_level *level, uint32_t record, struct pto_report *report)
 {
   struct pto_trace *before = level->machine.recorder.trace;
   enum pto_status status = pto_machine_record (&level->machine, record, level->family.n_children,
@@ -534,10 +534,9 @@ choose_recording (struct pto_level *level, bool record, struct pto_report *repor
                level->machine.recorder.trace->buffers[b].capacity
                    * sizeof (struct pto_trace_record),
                MADV_DONTFORK);
-  /* Never 0, which says that nothing is. */
-  level->n_recorded = level->n_recorded == UINT32_MAX ? 1 : level->n_recorded + 1;
+  level->n_recorded++;
   pto_pool_record (level->pool, level->scheduler.trace, pto_machine_record_of (&level->machine, 0),
-                   level->n_recorded);
+                   PTO_RECORD (level->n_recorded, record));
   return PTO_OK;
 }
 
@@ -589,7 +588,7 @@ orchestrate_for (PTO2Runtime *rt, void *data)
 }
 
 enum pto_status
-pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
+pto_level_run (struct pto_level *level, uint32_t record, bool (*cancelled) (void *data),
                void *cancelled_data, int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                struct pto_run_stats *stats, struct pto_failure *failure, struct pto_report *report)
 {
@@ -610,7 +609,8 @@ pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *da
   pto_exec_enter (level->machine.engine.exec);
   level->cancelled = cancelled;
   level->cancelled_data = cancelled_data;
-  status = choose_recording (level, record || param (level, PTO_PARAMETER_TRACE) != 0, report);
+  status = choose_recording (
+      level, record > 0 ? record : pto_params_recording (level->config.params), report);
   if (status == PTO_OK)
     {
       uint64_t roots;

@@ -57,12 +57,13 @@ void pto_level_free (struct pto_level *level);
 /* As pto_machine_take_heaps(). Not in a child. */
 void pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps);
 
-/* As pto_chip_run(). record: also if the parameter does not say so. A task that fails does not end
+/* As pto_chip_run(). record: how much of it is recorded (enum pto_trace_level); 0: as
+ * the parameters say. A task that fails does not end
  * the run: the first failure is its result. failure: domain, code and text as the object layer
  * tells it; may be NULL, as stats and cancelled. orchestrate sees level's rt; a result other than 0
  * fails the run. */
-enum pto_status pto_level_run (struct pto_level *level, bool record, bool (*cancelled) (void *data),
-                               void *cancelled_data,
+enum pto_status pto_level_run (struct pto_level *level, uint32_t record,
+                               bool (*cancelled) (void *data), void *cancelled_data,
                                int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                                struct pto_run_stats *stats, struct pto_failure *failure,
                                struct pto_report *report);

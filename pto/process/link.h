@@ -38,7 +38,7 @@ struct pto_letter
   const struct pto_call_config *config; /* TASK; NULL: as it was */
   uint32_t config_bytes;
   uint64_t task;   /* TASK that is recorded: its id */
-  uint32_t record; /* TASK: number of the recorded run that it is of; 0: of none */
+  uint32_t record; /* TASK: PTO_RECORD of the run that it is of; 0: of none */
 };
 
 /* Where the next request's digest and body are written, while none is under way. */

@@ -174,8 +174,9 @@ void
 pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
 {
   station->posted = pto_engine_stamp (pool->engine);
-  pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted,
-                 station->endpoint.running->id, station->child->index, station->endpoint.member);
+  if (pto_trace_has (pool->dispatches, PTO_TRACE_LEVEL_SCHEDULE))
+    pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted,
+                   station->endpoint.running->id, station->child->index, station->endpoint.member);
 }
 
 /* A child says when it began and ended; between post and now it was, whatever it says. */
@@ -201,7 +202,8 @@ pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool
   pto_link_stamps (&child->link, &began, &ended);
   began = stamp_between (pool, began, station->posted, now);
   ended = answered ? stamp_between (pool, ended, began, now) : now;
-  pto_trace_add (buffer, PTO_TRACE_ACK, began, task, child->index, station->endpoint.member);
+  if (pto_trace_has (buffer, PTO_TRACE_LEVEL_SCHEDULE))
+    pto_trace_add (buffer, PTO_TRACE_ACK, began, task, child->index, station->endpoint.member);
   pto_trace_add (buffer, PTO_TRACE_RUN, began, task, child->index, ended);
 }
 

@@ -54,7 +54,11 @@ bool pto_call_is_cancelled (const struct pto_call *call);
 /* A sign of life: something was finished inside. Any thread of the child. */
 void pto_call_beat (const struct pto_call *call);
 
-/* Of a TASK: the number of the recorded run that it is of, and its id there; 0: it is not recorded.
+/* What a recorded run is called by those who have a part in it: which it is, and how much of it is
+ * recorded, which is never 0. */
+#define PTO_RECORD(number, level) ((uint32_t) (number) << 3 | (level))
+#define PTO_RECORD_LEVEL(record) ((record) &7u)
+/* Of a TASK: the record that it is of, and its id there; 0: it is not recorded.
  * On the serving thread. */
 uint32_t pto_call_record (const struct pto_call *call, uint64_t *task);
 

@@ -30,31 +30,31 @@ static char *option_svg;
 static gboolean option_json;
 static gboolean option_no_isolate;
 
-static const GOptionEntry entries[]
-    = { { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
-          N_ ("The case to run (default: the manifest's)"), N_ ("NAME") },
-        { "platform", 'p', 0, G_OPTION_ARG_STRING, &option_platform,
-          N_ ("The chip to simulate, or a file that describes one (default: a2a3sim)"),
-          N_ ("NAME|FILE") },
-        { "backend", 'b', 0, G_OPTION_ARG_STRING, &option_backend,
-          N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"),
-          N_ ("NAME") },
-        { "seed", 0, 0, G_OPTION_ARG_STRING, &option_seed, N_ ("The seed of the back end det"),
-          N_ ("NUMBER") },
-        { "set", 's', 0, G_OPTION_ARG_STRING_ARRAY, &option_set,
-          N_ ("Set a parameter of the runtime (pto info lists them); may be given more than once"),
-          N_ ("NAME=VALUE") },
-        { "repeat", 'n', 0, G_OPTION_ARG_STRING, &option_repeat,
-          N_ ("Run it so many times and tell the median"), N_ ("NUMBER") },
-        { "trace", 0, 0, G_OPTION_ARG_FILENAME, &option_trace,
-          N_ ("Save the trace, for ui.perfetto.dev"), N_ ("FILE.json") },
-        { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
-          N_ ("FILE.svg") },
-        { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
-          N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
-        { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
-          NULL },
-        G_OPTION_ENTRY_NULL };
+static const GOptionEntry entries[] = {
+  { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
+    N_ ("The case to run (default: the manifest's)"), N_ ("NAME") },
+  { "platform", 'p', 0, G_OPTION_ARG_STRING, &option_platform,
+    N_ ("The chip to simulate, or a file that describes one (default: a2a3sim)"),
+    N_ ("NAME|FILE") },
+  { "backend", 'b', 0, G_OPTION_ARG_STRING, &option_backend,
+    N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"), N_ ("NAME") },
+  { "seed", 0, 0, G_OPTION_ARG_STRING, &option_seed, N_ ("The seed of the back end det"),
+    N_ ("NUMBER") },
+  { "set", 's', 0, G_OPTION_ARG_STRING_ARRAY, &option_set,
+    N_ ("Set a parameter of the runtime (pto info lists them); may be given more than once"),
+    N_ ("NAME=VALUE") },
+  { "repeat", 'n', 0, G_OPTION_ARG_STRING, &option_repeat,
+    N_ ("Run it so many times and tell the median"), N_ ("NUMBER") },
+  { "trace", 0, 0, G_OPTION_ARG_FILENAME, &option_trace,
+    N_ ("Save the trace: .ptotrace for `pto trace`, .json for ui.perfetto.dev"), N_ ("FILE") },
+  { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
+    N_ ("FILE.svg") },
+  { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
+    N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
+  { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
+    NULL },
+  G_OPTION_ENTRY_NULL
+};
 
 /* What a run gave, over all repetitions. */
 typedef struct
@@ -166,6 +166,14 @@ was_set (const char *parameter)
   return FALSE;
 }
 
+static gboolean
+is_record (const char *path)
+{
+  g_autofree char *lower = g_ascii_strdown (path, -1);
+
+  return g_str_has_suffix (lower, ".ptotrace");
+}
+
 /* What is typed and comes to nothing with the rest of what is typed. */
 static gboolean
 check_effect (PtoWorker *worker, const char *backend, GError **error)
@@ -256,7 +264,9 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
   if ((option_trace != NULL || option_svg != NULL || deterministic)
       && !pto_worker_set_parameter (worker, "trace", "1", error))
     return FALSE;
-  return TRUE;
+  /* What is asked of it later is not known now. */
+  return option_trace == NULL || !is_record (option_trace) || was_set ("trace-level")
+         || pto_worker_set_parameter (worker, "trace-level", "4", error);
 }
 
 /* An array's buffer on the device, and its tensor among the arguments; NULL with an error. */
@@ -563,7 +573,10 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
     {
       g_autofree char *path = shown_path (outcome->trace_file);
 
-      print_row_printf (_ ("trace"), _ ("%s (open in ui.perfetto.dev)"), path);
+      print_row_printf (_ ("trace"),
+                        is_record (outcome->trace_file) ? _ ("%s (ask it: pto trace)")
+                                                        : _ ("%s (open in ui.perfetto.dev)"),
+                        path);
     }
   if (outcome->svg_file != NULL)
     {
@@ -587,7 +600,10 @@ save (Outcome *outcome, GError **failures)
                    _ ("there is no trace: the run was not recorded"));
       return;
     }
-  if (option_trace != NULL && pto_trace_save_json (outcome->trace, option_trace, &failure))
+  /* A device may have any name. */
+  if (option_trace != NULL
+      && (is_record (option_trace) ? pto_trace_save (outcome->trace, option_trace, &failure)
+                                   : pto_trace_save_json (outcome->trace, option_trace, &failure)))
     outcome->trace_file = option_trace;
   tool_add_failure (failures, g_steal_pointer (&failure));
   if (option_svg != NULL && pto_trace_save_svg (outcome->trace, option_svg, &failure))
@@ -736,7 +752,9 @@ tool_run (char **words, GError **error)
     return FALSE;
   if (option_seed != NULL && !parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
-  if (!tool_check_output ("trace", option_trace, ".json", error)
+  if (!tool_check_output ("trace", option_trace,
+                          option_trace != NULL && is_record (option_trace) ? ".ptotrace" : ".json",
+                          error)
       || !tool_check_output ("svg", option_svg, ".svg", error))
     return FALSE;
   return run_example (rest[1], (guint) repeat, error);

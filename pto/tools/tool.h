@@ -25,6 +25,7 @@ GQuark tool_error_quark (void);
  * error that is not of TOOL_ERROR counts as TOOL_ERROR_FAILED. */
 gboolean tool_run (char **words, GError **error);
 gboolean tool_info (char **words, GError **error);
+gboolean tool_trace (char **words, GError **error);
 
 /* Parses options; whatever goes wrong is TOOL_ERROR_USAGE. Takes the context. */
 gboolean tool_parse_options (GOptionContext *context, char ***words, GError **error);
@@ -32,6 +33,7 @@ gboolean tool_parse_options (GOptionContext *context, char ***words, GError **er
 void tool_print_help (const char *command, GOptionContext *context);
 GOptionContext *tool_run_get_options (void);
 GOptionContext *tool_info_get_options (void);
+GOptionContext *tool_trace_get_options (void);
 
 /* Once, before there are threads. From then on Ctrl-C cancels this cancellable. */
 void tool_watch_interrupts (void);

@@ -63,7 +63,7 @@ bench_measure_virtual_updates (const struct bench_figure *figure, uint32_t worke
   struct pto_chip *chip = bench_chip_new (workers, 0, PTO_BACKEND_DET);
   char total[BENCH_BUFFER] = "";
   struct job job = { .how = figure->number, .n = brief ? 50 : N_TASKS, .total = total };
-  struct pto_run_config config = { .trace = false };
+  struct pto_run_config config = { .record = 0 };
   struct pto_report report = { 0 };
   struct pto_run_stats stats;
   bool ok = chip != NULL;

@@ -110,7 +110,7 @@ uint64_t
 bench_chip_run (struct pto_chip *on, bool trace, int (*orchestrate) (PTO2Runtime *rt, void *data),
                 void *data)
 {
-  struct pto_run_config config = { .trace = trace };
+  struct pto_run_config config = { .record = trace ? PTO_TRACE_LEVEL_GRAPH : 0 };
   struct pto_report report = { 0 };
   struct pto_run_stats stats;
   uint64_t begin = bench_now ();

@@ -493,7 +493,9 @@ machine_record (struct machine *machine)
 {
   machine->trace = pto_trace_new (1, RECORDS);
   g_assert_nonnull (machine->trace);
+  machine->trace->buffers[0].level = PTO_TRACE_LEVEL_FULL;
   machine->engine->trace = &machine->trace->buffers[0];
+  machine->engine->files = &machine->trace->files;
 }
 
 uint32_t

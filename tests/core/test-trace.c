@@ -174,9 +174,10 @@ test_recorder (void)
   struct pto_report report = { 0 };
   const struct pto_trace_record *first;
 
-  g_assert_cmpint (pto_recorder_choose (&recorder, false, N, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_recorder_choose (&recorder, 0, N, CAPACITY, &report), ==, PTO_OK);
   g_assert_null (pto_recorder_trace (&recorder));
-  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_recorder_choose (&recorder, PTO_TRACE_LEVEL_GRAPH, N, CAPACITY, &report), ==,
+                   PTO_OK);
   first = recorder.trace->buffers[0].records;
   add_numbered (&recorder.trace->buffers[0], 5);
   recorder.scale = (struct pto_scale){ .from = 1, .to = 2 };
@@ -189,19 +190,22 @@ test_recorder (void)
       g_assert_cmpuint (trace->buffers[0].records[0].time, ==, 2 * 1005);
     }
 
-  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_recorder_choose (&recorder, PTO_TRACE_LEVEL_GRAPH, N, CAPACITY, &report), ==,
+                   PTO_OK);
   g_assert_true (recorder.trace->buffers[0].records == first);
   g_assert_cmpuint (recorder.trace->buffers[0].count, ==, 0);
-  g_assert_cmpint (pto_recorder_choose (&recorder, true, N + 2, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_recorder_choose (&recorder, PTO_TRACE_LEVEL_GRAPH, N + 2, CAPACITY, &report),
+                   ==, PTO_OK);
   g_assert_cmpuint (recorder.trace->n_buffers, ==, N + 2);
-  g_assert_cmpint (pto_recorder_choose (&recorder, false, N + 2, CAPACITY, &report), ==, PTO_OK);
+  g_assert_cmpint (pto_recorder_choose (&recorder, 0, N + 2, CAPACITY, &report), ==, PTO_OK);
   g_assert_null (pto_recorder_trace (&recorder));
 
   /* More than any address space has. */
   pto_recorder_clear (&recorder);
   g_assert_null (recorder.trace);
-  g_assert_cmpint (pto_recorder_choose (&recorder, true, N, UINT64_C (1) << 58, &report), ==,
-                   PTO_STATUS_NO_MEMORY);
+  g_assert_cmpint (
+      pto_recorder_choose (&recorder, PTO_TRACE_LEVEL_GRAPH, N, UINT64_C (1) << 58, &report), ==,
+      PTO_STATUS_NO_MEMORY);
   g_assert_nonnull (strstr (report.message, "trace-records"));
   g_assert_null (pto_recorder_trace (&recorder));
   pto_recorder_clear (&recorder);

@@ -248,7 +248,7 @@ test_random (gconstpointer threads)
       struct program program = { draw (&seed), 10 + (uint32_t) (draw (&seed) % 150), true };
       struct graph graph = { .submit = submit_program, .data = &program };
 
-      rig->record = round % 2 == 0;
+      rig->record = round % 2 == 0 ? PTO_TRACE_LEVEL_GRAPH : 0;
       fill (rig, 0, seed);
       fill (rig, FAR, seed);
       capture (rig, &graph);

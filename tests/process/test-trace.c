@@ -71,7 +71,7 @@ new_rig (gconstpointer threads, uint32_t chips, uint32_t subs, const char *const
                                                    .parameters = parameters,
                                                    .functions = functions });
 
-  rig->record = true;
+  rig->record = PTO_TRACE_LEVEL_GRAPH;
   return rig;
 }
 
@@ -191,7 +191,8 @@ test_rows (gconstpointer threads)
       g_assert_cmpuint (topology.end_ns, <=, pto_wall_clock ());
       for (uint64_t i = 0; i < ON_ALL; i++)
         {
-          g_assert_cmpuint (testimony (rig, i)->record, ==, round);
+          g_assert_cmpuint (testimony (rig, i)->record, ==,
+                            PTO_RECORD (round, PTO_TRACE_LEVEL_GRAPH));
           g_assert_cmpuint (testimony (rig, i)->task, ==, i);
           check_life (rig, i, i < ON_CHIPS ? i % 2 : 2);
         }
@@ -215,7 +216,7 @@ test_rows (gconstpointer threads)
         }
     }
   /* A run that is not recorded tells nobody, and leaves no record. */
-  rig->record = false;
+  rig->record = 0;
   rig_run_ok (rig, pairs, NULL);
   g_assert_null (pto_level_trace (rig->level));
   for (uint64_t i = 0; i < ON_ALL; i++)
@@ -344,15 +345,55 @@ test_no_room (void)
   assert_says (rig->failure.text, "set trace-records to less");
   g_assert_null (pto_level_trace (rig->level));
   g_assert_cmpint (setrlimit (RLIMIT_AS, &before), ==, 0);
-  rig->record = false;
+  rig->record = 0;
   rig_run_ok (rig, one_sub, NULL);
   rig_free (rig);
 #endif
 }
 
+/* Each level has what those below it have, and its children are told which it is. */
+static void
+test_levels (gconstpointer threads)
+{
+  static const struct
+  {
+    uint32_t level;
+    uint32_t kind;
+    uint64_t n;
+  } rows[] = { { 1, PTO_TRACE_SUBMIT, ON_ALL },  { 1, PTO_TRACE_RUN, ON_ALL },
+               { 2, PTO_TRACE_READY, ON_ALL },   { 2, PTO_TRACE_DISPATCH, ON_ALL },
+               { 2, PTO_TRACE_ACK, ON_ALL },     { 2, PTO_TRACE_COMPLETE, ON_ALL },
+               { 3, PTO_TRACE_DEP, ON_CHIPS },   { 3, PTO_TRACE_RETIRE, ON_ALL },
+               { 4, PTO_TRACE_ARG, 2 * ON_ALL }, { 4, PTO_TRACE_SHAPE, ON_ALL } };
+  struct rig *rig = new_rig (threads, 2, 1, NULL);
+
+  for (uint32_t level = 1; level <= 4; level++)
+    {
+      const struct pto_trace *trace;
+
+      rig->record = level;
+      rig_run_ok (rig, pairs, NULL);
+      trace = pto_level_trace (rig->level);
+      for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+        {
+          uint64_t n = 0;
+
+          for (uint32_t b = 0; b < trace->n_buffers; b++)
+            n += count_kind (trace, b, rows[i].kind);
+          g_test_message ("level %u, kind %u: %u", level, rows[i].kind, (guint) n);
+          g_assert_cmpuint (n, ==, level >= rows[i].level ? rows[i].n : 0);
+        }
+      for (uint64_t i = 0; i < ON_ALL; i++)
+        g_assert_cmpuint (testimony (rig, i)->record, ==, PTO_RECORD (level, level));
+    }
+  rig_free (rig);
+}
+
 static void
 add_tests (void)
 {
+  g_test_add_data_func ("/pto/trace/levels/processes", GINT_TO_POINTER (0), test_levels);
+  g_test_add_data_func ("/pto/trace/levels/threads", GINT_TO_POINTER (1), test_levels);
   g_test_add_data_func ("/pto/trace/rows/processes", GINT_TO_POINTER (0), test_rows);
   g_test_add_data_func ("/pto/trace/rows/threads", GINT_TO_POINTER (1), test_rows);
   g_test_add_data_func ("/pto/trace/group/processes", GINT_TO_POINTER (0), test_group);

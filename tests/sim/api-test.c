@@ -192,7 +192,7 @@ count_scope (const struct pto_trace_record *record, void *data)
 {
   int *n = data;
 
-  n[record->extra]++;
+  n[record->extra & 1]++;
   n[2] = MAX (n[2], (int) record->detail);
 }
 

@@ -109,7 +109,7 @@ static void
 run (struct pto_chip *chip, const struct pto_program *program, bool trace,
      SimOrchestration orchestrate, void *data, struct pto_run_stats *stats)
 {
-  struct pto_run_config config = { .trace = trace };
+  struct pto_run_config config = { .record = trace ? PTO_TRACE_LEVEL_GRAPH : 0 };
   struct pto_report report = { 0 };
   struct pto_run_stats own;
   enum pto_status status;

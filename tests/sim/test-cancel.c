@@ -288,7 +288,8 @@ ask (void *data)
 static enum pto_status
 run (struct graph *graph, bool asks, bool trace, struct pto_run_stats *stats)
 {
-  struct pto_run_config config = { .trace = trace, .cancelled = asks ? ask : NULL };
+  struct pto_run_config config
+      = { .record = trace ? PTO_TRACE_LEVEL_GRAPH : 0, .cancelled = asks ? ask : NULL };
   struct pto_report report = { 0 };
   enum pto_status status
       = pto_chip_run (chip, &program, &config, orchestrate, graph, stats, &report);

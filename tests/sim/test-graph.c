@@ -167,8 +167,10 @@ run (struct pto_chip *chip, struct given *given, struct pto_plan *capture, bool 
      SimOrchestration orchestrate, void *data, struct pto_run_stats *stats,
      struct pto_report *report)
 {
-  struct pto_run_config config
-      = { .args = given->args, .n_args = 4, .capture = capture, .trace = trace };
+  struct pto_run_config config = { .args = given->args,
+                                   .n_args = 4,
+                                   .capture = capture,
+                                   .record = trace ? PTO_TRACE_LEVEL_GRAPH : 0 };
 
   *report = (struct pto_report){ 0 };
   return pto_chip_run (chip, &program, &config, orchestrate, data, stats, report);

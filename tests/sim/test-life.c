@@ -120,7 +120,7 @@ deadlock (PTO2Runtime *rt, void *data)
 static void
 some_run (struct pto_chip *chip, uint32_t number)
 {
-  struct pto_run_config record = { .trace = true };
+  struct pto_run_config record = { .record = PTO_TRACE_LEVEL_GRAPH };
   struct pto_report report = { 0 };
   struct sums s = { .n = 40 };
   enum pto_status status;
@@ -423,7 +423,7 @@ test_geometry (enum pto_backend backend)
         {
           struct pto_run_config config = { .block_dim = rows[i].block_dim,
                                            .aicpu_threads = rows[i].threads,
-                                           .trace = trace != 0 };
+                                           .record = trace != 0 ? PTO_TRACE_LEVEL_GRAPH : 0 };
           struct pto_trace_topology topology;
           struct pto_report report = { 0 };
           struct pto_run_stats stats;

@@ -191,7 +191,7 @@ test_steps (enum pto_backend backend)
               if (r->kind == PTO_TRACE_SUBMIT)
                 {
                   g_assert_cmpuint (r->detail, ==, CUBE);
-                  g_assert_cmpuint (r->extra, ==, 0 << 8 | AIC);
+                  g_assert_cmpuint (r->extra & 0xffff, ==, 0 << 8 | AIC);
                 }
               n++;
             }
@@ -383,7 +383,7 @@ static void
 test_recording (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, "trace-records=16");
-  struct pto_run_config record = { .trace = true };
+  struct pto_run_config record = { .record = PTO_TRACE_LEVEL_GRAPH };
   struct pto_report report = { 0 };
   struct pto_run_stats stats;
   uint32_t n = 100;

@@ -329,7 +329,7 @@ case_run (char **first)
   g_autoptr (PtoTrace) trace = NULL;
   Program steps = { g_array_new (FALSE, FALSE, sizeof (Step)) };
   struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
-  struct pto_run_config config = { .trace = true };
+  struct pto_run_config config = { .record = PTO_TRACE_LEVEL_GRAPH };
   struct pto_trace_topology topology;
   struct pto_report report = { 0 };
   struct pto_chip *chip;

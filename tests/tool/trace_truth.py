@@ -105,7 +105,7 @@ class Truth:
     def read_scopes(self):
         scopes, opened = [], []
         for time, _, kind, detail, extra in (self.case.buffers or [[]])[0]:
-            if kind == SCOPE and extra == 1:
+            if kind == SCOPE and extra & 1:
                 opened.append(len(scopes))
                 scopes.append([time - self.first, self.last, detail])
             elif kind == SCOPE and opened:
@@ -222,7 +222,7 @@ class Truth:
 
     def sha256(self, counter_hz=50000000):
         """Everything recorded, times from the first record."""
-        case, parts = self.case, [b"pto-trace-1"]
+        case, parts = self.case, [b"pto-trace-2"]
 
         def add(*values):
             parts.extend((v % 2 ** 64).to_bytes(8, "little") for v in values)

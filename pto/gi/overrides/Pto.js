@@ -172,6 +172,8 @@ const choices = {
     'Tensor.new_for_buffer': [2, 'Dtype'],
     'Tensor.new_for_bytes': [2, 'Dtype'],
     'Tensor.new_for_object': [1, 'Dtype'],
+    'Trace.describe': [0, 'TraceTopic'],
+    'Trace.describe_json': [0, 'TraceTopic'],
 };
 
 // Which arguments are lists of sizes or places, and what they are called.

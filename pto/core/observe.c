@@ -1,0 +1,136 @@
+/* observe.c: what does the record of a run say of the submitter's doings?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "observe.h"
+
+#include "parts.h"
+#include "place.h"
+#include "tensor_map.h"
+
+/* Where the orchestration is, as records have it: in the upper bits of an extra. Without a line
+ * there is no file. */
+static uint64_t
+source (struct pto_engine *engine, const char *file, int32_t line)
+{
+  uint32_t number = line > 0 ? pto_trace_find_file (engine->files, file) : 0;
+
+  return number == 0 ? 0 : (uint64_t) (uint32_t) line << 32 | number << 16;
+}
+
+static void
+add_dimensions (struct pto_trace_buffer *trace, const TensorData *tensor)
+{
+  uint32_t n = tensor->ndims < PTO2_TENSOR_MAX_DIMS ? tensor->ndims : PTO2_TENSOR_MAX_DIMS;
+  uint64_t wide = 0;
+
+  for (uint32_t d = 0; d < n; d++)
+    wide |= (tensor->shapes[d] | tensor->strides[d]) >> 32;
+  if (wide != 0)
+    for (uint32_t d = 0; d < n; d++)
+      pto_trace_add (trace, PTO_TRACE_SHAPE_WIDE, tensor->shapes[d], tensor->strides[d], d, 0);
+  else
+    for (uint32_t d = 0; d < n; d += 2)
+      {
+        bool two = d + 1 < n;
+
+        pto_trace_add (trace, PTO_TRACE_SHAPE,
+                       tensor->shapes[d] | (two ? tensor->shapes[d + 1] << 32 : 0),
+                       tensor->strides[d] | (two ? tensor->strides[d + 1] << 32 : 0), d, 0);
+      }
+}
+
+void
+pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot, const uint8_t *types)
+{
+  const struct pto_payload *payload = slot->payload;
+
+  if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_FULL))
+    return;
+  for (uint32_t i = 0; i < payload->n_args; i++)
+    {
+      const TensorData *tensor = (const TensorData *) (uintptr_t) payload->args[i];
+
+      if (types[i] == PTO_PARAM_SCALAR)
+        {
+          pto_trace_add (engine->trace, PTO_TRACE_ARG, (uint64_t) payload->args[i], slot->id, i,
+                         types[i]);
+          continue;
+        }
+      pto_trace_add (engine->trace, PTO_TRACE_ARG,
+                     tensor->buffer.addr + tensor->start_offset * pto_dtype_size (tensor->dtype),
+                     slot->id, i,
+                     (uint64_t) tensor->ndims << 16 | (uint64_t) tensor->dtype << 8 | types[i]);
+      add_dimensions (engine->trace, tensor);
+    }
+}
+
+void
+pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
+                    uint32_t n_deps)
+{
+  const PTO2Runtime *runtime = engine->runtime;
+  bool known = runtime != NULL && runtime->line > 0;
+  uint32_t kernel = slot->kernel;
+
+  engine->stamp = pto_engine_stamp_own (engine);
+  pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
+                 kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS) : kernel,
+                 (known ? source (engine, runtime->file, runtime->line) : 0) | ring << 8
+                     | pto_slot_kind (slot));
+  if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    return;
+  for (uint32_t i = 0; i < n_deps; i++)
+    if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
+      pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, slot->id,
+                     engine->deps.items[i].kinds & ~PTO_DEP_RETAIN, engine->deps.items[i].task);
+}
+
+void
+pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer)
+{
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_DEP, pto_engine_stamp_own (engine), consumer,
+                   PTO_HAZARD_EXPLICIT, producer);
+}
+
+void
+pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_SCHEDULE))
+    pto_trace_add (engine->trace, PTO_TRACE_READY, engine->stamp, slot->id, 0, 0);
+}
+
+void
+pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_t n)
+{
+  uint64_t now;
+
+  if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    return;
+  now = pto_engine_stamp (engine);
+  for (uint32_t i = 0; i < n; i++)
+    pto_trace_add (engine->trace, PTO_TRACE_RETIRE, now, PTO_TASK_ID (ring, first + i), 0, 0);
+}
+
+void
+pto_observe_occupancy (struct pto_engine *engine, uint32_t ring_index)
+{
+  const struct pto_ring *ring = &engine->rings[ring_index];
+
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_FULL))
+    pto_trace_add (engine->trace, PTO_TRACE_OCCUPANCY, pto_engine_stamp_own (engine),
+                   ring->heap.used, ring_index,
+                   (uint64_t) (ring->edge_head - ring->edge_tail) << 32
+                       | pto_map_used (engine->map));
+}
+
+void
+pto_observe_scope (struct pto_engine *engine, uint32_t depth, bool begins)
+{
+  const struct pto_scope *scope = &engine->scopes[depth];
+
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
+                   source (engine, scope->file, scope->line) | begins);
+}

@@ -1,0 +1,26 @@
+/* observe.h: what does the record of a run say of the submitter's doings?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Called where the engine's trace is not NULL; each function looks itself whether that much is
+ * recorded. Apart from what it observes, so that a run without a record pays for one test.
+ */
+#pragma once
+
+#include "engine.h"
+
+/* The slot is filled and nobody else has seen it. Its arguments; types: of each, PTO_PARAM_*. */
+void pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot,
+                       const uint8_t *types);
+/* And what it says of itself, with what it waits for: engine->deps. */
+void pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
+                         uint32_t n_deps);
+/* Behind pto_observe_submit(): it waits for one more. */
+void pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer);
+/* It waits for nothing, or not any more. */
+void pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot);
+/* n tasks of a ring, from position first on. */
+void pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_t n);
+/* What the ring and the TensorMap hold now. */
+void pto_observe_occupancy (struct pto_engine *engine, uint32_t ring);
+void pto_observe_scope (struct pto_engine *engine, uint32_t depth, bool begins);

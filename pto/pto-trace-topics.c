@@ -1,0 +1,736 @@
+/* pto-trace-topics.c: which questions does a trace answer?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An answer is made once, as JSON. Its text says the same in words for people: it is made of that
+ * JSON, so that the two can not disagree.
+ */
+#include "config.h"
+
+#include "pto-trace-private.h"
+#include "pto-trace-topics.h"
+
+#include <json-glib/json-glib.h>
+#include <string.h>
+
+/* --- members --- */
+
+static void
+add_string (JsonBuilder *json, const char *name, const char *value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_string_value (json, value);
+}
+
+static void
+add_number (JsonBuilder *json, const char *name, guint64 value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_int_value (json, (gint64) MIN (value, G_MAXINT64));
+}
+
+static void
+add_share (JsonBuilder *json, const char *name, double value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_double_value (json, value);
+}
+
+/* Left out where nobody recorded it. */
+static void
+add_time (JsonBuilder *json, const char *name, guint64 time)
+{
+  if (time != PTO_TRACE_NEVER)
+    add_number (json, name, time);
+}
+
+/* As text: a number of JSON may have 53 bits only. */
+static void
+add_id (JsonBuilder *json, const char *name, guint64 id)
+{
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, id);
+
+  add_string (json, name, text);
+}
+
+static void
+add_source (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
+{
+  g_autofree char *place = NULL;
+
+  if (task->file == PTO_TRACE_NOWHERE)
+    return;
+  place = g_strdup_printf ("%s:%u", trace->files[task->file], task->line);
+  add_string (json, "submitted_at", place);
+}
+
+static void
+add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
+{
+  add_id (json, "task", task->id);
+  add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
+  if (task->core != PTO_TRACE_NOWHERE)
+    {
+      g_autofree char *core = pto_trace_dup_core_name (trace, task->core);
+
+      add_string (json, "core", core);
+    }
+}
+
+/* What went by, by reason. */
+static const struct
+{
+  const char *name;
+  gsize offset;
+  const char *text;
+} reasons[] = {
+  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), "until it was submitted" },
+  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), "while the submitter waited for room" },
+  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), "for data" },
+  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), "for a core" },
+  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), "for the scheduler" },
+};
+
+static guint64
+get_reason (const PtoTraceWaits *waits, guint i)
+{
+  return G_STRUCT_MEMBER (guint64, waits, reasons[i].offset);
+}
+
+static void
+add_waits (JsonBuilder *json, const PtoTraceWaits *waits)
+{
+  json_builder_set_member_name (json, "waits");
+  json_builder_begin_object (json);
+  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
+    add_number (json, reasons[i].name, get_reason (waits, i));
+  json_builder_end_object (json);
+}
+
+static void
+sum_waits (PtoTraceWaits *sum, const PtoTraceWaits *waits)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
+    G_STRUCT_MEMBER (guint64, sum, reasons[i].offset) += get_reason (waits, i);
+}
+
+/* --- kernels --- */
+
+typedef struct
+{
+  guint32 kernel;
+  guint64 runs;
+  guint64 busy;
+  PtoTraceWaits waits;
+} Kernel;
+
+static gint
+compare_kernels (gconstpointer a, gconstpointer b)
+{
+  const Kernel *x = a;
+  const Kernel *y = b;
+
+  if (x->busy != y->busy)
+    return x->busy > y->busy ? -1 : 1;
+  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+}
+
+/* By time in them, longest first. A part of a task, or a member of a group, is a run; what its task
+ * waited for counts once. */
+static GArray *
+list_kernels (PtoTrace *trace, const PtoTraceAnalysis *analysis)
+{
+  GArray *kernels = g_array_new (FALSE, TRUE, sizeof (Kernel));
+  g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
+
+  for (guint i = 0; i < analysis->n_entries; i++)
+    {
+      const PtoTraceEntry *task = &analysis->tasks[i];
+      PtoTraceWaits waits;
+      Kernel *kernel;
+      gpointer position;
+
+      if (task->end == PTO_TRACE_NEVER)
+        continue;
+      if (!g_hash_table_lookup_extended (index, GUINT_TO_POINTER (task->kernel), NULL, &position))
+        {
+          Kernel fresh = { .kernel = task->kernel };
+
+          position = GUINT_TO_POINTER (kernels->len);
+          g_hash_table_insert (index, GUINT_TO_POINTER (task->kernel), position);
+          g_array_append_val (kernels, fresh);
+        }
+      kernel = &g_array_index (kernels, Kernel, GPOINTER_TO_UINT (position));
+      kernel->runs++;
+      kernel->busy += task->end - task->start;
+      if (i < analysis->n_tasks && task->submit != PTO_TRACE_NEVER
+          && pto_trace_get_waits (analysis, trace, task, task->submit, &waits))
+        sum_waits (&kernel->waits, &waits);
+    }
+  g_array_sort (kernels, compare_kernels);
+  return kernels;
+}
+
+/* --- topics --- */
+
+static void
+add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
+{
+  g_autoptr (GArray) kernels = list_kernels (trace, analysis);
+
+  add_number (json, "level", MAX (trace->topology.level, 2));
+  add_number (json, "trace_level", trace->topology.recorded);
+  add_number (json, "tasks", analysis->n_tasks);
+  add_number (json, "edges", analysis->n_deps);
+  add_number (json, "failed", analysis->n_failed);
+  add_number (json, "elapsed_ns", analysis->elapsed);
+  add_number (json, "critical_path_ns", analysis->critical_ns);
+  add_number (json, "recorded", pto_trace_get_recorded (trace));
+  add_number (json, "dropped", pto_trace_get_dropped (trace));
+  json_builder_set_member_name (json, "cores");
+  json_builder_begin_array (json);
+  for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
+    if (pto_trace_get_n_of_type (trace, type) > 0)
+      {
+        guint n = pto_trace_get_n_of_type (trace, type);
+
+        json_builder_begin_object (json);
+        add_string (json, "type", pto_trace_get_type_name (trace, type, 1));
+        add_number (json, "n", n);
+        add_share (json, "utilization", pto_trace_get_type_utilization (trace, type));
+        json_builder_end_object (json);
+      }
+  json_builder_end_array (json);
+  json_builder_set_member_name (json, "kernels");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < kernels->len; i++)
+    {
+      const Kernel *kernel = &g_array_index (kernels, Kernel, i);
+
+      json_builder_begin_object (json);
+      add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
+      add_number (json, "runs", kernel->runs);
+      add_number (json, "busy_ns", kernel->busy);
+      json_builder_end_object (json);
+    }
+  json_builder_end_array (json);
+}
+
+static gboolean
+is_producer (const PtoTraceAnalysis *analysis, const PtoTraceEntry *task, guint32 other)
+{
+  guint64 last = pto_trace_get_data_ready (analysis, task);
+
+  for (guint k = 0; k < task->n_deps; k++)
+    if (analysis->deps[task->first_dep + k].producer_index == other)
+      return TRUE;
+  /* It stands for producers that ran nothing. */
+  return task->n_deps > 0 && last >= analysis->tasks[other].end;
+}
+
+static void
+add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
+{
+  PtoTraceWaits sum = { 0 };
+  guint64 begin = 0;
+
+  json_builder_set_member_name (json, "path");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < analysis->n_critical; i++)
+    {
+      const PtoTraceEntry *task = &analysis->tasks[analysis->critical[i]];
+      gboolean has_cause = task->cause != PTO_TRACE_NOWHERE;
+      PtoTraceWaits waits;
+
+      json_builder_begin_object (json);
+      add_task (json, trace, task);
+      add_source (json, trace, task);
+      add_number (json, "start_ns", task->start);
+      add_number (json, "end_ns", task->end);
+      if (has_cause)
+        {
+          add_id (json, "after", analysis->tasks[task->cause].id);
+          begin = analysis->tasks[task->cause].end;
+        }
+      add_string (json, "because",
+                  !has_cause                                  ? "submitter"
+                  : is_producer (analysis, task, task->cause) ? "data"
+                                                              : "core");
+      if (pto_trace_get_waits (analysis, trace, task, begin, &waits))
+        {
+          add_waits (json, &waits);
+          sum_waits (&sum, &waits);
+        }
+      json_builder_end_object (json);
+    }
+  json_builder_end_array (json);
+  add_number (json, "tasks", analysis->n_critical_tasks);
+  add_number (json, "elapsed_ns", analysis->elapsed);
+  add_number (json, "kernels_ns", analysis->critical_run_ns);
+  add_waits (json, &sum);
+}
+
+static void
+add_overhead (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
+{
+  g_autoptr (GArray) kernels = list_kernels (trace, analysis);
+  PtoTraceWaits sum = { 0 };
+  guint64 busy = 0;
+
+  json_builder_set_member_name (json, "kernels");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < kernels->len; i++)
+    {
+      const Kernel *kernel = &g_array_index (kernels, Kernel, i);
+
+      json_builder_begin_object (json);
+      add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
+      add_number (json, "runs", kernel->runs);
+      add_number (json, "busy_ns", kernel->busy);
+      add_waits (json, &kernel->waits);
+      json_builder_end_object (json);
+      sum_waits (&sum, &kernel->waits);
+      busy += kernel->busy;
+    }
+  json_builder_end_array (json);
+  add_number (json, "busy_ns", busy);
+  add_waits (json, &sum);
+}
+
+/* --- as text --- */
+
+static guint64
+get_number (JsonObject *object, const char *name)
+{
+  return (guint64) json_object_get_int_member_with_default (object, name, 0);
+}
+
+static void
+append_task (GString *text, JsonObject *task)
+{
+  const char *core = json_object_get_string_member_with_default (task, "core", NULL);
+  guint64 id = g_ascii_strtoull (json_object_get_string_member (task, "task"), NULL, 10);
+  g_autofree char *name = pto_trace_dup_task_name (id);
+
+  g_string_append_printf (text, "task %s (%s", name,
+                          json_object_get_string_member (task, "kernel"));
+  if (core != NULL)
+    g_string_append_printf (text, " on %s", core);
+  g_string_append_c (text, ')');
+}
+
+/* Of the file only its name: a line is for people. */
+static void
+append_place (GString *text, JsonObject *task)
+{
+  const char *place = json_object_get_string_member_with_default (task, "submitted_at", NULL);
+  const char *name = place != NULL ? strrchr (place, '/') : NULL;
+
+  if (place != NULL)
+    g_string_append_printf (text, ", submitted at %s", name != NULL ? name + 1 : place);
+  g_string_append_c (text, '\n');
+}
+
+/* A line for each reason that there was. */
+static void
+append_waits (GString *text, JsonObject *object, const char *before)
+{
+  JsonObject *waits = json_object_get_object_member (object, "waits");
+
+  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
+    if (get_number (waits, reasons[i].name) > 0)
+      {
+        g_autoptr (GString) us = g_string_new (NULL);
+
+        pto_trace_append_us (us, get_number (waits, reasons[i].name));
+        g_string_append_printf (text, "%s%12s us %s\n", before, us->str, reasons[i].text);
+      }
+}
+
+static void
+append_critical_path (GString *text, JsonObject *object)
+{
+  JsonArray *path = json_object_get_array_member (object, "path");
+  guint64 end = 0;
+
+  for (guint i = 0; i < json_array_get_length (path); i++)
+    {
+      JsonObject *task = json_array_get_object_element (path, i);
+      g_autoptr (GString) us = g_string_new (NULL);
+
+      if (json_object_has_member (task, "waits"))
+        append_waits (text, task, "  ");
+      pto_trace_append_us (us, get_number (task, "end_ns") - get_number (task, "start_ns"));
+      g_string_append_printf (text, "%12s us ", us->str);
+      append_task (text, task);
+      append_place (text, task);
+      end = get_number (task, "end_ns");
+    }
+  g_string_append_printf (text, "%" G_GUINT64_FORMAT " task%s until ", get_number (object, "tasks"),
+                          get_number (object, "tasks") == 1 ? "" : "s");
+  pto_trace_append_us (text, end);
+  g_string_append (text, " us, of which\n");
+  {
+    g_autoptr (GString) us = g_string_new (NULL);
+
+    pto_trace_append_us (us, get_number (object, "kernels_ns"));
+    g_string_append_printf (text, "%12s us in kernels\n", us->str);
+  }
+  append_waits (text, object, "");
+}
+
+static void
+append_overhead_row (GString *text, const char *name, glong widest, JsonObject *object)
+{
+  JsonObject *waits = json_object_get_object_member (object, "waits");
+  guint64 values[] = { get_number (object, "busy_ns"), get_number (waits, "data_ns"),
+                       get_number (waits, "core_ns"), get_number (waits, "scheduler_ns") };
+
+  g_string_append_printf (text, "  %s%*s", name, (int) (widest - g_utf8_strlen (name, -1)), "");
+  if (json_object_has_member (object, "runs"))
+    g_string_append_printf (text, " %10" G_GUINT64_FORMAT, get_number (object, "runs"));
+  else
+    g_string_append_printf (text, " %10s", "");
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    {
+      g_autoptr (GString) us = g_string_new (NULL);
+
+      pto_trace_append_us (us, values[i]);
+      g_string_append_printf (text, " %14s", us->str);
+    }
+  g_string_append_c (text, '\n');
+}
+
+static void
+append_overhead (GString *text, JsonObject *object)
+{
+  JsonArray *kernels = json_object_get_array_member (object, "kernels");
+  glong widest = strlen ("all");
+
+  for (guint i = 0; i < json_array_get_length (kernels); i++)
+    widest = MAX (widest, g_utf8_strlen (json_object_get_string_member (
+                                             json_array_get_object_element (kernels, i), "kernel"),
+                                         -1));
+  g_string_append_printf (text, "  %*s %10s %14s %14s %14s %14s\n", (int) widest, "", "runs",
+                          "in kernels", "for data", "for a core", "for scheduler");
+  for (guint i = 0; i < json_array_get_length (kernels); i++)
+    {
+      JsonObject *kernel = json_array_get_object_element (kernels, i);
+
+      append_overhead_row (text, json_object_get_string_member (kernel, "kernel"), widest, kernel);
+    }
+  append_overhead_row (text, "all", widest, object);
+  g_string_append (text, "us in all, from the submit of each task on\n");
+}
+
+static void
+append_explanation (GString *text, JsonObject *object)
+{
+  JsonArray *producers = json_object_get_array_member (object, "producers");
+
+  append_task (text, object);
+  append_place (text, object);
+  if (json_object_has_member (object, "start_ns"))
+    {
+      g_string_append (text, "started at ");
+      pto_trace_append_us (text, get_number (object, "start_ns"));
+      g_string_append (text, " us, ");
+      pto_trace_append_us (text,
+                           get_number (object, "start_ns") - get_number (object, "submit_ns"));
+      g_string_append (text, " us after its submit:\n");
+      append_waits (text, object, "");
+    }
+  else
+    g_string_append (text, "never started\n");
+  for (guint i = 0; i < json_array_get_length (producers); i++)
+    {
+      JsonObject *producer = json_array_get_object_element (producers, i);
+      JsonArray *hazards = json_object_get_array_member (producer, "hazards");
+
+      g_string_append (text, json_object_get_boolean_member_with_default (producer, "last", FALSE)
+                                 ? "made ready by "
+                                 : "waited for ");
+      append_task (text, producer);
+      if (json_object_has_member (producer, "end_ns"))
+        {
+          g_string_append (text, ", over at ");
+          pto_trace_append_us (text, get_number (producer, "end_ns"));
+          g_string_append (text, " us");
+        }
+      for (guint h = 0; h < json_array_get_length (hazards); h++)
+        g_string_append_printf (text, "%s%s", h == 0 ? ": " : ", ",
+                                json_array_get_string_element (hazards, h));
+      if (json_object_has_member (producer, "argument"))
+        g_string_append_printf (text,
+                                ", its argument %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
+                                " of this task share %" G_GUINT64_FORMAT " bytes",
+                                get_number (producer, "producer_argument"),
+                                get_number (producer, "argument"), get_number (producer, "bytes"));
+      g_string_append_c (text, '\n');
+    }
+  if (json_array_get_length (producers) == 0)
+    g_string_append (text, "waited for no task\n");
+}
+
+/* --- the calls --- */
+
+static JsonBuilder *
+begin_answer (PtoTrace *trace)
+{
+  JsonBuilder *json = json_builder_new_immutable ();
+
+  json_builder_begin_object (json);
+  add_string (json, "title", trace->title);
+  add_string (json, "clock", trace->topology.virtual_clock ? "virtual" : "wall");
+  return json;
+}
+
+static JsonNode *
+end_answer (JsonBuilder *json)
+{
+  JsonNode *root;
+
+  json_builder_end_object (json);
+  root = json_builder_get_root (json);
+  g_object_unref (json);
+  return root;
+}
+
+static JsonNode *
+answer (PtoTrace *trace, PtoTraceTopic topic)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  JsonBuilder *json;
+
+  json = begin_answer (trace);
+  switch (topic)
+    {
+    case PTO_TRACE_TOPIC_CRITICAL_PATH:
+      add_critical_path (json, trace, analysis);
+      break;
+    case PTO_TRACE_TOPIC_OVERHEAD:
+      add_overhead (json, trace, analysis);
+      break;
+    case PTO_TRACE_TOPIC_SUMMARY:
+    default:
+      add_summary (json, trace, analysis);
+      break;
+    }
+  return end_answer (json);
+}
+
+static char *
+print (JsonNode *node)
+{
+  g_autoptr (JsonNode) owned = node;
+
+  return json_to_string (owned, TRUE);
+}
+
+/**
+ * pto_trace_describe_json:
+ * @self: a trace
+ * @topic: what is asked
+ *
+ * Answers as JSON what [method@Pto.Trace.describe] answers as text: an object whose members are
+ * named for what they are, those that end in `_ns` are nanoseconds, ids of tasks are strings.
+ * doc/traces.md lists them.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): an object of JSON
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
+{
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  return print (answer (self, topic));
+}
+
+/**
+ * pto_trace_describe:
+ * @self: a trace
+ * @topic: what is asked
+ *
+ * Answers a question in a few lines for people. Of a worker of level 3 or up it tells of the
+ * worker's own tasks. What a run of a low trace level did not record is left out.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): lines that end in a newline each
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
+{
+  g_autoptr (JsonNode) root = NULL;
+  GString *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+
+  if (topic != PTO_TRACE_TOPIC_CRITICAL_PATH && topic != PTO_TRACE_TOPIC_OVERHEAD)
+    return pto_trace_summarize (self);
+  root = answer (self, topic);
+  text = g_string_new (NULL);
+  if (topic == PTO_TRACE_TOPIC_CRITICAL_PATH)
+    append_critical_path (text, json_node_get_object (root));
+  else
+    append_overhead (text, json_node_get_object (root));
+  return g_string_free (text, FALSE);
+}
+
+static const PtoTraceEntry *
+find_task (PtoTrace *trace, guint64 id, GError **error)
+{
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  g_autofree char *name = NULL;
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (analysis->tasks[i].id == id)
+      return &analysis->tasks[i];
+  name = pto_trace_dup_task_name (id);
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
+               "task %s: no such task is in the trace, which has %u%s", name, analysis->n_tasks,
+               pto_trace_get_dropped (trace) > 0 ? "; some may have been dropped" : "");
+  return NULL;
+}
+
+static void
+add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
+{
+  static const char *const hazards[] = { "RAW", "WAW", "WAR", "UNSURE", "EXPLICIT" };
+  const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+
+  json_builder_set_member_name (json, "producers");
+  json_builder_begin_array (json);
+  for (guint k = 0; k < task->n_deps; k++)
+    {
+      const PtoTraceDep *dep = &analysis->deps[task->first_dep + k];
+
+      json_builder_begin_object (json);
+      if (dep->producer_index != PTO_TRACE_NOWHERE)
+        {
+          const PtoTraceEntry *producer = &analysis->tasks[dep->producer_index];
+
+          add_task (json, trace, producer);
+          add_time (json, "end_ns", producer->end);
+          if (dep->producer_index == task->last_producer)
+            {
+              json_builder_set_member_name (json, "last");
+              json_builder_add_boolean_value (json, TRUE);
+            }
+        }
+      else
+        {
+          add_id (json, "task", dep->producer);
+          add_string (json, "kernel", "not recorded");
+        }
+      json_builder_set_member_name (json, "hazards");
+      json_builder_begin_array (json);
+      for (guint h = 0; h < G_N_ELEMENTS (hazards); h++)
+        if ((dep->kinds & 1u << h) != 0)
+          json_builder_add_string_value (json, hazards[h]);
+      json_builder_end_array (json);
+      if (dep->consumer_arg != PTO_TRACE_NOWHERE)
+        {
+          add_number (json, "argument", dep->consumer_arg);
+          add_number (json, "producer_argument", dep->producer_arg);
+          add_number (json, "from", dep->from);
+          add_number (json, "bytes", dep->bytes);
+        }
+      json_builder_end_object (json);
+    }
+  json_builder_end_array (json);
+}
+
+static JsonNode *
+explain (PtoTrace *trace, guint64 id, GError **error)
+{
+  const PtoTraceEntry *task = find_task (trace, id, error);
+  PtoTraceWaits waits;
+  JsonBuilder *json;
+
+  if (task == NULL)
+    return NULL;
+  json = begin_answer (trace);
+  add_task (json, trace, task);
+  add_source (json, trace, task);
+  add_time (json, "submit_ns", task->submit);
+  add_time (json, "ready_ns", task->ready);
+  add_time (json, "dispatch_ns", task->dispatch);
+  add_time (json, "start_ns", task->start);
+  add_time (json, "end_ns", task->end);
+  add_time (json, "complete_ns", task->complete);
+  add_time (json, "retire_ns", task->retire);
+  if (task->start != PTO_TRACE_NEVER
+      && pto_trace_get_waits (pto_trace_get_analysis (trace), trace, task,
+                              MIN (task->submit, task->start), &waits))
+    add_waits (json, &waits);
+  add_producers (json, trace, task);
+  return end_answer (json);
+}
+
+/**
+ * pto_trace_explain_task_json:
+ * @self: a trace
+ * @id: of a task of the worker itself: ring << 32 | position in that ring
+ * @error: return location for an error
+ *
+ * Answers as JSON what [method@Pto.Trace.explain_task] answers as text.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): an object of JSON; %NULL with %G_IO_ERROR_NOT_FOUND when there is no
+ *   such task
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error)
+{
+  JsonNode *root;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  root = explain (self, id, error);
+  return root != NULL ? print (root) : NULL;
+}
+
+/**
+ * pto_trace_explain_task:
+ * @self: a trace
+ * @id: of a task of the worker itself: ring << 32 | position in that ring
+ * @error: return location for an error
+ *
+ * Tells why a task started when it did: what went by since its submit, which tasks it waited for,
+ * for which hazard, and which of them was over last. A run of trace level 4 also has the arguments
+ * that are why, and how many bytes they share.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): lines that end in a newline each; %NULL with %G_IO_ERROR_NOT_FOUND when
+ *   there is no such task
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error)
+{
+  g_autoptr (JsonNode) root = NULL;
+  GString *text;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  root = explain (self, id, error);
+  if (root == NULL)
+    return NULL;
+  text = g_string_new (NULL);
+  append_explanation (text, json_node_get_object (root));
+  return g_string_free (text, FALSE);
+}

@@ -1,0 +1,38 @@
+/* pto-trace-topics.h: which questions does a trace answer?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include "pto-trace.h"
+
+G_BEGIN_DECLS
+
+/**
+ * PtoTraceTopic:
+ * @PTO_TRACE_TOPIC_SUMMARY: how long it took, how busy cores were, and where the time went
+ * @PTO_TRACE_TOPIC_CRITICAL_PATH: the tasks that made the run as long as it was, and what went by
+ *   between them
+ * @PTO_TRACE_TOPIC_OVERHEAD: what the tasks of each kernel waited for, from their submit on
+ *
+ * What can be asked of a trace.
+ *
+ * Since: 0.1
+ */
+typedef enum
+{
+  PTO_TRACE_TOPIC_SUMMARY,
+  PTO_TRACE_TOPIC_CRITICAL_PATH,
+  PTO_TRACE_TOPIC_OVERHEAD
+} PtoTraceTopic;
+
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_describe (PtoTrace *self, PtoTraceTopic topic);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,158 @@
+/* trace.c: what does a saved trace say?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "tool.h"
+
+#include <glib/gi18n.h>
+#include <pto/pto.h>
+#include <string.h>
+
+static gboolean option_json;
+
+static const GOptionEntry entries[]
+    = { { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object"), NULL },
+        G_OPTION_ENTRY_NULL };
+
+static const struct
+{
+  const char *name;
+  PtoTraceTopic topic;
+  const char *description;
+} topics[] = {
+  { "summary", PTO_TRACE_TOPIC_SUMMARY, N_ ("time, busy cores, kernels; asked when nothing is") },
+  { "critical-path", PTO_TRACE_TOPIC_CRITICAL_PATH,
+    N_ ("the tasks that made it as long as it was, and the gaps between") },
+  { "overhead", PTO_TRACE_TOPIC_OVERHEAD, N_ ("what the tasks of each kernel waited for") },
+};
+
+static void
+append_topic (GString *text, const char *name, const char *description)
+{
+  g_string_append_printf (text, "  %-16s%s\n", name, description);
+}
+
+GOptionContext *
+tool_trace_get_options (void)
+{
+  GOptionContext *context = g_option_context_new (_ ("FILE.ptotrace [QUESTION]"));
+  g_autoptr (GString) text = g_string_new (_ ("Questions:\n"));
+
+  for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
+    append_topic (text, topics[i].name, _ (topics[i].description));
+  append_topic (text, "why TASK", _ ("why a task started when it did: 17, or 1:17 of ring 1"));
+  append_topic (text, "export FILE", _ ("save it as .json (for ui.perfetto.dev) or .svg"));
+  g_option_context_set_summary (context, _ ("Tells what a trace says that `pto run --trace "
+                                            "FILE.ptotrace` has saved."));
+  g_option_context_set_description (context, text->str);
+  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
+  return context;
+}
+
+/* "17", or "1:17": ring and position. */
+static gboolean
+parse_task (const char *word, guint64 *id, GError **error)
+{
+  g_auto (GStrv) parts = g_strsplit (word, ":", 2);
+  guint64 ring = 0;
+  const char *position = parts[0];
+  guint64 most = G_MAXUINT64;
+
+  if (parts[0] != NULL && parts[1] != NULL)
+    {
+      position = parts[1];
+      most = G_MAXUINT32;
+      if (!g_ascii_string_to_unsigned (parts[0], 10, 0, PTO_N_RINGS - 1, &ring, NULL))
+        position = NULL;
+    }
+  if (position == NULL || !g_ascii_string_to_unsigned (position, 10, 0, most, id, NULL))
+    {
+      g_set_error (
+          error, TOOL_ERROR, TOOL_ERROR_USAGE,
+          _ ("why %s: a task is a number, 17, or one of a ring, 1:17; there are rings 0 to "
+             "%d"),
+          word, PTO_N_RINGS - 1);
+      return FALSE;
+    }
+  *id |= ring << 32;
+  return TRUE;
+}
+
+/* Takes the answer; NULL: the error is set. */
+static gboolean
+tell (char *answer)
+{
+  gsize length = answer != NULL ? strlen (answer) : 0;
+
+  if (answer != NULL)
+    g_print ("%s%s", answer, length > 0 && answer[length - 1] == '\n' ? "" : "\n");
+  g_free (answer);
+  return answer != NULL;
+}
+
+static gboolean
+need_word (const char *question, const char *word, const char *what, GError **error)
+{
+  if (word != NULL)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("%s: %s is missing"), question, what);
+  return FALSE;
+}
+
+static gboolean
+answer (PtoTrace *trace, char **words, GError **error)
+{
+  const char *question = words[0] != NULL ? words[0] : topics[0].name;
+  guint64 id;
+
+  for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
+    if (strcmp (question, topics[i].name) == 0)
+      return tell (option_json ? pto_trace_describe_json (trace, topics[i].topic)
+                               : pto_trace_describe (trace, topics[i].topic));
+  if (strcmp (question, "why") == 0)
+    return need_word (question, words[1], _ ("the task"), error)
+           && parse_task (words[1], &id, error)
+           && tell (option_json ? pto_trace_explain_task_json (trace, id, error)
+                                : pto_trace_explain_task (trace, id, error));
+  if (strcmp (question, "export") == 0)
+    return need_word (question, words[1], _ ("the file to write"), error)
+           && pto_trace_save (trace, words[1], error);
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+               _ ("unknown question \"%s\" (see pto help trace)"), question);
+  return FALSE;
+}
+
+gboolean
+tool_trace (char **words, GError **error)
+{
+  g_auto (GStrv) rest = g_strdupv (words);
+  g_autoptr (PtoTrace) trace = NULL;
+  guint n_words;
+
+  if (!tool_parse_options (tool_trace_get_options (), &rest, error))
+    return FALSE;
+  n_words = g_strv_length (rest);
+  if (n_words < 2)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("a trace is missing: pto trace FILE.ptotrace (see pto help trace)"));
+      return FALSE;
+    }
+  if (n_words > 2)
+    {
+      gboolean takes_word = strcmp (rest[2], "why") == 0 || strcmp (rest[2], "export") == 0;
+
+      if (n_words > (takes_word ? 4 : 3))
+        {
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                       _ ("one question at a time: what is "
+                          "\"%s\"?"),
+                       rest[takes_word ? 4 : 3]);
+          return FALSE;
+        }
+    }
+  trace = pto_trace_new_from_file (rest[1], error);
+  return trace != NULL && answer (trace, rest + 2, error);
+}
