@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# test_pto_trace.py: what does the pto program say of a trace that it has saved?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import json
+import os
+
+import pto_test
+from pto_test import EXAMPLES, PtoTest
+
+
+class Trace(PtoTest):
+    """A run on the virtual clock: the answers are about the same numbers as the run's own."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.directory, "run.ptotrace")
+        self.run_ = self.gives(os.path.join(EXAMPLES, "batch-paged-attention"), "--case", "seed", "--backend", "det",
+                               "--trace", self.file)
+
+    def ask(self, *words):
+        return json.loads(self.passes("trace", self.file, *words, "--json"))
+
+    def refused(self, status, words, *fragments):
+        result = self.pto("trace", *words)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertEqual(result.stdout, "")
+        for fragment in fragments:
+            self.assertIn(fragment, result.stderr)
+
+    def test_questions(self):
+        summary = self.ask()
+        self.assertEqual(summary, self.ask("summary"))
+        self.assertEqual(summary["tasks"], self.run_["tasks"])
+        self.assertEqual(summary["edges"], self.run_["edges"])
+        self.assertEqual(summary["trace_level"], 4)
+        self.assertEqual(summary["dropped"], 0)
+        self.assertEqual(sum(kernel["runs"] for kernel in summary["kernels"]), self.run_["tasks"])
+        path = self.ask("critical-path")
+        self.assertEqual(path["kernels_ns"] + sum(path["waits"].values()), summary["elapsed_ns"])
+        self.assertEqual(path["kernels_ns"], sum(task["end_ns"] - task["start_ns"] for task in path["path"]))
+        for before, task in zip(path["path"], path["path"][1:]):
+            self.assertEqual(task["after"], before["task"])
+            self.assertEqual(sum(task["waits"].values()), task["start_ns"] - before["end_ns"])
+        overhead = self.ask("overhead")
+        self.assertEqual({kernel["kernel"] for kernel in overhead["kernels"]}, {"QK", "SF", "PV", "UP", "HUB"})
+        self.assertEqual(overhead["busy_ns"], sum(kernel["busy_ns"] for kernel in summary["kernels"]))
+        task = path["path"][-1]["task"]
+        why = self.ask("why", task)
+        self.assertEqual(why, self.ask("why", f"{int(task) >> 32}:{int(task) & 0xffffffff}"))
+        self.assertEqual(sum(why["waits"].values()), why["start_ns"] - why["submit_ns"])
+        self.assertEqual([p["task"] for p in why["producers"] if p.get("last")], [path["path"][-2]["task"]])
+        self.assertRegex(why["submitted_at"], r"batch_paged_attention_orch\.c:\d+$")
+        self.assertTrue(all(p["bytes"] > 0 for p in why["producers"]))
+
+    def test_text(self):
+        self.assertIn("critical path", self.passes("trace", self.file))
+        self.assertIn("us for data\n", self.passes("trace", self.file, "why", "1:17"))
+        self.assertIn("made ready by task", self.passes("trace", self.file, "why", "1:17"))
+        self.assertIn("for scheduler", self.passes("trace", self.file, "overhead"))
+        self.assertIn("critical-path", self.passes("help", "trace"))
+
+    def test_export(self):
+        for name, words in ("run.svg", "<svg"), ("run.json", "displayTimeUnit"), ("again.ptotrace", "PTOTRACE"):
+            path = os.path.join(self.directory, name)
+            self.passes("trace", self.file, "export", path)
+            with open(path, "rb") as file:
+                self.assertIn(words.encode(), file.read(200))
+        with open(self.file, "rb") as first, open(os.path.join(self.directory, "again.ptotrace"), "rb") as again:
+            self.assertEqual(first.read(), again.read())
+
+    def test_refused(self):
+        self.refused(2, [], "a trace is missing")
+        self.refused(1, ["nowhere.ptotrace"], "nowhere.ptotrace")
+        self.refused(1, [__file__], "no trace")
+        self.refused(2, [self.file, "nonsense"], "nonsense")
+        self.refused(2, [self.file, "why"], "the task is missing")
+        self.refused(1, [self.file, "why", "123456"], "no such task", str(self.run_["tasks"]))
+        for word in "x", "-1", "9:1", "1:", ":1", "1:4294967296", "18446744073709551616":
+            self.refused(2, [self.file, "why", "--", word], word)
+        self.refused(1, [self.file, "export", os.path.join(self.directory, "run.txt")], ".ptotrace")
+        self.refused(2, [self.file, "export"], "file to write is missing")
+        self.refused(2, [self.file, "summary", "again"], "again")
+        with open(self.file, "rb") as file:
+            start = file.read(1000)
+        with open(self.file, "wb") as file:
+            file.write(start)
+        self.refused(1, [self.file], self.file, "cut off", "968")
+
+
+pto_test.tap.main()
