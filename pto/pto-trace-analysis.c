@@ -187,6 +187,8 @@ compare_spans (gconstpointer a, gconstpointer b)
 
   if (x->start != y->start)
     return x->start < y->start ? -1 : 1;
+  if (x->number != y->number)
+    return x->number < y->number ? -1 : 1;
   if (x->end != y->end)
     return x->end > y->end ? -1 : 1;
   return x->what < y->what ? -1 : x->what > y->what;
@@ -218,7 +220,7 @@ read_source (PtoTrace *trace, guint64 extra, guint32 *file, guint32 *line)
 /* Opens and closes scopes in the order of the orchestrator's records. What is still open when the
  * records end is open until the last one. */
 static void
-read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
+read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GHashTable *index)
 {
   GArray *changes = g_array_new (FALSE, FALSE, sizeof (Change));
   g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -228,6 +230,10 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
       const struct pto_trace_record *record = &trace->records[i];
       guint64 time = record->time - analysis->first;
 
+      /* By their order: a scope may begin the moment that one before it ends. */
+      if (record->kind == PTO_TRACE_SUBMIT && open->len > 0)
+        find_or_add (tasks, index, record->task)->scope
+            = 1 + g_array_index (open, guint, open->len - 1);
       if (record->kind != PTO_TRACE_SCOPE)
         continue;
       if ((record->extra & 1) != 0)
@@ -235,6 +241,7 @@ read_scopes (PtoTraceAnalysis *analysis, PtoTrace *trace)
           PtoTraceSpan span = { .start = time, .end = analysis->last, .what = record->detail };
           guint position = analysis->scopes->len;
 
+          span.number = position;
           read_source (trace, record->extra, &span.file, &span.line);
           g_array_append_val (analysis->scopes, span);
           g_array_append_val (open, position);
@@ -745,7 +752,7 @@ pto_trace_analysis_new (PtoTrace *trace)
   analysis->scopes = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   analysis->stalls = g_array_new (FALSE, FALSE, sizeof (PtoTraceSpan));
   read_records (analysis, trace, tasks, edges, members, dispatches, lasts, index);
-  read_scopes (analysis, trace);
+  read_scopes (analysis, trace, tasks, index);
   read_occupancy (analysis, trace);
   g_array_sort (analysis->scopes, compare_spans);
   g_array_sort (analysis->stalls, compare_spans);

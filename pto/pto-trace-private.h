@@ -92,6 +92,7 @@ typedef struct
   guint32 last_producer;
   guint32 file; /* of its submit: in PtoTrace.files; or PTO_TRACE_NOWHERE */
   guint32 line;
+  guint32 scope;        /* the innermost that it was submitted in: 1 + its number; 0: none */
   guint32 first_member; /* in PtoTraceAnalysis.tasks: of a group, those that did not end last */
   guint32 n_members;
   guint32 block; /* of a part of a task: which block of it; otherwise PTO_TRACE_NOWHERE */
@@ -133,8 +134,9 @@ typedef struct
 {
   guint64 start;
   guint64 end;
-  guint32 what; /* a scope's depth; a stall's ring | resource << 8 */
-  guint32 file; /* where a scope was opened: in PtoTrace.files; or PTO_TRACE_NOWHERE */
+  guint32 what;   /* a scope's depth; a stall's ring | resource << 8 */
+  guint32 number; /* of a scope, by begin */
+  guint32 file;   /* where a scope was opened: in PtoTrace.files; or PTO_TRACE_NOWHERE */
   guint32 line;
 } PtoTraceSpan;
 

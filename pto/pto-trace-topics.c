@@ -7,51 +7,10 @@
  */
 #include "config.h"
 
-#include "pto-trace-private.h"
+#include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
 
-#include <json-glib/json-glib.h>
 #include <string.h>
-
-/* --- members --- */
-
-static void
-add_string (JsonBuilder *json, const char *name, const char *value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_string_value (json, value);
-}
-
-static void
-add_number (JsonBuilder *json, const char *name, guint64 value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_int_value (json, (gint64) MIN (value, G_MAXINT64));
-}
-
-static void
-add_share (JsonBuilder *json, const char *name, double value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_double_value (json, value);
-}
-
-/* Left out where nobody recorded it. */
-static void
-add_time (JsonBuilder *json, const char *name, guint64 time)
-{
-  if (time != PTO_TRACE_NEVER)
-    add_number (json, name, time);
-}
-
-/* As text: a number of JSON may have 53 bits only. */
-static void
-add_id (JsonBuilder *json, const char *name, guint64 id)
-{
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, id);
-
-  add_string (json, name, text);
-}
 
 static void
 add_source (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
@@ -61,19 +20,19 @@ add_source (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
   if (task->file == PTO_TRACE_NOWHERE)
     return;
   place = g_strdup_printf ("%s:%u", trace->files[task->file], task->line);
-  add_string (json, "submitted_at", place);
+  pto_answer_add_string (json, "submitted_at", place);
 }
 
 static void
 add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
 {
-  add_id (json, "task", task->id);
-  add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
+  pto_answer_add_id (json, "task", task->id);
+  pto_answer_add_string (json, "kernel", pto_trace_get_kernel_name (trace, task->kernel));
   if (task->core != PTO_TRACE_NOWHERE)
     {
       g_autofree char *core = pto_trace_dup_core_name (trace, task->core);
 
-      add_string (json, "core", core);
+      pto_answer_add_string (json, "core", core);
     }
 }
 
@@ -103,7 +62,7 @@ add_waits (JsonBuilder *json, const PtoTraceWaits *waits)
   json_builder_set_member_name (json, "waits");
   json_builder_begin_object (json);
   for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
-    add_number (json, reasons[i].name, get_reason (waits, i));
+    pto_answer_add_number (json, reasons[i].name, get_reason (waits, i));
   json_builder_end_object (json);
 }
 
@@ -178,15 +137,15 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
 {
   g_autoptr (GArray) kernels = list_kernels (trace, analysis);
 
-  add_number (json, "level", MAX (trace->topology.level, 2));
-  add_number (json, "trace_level", trace->topology.recorded);
-  add_number (json, "tasks", analysis->n_tasks);
-  add_number (json, "edges", analysis->n_deps);
-  add_number (json, "failed", analysis->n_failed);
-  add_number (json, "elapsed_ns", analysis->elapsed);
-  add_number (json, "critical_path_ns", analysis->critical_ns);
-  add_number (json, "recorded", pto_trace_get_recorded (trace));
-  add_number (json, "dropped", pto_trace_get_dropped (trace));
+  pto_answer_add_number (json, "level", MAX (trace->topology.level, 2));
+  pto_answer_add_number (json, "trace_level", trace->topology.recorded);
+  pto_answer_add_number (json, "tasks", analysis->n_tasks);
+  pto_answer_add_number (json, "edges", analysis->n_deps);
+  pto_answer_add_number (json, "failed", analysis->n_failed);
+  pto_answer_add_number (json, "elapsed_ns", analysis->elapsed);
+  pto_answer_add_number (json, "critical_path_ns", analysis->critical_ns);
+  pto_answer_add_number (json, "recorded", pto_trace_get_recorded (trace));
+  pto_answer_add_number (json, "dropped", pto_trace_get_dropped (trace));
   json_builder_set_member_name (json, "cores");
   json_builder_begin_array (json);
   for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
@@ -195,9 +154,9 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
         guint n = pto_trace_get_n_of_type (trace, type);
 
         json_builder_begin_object (json);
-        add_string (json, "type", pto_trace_get_type_name (trace, type, 1));
-        add_number (json, "n", n);
-        add_share (json, "utilization", pto_trace_get_type_utilization (trace, type));
+        pto_answer_add_string (json, "type", pto_trace_get_type_name (trace, type, 1));
+        pto_answer_add_number (json, "n", n);
+        pto_answer_add_share (json, "utilization", pto_trace_get_type_utilization (trace, type));
         json_builder_end_object (json);
       }
   json_builder_end_array (json);
@@ -208,9 +167,9 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
       const Kernel *kernel = &g_array_index (kernels, Kernel, i);
 
       json_builder_begin_object (json);
-      add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
-      add_number (json, "runs", kernel->runs);
-      add_number (json, "busy_ns", kernel->busy);
+      pto_answer_add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
+      pto_answer_add_number (json, "runs", kernel->runs);
+      pto_answer_add_number (json, "busy_ns", kernel->busy);
       json_builder_end_object (json);
     }
   json_builder_end_array (json);
@@ -245,17 +204,17 @@ add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *a
       json_builder_begin_object (json);
       add_task (json, trace, task);
       add_source (json, trace, task);
-      add_number (json, "start_ns", task->start);
-      add_number (json, "end_ns", task->end);
+      pto_answer_add_number (json, "start_ns", task->start);
+      pto_answer_add_number (json, "end_ns", task->end);
       if (has_cause)
         {
-          add_id (json, "after", analysis->tasks[task->cause].id);
+          pto_answer_add_id (json, "after", analysis->tasks[task->cause].id);
           begin = analysis->tasks[task->cause].end;
         }
-      add_string (json, "because",
-                  !has_cause                                  ? "submitter"
-                  : is_producer (analysis, task, task->cause) ? "data"
-                                                              : "core");
+      pto_answer_add_string (json, "because",
+                             !has_cause                                  ? "submitter"
+                             : is_producer (analysis, task, task->cause) ? "data"
+                                                                         : "core");
       if (pto_trace_get_waits (analysis, trace, task, begin, &waits))
         {
           add_waits (json, &waits);
@@ -264,9 +223,9 @@ add_critical_path (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *a
       json_builder_end_object (json);
     }
   json_builder_end_array (json);
-  add_number (json, "tasks", analysis->n_critical_tasks);
-  add_number (json, "elapsed_ns", analysis->elapsed);
-  add_number (json, "kernels_ns", analysis->critical_run_ns);
+  pto_answer_add_number (json, "tasks", analysis->n_critical_tasks);
+  pto_answer_add_number (json, "elapsed_ns", analysis->elapsed);
+  pto_answer_add_number (json, "kernels_ns", analysis->critical_run_ns);
   add_waits (json, &sum);
 }
 
@@ -284,26 +243,20 @@ add_overhead (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analys
       const Kernel *kernel = &g_array_index (kernels, Kernel, i);
 
       json_builder_begin_object (json);
-      add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
-      add_number (json, "runs", kernel->runs);
-      add_number (json, "busy_ns", kernel->busy);
+      pto_answer_add_string (json, "kernel", pto_trace_get_kernel_name (trace, kernel->kernel));
+      pto_answer_add_number (json, "runs", kernel->runs);
+      pto_answer_add_number (json, "busy_ns", kernel->busy);
       add_waits (json, &kernel->waits);
       json_builder_end_object (json);
       sum_waits (&sum, &kernel->waits);
       busy += kernel->busy;
     }
   json_builder_end_array (json);
-  add_number (json, "busy_ns", busy);
+  pto_answer_add_number (json, "busy_ns", busy);
   add_waits (json, &sum);
 }
 
 /* --- as text --- */
-
-static guint64
-get_number (JsonObject *object, const char *name)
-{
-  return (guint64) json_object_get_int_member_with_default (object, name, 0);
-}
 
 static void
 append_task (GString *text, JsonObject *task)
@@ -338,11 +291,11 @@ append_waits (GString *text, JsonObject *object, const char *before)
   JsonObject *waits = json_object_get_object_member (object, "waits");
 
   for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
-    if (get_number (waits, reasons[i].name) > 0)
+    if (pto_answer_get_number (waits, reasons[i].name) > 0)
       {
         g_autoptr (GString) us = g_string_new (NULL);
 
-        pto_trace_append_us (us, get_number (waits, reasons[i].name));
+        pto_trace_append_us (us, pto_answer_get_number (waits, reasons[i].name));
         g_string_append_printf (text, "%s%12s us %s\n", before, us->str, reasons[i].text);
       }
 }
@@ -360,20 +313,22 @@ append_critical_path (GString *text, JsonObject *object)
 
       if (json_object_has_member (task, "waits"))
         append_waits (text, task, "  ");
-      pto_trace_append_us (us, get_number (task, "end_ns") - get_number (task, "start_ns"));
+      pto_trace_append_us (us, pto_answer_get_number (task, "end_ns")
+                                   - pto_answer_get_number (task, "start_ns"));
       g_string_append_printf (text, "%12s us ", us->str);
       append_task (text, task);
       append_place (text, task);
-      end = get_number (task, "end_ns");
+      end = pto_answer_get_number (task, "end_ns");
     }
-  g_string_append_printf (text, "%" G_GUINT64_FORMAT " task%s until ", get_number (object, "tasks"),
-                          get_number (object, "tasks") == 1 ? "" : "s");
+  g_string_append_printf (text, "%" G_GUINT64_FORMAT " task%s until ",
+                          pto_answer_get_number (object, "tasks"),
+                          pto_answer_get_number (object, "tasks") == 1 ? "" : "s");
   pto_trace_append_us (text, end);
   g_string_append (text, " us, of which\n");
   {
     g_autoptr (GString) us = g_string_new (NULL);
 
-    pto_trace_append_us (us, get_number (object, "kernels_ns"));
+    pto_trace_append_us (us, pto_answer_get_number (object, "kernels_ns"));
     g_string_append_printf (text, "%12s us in kernels\n", us->str);
   }
   append_waits (text, object, "");
@@ -383,12 +338,13 @@ static void
 append_overhead_row (GString *text, const char *name, glong widest, JsonObject *object)
 {
   JsonObject *waits = json_object_get_object_member (object, "waits");
-  guint64 values[] = { get_number (object, "busy_ns"), get_number (waits, "data_ns"),
-                       get_number (waits, "core_ns"), get_number (waits, "scheduler_ns") };
+  guint64 values[]
+      = { pto_answer_get_number (object, "busy_ns"), pto_answer_get_number (waits, "data_ns"),
+          pto_answer_get_number (waits, "core_ns"), pto_answer_get_number (waits, "scheduler_ns") };
 
   g_string_append_printf (text, "  %s%*s", name, (int) (widest - g_utf8_strlen (name, -1)), "");
   if (json_object_has_member (object, "runs"))
-    g_string_append_printf (text, " %10" G_GUINT64_FORMAT, get_number (object, "runs"));
+    g_string_append_printf (text, " %10" G_GUINT64_FORMAT, pto_answer_get_number (object, "runs"));
   else
     g_string_append_printf (text, " %10s", "");
   for (guint i = 0; i < G_N_ELEMENTS (values); i++)
@@ -433,10 +389,10 @@ append_explanation (GString *text, JsonObject *object)
   if (json_object_has_member (object, "start_ns"))
     {
       g_string_append (text, "started at ");
-      pto_trace_append_us (text, get_number (object, "start_ns"));
+      pto_trace_append_us (text, pto_answer_get_number (object, "start_ns"));
       g_string_append (text, " us, ");
-      pto_trace_append_us (text,
-                           get_number (object, "start_ns") - get_number (object, "submit_ns"));
+      pto_trace_append_us (text, pto_answer_get_number (object, "start_ns")
+                                     - pto_answer_get_number (object, "submit_ns"));
       g_string_append (text, " us after its submit:\n");
       append_waits (text, object, "");
     }
@@ -454,7 +410,7 @@ append_explanation (GString *text, JsonObject *object)
       if (json_object_has_member (producer, "end_ns"))
         {
           g_string_append (text, ", over at ");
-          pto_trace_append_us (text, get_number (producer, "end_ns"));
+          pto_trace_append_us (text, pto_answer_get_number (producer, "end_ns"));
           g_string_append (text, " us");
         }
       for (guint h = 0; h < json_array_get_length (hazards); h++)
@@ -464,8 +420,9 @@ append_explanation (GString *text, JsonObject *object)
         g_string_append_printf (text,
                                 ", its argument %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
                                 " of this task share %" G_GUINT64_FORMAT " bytes",
-                                get_number (producer, "producer_argument"),
-                                get_number (producer, "argument"), get_number (producer, "bytes"));
+                                pto_answer_get_number (producer, "producer_argument"),
+                                pto_answer_get_number (producer, "argument"),
+                                pto_answer_get_number (producer, "bytes"));
       g_string_append_c (text, '\n');
     }
   if (json_array_get_length (producers) == 0)
@@ -480,8 +437,8 @@ begin_answer (PtoTrace *trace)
   JsonBuilder *json = json_builder_new_immutable ();
 
   json_builder_begin_object (json);
-  add_string (json, "title", trace->title);
-  add_string (json, "clock", trace->topology.virtual_clock ? "virtual" : "wall");
+  pto_answer_add_string (json, "title", trace->title);
+  pto_answer_add_string (json, "clock", trace->topology.virtual_clock ? "virtual" : "wall");
   return json;
 }
 
@@ -510,6 +467,12 @@ answer (PtoTrace *trace, PtoTraceTopic topic)
       break;
     case PTO_TRACE_TOPIC_OVERHEAD:
       add_overhead (json, trace, analysis);
+      break;
+    case PTO_TRACE_TOPIC_SCOPES:
+      pto_trace_add_scopes (json, trace, analysis);
+      break;
+    case PTO_TRACE_TOPIC_DEPS:
+      pto_trace_add_deps (json, trace, analysis);
       break;
     case PTO_TRACE_TOPIC_SUMMARY:
     default:
@@ -567,19 +530,21 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 char *
 pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
 {
+  static void (*const tell[]) (GString * text, JsonObject * object)
+      = { [PTO_TRACE_TOPIC_CRITICAL_PATH] = append_critical_path,
+          [PTO_TRACE_TOPIC_OVERHEAD] = append_overhead,
+          [PTO_TRACE_TOPIC_SCOPES] = pto_trace_append_scopes,
+          [PTO_TRACE_TOPIC_DEPS] = pto_trace_append_deps };
   g_autoptr (JsonNode) root = NULL;
   GString *text;
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  if (topic != PTO_TRACE_TOPIC_CRITICAL_PATH && topic != PTO_TRACE_TOPIC_OVERHEAD)
+  if (topic <= PTO_TRACE_TOPIC_SUMMARY || topic >= G_N_ELEMENTS (tell))
     return pto_trace_summarize (self);
   root = answer (self, topic);
   text = g_string_new (NULL);
-  if (topic == PTO_TRACE_TOPIC_CRITICAL_PATH)
-    append_critical_path (text, json_node_get_object (root));
-  else
-    append_overhead (text, json_node_get_object (root));
+  tell[topic](text, json_node_get_object (root));
   return g_string_free (text, FALSE);
 }
 
@@ -602,7 +567,6 @@ find_task (PtoTrace *trace, guint64 id, GError **error)
 static void
 add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
 {
-  static const char *const hazards[] = { "RAW", "WAW", "WAR", "UNSURE", "EXPLICIT" };
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
 
   json_builder_set_member_name (json, "producers");
@@ -617,7 +581,7 @@ add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
           const PtoTraceEntry *producer = &analysis->tasks[dep->producer_index];
 
           add_task (json, trace, producer);
-          add_time (json, "end_ns", producer->end);
+          pto_answer_add_time (json, "end_ns", producer->end);
           if (dep->producer_index == task->last_producer)
             {
               json_builder_set_member_name (json, "last");
@@ -626,21 +590,16 @@ add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
         }
       else
         {
-          add_id (json, "task", dep->producer);
-          add_string (json, "kernel", "not recorded");
+          pto_answer_add_id (json, "task", dep->producer);
+          pto_answer_add_string (json, "kernel", "not recorded");
         }
-      json_builder_set_member_name (json, "hazards");
-      json_builder_begin_array (json);
-      for (guint h = 0; h < G_N_ELEMENTS (hazards); h++)
-        if ((dep->kinds & 1u << h) != 0)
-          json_builder_add_string_value (json, hazards[h]);
-      json_builder_end_array (json);
+      pto_trace_add_hazards (json, dep->kinds);
       if (dep->consumer_arg != PTO_TRACE_NOWHERE)
         {
-          add_number (json, "argument", dep->consumer_arg);
-          add_number (json, "producer_argument", dep->producer_arg);
-          add_number (json, "from", dep->from);
-          add_number (json, "bytes", dep->bytes);
+          pto_answer_add_number (json, "argument", dep->consumer_arg);
+          pto_answer_add_number (json, "producer_argument", dep->producer_arg);
+          pto_answer_add_number (json, "from", dep->from);
+          pto_answer_add_number (json, "bytes", dep->bytes);
         }
       json_builder_end_object (json);
     }
@@ -659,13 +618,13 @@ explain (PtoTrace *trace, guint64 id, GError **error)
   json = begin_answer (trace);
   add_task (json, trace, task);
   add_source (json, trace, task);
-  add_time (json, "submit_ns", task->submit);
-  add_time (json, "ready_ns", task->ready);
-  add_time (json, "dispatch_ns", task->dispatch);
-  add_time (json, "start_ns", task->start);
-  add_time (json, "end_ns", task->end);
-  add_time (json, "complete_ns", task->complete);
-  add_time (json, "retire_ns", task->retire);
+  pto_answer_add_time (json, "submit_ns", task->submit);
+  pto_answer_add_time (json, "ready_ns", task->ready);
+  pto_answer_add_time (json, "dispatch_ns", task->dispatch);
+  pto_answer_add_time (json, "start_ns", task->start);
+  pto_answer_add_time (json, "end_ns", task->end);
+  pto_answer_add_time (json, "complete_ns", task->complete);
+  pto_answer_add_time (json, "retire_ns", task->retire);
   if (task->start != PTO_TRACE_NEVER
       && pto_trace_get_waits (pto_trace_get_analysis (trace), trace, task,
                               MIN (task->submit, task->start), &waits))

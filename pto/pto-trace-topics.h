@@ -14,6 +14,9 @@ G_BEGIN_DECLS
  * @PTO_TRACE_TOPIC_CRITICAL_PATH: the tasks that made the run as long as it was, and what went by
  *   between them
  * @PTO_TRACE_TOPIC_OVERHEAD: what the tasks of each kernel waited for, from their submit on
+ * @PTO_TRACE_TOPIC_SCOPES: what the scopes of each line held at most, and what sizes of rings would
+ * do
+ * @PTO_TRACE_TOPIC_DEPS: which task waits for which, and why; as text in the language of Graphviz
  *
  * What can be asked of a trace.
  *
@@ -23,7 +26,9 @@ typedef enum
 {
   PTO_TRACE_TOPIC_SUMMARY,
   PTO_TRACE_TOPIC_CRITICAL_PATH,
-  PTO_TRACE_TOPIC_OVERHEAD
+  PTO_TRACE_TOPIC_OVERHEAD,
+  PTO_TRACE_TOPIC_SCOPES,
+  PTO_TRACE_TOPIC_DEPS
 } PtoTraceTopic;
 
 PTO_AVAILABLE_IN_0_1

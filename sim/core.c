@@ -59,7 +59,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
       core->dispatched = pto_engine_stamp (core->engine);
       if (trace->level >= PTO_TRACE_LEVEL_SCHEDULE)
         pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
-                     (uint64_t) endpoint->member << 32 | core->sequence);
+                       (uint64_t) endpoint->member << 32 | core->sequence);
     }
   if (endpoint->attended)
     pto_word_run (core->engine->exec, &core->registers.data_main_base, core->sequence);

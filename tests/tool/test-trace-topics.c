@@ -29,11 +29,20 @@ enum
     time, task, PTO_TRACE_SUBMIT, kernel, (guint64) line << 32 | 1 << 16 | type \
   }
 
+#define SCOPE(time, depth, line, begins)                                                 \
+  {                                                                                      \
+    time, PTO_TASK_NONE, PTO_TRACE_SCOPE, depth, (guint64) line << 32 | 1 << 16 | begins \
+  }
+
 static struct pto_trace_record orchestrator[] = {
+  { 50, PTO_TASK_NONE, PTO_TRACE_SCOPE, 0, 1 },
   SUBMIT (50, D, 1, PTO_CORE_TYPE_AIV, 20),
   { 50, D, PTO_TRACE_READY, 0, 0 },
   SUBMIT (60, E, 1, PTO_CORE_TYPE_AIV, 21),
   { 60, E, PTO_TRACE_READY, 0, 0 },
+  SCOPE (60, 1, 5, 1),
+  SCOPE (60, 1, 5, 0),
+  SCOPE (60, 1, 9, 1),
   { 80, PTO_TASK_NONE, PTO_TRACE_STALL, PTO_STALL_HEAP << 8, 95 },
   { 0x1000, A, PTO_TRACE_ARG, 0, 2 << 16 | PTO_DTYPE_FLOAT32 << 8 | PTO_PARAM_OUTPUT },
   { G_GUINT64_CONSTANT (8) << 32 | 4, G_GUINT64_CONSTANT (1) << 32 | 8, PTO_TRACE_SHAPE, 0, 0 },
@@ -46,8 +55,10 @@ static struct pto_trace_record orchestrator[] = {
   SUBMIT (200, B, 1, PTO_CORE_TYPE_AIV, 11),
   { 200, B, PTO_TRACE_DEP, PTO_HAZARD_RAW, A },
   { 210, 4096, PTO_TRACE_OCCUPANCY, 1, G_GUINT64_CONSTANT (3) << 32 | 5 },
+  SCOPE (300, 1, 9, 0),
   SUBMIT (300, C, 1, PTO_CORE_TYPE_AIV, 12),
   { 300, C, PTO_TRACE_READY, 0, 0 },
+  { 1900, D, PTO_TRACE_RETIRE, 0, 0 },
   { 1900, 0, PTO_TRACE_OCCUPANCY, 1, 0 },
 };
 static struct pto_trace_record scheduler[] = {
@@ -249,6 +260,60 @@ test_summary (void)
                                   (500 + 180 + 830 + 925) / (2 * 1680.0), 1e-9);
 }
 
+/* A scope that begins when one before it ends, and a task that is submitted then. */
+static void
+test_scopes (void)
+{
+  g_autoptr (PtoTrace) trace = make_trace ();
+  g_autofree char *text = pto_trace_describe (trace, PTO_TRACE_TOPIC_SCOPES);
+  g_autoptr (JsonObject) object = parse (pto_trace_describe_json (trace, PTO_TRACE_TOPIC_SCOPES));
+  JsonObject *ring
+      = json_array_get_object_element (json_object_get_array_member (object, "rings"), 0);
+
+  g_assert_cmpint (json_object_get_int_member (ring, "tasks"), ==, 5);
+  g_assert_cmpint (json_object_get_int_member (ring, "task_window"), ==, 8);
+  g_assert_cmpint (json_object_get_int_member (object, "map_nodes"), ==, 5);
+  g_assert_cmpstr (text, ==,
+                   "  opened at depth    times  submits held tasks   heap bytes      edges\n"
+                   "  the run       0        1        3          5            0          0\n"
+                   "  graph.c:5     1        1        0          0            0          0\n"
+                   "  graph.c:9     1        1        2          0         4096          3\n"
+                   "ring 0: 5 tasks at most: task-window=8; 0 bytes of heap; 0 edges: dep-pool=16 "
+                   "would do\n"
+                   "5 nodes of the TensorMap at most\n");
+}
+
+static void
+test_deps (void)
+{
+  g_autoptr (PtoTrace) trace = make_trace ();
+  g_autofree char *text = pto_trace_describe (trace, PTO_TRACE_TOPIC_DEPS);
+  g_autoptr (JsonObject) object = parse (pto_trace_describe_json (trace, PTO_TRACE_TOPIC_DEPS));
+  JsonArray *edges = json_object_get_array_member (object, "edges");
+
+  g_assert_cmpuint (json_array_get_length (json_object_get_array_member (object, "tasks")), ==, 5);
+  g_assert_cmpuint (json_array_get_length (edges), ==, 1);
+  g_assert_cmpint (json_object_get_int_member (json_array_get_object_element (edges, 0), "bytes"),
+                   ==, 24);
+  g_assert_cmpstr (text, ==,
+                   "digraph \"five tasks\" {\n"
+                   "  rankdir=LR;\n"
+                   "  node [shape=box, fontname=\"sans-serif\"];\n"
+                   "  subgraph cluster_1 {\n"
+                   "    color=gray;\n"
+                   "    t3 [label=\"consume 3\"];\n"
+                   "    t4 [label=\"consume 4\"];\n"
+                   "    t2 [label=\"consume 2\"];\n"
+                   "  }\n"
+                   "  subgraph cluster_3 {\n"
+                   "    color=gray;\n"
+                   "    t0 [label=\"produce 0\", color=red, penwidth=2];\n"
+                   "    t1 [label=\"consume 1\", color=red, penwidth=2];\n"
+                   "  }\n"
+                   "  t0 -> t1 [label=\"RAW\"];\n"
+                   "}\n");
+}
+
 static void
 test_occupancy (void)
 {
@@ -340,6 +405,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-topics/critical-path", test_critical_path);
   g_test_add_func ("/pto/trace-topics/overhead", test_overhead);
   g_test_add_func ("/pto/trace-topics/summary", test_summary);
+  g_test_add_func ("/pto/trace-topics/scopes", test_scopes);
+  g_test_add_func ("/pto/trace-topics/deps", test_deps);
   g_test_add_func ("/pto/trace-topics/occupancy", test_occupancy);
   g_test_add_func ("/pto/trace-topics/file", test_file);
   return g_test_run ();

@@ -53,6 +53,27 @@ class Trace(PtoTest):
         self.assertRegex(why["submitted_at"], r"batch_paged_attention_orch\.c:\d+$")
         self.assertTrue(all(p["bytes"] > 0 for p in why["producers"]))
 
+    def test_scopes(self):
+        """The sizes that would do, do: a run with them waits no more than one with plenty."""
+        answer = self.ask("scopes")
+        scope = answer["scopes"][1]
+        self.assertRegex(scope["opened_at"], r"batch_paged_attention_orch\.c:\d+$")
+        self.assertEqual((scope["n"], scope["submits"]), (16, self.run_["tasks"]))
+        ring = answer["rings"][1]
+        self.assertEqual(ring["tasks"], self.run_["peak_live_tasks"])
+        sizes = [word for name, key in (("task-window", "task_window"), ("dep-pool", "dep_pool"))
+                 for word in ("--set", f"{name}={ring[key]}")]
+        again = self.gives(os.path.join(EXAMPLES, "batch-paged-attention"), "--case", "seed", "--backend", "det", *sizes)
+        self.assertEqual(again["virtual_ns"], self.run_["virtual_ns"])
+
+    def test_deps(self):
+        deps = self.ask("deps")
+        self.assertEqual((len(deps["tasks"]), len(deps["edges"])), (self.run_["tasks"], self.run_["edges"]))
+        self.assertEqual(len({task["scope"] for task in deps["tasks"]}), 16)
+        text = self.passes("trace", self.file, "deps")
+        self.assertEqual(text.count(" -> "), self.run_["edges"])
+        self.assertEqual(text.count("subgraph"), 16)
+
     def test_text(self):
         self.assertIn("critical path", self.passes("trace", self.file))
         self.assertIn("us for data\n", self.passes("trace", self.file, "why", "1:17"))

@@ -1,0 +1,67 @@
+/* pto-trace-answer-private.h: what are the answers of a trace made of?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Never installed. Each topic adds its members to an object of JSON, and makes its text of that.
+ */
+#pragma once
+
+#include "pto-trace-private.h"
+
+#include <json-glib/json-glib.h>
+
+G_BEGIN_DECLS
+
+/* pto-trace-scopes.c */
+void pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
+void pto_trace_append_scopes (GString *text, JsonObject *object);
+/* pto-trace-deps.c */
+void pto_trace_add_hazards (JsonBuilder *json, guint32 kinds);
+void pto_trace_add_deps (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
+void pto_trace_append_deps (GString *text, JsonObject *object);
+
+static inline void
+pto_answer_add_string (JsonBuilder *json, const char *name, const char *value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_string_value (json, value);
+}
+
+static inline void
+pto_answer_add_number (JsonBuilder *json, const char *name, guint64 value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_int_value (json, (gint64) MIN (value, G_MAXINT64));
+}
+
+static inline void
+pto_answer_add_share (JsonBuilder *json, const char *name, double value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_double_value (json, value);
+}
+
+/* Left out where nobody recorded it. */
+static inline void
+pto_answer_add_time (JsonBuilder *json, const char *name, guint64 time)
+{
+  if (time != PTO_TRACE_NEVER)
+    pto_answer_add_number (json, name, time);
+}
+
+/* As text: a number of JSON may have 53 bits only. */
+static inline void
+pto_answer_add_id (JsonBuilder *json, const char *name, guint64 id)
+{
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, id);
+
+  pto_answer_add_string (json, name, text);
+}
+
+static inline guint64
+pto_answer_get_number (JsonObject *object, const char *name)
+{
+  return (guint64) json_object_get_int_member_with_default (object, name, 0);
+}
+
+G_END_DECLS

@@ -1,0 +1,261 @@
+/* pto-trace-scopes.c: what did scopes hold, and what sizes of rings would do?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Scopes that were opened in one line are one row. What a scope held is what its ring did while it
+ * was open, with the tasks of scopes around it that share the ring.
+ */
+#include "config.h"
+
+#include "pto-trace-answer-private.h"
+
+#include "core/params.h"
+
+#include <string.h>
+
+typedef struct
+{
+  guint32 file;
+  guint32 line;
+  guint32 depth;
+  guint64 n;
+  guint64 tasks;
+  guint64 peak_tasks;
+  guint64 peak_heap;
+  guint64 peak_edges;
+} Scopes;
+
+static guint
+get_ring (guint depth)
+{
+  return MIN (depth, PTO_RINGS - 1);
+}
+
+/* The largest value from start to end. */
+static guint64
+find_peak (const GArray *steps, guint64 start, guint64 end)
+{
+  guint low = 0;
+  guint high = steps->len;
+  guint64 peak = 0;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (g_array_index (steps, PtoTraceStep, middle).time <= start)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  for (guint i = low > 0 ? low - 1 : 0; i < steps->len; i++)
+    {
+      const PtoTraceStep *step = &g_array_index (steps, PtoTraceStep, i);
+
+      if (step->time > end)
+        break;
+      peak = MAX (peak, step->value);
+    }
+  return peak;
+}
+
+static Scopes *
+find_or_add (GArray *rows, const PtoTraceSpan *span)
+{
+  Scopes fresh = { .file = span->file, .line = span->line, .depth = span->what };
+
+  for (guint i = 0; i < rows->len; i++)
+    {
+      Scopes *row = &g_array_index (rows, Scopes, i);
+
+      if (row->file == span->file && row->line == span->line && row->depth == span->what)
+        return row;
+    }
+  g_array_append_val (rows, fresh);
+  return &g_array_index (rows, Scopes, rows->len - 1);
+}
+
+static GArray *
+list_scopes (const PtoTraceAnalysis *analysis)
+{
+  GArray *rows = g_array_new (FALSE, TRUE, sizeof (Scopes));
+  g_autofree guint64 *n = g_new0 (guint64, MAX (analysis->scopes->len, 1));
+
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (analysis->tasks[i].scope > 0)
+      n[analysis->tasks[i].scope - 1]++;
+  for (guint i = 0; i < analysis->scopes->len; i++)
+    {
+      const PtoTraceSpan *span = &g_array_index (analysis->scopes, PtoTraceSpan, i);
+      Scopes *row = find_or_add (rows, span);
+      guint ring = get_ring (span->what);
+
+      row->n++;
+      row->tasks += n[span->number];
+      row->peak_tasks
+          = MAX (row->peak_tasks, find_peak (analysis->live[ring], span->start, span->end));
+      row->peak_heap
+          = MAX (row->peak_heap, find_peak (analysis->heap[ring], span->start, span->end));
+      row->peak_edges
+          = MAX (row->peak_edges, find_peak (analysis->edges[ring], span->start, span->end));
+    }
+  return rows;
+}
+
+/* The least power of two that is more than n. */
+static guint64
+get_power_above (guint64 n)
+{
+  guint64 power = 1;
+
+  while (power <= n)
+    power *= 2;
+  return power;
+}
+
+/* The most slots of a ring that were taken, also for no time at all: by the order of records. */
+static guint64
+count_slots (PtoTrace *trace, guint ring)
+{
+  gint64 n = 0, most = 0;
+
+  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+
+      if ((record->kind != PTO_TRACE_SUBMIT && record->kind != PTO_TRACE_RETIRE)
+          || PTO_TASK_RING (record->task) != ring)
+        continue;
+      n += record->kind == PTO_TRACE_SUBMIT ? 1 : -1;
+      most = MAX (most, n);
+    }
+  return (guint64) most;
+}
+
+/* What no run of these tasks that holds as much as this one at a time waits with. */
+static void
+add_ring (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis, guint ring,
+          gboolean is_full)
+{
+  guint64 tasks = count_slots (trace, ring);
+  guint64 heap = find_peak (analysis->heap[ring], 0, G_MAXUINT64);
+  guint64 edges = find_peak (analysis->edges[ring], 0, G_MAXUINT64);
+
+  json_builder_begin_object (json);
+  pto_answer_add_number (json, "ring", ring);
+  pto_answer_add_number (json, "tasks", tasks);
+  pto_answer_add_number (json, "task_window", MAX (get_power_above (tasks), 4));
+  if (is_full)
+    {
+      pto_answer_add_number (json, "heap_bytes", heap);
+      pto_answer_add_number (json, "edges", edges);
+      pto_answer_add_number (json, "dep_pool", MAX (get_power_above (edges), 16));
+    }
+  json_builder_end_object (json);
+}
+
+void
+pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis)
+{
+  g_autoptr (GArray) rows = list_scopes (analysis);
+  gboolean is_full = analysis->nodes->len > 0;
+
+  json_builder_set_member_name (json, "scopes");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const Scopes *row = &g_array_index (rows, Scopes, i);
+
+      json_builder_begin_object (json);
+      if (row->file != PTO_TRACE_NOWHERE)
+        {
+          g_autofree char *place = g_strdup_printf ("%s:%u", trace->files[row->file], row->line);
+
+          pto_answer_add_string (json, "opened_at", place);
+        }
+      pto_answer_add_number (json, "depth", row->depth);
+      pto_answer_add_number (json, "ring", get_ring (row->depth));
+      pto_answer_add_number (json, "n", row->n);
+      pto_answer_add_number (json, "submits", row->tasks);
+      pto_answer_add_number (json, "peak_tasks", row->peak_tasks);
+      if (is_full)
+        {
+          pto_answer_add_number (json, "peak_heap_bytes", row->peak_heap);
+          pto_answer_add_number (json, "peak_edges", row->peak_edges);
+        }
+      json_builder_end_object (json);
+    }
+  json_builder_end_array (json);
+  json_builder_set_member_name (json, "rings");
+  json_builder_begin_array (json);
+  for (guint ring = 0; ring < analysis->rings; ring++)
+    add_ring (json, trace, analysis, ring, is_full);
+  json_builder_end_array (json);
+  if (is_full)
+    pto_answer_add_number (json, "map_nodes", find_peak (analysis->nodes, 0, G_MAXUINT64));
+}
+
+static const char *
+get_name (JsonObject *scope)
+{
+  const char *place = json_object_get_string_member_with_default (
+      scope, "opened_at", pto_answer_get_number (scope, "depth") == 0 ? "the run" : "?");
+  const char *name = strrchr (place, '/');
+
+  return name != NULL ? name + 1 : place;
+}
+
+void
+pto_trace_append_scopes (GString *text, JsonObject *object)
+{
+  JsonArray *scopes = json_object_get_array_member (object, "scopes");
+  JsonArray *rings = json_object_get_array_member (object, "rings");
+  gboolean is_full = json_object_has_member (object, "map_nodes");
+  glong widest = strlen ("opened at");
+
+  for (guint i = 0; i < json_array_get_length (scopes); i++)
+    widest = MAX (widest, g_utf8_strlen (get_name (json_array_get_object_element (scopes, i)), -1));
+  g_string_append_printf (text, "  %-*s %5s %8s %8s %10s%s\n", (int) widest, "opened at", "depth",
+                          "times", "submits", "held tasks",
+                          is_full ? "   heap bytes      edges" : "");
+  for (guint i = 0; i < json_array_get_length (scopes); i++)
+    {
+      JsonObject *scope = json_array_get_object_element (scopes, i);
+      const char *name = get_name (scope);
+
+      g_string_append_printf (
+          text,
+          "  %s%*s %5" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT
+          " %10" G_GUINT64_FORMAT,
+          name, (int) (widest - g_utf8_strlen (name, -1)), "",
+          pto_answer_get_number (scope, "depth"), pto_answer_get_number (scope, "n"),
+          pto_answer_get_number (scope, "submits"), pto_answer_get_number (scope, "peak_tasks"));
+      if (is_full)
+        g_string_append_printf (text, " %12" G_GUINT64_FORMAT " %10" G_GUINT64_FORMAT,
+                                pto_answer_get_number (scope, "peak_heap_bytes"),
+                                pto_answer_get_number (scope, "peak_edges"));
+      g_string_append_c (text, '\n');
+    }
+  for (guint i = 0; i < json_array_get_length (rings); i++)
+    {
+      JsonObject *ring = json_array_get_object_element (rings, i);
+
+      g_string_append_printf (text,
+                              "ring %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
+                              " tasks at most: task-window=%" G_GUINT64_FORMAT,
+                              pto_answer_get_number (ring, "ring"),
+                              pto_answer_get_number (ring, "tasks"),
+                              pto_answer_get_number (ring, "task_window"));
+      if (is_full)
+        g_string_append_printf (text,
+                                "; %" G_GUINT64_FORMAT " bytes of heap; %" G_GUINT64_FORMAT
+                                " edges: dep-pool=%" G_GUINT64_FORMAT,
+                                pto_answer_get_number (ring, "heap_bytes"),
+                                pto_answer_get_number (ring, "edges"),
+                                pto_answer_get_number (ring, "dep_pool"));
+      g_string_append (text, " would do\n");
+    }
+  if (is_full)
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT " nodes of the TensorMap at most\n",
+                            pto_answer_get_number (object, "map_nodes"));
+}
