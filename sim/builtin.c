@@ -34,12 +34,14 @@ fill (const TensorData *tensor, uint32_t dimension, uint8_t *to, uint32_t size, 
 {
   uint64_t n = tensor->shapes[dimension];
   uint64_t stride = tensor->strides[dimension];
+  /* No tensor has more, as compilers are to know. */
+  bool is_last = dimension + 1 == tensor->ndims || dimension + 1 == PTO2_TENSOR_MAX_DIMS;
 
-  if (dimension + 1 == tensor->ndims && stride == 1)
+  if (is_last && stride == 1)
     fill_run (to, n, size, value);
   else
     for (uint64_t i = 0; i < n; i++, to += stride * size)
-      if (dimension + 1 == tensor->ndims)
+      if (is_last)
         memcpy (to, value, size);
       else
         fill (tensor, dimension + 1, to, size, value);

@@ -160,7 +160,8 @@ combine (combine_func func, const TensorData *to, const TensorData *from, uint32
   uint64_t to_step = to->strides[dimension] * size;
   uint64_t from_step = from->strides[dimension] * size;
 
-  if (dimension + 1 == to->ndims)
+  /* No tensor has more, as compilers are to know. */
+  if (dimension + 1 == to->ndims || dimension + 1 == PTO2_TENSOR_MAX_DIMS)
     func (target, to_step, source, from_step, n);
   else
     for (; n > 0; n--, target += to_step, source += from_step)
