@@ -64,6 +64,8 @@ typedef struct
   const PtoCallConfig *config;
   guint64 run;
   guint priority;
+  const char *file; /* where it is submitted, a name that stays; NULL: that is not known */
+  guint line;
   const guint64 *after; /* tasks that it comes after */
   guint n_after;
   guint64 id; /* the result: what it is called */

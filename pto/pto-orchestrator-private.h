@@ -31,6 +31,10 @@ struct _PtoOrchestrator
   guint scopes;      /* opened here and still open */
   guint priority;    /* of the tasks that are submitted now */
   guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
+  /* Where the program submits next, at levels with children; NULL: nobody has said so. Interned. */
+  gboolean keeps_place;
+  const char *file;
+  guint line;
   /* How many clusters the chip has in this run, 0: nobody has asked yet; cores of each of them; and
    * by their numbers which were allocated here, with how many scopes open, + 1; 0: it is not. */
   guint n_clusters;

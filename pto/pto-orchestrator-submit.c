@@ -821,6 +821,8 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
   call.task.config = config;
   call.task.run = self->run;
   call.task.priority = self->priority;
+  call.task.file = self->file;
+  call.task.line = self->line;
   if (after != NULL)
     {
       call.task.after = (const guint64 *) (gpointer) after->data;
@@ -832,6 +834,37 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
     pto_graph_keep_registration (self->captured, registration);
   pto_registration_unref (registration);
   return ok;
+}
+
+/**
+ * pto_orchestrator_set_place:
+ * @orchestrator: an orchestrator
+ * @file: (nullable): the name of a source, of which messages have what is behind the last slash;
+ *   %NULL: it is not known
+ * @line: a line of it, from 1
+ *
+ * Says where the program is that submits next to workers below this one: a run whose task fails
+ * names it.
+ *
+ * It holds until the next call. Nobody has to call it: in C and C++ each submit notes its own
+ * place, and with the overrides those of Python and JavaScript do. On a chip, whose submits fail
+ * where they are, it does nothing, as on a thread that is not the orchestrator's. Source: seed 001
+ * section 6. Thread safety: orchestrator thread.
+ *
+ * Since: 0.1
+ */
+void
+pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, guint line)
+{
+  const char *slash;
+
+  g_return_if_fail (PTO_IS_ORCHESTRATOR (orchestrator));
+
+  if (!orchestrator->keeps_place || !pto_orchestrator_is_own_thread (orchestrator))
+    return;
+  slash = file != NULL ? strrchr (file, '/') : NULL;
+  orchestrator->file = g_intern_string (slash != NULL ? slash + 1 : file);
+  orchestrator->line = line;
 }
 
 /**

@@ -64,6 +64,7 @@ pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
   self->is_cancelled = is_cancelled;
   self->data = data;
   self->last_task = PTO2_TASK_NONE;
+  self->keeps_place = worker->level > 2;
   self->forks = pto_count_forks ();
   return self;
 }

@@ -156,6 +156,8 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallable *const *kernels,
                                         gsize n_kernels, PtoTaskArgs *args, GError **error);
 PTO_AVAILABLE_IN_0_1
+void pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, guint line);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator,
                                              PtoCallableHandle *handle, PtoTaskArgs *args,
                                              PtoCallConfig *config, int worker, GError **error);
@@ -233,6 +235,32 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
 
 #ifndef __GI_SCANNER__
+
+#ifndef PTO_COMPILATION
+
+static inline PtoOrchestrator *
+pto_orchestrator_at (PtoOrchestrator *orchestrator, const char *file, guint line)
+{
+  if (orchestrator != NULL)
+    pto_orchestrator_set_place (orchestrator, file, line);
+  return orchestrator;
+}
+
+/* Notes its place. The name without parentheses behind it is the function above. */
+#define pto_orchestrator_submit_next_level(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_next_level) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                        __VA_ARGS__)
+#define pto_orchestrator_submit_next_level_group(orchestrator, ...) \
+  (pto_orchestrator_submit_next_level_group) (                      \
+      pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_orchestrator_submit_sub(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_sub) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                 __VA_ARGS__)
+#define pto_orchestrator_submit_sub_group(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_sub_group) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                       __VA_ARGS__)
+
+#endif
 
 /* An open scope in C, as GMutexLocker is a mutex: g_autoptr (PtoScopeGuard) ends it at the end of
  * its block, also in a run that has failed, which tells why itself. Orchestrator thread. */

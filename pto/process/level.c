@@ -491,24 +491,26 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
     {
     case PTO_FAILURE_ANSWERED:
       pto_failure_set (failure, first->failure.code, first->failure.domain,
-                       "%s (\"%s\") on %s failed%s%s", task, first->name, first->path,
+                       "%s (\"%s\")%s%s on %s failed%s%s", task, first->name, first->place,
+                       first->place[0] != '\0' ? "," : "", first->path,
                        first->failure.bytes > 0 ? ": " : "", first->failure.text);
       pto_failure_copy_detail (failure, &first->failure);
       break;
     case PTO_FAILURE_LOST:
     case PTO_FAILURE_LOST_BEFORE:
-      pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL, "%s %s %s \"%s\"%s%s%s", first->path,
-                       first->failure.text,
+      pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL, "%s %s %s \"%s\"%s%s%s%s",
+                       first->path, first->failure.text,
                        first->kind == PTO_FAILURE_LOST ? "while running" : "before it began with",
-                       first->name, rest, words,
+                       first->name, first->place, rest, words,
                        level->config.restart ? ""
                                              : " (restart is never: set restart to on-failure to "
                                                "start it again)");
       break;
     case PTO_FAILURE_NO_WORKER:
       pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL,
-                       "%s (\"%s\") has nobody to run it: %s %s before%s%s%s", task, first->name,
-                       first->path, first->failure.text, rest, words,
+                       "%s (\"%s\")%s%s has nobody to run it: %s %s before%s%s%s", task,
+                       first->name, first->place, first->place[0] != '\0' ? "," : "", first->path,
+                       first->failure.text, rest, words,
                        level->config.restart ? ""
                                              : " (restart is never: set restart to on-failure to "
                                                "start it again)");

@@ -238,6 +238,10 @@ pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_fa
   first->kind = kind;
   copy_text (first->path, sizeof first->path, child->path);
   copy_text (first->name, sizeof first->name, task->name);
+  first->place[0] = '\0';
+  if (task->file != NULL)
+    snprintf (first->place, sizeof first->place, ", submitted at %s:%" PRIu32, task->file,
+              task->line);
   if (kind == PTO_FAILURE_ANSWERED)
     {
       first->status = (enum pto_status) pto_link_answer (&child->link, &first->failure);

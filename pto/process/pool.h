@@ -73,6 +73,7 @@ struct pto_first_failure
   struct pto_failure failure; /* not ANSWERED: text is what describe() said */
   char path[96];              /* of the child */
   char name[64];              /* of the callable */
+  char place[160];            /* ", submitted at x.c:12"; "": that is not known */
   char words[256];            /* not ANSWERED: the last that the child said; "": nothing */
 };
 

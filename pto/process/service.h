@@ -108,6 +108,8 @@ struct pto_level_task
   bool failed;           /* the pool's: by itself, one of its members has. W, R: carrier */
   const uint8_t *digest; /* of the registration, which outlives its tasks; so does name */
   const char *name;
+  /* Where it was submitted, "x.c:12" in two; NULL: that is not known. It stays. */
+  const char *file;
   const struct pto_member *members; /* in: the caller's; in storage: behind config, and behind them
                                      * a byte of enum pto_wire_access for each tensor */
   /* What each scalar was, for the object layer of the child. in: the caller's, or NULL; in storage:
@@ -118,6 +120,7 @@ struct pto_level_task
   uint32_t kind;      /* enum pto_child_kind */
   uint32_t serves;    /* NEXT: the level a child must have; SUB: 0 */
   uint32_t priority;  /* as that of struct pto_submit */
+  uint32_t line;
   uint32_t config_bytes;
   struct pto_call_config config; /* last: cut behind output_prefix's text */
 };

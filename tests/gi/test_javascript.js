@@ -362,6 +362,21 @@ const tests = {
         }
     },
 
+    // Where a task was submitted that fails.
+    place() {
+        const library = GLib.getenv('PTO_TEST_SUB_FUNCTIONS');
+        const host = new Pto.Worker({level: 3, n_sub_workers: 1});
+        const handle = host.register(Pto.ImportedFunction.new_for_symbol(Pto.CallableKind.SUB, `${library}:throw_group`), null);
+        const line = Number(new Error().stack.match(/:(\d+):\d+\n/)[1]);
+        const submits = [
+            orch => orch.submit_sub(handle, null, -1),
+            orch => orch.submit_sub_group(handle, [new Pto.TaskArgs()], [-1]),
+        ];
+        submits.forEach((submit, i) => refused(() => host.run(submit, null, null, null), GLib.Error,
+            `, submitted at test_javascript.js:${line + 2 + i}, on L3/0/sub0 failed: `));
+        host.close();
+    },
+
     // Each is of its own type, says what it is, and refuses names that are misspelt.
     callables() {
         const sub = Pto.SubFunction.new('f', () => true);

@@ -450,7 +450,7 @@ class LevelGraphs(unittest.TestCase):
             graph = worker.capture(function, x)
             for i in range(3):
                 x[:], marks[1] = 0, i * 6
-                self.refused(r'L3/0/sub0 .* while running "die"; task %d failed' % (i * 6), worker.run, graph, x)
+                self.refused(r'L3/0/sub0 .* while running "die", submitted at test_level_graphs.py:\d+; task %d failed' % (i * 6), worker.run, graph, x)
                 self.assertEqual(x.tolist(), [i * 6] * N)
                 x[:], marks[1] = 0, 99
                 worker.run(graph, x)

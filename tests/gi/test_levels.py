@@ -184,9 +184,10 @@ class Levels(unittest.TestCase):
             handle = host.register(wanted_by_the_test)
             with self.assertRaises(LookupError) as caught:
                 host.run(lambda orch: orch.submit_sub(handle))
+            line = sys._getframe().f_lineno - 1
             self.assertEqual(str(caught.exception), "there is no such word")
             cause = caught.exception.__cause__
-            self.assertEqual(cause.message, 'task 0 ("wanted_by_the_test") on L3/0/sub0 failed: '
+            self.assertEqual(cause.message, f'task 0 ("wanted_by_the_test"), submitted at test_levels.py:{line}, on L3/0/sub0 failed: '
                              "LookupError: there is no such word")
             if hasattr(cause, "add_note"):
                 note, = caught.exception.__notes__

@@ -136,6 +136,45 @@ test_void_entry (void)
   run_orchestration ("void", "(void) arg_count;");
 }
 
+static gboolean
+fail (PtoTaskArgs *args, gpointer user_data, GError **error)
+{
+  (void) args;
+  (void) user_data;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT, "my own words");
+  return FALSE;
+}
+
+static int submit_line;
+
+static gboolean
+submit_it (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+           gpointer user_data, GError **error)
+{
+  (void) args;
+  (void) config;
+  auto *handle = static_cast<PtoCallableHandle *> (user_data);
+  submit_line = __LINE__ + 1;
+  return pto_orchestrator_submit_sub (orchestrator, handle, nullptr, -1, error);
+}
+
+static void
+test_place (void)
+{
+  g_autoptr (GError) error = nullptr;
+  g_autoptr (PtoWorker) host = static_cast<PtoWorker *> (
+      g_object_new (PTO_TYPE_WORKER, "level", 3, "n-sub-workers", 1, nullptr));
+  g_autofree char *place = nullptr;
+
+  g_autoptr (PtoCallable) function = pto_sub_function_new ("fail", fail, nullptr, nullptr);
+  g_autoptr (PtoCallableHandle) handle = pto_worker_register (host, function, nullptr, &error);
+  g_assert_no_error (error);
+  g_assert_false (pto_worker_run (host, submit_it, handle, nullptr, nullptr, nullptr, &error));
+  place = g_strdup_printf ("task 0 (\"fail\"), submitted at test-cplusplus.cc:%d, on L3/0/sub0",
+                           submit_line);
+  g_assert_nonnull (strstr (error->message, place));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -143,5 +182,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/c++/types", test_types);
   g_test_add_func ("/pto/c++/int-entry", test_int_entry);
   g_test_add_func ("/pto/c++/void-entry", test_void_entry);
+  g_test_add_func ("/pto/c++/place", test_place);
   return g_test_run ();
 }

@@ -124,7 +124,8 @@ run_sub (PtoWorker *host, PtoSubFunc func)
   g_assert_no_error (error);
   g_assert_false (pto_worker_run (host, submit_it, handle, NULL, NULL, NULL, &error));
   g_assert_true (error->domain == PTO_EXCEPTION);
-  g_assert_true (g_str_has_prefix (error->message, "task 0 (\"sub\") on L3/0/sub0 failed: "));
+  g_assert_true (g_pattern_match_simple (
+      "task 0 (\"sub\"), submitted at test-exception.c:*, on L3/0/sub0 failed: *", error->message));
   return error;
 }
 

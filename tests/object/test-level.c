@@ -702,7 +702,8 @@ test_failure (void)
   error = run_badly (&test, one_task);
   /* The function's own error, and where it comes from. */
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_NOT_EMPTY);
-  object_test_assert_contains (error->message, "task 0 (\"fail\") on L3/0/sub0 failed");
+  object_test_assert_contains (error->message, "task 0 (\"fail\"), submitted at level-test.c:");
+  object_test_assert_contains (error->message, ", on L3/0/sub0 failed: ");
   object_test_assert_contains (error->message, "my own words");
   g_assert_cmpuint (test.board.words[100], ==, 0);
   g_assert_cmpuint (test.board.words[101], ==, 1);
@@ -726,11 +727,77 @@ test_failure (void)
   end (&test);
 }
 
+/* Where it was submitted, of a run, and of a graph that is launched later; without a place, and
+ * with one that the program says. */
+static guint place_line;
+
+static gboolean
+place_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, gpointer data,
+             GError **error)
+{
+  Test *test = data;
+  g_autoptr (PtoTaskArgs) none = pto_task_args_new ();
+  PtoTaskArgs *const members[] = { none, none };
+  PtoCallableHandle *handle = test->handles[0];
+
+  switch (test->number)
+    {
+    case 0:
+      place_line = __LINE__ + 1;
+      return pto_orchestrator_submit_sub (orchestrator, handle, NULL, -1, error);
+    case 1:
+      place_line = __LINE__ + 1;
+      return pto_orchestrator_submit_sub_group (orchestrator, handle, members, 2, NULL, 0, error);
+    case 2:
+      pto_orchestrator_set_place (orchestrator, "/elsewhere/program.x", 7);
+      return (pto_orchestrator_submit_sub) (orchestrator, handle, NULL, -1, error);
+    default:
+      pto_orchestrator_set_place (orchestrator, NULL, 0);
+      return (pto_orchestrator_submit_sub) (orchestrator, handle, NULL, -1, error);
+    }
+}
+
+static void
+test_place (void)
+{
+  g_autoptr (PtoGraph) graph = NULL;
+  g_autoptr (GError) error = NULL;
+  Test test;
+
+  begin (&test, 0, 2);
+  test.handles[0] = level_test_register (test.host, "fail", fail);
+  for (test.number = 0; test.number < 4; test.number++)
+    {
+      g_autofree char *place = NULL;
+
+      error = run_badly (&test, place_graph);
+      place = test.number < 2
+                  ? g_strdup_printf (", submitted at test-level.c:%u, on L3/0/", place_line)
+              : test.number == 2 ? g_strdup (", submitted at program.x:7, on L3/0/")
+                                 : g_strdup ("task 0 (\"fail\") on L3/0/");
+      object_test_assert_contains (error->message, place);
+      g_clear_error (&error);
+    }
+  test.number = 0;
+  graph = pto_worker_capture (test.host, place_graph, &test, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *place
+          = g_strdup_printf (", submitted at test-level.c:%u, on L3/0/", place_line);
+
+      g_assert_false (pto_worker_run_graph (test.host, graph, NULL, NULL, NULL, &error));
+      object_test_assert_contains (error->message, place);
+      g_clear_error (&error);
+    }
+  end (&test);
+}
+
 static void
 test_death (void)
 {
   static const char *const texts[] = {
-    "L3/0/sub0 died (signal 9, Killed) while running \"die\"",
+    "L3/0/sub0 died (signal 9, Killed) while running \"die\", submitted at level-test.c:",
     "L3/0/sub0 died (signal 6, Aborted",
     "L3/0/sub0 exited with status 3 while running \"die\"",
     "L3/0/sub0 died (signal 11, Segmentation fault",
@@ -946,6 +1013,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/level/refusals", test_refusals);
   g_test_add_func ("/pto/level/construction", test_construction);
   g_test_add_func ("/pto/level/failure", test_failure);
+  g_test_add_func ("/pto/level/place", test_place);
   g_test_add_func ("/pto/level/death", test_death);
   g_test_add_func ("/pto/level/cancel", test_cancel);
   g_test_add_func ("/pto/level/close-while-running", test_close_while_running);

@@ -194,7 +194,8 @@ test_chain (void)
   g_assert_false (pto_worker_run (tree.l4, graph, &tree, NULL, NULL, NULL, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
   object_test_assert_contains (error->message, "on L4/0/L3/");
-  object_test_assert_contains (error->message, "task 0 (\"bottom\") on L4/0/L3/");
+  object_test_assert_contains (error->message, "task 0 (\"bottom\"), submitted at ");
+  object_test_assert_contains (error->message, ", on L4/0/L3/");
   object_test_assert_contains (error->message, "/sub0 failed");
   object_test_assert_contains (error->message, "my own words");
   take_apart (&tree);
@@ -428,7 +429,7 @@ test_ended_threads (void)
       /* Either may be the first. */
       if (round != 1 || strstr (error->message, "up-here") != NULL)
         object_test_assert_contains (error->message,
-                                     "(\"up-here\") on L4/0/L3/0 failed: the orchestration ended "
+                                     ", on L4/0/L3/0 failed: the orchestration ended "
                                      "its thread (pthread_exit)");
       else
         object_test_assert_contains (error->message, "it ended its thread (pthread_exit)");

@@ -39,6 +39,16 @@ function takePlainFunction(where, name, index) {
     };
 }
 
+// Of the program that submits: a run whose task fails names it.
+function notePlace(where, name) {
+    const original = where[name];
+    where[name] = function (...args) {
+        const [, file, line] = new Error().stack.split('\n')[1]?.match(/@(.*):(\d+):\d+$/) ?? [];
+        this.set_place(file ?? null, Number(line ?? 0));
+        return original.apply(this, args);
+    };
+}
+
 // GJS notes the callback of a call in what belongs to the function that is called, not to the call. A second call of it inside the
 // first one's callback overwrites that note: then the inner callback is freed twice, which damages memory, and the outer one never.
 // So a function that calls its callback before it returns is not called inside itself.
@@ -374,6 +384,8 @@ function _init() {
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     scopeWithoutCallback(Pto.Orchestrator.prototype);
+    for (const name of ['submit_next_level', 'submit_next_level_group', 'submit_sub', 'submit_sub_group'])
+        notePlace(Pto.Orchestrator.prototype, name);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);

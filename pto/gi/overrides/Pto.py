@@ -38,6 +38,7 @@ from . import PtoExceptions as _exceptions  # noqa: E402, so does it
 
 __all__ = []
 ERROR = "pto-error-quark"
+_OVERRIDES = os.path.dirname(__file__) + os.sep
 
 
 def _export(type_):
@@ -579,6 +580,14 @@ class _Task(int):
         return self >= 0
 
 
+def _note_place(orchestrator):
+    """Of the program that submits: a run whose task fails names it."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OVERRIDES):
+        frame = frame.f_back
+    orchestrator.set_place(frame.f_code.co_filename, frame.f_lineno)
+
+
 @_export
 class Orchestrator(Pto.Orchestrator):
     """Arguments are a TaskArgs, or a list: x.read(), y.write(), numbers. What is refused is raised. after=[number,
@@ -632,15 +641,19 @@ class Orchestrator(Pto.Orchestrator):
         return self.last_task
 
     def submit_next_level(self, handle, args=None, config=None, worker=-1, after=()):
+        _note_place(self)
         Pto.Orchestrator.submit_next_level(self, _handle(handle), _terms(args, after), config, worker)
 
     def submit_next_level_group(self, handle, args_list, config=None, workers=None, after=()):
+        _note_place(self)
         Pto.Orchestrator.submit_next_level_group(self, _handle(handle), _members(args_list, after), config, workers)
 
     def submit_sub(self, handle, args=None, worker=-1, after=()):
+        _note_place(self)
         Pto.Orchestrator.submit_sub(self, _handle(handle), _terms(args, after), worker)
 
     def submit_sub_group(self, handle, args_list, workers=None, after=()):
+        _note_place(self)
         Pto.Orchestrator.submit_sub_group(self, _handle(handle), _members(args_list, after), workers)
 
     def alloc(self, shape, dtype="f4"):
