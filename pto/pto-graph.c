@@ -11,6 +11,10 @@
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 
+#include "../sim/builtin.h"
+#include "core/region.h"
+
+#include <string.h>
 #include <sys/mman.h>
 
 /* What stands for memory while a graph is built by hand: addresses, nothing else. */
@@ -25,7 +29,8 @@ typedef struct
   guint32 memory; /* the plan's */
 } Made;
 
-/* A region that tasks update in any order. Those that overlap have one token. */
+/* A region that tasks update in any order, or, without bytes, a copy of what they reduce. Those
+ * that overlap have one token. */
 typedef struct
 {
   guint64 begin, end;
@@ -455,6 +460,16 @@ find_token (PtoGraph *self, const Tensor *tensor)
   return turn.token;
 }
 
+/* One that nobody else has. */
+static guint32
+make_token (PtoGraph *self)
+{
+  Turn turn = { .token = self->turns->len };
+
+  g_array_append_val (self->turns, turn);
+  return turn.token;
+}
+
 static guint
 number_kernel (PtoGraph *self, PtoCallable *kernel)
 {
@@ -464,6 +479,112 @@ number_kernel (PtoGraph *self, PtoCallable *kernel)
     return index;
   g_ptr_array_add (self->kernels, g_object_ref (kernel));
   return self->kernels->len - 1;
+}
+
+static guint32
+get_queue (PtoCallable *kernel)
+{
+  return ((PtoKernel *) kernel)->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
+}
+
+/* Are they apart, or reduced in the same way? */
+static gboolean
+check_apart (const PtoArg *one, const PtoArg *other)
+{
+  const Tensor *a = pto_tensor_peek (one->tensor);
+  const Tensor *b = pto_tensor_peek (other->tensor);
+  struct pto_region first, second;
+  bool unsure = false;
+
+  pto_region_init (&first, a);
+  pto_region_init (&second, b);
+  if (first.hi <= second.lo || second.hi <= first.lo
+      || !pto_region_overlaps (&first, &second, &unsure))
+    return TRUE;
+  return one->operation == other->operation
+         && (one->combine != NULL ? one->combine->combine : NULL)
+                == (other->combine != NULL ? other->combine->combine : NULL)
+         && a->dtype == b->dtype && a->start_offset == b->start_offset && a->ndims == b->ndims
+         && memcmp (a->shapes, b->shapes, a->ndims * sizeof *a->shapes) == 0
+         && memcmp (a->strides, b->strides, a->ndims * sizeof *a->strides) == 0;
+}
+
+/* What is reduced, and how. FALSE with an error. */
+static gboolean
+check_reduction (PtoCallable *kernel, const PtoArg *args, guint index, GError **error)
+{
+  const PtoArg taken[]
+      = { { .direction = PTO_DIRECTION_INOUT }, { .direction = PTO_DIRECTION_INPUT } };
+  PtoArgCombine *combine = args[index].combine;
+  gint32 number;
+  guint64 initial;
+
+  if (pto_arg_find_reduction (&args[index], index, &number, &initial, error))
+    {
+      guint other = 0;
+
+      while (other < index
+             && (args[other].direction != PTO_DIRECTION_REDUCTION
+                 || check_apart (&args[other], &args[index])))
+        other++;
+      if (other < index)
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "argument %u overlaps argument %u, which the task reduces into in another "
+                     "way: one task reduces into tensors that are apart, or are the same",
+                     index, other);
+      else if (combine != NULL && combine->combine->kind != PTO_CALLABLE_KERNEL)
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     "argument %u is combined by \"%s\", which is %s: a kernel combines", index,
+                     combine->combine->name, pto_callable_describe_kind (combine->combine->kind));
+      else if (combine == NULL
+               || pto_kernel_check_args (combine->combine, taken, G_N_ELEMENTS (taken), error))
+        return TRUE;
+      else
+        g_prefix_error (error,
+                        "argument %u is combined by two tensors, one that takes in (inout) and one "
+                        "that is taken in (input): ",
+                        index);
+    }
+  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
+  return FALSE;
+}
+
+static gboolean
+check_reductions (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
+{
+  for (guint i = 0; i < n_args; i++)
+    if (args[i].direction == PTO_DIRECTION_REDUCTION && !check_reduction (kernel, args, i, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+add_reduction (PtoGraph *self, const PtoArg *arg)
+{
+  const Tensor *tensor = pto_tensor_peek (arg->tensor);
+  const Made *made = find_made (self, tensor);
+  struct pto_plan_reduction reduction = { .tensor = *tensor,
+                                          .is_memory = made != NULL,
+                                          .turn = find_token (self, tensor),
+                                          .token = make_token (self),
+                                          .fill = PTO_KERNEL_FILL,
+                                          .fill_queue = PTO_CORE_TYPE_AIV,
+                                          .combine_queue = PTO_CORE_TYPE_AIV };
+  gint32 number;
+
+  pto_arg_find_reduction (arg, 0, &number, &reduction.initial, NULL);
+  if (arg->combine == NULL)
+    reduction.combine = PTO_KERNEL_SUM - arg->operation;
+  else
+    {
+      reduction.combine = number_kernel (self, arg->combine->combine);
+      reduction.combine_queue = get_queue (arg->combine->combine);
+    }
+  if (made != NULL)
+    reduction.index = made->memory;
+  else
+    reduction.index = pto_plan_find_param (self->plan, tensor, &reduction.offset);
+  pto_plan_add_reduction (self->plan, &reduction);
 }
 
 /**
@@ -477,7 +598,11 @@ number_kernel (PtoGraph *self, PtoCallable *kernel)
  *
  * What it comes after is said by [method@Pto.Graph.add_successor], whatever its tensors are; tasks
  * that update the same memory, or parts of it that overlap (%PTO_DIRECTION_COMMUTATIVE), and are
- * not ordered so, run one at a time, in any order. A kernel that a worker does not have is built
+ * not ordered so, run one at a time, in any order. Those that reduce into the same tensor in the
+ * same way ([method@Pto.TaskArgs.add_reduction]) update copies of it, at the same time; the copies
+ * are combined before whatever comes after one of these tasks and does not go on with the
+ * reduction, and at the latest by the end of the launch. The tasks that fill and combine them are
+ * there when the graph is complete. A kernel that a worker does not have is built
  * and loaded by the first launch there. @args can be reset and used again at once. Fails with
  * %PTO_ERROR_INVALID_ARGS.
  *
@@ -510,17 +635,16 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
                    graph->plan->n_tasks, kernel->name, pto_callable_describe_kind (kernel->kind));
       return -1;
     }
-  if (!pto_task_args_check_terms (args, error)
+  if (!pto_task_args_check_terms (args, TRUE, error)
       || !pto_kernel_check_args (kernel, list, n_args, error)
-      || !check_tensors (graph, kernel, list, n_args, error))
+      || !check_tensors (graph, kernel, list, n_args, error)
+      || !check_reductions (kernel, list, n_args, error))
     {
       g_prefix_error (error, "task %u: ", graph->plan->n_tasks);
       return -1;
     }
-  task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel),
-                            ((PtoKernel *) kernel)->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC
-                                                                              : PTO_CORE_TYPE_AIV,
-                            false, 0);
+  task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel), get_queue (kernel), false,
+                            0);
   for (guint i = 0; i < n_args; i++)
     {
       gboolean writes = pto_direction_writes (list[i].direction);
@@ -531,6 +655,11 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
       if (list[i].tensor == NULL)
         {
           pto_plan_add_number (graph->plan, pto_arg_get_word (&list[i]));
+          continue;
+        }
+      if (list[i].direction == PTO_DIRECTION_REDUCTION)
+        {
+          add_reduction (graph, &list[i]);
           continue;
         }
       tensor = pto_tensor_peek (list[i].tensor);

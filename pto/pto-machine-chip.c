@@ -360,7 +360,8 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n_args, 
 
   if (args != NULL)
     list = pto_task_args_peek (args, &n);
-  if (!pto_task_args_check_terms (args, error) || !pto_args_admit (list, n, TRUE, 0, NULL, error))
+  if (!pto_task_args_check_terms (args, FALSE, error)
+      || !pto_args_admit (list, n, TRUE, 0, NULL, error))
     {
       g_prefix_error (error, "orchestration \"%s\": ", name);
       return NULL;

@@ -110,7 +110,7 @@ const char *pto_task_terms_describe_several (const PtoTaskTerms *terms);
 /* args: NULL for none. What is not for a call that is no submit is refused:
  * pto_task_args_check_terms(). */
 const PtoTaskTerms *pto_task_args_get_terms (const PtoTaskArgs *args);
-gboolean pto_task_args_check_terms (const PtoTaskArgs *args, GError **error);
+gboolean pto_task_args_check_terms (const PtoTaskArgs *args, gboolean may_reduce, GError **error);
 
 const PtoArg *pto_task_args_peek (const PtoTaskArgs *args, guint *n_args);
 PtoTaskArgs *pto_task_args_copy (const PtoTaskArgs *args);

@@ -199,7 +199,7 @@ pto_task_args_get_terms (const PtoTaskArgs *args)
 }
 
 gboolean
-pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
+pto_task_args_check_terms (const PtoTaskArgs *args, gboolean may_reduce, GError **error)
 {
   const char *what = NULL;
 
@@ -209,7 +209,7 @@ pto_task_args_check_terms (const PtoTaskArgs *args, GError **error)
     what = "the arguments say which tasks it comes after";
   else if (args->terms.condition != NULL)
     what = "the arguments have a condition";
-  else if (args->terms.n_reductions > 0)
+  else if (args->terms.n_reductions > 0 && !may_reduce)
     what = "one of the arguments is reduced";
   else
     what = pto_task_terms_describe_several (&args->terms);

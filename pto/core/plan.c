@@ -41,6 +41,7 @@ pto_plan_free (struct pto_plan *graph)
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     free (graph->rings[r]);
   free (graph->edges);
+  free (graph->reductions);
   free (graph->shape_table);
   free (graph);
 }
@@ -198,6 +199,9 @@ pto_plan_merge_tokens (struct pto_plan *graph, uint32_t from, uint32_t to)
   for (uint32_t i = 0; i < graph->n_tokens; i++)
     if (graph->tokens[i] == from)
       graph->tokens[i] = to;
+  for (uint32_t i = 0; i < graph->n_reductions; i++)
+    if (graph->reductions[i].turn == from)
+      graph->reductions[i].turn = to;
 }
 
 static struct pto_plan_arg *
@@ -349,6 +353,19 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
 }
 
 void
+pto_plan_add_unknown (struct pto_plan *graph, const Tensor *tensor)
+{
+  add_tensor (graph, PTO_PLAN_USED, NOBODY, 0, tensor, true);
+}
+
+struct pto_plan_reduction *
+pto_plan_new_reduction (struct pto_plan *graph)
+{
+  return MAKE_ROOM (graph, reductions, n_reductions) ? &graph->reductions[graph->n_reductions++]
+                                                     : NULL;
+}
+
+void
 pto_plan_add_edge (struct pto_plan *graph, uint32_t producer, uint32_t consumer, uint32_t kinds)
 {
   if (MAKE_ROOM (graph, edges, n_edges))
@@ -409,7 +426,8 @@ add_uses (struct pto_plan *graph, struct pto_report *report)
         const struct pto_plan_arg *arg = &graph->args[graph->tasks[t].first_arg + a];
         uint32_t creator;
 
-        if (PTO_PLAN_SOURCE (arg->what) != PTO_PLAN_USED)
+        /* Who reduces gets a copy, which is not made yet. */
+        if (PTO_PLAN_SOURCE (arg->what) != PTO_PLAN_USED || arg->index == NOBODY)
           continue;
         creator = graph->creators[arg->index];
         if (creator == NOBODY)
@@ -579,7 +597,35 @@ order_tasks (struct pto_plan *graph, struct workshop *shop, struct pto_report *r
   for (uint32_t m = 0; m < graph->n_memory; m++)
     if (graph->creators[m] != NOBODY)
       graph->creators[m] = number[graph->creators[m]];
+  for (uint32_t r = 0; r < graph->n_reductions; r++)
+    graph->reductions[r].task = number[graph->reductions[r].task];
   return PTO_OK;
+}
+
+/* Tasks that fill and combine what others reduce. */
+static enum pto_status
+settle (struct pto_plan *graph, struct workshop *shop, struct pto_report *report)
+{
+  enum pto_status status;
+
+  /* Before numbers change. */
+  for (uint32_t r = 0; r < graph->n_reductions; r++)
+    if (graph->reductions[r].is_memory && graph->creators[graph->reductions[r].index] == NOBODY)
+      return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                             "task %" PRIu32
+                             " of the graph reduces into a tensor that no task of it "
+                             "outputs: add one that does, or have it be an argument of the graph",
+                             graph->reductions[r].task);
+  status = order_tasks (graph, shop, report);
+  if (status != PTO_OK)
+    return status;
+  sort_edges (graph, true, shop->edges, shop->first);
+  pto_plan_settle (graph, shop->edges, shop->first);
+  close_workshop (shop);
+  *shop = (struct workshop){ 0 };
+  if (!graph->no_memory && !open_workshop (graph, shop))
+    graph->no_memory = true;
+  return status;
 }
 
 static bool
@@ -817,8 +863,11 @@ pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
     status = add_uses (graph, report);
   if (status == PTO_OK && !graph->no_memory && open_workshop (graph, &shop))
     {
-      status = order_tasks (graph, &shop, report);
-      ok = status == PTO_OK && place_tasks (graph) && place_deps (graph, &shop)
+      if (graph->n_reductions > 0)
+        status = settle (graph, &shop, report);
+      if (status == PTO_OK && !graph->no_memory)
+        status = order_tasks (graph, &shop, report);
+      ok = status == PTO_OK && !graph->no_memory && place_tasks (graph) && place_deps (graph, &shop)
            && share_tensors (graph);
       if (ok)
         {
@@ -841,6 +890,9 @@ pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
       graph->edges = NULL;
       free (graph->shape_table);
       graph->shape_table = NULL;
+      free (graph->reductions);
+      graph->reductions = NULL;
+      graph->n_reductions = 0;
     }
   return status;
 }

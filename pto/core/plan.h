@@ -119,6 +119,29 @@ struct pto_plan_edge
   uint32_t kinds;
 };
 
+/* An argument of a task that reduces (plan-reduce.c). Where the tensor lies is said as for
+ * pto_plan_add_use() if it is memory of the graph, else as for pto_plan_add_tensor(). */
+struct pto_plan_reduction
+{
+  Tensor tensor;
+  bool is_memory;
+  uint32_t index; /* of that memory, or of the graph's argument */
+  uint64_t offset;
+  uint32_t turn; /* token of those who update the tensor */
+  /* A token of nobody else: of those who update the copy, if it is this task that gets it first. */
+  uint32_t token;
+  uint32_t fill, fill_queue; /* kernels as tasks have them */
+  uint32_t combine, combine_queue;
+  uint64_t initial; /* bits, as the kernel that fills gets them */
+
+  /* What follows is filled in here. */
+  uint32_t task;
+  uint32_t arg;      /* of all arguments of the graph's tasks */
+  uint32_t token_at; /* of all tokens of the graph's tasks */
+  uint32_t set;
+  uint32_t before; /* which reduction was given the same copy before; UINT32_MAX: none */
+};
+
 struct pto_plan
 {
   struct pto_plan_task *tasks;
@@ -157,6 +180,8 @@ struct pto_plan
   /* While it is built. */
   struct pto_plan_edge *edges;
   uint32_t n_edges;
+  struct pto_plan_reduction *reductions;
+  uint32_t n_reductions;
   uint32_t *shape_table;
   uint32_t shape_mask;
   bool no_memory;
@@ -194,6 +219,11 @@ void pto_plan_add_tensor (struct pto_plan *graph, uint32_t param, uint64_t offse
 /* The first task that outputs it makes it. */
 void pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset,
                        const Tensor *tensor, bool makes, bool fenced);
+/* As a use of memory that is not known yet, for pto_plan_add_reduction(): a tensor that is there
+ * already, and is written. */
+void pto_plan_add_unknown (struct pto_plan *graph, const Tensor *tensor);
+/* One more; NULL: no memory. */
+struct pto_plan_reduction *pto_plan_new_reduction (struct pto_plan *graph);
 /* An argument of the task, which was added as a number, is what the launch gives. false: it was
  * not. */
 bool pto_plan_bind_scalar (struct pto_plan *graph, uint32_t task, uint32_t index, uint32_t param);
@@ -203,9 +233,16 @@ void pto_plan_add_edge (struct pto_plan *graph, uint32_t producer, uint32_t cons
 /* Which argument holds all of a tensor with memory; and how far from the argument's first element
  * that memory begins. UINT32_MAX: none. */
 uint32_t pto_plan_find_param (const struct pto_plan *graph, const Tensor *tensor, uint64_t *offset);
+/* The next argument of the task that was added last: it gets a copy of the tensor. */
+void pto_plan_add_reduction (struct pto_plan *graph, const struct pto_plan_reduction *reduction);
 /* Brings tasks into an order in which each comes behind those that it depends on, which is that of
  * their numbers where that will do. The graph is complete, or the report says why not. */
 enum pto_status pto_plan_complete (struct pto_plan *graph, struct pto_report *report);
+/* Of it, when the numbers of the tasks are in such an order: adds tasks that fill and combine
+ * copies, and edges. by_consumer: the edges that there are, sorted so; those of i begin at
+ * first[i]. Without memory graph->no_memory says so. */
+void pto_plan_settle (struct pto_plan *graph, const struct pto_plan_edge *by_consumer,
+                      const uint32_t *first);
 
 /* --- what it is launched with --- */
 

@@ -53,6 +53,20 @@ void kernel_entry (int64_t *args)
 }
 """
 
+# y += x
+JOIN = """\
+#include "tensor.h"
+void kernel_entry (int64_t *args)
+{
+  const TensorData *to = (const TensorData *) args[0];
+  const TensorData *from = (const TensorData *) args[1];
+
+  for (uint64_t i = 0; i < to->shapes[0]; i++)
+    ((float *) (uintptr_t) to->buffer.addr)[to->start_offset + i]
+      += ((const float *) (uintptr_t) from->buffer.addr)[from->start_offset + i];
+}
+"""
+
 # y = x + 1 + number
 GRAPH = """\
 #include "pto_orchestration_api.h"
@@ -237,6 +251,36 @@ class Graphs(unittest.TestCase):
                 self.assertEqual({name: len(tasks) for name, tasks in times.items()}, {"add": 2, "count": 48})
             with self.assertRaisesRegex(GLib.Error, "the graph is complete"):
                 graph.add_task(count, x.commute())
+
+    def test_reductions_by_hand(self):
+        """By an operator of the chip, and by a kernel; what comes after one of them sees all that was combined by then."""
+        paths = []
+        for name, text in ("count.c", COUNT), ("join.c", JOIN):
+            paths.append(os.path.join(self.directory, name))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(text)
+        count, join = [Pto.Callable.kernel(path) for path in paths]
+        for worker in self.each():
+            graph = Pto.Graph()
+            x, y, z = [graph.add_argument(4) for _ in range(3)]
+            last = graph.add_task(self.add, x.read(), y.write_existing(), 100)
+            for i in range(40):
+                graph.add_successor(graph.add_task(count, x.reduce("sum")), last)
+                graph.add_task(count, z.reduce(join, 0.0))
+            graph.complete()
+            self.assertEqual(graph.get_n_tasks(), 81 + 2 * (32 + 31 + 1))
+            for _ in range(2):
+                a, b, c = np.full(4, 7, "f4"), np.zeros(4, "f4"), np.full(4, 1, "f4")
+                worker.run(graph, a, b, c)
+                self.assertEqual(a.tolist(), [47] * 4)
+                self.assertEqual(b.tolist(), [147] * 4)
+                self.assertEqual(c.tolist(), [41] * 4)
+                names = [task.name for task in worker.trace.list_tasks()]
+                self.assertEqual({name: names.count(name) for name in set(names)},
+                                 {"add": 1, "count": 80, "fill": 64, "sum": 32, "join": 32})
+        graph = Pto.Graph()
+        with self.assertRaisesRegex(GLib.Error, "task 0: kernel .count.: argument 0: .*no .* of"):
+            graph.add_task(count, graph.add_argument(4, "bool").reduce("sum"))
 
     def test_stand_ins(self):
         """What a graph is built of has no memory, wherever that is wanted; nor has a graph at once."""

@@ -596,6 +596,37 @@ const tests = {
         worker.close();
     },
 
+    // By hand: what tasks reduce is combined with what there was.
+    reduced() {
+        const buffers = [0, 1].map(() => Pto.Buffer.new(4 * elements));
+        const given = new Pto.TaskArgs();
+        for (const buffer of buffers)
+            given.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.INOUT);
+        const graph = new Pto.Graph();
+        const [x, y] = buffers.map(() => graph.add_argument(Pto.Dtype.FLOAT32, [elements]));
+        const add = (tensor, what, value) => {
+            const args = new Pto.TaskArgs();
+            args.add_reduction(tensor, what);
+            args.add_scalar_float(value);
+            return graph.add_task(fill, args);
+        };
+        for (const value of [5, 3, 9])
+            add(x, Pto.Reduction.MAX, value);
+        for (const value of [5, 3])
+            add(y, Pto.Reduction.SUM, value);
+        graph.complete();
+        equal(graph.n_tasks, 5 + (3 + 3) + (2 + 2), 'tasks');
+        for (const isolate of [false, true]) {
+            const worker = new Pto.Worker({isolate});
+            floats(buffers[0]).fill(7);
+            floats(buffers[1]).fill(100);
+            worker.run_graph(graph, given, null, null);
+            equal(floats(buffers[0])[elements - 1], 9, 'the largest');
+            equal(floats(buffers[1])[elements - 1], 108, 'the sum');
+            worker.close();
+        }
+    },
+
     priorities() {
         const buffer = Pto.Buffer.new(4 * elements);
         const slow = Pto.Kernel.new(Pto.CoreType.AIC, GLib.build_filenamev([here, 'fill.c']), null);

@@ -292,6 +292,216 @@ test_updates (Fixture *fixture, gconstpointer data)
   object_test_remove_dir (dir);
 }
 
+/* --- reductions by hand --- */
+
+/* How the builder below gets on. */
+typedef struct
+{
+  PtoGraph *graph;
+  PtoCallable *add; /* x += number */
+  PtoCallable *copy;
+} Builder;
+
+static guint
+add_one (Builder *builder, PtoTensor *x, gboolean reduces, float number)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  int task;
+
+  if (reduces)
+    pto_task_args_add_reduction (args, x, PTO_REDUCTION_SUM);
+  else
+    pto_task_args_add_tensor (args, x, PTO_DIRECTION_COMMUTATIVE);
+  pto_task_args_add_scalar_float (args, number);
+  task = pto_graph_add_task (builder->graph, builder->add, args, &error);
+  g_assert_no_error (error);
+  return (guint) task;
+}
+
+/* to = from + number */
+static guint
+add_copy (Builder *builder, PtoTensor *from, PtoTensor *to, PtoDirection direction, float number)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  int task;
+
+  pto_task_args_add_tensor (args, from, PTO_DIRECTION_INPUT);
+  pto_task_args_add_tensor (args, to, direction);
+  pto_task_args_add_scalar_float (args, number);
+  task = pto_graph_add_task (builder->graph, builder->copy, args, &error);
+  g_assert_no_error (error);
+  return (guint) task;
+}
+
+static void
+follow (Builder *builder, guint task, guint successor)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_graph_add_successor (builder->graph, task, successor, &error);
+  g_assert_no_error (error);
+}
+
+/* More of them than there are copies, of memory of the graph; y has what came of it. 32 copies are
+ * filled, 31 times two are one, and the last is combined with the tensor. */
+static void
+build_many (Builder *builder, PtoTensor *x, PtoTensor *y)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoTensor) made
+      = pto_graph_make_tensor (builder->graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  guint last = add_copy (builder, made, y, PTO_DIRECTION_OUTPUT_EXISTING, 1000);
+  guint first = add_copy (builder, x, made, PTO_DIRECTION_OUTPUT, 10);
+
+  for (guint i = 0; i < 100; i++)
+    {
+      guint task = add_one (builder, made, TRUE, (float) i);
+
+      follow (builder, first, task);
+      follow (builder, task, last);
+    }
+  g_assert_true (pto_graph_complete (builder->graph, &error));
+  g_assert_cmpuint (pto_graph_get_n_tasks (builder->graph), ==, 102 + 32 + 31 + 1);
+}
+
+/* In between somebody looks: what came before is combined by then, and what comes after is another
+ * reduction. One that goes on with it does not end it. */
+static void
+build_two (Builder *builder, PtoTensor *x, PtoTensor *y)
+{
+  g_autoptr (GError) error = NULL;
+  guint a = add_one (builder, x, TRUE, 1);
+  guint b = add_one (builder, x, TRUE, 2);
+  guint look = add_copy (builder, x, y, PTO_DIRECTION_OUTPUT_EXISTING, 0);
+  guint c = add_one (builder, x, TRUE, 4);
+
+  follow (builder, a, b);
+  follow (builder, b, look);
+  follow (builder, look, c);
+  /* In whichever order. */
+  add_one (builder, x, FALSE, 8);
+  g_assert_true (pto_graph_complete (builder->graph, &error));
+  g_assert_cmpuint (pto_graph_get_n_tasks (builder->graph), ==, 5 + (2 + 2) + (1 + 1));
+}
+
+/* Each of two reductions has a task before one of the other: neither may wait for both. */
+static void
+build_crossing (Builder *builder, PtoTensor *x, PtoTensor *y)
+{
+  g_autoptr (GError) error = NULL;
+  guint a = add_one (builder, x, TRUE, 1);
+  guint c = add_one (builder, y, TRUE, 2);
+  guint b = add_one (builder, y, TRUE, 4);
+  guint d = add_one (builder, x, TRUE, 8);
+
+  follow (builder, a, b);
+  follow (builder, c, d);
+  g_assert_true (pto_graph_complete (builder->graph, &error));
+}
+
+static void
+test_reduced (Fixture *fixture, gconstpointer data)
+{
+  static const char add[] = "#include \"tensor.h\"\n"
+                            "#include <string.h>\n"
+                            "void kernel_entry (int64_t *args)\n"
+                            "{\n"
+                            "  const TensorData *x = (const TensorData *) args[0];\n"
+                            "  float *to = (float *) x->buffer.addr;\n"
+                            "  float value;\n"
+                            "  memcpy (&value, &args[1], sizeof value);\n"
+                            "  for (uint64_t i = 0; i < x->shapes[0]; i++)\n"
+                            "    to[i] += value;\n"
+                            "}\n";
+  static void (*const builds[]) (Builder * builder, PtoTensor * x, PtoTensor * y)
+      = { build_many, build_two, build_crossing };
+  static const float expected[][2] = { { 3, 3 + 10 + 4950 + 1000 }, { 18, -1 }, { 12, 26 } };
+  static const char *const backends[] = { "par", "det", "threads" };
+  const guint64 shape[1] = { N };
+  char *dir = object_test_make_dir ();
+  g_autoptr (PtoCallable) kernel = object_test_kernel (dir, "add.c", add);
+
+  for (guint g = 0; g < G_N_ELEMENTS (builds); g++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (PtoGraph) graph = pto_graph_new ();
+      g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+      g_autoptr (PtoTensor) y = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+      Builder builder = { .graph = graph, .add = kernel, .copy = fixture->add_scalar };
+
+      builds[g](&builder, x, y);
+      for (guint isolate = 0; isolate < 2; isolate++)
+        for (guint b = 0; b < G_N_ELEMENTS (backends); b++)
+          {
+            g_autoptr (PtoWorker) worker
+                = g_object_new (PTO_TYPE_WORKER, "isolate", isolate != 0, NULL);
+            float *in = object_test_floats (fixture->buffers[0]);
+            float *out = object_test_floats (fixture->buffers[1]);
+
+            pto_worker_set_parameter (worker, "backend", backends[b], &error);
+            g_assert_no_error (error);
+            for (guint launch = 0; launch < 2; launch++)
+              {
+                for (guint i = 0; i < N; i++)
+                  {
+                    in[i] = 3;
+                    out[i] = 20;
+                  }
+                pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error);
+                g_assert_no_error (error);
+                for (guint i = 0; i < N; i++)
+                  {
+                    g_assert_cmpfloat (in[i], ==, expected[g][0]);
+                    /* 8 is added before the look or after it. */
+                    if (g == 1)
+                      g_assert_true (out[i] == 6 || out[i] == 14);
+                    else
+                      g_assert_cmpfloat (out[i], ==, expected[g][1]);
+                  }
+              }
+            pto_worker_close (worker);
+          }
+    }
+  object_test_remove_dir (dir);
+}
+
+static void
+test_reductions_refused (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTensor) made = pto_graph_make_tensor (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+
+  pto_task_args_add_reduction (args, x, PTO_REDUCTION_SUM);
+  pto_task_args_add_reduction (args, x, PTO_REDUCTION_MAX);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, -1);
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message,
+                               "task 0: kernel \"add-scalar\": argument 1 overlaps argument 0, "
+                               "which the task reduces into in another way");
+  g_clear_error (&error);
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_REDUCTION);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, -1);
+  object_test_assert_contains (error->message, "argument 0 is reduced, but nothing says how");
+  g_clear_error (&error);
+  pto_task_args_reset (args);
+  pto_task_args_add_tensor (args, x, PTO_DIRECTION_INPUT);
+  pto_task_args_add_reduction (args, made, PTO_REDUCTION_SUM);
+  pto_task_args_add_scalar_float (args, 1);
+  g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, 0);
+  g_assert_false (pto_graph_complete (graph, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (
+      error->message, "task 0 of the graph reduces into a tensor that no task of it outputs");
+}
+
 static void
 test_by_hand (Fixture *fixture, gconstpointer data)
 {
@@ -501,6 +711,8 @@ main (int argc, char **argv)
   ADD ("refused", test_refused);
   ADD ("by-hand", test_by_hand);
   ADD ("updates", test_updates);
+  ADD ("reduced", test_reduced);
+  ADD ("reductions-refused", test_reductions_refused);
   ADD ("asynchronous", test_asynchronous);
   ADD ("without-memory", test_without_memory);
   return g_test_run ();
