@@ -7,6 +7,8 @@
  */
 #include "engine-explore.h"
 
+#include "../../pto/core/launch.h"
+
 /* Three that update two pieces of memory in any order, one of them both. What they write there is
  * not atomic. */
 static void
@@ -43,6 +45,68 @@ test_turns (void)
       .at_least = SCALE (1000),
       .body = turns,
       .check = check_turns });
+}
+
+/* The same three as a graph that is launched. */
+static struct pto_plan *plan;
+
+static void
+make_plan (void)
+{
+  const uint32_t updates[3][2] = { { 1, 1 }, { 1, 0 }, { 0, 1 } };
+  struct pto_report report = { 0 };
+
+  plan = pto_plan_new ();
+  for (uint32_t p = 0; p < 2; p++)
+    {
+      struct pto_plan_param param = { .tensor = machine_external (memory + 8 * p, 8),
+                                      .first = (uint64_t) (uintptr_t) memory + 8 * p,
+                                      .extent = 8 };
+
+      g_assert_cmpuint (pto_plan_add_param (plan, &param), ==, p);
+    }
+  for (uint32_t task = 0; task < 3; task++)
+    {
+      uint32_t n = 0;
+
+      pto_plan_add_task (plan, KERNEL_NOTE, 0, false, 0);
+      for (uint32_t p = 0; p < 2; p++)
+        if (updates[task][p])
+          {
+            pto_plan_add_token (plan, p);
+            pto_plan_add_tensor (plan, p, 0, &plan->params[p].tensor, true, false);
+            n++;
+          }
+      pto_plan_add_number (plan, task | WRITES (0) | (n > 1 ? WRITES (1) : 0));
+    }
+  g_assert_cmpint (pto_plan_complete (plan, &report), ==, PTO_OK);
+}
+
+static void
+launched_turns (struct machine *machine)
+{
+  const uint64_t words[] = { (uint64_t) (uintptr_t) memory, (uint64_t) (uintptr_t) (memory + 8) };
+
+  n_order = 0;
+  start ();
+  g_assert_true (
+      pto_engine_launch (machine->engine, &(struct pto_launch){ .graph = plan, .words = words }));
+}
+
+static void
+test_launched_turns (void)
+{
+  make_plan ();
+  for (uint32_t schedulers = 1; schedulers <= 2; schedulers++)
+    explore (&(struct scenario){ .config = { .immediate = true,
+                                             .schedulers = schedulers,
+                                             .endpoints = 1,
+                                             .kernels = explored_kernels },
+                                 .bound = THOROUGH (2),
+                                 .at_least = SCALE (schedulers == 2 ? 1000 : 20),
+                                 .body = launched_turns,
+                                 .check = check_turns });
+  pto_plan_free (plan);
 }
 
 /* The same of tasks with two members, which need both places, and of one with two blocks: each has
@@ -141,6 +205,7 @@ static void
 add_tests (void)
 {
   g_test_add_func ("/pto/engine-explore-updates/turns", test_turns);
+  g_test_add_func ("/pto/engine-explore-updates/launched-turns", test_launched_turns);
   g_test_add_func ("/pto/engine-explore-updates/turns-of-parts", test_turns_of_parts);
   g_test_add_func ("/pto/engine-explore-updates/reducers", test_reducers);
 }
