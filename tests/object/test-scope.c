@@ -151,6 +151,63 @@ test_error (Fixture *fixture, gconstpointer data)
   g_assert_no_error (error);
 }
 
+/* Left in the middle: the guard ends the scope. */
+static gboolean
+in_manual_guard (PtoOrchestrator *orchestrator, Fixture *fixture, GError **error)
+{
+  static const guint64 shape[1] = { 4 };
+  g_auto (GValue) value = G_VALUE_INIT;
+  g_autoptr (PtoTensor) made = NULL;
+  g_autoptr (PtoScopeGuard) guard = pto_manual_scope_guard_new (orchestrator, error);
+  g_autoptr (GError) own = NULL;
+  guint64 last;
+
+  if (guard == NULL)
+    return FALSE;
+  made = pto_orchestrator_alloc (orchestrator, PTO_DTYPE_FLOAT32, 1, shape, error);
+  if (made == NULL)
+    return FALSE;
+  /* There at once. */
+  g_assert_cmpuint (pto_tensor_get_address (made), !=, 0);
+  g_value_init (&value, G_TYPE_DOUBLE);
+  g_value_set_double (&value, 5);
+  if (fixture->handle != NULL)
+    {
+      g_assert_false (pto_orchestrator_fill (orchestrator, made, &value, &own));
+      g_assert_error (own, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED);
+      return TRUE;
+    }
+  if (!pto_orchestrator_fill (orchestrator, made, &value, error)
+      || !pto_orchestrator_fill (orchestrator, fixture->tensor, &value, error))
+    return FALSE;
+  last = (guint64) pto_orchestrator_get_last_task (orchestrator);
+  g_value_set_double (&value, 6);
+  return pto_orchestrator_fill_after (orchestrator, fixture->tensor, &value, &last, 1, error);
+}
+
+static gboolean
+manual_graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+              gpointer data, GError **error)
+{
+  /* An ordinary scope behind it, which would be refused inside of it. */
+  return in_manual_guard (orchestrator, data, error) && in_guard (orchestrator, data, error);
+}
+
+static void
+test_manual (Fixture *fixture, gconstpointer data)
+{
+  const guint64 expected[PTO_N_RINGS] = { 0, fixture->handle != NULL ? 2 : 5, 0, 0 };
+  g_autoptr (PtoRunStatistics) statistics = NULL;
+  g_autoptr (GError) error = NULL;
+
+  pto_worker_run (fixture->worker, manual_graph, fixture, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  statistics = pto_worker_dup_statistics (fixture->worker);
+  for (guint ring = 0; ring < PTO_N_RINGS; ring++)
+    g_assert_cmpuint (pto_run_statistics_get_last_task_alive (statistics, ring), ==,
+                      expected[ring]);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -164,9 +221,11 @@ main (int argc, char **argv)
     {
       g_autofree char *depths = g_strdup_printf ("/pto/scope/%s/depths", places[i].name);
       g_autofree char *error = g_strdup_printf ("/pto/scope/%s/error", places[i].name);
+      g_autofree char *manual = g_strdup_printf ("/pto/scope/%s/manual", places[i].name);
 
       g_test_add (depths, Fixture, &places[i], set_up, test_depths, tear_down);
       g_test_add (error, Fixture, &places[i], set_up, test_error, tear_down);
+      g_test_add (manual, Fixture, &places[i], set_up, test_manual, tear_down);
     }
   return g_test_run ();
 }

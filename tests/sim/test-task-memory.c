@@ -391,6 +391,127 @@ test_bad_fill (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* In a manual scope nothing but names: of those that fill the same memory, too. */
+struct named
+{
+  int32_t values[BLOCK];
+  int32_t last[BLOCK];
+  int32_t seen;
+};
+
+static int
+leave_early (PTO2Runtime *rt, struct named *named, PTO2TaskId *last)
+{
+  static const uint64_t block[1] = { BLOCK };
+  static const uint64_t where[1] = { BLOCK - 1 };
+  const int32_t numbers[] = { 40, 41, 42 };
+  Tensor values = make_tensor_external (named->values, block, 1, PTO_DTYPE_INT32);
+
+  PTO2_MANUAL_SCOPE (rt)
+  {
+    Tensor made = pto2_rt_alloc (rt, block, 1, PTO_DTYPE_INT32);
+    Tensor element = pto2_tensor_view (&made, one, where);
+    PTOParam sum[] = { make_output_param (cell (&named->seen)), make_scalar_param (1),
+                       make_input_param (element) };
+    PTO2TaskId ids[2];
+
+    if (made.buffer.addr == 0)
+      return 1;
+    memset ((void *) (uintptr_t) made.buffer.addr, 1, sizeof named->values);
+    ids[0] = pto2_rt_fill (rt, &made, &numbers[0]);
+    ids[1] = pto2_rt_fill_after (rt, &made, &numbers[1], &ids[0], 1);
+    pto2_rt_submit_task_after (rt, SUM, AIV, sum, 3, &ids[1], 1);
+    ids[0] = pto2_rt_fill (rt, &values, &numbers[0]);
+    *last = pto2_rt_fill_after (rt, &values, &numbers[2], ids, 2);
+    /* The guard ends the scope. */
+    return 0;
+  }
+  return 1;
+}
+
+static int
+fill_by_name (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t block[1] = { BLOCK };
+  struct named *named = data;
+  Tensor tensor = make_tensor_external (named->last, block, 1, PTO_DTYPE_INT32);
+  const int32_t number = 43;
+  PTO2TaskId last;
+
+  if (leave_early (rt, named, &last) != 0)
+    return 1;
+  /* An ordinary one, which would be refused in a manual one. */
+  PTO2_SCOPE (rt)
+  {
+    pto2_rt_fill (rt, &tensor, &last);
+    pto2_rt_fill_after (rt, &tensor, &number, &last, 1);
+  }
+  return 0;
+}
+
+static void
+test_fill_by_name (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct named *named = g_new0 (struct named, 1);
+  struct pto_run_stats stats;
+
+  sim_record (chip, &tasks_program, fill_by_name, named, &stats);
+  g_assert_cmpint (named->seen, ==, 41);
+  for (uint32_t i = 0; i < BLOCK; i++)
+    {
+      g_assert_cmpint (named->values[i], ==, 42);
+      g_assert_cmpint (named->last[i], ==, 43);
+    }
+  g_assert_cmpuint (stats.tasks, ==, 8);
+  /* The names; and the last two, which fill the same. Who is done with is no producer. */
+  if (backend == PTO_BACKEND_DET)
+    g_assert_cmpuint (stats.edges, ==, 6);
+  else
+    g_assert_cmpuint (stats.edges, <=, 6);
+  g_free (named);
+  pto_chip_free (chip);
+}
+
+static int
+scope_inside (PTO2Runtime *rt, void *data)
+{
+  PTO2_MANUAL_SCOPE (rt)
+  {
+    Tensor made = pto2_rt_alloc (rt, one, 1, PTO_DTYPE_INT32);
+
+    PTO2_SCOPE (rt)
+    {
+      pto2_rt_fill (rt, &made, &(int32_t){ 1 });
+    }
+  }
+  return 0;
+}
+
+static int
+fill_after_nobody (PTO2Runtime *rt, void *data)
+{
+  int32_t value = 0;
+  Tensor tensor = cell (&value);
+  PTO2TaskId nobody = 77;
+
+  pto2_rt_fill_after (rt, &tensor, &value, &nobody, 1);
+  return 0;
+}
+
+static void
+test_bad_names (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+
+  sim_run_fails (chip, &tasks_program, fill_after_nobody, NULL, PTO_STATUS_INVALID_ARGS,
+                 "task 0 (fill), submitted at test-task-memory.c:", "it comes after task 77", NULL);
+  sim_run_fails (chip, &tasks_program, scope_inside, NULL, PTO_STATUS_INVALID_ARGS,
+                 "the manual one opened at test-task-memory.c:", "open a manual one there, too",
+                 NULL);
+  pto_chip_free (chip);
+}
+
 /* --- elements, from the orchestration --- */
 
 struct elements
@@ -624,6 +745,8 @@ add_tests (void)
   sim_add ("task-memory/rename", test_rename);
   sim_add ("task-memory/fill", test_fill);
   sim_add ("task-memory/bad-fill", test_bad_fill);
+  sim_add ("task-memory/fill-by-name", test_fill_by_name);
+  sim_add ("task-memory/bad-names", test_bad_names);
   sim_add ("task-memory/elements", test_elements);
   sim_add ("task-memory/many-elements", test_many_elements);
   sim_add ("task-memory/bad-elements", test_bad_elements);
