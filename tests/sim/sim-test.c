@@ -312,20 +312,30 @@ sim_trace_equal (const struct pto_trace *a, const struct pto_trace *b)
   return true;
 }
 
-/* What the records say of one task. */
+#define KINDS (PTO_TRACE_PART + 1)
+
+/* What the records say of one task: where there are several of a kind, of its parts, the first. */
 struct life
 {
-  uint64_t times[PTO_TRACE_STALL + 1];
-  uint32_t counts[PTO_TRACE_STALL + 1];
-  uint32_t core;
-  uint64_t sequence;
-  uint64_t end; /* of RUN */
+  uint64_t times[KINDS];
+  uint32_t counts[KINDS];
+  uint64_t last_ack;
+  uint64_t end; /* of the last RUN */
+};
+
+/* What a core was told to do. */
+struct order
+{
+  pto_task_id task;
+  uint64_t time;
+  uint64_t what; /* member and sequence number */
 };
 
 struct core_state
 {
-  uint64_t dispatched; /* sequence numbers last seen */
-  uint64_t answered;
+  GArray *orders;
+  uint32_t dispatched; /* sequence number last seen; 0: none */
+  uint32_t answered;   /* of the orders */
   uint64_t completed_at;
   uint64_t busy_until;
 };
@@ -344,50 +354,52 @@ life_of (struct lives *lives, pto_task_id id)
   return &lives->of[PTO_TASK_RING (id)][PTO_TASK_LOCAL (id)];
 }
 
-static void
-check_record (struct lives *lives, struct core_state *cores,
-              const struct pto_trace_topology *topology, const struct pto_trace_record *r)
+static const struct order *
+order_of (const struct core_state *core, uint32_t n)
 {
-  struct core_state *core
-      = r->kind >= PTO_TRACE_DISPATCH && r->kind <= PTO_TRACE_COMPLETE ? &cores[r->detail] : NULL;
-  struct life *life;
+  g_assert_cmpuint (n, <, core->orders->len);
+  return &g_array_index (core->orders, struct order, n);
+}
 
-  if (r->kind == PTO_TRACE_SCOPE || r->kind == PTO_TRACE_STALL || r->kind == PTO_TRACE_DEP)
-    return;
-  life = life_of (lives, r->task);
-  life->counts[r->kind]++;
-  life->times[r->kind] = r->time;
-  if (core == NULL)
-    return;
-  g_assert_cmpuint (r->detail, <, topology->n_cores);
+static void
+check_on_core (struct life *life, struct core_state *core, const struct pto_trace_record *r)
+{
+  const struct order *order;
+
   switch (r->kind)
     {
     case PTO_TRACE_DISPATCH:
       /* A scheduler's records of a core come in order: a task is handed over after the one before
-       * was seen to end. */
-      g_assert_cmpuint (r->extra, ==, core->dispatched + 1);
-      g_assert_cmpuint (r->extra, !=, 0);
-      g_assert_cmpuint (r->extra, !=, UINT32_MAX);
+       * was seen to end. A chip counts on from run to run. */
+      if (core->dispatched != 0)
+        g_assert_cmpuint ((uint32_t) r->extra, ==, core->dispatched + 1);
+      g_assert_cmpuint ((uint32_t) r->extra, !=, 0);
+      g_assert_cmpuint ((uint32_t) r->extra, !=, UINT32_MAX);
       g_assert_cmpuint (r->time, >=, core->completed_at);
-      core->dispatched = r->extra;
-      life->core = r->detail;
-      life->sequence = r->extra;
+      core->dispatched = (uint32_t) r->extra;
+      g_array_append_vals (core->orders, &(struct order){ r->task, r->time, r->extra }, 1);
       break;
     case PTO_TRACE_ACK:
-      g_assert_cmpuint (r->extra, ==, core->answered + 1);
+      order = order_of (core, core->answered++);
+      g_assert_cmpuint (r->task, ==, order->task);
+      g_assert_cmpuint (r->extra, ==, order->what);
+      g_assert_cmpuint (r->time, >=, order->time);
       g_assert_cmpuint (r->time, >=, core->busy_until);
-      g_assert_cmpuint (r->extra, ==, life->sequence);
-      g_assert_cmpuint (r->detail, ==, life->core);
-      core->answered = r->extra;
+      life->last_ack = MAX (life->last_ack, r->time);
+      core->busy_until = r->time;
       break;
     case PTO_TRACE_RUN:
-      g_assert_cmpuint (r->detail, ==, life->core);
-      g_assert_cmpuint (r->time, >=, life->times[PTO_TRACE_ACK]);
+      order = order_of (core, core->answered - 1);
+      g_assert_cmpuint (r->task, ==, order->task);
+      g_assert_cmpuint (r->time, >=, core->busy_until);
       g_assert_cmpuint (r->extra, >=, r->time);
-      core->busy_until = life->end = r->extra;
+      core->busy_until = r->extra;
+      life->end = MAX (life->end, r->extra);
       break;
     default:
-      g_assert_cmpuint (r->detail, ==, life->core);
+      /* The last part to end was told to run here, and nothing was since. */
+      order = order_of (core, core->orders->len - 1);
+      g_assert_cmpuint (r->task, ==, order->task);
       g_assert_cmpuint (r->extra, ==, 0);
       core->completed_at = r->time;
       break;
@@ -395,18 +407,50 @@ check_record (struct lives *lives, struct core_state *cores,
 }
 
 static void
+check_record (struct lives *lives, struct core_state *cores,
+              const struct pto_trace_topology *topology, const struct pto_trace_record *r)
+{
+  struct life *life;
+
+  if (r->kind == PTO_TRACE_SCOPE || r->kind == PTO_TRACE_STALL || r->kind == PTO_TRACE_DEP)
+    return;
+  life = life_of (lives, r->task);
+  if (life->counts[r->kind]++ == 0 || r->time < life->times[r->kind])
+    life->times[r->kind] = r->time;
+  if (r->kind < PTO_TRACE_DISPATCH || r->kind > PTO_TRACE_COMPLETE)
+    return;
+  g_assert_cmpuint (r->detail, <, topology->n_cores);
+  check_on_core (life, &cores[r->detail], r);
+}
+
+static void
 check_order (struct life *life)
 {
   static const uint32_t once[]
+      = { PTO_TRACE_SUBMIT, PTO_TRACE_READY, PTO_TRACE_COMPLETE, PTO_TRACE_RETIRE };
+  static const uint32_t in_order[]
       = { PTO_TRACE_SUBMIT, PTO_TRACE_READY,    PTO_TRACE_DISPATCH, PTO_TRACE_ACK,
           PTO_TRACE_RUN,    PTO_TRACE_COMPLETE, PTO_TRACE_RETIRE };
+  uint32_t n = life->counts[PTO_TRACE_DISPATCH];
 
   for (gsize i = 0; i < G_N_ELEMENTS (once); i++)
+    g_assert_cmpuint (life->counts[once[i]], ==, 1);
+  for (gsize i = 1; i < G_N_ELEMENTS (in_order); i++)
+    g_assert_cmpuint (life->times[in_order[i]], >=, life->times[in_order[i - 1]]);
+  g_assert_cmpuint (life->counts[PTO_TRACE_ACK], ==, n);
+  if (life->counts[PTO_TRACE_PART] == 0)
     {
-      g_assert_cmpuint (life->counts[once[i]], ==, 1);
-      if (i > 0)
-        g_assert_cmpuint (life->times[once[i]], >=, life->times[once[i - 1]]);
+      g_assert_cmpuint (n, ==, 1);
+      g_assert_cmpuint (life->counts[PTO_TRACE_RUN], ==, 1);
     }
+  else
+    {
+      /* Blocks in a row that one core was told at once are a RUN each. */
+      g_assert_cmpuint (n, >=, 1);
+      g_assert_cmpuint (life->counts[PTO_TRACE_RUN], >=, n);
+      g_assert_cmpuint (life->counts[PTO_TRACE_RUN], ==, life->counts[PTO_TRACE_PART]);
+    }
+  g_assert_cmpuint (life->times[PTO_TRACE_COMPLETE], >=, life->last_ack);
   g_assert_cmpuint (life->times[PTO_TRACE_COMPLETE], >=, life->end);
 }
 
@@ -419,6 +463,7 @@ check_dependency (const struct pto_trace_record *r, void *data)
 
   g_assert_cmpuint (r->detail & (7 | PTO_HAZARD_EXPLICIT), !=, 0);
   g_assert_true (consumer != producer);
+  /* The first part of one behind the last part of the other. */
   g_assert_cmpuint (consumer->times[PTO_TRACE_RUN], >=, producer->end);
 }
 
@@ -433,30 +478,26 @@ sim_assert_trace (struct pto_chip *chip, const struct pto_run_stats *stats)
   pto_chip_trace_topology (chip, &topology);
   g_assert_cmpuint (trace->n_buffers, ==, 1 + topology.n_schedulers + topology.n_cores);
   cores = g_new0 (struct core_state, topology.n_cores);
+  for (uint32_t c = 0; c < topology.n_cores; c++)
+    cores[c].orders = g_array_new (FALSE, FALSE, sizeof (struct order));
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     {
       lives.n[ring] = stats->ring_tasks[ring];
       lives.of[ring] = g_new0 (struct life, lives.n[ring] + 1);
       g_assert_cmpuint (stats->last_task_alive[ring], ==, stats->ring_tasks[ring]);
     }
+  /* Submitter, schedulers, cores: orders come before what becomes of them. */
   for (uint32_t b = 0; b < trace->n_buffers; b++)
     {
       g_assert_cmpuint (trace->buffers[b].dropped, ==, 0);
       for (uint64_t i = 0; i < trace->buffers[b].count; i++)
-        {
-          const struct pto_trace_record *r = &trace->buffers[b].records[i];
-
-          /* A chip counts on from run to run: the first number seen of a core is where this run
-           * begins. */
-          if (r->kind == PTO_TRACE_DISPATCH && cores[r->detail].dispatched == 0)
-            cores[r->detail].dispatched = r->extra - 1;
-          if (r->kind == PTO_TRACE_ACK && cores[r->detail].answered == 0)
-            cores[r->detail].answered = r->extra - 1;
-          check_record (&lives, cores, &topology, r);
-        }
+        check_record (&lives, cores, &topology, &trace->buffers[b].records[i]);
     }
   for (uint32_t c = 0; c < topology.n_cores; c++)
-    g_assert_cmpuint (cores[c].dispatched, ==, cores[c].answered);
+    {
+      g_assert_cmpuint (cores[c].answered, ==, cores[c].orders->len);
+      g_array_unref (cores[c].orders);
+    }
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     for (uint64_t i = 0; i < lives.n[ring]; i++)
       check_order (&lives.of[ring][i]);

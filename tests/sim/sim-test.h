@@ -96,8 +96,9 @@ void sim_trace_each (const struct pto_trace *trace, uint32_t kind,
                      void (*see) (const struct pto_trace_record *record, void *data), void *data);
 uint64_t sim_trace_count (const struct pto_trace *trace, uint32_t kind);
 bool sim_trace_equal (const struct pto_trace *a, const struct pto_trace *b);
-/* Everything a trace must show of any run: each task once in every state and in order, no core with
- * two tasks at a time, sequence numbers that count up, consumers after producers. */
+/* Everything a trace must show of any run whose tasks have kernels: each task once in every state
+ * and in order, each of its parts on a core of its own, no core with two of them at a time,
+ * sequence numbers that count up, consumers after producers. */
 void sim_assert_trace (struct pto_chip *chip, const struct pto_run_stats *stats);
 
 /* --- this process --- */
