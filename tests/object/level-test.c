@@ -203,3 +203,23 @@ level_test_submit (PtoOrchestrator *orchestrator, PtoCallableHandle *handle, Pto
     pto_task_args_add_scalar (args, pto_tensor_get_shape (tensor, &n_dims)[0]);
   return pto_orchestrator_submit_next_level (orchestrator, handle, args, NULL, worker, error);
 }
+
+void
+level_test_cancel_graph (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
+                         PtoOrchestrationFunc submit, gpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (PtoGraph) none = NULL;
+
+  g_cancellable_cancel (cancellable);
+  g_assert_false (pto_worker_run_graph (worker, graph, args, NULL, cancellable, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  none = pto_worker_capture (worker, submit, data, args, NULL, cancellable, &error);
+  g_assert_null (none);
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&error);
+  g_assert_true (pto_worker_run_graph (worker, graph, args, NULL, NULL, &error));
+  g_assert_no_error (error);
+}

@@ -44,6 +44,11 @@ PtoCallableHandle *level_test_register (PtoWorker *worker, const char *name, Pto
  */
 PtoCallable *level_test_fill (const char *dir);
 
+/* A launch that is cancelled is no launch, and a capture that is none; the next launch is one.
+ * submit is what the graph was captured from. */
+void level_test_cancel_graph (PtoWorker *worker, PtoGraph *graph, PtoTaskArgs *args,
+                              PtoOrchestrationFunc submit, gpointer data);
+
 /* One task, submitted as SUB or to the next level by what handle is. */
 gboolean level_test_submit (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
                             PtoTensor *tensor, PtoDirection direction, guint64 number, int worker,

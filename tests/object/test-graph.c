@@ -145,22 +145,10 @@ test_several_workers (Fixture *fixture, gconstpointer data)
 static void
 test_cancelled (Fixture *fixture, gconstpointer data)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   PtoWorker *worker = object_test_worker ();
   g_autoptr (PtoGraph) graph = capture (fixture);
-  g_autoptr (PtoGraph) none = NULL;
 
-  g_cancellable_cancel (cancellable);
-  g_assert_false (pto_worker_run_graph (worker, graph, fixture->args, NULL, cancellable, &error));
-  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&error);
-  none = pto_worker_capture (worker, submit, fixture, fixture->args, NULL, cancellable, &error);
-  g_assert_null (none);
-  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&error);
-  g_assert_true (pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error));
-  g_assert_no_error (error);
+  level_test_cancel_graph (worker, graph, fixture->args, submit, fixture);
   pto_worker_close (worker);
   g_object_unref (worker);
 }

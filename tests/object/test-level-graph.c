@@ -215,22 +215,10 @@ test_async (Fixture *fixture, gconstpointer data)
 static void
 test_cancelled (Fixture *fixture, gconstpointer data)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (PtoGraph) graph = capture (fixture, PTO_CHILD_MODE_PROCESS);
   PtoWorker *host = new_host (fixture, PTO_CHILD_MODE_PROCESS);
-  g_autoptr (PtoGraph) none = NULL;
 
-  g_cancellable_cancel (cancellable);
-  g_assert_false (pto_worker_run_graph (host, graph, fixture->args, NULL, cancellable, &error));
-  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&error);
-  none = pto_worker_capture (host, submit, fixture, fixture->args, NULL, cancellable, &error);
-  g_assert_null (none);
-  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-  g_clear_error (&error);
-  g_assert_true (pto_worker_run_graph (host, graph, fixture->args, NULL, NULL, &error));
-  g_assert_no_error (error);
+  level_test_cancel_graph (host, graph, fixture->args, submit, fixture);
   pto_worker_close (host);
   g_object_unref (host);
 }

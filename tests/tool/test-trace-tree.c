@@ -51,26 +51,33 @@ make_level (const struct pto_trace_record *runs, guint n_runs)
   return trace;
 }
 
+/* Of a chip of one cluster. */
+static struct pto_trace_topology
+chip_topology (guint64 begin_ns, guint64 end_ns, guint64 run_ns)
+{
+  return (struct pto_trace_topology){ .n_schedulers = 1,
+                                      .n_cores = 3,
+                                      .n_clusters = 1,
+                                      .aic_per_cluster = 1,
+                                      .aiv_per_cluster = 2,
+                                      .level = 2,
+                                      .begin_ns = begin_ns,
+                                      .end_ns = end_ns,
+                                      .run_ns = run_ns };
+}
+
 /* A chip that ran one kernel, from 100 to 300 ns of its run's 400 or more. */
 static PtoTrace *
 make_chip (guint64 begin_ns, guint64 end_ns, guint64 run_ns, gboolean is_virtual)
 {
   static const char *const names[] = { "fill" };
-  struct pto_trace_topology topology = { .n_schedulers = 1,
-                                         .n_cores = 3,
-                                         .n_clusters = 1,
-                                         .aic_per_cluster = 1,
-                                         .aiv_per_cluster = 2,
-                                         .level = 2,
-                                         .virtual_clock = is_virtual,
-                                         .begin_ns = begin_ns,
-                                         .end_ns = end_ns,
-                                         .run_ns = run_ns };
+  struct pto_trace_topology topology = chip_topology (begin_ns, end_ns, run_ns);
   struct pto_trace_record submit = { 50, 0, PTO_TRACE_SUBMIT, 0, PTO_CORE_TYPE_AIV };
   struct pto_trace_record run = { 100, 0, PTO_TRACE_RUN, 1, 300 };
   struct pto_trace_buffer buffers[5] = { 0 };
   struct pto_trace records = { buffers, 5 };
 
+  topology.virtual_clock = is_virtual;
   buffers[0].records = &submit;
   buffers[3].records = &run;
   buffers[0].count = buffers[3].count = 1;
@@ -289,15 +296,8 @@ static void
 test_nothing_inside (void)
 {
   static const char *const names[] = { "fill" };
-  struct pto_trace_topology topology = { .n_schedulers = 1,
-                                         .n_cores = 3,
-                                         .n_clusters = 1,
-                                         .aic_per_cluster = 1,
-                                         .aiv_per_cluster = 2,
-                                         .level = 2,
-                                         .begin_ns = 100 * SECOND + 12000,
-                                         .end_ns = 100 * SECOND + 13000,
-                                         .run_ns = 1000 };
+  struct pto_trace_topology topology
+      = chip_topology (100 * SECOND + 12000, 100 * SECOND + 13000, 1000);
   struct pto_trace_buffer buffers[5] = { 0 };
   struct pto_trace records = { buffers, 5 };
   g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
@@ -581,15 +581,8 @@ static PtoTrace *
 make_busy_chip (const struct pto_trace_record *runs, const guint32 *kernels, guint n)
 {
   static const char *const names[] = { "one", "two", "three" };
-  struct pto_trace_topology topology = { .n_schedulers = 1,
-                                         .n_cores = 3,
-                                         .n_clusters = 1,
-                                         .aic_per_cluster = 1,
-                                         .aiv_per_cluster = 2,
-                                         .level = 2,
-                                         .begin_ns = 100 * SECOND + 12000,
-                                         .end_ns = 100 * SECOND + 20000,
-                                         .run_ns = 8000 };
+  struct pto_trace_topology topology
+      = chip_topology (100 * SECOND + 12000, 100 * SECOND + 20000, 8000);
   g_autofree struct pto_trace_record *submits = g_new0 (struct pto_trace_record, n);
   struct pto_trace_buffer buffers[5] = { 0 };
   struct pto_trace records = { buffers, 5 };
