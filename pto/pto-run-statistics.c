@@ -289,7 +289,8 @@ pto_run_statistics_get_stalls (const PtoRunStatistics *statistics)
  * @statistics: statistics
  * @core_type: a type of core
  *
- * Gives the time that kernels ran, summed over the cores of a type.
+ * Gives the time that kernels ran, summed over the cores of a type, without that in which they
+ * waited for each other.
  *
  * Measured when the parameter `utilization` is 1 or the back end is `det`. Thread safety: any
  * thread.
@@ -306,6 +307,30 @@ pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType 
   if ((guint) core_type >= PTO_N_CORE_TYPES)
     return 0;
   return statistics->stats.busy_ns[core_type];
+}
+
+/**
+ * pto_run_statistics_get_waited_ns:
+ * @statistics: statistics
+ * @core_type: a type of core
+ *
+ * Gives the time that kernels waited for others, at barriers (`pto_sync_all()`) and pipes, summed
+ * over the cores of a type: a core that waits so is neither busy nor free.
+ *
+ * Measured when busy times are. Thread safety: any thread.
+ *
+ * Returns: nanoseconds; 0 for another type of core
+ *
+ * Since: 0.1
+ */
+guint64
+pto_run_statistics_get_waited_ns (const PtoRunStatistics *statistics, PtoCoreType core_type)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  if ((guint) core_type >= PTO_N_CORE_TYPES)
+    return 0;
+  return statistics->stats.waited_ns[core_type];
 }
 
 /**
@@ -336,7 +361,8 @@ pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType 
  * @statistics: statistics
  * @core_type: a type of core
  *
- * Gives the share of the run that the cores of a type spent in kernels.
+ * Gives the share of the run that the cores of a type spent in kernels that did not wait for
+ * others.
  *
  * Thread safety: any thread.
  *

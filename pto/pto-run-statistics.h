@@ -39,6 +39,9 @@ guint64 pto_run_statistics_get_stalls (const PtoRunStatistics *statistics);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_busy_ns (const PtoRunStatistics *statistics, PtoCoreType core_type);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_waited_ns (const PtoRunStatistics *statistics,
+                                          PtoCoreType core_type);
+PTO_AVAILABLE_IN_0_1
 guint pto_run_statistics_get_n_cores (const PtoRunStatistics *statistics, PtoCoreType core_type);
 PTO_AVAILABLE_IN_0_1
 double pto_run_statistics_get_utilization (const PtoRunStatistics *statistics,

@@ -305,13 +305,15 @@ typedef struct
   guint32 block; /* PTO_TRACE_NOWHERE: it is no part */
   guint64 start;
   guint64 end;
+  guint64 waited;
 } Member;
 
 /* A task ran once, but for one of several members: of them the table has the one that ends last. */
 static void
 read_run (PtoTraceEntry *task, const Member *run, GArray *members)
 {
-  Member other = { run->task, task->core, task->kernel, task->block, task->start, task->end };
+  Member other
+      = { run->task, task->core, task->kernel, task->block, task->start, task->end, task->waited };
 
   if (other.core == PTO_TRACE_NOWHERE || run->end >= other.end)
     {
@@ -320,6 +322,7 @@ read_run (PtoTraceEntry *task, const Member *run, GArray *members)
       task->block = run->block;
       task->start = run->start;
       task->end = run->end;
+      task->waited = run->waited;
     }
   else
     other = *run;
@@ -333,6 +336,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
 {
   guint n_schedulers = trace->topology.n_schedulers;
   const struct pto_trace_record *part = NULL;
+  const struct pto_trace_record *wait = NULL;
 
   for (guint b = 0; b < trace->n_buffers; b++)
     for (guint64 i = trace->starts[b]; i < trace->starts[b + 1]; i++)
@@ -398,7 +402,8 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
                                task->kernel,
                                PTO_TRACE_NOWHERE,
                                time,
-                               record->extra - analysis->first };
+                               record->extra - analysis->first,
+                               0 };
 
                 if (part != NULL && part->task == record->task && part->time == record->time)
                   {
@@ -409,9 +414,14 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
                  * counts. */
                 else if (!pto_trace_is_level (trace) && task->core == record->detail)
                   task->core = PTO_TRACE_NOWHERE;
+                if (wait != NULL && wait->task == record->task && wait->time == record->time)
+                  run.waited = MIN (wait->extra, run.end - run.start);
                 read_run (task, &run, members);
               }
-            part = NULL;
+            part = wait = NULL;
+            break;
+          case PTO_TRACE_WAIT:
+            wait = record;
             break;
           case PTO_TRACE_PART:
             part = record;
@@ -526,6 +536,7 @@ add_members (PtoTraceAnalysis *analysis, GArray *members, GArray *dispatches)
       entry->block = member->block;
       entry->start = member->start;
       entry->end = member->end;
+      entry->waited = member->waited;
       if (entry->block != PTO_TRACE_NOWHERE)
         find_dispatch (dispatches, member->task, entry);
     }
@@ -558,7 +569,7 @@ sort_runs (PtoTraceAnalysis *analysis)
       if (task->core == PTO_TRACE_NOWHERE)
         continue;
       analysis->core_runs[task->core][analysis->n_core_runs[task->core]++] = i;
-      analysis->core_busy[task->core] += task->end - task->start;
+      analysis->core_busy[task->core] += task->end - task->start - task->waited;
     }
   for (guint c = 0; c < n_cores; c++)
     g_qsort_with_data (analysis->core_runs[c], (gint) analysis->n_core_runs[c], sizeof (guint32),

@@ -110,7 +110,7 @@ add_busy (PtoTraceParts *parts, const Part *part)
 
       if (entry->core != PTO_TRACE_NOWHERE)
         parts->core_busy[part->place->first_core + entry->core]
-            += pto_trace_view_time (&part->view, entry->end)
+            += pto_trace_view_time (&part->view, entry->end - entry->waited)
                - pto_trace_view_time (&part->view, entry->start);
     }
 }
@@ -865,7 +865,8 @@ pto_trace_core_get_cluster (PtoTraceCore *self)
  * pto_trace_core_get_busy_ns:
  * @self: a core
  *
- * Gives how long tasks ran on it, over all runs of its worker.
+ * Gives how long tasks ran on it, over all runs of its worker, without the time in which they
+ * waited for others.
  *
  * Thread safety: any thread.
  *

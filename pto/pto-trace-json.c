@@ -255,6 +255,8 @@ append_runs (Writer *writer)
         append_task (writer, task);
         if (task->block != PTO_TRACE_NOWHERE)
           g_string_append_printf (writer->text, ",\"block\":%u", task->block);
+        if (task->waited > 0)
+          append_time (writer, "waited_us", task->waited);
         append_time (writer, "submit_us", task->submit);
         append_time (writer, "ready_us", task->ready);
         append_time (writer, "dispatch_us", task->dispatch);

@@ -78,6 +78,7 @@ typedef struct
   guint64 end;
   guint64 complete;
   guint64 retire;
+  guint64 waited; /* of end - start: for other kernels */
   guint32 kernel;
   guint32 core;      /* PTO_TRACE_NOWHERE: no core ran it */
   guint32 scheduler; /* who dispatched it, or PTO_TRACE_NOWHERE */

@@ -1029,9 +1029,10 @@ append_charts (PtoPicture *picture, double y)
  * critical path in red, and charts of ready tasks, live tasks and open scopes below. Of a worker of
  * level 3 or up it is a row for each child, and below that of a worker one for each core that did
  * something inside of its tasks, as far as there is room. A bar lasts as long as its kernel, waits
- * of that for other kernels (pto_sync_all(), pipes) included. A task of several blocks has a bar
- * for each, which says its number where it is pointed at, and is one of the ready tasks until the
- * last is dispatched. Waits of the orchestration for an element, too, are tasks, which run nothing.
+ * of that for other kernels (pto_sync_all(), pipes) included, in which a core is not busy. A task
+ * of several blocks has a bar for each, which says its number where it is pointed at, and is one of
+ * the ready tasks until the last is dispatched. Waits of the orchestration for an element, too, are
+ * tasks, which run nothing.
  *
  * The picture needs no scripts and no fonts of its own. It stays below three megabytes, with
  * workers inside below four: bars that are narrower than a pixel are drawn together.

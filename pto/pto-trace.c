@@ -456,8 +456,8 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
         }
       total = &g_array_index (totals, KernelTotal, GPOINTER_TO_UINT (position));
       total->runs++;
-      total->busy += task->end - task->start;
-      busy += task->end - task->start;
+      total->busy += task->end - task->start - task->waited;
+      busy += task->end - task->start - task->waited;
     }
   g_array_sort (totals, compare_totals);
 
@@ -903,7 +903,7 @@ pto_trace_dup_core_name (PtoTrace *self, guint core)
  * @self: a trace
  * @core: a core, counted from 0
  *
- * Which share of the run the core spent in kernels.
+ * Which share of the run the core spent in kernels that did not wait for others.
  *
  * Thread safety: any thread.
  *

@@ -594,7 +594,7 @@ set_recording (struct pto_chip *chip, uint32_t level, bool timed, struct pto_rep
     {
       chip->cores[c].trace = pto_machine_record_of (&chip->machine, c);
       chip->cores[c].timed = timed || level > 0;
-      chip->cores[c].busy = 0;
+      chip->cores[c].busy = chip->cores[c].waited = 0;
     }
   return PTO_OK;
 }
@@ -610,6 +610,7 @@ gather (struct pto_chip *chip, struct pto_run_stats *stats)
   for (uint32_t c = 0; c < chip->n_cores; c++)
     {
       stats->busy_ns[chip->cores[c].type] += pto_scale (chip->cores[c].busy, &scale);
+      stats->waited_ns[chip->cores[c].type] += pto_scale (chip->cores[c].waited, &scale);
       stats->cores[chip->cores[c].type]++;
     }
 }

@@ -470,6 +470,7 @@ run_kernel (struct pto_core *core)
   const struct pto_dispatch_payload *payload = &core->payload;
   bool timed = core->timed;
   uint64_t start = timed ? now (core) : 0;
+  uint64_t waited = timed ? core->waited : 0;
   struct pto_fault fault;
 
   fill_guards (core);
@@ -492,10 +493,14 @@ run_kernel (struct pto_core *core)
     {
       uint64_t end = pto_engine_stamp_own (core->engine);
 
-      core->busy += end - start;
+      waited = core->waited - waited;
+      core->busy += end - start - waited;
       if (__builtin_expect (core->parts != NULL, 0) && core->trace != NULL)
         pto_trace_add (core->trace, PTO_TRACE_PART, start, payload->task_id, payload->kernel_id,
                        core->block & PTO_MAX_BLOCKS);
+      if (__builtin_expect (waited != 0, 0) && core->trace != NULL)
+        pto_trace_add (core->trace, PTO_TRACE_WAIT, start, payload->task_id, core->endpoint.number,
+                       waited);
       if (core->trace != NULL)
         pto_trace_add (core->trace, PTO_TRACE_RUN, start, payload->task_id, core->endpoint.number,
                        end);

@@ -80,7 +80,8 @@ struct pto_core
   alignas (64) struct pto_trace_buffer *trace;
   bool timed;
   uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
-  uint64_t busy;       /* as pto_engine_stamp() counts */
+  uint64_t busy;       /* as pto_engine_stamp() counts; without what follows */
+  uint64_t waited;     /* for other kernels */
   struct pto_core_note *note; /* NULL: nobody asks. W: not while running */
   /* What is looked at behind the task that runs: ends of its outputs, other memory; together. */
   uint32_t n_watched;

@@ -384,10 +384,14 @@ static const char *const wait_names[] = { "", "TPOP()", "TPUSH()", "pto_sync_all
 static void
 park (struct pto_core *core, struct pto_guard *guard, uint32_t waits, uint32_t seen)
 {
+  uint64_t since = core->timed ? pto_engine_stamp_own (core->engine) : 0;
+
   pto_store_relaxed (&core->waits, waits);
   unlock (core);
   if (!pto_engine_has_failed (core->engine))
     pto_park (core->engine->exec, &core->wake, seen, PTO_NEVER);
+  if (core->timed)
+    core->waited += pto_engine_stamp_own (core->engine) - since;
   lock (core);
   pto_store_relaxed (&core->waits, PTO_WAIT_NOTHING);
   if (!pto_engine_has_failed (core->engine))

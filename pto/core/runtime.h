@@ -27,7 +27,8 @@ struct pto_run_stats
   uint64_t stalls;               /* times the submitter had to wait for a ring */
 
   /* --- of a chip: by core type --- */
-  uint64_t busy_ns[2]; /* sum of kernel time, against elapsed_ns; needs utilization or det */
+  uint64_t busy_ns[2];   /* sum of kernel time, against elapsed_ns; needs utilization or det */
+  uint64_t waited_ns[2]; /* no part of that: kernels waited for others of their task or cluster */
   uint32_t cores[2];
   /* Calls of foreign code that were cut off, since the run before: a lock that such code held is
    * held. One that threw was not cut off. */

@@ -48,6 +48,9 @@ enum pto_trace_kind
   /* orchestrator, after a submit and after tasks are retired: detail = ring, task = bytes of its
    * heap that are in use, extra = edges of its pool << 32 | nodes of the TensorMap */
   PTO_TRACE_OCCUPANCY = 12,
+  /* core, between PART and RUN; time = start of RUN, extra = so long of it the kernel has waited
+   * for others */
+  PTO_TRACE_WAIT = 13,
   /* Words that belong to the record before them, and no time; orchestrator.
    * An argument of the task that is submitted next: time = the scalar, or where the tensor's first
    * element is; task = the task; detail = index; extra = dimensions << 16 | dtype << 8 |

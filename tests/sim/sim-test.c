@@ -312,7 +312,7 @@ sim_trace_equal (const struct pto_trace *a, const struct pto_trace *b)
   return true;
 }
 
-#define KINDS (PTO_TRACE_PART + 1)
+#define KINDS (PTO_TRACE_WAIT + 1)
 
 /* What the records say of one task: where there are several of a kind, of its parts, the first. */
 struct life
@@ -412,7 +412,8 @@ check_record (struct lives *lives, struct core_state *cores,
 {
   struct life *life;
 
-  if (r->kind == PTO_TRACE_SCOPE || r->kind == PTO_TRACE_STALL || r->kind == PTO_TRACE_DEP)
+  if (r->kind == PTO_TRACE_SCOPE || r->kind == PTO_TRACE_STALL || r->kind == PTO_TRACE_DEP
+      || r->kind == PTO_TRACE_OCCUPANCY || PTO_TRACE_IS_WORDS (r->kind))
     return;
   life = life_of (lives, r->task);
   if (life->counts[r->kind]++ == 0 || r->time < life->times[r->kind])

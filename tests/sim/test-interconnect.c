@@ -25,6 +25,7 @@ enum
   CRASH,     /* on a cube core */
   STARE,     /* waits for a cell of args[0] that nobody writes, with pto_relax() if args[1] */
   POP_WIDE,  /* 8 bytes of what has 4 */
+  LATE,      /* block 0 comes to a barrier args[0] times pto_relax() later */
 };
 
 static int32_t *
@@ -71,6 +72,14 @@ static void
 kernel_sync (int64_t *args)
 {
   meet (args, false);
+}
+
+static void
+kernel_late (int64_t *args)
+{
+  for (int64_t i = 0; i < args[0] && get_block_idx (args) == 0; i++)
+    pto_relax (args);
+  pto_sync_all (args);
 }
 
 static void
@@ -191,6 +200,7 @@ static const struct pto_kernel kernels[] = {
   [CRASH] = { "crash", kernel_crash, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
   [STARE] = { "stare", kernel_stare, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
   [POP_WIDE] = { "pop_wide", kernel_pop_wide, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
+  [LATE] = { "late", kernel_late, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -254,6 +264,66 @@ test_meeting (enum pto_backend backend)
         }
   g_assert_cmpuint (wrong, ==, 0);
   pto_chip_free (chip);
+}
+
+/* A core that waits at a barrier is not busy: 40 us of one block are a wait of the other. */
+static int
+submit_late (PTO2Runtime *rt, void *data)
+{
+  PTOParam params[] = { make_scalar_param (*(uint64_t *) data) };
+
+  pto2_rt_submit_sync_task (rt, LATE, AIV, params, 1, 2);
+  return 0;
+}
+
+struct times
+{
+  uint64_t in_kernels;
+  uint64_t waited;
+};
+
+static void
+see_times (const struct pto_trace_record *record, void *data)
+{
+  struct times *times = data;
+
+  if (record->kind == PTO_TRACE_RUN)
+    times->in_kernels += record->extra - record->time;
+  else
+    times->waited += record->extra;
+}
+
+static void
+test_waits (enum pto_backend backend)
+{
+  const uint64_t n = 400;
+
+  for (uint64_t pauses = 0; pauses <= n; pauses += n)
+    {
+      struct pto_chip *chip = sim_chip (backend, NULL);
+      struct times times = { 0 };
+      struct pto_run_stats stats;
+      const struct pto_trace *trace
+          = sim_record (chip, &program, submit_late, (void *) &pauses, &stats);
+
+      sim_assert_trace (chip, &stats);
+      sim_trace_each (trace, PTO_TRACE_RUN, see_times, &times);
+      sim_trace_each (trace, PTO_TRACE_WAIT, see_times, &times);
+      g_assert_cmpuint (stats.busy_ns[PTO_CORE_TYPE_AIC] + stats.waited_ns[PTO_CORE_TYPE_AIC], ==,
+                        0);
+      if (backend == PTO_BACKEND_DET)
+        {
+          g_assert_cmpuint (stats.busy_ns[PTO_CORE_TYPE_AIV], ==, 2 * 1000 + pauses * 100);
+          g_assert_cmpuint (stats.waited_ns[PTO_CORE_TYPE_AIV], ==, times.waited);
+          g_assert_cmpuint (times.in_kernels - times.waited, ==, stats.busy_ns[PTO_CORE_TYPE_AIV]);
+          /* But for what one was told to begin later than the other. */
+          g_assert_cmpuint (times.waited + 1000, >=, pauses * 100);
+          g_assert_cmpuint (times.waited, <=, pauses * 100 + 1000);
+        }
+      else
+        g_assert_cmpuint (times.in_kernels, >=, times.waited);
+      pto_chip_free (chip);
+    }
 }
 
 /* A group: a block each, of cube and vector kernels, up to all cores of the chip. */
@@ -676,6 +746,7 @@ static void
 add (void)
 {
   sim_add ("interconnect/meeting", test_meeting);
+  sim_add ("interconnect/waits", test_waits);
   sim_add ("interconnect/group", test_group);
   sim_add ("interconnect/own-barrier", test_own_barrier);
   sim_add ("interconnect/stream", test_stream);

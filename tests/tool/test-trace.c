@@ -469,6 +469,48 @@ hand_block (Hand *hand, guint core, guint64 task, guint block, guint64 start, gu
   hand_add (hand, 2 + core, PTO_TRACE_RUN, start, task, core, EPOCH + end);
 }
 
+/* What a kernel has waited for others is no part of its core's time: 10 and 30 of 100 ns of one
+ * core, more than there was of the other. */
+static void
+test_waits (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  g_autofree char *summary = NULL;
+  JsonArray *events;
+  guint n = 0;
+
+  hand_init (&hand);
+  hand_submit (&hand, 0, 0, 0, PTO_CORE_TYPE_AIV);
+  for (guint i = 0; i < 3; i++)
+    {
+      const guint cores[] = { AIV0, AIV0, AIV1 };
+      const guint64 starts[] = { 0, 50, 0 }, waits[] = { 10, 30, 1000 };
+
+      hand_add (&hand, 2 + cores[i], PTO_TRACE_PART, starts[i], 0, 1, i);
+      hand_add (&hand, 2 + cores[i], PTO_TRACE_WAIT, starts[i], 0, cores[i], waits[i]);
+      hand_add (&hand, 2 + cores[i], PTO_TRACE_RUN, starts[i], 0, cores[i], EPOCH + starts[i] + 50);
+    }
+  trace = hand_trace (&hand, known_names, 2, "waits");
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV0), 0.6, 1e-9);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, AIV1), 0, 1e-9);
+  g_assert_cmpfloat_with_epsilon (pto_trace_get_type_utilization (trace, PTO_CORE_TYPE_AIV), 0.3,
+                                  1e-9);
+  events = json_object_get_array_member (parse (parser, trace), "traceEvents");
+  for (guint i = 0; i < json_array_get_length (events); i++)
+    {
+      JsonObject *event = json_array_get_object_element (events, i);
+      JsonObject *args;
+
+      if (!is_event (event, "X", "kernel"))
+        continue;
+      args = json_object_get_object_member (event, "args");
+      n += (guint) (json_object_get_double_member (args, "waited_us") * 1000 + 0.5);
+    }
+  g_assert_cmpuint (n, ==, 10 + 30 + 50);
+}
+
 /* A task's blocks are given to a core range by range, and complete together. What is known of no
  * range is not guessed. */
 static void
@@ -1097,6 +1139,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/sha256/origin", test_sha256_origin);
   g_test_add_func ("/pto/trace/dropped", test_dropped);
   g_test_add_func ("/pto/trace/blocks", test_blocks);
+  g_test_add_func ("/pto/trace/waits", test_waits);
   g_test_add_func ("/pto/trace/order-of-blocks", test_order_of_blocks);
   g_test_add_func ("/pto/trace/row-heights", test_row_heights);
   g_test_add_func ("/pto/trace/json/events", test_json_events);

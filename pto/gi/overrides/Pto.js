@@ -173,6 +173,7 @@ const choices = {
     'Orchestrator.make_tensor': [0, 'Dtype'],
     'Platform.get_cores_per_cluster': [0, 'CoreType'],
     'RunStatistics.get_busy_ns': [0, 'CoreType'],
+    'RunStatistics.get_waited_ns': [0, 'CoreType'],
     'RunStatistics.get_n_cores': [0, 'CoreType'],
     'RunStatistics.get_utilization': [0, 'CoreType'],
     'TaskArgs.add_reduction': [1, 'Reduction'],

@@ -152,7 +152,7 @@ def complete():
         _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
     for name in ("last_task_alive", "ring_tasks", "heap_peak"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: Pto.N_RINGS)
-    for name in ("busy_ns", "n_cores", "utilization"):
+    for name in ("busy_ns", "waited_ns", "n_cores", "utilization"):
         _bounded(Pto.RunStatistics, "get_" + name, lambda self: 2)  # types of cores
     _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
