@@ -744,8 +744,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   run.cancelled_data = config->cancelled_data;
   if (config->cancelled != NULL)
     set_cancelled (chip, config->cancelled, config->cancelled_data);
-  pto_guard_refresh ();
   pto_exec_enter (chip->machine.engine.exec);
+  pto_guard_expect ();
   pto_interconnect_reset (chip->interconnect);
   pto_ticker_arm (chip->ticker);
   status = pto_machine_run (&chip->machine, &run, stats, report);

@@ -53,6 +53,8 @@ struct pto_thread
   struct pto_guard *guard;   /* the guarded call of a thread that is no actor */
   pid_t tid;
   uint32_t epoch; /* pto_guard_epoch when its mask and alternate stack were looked at */
+  /* One to which these have not changed since, if that is not 0; W, R: the thread. */
+  uint32_t prepared;
   /* The signals that somebody else's handler is called for, and was called for last. R: handlers */
   int chaining, chained;
   void *alternate_stack; /* ours, NULL when there was no need of one */

@@ -83,6 +83,10 @@ static unsigned int guard_users;
 static struct chain chains[FAULT_SIGNALS + 1]; /* the last is the interrupt's */
 static _Atomic int interrupt_signal;
 _Atomic uint32_t pto_guard_epoch = 1;
+/* Handlers are to be looked at before the next guarded call. W: pto_guard_expect(), before the
+ * epoch (release); cleared under the mutex by whoever has looked. R: who finds another epoch
+ * (acquire). */
+static _Atomic bool look_due;
 
 static int
 interrupt_number (void)
@@ -473,12 +477,12 @@ pto_guard_init (void)
   return 0;
 }
 
-void
-pto_guard_refresh (void)
+/* Under the lock. */
+static void
+look (void)
 {
   struct sigaction found;
 
-  pthread_mutex_lock (&guard_lock);
   for (size_t i = 0; i <= FAULT_SIGNALS && guard_users > 0; i++)
     {
       struct chain *chain = &chains[i];
@@ -493,8 +497,49 @@ pto_guard_refresh (void)
       atomic_store_explicit (&chain->now, next, memory_order_release);
       install (i);
     }
+  atomic_store_explicit (&look_due, false, memory_order_relaxed);
+}
+
+void
+pto_guard_refresh (void)
+{
+  pthread_mutex_lock (&guard_lock);
+  look ();
   pthread_mutex_unlock (&guard_lock);
-  atomic_fetch_add_explicit (&pto_guard_epoch, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit (&pto_guard_epoch, 1, memory_order_release);
+}
+
+void
+pto_guard_expect (void)
+{
+  struct pto_thread *thread = pto_thread_self ();
+  uint32_t before;
+
+  atomic_store_explicit (&look_due, true, memory_order_relaxed);
+  before = atomic_fetch_add_explicit (&pto_guard_epoch, 1, memory_order_release);
+  /* This thread has just looked at its own mask and stack. */
+  if (thread->epoch == before)
+    thread->prepared = before + 1;
+}
+
+/* Before a guarded call of a thread that has not made one since. */
+static __attribute__ ((noinline, cold)) void
+catch_up (struct pto_thread *thread)
+{
+  uint32_t epoch = atomic_load_explicit (&pto_guard_epoch, memory_order_acquire);
+
+  if (atomic_load_explicit (&look_due, memory_order_relaxed))
+    {
+      /* Who comes second waits: no call is made before the handlers are there. */
+      pthread_mutex_lock (&guard_lock);
+      if (atomic_load_explicit (&look_due, memory_order_relaxed))
+        look ();
+      pthread_mutex_unlock (&guard_lock);
+    }
+  if (thread->epoch != 0 && thread->prepared == epoch)
+    thread->epoch = epoch;
+  else
+    pto_thread_prepare (thread);
 }
 
 /* The handlers that are there without ours. Under the lock. */
@@ -675,7 +720,7 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
 
   assert ((call & 1) != 0 && "a guard makes one call at a time");
   if (PTO_UNLIKELY (thread->epoch != atomic_load_explicit (&pto_guard_epoch, memory_order_relaxed)))
-    pto_thread_prepare (thread);
+    catch_up (thread);
   frame.outer = *slot;
   *slot = NULL;
   atomic_signal_fence (memory_order_seq_cst);

@@ -283,6 +283,9 @@ void pto_guard_shutdown (void);
  * ours are chained to from now on, and every thread looks at its signal mask and alternate stack
  * before its next call. Any thread. */
 void pto_guard_refresh (void);
+/* The same for a run that may make no guarded call: handlers are looked at before the first one.
+ * The guest, inside of its executor. */
+void pto_guard_expect (void);
 /* Calls fn(args). On a fault the call is given up: the kernel's frames are dropped and *fault says
  * why. */
 void pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,

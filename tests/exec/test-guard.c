@@ -575,6 +575,54 @@ test_chain (void)
   sigaction (SIGSEGV, &old, NULL);
 }
 
+/* Handlers that came on top are looked at before the next guarded call, whichever thread makes it,
+ * and not before. */
+static gpointer
+call_badly (gpointer data)
+{
+  expect_signal (data, kernel_segv, 0x40, SIGSEGV);
+  return NULL;
+}
+
+static void
+test_expect (void)
+{
+  struct sigaction action = { .sa_handler = previous_handler }, old, now;
+  struct job job = { .intact = true };
+
+  sigaction (SIGSEGV, NULL, &old);
+  g_assert_cmpint (pto_guard_init (), ==, 0);
+  for (int round = 0; round < 4; round++)
+    {
+      call_good (&job);
+      sigaction (SIGSEGV, &action, NULL);
+      pto_guard_expect ();
+      pto_guard_expect ();
+      sigaction (SIGSEGV, NULL, &now);
+      g_assert_true (now.sa_handler == previous_handler);
+      chained_signo = 0;
+      if (round % 2 == 0)
+        g_thread_join (g_thread_new ("caller", call_badly, &job));
+      call_badly (&job);
+      g_assert_cmpint (chained_signo, ==, 0);
+      sigaction (SIGSEGV, NULL, &now);
+      g_assert_false (now.sa_handler == previous_handler);
+      /* It is under ours now. */
+      if (sigsetjmp (chained, 1) == 0)
+        {
+          int64_t args[2] = { 0x40, 0 };
+
+          kernel_segv (args);
+          g_assert_not_reached ();
+        }
+      g_assert_cmpint (chained_signo, ==, SIGSEGV);
+    }
+  pto_guard_shutdown ();
+  sigaction (SIGSEGV, NULL, &now);
+  g_assert_true (now.sa_handler == previous_handler);
+  sigaction (SIGSEGV, &old, NULL);
+}
+
 /* The default action is the honest one. */
 static int
 status_of_child (void (*fn) (int64_t *))
@@ -668,6 +716,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/guard/fork-while-taken", test_fork_while_taken);
 #endif
   g_test_add_func ("/pto/guard/chain", test_chain);
+  g_test_add_func ("/pto/guard/expect", test_expect);
   g_test_add_func ("/pto/guard/plain-thread", test_plain_thread);
   g_test_add_func ("/pto/guard/nested", test_nested);
   add_for_backends ("guard/crashes", test_crashes);
