@@ -112,7 +112,7 @@ class Truth:
                 scopes[opened.pop()][1] = time - self.first
         self.open_at_end = set(opened)
         self.scope_list = [tuple(s) for s in scopes]
-        return sorted(self.scope_list, key=lambda s: (s[0], -s[1], s[2]))
+        return sorted(self.scope_list, key=lambda s: s[0])
 
     def stand_in(self, task, memo):
         """Who has run where that one is named: of one that ran nothing its producers' last."""
