@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "pto-trace-items.h"
 #include "synthetic-trace.h"
 
 #include <json-glib/json-glib.h>
@@ -197,6 +198,131 @@ test_places (void)
   /* Before its task: at its begin, in no time. */
   assert_slice (slices, "L3/0/L2/0 cluster 0/AIV0 fill 30.000 0.000");
   g_assert_cmpuint (slices->len, ==, 4 + 4 + 3 + 3);
+}
+
+/* A worker that waited in two of its runs has one row for that. */
+static void
+test_waits (void)
+{
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autoptr (GPtrArray) slices = NULL;
+
+  for (guint i = 0; i < 2; i++)
+    {
+      guint64 begin = 100 * SECOND + (i == 0 ? 12000 : 32000);
+      struct pto_trace_topology topology = { .n_schedulers = 1,
+                                             .n_cores = 1,
+                                             .n_clusters = 1,
+                                             .aiv_per_cluster = 1,
+                                             .level = 2,
+                                             .begin_ns = begin,
+                                             .end_ns = begin + 1000,
+                                             .run_ns = 1000 };
+      struct pto_trace_record stall
+          = { 100, PTO_TASK_NONE, PTO_TRACE_STALL, PTO_STALL_HEAP << 8, 300 + 100 * i };
+      struct pto_trace_buffer buffers[3] = { { .records = &stall, .count = 1 } };
+      struct pto_trace records = { buffers, 3 };
+
+      pto_trace_pieces_take (&trace->pieces, 0, 2 * i,
+                             pto_trace_new_from_run (&records, &topology, NULL, 0, "chip"));
+    }
+  pto_trace_settle (trace);
+  slices = list_slices (trace);
+  assert_slice (slices, "L3/0/L2/0 AICPU/orchestrator: stalls wait for heap ring 0 11.100 0.200");
+  assert_slice (slices, "L3/0/L2/0 AICPU/orchestrator: stalls wait for heap ring 0 31.100 0.300");
+}
+
+/* Three tasks, each after the one before it, on one core after the other; the last has a second
+ * block where there is another core. */
+static PtoTrace *
+make_linked_chip (guint64 begin_ns, guint n_cores)
+{
+  struct pto_trace_topology topology = { .n_schedulers = 1,
+                                         .n_cores = n_cores,
+                                         .n_clusters = 1,
+                                         .aic_per_cluster = 1,
+                                         .aiv_per_cluster = n_cores - 1,
+                                         .level = 2,
+                                         .begin_ns = begin_ns,
+                                         .end_ns = begin_ns + 1000,
+                                         .run_ns = 1000 };
+  struct pto_trace_record submits[5];
+  struct pto_trace_record of_cores[3][6];
+  struct pto_trace_buffer buffers[5] = { { .records = submits } };
+  struct pto_trace records = { buffers, 2 + n_cores };
+
+  for (guint c = 0; c < n_cores; c++)
+    buffers[2 + c].records = of_cores[c];
+  for (guint i = 0; i < 3; i++)
+    {
+      struct pto_trace_buffer *core = &buffers[2 + i % n_cores];
+      guint64 start = 100 * (i + 1);
+
+      submits[buffers[0].count++]
+          = (struct pto_trace_record){ 0, i, PTO_TRACE_SUBMIT, 0, PTO_CORE_TYPE_AIC };
+      if (i > 0)
+        submits[buffers[0].count++]
+            = (struct pto_trace_record){ 0, i, PTO_TRACE_DEP,
+                                         i == 1 ? PTO_HAZARD_RAW : PTO_HAZARD_WAR, i - 1 };
+      for (guint b = 0; b < (i == 2 ? MIN (n_cores, 2) : 1); b++)
+        {
+          core = &buffers[2 + (i - b) % n_cores];
+          if (i == 2 && n_cores > 1)
+            core->records[core->count++]
+                = (struct pto_trace_record){ start, i, PTO_TRACE_PART, 0, b };
+          core->records[core->count++]
+              = (struct pto_trace_record){ start, i, PTO_TRACE_RUN, (i - b) % n_cores, start + 50 };
+        }
+    }
+  return pto_trace_new_from_run (&records, &topology, NULL, 0, "linked");
+}
+
+/* Everything in a tree has one number: tasks and edges of one run behind those of another, and
+ * cores once for each worker, of whose runs the largest counts. */
+static void
+test_lists (void)
+{
+  static const struct
+  {
+    const char *path, *name;
+    guint64 busy;
+  } cores[] = {
+    { "L3/0", "L2/0", 20000 },    { "L3/0", "L2/1", 10000 },    { "L3/0", "sub0", 1000 },
+    { "L3/0/L2/0", "AIC0", 200 }, { "L3/0/L2/0", "AIV0", 100 }, { "L3/0/L2/0", "AIV1", 50 },
+  };
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autoptr (GListModel) tasks = NULL;
+  g_autoptr (GListModel) edges = NULL;
+  g_autoptr (GListModel) list = NULL;
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0, make_linked_chip (100 * SECOND + 12000, 1));
+  pto_trace_pieces_take (&trace->pieces, 0, 2, make_linked_chip (100 * SECOND + 32000, 3));
+  pto_trace_settle (trace);
+  tasks = pto_trace_list_tasks (trace);
+  g_assert_cmpuint (g_list_model_get_n_items (tasks), ==, 4 + 3 + 3);
+  edges = pto_trace_list_edges (trace);
+  g_assert_cmpuint (g_list_model_get_n_items (edges), ==, 4);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (PtoTraceEdge) edge = g_list_model_get_item (edges, i);
+      guint first = 4 + 3 * (i / 2) + i % 2;
+
+      g_assert_cmpint (pto_trace_edge_get_producer (edge), ==, first);
+      g_assert_cmpuint (pto_trace_edge_get_consumer (edge), ==, first + 1);
+      g_assert_cmpuint (pto_trace_edge_get_producer_id (edge), ==, i % 2);
+      g_assert_cmpuint (pto_trace_edge_get_hazards (edge), ==,
+                        i % 2 == 0 ? PTO_HAZARDS_RAW : PTO_HAZARDS_WAR);
+    }
+  list = pto_trace_list_cores (trace);
+  g_assert_cmpuint (g_list_model_get_n_items (list), ==, G_N_ELEMENTS (cores));
+  for (guint c = 0; c < G_N_ELEMENTS (cores); c++)
+    {
+      g_autoptr (PtoTraceCore) core = g_list_model_get_item (list, c);
+
+      g_assert_cmpstr (pto_trace_core_get_path (core), ==, cores[c].path);
+      g_assert_cmpstr (pto_trace_core_get_name (core), ==, cores[c].name);
+      g_assert_cmpuint (pto_trace_core_get_busy_ns (core), ==, cores[c].busy);
+    }
 }
 
 /* In the order of their numbers, whatever the order of the events. */
@@ -576,23 +702,31 @@ test_picture (void)
   g_assert_cmpfloat (band_bottom, <=, next_top);
 }
 
-/* A chip whose AIV0 runs one task after another, in the level's time from 12 us on. */
+/* A chip whose cores run one task after another, in the level's time from 12 us on. */
 static PtoTrace *
-make_busy_chip (const struct pto_trace_record *runs, const guint32 *kernels, guint n)
+make_busy_chip (const struct pto_trace_record *runs, const guint32 *kernels, guint n,
+                const char *const names[3])
 {
-  static const char *const names[] = { "one", "two", "three" };
   struct pto_trace_topology topology
       = chip_topology (100 * SECOND + 12000, 100 * SECOND + 20000, 8000);
   g_autofree struct pto_trace_record *submits = g_new0 (struct pto_trace_record, n);
+  g_autofree struct pto_trace_record *of_cores = g_new0 (struct pto_trace_record, 3 * n);
   struct pto_trace_buffer buffers[5] = { 0 };
   struct pto_trace records = { buffers, 5 };
 
+  for (guint c = 0; c < 3; c++)
+    buffers[2 + c].records = of_cores + c * n;
   for (guint i = 0; i < n; i++)
-    submits[i] = (struct pto_trace_record){ 0, i, PTO_TRACE_SUBMIT, kernels[i], PTO_CORE_TYPE_AIV };
+    {
+      struct pto_trace_buffer *core = &buffers[2 + runs[i].detail];
+
+      submits[i]
+          = (struct pto_trace_record){ 0, i, PTO_TRACE_SUBMIT, kernels[i], PTO_CORE_TYPE_AIV };
+      core->records[core->count++] = runs[i];
+    }
   buffers[0].records = submits;
-  buffers[3].records = (struct pto_trace_record *) runs;
-  buffers[0].count = buffers[3].count = n;
-  return pto_trace_new_from_run (&records, &topology, names, G_N_ELEMENTS (names), "busy");
+  buffers[0].count = n;
+  return pto_trace_new_from_run (&records, &topology, names, 3, "busy");
 }
 
 /* Nanoseconds that a unit of the picture is: the level's third task begins so long after its first.
@@ -650,7 +784,7 @@ test_inner_bars (void)
           runs[i] = (struct pto_trace_record){ start, i, PTO_TRACE_RUN, 1, now };
           kernels[i] = (guint32) g_test_rand_int_range (0, 3);
         }
-      pto_trace_pieces_take (&trace->pieces, 0, 0, make_busy_chip (runs, kernels, N));
+      pto_trace_pieces_take (&trace->pieces, 0, 0, make_busy_chip (runs, kernels, N, names));
       pto_trace_settle (trace);
       svg = pto_trace_to_svg (trace);
       unit = find_scale (svg);
@@ -706,6 +840,53 @@ test_inner_bars (void)
       for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
         g_free (styles[k]);
     }
+}
+
+/* Each core inside has a row, one below the other; a kernel of the level's name has its colour. */
+static void
+test_inner_rows (void)
+{
+  static const char *const names[3] = { "sum", "other", "part" };
+  static const struct pto_trace_record runs[] = { { 0, 0, PTO_TRACE_RUN, 0, 3000 },
+                                                  { 0, 1, PTO_TRACE_RUN, 1, 4000 },
+                                                  { 0, 2, PTO_TRACE_RUN, 2, 5000 } };
+  static const guint32 kernels[] = { 0, 1, 2 };
+  static const char *const titles[]
+      = { "task 0: sum on AIC0", "task 1: other on AIV0", "task 2: part on AIV1",
+          "task 3: sum on sub0", "task 0: part on L2/0" };
+  g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
+  g_autofree char *svg = NULL;
+  char *styles[G_N_ELEMENTS (titles)];
+  double top[3], bottom[3];
+
+  pto_trace_pieces_take (&trace->pieces, 0, 0, make_busy_chip (runs, kernels, 3, names));
+  pto_trace_settle (trace);
+  svg = pto_trace_to_svg (trace);
+  for (guint i = 0; i < 3; i++)
+    {
+      find_bar (svg, titles[i], &top[i], &bottom[i]);
+      if (i > 0)
+        g_assert_cmpfloat (top[i], >=, bottom[i - 1]);
+    }
+  g_assert_cmpfloat_with_epsilon (top[2] - top[1], top[1] - top[0], 0.01);
+  for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
+    {
+      g_autofree char *pattern = g_strdup_printf ("class=\"(k[0-9]+)\"[^>]*><title>%s", titles[i]);
+      g_autoptr (GRegex) regex = g_regex_new (pattern, 0, 0, NULL);
+      g_autoptr (GMatchInfo) match = NULL;
+
+      g_assert_true (g_regex_match (regex, svg, 0, &match));
+      styles[i] = g_match_info_fetch (match, 1);
+    }
+  g_assert_cmpstr (styles[0], ==, styles[3]);
+  g_assert_cmpstr (styles[2], ==, styles[4]);
+  g_assert_cmpstr (styles[0], !=, styles[2]);
+  g_assert_cmpstr (styles[1], !=, styles[0]);
+  g_assert_cmpstr (styles[1], !=, styles[2]);
+  for (guint i = 0; i < G_N_ELEMENTS (styles); i++)
+    g_free (styles[i]);
+  g_assert_nonnull (strstr (svg, ">sum  \303\2272<"));
+  g_assert_nonnull (strstr (svg, ">part  \303\2274<"));
 }
 
 /* A worker that was made anew with fewer cores: each run has the rows that it had cores for. */
@@ -835,6 +1016,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-tree/places", test_places);
+  g_test_add_func ("/pto/trace-tree/waits", test_waits);
+  g_test_add_func ("/pto/trace-tree/lists", test_lists);
   g_test_add_func ("/pto/trace-tree/row-order", test_row_order);
   g_test_add_func ("/pto/trace-tree/ready", test_ready);
   g_test_add_func ("/pto/trace-tree/numbers", test_numbers);
@@ -847,6 +1030,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-tree/wild-bytes", test_wild_bytes);
   g_test_add_func ("/pto/trace-tree/picture", test_picture);
   g_test_add_func ("/pto/trace-tree/picture/inner-bars", test_inner_bars);
+  g_test_add_func ("/pto/trace-tree/picture/inner-rows", test_inner_rows);
   g_test_add_func ("/pto/trace-tree/picture/different-chips", test_different_chips);
   g_test_add_func ("/pto/trace-tree/picture/characters", test_characters);
   g_test_add_func ("/pto/trace-tree/picture/large", test_large_picture);
