@@ -760,6 +760,7 @@ static void
 test_lost_chip (enum pto_backend unused)
 {
   struct pto_report report = { 0 };
+  struct pto_run_stats stats;
   struct pto_chip *chip, *fresh;
   int32_t kernel = DEAF;
   uint64_t address;
@@ -777,9 +778,14 @@ test_lost_chip (enum pto_backend unused)
                                                   sizeof value, &report),
                        ==, PTO_OK);
       g_assert_false (pto_chip_is_lost (chip));
-      g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, NULL, &report), !=,
-                       PTO_OK);
+      g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, &stats, &report),
+                       !=, PTO_OK);
       g_assert_true (pto_chip_is_lost (chip));
+      /* Its figures say that not all is done. */
+      g_assert_cmpuint (stats.tasks, ==, 3);
+      g_assert_cmpuint (stats.completed, <, 3);
+      g_assert_cmpuint (stats.ring_tasks[1], ==, 3);
+      g_assert_cmpuint (stats.last_task_alive[1], <=, 2);
       /* The program may be gone from now on: whoever still runs has another one. */
       for (uint32_t c = 0; c < chip->n_cores; c++)
         g_assert_cmpstr (chip->cores[c].payload.kernel->name, ==, "?");
