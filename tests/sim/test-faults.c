@@ -406,8 +406,11 @@ fails (struct pto_chip *chip, int32_t kernel, enum pto_status status, const char
 static void
 test_crashes (enum pto_backend backend)
 {
+  struct pto_report report = { 0 };
+  struct pto_run_stats stats;
   struct pto_chip *chip;
   sigset_t before, after;
+  int32_t kernel = SEGV;
 
   if (skipped ())
     return;
@@ -422,6 +425,12 @@ test_crashes (enum pto_backend backend)
       fails (chip, ILL, PTO_STATUS_KERNEL_FAULT, "(signal 4)");
 #endif
     }
+  g_assert_cmpint (pto_chip_run (chip, &program, NULL, third_task, &kernel, &stats, &report), ==,
+                   PTO_STATUS_KERNEL_FAULT);
+  g_assert_cmpuint (stats.cut_off, ==, 1);
+  kernel = COUNT;
+  sim_run (chip, &program, third_task, &kernel, &stats);
+  g_assert_cmpuint (stats.cut_off, ==, 0);
   pthread_sigmask (SIG_SETMASK, NULL, &after);
   for (int signo = 1; signo < SIGRTMIN; signo++)
     g_assert_cmpint (sigismember (&after, signo), ==, sigismember (&before, signo));
