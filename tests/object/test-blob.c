@@ -212,7 +212,7 @@ test_refused (void)
       = pto_tensor_view (whole, 2, (const guint64[]){ 2, 4 }, (const guint64[]){ 1, 0 }, NULL);
   g_autoptr (PtoTensor) empty = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 4 });
   g_autoptr (PtoTensor) large = pto_tensor_new_external (
-      0x1000, PTO_DTYPE_INT8, 1, (const guint64[]){ G_GUINT64_CONSTANT (0x100000000) });
+      0x1000, PTO_DTYPE_INT8, 2, (const guint64[]){ 2, G_GUINT64_CONSTANT (0x100000000) });
   g_autoptr (PtoTensor) wrong
       = pto_tensor_new_external (0x1000, PTO_DTYPE_INT8, 1, (const guint64[]){ 0 });
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();

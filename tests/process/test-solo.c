@@ -7,10 +7,12 @@
 #include "../../pto/process/stream.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <glib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ARENA (64u << 20)
@@ -154,6 +156,64 @@ test_solo (void)
   check_echo (solo, 0, 0);
   pto_solo_free (solo);
   g_assert_cmpuint (count_descriptors (), ==, descriptors);
+}
+
+/* --- caught by a lock --- */
+
+static struct
+{
+  GMutex lock;
+  guint caught; /* so many forks find it held */
+  guint forks;
+} trap;
+
+static pid_t
+fork_into_trap (void *data)
+{
+  gboolean held = trap.forks++ < trap.caught;
+  pid_t pid;
+
+  if (held)
+    g_mutex_lock (&trap.lock);
+  pid = fork ();
+  if (held && pid != 0)
+    g_mutex_unlock (&trap.lock);
+  return pid;
+}
+
+static void
+step_into_trap (void *data)
+{
+  g_mutex_lock (&trap.lock);
+  g_mutex_unlock (&trap.lock);
+}
+
+/* A child that a lock of the parent holds is ended, and another one takes its place. */
+static void
+test_caught (void)
+{
+  for (guint caught = 0; caught <= 2; caught++)
+    {
+      struct pto_solo_config config
+          = { .path = "L2/0", .fork = fork_into_trap, .bytes = PAGE, .arena = ARENA };
+      struct pto_report report = { 0 };
+      struct pto_solo *solo;
+
+      config.servers[0].serve = config.servers[1].serve = serve;
+      config.servers[0].probe = step_into_trap;
+      trap.caught = caught;
+      trap.forks = 0;
+      solo = pto_solo_new (&config, &report);
+      g_assert_nonnull (solo);
+      begin (solo);
+      /* On a busy machine more of them come late. */
+      g_assert_cmpuint (trap.forks, >, caught);
+      check_echo (solo, 0, 3);
+      pto_solo_free (solo);
+      /* None of them is left. */
+      g_assert_cmpint (waitpid (-1, NULL, WNOHANG), ==, -1);
+      g_assert_cmpint (errno, ==, ECHILD);
+    }
 }
 
 /* A ring is never lost: neither before nor during the wait. */
@@ -738,6 +798,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/solo/life", test_solo);
+  g_test_add_func ("/pto/solo/caught", test_caught);
   g_test_add_func ("/pto/solo/ring", test_ring);
   g_test_add_func ("/pto/solo/ring-at-start", test_ring_at_start);
 #define ADD(path, function) \
