@@ -296,6 +296,48 @@ test_nobody_waits_for_ever (gconstpointer backend)
     }
 }
 
+static _Atomic uint32_t n_noted;
+
+static void
+kernel_note (struct machine *machine, const struct pto_slot *slot, int64_t *args, bool *failed)
+{
+  atomic_store ((_Atomic uint32_t *) (uintptr_t) args[slot->payload->n_args - 1],
+                atomic_fetch_add (&n_noted, 1) + 1);
+}
+
+/* A chain of tasks, which one place would run to its end, lets whoever waits for that place have it
+ * before its next link. */
+static void
+test_chain_makes_way (void)
+{
+  static const machine_kernel kernels[] = { kernel_note };
+  struct machine *machine = machine_new (&(struct machine_config){
+      .backend = PTO_BACKEND_DET, .seed = 1, .endpoints = 1, .kernels = kernels });
+  Tensor tensor = machine_external (chain, sizeof chain);
+  _Atomic uint32_t links[8], named = 0;
+  struct gate gate;
+
+  gate_init (&gate);
+  atomic_store (&n_noted, 0);
+  machine_begin (machine);
+  SUBMIT (machine, KERNEL_GATE, existing (&tensor), scalar (&gate));
+  gate_wait_reached (machine, &gate);
+  for (uint32_t i = 0; i < G_N_ELEMENTS (links); i++)
+    SUBMIT (machine, KERNEL_OWN, inout (&tensor), scalar (&links[i]));
+  submit_wish (machine,
+               &(struct pto_wish){ .cohort = PTO_COHORT_NONE,
+                                   .n_members = 1,
+                                   .members = &(struct pto_need){ 0, 0, KERNEL_OWN } },
+               &named, NULL, 0);
+  settle (machine);
+  gate_open (machine, &gate);
+  machine_end_ok (machine);
+  g_assert_cmpuint (named, ==, 1);
+  for (uint32_t i = 0; i < G_N_ELEMENTS (links); i++)
+    g_assert_cmpuint (links[i], ==, 2 + i);
+  machine_free (machine);
+}
+
 /* A place that is kept is not idle: its scheduler says of none that it is hungry, and a task that
  * comes for it does not get it. */
 static void
@@ -557,6 +599,7 @@ add_tests (void)
   machine_add ("engine-places", "some-named-at-once", test_some_named_at_once);
   g_test_add_func ("/pto/engine-places/waits-where-named", test_waits_where_named);
   machine_add ("engine-places", "nobody-waits-for-ever", test_nobody_waits_for_ever);
+  g_test_add_func ("/pto/engine-places/chain-makes-way", test_chain_makes_way);
   g_test_add_func ("/pto/engine-places/kept-is-not-hungry", test_kept_is_not_hungry);
   machine_add ("engine-places", "extra-is-kept", test_extra_is_kept);
   g_test_add_func ("/pto/engine-places/while-direct", test_while_direct);
