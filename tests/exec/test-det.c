@@ -563,6 +563,72 @@ test_generator (void)
     g_assert_cmpuint (pto_rng_next (state), ==, expected[i]);
 }
 
+/* --- from outside --- */
+
+struct news
+{
+  struct pto_exec *exec;
+  struct pto_word word;
+  gboolean heard;
+};
+
+static void
+news_listen (void *arg)
+{
+  struct news *news = arg;
+
+  wait_for (news->exec, &news->word, 1);
+  news->heard = TRUE;
+}
+
+static gpointer
+news_bring (gpointer arg)
+{
+  struct news *news = arg;
+
+  pto_word_set (news->exec, &news->word, 1);
+  return NULL;
+}
+
+/* Has somebody ready beside it from here on. */
+static void
+news_chatter (void *arg)
+{
+  struct news *news = arg;
+
+  for (guint i = 0; i < 100; i++)
+    pto_yield (news->exec);
+  g_thread_join (g_thread_new ("bring", news_bring, news));
+  for (guint i = 0; i < 100; i++)
+    pto_yield (news->exec);
+  g_assert_true (news->heard);
+}
+
+static void
+news_idle (void *arg)
+{
+  struct news *news = arg;
+
+  for (guint i = 0; i < 1000; i++)
+    pto_yield (news->exec);
+}
+
+/* What another thread says is heard though there is always somebody else to run. */
+static void
+test_news (void)
+{
+  struct pto_exec *exec = new_exec (PTO_BACKEND_DET, 1, 1);
+  struct news news = { .exec = exec };
+
+  pto_word_init (&news.word, 0, false);
+  spawn (exec, 0, news_listen, &news);
+  spawn (exec, 0, news_chatter, &news);
+  spawn (exec, 0, news_idle, &news);
+  pto_exec_join (exec);
+  g_assert_true (news.heard);
+  pto_exec_free (exec);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -576,6 +642,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/det/seeds-differ", test_seeds_differ);
   g_test_add_func ("/pto/det/exact-times", test_exact_times);
   g_test_add_func ("/pto/det/clock-stands", test_clock_stands);
+  g_test_add_func ("/pto/det/news", test_news);
   g_test_add_func ("/pto/det/deadlock", test_deadlock);
   g_test_add_func ("/pto/det/deadlock-dropped", test_deadlock_dropped);
   g_test_add_func ("/pto/det/all-interleavings", test_all_interleavings);
