@@ -751,6 +751,60 @@ test_help (void)
   pto_exec_free (exec);
 }
 
+struct chat
+{
+  struct pto_exec *exec;
+  _Atomic uint32_t held, over;
+  uint32_t yields;
+};
+
+static void
+hold_main (void *arg)
+{
+  struct chat *chat = arg;
+
+  atomic_store (&chat->held, 1);
+  while (atomic_load (&chat->over) == 0)
+    sched_yield ();
+}
+
+static void
+chat_main (void *arg)
+{
+  struct chat *chat = arg;
+
+  while (atomic_load (&chat->over) == 0 && chat->yields < 100000)
+    {
+      chat->yields++;
+      pto_yield (chat->exec);
+    }
+}
+
+/* One slice, though nobody else has anything to do: the guest has something of its own. */
+static void
+test_help_is_short (void)
+{
+  struct pto_exec_config config = { .backend = PTO_BACKEND_PAR, .domains = 2, .carriers = 1 };
+  char error[256];
+  struct pto_exec *exec = pto_exec_new (&config, error, sizeof error);
+  struct chat chat = { .exec = exec };
+
+  pto_exec_enter (exec);
+  spawn (exec, 0, hold_main, &chat);
+  /* Nobody but the guest runs the other domain from here on. */
+  while (atomic_load (&chat.held) == 0)
+    sched_yield ();
+  spawn (exec, 1, chat_main, &chat);
+  while (!pto_exec_help (exec))
+    sched_yield ();
+  g_assert_cmpuint (chat.yields, >, 0);
+  g_assert_cmpuint (chat.yields, <, 100000);
+  atomic_store (&chat.over, 1);
+  pto_exec_join (exec);
+  pto_exec_leave (exec);
+  pto_exec_free (exec);
+}
+
 /* No domain starves behind others that always have something to do. */
 struct starve
 {
@@ -1081,6 +1135,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/exec/par/relay", test_relay);
   g_test_add_func ("/pto/exec/par/relay-timer", test_relay_timer);
   g_test_add_func ("/pto/exec/par/help", test_help);
+  g_test_add_func ("/pto/exec/par/help-is-short", test_help_is_short);
   add_for_backends ("idle", test_idle);
   add_for_backends ("no-leaks", test_no_leaks);
   add_for_backends ("actors-spawn", test_actors_spawn);
