@@ -138,12 +138,21 @@ kernel_answer (int64_t *args)
     }
 }
 
+static struct pto_chip *failing;
+
+static void
+kernel_fail (int64_t *args)
+{
+  pto_engine_fail (&failing->machine.engine, PTO_STATUS_EXPLICIT, "as it was told");
+}
+
 static const struct pto_kernel kernels[] = {
   { "vector", kernel_use, PTO_CORE_TYPE_AIV, { .base_ns = 700 } },
   { "cube", kernel_use, PTO_CORE_TYPE_AIC, { .base_ns = 900 } },
   { "meet", kernel_meet, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
   { "ask", kernel_ask, PTO_CORE_TYPE_AIC, { .base_ns = 500 } },
   { "answer", kernel_answer, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
+  { "fail", kernel_fail, PTO_CORE_TYPE_AIV, { .base_ns = 500 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -296,6 +305,39 @@ test_pipes (enum pto_backend backend)
     }
 }
 
+/* Asks as long as it is told nothing. */
+static int
+ask_for_failure (PTO2Runtime *rt, void *data)
+{
+  const char *why;
+
+  pto2_rt_submit_task (rt, 5, AIV, NULL, 0);
+  while ((why = pto_runtime_tell_failure (rt)) == NULL)
+    pto_charge (exec, 100);
+  weak_read (&failing->machine.engine.report.status, sizeof (enum pto_status));
+  g_assert_cmpint (failing->machine.engine.report.status, ==, PTO_STATUS_EXPLICIT);
+  g_assert_cmpstr (why, ==, "as it was told");
+  return 0;
+}
+
+/* An orchestration that is told of a failure while the run goes on is told all of it. */
+static void
+test_failure (enum pto_backend backend)
+{
+  for (uint32_t seed = 1; seed <= SEEDS / 3; seed++)
+    {
+      struct pto_report report = { 0 };
+
+      failing = sim_chip (backend, "clusters=1 aicpu-threads=2");
+      begin (failing, seed);
+      g_assert_cmpint (pto_chip_run (failing, &program, NULL, ask_for_failure, NULL, NULL, &report),
+                       ==, PTO_STATUS_EXPLICIT);
+      weak_end ();
+      g_assert_cmpstr (report.message, ==, "as it was told");
+      pto_chip_free (failing);
+    }
+}
+
 /* The registers alone, as a scheduler would use them that looks at them all the time: what a core
  * did is known with FIN, before its signal. */
 static void
@@ -349,6 +391,7 @@ add (void)
   sim_add_once ("weak/seeds", test_seeds);
   sim_add_once ("weak/meetings", test_meetings);
   sim_add_once ("weak/pipes", test_pipes);
+  sim_add_once ("weak/failure", test_failure);
 }
 
 int
