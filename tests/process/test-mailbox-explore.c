@@ -762,6 +762,13 @@ await (struct pto_control *control, bool begins)
     }
 }
 
+/* Who lets go of it last may write it: the others are done with all of it. */
+static void
+take_whole (void *body, uint64_t bytes)
+{
+  weak_write ((struct pto_control *) body - 1, sizeof (struct pto_control));
+}
+
 static bool
 somebody_is_gone (void)
 {
@@ -811,6 +818,7 @@ explore (uint64_t seed)
 #endif
   draw_graph (true);
   memset (control->targets, 0xff, sizeof control->targets);
+  control->free_body = take_whole;
   memset (renewal->targets, 0xff, sizeof renewal->targets);
   run (registers ? control : NULL);
   check_run (world->deaths);
@@ -823,6 +831,7 @@ explore (uint64_t seed)
           g_assert_cmpuint (control->accepted[0], ==, (1u << world->own.n_children) - 1);
         }
     }
+  pto_control_unref (control);
   /* The next run on the same pool. Who stands still only now is found when it is asked. */
   for (uint32_t c = 0; c < world->own.n_children; c++)
     for (uint32_t l = 0; l < world->n_lives[c]; l++)
@@ -866,7 +875,6 @@ explore (uint64_t seed)
   pto_exec_join (world->own.exec);
   g_assert_null (carrier);
   pto_exec_leave (world->own.exec);
-  pto_control_unref (control);
   pto_control_unref (renewal);
   pto_control_unref (close);
   free_world ();
