@@ -602,8 +602,30 @@ test_order_of_blocks (void)
     {
       g_autoptr (PtoTraceTask) member = g_list_model_get_item (members, i);
 
+      g_autoptr (GListModel) own = pto_trace_task_list_members (member);
+
       g_assert_cmpint (pto_trace_task_get_start_ns (member), ==, expected[i]);
+      /* Only the task itself has members beside it. */
+      g_assert_cmpuint (g_list_model_get_n_items (own), ==, i == 0 ? G_N_ELEMENTS (expected) : 1);
     }
+}
+
+/* A wait can be the last thing that is known: what is still open lasts as long as that. */
+static void
+test_wait_at_the_end (void)
+{
+  g_auto (Hand) hand = { 0 };
+  g_autoptr (PtoTrace) trace = NULL;
+  g_autofree char *json = NULL;
+
+  hand_init (&hand);
+  hand_add (&hand, 0, PTO_TRACE_SCOPE, 10, PTO_TASK_NONE, 1, 1);
+  hand_submit (&hand, 20, 0, 0, PTO_CORE_TYPE_AIV);
+  hand_add (&hand, 0, PTO_TRACE_STALL, 40, PTO_TASK_NONE, 1 | 1 << 8, EPOCH + 90);
+  trace = hand_trace (&hand, known_names, 2, "wait");
+  g_assert_cmpuint (pto_trace_get_elapsed_ns (trace), ==, 80);
+  json = pto_trace_to_json (trace);
+  g_assert_nonnull (strstr (json, "\"ts\":0.000,\"dur\":0.080,\"name\":\"scope\""));
 }
 
 /* The more cores, the lower their rows, but at 6 and at 24 they are as high as with one. */
@@ -1141,6 +1163,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace/blocks", test_blocks);
   g_test_add_func ("/pto/trace/waits", test_waits);
   g_test_add_func ("/pto/trace/order-of-blocks", test_order_of_blocks);
+  g_test_add_func ("/pto/trace/wait-at-the-end", test_wait_at_the_end);
   g_test_add_func ("/pto/trace/row-heights", test_row_heights);
   g_test_add_func ("/pto/trace/json/events", test_json_events);
   g_test_add_func ("/pto/trace/json/rows", test_json_rows);
