@@ -35,6 +35,11 @@ typedef struct
   gboolean is_stretched;  /* one of those has a virtual clock */
 } PtoPicture;
 
+/* What the kernel of that number in the legend is drawn with: "#7cc0ee"; the path of a hatching on
+ * a cell of 6 by 6, or NULL. */
+const char *pto_svg_get_colour (guint number);
+const char *pto_svg_get_hatching (guint number);
+
 /* --- pto-trace-svg-text.c --- */
 
 /* Two decimals at most, no trailing zeros: these numbers are most of the file. */

@@ -42,6 +42,20 @@ static const char *const hatchings[] = {
 };
 static const char *const ring_greys[PTO_RINGS] = { "#33475b", "#6d869c", "#a5b8c8", "#d5dfe7" };
 
+const char *
+pto_svg_get_colour (guint number)
+{
+  return colours[number % G_N_ELEMENTS (colours)];
+}
+
+const char *
+pto_svg_get_hatching (guint number)
+{
+  guint n = G_N_ELEMENTS (hatchings);
+
+  return hatchings[(number + number / n * 3) % n];
+}
+
 static guint
 style_of (const PtoPicture *picture, guint32 kernel)
 {
@@ -128,19 +142,18 @@ append_definitions (PtoPicture *picture)
     g_string_append_printf (text, ".r%u{fill:%s}\n", r, ring_greys[r]);
   for (guint i = 0; i < picture->legend->len; i++)
     g_string_append_printf (text, ".k%u{fill:url(#p%u)}\n.t%u{stroke:%s}\n", i, i, i,
-                            colours[i % G_N_ELEMENTS (colours)]);
+                            pto_svg_get_colour (i));
   g_string_append (text, "</style>\n<defs>\n");
 
   for (guint i = 0; i < picture->legend->len; i++)
     {
-      guint n = G_N_ELEMENTS (hatchings);
-      const char *hatching = hatchings[(i + i / n * 3) % n];
+      const char *hatching = pto_svg_get_hatching (i);
 
       g_string_append_printf (text,
                               "<pattern id=\"p%u\" width=\"6\" height=\"6\" "
                               "patternUnits=\"userSpaceOnUse\">"
                               "<rect width=\"6\" height=\"6\" fill=\"%s\"/>",
-                              i, colours[i % G_N_ELEMENTS (colours)]);
+                              i, pto_svg_get_colour (i));
       if (hatching != NULL)
         g_string_append_printf (text,
                                 "<path d=\"%s\" stroke=\"#17324a\" stroke-width=\".9\" "

@@ -18,9 +18,13 @@ PtoTrace *pto_trace_new_from_file (const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_trace_save_html (PtoTrace *self, const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save_json (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save_svg (PtoTrace *self, const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_to_html (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_to_json (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1

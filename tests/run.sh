@@ -8,7 +8,7 @@ source_root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$source_root"
 . examples/setup.sh
 
-install_packages $build_packages clang-format gi-docgen gjs libxml2-utils valac
+install_packages $build_packages chromium chromium-driver clang-format gi-docgen gjs libxml2-utils valac
 
 out=build/test
 mkdir -p "$out"
@@ -50,7 +50,7 @@ run_suites "thread sanitizer: exec, core, processes, sim, objects" "$out/tsan" -
 
 build "$out/asan" -Dwerror=true $few -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false -Dgir=disabled -Ddocs=disabled
 run_suites "address and undefined behaviour sanitizers: all C suites" "$out/asan" --setup asan \
-  --no-suite gi --no-suite install --no-suite stress
+  --no-suite gi --no-suite install --no-suite browser --no-suite stress
 
 echo "--- format"
 if find pto sim tests examples -name '*.[ch]' -o -name '*.cpp' -o -name '*.cc' \

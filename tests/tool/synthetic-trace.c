@@ -185,12 +185,13 @@ task_at (Run *run, guint position)
   return &g_array_index (run->graph->tasks, Task, position);
 }
 
+/* last: whose end it waited for; NULL: nobody's. */
 static void
-make_ready (Run *run, guint buffer, guint position, guint64 now)
+make_ready (Run *run, guint buffer, guint position, guint64 now, const Task *last)
 {
   Task *task = task_at (run, position);
 
-  record (run, buffer, PTO_TRACE_READY, now, task->id, 0, 0);
+  record (run, buffer, PTO_TRACE_READY, now, task->id, last != NULL, last != NULL ? last->id : 0);
   g_queue_push_tail (run->ready[task->core_type], GUINT_TO_POINTER (position));
 }
 
@@ -255,7 +256,7 @@ complete (Run *run, guint core, guint64 now)
       for (guint k = 0; k < consumer->n_deps; k++)
         if (g_array_index (run->graph->deps, guint, consumer->first_dep + k) == position
             && --consumer->pending == 0)
-          make_ready (run, 1 + s, i, now);
+          make_ready (run, 1 + s, i, now, task_at (run, position));
     }
   /* In order, ring by ring. */
   for (guint r = 0; r < PTO_RINGS; r++)
@@ -298,7 +299,7 @@ submit (Run *run, guint position, guint *depth, guint64 now)
         task->pending++;
     }
   if (task->pending == 0)
-    make_ready (run, 0, position, now + 10 * (task->n_deps + 1));
+    make_ready (run, 0, position, now + 10 * (task->n_deps + 1), NULL);
 }
 
 struct pto_trace *

@@ -876,6 +876,9 @@ test_save (void)
   g_autofree char *directory = g_dir_make_tmp ("pto-trace-XXXXXX", &error);
   g_autofree char *json = NULL;
   g_autofree char *svg = NULL;
+  g_autofree char *html = NULL;
+  g_autofree char *page = NULL;
+  g_autofree char *expected_page = pto_trace_to_html (trace);
   g_autofree char *other = NULL;
   g_autofree char *missing = NULL;
   g_autofree char *text = NULL;
@@ -886,6 +889,7 @@ test_save (void)
   g_assert_no_error (error);
   json = g_build_filename (directory, "run.json", NULL);
   svg = g_build_filename (directory, "run.SVG", NULL);
+  html = g_build_filename (directory, "run.html", NULL);
   other = g_build_filename (directory, "run.png", NULL);
   missing = g_build_filename (directory, "nowhere", "run.json", NULL);
 
@@ -893,10 +897,15 @@ test_save (void)
   g_assert_no_error (error);
   g_assert_true (pto_trace_save (trace, svg, &error));
   g_assert_no_error (error);
+  g_assert_true (pto_trace_save (trace, html, &error));
+  g_assert_no_error (error);
   g_file_get_contents (json, &text, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (text, ==, expected);
-  g_assert_cmpuint (count_files (directory), ==, 2);
+  g_file_get_contents (html, &page, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (page, ==, expected_page);
+  g_assert_cmpuint (count_files (directory), ==, 3);
   /* As any file that a program writes. */
   g_assert_cmpint (g_stat (json, &status), ==, 0);
   g_assert_cmphex (status.st_mode & 0777, ==, 0666);
@@ -915,10 +924,11 @@ test_save (void)
   g_clear_error (&error);
   g_assert_false (pto_trace_save_json (trace, directory, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY);
-  g_assert_cmpuint (count_files (directory), ==, 2);
+  g_assert_cmpuint (count_files (directory), ==, 3);
 
   g_unlink (json);
   g_unlink (svg);
+  g_unlink (html);
   g_rmdir (directory);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# test_trace_truth.py: do pictures, JSON and summary of a trace show what its records say, by value?
+# test_trace_truth.py: do pictures, reports, JSON and summary of a trace show what its records say, by value?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """test_trace_truth.py TRACE-CASES: prints TAP. Records by hand and of runs on every back end; what
 they say is worked out in trace_truth.py, what the library shows is read with parsers."""
@@ -12,6 +12,7 @@ import sys
 import unittest
 from decimal import Decimal
 
+import report_reader
 from svg_reader import Svg
 from trace_truth import (ACK, COMPLETE, DEP, DISPATCH, EXPLICIT, NO_TASK, RAW, READY, RETIRE, RUN, SCOPE,
                          STALL, SUBMIT, UNSURE, WAR, WAW, Case, Truth, hazard_name, stall_name,
@@ -78,7 +79,9 @@ def random_case(seed):
                     r.choice([RAW, WAW, WAR, EXPLICIT, RAW | WAW, RAW | UNSURE, WAR | EXPLICIT]),
                     producer)
             ready = max(ready, end)
-        put(r.choice([orchestrator] + of_schedulers), ready, task, READY, 0, 0)
+        last = max(producers, key=lambda p: p[1], default=None)
+        waits = last is not None and last[1] > now
+        put(r.choice([orchestrator] + of_schedulers), ready, task, READY, int(waits), last[0] if waits else 0)
         if kernel != NO_KERNEL:
             core = r.choice([c for c in range(n_cores) if (c % (aic + aiv) >= aic) == core_type])
             start = max(ready, free[core]) + r.choice([0, 0, 1]) * unit
@@ -268,6 +271,7 @@ class TraceTruthTest(unittest.TestCase):
             self.check_json(truth, answer)
         self.assertEqual(answer["summary"], summary(truth))
         Svg(self, truth, answer["svg"]).check()
+        report_reader.check(self, truth, answer["html"])
         return truth
 
     def check_numbers(self, truth, answer, counter_hz):

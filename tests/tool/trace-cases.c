@@ -49,6 +49,7 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
 {
   g_autofree char *json = pto_trace_to_json (trace);
   g_autofree char *svg = pto_trace_to_svg (trace);
+  g_autofree char *html = pto_trace_to_html (trace);
   g_autofree char *summary = pto_trace_summarize (trace);
   g_autofree guint64 *path = NULL;
   gsize n_path;
@@ -56,6 +57,7 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
   path = pto_trace_dup_critical_path (trace, &n_path);
   add_string (builder, "json", json);
   add_string (builder, "svg", svg);
+  add_string (builder, "html", html);
   add_string (builder, "summary", summary);
   add_string (builder, "title", pto_trace_get_title (trace));
   add_string (builder, "sha256", pto_trace_get_sha256 (trace));

@@ -40,12 +40,13 @@ class Case:
 class Task:
     def __init__(self, number):
         self.id = number
-        self.submit = self.submit_end = self.ready = self.dispatch = None
+        self.submit = self.submit_end = self.ready = self.dispatch = self.ack = None
         self.start = self.end = self.complete = self.retire = None
         self.kernel = 2 ** 32 - 1
         self.core_type = self.core = self.scheduler = None
         self.deps = {}  # producer's id -> kinds, in order
         self.failed = self.critical = False
+        self.last = None  # whose end made it ready: its id
 
 
 class Truth:
@@ -90,10 +91,14 @@ class Truth:
                     task.submit_end = now
             elif kind == READY:
                 task.ready = now
+                if detail == 1:
+                    task.last = extra
             elif kind == DISPATCH:
                 task.dispatch = now
                 if 1 <= b <= self.case.schedulers:
                     task.scheduler = b - 1
+            elif kind == ACK:
+                task.ack = now
             elif kind == RUN and detail < self.case.n_cores and extra >= time:
                 task.core, task.start, task.end = detail, now, extra - self.first
             elif kind == COMPLETE:
