@@ -15,7 +15,7 @@ $pto run examples/batch-paged-attention --case seed --repeat 5
 $pto run examples/batch-paged-attention --case varlen --repeat 5
 echo
 echo "The first case once more, on the chip's own clock and recorded:"
-$pto run examples/batch-paged-attention --case seed --backend det --svg build/attention.svg --trace build/attention.json
+$pto run examples/batch-paged-attention --case seed --backend det --svg build/attention.svg --report build/attention.html --trace build/attention.json
 echo
-echo "Next: look at build/attention.svg, open build/attention.json in ui.perfetto.dev,"
+echo "Next: open build/attention.html in a browser, and build/attention.json in ui.perfetto.dev,"
 echo "      run another example ($pto run examples/vector), or write your own: README.md"

@@ -27,6 +27,7 @@ static char **option_set;
 static char *option_repeat;
 static char *option_trace;
 static char *option_svg;
+static char *option_report;
 static gboolean option_json;
 static gboolean option_no_isolate;
 
@@ -49,6 +50,9 @@ static const GOptionEntry entries[] = {
     N_ ("Save the trace: .ptotrace for `pto trace`, .json for ui.perfetto.dev"), N_ ("FILE") },
   { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
     N_ ("FILE.svg") },
+  { "report", 0, 0, G_OPTION_ARG_FILENAME, &option_report,
+    N_ ("Save a report of the run: a page for a browser, which needs nothing else"),
+    N_ ("FILE.html") },
   { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
     N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
   { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
@@ -63,6 +67,7 @@ typedef struct
   PtoTrace *trace;              /* of the last repetition; NULL: not recorded */
   const char *trace_file;       /* where it was saved; NULL: nowhere */
   const char *svg_file;         /* where its picture was */
+  const char *report_file;      /* where its report was */
   GArray *run_ns;               /* guint64, one per repetition, ascending */
   double max_abs_error;
   gboolean not_a_number;
@@ -166,6 +171,13 @@ was_set (const char *parameter)
   return FALSE;
 }
 
+/* Of the record of the run. */
+static gboolean
+is_file_wanted (void)
+{
+  return option_trace != NULL || option_svg != NULL || option_report != NULL;
+}
+
 static gboolean
 is_record (const char *path)
 {
@@ -179,7 +191,7 @@ static gboolean
 check_effect (PtoWorker *worker, const char *backend, GError **error)
 {
   g_autofree char *trace = pto_worker_dup_parameter (worker, "trace", NULL);
-  gboolean recorded = g_strcmp0 (trace, "1") == 0 || option_trace != NULL || option_svg != NULL
+  gboolean recorded = g_strcmp0 (trace, "1") == 0 || is_file_wanted ()
                       || (option_json && strcmp (backend, "det") == 0);
   const char *option = option_seed != NULL ? "seed" : "set seed";
 
@@ -199,8 +211,8 @@ check_effect (PtoWorker *worker, const char *backend, GError **error)
   else if (was_set ("trace-records") && !recorded)
     g_set_error (
         error, TOOL_ERROR, TOOL_ERROR_USAGE,
-        _ ("--set trace-records has no effect on a run that is not recorded: add --trace or "
-           "--svg"));
+        _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
+           "--trace or --svg"));
   else
     return TRUE;
   return FALSE;
@@ -261,12 +273,12 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
 
   /* Two runs are compared by their traces: on det the digest is part of the result. */
   deterministic = option_json && strcmp (backend, "det") == 0 && !was_set ("trace");
-  if ((option_trace != NULL || option_svg != NULL || deterministic)
+  if ((is_file_wanted () || deterministic)
       && !pto_worker_set_parameter (worker, "trace", "1", error))
     return FALSE;
   /* What is asked of it later is not known now. */
-  return option_trace == NULL || !is_record (option_trace) || was_set ("trace-level")
-         || pto_worker_set_parameter (worker, "trace-level", "4", error);
+  return (option_report == NULL && (option_trace == NULL || !is_record (option_trace)))
+         || was_set ("trace-level") || pto_worker_set_parameter (worker, "trace-level", "4", error);
 }
 
 /* An array's buffer on the device, and its tensor among the arguments; NULL with an error. */
@@ -448,6 +460,7 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
     add_int (builder, "trace_dropped", pto_trace_get_dropped (outcome->trace));
   add_string (builder, "trace", outcome->trace_file);
   add_string (builder, "svg", outcome->svg_file);
+  add_string (builder, "report", outcome->report_file);
   json_builder_end_object (builder);
   tool_print_json (builder);
 }
@@ -584,6 +597,12 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
 
       print_row (_ ("picture"), path);
     }
+  if (outcome->report_file != NULL)
+    {
+      g_autofree char *path = shown_path (outcome->report_file);
+
+      print_row_printf (_ ("report"), _ ("%s (open in a browser)"), path);
+    }
 }
 
 /* What was measured is shown all the same, and so is one file without the other. */
@@ -592,7 +611,7 @@ save (Outcome *outcome, GError **failures)
 {
   GError *failure = NULL;
 
-  if (option_trace == NULL && option_svg == NULL)
+  if (!is_file_wanted ())
     return;
   if (outcome->trace == NULL)
     {
@@ -608,6 +627,9 @@ save (Outcome *outcome, GError **failures)
   tool_add_failure (failures, g_steal_pointer (&failure));
   if (option_svg != NULL && pto_trace_save_svg (outcome->trace, option_svg, &failure))
     outcome->svg_file = option_svg;
+  tool_add_failure (failures, g_steal_pointer (&failure));
+  if (option_report != NULL && pto_trace_save_html (outcome->trace, option_report, &failure))
+    outcome->report_file = option_report;
   tool_add_failure (failures, failure);
 }
 
@@ -755,7 +777,8 @@ tool_run (char **words, GError **error)
   if (!tool_check_output ("trace", option_trace,
                           option_trace != NULL && is_record (option_trace) ? ".ptotrace" : ".json",
                           error)
-      || !tool_check_output ("svg", option_svg, ".svg", error))
+      || !tool_check_output ("svg", option_svg, ".svg", error)
+      || !tool_check_output ("report", option_report, ".html", error))
     return FALSE;
   return run_example (rest[1], (guint) repeat, error);
 }

@@ -45,7 +45,8 @@ tool_trace_get_options (void)
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
     append_topic (text, topics[i].name, _ (topics[i].description));
   append_topic (text, "why TASK", _ ("why a task started when it did: 17, or 1:17 of ring 1"));
-  append_topic (text, "export FILE", _ ("save it as .json (for ui.perfetto.dev) or .svg"));
+  append_topic (text, "export FILE",
+                _ ("save it as .html (a report), .json (for ui.perfetto.dev) or .svg"));
   g_option_context_set_summary (context, _ ("Tells what a trace says that `pto run --trace "
                                             "FILE.ptotrace` has saved."));
   g_option_context_set_description (context, text->str);

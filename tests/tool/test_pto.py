@@ -10,6 +10,7 @@ import tempfile
 import xml.etree.ElementTree
 
 import pto_test
+import report_reader
 from pto_test import (EXAMPLES, REQUIRED_KEYS, COPY_ORCHESTRATION, RAW_EXIT_GROUP, FLOAT32, FLOAT16,
                       INT8, rows, duration, PtoTest)
 
@@ -28,7 +29,7 @@ class Words(PtoTest):
         for words in (["help", "run"], ["run", "--help"]):
             text = self.passes(*words)
             for option in ("--case", "--platform", "--backend", "--seed", "--set", "--repeat",
-                           "--trace", "--svg", "--json"):
+                           "--trace", "--svg", "--report", "--json"):
                 self.assertIn(option, text)
 
     def test_no_command(self):
@@ -168,7 +169,7 @@ class Manifest(PtoTest):
     def refuses(self, fragments, lines=1, **words):
         before = sorted(os.listdir(self.directory))
         result = self.fails(1, fragments, "run", "ex", "--trace", "t.json", "--svg", "t.svg",
-                            lines=lines, **words)
+                            "--report", "t.html", lines=lines, **words)
         self.assertEqual(result.stdout, "")
         self.assertEqual(sorted(os.listdir(self.directory)), before)
 
@@ -504,8 +505,8 @@ class Run(PtoTest):
     def test_det_files_are_equal(self):
         for name in ("a", "b"):
             self.passes("run", self.vector, "--backend", "det", "--trace", name + ".json", "--svg",
-                        name + ".svg")
-        for suffix in (".json", ".svg"):
+                        name + ".svg", "--report", name + ".html")
+        for suffix in (".html", ".json", ".svg"):
             texts = []
             for name in ("a", "b"):
                 with open(os.path.join(self.directory, name + suffix), "rb") as file:
@@ -518,10 +519,10 @@ class Run(PtoTest):
         self.assertIsNone(result["trace_sha256"])
 
     def test_table(self):
-        text = self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg")
+        text = self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg", "--report", "run.html")
         for fragment in ("vector on a2a3sim", "24 AIC + 48 AIV", "five", "tasks", "edges",
                          "back end", "par", "PASS", "tasks/s", "AIC", "AIV", "recycled",
-                         "run.json", "run.svg"):
+                         "run.json", "run.svg", "run.html (open in a browser)"):
             self.assertIn(fragment, text)
 
     def test_table_says_what_json_says(self):
@@ -605,18 +606,31 @@ class Run(PtoTest):
                              "add add_scalar mul (cached)")
 
     def test_json_names_files_and_seeds(self):
-        value = self.gives(self.vector, "--trace", "a.json", "--svg", "b.svg")
-        self.assertEqual((value["trace"], value["svg"], value["trace_dropped"]), ("a.json", "b.svg", 0))
+        value = self.gives(self.vector, "--trace", "a.json", "--svg", "b.svg", "--report", "c.html")
+        self.assertEqual([value[key] for key in ("trace", "svg", "report", "trace_dropped")],
+                         ["a.json", "b.svg", "c.html", 0])
         value = self.gives(self.vector)
-        self.assertEqual((value["trace"], value["svg"], value["first_bad"]), (None, None, None))
+        self.assertEqual([value[key] for key in ("trace", "svg", "report", "first_bad")], [None] * 4)
         self.assertNotIn("trace_dropped", value)
         for seed in (0, 2**63 - 1, 2**63, 2**64 - 1):
             value = self.gives(self.vector, "--backend", "det", "--seed", str(seed))
             self.assertEqual(value["seed"], seed if seed < 2**63 else str(seed))
 
     def test_files(self):
-        self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg")
-        self.assertEqual(sorted(os.listdir(self.directory)), ["run.json", "run.svg"])
+        self.passes("run", self.vector, "--trace", "run.json", "--svg", "run.svg", "--report", "run.html")
+        self.assertEqual(sorted(os.listdir(self.directory)), ["run.html", "run.json", "run.svg"])
+        with open(os.path.join(self.directory, "run.html"), encoding="utf-8") as file:
+            report = report_reader.Report(file.read())
+        self.assertEqual((len(report.tasks), report.title, report.data["clock"]), (5, "vector: five tasks, (a + b + 1)(a + b + 2) + (a + b) = 47", "wall"))
+        self.assertEqual({task["kernel"] for task in report.tasks}, {"add", "add_scalar", "mul"})
+        # All that can be said of it is recorded: what tasks were given, and where their submits stand.
+        for i, task in enumerate(report.tasks):
+            file, line = task["source"]
+            with open(file, encoding="utf-8") as source:
+                self.assertIn("submit", source.readlines()[line - 1])
+            tensors = [value for _, _, value in report.arguments[i] if isinstance(value, tuple)]
+            self.assertEqual({(name, tuple(strides)) for name, _, strides, _ in tensors}, {("float32", ())})
+        self.assertIn(("heap", "ring 0"), report.strips)
         with open(os.path.join(self.directory, "run.json"), encoding="utf-8") as file:
             trace = json.load(file)
         kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]

@@ -76,7 +76,7 @@ class Output(PtoTest):
 
     def test_files(self):
         self.passes("run", self.large)
-        for option, name in (("--svg", "run.svg"), ("--trace", "run.json")):
+        for option, name in (("--svg", "run.svg"), ("--trace", "run.json"), ("--report", "run.html")):
             path = os.path.join(self.directory, name)
             with self.subTest(option=option):
                 result = self.ends(subprocess.PIPE, "run", self.vector, option, "/dev/full")
@@ -138,7 +138,7 @@ class Output(PtoTest):
 
     def test_kind(self):
         for words in (["run", "ex", "--svg", "a.png"], ["run", "ex", "--svg", "a.json"], ["run", "ex", "--svg", "a"],
-                      ["run", "ex", "--trace", "a.svg"], ["run", "ex", "--trace", ""], ["bench", "--svg", "a.png"],
+                      ["run", "ex", "--trace", "a.svg"], ["run", "ex", "--trace", ""], ["run", "ex", "--report", "a.htm"], ["bench", "--svg", "a.png"],
                       ["bench", "--markdown", "a.txt"], ["bench", "--markdown", ""]):
             self.fails(2, [" ".join(words[-2:]).strip()], *words)
         self.passes("run", self.vector, "--svg", "A.SVG", "--trace", "/dev/null")
