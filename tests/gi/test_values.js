@@ -228,6 +228,8 @@ const tests = {
         equal(edges[0].get_hazards(), Pto.Hazards.WAW, 'hazards');
         equal(trace.list_tasks().get_item(3), null, 'behind the last');
         equal(tasks[0].list_members().get_n_items(), 1, 'members');
+        const page = trace.to_html();
+        equal(JSON.parse(page.split('id="data">')[1].split('</script>')[0]).tasks.n, 3, 'tasks of the report');
         for (const [kind, name] of [[Pto.TraceCoreKind.AIC, '3 AIC'], [Pto.TraceCoreKind.AIV, '6 AIV']]) {
             const busy = cores.filter(core => core.get_kind() === kind).map(core => core.get_busy_ns());
             const share = busy.reduce((sum, ns) => sum + ns) / busy.length / trace.get_elapsed_ns();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import ctypes
 import gc
+import html
 import os
 import pathlib
 import sys
@@ -594,6 +595,22 @@ class Words(unittest.TestCase):
             self.assertEqual(texts[0], texts[1], platform)
             self.assertEqual(texts[0], texts[2], platform)
             self.assertEqual(texts[0] == texts[3], threads == 2, platform)
+
+
+    def test_report(self):
+        """A notebook shows it in a frame, from which nothing gets out."""
+        with Pto.Worker() as worker:
+            worker.set_parameter("trace", 1)
+            worker.run(lambda orch: orch.submit(scale, Pto.Tensor.of([1.0] * 4).read(), orch.tensor(4).write(), 2.0))
+            trace = worker.trace
+        frame = trace._repr_html_()
+        self.assertRegex(frame, r'^<iframe sandbox="allow-scripts" [^<>]* srcdoc="[^"<>]*"></iframe>$')
+        self.assertEqual(html.unescape(frame.split('srcdoc="')[1].split('"')[0]), trace.to_html())
+        with tempfile.TemporaryDirectory() as place:
+            for save in (trace.save, trace.save_html):
+                save(os.path.join(place, "run.html"))
+                with open(os.path.join(place, "run.html"), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), trace.to_html())
 
 
 class Functions(unittest.TestCase):

@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import ctypes
 import functools
+import html
 import inspect
 import itertools
 import math
@@ -736,6 +737,14 @@ class Graph(Pto.Graph):
 
 
 # --- workers ---
+
+@_export
+class Trace(Pto.Trace):
+    def _repr_html_(self):
+        """The report, in a frame: what a notebook shows of a trace. It can not reach the page around it."""
+        return ('<iframe sandbox="allow-scripts" title="Trace of a run" loading="lazy" style="width:100%;height:560px;'
+                f'border:1px solid #8884;border-radius:8px" srcdoc="{html.escape(self.to_html())}"></iframe>')
+
 
 class _Interrupts:
     """Ctrl-C while the main thread is in C: Python's handler runs later, its wake-up descriptor is written at once."""
