@@ -73,7 +73,7 @@ function arrange (width, height, least) {
   p.nControl = 1 + data.schedulers;
   p.tick = p.nControl > 6 ? 9 : TICKS;
   p.top = p.control + p.nControl * p.tick + 8;
-  p.strip = 34;
+  p.strip = strips.length > 4 ? 26 : 34;
   p.strips = strips.length * (p.strip + STRIP_GAP) + 4;
   const available = isNaN (height) ? 0 : height - p.top - p.strips - 8;
   p.row = Math.max (least, Math.min (34, Math.floor ((available - gaps) / Math.max (weight, 1))));
@@ -93,7 +93,7 @@ function arrange (width, height, least) {
   p.bottom = isNaN (height) ? p.top + y : Math.min (height - p.strips, p.top + y + 4);
   p.stripTop = p.bottom + 10;
   if (!isNaN (height) && strips.length > 0)
-    p.strip = Math.max (34, Math.min (72, Math.floor ((height - p.stripTop - 8) / strips.length) - STRIP_GAP));
+    p.strip = Math.max (p.strip, Math.min (72, Math.floor ((height - p.stripTop - 8) / strips.length) - STRIP_GAP));
   p.stripBottom = p.stripTop + strips.length * (p.strip + STRIP_GAP) - STRIP_GAP;
   p.height = isNaN (height) ? p.bottom + p.strips + 10 : height;
   return p;
@@ -387,7 +387,8 @@ function drawNames (scene) {
     c.textAlign = "left";
     if (children[r].length > 0)
       c.fillText (collapsed.has (r) ? "\u25b8" : "\u25be", x - 10, y + h / 2 + 0.5);
-    c.fillText (row.name, data.is_level ? x + 2 : 32, y + h / 2 + 0.5, p.left - 70 - x);
+    const left = data.is_level || isNarrow ? x + 2 : 32;
+    c.fillText (row.name, left, y + h / 2 + 0.5, p.left - left - (row.depth === 0 && !isNarrow ? 70 : 6));
   }
 }
 
@@ -571,13 +572,14 @@ function drawStrips (scene) {
     c.fillStyle = scene.ink.muted;
     c.fillText ("most " + formatValue (strip.series[0], strip.most), 14, y + 19, p.left - 24);
     if (strip.series.length > 1) {
-      let x = 14;
+      const isLow = p.strip < 34;
+      let x = isLow ? 26 + textWidth (c, "most " + formatValue (strip.series[0], strip.most)) : 14;
       for (let k = 0; k < strip.series.length && x < p.left - 30; k++) {
         const name = strip.series[k].name.replace ("ring ", "");
         c.fillStyle = scene.ink["series" + (k % 4 + 1)];
-        c.fillRect (x, y + 27, 7, 7);
+        c.fillRect (x, y + (isLow ? 15 : 27), 7, 7);
         c.fillStyle = scene.ink.muted;
-        c.fillText (name, x + 10, y + 31);
+        c.fillText (name, x + 10, y + (isLow ? 19 : 31));
         x += 18 + textWidth (c, name);
       }
     }
