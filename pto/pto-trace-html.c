@@ -491,6 +491,29 @@ append_waits (PtoHtmlPage *page)
     }
 }
 
+/* Of the time of each run, what went by waiting for other kernels; only where one did. */
+static void
+append_waited (PtoHtmlPage *page)
+{
+  guint64 waited = 0;
+
+  for (guint s = 0; s < page->sections->len; s++)
+    for (guint i = 0; i < pto_html_get_section (page, s)->analysis->n_entries; i++)
+      waited |= pto_html_get_section (page, s)->analysis->tasks[i].waited;
+  if (waited == 0)
+    return;
+  pto_html_begin_column (page->text, "waited");
+  for (guint s = 0; s < page->sections->len; s++)
+    {
+      const PtoHtmlSection *section = pto_html_get_section (page, s);
+
+      for (guint i = 0; i < section->analysis->n_entries; i++)
+        pto_html_put (page->text,
+                      (gint64) scale_length (&section->view, section->analysis->tasks[i].waited));
+    }
+  pto_html_end_column (page->text);
+}
+
 static void
 append_tasks (PtoHtmlPage *page)
 {
@@ -516,6 +539,7 @@ append_tasks (PtoHtmlPage *page)
   append_times (page);
   append_last_producers (page);
   append_waits (page);
+  append_waited (page);
   g_string_append_c (page->text, '}');
 }
 

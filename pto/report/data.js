@@ -193,6 +193,11 @@ function positionInRow (entry) {
 
 // --- what a task waited for ---
 
+// While it ran: for other kernels, at a barrier or a pipe.
+function waitedIn (entry) {
+  return data.tasks.waited ? data.tasks.waited[entry] : 0;
+}
+
 // From its submit to its start: for data, until the last producer was over; for a core, as long as
 // none of its kind was free; and for the scheduler the rest. NaN: not known.
 function waitsOf (entry) {
@@ -202,7 +207,8 @@ function waitsOf (entry) {
     data: known (forData[entry]),
     core: known (forCore[entry]),
     scheduler: known (forScheduler[entry]),
-    run: end[entry] - start[entry],
+    run: end[entry] - start[entry] - waitedIn (entry),
+    others: waitedIn (entry) || NaN,
     notice: complete[entry] - end[entry],
     slot: retire[entry] - complete[entry]
   };
@@ -315,7 +321,7 @@ function valueAt (series, at) {
 
 const table = kernels.map ((kernel, k) => ({ kernel: k, name: kernel.name, count: 0, total: 0, min: Infinity, max: 0 }));
 for (let i = 0; i < n; i++) {
-  const took = end[i] - start[i];
+  const took = end[i] - start[i] - waitedIn (i);
   const line = table[kernelOf[i]];
   if (isNaN (took))
     continue;

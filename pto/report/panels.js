@@ -177,6 +177,7 @@ function showTask () {
       ["waited for a core", waits.core, "core"],
       ["waited for the scheduler", waits.scheduler, "scheduler"],
       ["ran", waits.run, "run"],
+      ["waited for other kernels", waits.others, "core"],
       ["until its end was seen", waits.notice, "scheduler"],
       ["kept its slot", waits.slot, "slot"]
     ]),

@@ -150,8 +150,9 @@ save_blocks (const char *directory)
                                            { 130, 0, PTO_TRACE_DISPATCH, 1, 1 },
                                            { 480, 0, PTO_TRACE_COMPLETE, 1, 1 },
                                            { 480, 1, PTO_TRACE_COMPLETE, 0, 0 } };
-  struct pto_trace_record first[]
-      = { { 150, 0, PTO_TRACE_PART, 0, 0 }, { 150, 0, PTO_TRACE_RUN, 0, 250 } };
+  struct pto_trace_record first[] = { { 150, 0, PTO_TRACE_PART, 0, 0 },
+                                      { 150, 0, PTO_TRACE_WAIT, 0, 30 },
+                                      { 150, 0, PTO_TRACE_RUN, 0, 250 } };
   struct pto_trace_record second[] = { { 160, 0, PTO_TRACE_PART, 0, 1 },
                                        { 160, 0, PTO_TRACE_RUN, 1, 300 },
                                        { 310, 0, PTO_TRACE_PART, 0, 2 },

@@ -53,6 +53,7 @@ class Report:
             task["source"] = sources[i]
             task["last"] = i - columns["last"][i] if columns["last"][i] is not None else None
             task["waits"] = [columns[name][i] for name in ("wait_data", "wait_core", "wait_scheduler")]
+            task["waited"] = columns["waited"][i] if "waited" in columns else 0
             task["block"] = blocks[i] if blocks[i] >= 0 else None
             base = last
             for name in TIMES:
@@ -111,7 +112,7 @@ def check(test, truth, text):
     ran = sorted({task.kernel for task in truth.ran})
     test.assertEqual(report.kernels[:len(ran)], [truth.kernel_name(kernel) for kernel in ran])
     tasks = list(truth.tasks.values())
-    said = [{key: value for key, value in task.items() if key not in ("waits", "source", "last")}
+    said = [{key: value for key, value in task.items() if key not in ("waits", "waited", "source", "last")}
             for task in report.tasks]
     test.same(said, [{
         "kernel": truth.kernel_name(task.kernel), "row": task.core, "scheduler": task.scheduler,

@@ -128,6 +128,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([task["failed"] for task in report.tasks], [True, False, True, True])
         self.assertEqual(report.data["elapsed"], 370)
         self.assertEqual(report.data["rows"][1]["busy"], 300)
+        # The first block waited for another kernel for 30 ns of its 100: its core was not busy then.
+        self.assertEqual([task["waited"] for task in report.tasks], [0, 0, 30, 0])
+        self.assertEqual(report.data["rows"][0]["busy"], 70)
 
     def test_given(self):
         """What tasks were given, where their submits and scopes stand, and what rings held."""

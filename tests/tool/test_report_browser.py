@@ -275,6 +275,8 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(self.ask("Array.from (document.querySelectorAll ('#panel-task ul'), list => Array.from"
                                   " (list.querySelectorAll ('[data-entry]'), item => Number (item.dataset.entry)))"),
                          [[1], [0, 3]])
+        shown = dict(zip(self.texts("#panel-task .bars th"), self.texts("#panel-task .bars .number")))
+        self.assertEqual((shown["ran"], shown["waited for other kernels"]), ("70\u2009ns", "30\u2009ns"))
         self.assertIn("failed", self.text("#panel-task .badges"))
         self.assertEqual(report.members[0], range(2, 4))
 
