@@ -391,8 +391,13 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
       /* All members of a group have the same one. */
       pto_call_config_extend_prefix (config, "worker", self->worker->id);
       atomic_store_explicit (&self->progress, 0, memory_order_relaxed);
-      if (record != 0 && record != self->record)
-        begin_record (self, record);
+      if (record != 0)
+        {
+          if (record != self->record)
+            begin_record (self, record);
+          g_clear_object (&self->last);
+          self->last = self->worker->machine->ops->get_trace (self->worker->machine);
+        }
       ok = pto_worker_run_for_parent (self->worker, target->handle,
                                       (PtoOrchestrationFunc) target->registration->function,
                                       target->registration->function_data, self->args, config,

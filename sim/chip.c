@@ -724,6 +724,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (chip->lost)
     return pto_report_set (report, PTO_STATUS_SYSTEM,
                            "a task of an earlier run could not be ended: this chip is lost");
+  /* What does not begin leaves no record. */
+  chip->machine.recorder.active = false;
   status = fit_cores (chip, config, report);
   if (status == PTO_OK)
     status = set_recording (

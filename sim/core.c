@@ -200,7 +200,8 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
 }
 
 /* Those of the outputs that the task makes; what is behind those of a task with parts has been
- * written before the first of them. Inlined with a constant for the size that is mostly asked for.
+ * written before the first of them, and behind one that others may write to before. Inlined with a
+ * constant for the size that is mostly asked for.
  */
 static inline __attribute__ ((always_inline)) void
 fill_guards_of (struct pto_core *core, const struct pto_payload *task, uint32_t bytes)
@@ -212,8 +213,8 @@ fill_guards_of (struct pto_core *core, const struct pto_payload *task, uint32_t 
 
   for (uint32_t g = 0; g < n; g++)
     {
-      core->guards[g] = guards[g];
-      if (!is_there)
+      core->guards[g] = guards[g] & ~PTO_GUARD_WRITTEN;
+      if (!is_there && (guards[g] & PTO_GUARD_WRITTEN) == 0)
         memcpy ((void *) (uintptr_t) guards[g], pattern, bytes);
     }
 }
@@ -494,7 +495,8 @@ run_kernel (struct pto_core *core)
       uint64_t end = pto_engine_stamp_own (core->engine);
 
       waited = core->waited - waited;
-      core->busy += end - start - waited;
+      /* Two processors may count a moment apart. */
+      core->busy += end - start - (waited < end - start ? waited : end - start);
       if (__builtin_expect (core->parts != NULL, 0) && core->trace != NULL)
         pto_trace_add (core->trace, PTO_TRACE_PART, start, payload->task_id, payload->kernel_id,
                        core->block & PTO_MAX_BLOCKS);

@@ -215,7 +215,14 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
             {
               guards[n_guards] = heap + bytes;
               /* Written before the kernel runs, which is soon. */
-              __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards++], 1);
+              __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards], 1);
+              if (PTO_UNLIKELY ((from->what & PTO_PLAN_PART) != 0))
+                {
+                  memcpy ((void *) (uintptr_t) guards[n_guards], pto_fence_pattern (),
+                          engine->config.guard_bytes);
+                  guards[n_guards] |= PTO_GUARD_WRITTEN;
+                }
+              n_guards++;
             }
           heap += pto_engine_output_bytes (engine, bytes);
         }

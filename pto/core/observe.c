@@ -95,10 +95,11 @@ pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id p
 }
 
 void
-pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot)
+pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot, bool has_waited)
 {
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_SCHEDULE))
-    pto_trace_add (engine->trace, PTO_TRACE_READY, engine->stamp, slot->id, 0, 0);
+    pto_trace_add (engine->trace, PTO_TRACE_READY,
+                   has_waited ? pto_engine_stamp (engine) : engine->stamp, slot->id, 0, 0);
 }
 
 void

@@ -17,8 +17,8 @@ void pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot,
                          uint32_t n_deps);
 /* Behind pto_observe_submit(): it waits for one more. */
 void pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer);
-/* It waits for nothing, or not any more. */
-void pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot);
+/* It waits for nothing; has_waited: not any more, since its submit. */
+void pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot, bool has_waited);
 /* n tasks of a ring, from position first on. */
 void pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_t n);
 /* What the ring and the TensorMap hold now. */

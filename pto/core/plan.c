@@ -338,10 +338,13 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
                   bool makes, bool fenced)
 {
   struct pto_plan_task *task = &graph->tasks[graph->n_tasks - 1];
+  uint64_t lo, hi;
+  bool is_part;
 
   if (graph->no_memory)
     return;
   makes = makes && graph->creators[memory] == NOBODY;
+  is_part = makes && (!pto_region_contiguous (tensor, &lo, &hi) || hi - lo != graph->sizes[memory]);
   if (makes)
     {
       graph->creators[memory] = graph->n_tasks - 1;
@@ -350,6 +353,8 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
   add_tensor (graph, makes ? PTO_PLAN_MADE : PTO_PLAN_USED, memory, offset, tensor,
               /* What lies behind it is written when the task that makes it begins. */
               fenced && graph->creators[memory] != graph->n_tasks - 1);
+  if (is_part && !graph->no_memory)
+    graph->args[graph->n_args - 1].what |= PTO_PLAN_PART;
 }
 
 void

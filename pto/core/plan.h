@@ -39,7 +39,9 @@ struct pto_plan_arg
 #define PTO_PLAN_FIRST 0x40u
 /* Another one of them; start is the number. */
 #define PTO_PLAN_AGAIN 0x20u
-#define PTO_PLAN_SOURCE(what) ((enum pto_plan_source) ((what) &0x1fu))
+/* Of memory that is made: the task writes only a part of it, see PTO_GUARD_WRITTEN. */
+#define PTO_PLAN_PART 0x10u
+#define PTO_PLAN_SOURCE(what) ((enum pto_plan_source) ((what) &0x0fu))
 #define PTO_PLAN_SHAPE(what) ((what) >> 8)
 #define PTO_PLAN_SHAPES_MAX (1u << 24)
 

@@ -66,6 +66,10 @@ struct pto_edge
   uint32_t flags;
 };
 
+/* In payload.guards: what lies behind that output was written when its task was submitted, for
+ * others may write to the same memory before it begins. */
+#define PTO_GUARD_WRITTEN (UINT64_C (1) << 63)
+
 /* What a kernel gets, and what is around it. Written by the submitter before the task is ready;
  * read-only then. */
 struct pto_payload

@@ -328,6 +328,12 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
 
 /* --- the slot --- */
 
+static void
+write_guard (const struct pto_engine *engine, uint64_t address)
+{
+  memcpy ((void *) (uintptr_t) address, pto_fence_pattern (), engine->config.guard_bytes);
+}
+
 /* Writes arguments and output addresses, and records the accesses; nobody else can see the slot
  * yet.
  */
@@ -357,6 +363,7 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
       if (tensor->buffer.addr == 0)
         {
           struct PTO2Buffer *buffer = tensor->storage;
+          uint64_t *made = NULL;
           bool fresh = false;
 
           /* The same buffer may be named twice as an output: the first gave it its address. */
@@ -367,9 +374,10 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
               tensor->buffer.addr = (uint64_t) (uintptr_t) heap;
               if (engine->config.guard_bytes > 0)
                 {
-                  guards[n_guards] = tensor->buffer.addr + tensor->buffer.size;
+                  made = &guards[n_guards++];
+                  *made = tensor->buffer.addr + tensor->buffer.size;
                   /* Written before the kernel runs, which is soon. */
-                  __builtin_prefetch ((const void *) (uintptr_t) guards[n_guards++], 1);
+                  __builtin_prefetch ((const void *) (uintptr_t) *made, 1);
                 }
               heap += pto_engine_output_bytes (engine, tensor->buffer.size);
               if (buffer != NULL)
@@ -382,6 +390,12 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
           /* Without a handle nobody else can name it. */
           pto_access_init (access, buffer != NULL ? &buffer->space : NULL, tensor);
           access->fresh = fresh;
+          /* Who writes to the rest of it does not wait for this task. */
+          if (PTO_UNLIKELY (access->region.run != tensor->buffer.size) && made != NULL)
+            {
+              write_guard (engine, *made);
+              *made |= PTO_GUARD_WRITTEN;
+            }
         }
       /* A Tensor begins with what a kernel sees of it; dimensions beyond ndims are copied as they
        * are. */
@@ -513,8 +527,7 @@ static void
 write_guards (const struct pto_engine *engine, const struct pto_payload *payload)
 {
   for (uint32_t g = 0; g < payload->n_guards; g++)
-    memcpy ((void *) (uintptr_t) payload->guards[g], pto_fence_pattern (),
-            engine->config.guard_bytes);
+    write_guard (engine, payload->guards[g] & ~PTO_GUARD_WRITTEN);
 }
 
 /* Their memory is there at once, and whoever has submitted the task may know where. */
@@ -872,7 +885,7 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
   if (direct)
     {
       if (!plain && PTO_UNLIKELY (engine->trace != NULL))
-        pto_observe_ready (engine, slot);
+        pto_observe_ready (engine, slot, false);
       pto_engine_run_direct (engine, slot);
       return;
     }
@@ -881,7 +894,7 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
   if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
     {
       if (!plain && PTO_UNLIKELY (engine->trace != NULL))
-        pto_observe_ready (engine, slot);
+        pto_observe_ready (engine, slot, done < n_wait);
       if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
         {
           pto_engine_push_ready (engine, slot, engine->next_shard++);

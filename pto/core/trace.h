@@ -32,7 +32,7 @@ enum pto_trace_kind
   /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
   PTO_TRACE_DEP = 2,
   /* whoever saw the last producer complete; extra = its id if detail is 1. detail 0: all of them
-   * were complete when it was submitted */
+   * were complete when it was submitted, or became so meanwhile */
   PTO_TRACE_READY = 3,
   /* scheduler; detail = core, extra = member << 32 | per-core sequence number */
   PTO_TRACE_DISPATCH = 4,

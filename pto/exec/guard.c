@@ -83,10 +83,12 @@ static unsigned int guard_users;
 static struct chain chains[FAULT_SIGNALS + 1]; /* the last is the interrupt's */
 static _Atomic int interrupt_signal;
 _Atomic uint32_t pto_guard_epoch = 1;
-/* Handlers are to be looked at before the next guarded call. W: pto_guard_expect(), before the
- * epoch (release); cleared under the mutex by whoever has looked. R: who finds another epoch
- * (acquire). */
-static _Atomic bool look_due;
+/* Handlers are to be looked at before the next guarded call: as long as a look is wanted that none
+ * which is over began after. W of wanted: pto_guard_expect(), before the epoch (release); R: who
+ * finds another epoch (acquire), and who looks, before it does. W of done: who has looked, under
+ * the mutex (release: the handlers are there); R: before a guarded call (acquire). */
+static _Atomic uint32_t looks_wanted;
+static _Atomic uint32_t looks_done;
 
 static int
 interrupt_number (void)
@@ -482,6 +484,8 @@ static void
 look (void)
 {
   struct sigaction found;
+  /* Acquire: what is asked for from here on is another look. */
+  uint32_t wanted = atomic_load_explicit (&looks_wanted, memory_order_acquire);
 
   for (size_t i = 0; i <= FAULT_SIGNALS && guard_users > 0; i++)
     {
@@ -497,7 +501,7 @@ look (void)
       atomic_store_explicit (&chain->now, next, memory_order_release);
       install (i);
     }
-  atomic_store_explicit (&look_due, false, memory_order_relaxed);
+  atomic_store_explicit (&looks_done, wanted, memory_order_release);
 }
 
 void
@@ -515,11 +519,18 @@ pto_guard_expect (void)
   struct pto_thread *thread = pto_thread_self ();
   uint32_t before;
 
-  atomic_store_explicit (&look_due, true, memory_order_relaxed);
+  atomic_fetch_add_explicit (&looks_wanted, 1, memory_order_relaxed);
   before = atomic_fetch_add_explicit (&pto_guard_epoch, 1, memory_order_release);
   /* This thread has just looked at its own mask and stack. */
   if (thread->epoch == before)
     thread->prepared = before + 1;
+}
+
+static bool
+is_look_due (void)
+{
+  return atomic_load_explicit (&looks_done, memory_order_acquire)
+         != atomic_load_explicit (&looks_wanted, memory_order_relaxed);
 }
 
 /* Before a guarded call of a thread that has not made one since. */
@@ -528,11 +539,11 @@ catch_up (struct pto_thread *thread)
 {
   uint32_t epoch = atomic_load_explicit (&pto_guard_epoch, memory_order_acquire);
 
-  if (atomic_load_explicit (&look_due, memory_order_relaxed))
+  if (is_look_due ())
     {
       /* Who comes second waits: no call is made before the handlers are there. */
       pthread_mutex_lock (&guard_lock);
-      if (atomic_load_explicit (&look_due, memory_order_relaxed))
+      if (is_look_due ())
         look ();
       pthread_mutex_unlock (&guard_lock);
     }

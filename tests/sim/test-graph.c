@@ -107,11 +107,19 @@ take_in (int64_t *args)
     ((float *) sim_data (args, 0))[i] += ((float *) sim_data (args, 1))[i];
 }
 
+static void
+late (int64_t *args)
+{
+  sim_spend_ns (3000000);
+  ((float *) sim_data (args, 0))[0] = 1;
+}
+
 enum
 {
   GATHER = 9,
   GATHER_CUBE,
-  TAKE_IN
+  TAKE_IN,
+  LATE
 };
 
 static const struct pto_kernel kernels[]
@@ -126,7 +134,8 @@ static const struct pto_kernel kernels[]
         { "overrun", overrun, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
         [GATHER] = { "gather", gather, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } },
         [GATHER_CUBE] = { "gather on a cube", gather, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
-        [TAKE_IN] = { "take in", take_in, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } } };
+        [TAKE_IN] = { "take in", take_in, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+        [LATE] = { "late", late, PTO_CORE_TYPE_AIC, { .base_ns = 3000000 } } };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
 static void
@@ -293,6 +302,61 @@ test_parts (enum pto_backend backend)
   pto_chip_free (chip);
   g_free (given);
   pto_plan_free (graph);
+}
+
+/* --- memory that one task makes, and another one is done with before that begins --- */
+
+static int
+orchestrate_late (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t half[1] = { N / 2 };
+  static const uint64_t one[1] = { 1 };
+  static const uint64_t at[2][1] = { { 0 }, { N / 2 } };
+  Tensor from = pto2_rt_arg_tensor (rt, 0);
+  Tensor made, cell;
+  PTO2TaskId slow;
+
+  pto2_rt_init_tensor_pool (rt);
+  made = make_tensor (from.shapes, 1, PTO_DTYPE_FLOAT32);
+  cell = make_tensor (one, 1, PTO_DTYPE_FLOAT32);
+  {
+    PTOParam params[] = { make_output_param (cell) };
+
+    slow = pto2_rt_submit_task (rt, LATE, AIC, params, 1);
+  }
+  for (uint32_t h = 0; h < 2; h++)
+    {
+      PTOParam params[]
+          = { make_input_param (pto2_tensor_view (&from, half, at[h])),
+              make_output_param (pto2_tensor_view (&made, half, at[h])), make_scalar_param (2) };
+
+      pto2_rt_submit_task_after (rt, 0, AIV, params, 3, &slow, h == 0);
+    }
+  submit (rt, 0, made, pto2_rt_arg_tensor (rt, 1), false, 4);
+  return 0;
+}
+
+/* Behind the memory nothing is amiss, whoever comes first. */
+static void
+test_late_maker (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_plan *graph = pto_plan_new ();
+  struct given *given = g_new0 (struct given, 1);
+  struct pto_report report;
+
+  for (uint32_t round = 0; round < 3; round++)
+    {
+      fill (given, (float) round);
+      run (chip, given, round == 1 ? graph : NULL, false, round < 2 ? orchestrate_late : launch,
+           graph, NULL, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      for (uint32_t i = 0; round != 1 && i < N; i++)
+        g_assert_cmpfloat (given->memory[1][i], ==, (float) (round + i + 6));
+    }
+  pto_plan_free (graph);
+  g_free (given);
+  pto_chip_free (chip);
 }
 
 /* --- tensors that several tasks have --- */
@@ -973,6 +1037,7 @@ add_tests (void)
   sim_add ("graph/same-numbers", test_same_numbers);
   sim_add ("graph/priorities", test_priorities);
   sim_add ("graph/parts", test_parts);
+  sim_add ("graph/late-maker", test_late_maker);
   sim_add ("graph/same-tensors", test_same_tensors);
   sim_add ("graph/output-twice", test_output_twice);
   sim_add ("graph/deadlock-behind-deep-scopes", test_deadlock_behind_deep_scopes);
