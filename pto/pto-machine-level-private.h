@@ -25,7 +25,7 @@ typedef struct
   guint n_children;
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
-  guint recording; /* that run: how much of it; 0: nothing */
+  guint recording;    /* that run: how much of it; 0: nothing */
   const PtoMachineRun *run;         /* the same; NULL: none is */
   const struct pto_chip_arg *given; /* what a capture, or a launch, is given; NULL: it is neither */
   guint n_given;

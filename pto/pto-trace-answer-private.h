@@ -64,4 +64,11 @@ pto_answer_get_number (JsonObject *object, const char *name)
   return (guint64) json_object_get_int_member_with_default (object, name, 0);
 }
 
+/* Were dependencies and retirement recorded? Of records made by hand nothing is said. */
+static inline gboolean
+pto_answer_has_edges (PtoTrace *trace)
+{
+  return trace->topology.recorded == 0 || trace->topology.recorded >= PTO_TRACE_LEVEL_GRAPH;
+}
+
 G_END_DECLS

@@ -148,7 +148,7 @@ add_ring (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis, 
   if (is_full)
     {
       pto_answer_add_number (json, "heap_bytes", heap);
-      pto_answer_add_number (json, "edges", edges);
+      pto_answer_add_number (json, "dep_entries", edges);
       pto_answer_add_number (json, "dep_pool", MAX (get_power_above (edges), 16));
     }
   json_builder_end_object (json);
@@ -181,14 +181,14 @@ pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis
       if (is_full)
         {
           pto_answer_add_number (json, "peak_heap_bytes", row->peak_heap);
-          pto_answer_add_number (json, "peak_edges", row->peak_edges);
+          pto_answer_add_number (json, "peak_dep_entries", row->peak_edges);
         }
       json_builder_end_object (json);
     }
   json_builder_end_array (json);
   json_builder_set_member_name (json, "rings");
   json_builder_begin_array (json);
-  for (guint ring = 0; ring < analysis->rings; ring++)
+  for (guint ring = 0; pto_answer_has_edges (trace) && ring < analysis->rings; ring++)
     add_ring (json, trace, analysis, ring, is_full);
   json_builder_end_array (json);
   if (is_full)
@@ -217,7 +217,7 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
     widest = MAX (widest, g_utf8_strlen (get_name (json_array_get_object_element (scopes, i)), -1));
   g_string_append_printf (text, "  %-*s %5s %8s %8s %10s%s\n", (int) widest, "opened at", "depth",
                           "times", "submits", "held tasks",
-                          is_full ? "   heap bytes      edges" : "");
+                          is_full ? "   heap bytes dep entries" : "");
   for (guint i = 0; i < json_array_get_length (scopes); i++)
     {
       JsonObject *scope = json_array_get_object_element (scopes, i);
@@ -231,9 +231,9 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
           pto_answer_get_number (scope, "depth"), pto_answer_get_number (scope, "n"),
           pto_answer_get_number (scope, "submits"), pto_answer_get_number (scope, "peak_tasks"));
       if (is_full)
-        g_string_append_printf (text, " %12" G_GUINT64_FORMAT " %10" G_GUINT64_FORMAT,
+        g_string_append_printf (text, " %12" G_GUINT64_FORMAT " %11" G_GUINT64_FORMAT,
                                 pto_answer_get_number (scope, "peak_heap_bytes"),
-                                pto_answer_get_number (scope, "peak_edges"));
+                                pto_answer_get_number (scope, "peak_dep_entries"));
       g_string_append_c (text, '\n');
     }
   for (guint i = 0; i < json_array_get_length (rings); i++)
@@ -249,9 +249,9 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
       if (is_full)
         g_string_append_printf (text,
                                 "; %" G_GUINT64_FORMAT " bytes of heap; %" G_GUINT64_FORMAT
-                                " edges: dep-pool=%" G_GUINT64_FORMAT,
+                                " entries of the dependency pool: dep-pool=%" G_GUINT64_FORMAT,
                                 pto_answer_get_number (ring, "heap_bytes"),
-                                pto_answer_get_number (ring, "edges"),
+                                pto_answer_get_number (ring, "dep_entries"),
                                 pto_answer_get_number (ring, "dep_pool"));
       g_string_append (text, " would do\n");
     }

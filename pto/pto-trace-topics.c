@@ -138,14 +138,12 @@ add_summary (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysi
   g_autoptr (GArray) kernels = list_kernels (trace, analysis);
 
   pto_answer_add_number (json, "level", MAX (trace->topology.level, 2));
-  pto_answer_add_number (json, "trace_level", trace->topology.recorded);
   pto_answer_add_number (json, "tasks", analysis->n_tasks);
   pto_answer_add_number (json, "edges", analysis->n_deps);
   pto_answer_add_number (json, "failed", analysis->n_failed);
   pto_answer_add_number (json, "elapsed_ns", analysis->elapsed);
   pto_answer_add_number (json, "critical_path_ns", analysis->critical_ns);
   pto_answer_add_number (json, "recorded", pto_trace_get_recorded (trace));
-  pto_answer_add_number (json, "dropped", pto_trace_get_dropped (trace));
   json_builder_set_member_name (json, "cores");
   json_builder_begin_array (json);
   for (guint type = 0; type < PTO_N_CORE_TYPES; type++)
@@ -288,9 +286,11 @@ append_place (GString *text, JsonObject *task)
 static void
 append_waits (GString *text, JsonObject *object, const char *before)
 {
-  JsonObject *waits = json_object_get_object_member (object, "waits");
+  JsonObject *waits = json_object_has_member (object, "waits")
+                          ? json_object_get_object_member (object, "waits")
+                          : NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (reasons); i++)
+  for (guint i = 0; waits != NULL && i < G_N_ELEMENTS (reasons); i++)
     if (pto_answer_get_number (waits, reasons[i].name) > 0)
       {
         g_autoptr (GString) us = g_string_new (NULL);
@@ -397,7 +397,9 @@ append_explanation (GString *text, JsonObject *object)
       append_waits (text, object, "");
     }
   else
-    g_string_append (text, "never started\n");
+    g_string_append (text, json_object_has_member (object, "failed")
+                               ? "never started: a task that it waited for has failed\n"
+                               : "never started\n");
   for (guint i = 0; i < json_array_get_length (producers); i++)
     {
       JsonObject *producer = json_array_get_object_element (producers, i);
@@ -425,8 +427,30 @@ append_explanation (GString *text, JsonObject *object)
                                 pto_answer_get_number (producer, "bytes"));
       g_string_append_c (text, '\n');
     }
-  if (json_array_get_length (producers) == 0)
+  if (json_object_has_member (object, "failed") && json_object_has_member (object, "start_ns"))
+    g_string_append (text, "failed\n");
+  if (json_array_get_length (producers) == 0
+      && (pto_answer_get_number (object, "trace_level") == 0
+          || pto_answer_get_number (object, "trace_level") >= PTO_TRACE_LEVEL_GRAPH))
     g_string_append (text, "waited for no task\n");
+}
+
+/* What an answer can not say for want of records. */
+static void
+append_limits (GString *text, JsonObject *object)
+{
+  guint64 level = pto_answer_get_number (object, "trace_level");
+  guint64 dropped = pto_answer_get_number (object, "dropped");
+
+  if (level == PTO_TRACE_LEVEL_RUNS)
+    g_string_append (text, "waits were not recorded, nor dependencies: trace-level was 1\n");
+  else if (level == PTO_TRACE_LEVEL_SCHEDULE)
+    g_string_append (text, "dependencies were not recorded: trace-level was 2\n");
+  if (dropped > 0)
+    g_string_append_printf (text,
+                            "%" G_GUINT64_FORMAT " records were dropped, and what they said is not "
+                            "in this: set trace-records to more\n",
+                            dropped);
 }
 
 /* --- the calls --- */
@@ -439,6 +463,8 @@ begin_answer (PtoTrace *trace)
   json_builder_begin_object (json);
   pto_answer_add_string (json, "title", trace->title);
   pto_answer_add_string (json, "clock", trace->topology.virtual_clock ? "virtual" : "wall");
+  pto_answer_add_number (json, "trace_level", trace->topology.recorded);
+  pto_answer_add_number (json, "dropped", pto_trace_get_dropped (trace));
   return json;
 }
 
@@ -545,6 +571,8 @@ pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
   root = answer (self, topic);
   text = g_string_new (NULL);
   tell[topic](text, json_node_get_object (root));
+  if (topic != PTO_TRACE_TOPIC_DEPS)
+    append_limits (text, json_node_get_object (root));
   return g_string_free (text, FALSE);
 }
 
@@ -625,6 +653,11 @@ explain (PtoTrace *trace, guint64 id, GError **error)
   pto_answer_add_time (json, "end_ns", task->end);
   pto_answer_add_time (json, "complete_ns", task->complete);
   pto_answer_add_time (json, "retire_ns", task->retire);
+  if (task->failed)
+    {
+      json_builder_set_member_name (json, "failed");
+      json_builder_add_boolean_value (json, TRUE);
+    }
   if (task->start != PTO_TRACE_NEVER
       && pto_trace_get_waits (pto_trace_get_analysis (trace), trace, task,
                               MIN (task->submit, task->start), &waits))
@@ -691,5 +724,6 @@ pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error)
     return NULL;
   text = g_string_new (NULL);
   append_explanation (text, json_node_get_object (root));
+  append_limits (text, json_node_get_object (root));
   return g_string_free (text, FALSE);
 }

@@ -163,13 +163,17 @@ pto_trace_get_waits (const PtoTraceAnalysis *analysis, PtoTrace *trace, const Pt
   guint cluster, type;
 
   *waits = (PtoTraceWaits){ 0 };
-  if (task->start == PTO_TRACE_NEVER || task->core == PTO_TRACE_NOWHERE || from > task->start)
+  if (trace->topology.recorded == PTO_TRACE_LEVEL_RUNS || task->start == PTO_TRACE_NEVER
+      || task->core == PTO_TRACE_NOWHERE || from > task->start)
     return FALSE;
   pto_trace_locate_core (trace, task->core, &cluster, &type);
   submit = task->submit == PTO_TRACE_NEVER ? at : CLAMP (task->submit, at, task->start);
   data = CLAMP (pto_trace_get_data_ready (analysis, task), submit, task->start);
   dispatch = CLAMP (task->dispatch, data, task->start);
   ready = task->ready == PTO_TRACE_NEVER ? data : CLAMP (task->ready, data, dispatch);
+  /* Whose end it was is not known: that somebody saw it is. */
+  if (trace->topology.recorded == PTO_TRACE_LEVEL_SCHEDULE)
+    data = ready;
 
   waits->room = get_stalled (analysis, at, submit);
   waits->submitter = submit - at - MIN (waits->room, submit - at);

@@ -121,7 +121,7 @@ pto_observe_occupancy (struct pto_engine *engine, uint32_t ring_index)
 
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_FULL))
     pto_trace_add (engine->trace, PTO_TRACE_OCCUPANCY, pto_engine_stamp_own (engine),
-                   ring->heap.used, ring_index,
+                   ring->heap.used - ring->heap.skipped, ring_index,
                    (uint64_t) (ring->edge_head - ring->edge_tail) << 32
                        | pto_map_used (engine->map));
 }

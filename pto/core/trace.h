@@ -46,7 +46,7 @@ enum pto_trace_kind
   PTO_TRACE_STALL = 10,
   PTO_TRACE_PART = 11, /* core, before the RUN of a part; detail = kernel id, extra = block */
   /* orchestrator, after a submit and after tasks are retired: detail = ring, task = bytes of its
-   * heap that are in use, extra = edges of its pool << 32 | nodes of the TensorMap */
+   * heap that are in use, extra = entries of its dependency pool << 32 | nodes of the TensorMap */
   PTO_TRACE_OCCUPANCY = 12,
   /* core, between PART and RUN; time = start of RUN, extra = so long of it the kernel has waited
    * for others */

@@ -159,18 +159,41 @@ test_why (void)
 
   text = pto_trace_explain_task (trace, B, &error);
   g_assert_no_error (error);
-  g_assert_cmpstr (text, ==,
-                   "task 1 (consume on AIV1), submitted at graph.c:11\n"
-                   "started at 1.180 us, 1.030 us after its submit:\n"
-                   "       0.950 us for data\n"
-                   "       0.080 us for the scheduler\n"
-                   "made ready by task 0 (produce on AIC0), over at 1.100 us: RAW, its argument 0 "
-                   "and 1 of this task share 24 bytes\n");
+  g_assert_cmpstr (
+      text, ==,
+      "task 1 (consume on AIV1), submitted at graph.c:11\n"
+      "started at 1.180 us, 1.030 us after its submit:\n"
+      "       0.950 us for data\n"
+      "       0.080 us for the scheduler\n"
+      "made ready by task 0 (produce on AIC0), over at 1.100 us: RAW, its argument 0 "
+      "and 1 of this task share 24 bytes\n"
+      "3 records were dropped, and what they said is not in this: set trace-records to more\n");
   g_assert_null (pto_trace_explain_task (trace, 77, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
   g_assert_cmpstr (
       error->message, ==,
       "task 77: no such task is in the trace, which has 5; some may have been dropped");
+}
+
+/* What was not recorded is not there, and never told as something else. */
+static void
+test_levels (void)
+{
+  g_autoptr (PtoTrace) schedule = make_trace ();
+  g_autoptr (PtoTrace) runs = make_trace ();
+  g_autoptr (JsonObject) b = NULL, none = NULL, scopes = NULL;
+  g_autofree char *text = NULL;
+
+  schedule->topology.recorded = PTO_TRACE_LEVEL_SCHEDULE;
+  runs->topology.recorded = PTO_TRACE_LEVEL_RUNS;
+  b = parse (pto_trace_explain_task_json (schedule, B, NULL));
+  none = parse (pto_trace_explain_task_json (runs, B, NULL));
+  scopes = parse (pto_trace_describe_json (schedule, PTO_TRACE_TOPIC_SCOPES));
+  assert_waits (b, 0, 0, 1010, 0, 20);
+  g_assert_false (json_object_has_member (none, "waits"));
+  g_assert_cmpuint (json_array_get_length (json_object_get_array_member (scopes, "rings")), ==, 0);
+  text = pto_trace_describe (runs, PTO_TRACE_TOPIC_OVERHEAD);
+  g_assert_nonnull (strstr (text, "\nwaits were not recorded, nor dependencies: "));
 }
 
 static void
@@ -195,18 +218,20 @@ test_critical_path (void)
   assert_waits (object, 35, 15, 0, 0, 130);
   g_assert_cmpint (json_object_get_int_member (object, "kernels_ns"), ==, 1500);
   g_assert_cmpint (json_object_get_int_member (object, "elapsed_ns"), ==, 35 + 15 + 130 + 1500);
-  g_assert_cmpstr (text, ==,
-                   "         0.035 us until it was submitted\n"
-                   "         0.015 us while the submitter waited for room\n"
-                   "         0.050 us for the scheduler\n"
-                   "       1.000 us task 0 (produce on AIC0), submitted at graph.c:10\n"
-                   "         0.080 us for the scheduler\n"
-                   "       0.500 us task 1 (consume on AIV1), submitted at graph.c:11\n"
-                   "2 tasks until 1.680 us, of which\n"
-                   "       1.500 us in kernels\n"
-                   "       0.035 us until it was submitted\n"
-                   "       0.015 us while the submitter waited for room\n"
-                   "       0.130 us for the scheduler\n");
+  g_assert_cmpstr (
+      text, ==,
+      "         0.035 us until it was submitted\n"
+      "         0.015 us while the submitter waited for room\n"
+      "         0.050 us for the scheduler\n"
+      "       1.000 us task 0 (produce on AIC0), submitted at graph.c:10\n"
+      "         0.080 us for the scheduler\n"
+      "       0.500 us task 1 (consume on AIV1), submitted at graph.c:11\n"
+      "2 tasks until 1.680 us, of which\n"
+      "       1.500 us in kernels\n"
+      "       0.035 us until it was submitted\n"
+      "       0.015 us while the submitter waited for room\n"
+      "       0.130 us for the scheduler\n"
+      "3 records were dropped, and what they said is not in this: set trace-records to more\n");
 }
 
 static void
@@ -233,7 +258,8 @@ test_overhead (void)
       "  consume          4          2.435          0.950          0.600          0.135\n"
       "  produce          1          1.000          0.000          0.000          0.050\n"
       "  all                         3.435          0.950          0.600          0.185\n"
-      "us in all, from the submit of each task on\n");
+      "us in all, from the submit of each task on\n"
+      "3 records were dropped, and what they said is not in this: set trace-records to more\n");
 }
 
 static void
@@ -273,14 +299,17 @@ test_scopes (void)
   g_assert_cmpint (json_object_get_int_member (ring, "tasks"), ==, 5);
   g_assert_cmpint (json_object_get_int_member (ring, "task_window"), ==, 8);
   g_assert_cmpint (json_object_get_int_member (object, "map_nodes"), ==, 5);
-  g_assert_cmpstr (text, ==,
-                   "  opened at depth    times  submits held tasks   heap bytes      edges\n"
-                   "  the run       0        1        3          5            0          0\n"
-                   "  graph.c:5     1        1        0          0            0          0\n"
-                   "  graph.c:9     1        1        2          0         4096          3\n"
-                   "ring 0: 5 tasks at most: task-window=8; 0 bytes of heap; 0 edges: dep-pool=16 "
-                   "would do\n"
-                   "5 nodes of the TensorMap at most\n");
+  g_assert_cmpstr (
+      text, ==,
+      "  opened at depth    times  submits held tasks   heap bytes dep entries\n"
+      "  the run       0        1        3          5            0           0\n"
+      "  graph.c:5     1        1        0          0            0           0\n"
+      "  graph.c:9     1        1        2          0         4096           3\n"
+      "ring 0: 5 tasks at most: task-window=8; 0 bytes of heap; 0 entries of the dependency pool: "
+      "dep-pool=16 "
+      "would do\n"
+      "5 nodes of the TensorMap at most\n"
+      "3 records were dropped, and what they said is not in this: set trace-records to more\n");
 }
 
 static void
@@ -402,6 +431,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/trace-topics/why", test_why);
+  g_test_add_func ("/pto/trace-topics/levels", test_levels);
   g_test_add_func ("/pto/trace-topics/critical-path", test_critical_path);
   g_test_add_func ("/pto/trace-topics/overhead", test_overhead);
   g_test_add_func ("/pto/trace-topics/summary", test_summary);
