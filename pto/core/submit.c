@@ -390,8 +390,11 @@ fill_payload (struct pto_engine *engine, struct pto_slot *slot, const struct pto
           /* Without a handle nobody else can name it. */
           pto_access_init (access, buffer != NULL ? &buffer->space : NULL, tensor);
           access->fresh = fresh;
-          /* Who writes to the rest of it does not wait for this task. */
-          if (PTO_UNLIKELY (access->region.run != tensor->buffer.size) && made != NULL)
+          /* Who writes to the rest of it does not wait for this task. What is captured has no
+           * memory yet.
+           */
+          if (PTO_UNLIKELY (access->region.run != tensor->buffer.size) && made != NULL
+              && engine->capture == NULL)
             {
               write_guard (engine, *made);
               *made |= PTO_GUARD_WRITTEN;

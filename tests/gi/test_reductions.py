@@ -234,16 +234,26 @@ class Reductions(unittest.TestCase):
 
     def test_elsewhere(self):
         x = Pto.Buffer.array(4, "i4")
-        graph = Pto.Graph.new()
         with Pto.Worker(level=3, sub_workers=1) as worker:
             def orchestrate(orch, x):
                 with self.assertRaisesRegex(GLib.Error, "argument 0 is reduced, which kernels of a chip do: reduce in the"):
                     orch.submit_sub(handle, [x.reduce("sum")])
             handle = worker.register(lambda args: None)
             worker.run(orchestrate, x)
-        argument = graph.add_argument(4, "i4")
-        with self.assertRaisesRegex(GLib.Error, "one of the arguments is reduced: only a submit has that"):
-            graph.add_task(Pto.Callable.kernel(self.path("take.c")), argument.reduce("sum"))
+
+    def test_by_hand(self):
+        """What is added by hand reduces, too."""
+        take = Pto.Callable.kernel(self.path("take.c"))
+        def test(worker):
+            graph = Pto.Graph.new()
+            given, total = graph.add_argument(4, "i4"), graph.add_argument(4, "i4")
+            for _ in range(20):
+                graph.add_task(take, total.reduce("sum"), given.read(), 0)
+            x, y = np.arange(4, dtype="i4"), np.full(4, 7, "i4")
+            worker.run(graph, x, y)
+            self.assertEqual(y.tolist(), [7 + 20 * i for i in range(4)])
+
+        self.everywhere(test)
 
 
 if __name__ == "__main__":

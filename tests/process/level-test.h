@@ -73,7 +73,7 @@ struct rig
   struct pto_run_stats stats;
   struct pto_failure failure;
   struct pto_report report;
-  uint32_t record;                    /* the next runs */
+  uint32_t record;                /* the next runs */
   bool (*cancelled) (void *data); /* of them */
   void *cancelled_data;
   void (*graph) (struct rig *rig, void *data);

@@ -8,6 +8,7 @@
  */
 #include "weak.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +178,7 @@ is_on (void)
 /* --- plain memory --- */
 
 static struct granule *
-granule_at (uint64_t address)
+granule_at (uint64_t address, bool make)
 {
   for (uint32_t i = hash (address);; i = (i + 1) & (TABLE - 1))
     {
@@ -187,6 +188,8 @@ granule_at (uint64_t address)
         continue;
       if (granule->generation != generation)
         {
+          if (!make)
+            return NULL;
           granule->known = 0;
           granule->generation = generation;
           granule->address = address;
@@ -227,7 +230,7 @@ note (uint64_t address, uint64_t size, bool writes, bool atomic, const void *pc)
   weak_n_checked++;
   for (uint64_t end = address + size; address < end; address += step)
     {
-      struct granule *granule = granule_at (address & ~(uint64_t) (GRANULE - 1));
+      struct granule *granule = granule_at (address & ~(uint64_t) (GRANULE - 1), true);
       __typeof__ (&granule->bytes[0]) cell = &granule->bytes[address % GRANULE];
 
       if ((granule->known >> address % GRANULE & 1) == 0)
@@ -315,10 +318,11 @@ weak_forget (const void *memory, uint64_t size)
     return;
   for (uint64_t at = address; at < address + size; at++)
     {
-      struct granule *granule = granule_at (at & ~(uint64_t) (GRANULE - 1));
+      struct granule *granule = granule_at (at & ~(uint64_t) (GRANULE - 1), false);
       struct location *location = location_at (at, false);
 
-      granule->known &= ~(1u << at % GRANULE);
+      if (granule != NULL)
+        granule->known &= ~(1u << at % GRANULE);
       if (location != NULL)
         location->n = 0;
     }
@@ -739,6 +743,8 @@ weak_store (_Atomic uint32_t *memory, uint32_t value)
 void *weak_memcpy (void *to, const void *from, size_t size);
 void *weak_memmove (void *to, const void *from, size_t size);
 void *weak_memset (void *to, int byte, size_t size);
+void weak_free (void *memory);
+void *weak_realloc (void *memory, size_t size);
 
 void *
 weak_memcpy (void *to, const void *from, size_t size)
@@ -761,4 +767,36 @@ weak_memset (void *to, int byte, size_t size)
 {
   weak_write (to, size);
   return memset (to, byte, size);
+}
+
+/* Ordered behind every use of the block, or it is a race: who gets it next knows nothing of that.
+ */
+static void
+give_back (void *memory, const void *pc)
+{
+  uint64_t size = memory != NULL && !is_off () ? malloc_usable_size (memory) : 0;
+  uint64_t address = (uint64_t) (uintptr_t) memory;
+
+  for (uint64_t at = address; at < address + size; at++)
+    {
+      const struct granule *granule = granule_at (at & ~(uint64_t) (GRANULE - 1), false);
+
+      if (granule != NULL && (granule->known >> at % GRANULE & 1) != 0)
+        note (at, 1, true, false, pc);
+    }
+  weak_forget (memory, size);
+}
+
+void
+weak_free (void *memory)
+{
+  give_back (memory, __builtin_return_address (0));
+  free (memory);
+}
+
+void *
+weak_realloc (void *memory, size_t size)
+{
+  give_back (memory, __builtin_return_address (0));
+  return realloc (memory, size);
 }
