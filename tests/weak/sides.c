@@ -27,6 +27,7 @@ side_main (void *arg)
   struct side *side = arg;
 
   side->fn (side->arg);
+  weak_release (side);
   side->ended = true;
 }
 
@@ -150,6 +151,7 @@ explorer_os_thread_join (pthread_t thread)
     while (!side->ended)
       explorer_pause ();
   g_assert_true (side->ended);
+  weak_acquire (side);
 }
 
 void

@@ -61,12 +61,16 @@ uint64_t explorer_clock_ns (void);
 int explorer_sched_yield (void);
 
 #ifdef PTO_WEAK
+#include "weak.h"
+
 /* Of words.c: the test's own steps on words of what is explored are the machine's, too. */
 uint32_t weak_word_get (const struct pto_word *word);
 void weak_word_set (struct pto_exec *exec, struct pto_word *word, uint32_t value);
 uint32_t weak_load (const _Atomic uint32_t *value);
 void weak_add (_Atomic uint32_t *value, uint32_t n);
 #else
+#define weak_release(thing)
+#define weak_acquire(thing)
 #define weak_word_get pto_word_get
 #define weak_word_set pto_word_set
 #define weak_load pto_load_acquire
