@@ -20,13 +20,18 @@ struct _PtoCallConfig
   int enable_dep_gen;
   int enable_scope_stats;
   char *output_prefix;
+  char *dump_filter;
 };
 
-/* Refuses values out of range and switches without effect. */
+/* Refuses values out of range. */
 gboolean pto_call_config_check (const PtoCallConfig *config, GError **error);
 
 /* The first field that only a chip can do something about, by name; NULL: there is none. */
 const char *pto_call_config_find_choice (const PtoCallConfig *config);
+/* The first switch that records something, by name, and its value; NULL: there is none. */
+const char *pto_call_config_find_switch (const PtoCallConfig *config, int *value);
+/* How much a run with it records at least: enum pto_trace_level; 0: nothing. config may be NULL. */
+guint pto_call_config_get_record_level (const PtoCallConfig *config);
 /* Puts more behind a prefix, if there is one, so that the files of several tasks or workers have
  * names of their own. */
 void pto_call_config_extend_prefix (PtoCallConfig *config, const char *what, guint number);

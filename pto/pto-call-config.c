@@ -6,8 +6,10 @@
 
 #include "pto-call-config-private.h"
 
+#include "core/trace.h"
 #include "process/wire.h"
 
+#include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
 
@@ -18,7 +20,11 @@
  *
  * The choices of one run: how much of the chip it uses, and what is recorded.
  *
- * A switch that has no effect in this version is refused by the run, never ignored.
+ * The switches that record write files whose names begin with the output prefix, at the end of the
+ * run: each says which. Given to a run of a worker of level 3 or up they are about that worker's
+ * own tasks; given to a task that it submits, about what the chip, or worker, does in it. Each
+ * raises the level of the run's record, which [method@Pto.Worker.ref_trace] gives, as far as it
+ * needs.
  *
  * Source: seed 001 section 4. Thread safety: one thread at a time. A fork copies the value.
  *
@@ -66,6 +72,7 @@ pto_call_config_copy (const PtoCallConfig *config)
   copy = g_new (PtoCallConfig, 1);
   *copy = *config;
   copy->output_prefix = g_strdup (config->output_prefix);
+  copy->dump_filter = g_strdup (config->dump_filter);
   return copy;
 }
 
@@ -85,6 +92,7 @@ pto_call_config_free (PtoCallConfig *config)
   g_return_if_fail (config != NULL);
 
   g_free (config->output_prefix);
+  g_free (config->dump_filter);
   g_free (config);
 }
 
@@ -217,7 +225,8 @@ pto_call_config_set_enable_l2_swimlane (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: 0 (the default): no; a run refuses any other value: there is no such dump
+ * Returns: 0 (the default): no; 1: what each task reads before it, and what it writes after it; 2:
+ * the first only; 3: the second only
  *
  * Since: 0.1
  */
@@ -232,9 +241,17 @@ pto_call_config_get_enable_dump_tensor (const PtoCallConfig *config)
 /**
  * pto_call_config_set_enable_dump_tensor:
  * @config: a configuration
- * @value: 0 (the default): no; a run refuses any other value: there is no such dump
+ * @value: 0 (the default): no; 1: what each task reads before it, and what it writes after it; 2:
+ * the first only; 3: the second only
  *
  * Sets whether the tensors of the run are dumped.
+ *
+ * Each is a file of NumPy's with the elements of the argument's view: the prefix and
+ * `dump-RING-POSITION-KERNEL-argN-before.npy`, or `-after.npy`. The prefix and `dump.json` is a
+ * list of them by task. bfloat16 and float8 are unsigned integers with their bits there. Of a task
+ * that is skipped, or never begins, there is none; one that fails has those from before it. An
+ * output prefix is needed; [method@Pto.CallConfig.set_dump_filter] says of which tasks. On the
+ * virtual clock of `det` it takes no time.
  *
  * Thread safety: one thread at a time.
  *
@@ -256,8 +273,7 @@ pto_call_config_set_enable_dump_tensor (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: 0 (the default): none; a run refuses any other value: a simulated core has no such
- * counters
+ * Returns: 0 (the default): none; otherwise one of [enum@Pto.PmuEvent]
  *
  * Since: 0.1
  */
@@ -272,10 +288,14 @@ pto_call_config_get_enable_pmu (const PtoCallConfig *config)
 /**
  * pto_call_config_set_enable_pmu:
  * @config: a configuration
- * @value: 0 (the default): none; a run refuses any other value: a simulated core has no such
- * counters
+ * @value: 0 (the default): none; otherwise one of [enum@Pto.PmuEvent]
  *
  * Sets which event the performance counters count.
+ *
+ * They are of the simulated cores: what each task and each core was busy with and waited for, the
+ * bytes of its arguments, and how long it stood at barriers and pipes. With an output prefix they
+ * are in the file of its name and `pmu.json`; the trace answers the same as
+ * %PTO_TRACE_TOPIC_COUNTERS.
  *
  * Thread safety: one thread at a time.
  *
@@ -297,7 +317,7 @@ pto_call_config_set_enable_pmu (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: 0 (the default): no; a run refuses any other value: a trace holds them
+ * Returns: 0 (the default): no; 1: yes
  *
  * Since: 0.1
  */
@@ -312,9 +332,13 @@ pto_call_config_get_enable_dep_gen (const PtoCallConfig *config)
 /**
  * pto_call_config_set_enable_dep_gen:
  * @config: a configuration
- * @value: 0 (the default): no; a run refuses any other value: a trace holds them
+ * @value: 0 (the default): no; 1: yes
  *
  * Sets whether the dependencies of the run are written out.
+ *
+ * With an output prefix they are in the file of its name and `deps.json`, and for Graphviz
+ * `deps.dot`: which task waits for which, for what hazard, and which bytes of which arguments. The
+ * trace answers the same as %PTO_TRACE_TOPIC_DEPS.
  *
  * Thread safety: one thread at a time.
  *
@@ -336,7 +360,7 @@ pto_call_config_set_enable_dep_gen (PtoCallConfig *config, int value)
  *
  * Thread safety: one thread at a time.
  *
- * Returns: 0 (the default): no; a run refuses any other value: there are none
+ * Returns: 0 (the default): no; 1: yes
  *
  * Since: 0.1
  */
@@ -351,9 +375,13 @@ pto_call_config_get_enable_scope_stats (const PtoCallConfig *config)
 /**
  * pto_call_config_set_enable_scope_stats:
  * @config: a configuration
- * @value: 0 (the default): no; a run refuses any other value: there are none
+ * @value: 0 (the default): no; 1: yes
  *
  * Sets whether statistics of every scope are kept.
+ *
+ * With an output prefix they are in the file of its name and `scopes.json`: what the scopes of each
+ * line held at most of each ring, and what sizes of rings would do. The trace answers the same as
+ * %PTO_TRACE_TOPIC_SCOPES.
  *
  * Thread safety: one thread at a time.
  *
@@ -395,10 +423,12 @@ pto_call_config_get_output_prefix (const PtoCallConfig *config)
  *
  * Sets what the names of the files that the run writes begin with.
  *
- * With a swimlane, a run writes its record to the prefix followed by `swimlane.json`. A task that
- * another worker gives to a chip, or to a worker of level 3 or up, has a file of its own: between
- * the two stand the task, counted from 0 in the order of the submits of the run, and the worker
- * that ran it: `task3-worker0-swimlane.json`.
+ * With a swimlane, a run writes its record to the prefix followed by `swimlane.json`; the other
+ * switches say themselves what they write. What a task of another worker writes has a name of its
+ * own: between the two stand the task, counted from 0 in the order of the submits of the run, and
+ * the worker that ran it: `task3-worker0-swimlane.json`. So does what a later run of this process
+ * writes to the same prefix: `run1-swimlane.json`, `run2-`, and so on. The files of an earlier
+ * process are overwritten, and so are those of the tasks of a graph's launch by its next one.
  *
  * Thread safety: one thread at a time.
  *
@@ -413,37 +443,113 @@ pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix)
   config->output_prefix = g_strdup (prefix);
 }
 
+/**
+ * pto_call_config_get_dump_filter:
+ * @config: a configuration
+ *
+ * Gives which tensors a dump has.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: (transfer none): as [method@Pto.CallConfig.set_dump_filter] takes it; empty: all
+ *
+ * Since: 0.1
+ */
+const char *
+pto_call_config_get_dump_filter (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, NULL);
+
+  return config->dump_filter != NULL ? config->dump_filter : "";
+}
+
+/**
+ * pto_call_config_set_dump_filter:
+ * @config: a configuration
+ * @filter: (nullable): terms with commas or spaces between them; empty (the default): everything
+ *
+ * Sets which tensors a dump has: those that any of the terms names. A term is the name of a kernel,
+ * in which `*` and `?` stand for any text and any character; or a task, `17`, or `1:17` of ring 1;
+ * and behind either, if it is about one argument only, a dot and its index: `QK.2,1:17,s*.0`. A
+ * term that no task of the run matches is warned of.
+ *
+ * Prefix and filter have at most 1022 bytes together.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_call_config_set_dump_filter (PtoCallConfig *config, const char *filter)
+{
+  g_return_if_fail (config != NULL);
+
+  g_free (config->dump_filter);
+  config->dump_filter = g_strdup (filter);
+}
+
+/* What is recorded, and what writes files. */
+static const struct
+{
+  const char *name;
+  gsize offset;
+  int most;
+  const char *values;
+} switches[] = {
+  { "enable_l2_swimlane", G_STRUCT_OFFSET (PtoCallConfig, enable_l2_swimlane), 4,
+    "0 (off) to 4 (full)" },
+  { "enable_dump_tensor", G_STRUCT_OFFSET (PtoCallConfig, enable_dump_tensor), 3,
+    "0 (off), 1 (before and after), 2 (before) or 3 (after)" },
+  { "enable_pmu", G_STRUCT_OFFSET (PtoCallConfig, enable_pmu), 4,
+    "0 (off), 1 (all), 2 (time), 3 (memory) or 4 (pipes)" },
+  { "enable_dep_gen", G_STRUCT_OFFSET (PtoCallConfig, enable_dep_gen), 1, "0 (off) or 1 (on)" },
+  { "enable_scope_stats", G_STRUCT_OFFSET (PtoCallConfig, enable_scope_stats), 1,
+    "0 (off) or 1 (on)" },
+};
+
+static int
+get_switch (const PtoCallConfig *config, guint i)
+{
+  return G_STRUCT_MEMBER (int, config, switches[i].offset);
+}
+
+const char *
+pto_call_config_find_switch (const PtoCallConfig *config, int *value)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
+    if (get_switch (config, i) != 0)
+      {
+        *value = get_switch (config, i);
+        return switches[i].name;
+      }
+  return NULL;
+}
+
+guint
+pto_call_config_get_record_level (const PtoCallConfig *config)
+{
+  guint level = 0;
+
+  for (guint i = 1; config != NULL && i < G_N_ELEMENTS (switches); i++)
+    if (get_switch (config, i) != 0)
+      level = PTO_TRACE_LEVEL_FULL;
+  return config != NULL ? MAX (level, (guint) config->enable_l2_swimlane) : 0;
+}
+
 gboolean
 pto_call_config_check (const PtoCallConfig *config, GError **error)
 {
-  const struct
-  {
-    const char *name;
-    int value;
-    const char *instead;
-  } without_effect[] = {
-    { "enable_dump_tensor", config->enable_dump_tensor,
-      "read outputs with pto_worker_copy_from()" },
-    { "enable_pmu", config->enable_pmu, "a simulated core has no performance counters" },
-    { "enable_dep_gen", config->enable_dep_gen, "enable_l2_swimlane records the dependencies" },
-    { "enable_scope_stats", config->enable_scope_stats, "enable_l2_swimlane records the scopes" },
-  };
+  gsize prefix = strlen (pto_call_config_get_output_prefix (config));
+  gsize filter = strlen (pto_call_config_get_dump_filter (config));
+  g_autofree char *why = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS (without_effect); i++)
-    if (without_effect[i].value != 0)
+  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
+    if (get_switch (config, i) < 0 || get_switch (config, i) > switches[i].most)
       {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                     "%s = %d has no effect in this version and is refused: set it to 0 (%s)",
-                     without_effect[i].name, without_effect[i].value, without_effect[i].instead);
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s is %d: it must be %s",
+                     switches[i].name, get_switch (config, i), switches[i].values);
         return FALSE;
       }
-  if (config->enable_l2_swimlane < 0 || config->enable_l2_swimlane > 4)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "enable_l2_swimlane is %d: it must be 0 (off) to 4 (full)",
-                   config->enable_l2_swimlane);
-      return FALSE;
-    }
   if (config->block_dim < 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -459,11 +565,24 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
           config->aicpu_thread_num);
       return FALSE;
     }
-  if (config->output_prefix != NULL && strlen (config->output_prefix) > 1023)
+  if (prefix > 1023)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "output_prefix has %zu bytes: at most 1023 are allowed",
-                   strlen (config->output_prefix));
+                   "output_prefix has %zu bytes: at most 1023 are allowed", prefix);
+      return FALSE;
+    }
+  if (filter > 0 && prefix + filter > 1022)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          "output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together",
+          prefix, filter);
+      return FALSE;
+    }
+  why = pto_dump_check_filter (pto_call_config_get_dump_filter (config));
+  if (why != NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, why);
       return FALSE;
     }
   return TRUE;
@@ -504,6 +623,7 @@ pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wi
   wire->enable_scope_stats = config->enable_scope_stats;
   if (config->output_prefix != NULL)
     g_strlcpy (wire->output_prefix, config->output_prefix, sizeof wire->output_prefix);
+  pto_wire_config_set_filter (wire, pto_call_config_get_dump_filter (config));
 }
 
 PtoCallConfig *
@@ -520,6 +640,7 @@ pto_call_config_new_from_wire (const struct pto_call_config *wire)
   config->enable_scope_stats = wire->enable_scope_stats;
   if (wire->output_prefix[0] != '\0')
     config->output_prefix = g_strndup (wire->output_prefix, sizeof wire->output_prefix);
+  config->dump_filter = g_strdup (pto_wire_config_filter (wire));
   return config;
 }
 
@@ -570,5 +691,8 @@ pto_call_config_to_string (const PtoCallConfig *config)
 
       g_string_append_printf (text, "%soutput_prefix=%s", text->len > 0 ? " " : "", shown);
     }
+  if (pto_call_config_get_dump_filter (config)[0] != '\0')
+    g_string_append_printf (text, "%sdump_filter=%s", text->len > 0 ? " " : "",
+                            config->dump_filter);
   return g_string_free (text->len > 0 ? text : g_string_append (text, "nothing chosen"), FALSE);
 }

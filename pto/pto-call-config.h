@@ -8,6 +8,27 @@
 
 G_BEGIN_DECLS
 
+/**
+ * PtoPmuEvent:
+ * @PTO_PMU_EVENT_NONE: nothing
+ * @PTO_PMU_EVENT_ALL: all of the following
+ * @PTO_PMU_EVENT_TIME: what tasks and cores were busy with and waited for, in ns
+ * @PTO_PMU_EVENT_MEMORY: bytes of the arguments that were read and written
+ * @PTO_PMU_EVENT_PIPES: how long kernels stood at barriers and pipes, in ns
+ *
+ * What the performance counters of a run count.
+ *
+ * Since: 0.1
+ */
+typedef enum
+{
+  PTO_PMU_EVENT_NONE,
+  PTO_PMU_EVENT_ALL,
+  PTO_PMU_EVENT_TIME,
+  PTO_PMU_EVENT_MEMORY,
+  PTO_PMU_EVENT_PIPES
+} PtoPmuEvent;
+
 #define PTO_TYPE_CALL_CONFIG (pto_call_config_get_type ())
 
 PTO_AVAILABLE_IN_0_1
@@ -50,6 +71,10 @@ PTO_AVAILABLE_IN_0_1
 const char *pto_call_config_get_output_prefix (const PtoCallConfig *config);
 PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix);
+PTO_AVAILABLE_IN_0_1
+const char *pto_call_config_get_dump_filter (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_0_1
+void pto_call_config_set_dump_filter (PtoCallConfig *config, const char *filter);
 PTO_AVAILABLE_IN_0_1
 char *pto_call_config_to_string (const PtoCallConfig *config);
 

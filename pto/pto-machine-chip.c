@@ -15,6 +15,7 @@
 #include "pto-callable-private.h"
 #include "pto-chip-orchestration-private.h"
 #include "pto-compiler-private.h"
+#include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
 #include "pto-module-private.h"
@@ -347,7 +348,7 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
     }
   run_config->block_dim = (uint32_t) config->block_dim;
   run_config->aicpu_threads = (uint32_t) config->aicpu_thread_num;
-  run_config->record = MAX (run_config->record, (uint32_t) config->enable_l2_swimlane);
+  run_config->record = MAX (run_config->record, pto_call_config_get_record_level (config));
   return TRUE;
 }
 
@@ -512,7 +513,7 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
 
 static gboolean
 run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_config *run_config,
-             GError **error)
+             PtoDump *dump, GError **error)
 {
   const Loaded *loaded = run->registration != NULL ? run->registration->loaded : NULL;
   /* All that there can be: a kernel may be added while a function runs. */
@@ -521,6 +522,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   struct pto_run_stats statistics = { 0 };
   struct pto_report report = { 0 };
   enum pto_status status;
+  gboolean dumped;
   guint n_names;
 
   pto_machine_note_title (&self->parent, run->title);
@@ -531,6 +533,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
 
   status = pto_chip_run (self->chip, &program, run_config, run->orchestrate, run->data, &statistics,
                          &report);
+  dumped = pto_dump_finish (dump, run->title, status == PTO_OK ? error : NULL);
 
   pto_machine_keep_statistics (&self->parent, &statistics);
   g_mutex_lock (&self->parent.lock);
@@ -548,7 +551,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
 
   if (status != PTO_OK)
     pto_error_set_from_report (error, status, &report);
-  return status == PTO_OK;
+  return status == PTO_OK && dumped;
 }
 
 /* A kernel of an earlier run has kept its thread, and with it the chip. */
@@ -582,11 +585,14 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   struct pto_run_config run_config
       = { .record = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
   g_autofree struct pto_chip_arg *made = NULL;
+  g_autoptr (PtoDump) dump = NULL;
   guint n = run->n_given;
   gboolean ok = TRUE;
 
-  if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error))
+  if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error)
+      || !pto_dump_open (run->config, &dump, error))
     return FALSE;
+  run_config.watch = pto_dump_get_watch (dump);
   if (run->registration != NULL || run->capture != NULL || run->is_launch)
     {
       const struct pto_chip_arg *args = run->given;
@@ -599,7 +605,7 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
       run_config.n_args = n;
       run_config.capture = run->capture;
     }
-  ok = ok && run_program (self, run, &run_config, error);
+  ok = ok && run_program (self, run, &run_config, dump, error);
   g_clear_pointer (&self->words, g_free);
   return ok;
 }

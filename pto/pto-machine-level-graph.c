@@ -6,6 +6,8 @@
 
 #include "pto-machine-level-private.h"
 
+#include "pto-call-config-private.h"
+
 int
 pto_machine_level_capture (PTO2Runtime *rt, void *data)
 {
@@ -30,19 +32,19 @@ pto_machine_level_capture (PTO2Runtime *rt, void *data)
 
 /* What was to be seen of a run that was recorded need not be seen of this one. */
 static gboolean
-check_swimlanes (LevelMachine *self, const struct pto_plan *plan, GError **error)
+check_switches (LevelMachine *self, const struct pto_plan *plan, GError **error)
 {
   for (guint t = 0; t < plan->n_tasks; t++)
     {
+      g_autoptr (PtoCallConfig) config = NULL;
       const struct pto_level_task *task;
 
       if (plan->tasks[t].extra_bytes == 0)
         continue;
       task = (const struct pto_level_task *) &plan->extra[plan->tasks[t].first_extra];
+      config = pto_call_config_new_from_wire (&task->config);
       if (task->kind == PTO_CHILD_NEXT
-          && !pto_machine_level_check_swimlane (self, task->name, task->serves == 2,
-                                                task->config.enable_l2_swimlane,
-                                                task->config.output_prefix, error))
+          && !pto_machine_level_check_switches (self, task->name, task->serves == 2, config, error))
         return FALSE;
     }
   return TRUE;
@@ -64,7 +66,7 @@ pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto
                                           .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
                                           .read_only = arg->read_only > 0 };
     }
-  if (!check_swimlanes (self, plan, &error))
+  if (!check_switches (self, plan, &error))
     pto_machine_fail_run (rt, PTO_STATUS_INVALID_ARGS, error->message);
   else
     pto_level_launch (self->level, plan, given, self->n_given, kernels);

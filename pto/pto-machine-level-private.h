@@ -87,8 +87,8 @@ void pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struc
 /* --- pto-machine-level-submit.c: as the machine's functions submit and alloc --- */
 
 /* Is what a task is to record seen somewhere? */
-gboolean pto_machine_level_check_swimlane (LevelMachine *self, const char *name,
-                                           gboolean is_for_chips, int swimlane, const char *prefix,
+gboolean pto_machine_level_check_switches (LevelMachine *self, const char *name,
+                                           gboolean is_for_chips, const PtoCallConfig *config,
                                            GError **error);
 gboolean pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *submit,
                                    GError **error);

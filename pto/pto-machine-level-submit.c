@@ -9,6 +9,7 @@
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-run-outputs-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-worker-private.h"
@@ -195,18 +196,24 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
 
 /* A chip in this process keeps its record where it can be asked for. */
 gboolean
-pto_machine_level_check_swimlane (LevelMachine *self, const char *name, gboolean is_for_chips,
-                                  int swimlane, const char *prefix, GError **error)
+pto_machine_level_check_switches (LevelMachine *self, const char *name, gboolean is_for_chips,
+                                  const PtoCallConfig *config, GError **error)
 {
-  if (swimlane == 0 || prefix[0] != '\0' || self->recording
-      || (is_for_chips
-          && pto_worker_get_child_mode (self->parent.worker) != PTO_CHILD_MODE_PROCESS))
+  int value;
+  const char *found = pto_call_config_find_switch (config, &value);
+
+  if (found == NULL || pto_call_config_get_output_prefix (config)[0] != '\0'
+      || (config->enable_dump_tensor == 0
+          && (self->recording
+              || (is_for_chips
+                  && pto_worker_get_child_mode (self->parent.worker) != PTO_CHILD_MODE_PROCESS))))
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "task of \"%s\": enable_l2_swimlane = %d has no effect without an "
+               "task of \"%s\": %s = %d has no effect without an "
                "output_prefix: the record is made in another process, and is seen only as "
                "a file, or in the record of a run that has a swimlane, or trace, itself",
-               name, swimlane);
+               name, config->enable_dump_tensor != 0 ? "enable_dump_tensor" : found,
+               config->enable_dump_tensor != 0 ? config->enable_dump_tensor : value);
   return FALSE;
 }
 
@@ -220,12 +227,14 @@ fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_
 
   if (submit->config != NULL)
     {
-      config = pto_call_config_copy (submit->config);
+      /* What is captured is not of this run. */
+      config = self->run->capture != NULL
+                   ? pto_call_config_copy (submit->config)
+                   : pto_run_outputs_claim_for (submit->config, self->run->number);
       self->passed_on = self->passed_on || pto_call_config_find_choice (config) != NULL;
       if (callable->kind != PTO_CALLABLE_SUB
-          && !pto_machine_level_check_swimlane (
-              self, callable->name, callable->kind == PTO_CALLABLE_CHIP, config->enable_l2_swimlane,
-              pto_call_config_get_output_prefix (config), error))
+          && !pto_machine_level_check_switches (self, callable->name,
+                                                callable->kind == PTO_CALLABLE_CHIP, config, error))
         return FALSE;
       pto_call_config_extend_prefix (config, "task", self->n_tasks);
       if (!pto_call_config_check (config, error))

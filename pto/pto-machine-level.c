@@ -11,6 +11,7 @@
 #include "pto-machine-level-private.h"
 
 #include "pto-call-config-private.h"
+#include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
 #include "pto-worker-private.h"
@@ -278,8 +279,7 @@ set_trace (LevelMachine *self, PtoTrace *trace)
 static guint
 get_recording_level (const PtoMachine *machine, const PtoMachineRun *run)
 {
-  guint level
-      = MAX (run->record, run->config != NULL ? (guint) run->config->enable_l2_swimlane : 0);
+  guint level = MAX (run->record, pto_call_config_get_record_level (run->config));
 
   return level > 0 ? level : pto_params_recording (machine->params);
 }
@@ -293,9 +293,13 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   struct pto_report report = { 0 };
   const char *choice = run->config != NULL ? pto_call_config_find_choice (run->config) : NULL;
   g_autofree struct pto_chip_arg *given = NULL;
+  g_autoptr (PtoDump) dump = NULL;
   enum pto_status status;
+  gboolean dumped;
 
   self->n_given = 0;
+  if (!pto_dump_open (run->config, &dump, error))
+    return FALSE;
   if (run->capture != NULL || run->is_launch)
     {
       given = pto_machine_make_chip_args (run->args, run->title, &self->n_given, error);
@@ -313,11 +317,13 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   if (!self->recording)
     warn_of_unseen_traces (self);
   if (run->capture != NULL)
-    status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
+    status = pto_level_run (self->level, self->recording, NULL, run->is_cancelled, run->data,
                             pto_machine_level_capture, self, &stats, &failure, &report);
   else
-    status = pto_level_run (self->level, self->recording, run->is_cancelled, run->data,
-                            run->orchestrate, run->data, &stats, &failure, &report);
+    status
+        = pto_level_run (self->level, self->recording, pto_dump_get_watch (dump), run->is_cancelled,
+                         run->data, run->orchestrate, run->data, &stats, &failure, &report);
+  dumped = pto_dump_finish (dump, run->title, status == PTO_OK ? error : NULL);
   if (status == PTO_OK && run->capture != NULL)
     status = pto_plan_complete (run->capture, &report);
   self->run = NULL;
@@ -338,7 +344,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
                choice, path);
     }
   if (status == PTO_OK)
-    return TRUE;
+    return dumped;
   if (failure.bytes > 0)
     pto_failure_propagate (&failure, error);
   else

@@ -51,7 +51,8 @@ typedef struct
   bool (*is_cancelled) (void *data);
   gpointer data; /* for both */
   const char *title;
-  guint record; /* at least so much (enum pto_trace_level), whatever parameter and config say */
+  guint64 number; /* of the runs of this process */
+  guint record;   /* at least so much (enum pto_trace_level), whatever parameter and config say */
 } PtoMachineRun;
 
 /* One task for children: a callable and its arguments, once or, for a group, several times. */

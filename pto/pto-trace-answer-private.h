@@ -20,6 +20,18 @@ void pto_trace_add_hazards (JsonBuilder *json, guint32 kinds);
 void pto_trace_add_deps (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
 void pto_trace_append_deps (GString *text, JsonObject *object);
 
+/* pto-trace-counters.c; events: which of them */
+enum
+{
+  PTO_TRACE_COUNT_TIME = 1,
+  PTO_TRACE_COUNT_MEMORY = 2,
+  PTO_TRACE_COUNT_PIPES = 4,
+  PTO_TRACE_COUNT_ALL = 7
+};
+void pto_trace_add_counters (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis,
+                             guint events);
+void pto_trace_append_counters (GString *text, JsonObject *object);
+
 static inline void
 pto_answer_add_string (JsonBuilder *json, const char *name, const char *value)
 {

@@ -54,27 +54,16 @@ get_extent (const PtoTraceArg *arg)
   return (last + 1) * pto_dtype_size (arg->dtype);
 }
 
-static gboolean
-writes (const PtoTraceArg *arg)
-{
-  return arg->type != PTO_PARAM_INPUT && arg->type != PTO_PARAM_SCALAR
-         && arg->type != PTO_PARAM_NO_DEP;
-}
-
-static gboolean
-reads (const PtoTraceArg *arg)
-{
-  return arg->type == PTO_PARAM_INPUT || arg->type == PTO_PARAM_INOUT
-         || arg->type == PTO_PARAM_COMMUTATIVE || arg->type == PTO_PARAM_REDUCTION;
-}
-
 /* Is that why the second waits for the first? */
 static gboolean
 accounts_for (guint32 kinds, const PtoTraceArg *first, const PtoTraceArg *second)
 {
-  return ((kinds & PTO_HAZARD_RAW) != 0 && writes (first) && reads (second))
-         || ((kinds & PTO_HAZARD_WAW) != 0 && writes (first) && writes (second))
-         || ((kinds & PTO_HAZARD_WAR) != 0 && reads (first) && writes (second));
+  return ((kinds & PTO_HAZARD_RAW) != 0 && pto_trace_arg_writes (first)
+          && pto_trace_arg_reads (second))
+         || ((kinds & PTO_HAZARD_WAW) != 0 && pto_trace_arg_writes (first)
+             && pto_trace_arg_writes (second))
+         || ((kinds & PTO_HAZARD_WAR) != 0 && pto_trace_arg_reads (first)
+             && pto_trace_arg_writes (second));
 }
 
 /* The largest piece of memory that two arguments share for the reason that the dependency names.

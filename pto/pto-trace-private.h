@@ -116,6 +116,20 @@ typedef struct
   guint64 strides[PTO2_TENSOR_MAX_DIMS];
 } PtoTraceArg;
 
+static inline gboolean
+pto_trace_arg_writes (const PtoTraceArg *arg)
+{
+  return arg->type != PTO_PARAM_INPUT && arg->type != PTO_PARAM_SCALAR
+         && arg->type != PTO_PARAM_NO_DEP;
+}
+
+static inline gboolean
+pto_trace_arg_reads (const PtoTraceArg *arg)
+{
+  return arg->type == PTO_PARAM_INPUT || arg->type == PTO_PARAM_INOUT
+         || arg->type == PTO_PARAM_COMMUTATIVE || arg->type == PTO_PARAM_REDUCTION;
+}
+
 typedef struct
 {
   guint64 producer;       /* its id */
@@ -313,6 +327,9 @@ void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *
 double pto_trace_get_type_utilization (PtoTrace *trace, guint core_type);
 /* The words for a stall: "task ring 1". Caller frees. */
 char *pto_trace_dup_stall_name (guint32 what);
+
+/* Counters of tasks and cores, as JSON. events: PTO_TRACE_COUNT_*. */
+char *pto_trace_count_json (PtoTrace *trace, guint events);
 
 /* Text that does not depend on the locale. */
 void pto_trace_append_fixed (GString *text, double value, int decimals);

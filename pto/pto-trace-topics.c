@@ -480,7 +480,7 @@ end_answer (JsonBuilder *json)
 }
 
 static JsonNode *
-answer (PtoTrace *trace, PtoTraceTopic topic)
+answer (PtoTrace *trace, PtoTraceTopic topic, guint events)
 {
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
   JsonBuilder *json;
@@ -500,6 +500,9 @@ answer (PtoTrace *trace, PtoTraceTopic topic)
     case PTO_TRACE_TOPIC_DEPS:
       pto_trace_add_deps (json, trace, analysis);
       break;
+    case PTO_TRACE_TOPIC_COUNTERS:
+      pto_trace_add_counters (json, trace, analysis, events);
+      break;
     case PTO_TRACE_TOPIC_SUMMARY:
     default:
       add_summary (json, trace, analysis);
@@ -514,6 +517,12 @@ print (JsonNode *node)
   g_autoptr (JsonNode) owned = node;
 
   return json_to_string (owned, TRUE);
+}
+
+char *
+pto_trace_count_json (PtoTrace *trace, guint events)
+{
+  return print (answer (trace, PTO_TRACE_TOPIC_COUNTERS, events));
 }
 
 /**
@@ -536,7 +545,7 @@ pto_trace_describe_json (PtoTrace *self, PtoTraceTopic topic)
 {
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
 
-  return print (answer (self, topic));
+  return print (answer (self, topic, PTO_TRACE_COUNT_ALL));
 }
 
 /**
@@ -560,7 +569,8 @@ pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
       = { [PTO_TRACE_TOPIC_CRITICAL_PATH] = append_critical_path,
           [PTO_TRACE_TOPIC_OVERHEAD] = append_overhead,
           [PTO_TRACE_TOPIC_SCOPES] = pto_trace_append_scopes,
-          [PTO_TRACE_TOPIC_DEPS] = pto_trace_append_deps };
+          [PTO_TRACE_TOPIC_DEPS] = pto_trace_append_deps,
+          [PTO_TRACE_TOPIC_COUNTERS] = pto_trace_append_counters };
   g_autoptr (JsonNode) root = NULL;
   GString *text;
 
@@ -568,7 +578,7 @@ pto_trace_describe (PtoTrace *self, PtoTraceTopic topic)
 
   if (topic <= PTO_TRACE_TOPIC_SUMMARY || topic >= G_N_ELEMENTS (tell))
     return pto_trace_summarize (self);
-  root = answer (self, topic);
+  root = answer (self, topic, PTO_TRACE_COUNT_ALL);
   text = g_string_new (NULL);
   tell[topic](text, json_node_get_object (root));
   if (topic != PTO_TRACE_TOPIC_DEPS)

@@ -17,6 +17,8 @@ G_BEGIN_DECLS
  * @PTO_TRACE_TOPIC_SCOPES: what the scopes of each line held at most, and what sizes of rings would
  * do
  * @PTO_TRACE_TOPIC_DEPS: which task waits for which, and why; as text in the language of Graphviz
+ * @PTO_TRACE_TOPIC_COUNTERS: what each task and each core was busy with and waited for, and the
+ * bytes that went in and out
  *
  * What can be asked of a trace.
  *
@@ -28,7 +30,8 @@ typedef enum
   PTO_TRACE_TOPIC_CRITICAL_PATH,
   PTO_TRACE_TOPIC_OVERHEAD,
   PTO_TRACE_TOPIC_SCOPES,
-  PTO_TRACE_TOPIC_DEPS
+  PTO_TRACE_TOPIC_DEPS,
+  PTO_TRACE_TOPIC_COUNTERS
 } PtoTraceTopic;
 
 PTO_AVAILABLE_IN_0_1

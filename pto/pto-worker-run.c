@@ -16,6 +16,7 @@
 #include "pto-error-private.h"
 #include "pto-graph-private.h"
 #include "pto-orchestrator-private.h"
+#include "pto-run-outputs-private.h"
 #include "pto-task-args-private.h"
 
 /* One run under way. */
@@ -335,16 +336,11 @@ static gboolean
 write_outputs (PtoWorker *self, const PtoCallConfig *config, GError **error)
 {
   g_autoptr (PtoTrace) trace = NULL;
-  g_autofree char *path = NULL;
 
-  if (config == NULL || config->enable_l2_swimlane == 0 || config->output_prefix == NULL
-      || config->output_prefix[0] == '\0')
+  if (pto_call_config_get_record_level (config) == 0)
     return TRUE;
   trace = self->machine->ops->get_trace (self->machine);
-  if (trace == NULL)
-    return TRUE;
-  path = g_strconcat (config->output_prefix, "swimlane.json", NULL);
-  return pto_trace_save_json (trace, path, error);
+  return pto_run_outputs_write (config, trace, error);
 }
 
 /* Of all workers' runs together, so that what belongs to a run is never taken for another's. */
@@ -366,7 +362,8 @@ run_function (Run *run, GError **error)
   run->machine_run.title = "orchestration function";
   if (run->is_capture)
     run->machine_run.capture = pto_graph_open_plan (run->graph);
-  run->orchestrator = pto_orchestrator_new (self, run->gate, count_run (), is_cancelled, run);
+  run->orchestrator
+      = pto_orchestrator_new (self, run->gate, run->machine_run.number, is_cancelled, run);
   run->orchestrator->captured = run->is_capture ? run->graph : NULL;
   ok = run_on_machine (run, error);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
@@ -479,6 +476,12 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
   gulong handler = 0;
   gboolean ok;
 
+  g_autoptr (PtoCallConfig) config = NULL;
+
+  run->machine_run.number = count_run ();
+  /* What a parent gives has a name of its own. */
+  if (run->config != NULL && run->parent_cancelled == NULL)
+    run->config = config = pto_run_outputs_claim_for (run->config, run->machine_run.number);
   if (run->config != NULL && !pto_call_config_check (run->config, error))
     return FALSE;
   if (handle != NULL && !check_is_orchestration (run->self, handle, error))

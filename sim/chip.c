@@ -583,10 +583,12 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
 /* Recording and timing: on the cores and schedulers this is read only with a task in hand, which
  * orders it. */
 static enum pto_status
-set_recording (struct pto_chip *chip, uint32_t level, bool timed, struct pto_report *report)
+set_recording (struct pto_chip *chip, uint32_t level, struct pto_watch *watch, bool timed,
+               struct pto_report *report)
 {
-  enum pto_status status = pto_machine_record (&chip->machine, level, chip->n_cores,
-                                               param (chip, PTO_PARAMETER_TRACE_RECORDS), report);
+  enum pto_status status
+      = pto_machine_record (&chip->machine, level, chip->n_cores,
+                            param (chip, PTO_PARAMETER_TRACE_RECORDS), watch, report);
 
   if (status != PTO_OK)
     return status;
@@ -730,7 +732,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (status == PTO_OK)
     status = set_recording (
         chip, config->record > 0 ? config->record : pto_params_recording (&chip->params),
-        chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0, report);
+        config->watch, chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0, report);
   if (status != PTO_OK)
     return status;
   chip->program = program;

@@ -67,6 +67,7 @@ struct pto_program
 };
 
 struct pto_chip;
+struct pto_watch;         /* core/watch.h */
 struct pto_device_memory; /* memory.h */
 struct pto_plan;          /* pto/core/plan.h */
 
@@ -92,9 +93,10 @@ struct pto_chip_arg
 /* Per-run choices; zero is the default of each. */
 struct pto_run_config
 {
-  uint32_t block_dim;     /* clusters to use; 0 = all */
-  uint32_t aicpu_threads; /* schedulers + 1 to use; 0 = all */
-  uint32_t record;        /* how much: enum pto_trace_level; 0 = as the parameters say */
+  uint32_t block_dim;      /* clusters to use; 0 = all */
+  uint32_t aicpu_threads;  /* schedulers + 1 to use; 0 = all */
+  uint32_t record;         /* how much: enum pto_trace_level; 0 = as the parameters say */
+  struct pto_watch *watch; /* of a run of which all is recorded; NULL: nobody */
   /* True ends the run with PTO_STATUS_CANCELLED, and a run that has ended well was asked once more
    * after its last task. Asked by the caller wherever it waits, and every 10 ms by another thread,
    * for the caller may be in a kernel. May be NULL. */

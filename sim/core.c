@@ -4,6 +4,7 @@
  */
 #include "core.h"
 
+#include "../pto/core/observe.h"
 #include "../pto/exec/pto_atomic.h"
 #include "builtin.h"
 #include "chip-private.h"
@@ -60,6 +61,8 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
       if (trace->level >= PTO_TRACE_LEVEL_SCHEDULE)
         pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
                        (uint64_t) endpoint->member << 32 | core->sequence);
+      if (core->parts == NULL)
+        pto_observe_begin (core->engine, slot);
     }
   if (endpoint->attended)
     pto_word_run (core->engine->exec, &core->registers.data_main_base, core->sequence);

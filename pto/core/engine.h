@@ -38,6 +38,7 @@ struct pto_berth;
 struct pto_capture;
 struct pto_claim;
 struct pto_engine;
+struct pto_watch;
 struct pto_places;
 struct pto_scheduler;
 struct pto_sets;
@@ -384,6 +385,7 @@ struct pto_engine
   uint32_t n_buffers;
   struct pto_trace_buffer *trace; /* NULL: off */
   struct pto_trace_files *files;  /* with it */
+  struct pto_watch *watch;        /* of a full record; NULL: nobody */
   uint64_t time_base;             /* pto_now() at the begin of the run */
   /* Times in trace records: ticks on a wall clock, which cost less than ns, made ns of afterwards.
    */

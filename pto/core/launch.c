@@ -452,10 +452,10 @@ launch_task (struct launch *launch, uint32_t number)
   if (slot == NULL)
     return false;
   fill (launch, slot, task, &needs, &room);
-  if (PTO_UNLIKELY (engine->trace != NULL))
-    observe_args (launch, slot, task);
   if (PTO_UNLIKELY (parts.bytes > 0))
     fill_parts (launch, slot, task, &parts);
+  if (PTO_UNLIKELY (engine->trace != NULL))
+    observe_args (launch, slot, task);
   if (launch->n_linked > 0)
     links.held = launch->first_held;
   if (PTO_LIKELY (links.base != NULL))

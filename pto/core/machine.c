@@ -248,7 +248,7 @@ pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps)
 
 enum pto_status
 pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_actors,
-                    uint64_t capacity, struct pto_report *report)
+                    uint64_t capacity, struct pto_watch *watch, struct pto_report *report)
 {
   struct pto_engine *engine = &machine->engine;
   uint32_t n_schedulers = engine->config.n_schedulers;
@@ -259,6 +259,7 @@ pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_acto
     return status;
   engine->trace = pto_recorder_buffer (&machine->recorder, 0);
   engine->files = level > 0 ? &machine->recorder.trace->files : NULL;
+  engine->watch = level >= PTO_TRACE_LEVEL_FULL ? watch : NULL;
   for (uint32_t s = 0; s < n_schedulers; s++)
     engine->schedulers[s]->trace = pto_recorder_buffer (&machine->recorder, 1 + s);
   return PTO_OK;

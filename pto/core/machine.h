@@ -19,6 +19,8 @@
 
 #include <pthread.h>
 
+struct pto_watch; /* watch.h */
+
 struct pto_machine
 {
   struct pto_engine engine;
@@ -58,10 +60,12 @@ struct pto_run
   void *cancelled_data;
 };
 
-/* Between runs: how much of the next one is recorded (enum pto_trace_level; 0: nothing). n_actors:
- * beside the orchestrator and the schedulers; where they record is pto_machine_record_of(). */
+/* Between runs: how much of the next one is recorded (enum pto_trace_level; 0: nothing), and who
+ * watches it if that is all (watch.h; NULL: nobody). n_actors: beside the orchestrator and the
+ * schedulers; where they record is pto_machine_record_of(). */
 enum pto_status pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_actors,
-                                    uint64_t capacity, struct pto_report *report);
+                                    uint64_t capacity, struct pto_watch *watch,
+                                    struct pto_report *report);
 /* NULL: nowhere. actor: from 0; all further ones are behind it. */
 static inline struct pto_trace_buffer *
 pto_machine_record_of (const struct pto_machine *machine, uint32_t actor)

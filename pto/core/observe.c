@@ -40,6 +40,42 @@ add_dimensions (struct pto_trace_buffer *trace, const TensorData *tensor)
       }
 }
 
+const TensorData *
+pto_watched_tensor (const struct pto_watched *task, uint32_t argument)
+{
+  return (const TensorData *) (uintptr_t) task->slot->payload->args[argument];
+}
+
+const char *
+pto_watched_kernel (const struct pto_watched *task, uint32_t member)
+{
+  const struct pto_slot *slot = task->slot;
+
+  if (slot->kernel == PTO_KERNEL_NONE)
+    return NULL;
+  if (slot->queue == PTO_QUEUE_LINE)
+    return member < slot->party->n_members
+               ? pto_engine_kernel_name (task->engine, slot->party->members[member].need.kernel)
+               : NULL;
+  return member == 0 ? pto_engine_kernel_name (task->engine, slot->kernel) : NULL;
+}
+
+static void
+tell_watch (struct pto_engine *engine, const struct pto_slot *slot, const uint8_t *types)
+{
+  const PTO2Runtime *runtime = engine->runtime;
+  bool known = runtime != NULL && runtime->line > 0;
+
+  engine->watch->submitted (engine->watch,
+                            &(struct pto_watched){ .id = slot->id,
+                                                   .n_args = slot->payload->n_args,
+                                                   .types = types,
+                                                   .file = known ? runtime->file : NULL,
+                                                   .line = known ? runtime->line : 0,
+                                                   .engine = engine,
+                                                   .slot = slot });
+}
+
 void
 pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot, const uint8_t *types)
 {
@@ -47,6 +83,8 @@ pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot, const 
 
   if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_FULL))
     return;
+  if (engine->watch != NULL)
+    tell_watch (engine, slot, types);
   for (uint32_t i = 0; i < payload->n_args; i++)
     {
       const TensorData *tensor = (const TensorData *) (uintptr_t) payload->args[i];

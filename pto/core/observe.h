@@ -8,8 +8,10 @@
 #pragma once
 
 #include "engine.h"
+#include "watch.h"
 
-/* The slot is filled and nobody else has seen it. Its arguments; types: of each, PTO_PARAM_*. */
+/* The slot is filled, with its parts, and nobody else has seen it. Its arguments; types: of each,
+ * PTO_PARAM_*. */
 void pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot,
                        const uint8_t *types);
 /* And what it says of itself, with what it waits for: engine->deps. */
@@ -24,3 +26,19 @@ void pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t firs
 /* What the ring and the TensorMap hold now. */
 void pto_observe_occupancy (struct pto_engine *engine, uint32_t ring);
 void pto_observe_scope (struct pto_engine *engine, uint32_t depth, bool begins);
+
+/* --- who watches; see watch.h for by whom and when --- */
+
+static inline void
+pto_observe_begin (const struct pto_engine *engine, const struct pto_slot *slot)
+{
+  if (__builtin_expect (engine->watch != NULL, 0))
+    engine->watch->begins (engine->watch, slot->id);
+}
+
+static inline void
+pto_observe_end (const struct pto_engine *engine, const struct pto_slot *slot, bool failed)
+{
+  if (__builtin_expect (engine->watch != NULL, 0))
+    engine->watch->ended (engine->watch, slot->id, failed);
+}

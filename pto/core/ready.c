@@ -5,6 +5,7 @@
 #include "ready.h"
 
 #include "../exec/pto_atomic.h"
+#include "observe.h"
 #include "place.h"
 #include "turn.h"
 
@@ -85,6 +86,8 @@ pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_
           push_in_turn (engine, slot, shard);
           return;
         }
+      if (pto_load_relaxed (&slot->poison) == PTO_TASK_NONE)
+        pto_observe_begin (engine, slot);
       pto_place_enter (engine, slot);
       return;
     }

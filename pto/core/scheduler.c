@@ -6,6 +6,7 @@
 
 #include "../exec/pto_atomic.h"
 #include "bits.h"
+#include "observe.h"
 #include "progress.h"
 #include "ready.h"
 #include "turn.h"
@@ -374,9 +375,12 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
       return NULL;
     }
   if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
-    pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
-                   outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
-                   slot->id, endpoint->number, failed);
+    {
+      pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
+                     outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
+                     slot->id, endpoint->number, failed);
+      pto_observe_end (scheduler->engine, slot, failed);
+    }
   next = settle (scheduler, slot, failed, endpoint->queue);
   if (next != NULL
       && (scheduler->run_through++ >= RUN_THROUGH_MAX
@@ -436,6 +440,9 @@ claim_blocks (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, st
   struct pto_parts *parts = slot->parts;
   uint32_t left = parts->n_blocks - parts->next;
 
+  /* The others are in the queue behind this. */
+  if (parts->next == 0)
+    pto_observe_begin (scheduler->engine, slot);
   endpoint->block = parts->next;
   endpoint->n_blocks = batch_size (scheduler, left < BLOCKS_MAX ? left : BLOCKS_MAX);
   parts->next += endpoint->n_blocks;

@@ -1095,13 +1095,13 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
       return true;
     }
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
-  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
-    observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
     pto_engine_set_parts (engine, slot,
                           (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
                                                 + submit->extra_bytes - submit->parts_bytes),
                           submit->wish);
+  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+    observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
   *id = slot->id;

@@ -521,11 +521,13 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
 
 /* Orchestrator, scheduler, children: the last two are written by whoever carries. */
 static enum pto_status
-choose_recording (struct pto_level *level, uint32_t record, struct pto_report *report)
+choose_recording (struct pto_level *level, uint32_t record, struct pto_watch *watch,
+                  struct pto_report *report)
 {
   struct pto_trace *before = level->machine.recorder.trace;
-  enum pto_status status = pto_machine_record (&level->machine, record, level->family.n_children,
-                                               param (level, PTO_PARAMETER_TRACE_RECORDS), report);
+  enum pto_status status
+      = pto_machine_record (&level->machine, record, level->family.n_children,
+                            param (level, PTO_PARAMETER_TRACE_RECORDS), watch, report);
 
   if (status != PTO_OK)
     return status;
@@ -590,8 +592,9 @@ orchestrate_for (PTO2Runtime *rt, void *data)
 }
 
 enum pto_status
-pto_level_run (struct pto_level *level, uint32_t record, bool (*cancelled) (void *data),
-               void *cancelled_data, int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
+pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch,
+               bool (*cancelled) (void *data), void *cancelled_data,
+               int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                struct pto_run_stats *stats, struct pto_failure *failure, struct pto_report *report)
 {
   struct orchestration call = { .level = level, .orchestrate = orchestrate, .data = data };
@@ -612,7 +615,7 @@ pto_level_run (struct pto_level *level, uint32_t record, bool (*cancelled) (void
   level->cancelled = cancelled;
   level->cancelled_data = cancelled_data;
   status = choose_recording (
-      level, record > 0 ? record : pto_params_recording (level->config.params), report);
+      level, record > 0 ? record : pto_params_recording (level->config.params), watch, report);
   if (status == PTO_OK)
     {
       uint64_t roots;

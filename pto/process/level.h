@@ -38,6 +38,7 @@ struct pto_level_config
 };
 
 struct pto_level;
+struct pto_watch; /* core/watch.h */
 
 /* Maps rings, hub, mailboxes, arena. No process, no thread. */
 struct pto_level *pto_level_new (const struct pto_level_config *config, struct pto_report *report);
@@ -58,11 +59,11 @@ void pto_level_free (struct pto_level *level);
 void pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps);
 
 /* As pto_chip_run(). record: how much of it is recorded (enum pto_trace_level); 0: as
- * the parameters say. A task that fails does not end
- * the run: the first failure is its result. failure: domain, code and text as the object layer
- * tells it; may be NULL, as stats and cancelled. orchestrate sees level's rt; a result other than 0
- * fails the run. */
-enum pto_status pto_level_run (struct pto_level *level, uint32_t record,
+ * the parameters say; watch: who looks at its tasks' memory if that is all (watch.h), NULL: nobody.
+ * A task that fails does not end the run: the first failure is its result. failure: domain, code
+ * and text as the object layer tells it; may be NULL, as stats and cancelled. orchestrate sees
+ * level's rt; a result other than 0 fails the run. */
+enum pto_status pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch,
                                bool (*cancelled) (void *data), void *cancelled_data,
                                int (*orchestrate) (PTO2Runtime *rt, void *data), void *data,
                                struct pto_run_stats *stats, struct pto_failure *failure,

@@ -5,6 +5,7 @@
  */
 #include "pool-private.h"
 
+#include "../core/observe.h"
 #include "../exec/pto_atomic.h"
 
 #include <inttypes.h>
@@ -173,6 +174,8 @@ pto_pool_write_task (struct pto_pool *pool, struct pto_station *station)
 void
 pto_pool_record_post (struct pto_pool *pool, struct pto_station *station)
 {
+  if (station->endpoint.running->queue != PTO_QUEUE_LINE)
+    pto_observe_begin (pool->engine, station->endpoint.running);
   station->posted = pto_engine_stamp (pool->engine);
   if (pto_trace_has (pool->dispatches, PTO_TRACE_LEVEL_SCHEDULE))
     pto_trace_add (pool->dispatches, PTO_TRACE_DISPATCH, station->posted,

@@ -77,9 +77,31 @@ pto_text_copy (char *to, size_t size, const char *from, size_t bytes)
 uint32_t
 pto_wire_config_bytes (const struct pto_call_config *config)
 {
-  size_t length = strnlen (config->output_prefix, sizeof config->output_prefix - 1);
+  const size_t room = sizeof config->output_prefix;
+  size_t length = strnlen (config->output_prefix, room - 1) + 1;
 
-  return (uint32_t) (offsetof (struct pto_call_config, output_prefix) + length + 1);
+  if (length < room)
+    length += strnlen (config->output_prefix + length, room - 1 - length) + 1;
+  return (uint32_t) (offsetof (struct pto_call_config, output_prefix) + length);
+}
+
+const char *
+pto_wire_config_filter (const struct pto_call_config *config)
+{
+  const size_t room = sizeof config->output_prefix;
+  size_t length = strnlen (config->output_prefix, room - 1) + 1;
+
+  return length < room ? config->output_prefix + length : "";
+}
+
+void
+pto_wire_config_set_filter (struct pto_call_config *config, const char *filter)
+{
+  const size_t room = sizeof config->output_prefix;
+  size_t at = strnlen (config->output_prefix, room - 1) + 1;
+  size_t length = at < room ? strnlen (filter, room - 1 - at) : 0;
+
+  memcpy (config->output_prefix + (at < room ? at : 0), filter, length);
 }
 
 uint32_t

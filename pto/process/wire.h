@@ -102,11 +102,16 @@ struct pto_call_config
 };
 _Static_assert(sizeof (struct pto_call_config) == 1052, "seed 001 section 4");
 
-/* Copies a configuration, of output_prefix only what is written there (cut to fit, ends in 0);
- * gives the bytes that were copied. to has room for a whole one, or for as many bytes as
+/* Copies a configuration, of output_prefix only what is written there (cut to fit, ends in 0
+ * twice); gives the bytes that were copied. to has room for a whole one, or for as many bytes as
  * pto_wire_config_bytes() says. */
 uint32_t pto_wire_config_copy (struct pto_call_config *to, const struct pto_call_config *from);
 uint32_t pto_wire_config_bytes (const struct pto_call_config *config);
+/* Text of its own behind that of output_prefix, which ends there: which tensors are dumped. ""
+ * where there is no room for any, or none was set. */
+const char *pto_wire_config_filter (const struct pto_call_config *config);
+/* Of a configuration that is all 0 behind output_prefix's text; cut to fit. */
+void pto_wire_config_set_filter (struct pto_call_config *config, const char *filter);
 
 /* What became of a request, as the child says it. */
 #define PTO_FAILURE_TEXT 3072u

@@ -28,6 +28,8 @@ static char *option_repeat;
 static char *option_trace;
 static char *option_svg;
 static char *option_report;
+static char *option_dump;
+static char *option_dump_filter;
 static gboolean option_json;
 static gboolean option_no_isolate;
 
@@ -53,6 +55,11 @@ static const GOptionEntry entries[] = {
   { "report", 0, 0, G_OPTION_ARG_FILENAME, &option_report,
     N_ ("Save a report of the run: a page for a browser, which needs nothing else"),
     N_ ("FILE.html") },
+  { "dump", 0, 0, G_OPTION_ARG_FILENAME, &option_dump,
+    N_ ("Save what each task reads and writes as .npy files, and PREFIXdump.json, which lists them"),
+    N_ ("PREFIX") },
+  { "dump-filter", 0, 0, G_OPTION_ARG_STRING, &option_dump_filter,
+    N_ ("Of these tasks and arguments only: QK,1:17,SF.2"), N_ ("TERMS") },
   { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
     N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
   { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
@@ -68,6 +75,7 @@ typedef struct
   const char *trace_file;       /* where it was saved; NULL: nowhere */
   const char *svg_file;         /* where its picture was */
   const char *report_file;      /* where its report was */
+  char *dump_file;              /* the list of what was dumped */
   GArray *run_ns;               /* guint64, one per repetition, ascending */
   double max_abs_error;
   gboolean not_a_number;
@@ -97,6 +105,7 @@ outcome_clear (Outcome *outcome)
   g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
   g_clear_object (&outcome->trace);
   g_clear_pointer (&outcome->run_ns, g_array_unref);
+  g_clear_pointer (&outcome->dump_file, g_free);
   g_clear_pointer (&outcome->first_bad, g_free);
   g_clear_pointer (&outcome->bad_lines, g_free);
 }
@@ -308,9 +317,19 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
   guint n = reference_get_n_arguments (reference);
   g_autofree PtoBuffer **buffers = g_new0 (PtoBuffer *, MAX (n, 1));
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  g_autoptr (PtoCallConfig) config = NULL;
   g_autoptr (GError) local = NULL;
   gboolean good = TRUE;
   guint64 ns;
+
+  /* Of the first repetition: the others do the same. */
+  if (option_dump != NULL && outcome->run_ns->len == 0)
+    {
+      config = pto_call_config_new ();
+      pto_call_config_set_enable_dump_tensor (config, 1);
+      pto_call_config_set_dump_filter (config, option_dump_filter);
+      pto_call_config_set_output_prefix (config, option_dump);
+    }
 
   for (guint i = 0; i < n && good; i++)
     {
@@ -325,8 +344,10 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
       good = buffers[i] != NULL;
     }
   good = good
-         && pto_worker_run_callable (worker, handle, args, NULL, tool_get_cancellable (), &local);
+         && pto_worker_run_callable (worker, handle, args, config, tool_get_cancellable (), &local);
 
+  if (good && config != NULL)
+    outcome->dump_file = g_strconcat (option_dump, "dump.json", NULL);
   if (good)
     {
       g_clear_pointer (&outcome->statistics, pto_run_statistics_free);
@@ -461,6 +482,7 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   add_string (builder, "trace", outcome->trace_file);
   add_string (builder, "svg", outcome->svg_file);
   add_string (builder, "report", outcome->report_file);
+  add_string (builder, "dump", outcome->dump_file);
   json_builder_end_object (builder);
   tool_print_json (builder);
 }
@@ -602,6 +624,12 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
       g_autofree char *path = shown_path (outcome->report_file);
 
       print_row_printf (_ ("report"), _ ("%s (open in a browser)"), path);
+    }
+  if (outcome->dump_file != NULL)
+    {
+      g_autofree char *path = shown_path (outcome->dump_file);
+
+      print_row (_ ("tensors"), path);
     }
 }
 
@@ -774,6 +802,18 @@ tool_run (char **words, GError **error)
     return FALSE;
   if (option_seed != NULL && !parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
+  if (option_dump_filter != NULL && option_dump == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("--dump-filter has no effect without --dump PREFIX"));
+      return FALSE;
+    }
+  if (option_dump != NULL && option_dump[0] == '\0')
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                   _ ("--dump needs what the names of its files begin with, such as out/"));
+      return FALSE;
+    }
   if (!tool_check_output ("trace", option_trace,
                           option_trace != NULL && is_record (option_trace) ? ".ptotrace" : ".json",
                           error)

@@ -27,6 +27,7 @@ static const struct
     N_ ("the tasks that made it as long as it was, and the gaps between") },
   { "overhead", PTO_TRACE_TOPIC_OVERHEAD, N_ ("what the tasks of each kernel waited for") },
   { "scopes", PTO_TRACE_TOPIC_SCOPES, N_ ("what scopes held at most, and what sizes would do") },
+  { "counters", PTO_TRACE_TOPIC_COUNTERS, N_ ("what kernels and cores were busy with, and bytes") },
   { "deps", PTO_TRACE_TOPIC_DEPS, N_ ("which task waits for which, for Graphviz: dot -Tsvg") },
 };
 

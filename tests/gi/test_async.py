@@ -169,11 +169,11 @@ class Awaited(unittest.TestCase):
             self.assertIs(caught.exception, error)
             with self.assertRaises(GLib.Error) as caught:
                 await worker.run_async(lambda orch, x: fill(orch, x, 1), self.x, config=config)
-            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.NOT_SUPPORTED))
+            self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
             await worker.run_async(fill, self.x, 1.0)
 
         config = Pto.CallConfig()
-        config.set_enable_pmu(1)
+        config.set_enable_pmu(5)
         with chip() as worker:
             run(main(worker))
         self.assertEqual(self.x[0], 1)

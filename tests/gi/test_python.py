@@ -116,7 +116,7 @@ class WorkerTest(unittest.TestCase):
         self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.NOT_SUPPORTED))
         self.assertIn("level 1", caught.exception.message)
         config = Pto.CallConfig.new()
-        config.set_enable_pmu(1)
+        config.set_enable_pmu(5)
         with self.assertRaises(GLib.Error) as caught:
             self.worker.run(self.graph, None, None, config, None)
         self.assertIn("enable_pmu", caught.exception.message)

@@ -514,7 +514,7 @@ class Attributes(unittest.TestCase):
             worker.init()
             with self.assertRaises(GLib.Error) as caught:
                 worker.run(lambda orch: None, config=config)
-            self.assertIn("enable_pmu = 4", caught.exception.message)
+            self.assertIn("here/pmu.json", caught.exception.message)
             self.assertEqual(worker.level, 2)
 
     def test_unknown(self):

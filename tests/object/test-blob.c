@@ -360,7 +360,7 @@ test_config (void)
   g_autoptr (PtoCallConfig) config = pto_call_config_new ();
   g_autoptr (PtoCallConfig) back = NULL;
   g_autoptr (PtoCallConfig) usual = NULL;
-  g_autofree char *longest = g_strnfill (1023, 'p');
+  g_autofree char *longest = g_strnfill (1018, 'p');
   struct pto_call_config wire;
   gint32 numbers[7];
 
@@ -382,6 +382,7 @@ test_config (void)
   pto_call_config_set_enable_dep_gen (config, 7);
   pto_call_config_set_enable_scope_stats (config, 8);
   pto_call_config_set_output_prefix (config, longest);
+  pto_call_config_set_dump_filter (config, "QK.2");
   pto_call_config_to_wire (config, &wire);
   memcpy (numbers, &wire, sizeof numbers);
   g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 1, 3, 4, 5, 6, 7, 8 }), 28);
@@ -395,6 +396,7 @@ test_config (void)
   g_assert_cmpint (back->enable_dep_gen, ==, 7);
   g_assert_cmpint (back->enable_scope_stats, ==, 8);
   g_assert_cmpstr (back->output_prefix, ==, longest);
+  g_assert_cmpstr (back->dump_filter, ==, "QK.2");
 
   /* One that was torn off has no end. */
   memset (wire.output_prefix, 'x', sizeof wire.output_prefix);

@@ -248,11 +248,12 @@ test_prefix (gconstpointer data)
   g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
   g_assert_true (has_file (&test, "task1-worker1-swimlane.json"));
   g_assert_true (has_file (&test, "task2-worker0-swimlane.json"));
-  /* Counted anew in each run. */
+  /* Counted anew in each run, which writes over nothing of an earlier one. */
   test.n_tasks = 1;
   pto_worker_run (test.host, graph, &test, NULL, test.config, NULL, &error);
   g_assert_no_error (error);
-  g_assert_true (has_file (&test, "task0-worker0-swimlane.json"));
+  g_assert_true (has_file (&test, "run1-swimlane.json"));
+  g_assert_true (has_file (&test, "run1-task0-worker0-swimlane.json"));
   /* Without a file for itself the run has its record all the same. */
   trace = pto_worker_ref_trace (test.host);
   g_assert_cmpuint (pto_trace_get_n_tasks (trace), ==, 1);

@@ -420,10 +420,13 @@ test_diagnostics_refused (WorkerTest *fixture, gconstpointer data)
     PtoError code;
     const char *name;
   } cases[] = {
-    { pto_call_config_set_enable_dump_tensor, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dump_tensor" },
-    { pto_call_config_set_enable_pmu, 2, PTO_ERROR_NOT_SUPPORTED, "enable_pmu" },
-    { pto_call_config_set_enable_dep_gen, 1, PTO_ERROR_NOT_SUPPORTED, "enable_dep_gen" },
-    { pto_call_config_set_enable_scope_stats, 1, PTO_ERROR_NOT_SUPPORTED, "enable_scope_stats" },
+    { pto_call_config_set_enable_dump_tensor, 1, PTO_ERROR_INVALID_ARGS, "output_prefix" },
+    { pto_call_config_set_enable_dump_tensor, 4, PTO_ERROR_INVALID_ARGS,
+      "enable_dump_tensor is 4" },
+    { pto_call_config_set_enable_pmu, 5, PTO_ERROR_INVALID_ARGS, "enable_pmu is 5" },
+    { pto_call_config_set_enable_dep_gen, 2, PTO_ERROR_INVALID_ARGS, "enable_dep_gen is 2" },
+    { pto_call_config_set_enable_scope_stats, -1, PTO_ERROR_INVALID_ARGS,
+      "enable_scope_stats is -1" },
     { pto_call_config_set_enable_l2_swimlane, 5, PTO_ERROR_INVALID_ARGS, "enable_l2_swimlane" },
     { pto_call_config_set_block_dim, -1, PTO_ERROR_INVALID_ARGS, "block_dim" },
     { pto_call_config_set_block_dim, 25, PTO_ERROR_INVALID_ARGS, "24 clusters" },

@@ -133,6 +133,7 @@ typedef struct
   PtoWorker *worker;
   PtoCallable *kernel;
   PtoBuffer *buffer; /* or NULL */
+  guint n_records;
 } Fixture;
 
 static PtoWorker *
@@ -429,8 +430,11 @@ run_and_look (gpointer data)
   g_autoptr (PtoRunStatistics) statistics = NULL;
   g_autoptr (PtoTrace) trace = NULL;
   g_autoptr (PtoCallConfig) config = pto_call_config_new ();
+  guint number = fixture->n_records++;
   g_autofree char *prefix = g_build_filename (fixture->dir, "run-", NULL);
-  g_autofree char *record = g_strconcat (prefix, "swimlane.json", NULL);
+  /* The same prefix is another name each time. */
+  g_autofree char *record = number == 0 ? g_strconcat (prefix, "swimlane.json", NULL)
+                                        : g_strdup_printf ("%srun%u-swimlane.json", prefix, number);
   g_autofree char *json = NULL;
   g_autofree char *svg = NULL;
   g_autofree char *summary = NULL;

@@ -421,6 +421,7 @@ test_call_config (void)
   pto_call_config_set_enable_dep_gen (config, 6);
   pto_call_config_set_enable_scope_stats (config, 7);
   pto_call_config_set_output_prefix (config, "out/");
+  pto_call_config_set_dump_filter (config, "QK.1");
   copy = pto_call_config_copy (config);
   g_clear_pointer (&config, pto_call_config_free);
   g_assert_cmpint (pto_call_config_get_block_dim (copy), ==, 1);
@@ -431,6 +432,7 @@ test_call_config (void)
   g_assert_cmpint (pto_call_config_get_enable_dep_gen (copy), ==, 6);
   g_assert_cmpint (pto_call_config_get_enable_scope_stats (copy), ==, 7);
   g_assert_cmpstr (pto_call_config_get_output_prefix (copy), ==, "out/");
+  g_assert_cmpstr (pto_call_config_get_dump_filter (copy), ==, "QK.1");
 }
 
 static void

@@ -152,8 +152,8 @@ rig_run (struct rig *rig, void (*graph) (struct rig *rig, void *data), void *dat
   rig->data = data;
   rig->report = (struct pto_report){ 0 };
   memset (&rig->failure, 0, sizeof rig->failure);
-  status = pto_level_run (rig->level, rig->record, rig->cancelled, rig->cancelled_data, orchestrate,
-                          rig, &rig->stats, &rig->failure, &rig->report);
+  status = pto_level_run (rig->level, rig->record, NULL, rig->cancelled, rig->cancelled_data,
+                          orchestrate, rig, &rig->stats, &rig->failure, &rig->report);
   g_assert_cmpint (status, ==, rig->report.status);
   g_assert_cmpuint (rig->stats.completed, ==, rig->stats.tasks);
   return status;

@@ -103,12 +103,30 @@ test_config_travels_without_the_rest_of_its_text (void)
   from.enable_scope_stats = 1;
   strcpy (from.output_prefix, "run-7");
   memset (&to, 0xa5, sizeof to);
-  g_assert_cmpuint (pto_wire_config_bytes (&from), ==, 28 + 6);
-  g_assert_cmpuint (pto_wire_config_copy (&to, &from), ==, 28 + 6);
+  from.output_prefix[6] = '\0';
+  g_assert_cmpuint (pto_wire_config_bytes (&from), ==, 28 + 7);
+  g_assert_cmpuint (pto_wire_config_copy (&to, &from), ==, 28 + 7);
   g_assert_cmpint (to.block_dim, ==, 24);
   g_assert_cmpint (to.enable_scope_stats, ==, 1);
   g_assert_cmpstr (to.output_prefix, ==, "run-7");
-  g_assert_cmpuint ((uint8_t) to.output_prefix[6], ==, 0xa5);
+  g_assert_cmpstr (pto_wire_config_filter (&to), ==, "");
+  g_assert_cmpuint ((uint8_t) to.output_prefix[7], ==, 0xa5);
+  /* And with another text behind it, as far as there is room. */
+  memset (from.output_prefix + 6, 0, sizeof from.output_prefix - 6);
+  pto_wire_config_set_filter (&from, "QK.2");
+  g_assert_cmpuint (pto_wire_config_copy (&to, &from), ==, 28 + 6 + 5);
+  g_assert_cmpstr (to.output_prefix, ==, "run-7");
+  g_assert_cmpstr (pto_wire_config_filter (&to), ==, "QK.2");
+  g_assert_cmpuint ((uint8_t) to.output_prefix[11], ==, 0xa5);
+  memset (from.output_prefix, 0, sizeof from.output_prefix);
+  memset (from.output_prefix, 'p', 1020);
+  pto_wire_config_set_filter (&from, "longer");
+  g_assert_cmpstr (pto_wire_config_filter (&from), ==, "lo");
+  g_assert_cmpuint (pto_wire_config_bytes (&from), ==, 1052);
+  memset (from.output_prefix, 'p', 1023);
+  pto_wire_config_set_filter (&from, "longer");
+  g_assert_cmpstr (pto_wire_config_filter (&from), ==, "");
+  g_assert_cmpuint (strlen (from.output_prefix), ==, 1023);
   /* Without an end: cut, and then it has one. */
   memset (from.output_prefix, 'x', sizeof from.output_prefix);
   g_assert_cmpuint (pto_wire_config_copy (&to, &from), ==, 1052);

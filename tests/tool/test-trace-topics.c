@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "pto-trace-private.h"
+#include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
 
 #include <glib/gstdio.h>
@@ -263,6 +264,87 @@ test_overhead (void)
 }
 
 static void
+assert_core (JsonArray *cores, guint index, const char *name, gint64 busy, gint64 scheduler_ns,
+             gint64 data, gint64 submitter, gint64 nothing)
+{
+  JsonObject *core = json_array_get_object_element (cores, index);
+
+  g_assert_cmpstr (json_object_get_string_member (core, "core"), ==, name);
+  g_assert_cmpint (json_object_get_int_member (core, "busy_ns"), ==, busy);
+  g_assert_cmpint (json_object_get_int_member (core, "stall_ns"), ==, 0);
+  g_assert_cmpint (json_object_get_int_member (core, "scheduler_ns"), ==, scheduler_ns);
+  g_assert_cmpint (json_object_get_int_member (core, "data_ns"), ==, data);
+  g_assert_cmpint (json_object_get_int_member (core, "submitter_ns"), ==, submitter);
+  g_assert_cmpint (json_object_get_int_member (core, "nothing_ns"), ==, nothing);
+}
+
+static void
+test_counters (void)
+{
+  g_autoptr (PtoTrace) trace = make_trace ();
+  g_autoptr (PtoTrace) runs = make_trace ();
+  g_autoptr (JsonObject) object = parse (pto_trace_describe_json (trace, PTO_TRACE_TOPIC_COUNTERS));
+  g_autoptr (JsonObject) memory = parse (pto_trace_count_json (trace, PTO_TRACE_COUNT_MEMORY));
+  g_autoptr (JsonObject) pipes = parse (pto_trace_count_json (trace, PTO_TRACE_COUNT_PIPES));
+  g_autoptr (JsonObject) low = NULL;
+  JsonArray *cores = json_object_get_array_member (object, "cores");
+  JsonArray *tasks = json_object_get_array_member (object, "tasks");
+  JsonObject *b = json_array_get_object_element (tasks, 3);
+  JsonObject *core;
+  g_autofree char *text = pto_trace_describe (trace, PTO_TRACE_TOPIC_COUNTERS);
+
+  g_assert_cmpint (json_object_get_int_member (object, "elapsed_ns"), ==, 1680);
+  g_assert_cmpuint (json_array_get_length (cores), ==, 3);
+  assert_core (cores, 0, "AIC0", 1000, 50, 0, 50, 580);
+  /* While both are idle each has its half of what one task waits for. */
+  assert_core (cores, 1, "AIV0", 1010, 15 + 20 + 10, 55, 5, 565);
+  assert_core (cores, 2, "AIV1", 1425, 15 + 5 + 10, 155, 5, 65);
+  g_assert_cmpuint (json_array_get_length (tasks), ==, 5);
+  g_assert_cmpstr (json_object_get_string_member (b, "task"), ==, "1");
+  g_assert_cmpint (json_object_get_int_member (b, "data_ns"), ==, 950);
+  g_assert_cmpint (json_object_get_int_member (b, "scheduler_ns"), ==, 80);
+  g_assert_cmpint (json_object_get_int_member (b, "bytes_in"), ==, 24);
+  g_assert_cmpint (json_object_get_int_member (b, "bytes_out"), ==, 0);
+  core = json_array_get_object_element (cores, 0);
+  g_assert_cmpint (json_object_get_int_member (core, "bytes_out"), ==, 128);
+
+  /* One event only. */
+  core = json_array_get_object_element (json_object_get_array_member (memory, "cores"), 2);
+  g_assert_cmpint (json_object_get_int_member (core, "bytes_in"), ==, 24);
+  g_assert_false (json_object_has_member (core, "busy_ns"));
+  core = json_array_get_object_element (json_object_get_array_member (pipes, "cores"), 2);
+  g_assert_cmpint (json_object_get_int_member (core, "busy_ns"), ==, 1425);
+  g_assert_false (json_object_has_member (core, "bytes_in"));
+  g_assert_false (json_object_has_member (core, "data_ns"));
+
+  /* What was not recorded is not there. */
+  runs->topology.recorded = PTO_TRACE_LEVEL_RUNS;
+  low = parse (pto_trace_describe_json (runs, PTO_TRACE_TOPIC_COUNTERS));
+  core = json_array_get_object_element (json_object_get_array_member (low, "cores"), 1);
+  g_assert_cmpint (json_object_get_int_member (core, "idle_ns"), ==, 670);
+  g_assert_false (json_object_has_member (core, "data_ns"));
+  g_assert_false (json_object_has_member (core, "bytes_in"));
+  g_assert_cmpstr (
+      text, ==,
+      "  kernel           runs          busy       stalled      for data    for a core for scheduler"
+      "      bytes in     bytes out\n"
+      "  consume             4         2.435         0.000         0.950         0.600         0.135"
+      "            24             0\n"
+      "  produce             1         1.000         0.000         0.000         0.000         0.050"
+      "             0           128\n"
+      "  core          runs          busy       stalled      for data for scheduler for submitter"
+      "  no task left      bytes in     bytes out\n"
+      "  AIC0             1         1.000         0.000         0.000         0.050         0.050"
+      "         0.580             0           128\n"
+      "  AIV0             2         1.010         0.000         0.055         0.045         0.005"
+      "         0.565             0             0\n"
+      "  AIV1             2         1.425         0.000         0.155         0.030         0.005"
+      "         0.065            24             0\n"
+      "times in us; a kernel is stalled while it stands at a barrier or a pipe\n"
+      "3 records were dropped, and what they said is not in this: set trace-records to more\n");
+}
+
+static void
 test_summary (void)
 {
   g_autoptr (PtoTrace) trace = make_trace ();
@@ -434,6 +516,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/trace-topics/levels", test_levels);
   g_test_add_func ("/pto/trace-topics/critical-path", test_critical_path);
   g_test_add_func ("/pto/trace-topics/overhead", test_overhead);
+  g_test_add_func ("/pto/trace-topics/counters", test_counters);
   g_test_add_func ("/pto/trace-topics/summary", test_summary);
   g_test_add_func ("/pto/trace-topics/scopes", test_scopes);
   g_test_add_func ("/pto/trace-topics/deps", test_deps);

@@ -527,6 +527,22 @@ class Run(PtoTest):
                          "run.json", "run.svg", "run.html (open in a browser)"):
             self.assertIn(fragment, text)
 
+    def test_dump(self):
+        value = self.gives(self.vector, "--dump", "out-", "--dump-filter", "*.0,1:1.1", "--repeat", "3")
+        self.assertEqual(value["dump"], "out-dump.json")
+        with open(os.path.join(self.directory, "out-dump.json"), encoding="utf-8") as file:
+            tensors = json.load(file)["tensors"]
+        files = {tensor["file"] for tensor in tensors}
+        self.assertEqual(files, {name for name in os.listdir(self.directory) if name.startswith("out-") and name.endswith(".npy")})
+        self.assertEqual({tensor["argument"] for tensor in tensors if (tensor["ring"], tensor["position"]) != (1, 1)}, {0})
+        self.assertIn(1, {tensor["argument"] for tensor in tensors})
+        self.assertRegex(tensors[0]["submitted_at"], r"^vector_orch\.c:[0-9]+$")
+        self.assertIn("out-dump.json", self.passes("run", self.vector, "--dump", "out-"))
+        self.assertIsNone(self.gives(self.vector)["dump"])
+        self.fails(2, ["--dump-filter", "no effect", "--dump PREFIX"], "run", self.vector, "--dump-filter", "a")
+        self.fails(2, ["--dump", "begin with"], "run", self.vector, "--dump", "")
+        self.fails(1, ["dump_filter", "is no task"], "run", self.vector, "--dump", "out-", "--dump-filter", ".1")
+
     def test_table_says_what_json_says(self):
         """On det two runs are one and the same."""
         for schedulers, words in ((3, []), (3, ["--seed", "3"]),

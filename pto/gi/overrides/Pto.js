@@ -414,7 +414,7 @@ function _init() {
     for (const [where, name] of [[Pto.TaskArgs, 'set_cluster'], [Pto.Orchestrator, 'free_cluster'], [Pto.Orchestrator, 'dup_cluster_cores']])
         takeNumber(where.prototype, name, 'the number of a cluster', value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
     takeNumber(Pto.Kernel.prototype, 'set_n_args', 'an integer', Number.isInteger);
-    for (const name of Object.getOwnPropertyNames(Pto.CallConfig.prototype).filter(method => /^set_(?!output_prefix)/.test(method)))
+    for (const name of Object.getOwnPropertyNames(Pto.CallConfig.prototype).filter(method => /^set_(?!output_prefix|dump_filter)/.test(method)))
         takeNumber(Pto.CallConfig.prototype, name, 'an integer', value => Number.isInteger(value) || typeof value === 'boolean');
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');

@@ -1,0 +1,31 @@
+/* pto-dump-private.h: what was in the tensors of a run before and after each task?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Never installed. One for a run. Each tensor is a file of NumPy's,
+ * PREFIXdump-RING-POSITION-KERNEL- argN-before.npy or -after.npy; PREFIXdump.json lists them.
+ */
+#pragma once
+
+#include "pto-call-config-private.h"
+
+#include "core/watch.h"
+
+G_BEGIN_DECLS
+
+/* Which of the terms in text is none, as a message; NULL: all are. Freed by the caller. */
+char *pto_dump_check_filter (const char *text);
+
+typedef struct _PtoDump PtoDump;
+
+/* What the configuration asks for; *dump: NULL, nothing. FALSE: the configuration is refused. */
+gboolean pto_dump_open (const PtoCallConfig *config, PtoDump **dump, GError **error);
+/* For the machine; may be NULL. */
+struct pto_watch *pto_dump_get_watch (PtoDump *dump);
+/* The run is over: writes the list. FALSE: something could not be written. dump may be NULL. */
+gboolean pto_dump_finish (PtoDump *dump, const char *title, GError **error);
+void pto_dump_free (PtoDump *dump);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoDump, pto_dump_free)
+
+G_END_DECLS

@@ -1,0 +1,642 @@
+/* pto-dump.c: what was in the tensors of a run before and after each task?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Follows the tasks as a watch does (core/watch.h). Whoever submits notes what a task's tensors
+ * are, for a kernel may spoil its own arguments; whoever dispatches it, and whoever sees its end,
+ * writes the files. These are different threads: the lock orders the table and the list. The
+ * tensors themselves need none, for nobody writes them at those two moments. Nothing here yields to
+ * another fiber while it holds the lock.
+ */
+#include "config.h"
+
+#include "pto-dump-private.h"
+
+#include "pto-error-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What CallConfig.enable_dump_tensor says. */
+enum
+{
+  DUMP_BOTH = 1,
+  DUMP_BEFORE,
+  DUMP_AFTER
+};
+
+/* "QK.2", "1:17", "s*": tasks of kernels with such a name, or one task; all its tensors, or one. */
+typedef struct
+{
+  char *text;
+  GPatternSpec *kernel; /* NULL: a task */
+  guint64 task;
+  guint argument;   /* G_MAXUINT: all */
+  gboolean matched; /* the submitter's; read when the run is over */
+} Term;
+
+typedef struct
+{
+  guint32 index;
+  guint32 type; /* PTO_PARAM_* */
+  TensorData tensor;
+} Argument;
+
+typedef struct
+{
+  guint64 id;
+  guint64 order; /* of its submit */
+  char *kernel;
+  char *source; /* "file:line"; NULL */
+  guint n_args;
+  Argument args[];
+} Task;
+
+/* A file. */
+typedef struct
+{
+  guint64 task;
+  guint64 order;
+  char *kernel;
+  char *source;
+  Argument argument;
+  gboolean after;
+  gboolean failed; /* the task */
+  char *name;
+} Entry;
+
+struct _PtoDump
+{
+  struct pto_watch watch;
+  char *prefix;
+  int what;
+  GPtrArray *terms; /* Term; none: everything */
+  GMutex lock;      /* of what follows */
+  GHashTable *tasks;
+  GPtrArray *entries;
+  guint64 n_submitted; /* the submitter's own */
+  GError *failure;     /* the first */
+};
+
+/* --- what is asked for --- */
+
+static void
+term_free (gpointer data)
+{
+  Term *term = data;
+
+  g_clear_pointer (&term->kernel, g_pattern_spec_free);
+  g_free (term->text);
+  g_free (term);
+}
+
+/* NULL: it is none. */
+static Term *
+parse_term (const char *text)
+{
+  const char *dot = strrchr (text, '.');
+  g_autofree char *name = NULL;
+  const char *colon;
+  guint64 argument = G_MAXUINT, ring = 0, position;
+  Term *term;
+
+  if (dot != NULL
+      && !g_ascii_string_to_unsigned (dot + 1, 10, 0, PTO_MAX_ARGS - 1, &argument, NULL))
+    {
+      /* A name may have one. */
+      dot = NULL;
+      argument = G_MAXUINT;
+    }
+  name = dot != NULL ? g_strndup (text, (gsize) (dot - text)) : g_strdup (text);
+  if (name[0] == '\0')
+    return NULL;
+  term = g_new0 (Term, 1);
+  term->text = g_strdup (text);
+  term->argument = (guint) argument;
+  colon = strchr (name, ':');
+  if (colon != NULL)
+    {
+      g_autofree char *first = g_strndup (name, (gsize) (colon - name));
+
+      if (!g_ascii_string_to_unsigned (first, 10, 0, PTO_RINGS - 1, &ring, NULL))
+        ring = PTO_RINGS;
+    }
+  if (ring < PTO_RINGS
+      && g_ascii_string_to_unsigned (colon != NULL ? colon + 1 : name, 10, 0, G_MAXUINT32,
+                                     &position, NULL))
+    term->task = PTO_TASK_ID (ring, position);
+  else
+    term->kernel = g_pattern_spec_new (name);
+  return term;
+}
+
+static GPtrArray *
+parse_filter (const char *text, char **why)
+{
+  g_auto (GStrv) words = g_strsplit_set (text, ", ", -1);
+  GPtrArray *terms = g_ptr_array_new_with_free_func (term_free);
+
+  for (guint i = 0; words[i] != NULL; i++)
+    {
+      Term *term;
+
+      if (words[i][0] == '\0')
+        continue;
+      term = parse_term (words[i]);
+      if (term == NULL)
+        {
+          *why = g_strdup_printf (
+              "dump_filter: \"%s\" is no task: name a kernel (QK, s*), a task (17, "
+              "1:17), or one argument of them (QK.2)",
+              words[i]);
+          break;
+        }
+      g_ptr_array_add (terms, term);
+    }
+  return terms;
+}
+
+char *
+pto_dump_check_filter (const char *text)
+{
+  char *why = NULL;
+  g_autoptr (GPtrArray) terms = parse_filter (text, &why);
+
+  return why;
+}
+
+static gboolean
+matches_kernel (const Term *term, const struct pto_watched *task)
+{
+  const char *name;
+
+  for (guint m = 0; (name = pto_watched_kernel (task, m)) != NULL; m++)
+    if (g_pattern_spec_match_string (term->kernel, name))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+is_wanted (PtoDump *dump, const struct pto_watched *task, guint argument)
+{
+  gboolean wanted = dump->terms->len == 0;
+
+  for (guint i = 0; i < dump->terms->len; i++)
+    {
+      Term *term = dump->terms->pdata[i];
+
+      if ((term->argument != G_MAXUINT && term->argument != argument)
+          || (term->kernel != NULL ? !matches_kernel (term, task) : term->task != task->id))
+        continue;
+      term->matched = TRUE;
+      wanted = TRUE;
+    }
+  return wanted;
+}
+
+static gboolean
+is_read (guint type)
+{
+  return type == PTO_PARAM_INPUT || type == PTO_PARAM_INOUT || type == PTO_PARAM_COMMUTATIVE
+         || type == PTO_PARAM_NO_DEP || type == PTO_PARAM_REDUCTION;
+}
+
+static gboolean
+is_written (guint type)
+{
+  return type != PTO_PARAM_INPUT && type != PTO_PARAM_NO_DEP;
+}
+
+/* --- the files --- */
+
+static const char *
+get_descr (guint dtype)
+{
+  /* What NumPy has no type for is the bits. */
+  static const char *const descr[PTO_DTYPE_COUNT] = {
+    [PTO_DTYPE_FLOAT32] = "f4", [PTO_DTYPE_FLOAT16] = "f2",       [PTO_DTYPE_BFLOAT16] = "u2",
+    [PTO_DTYPE_INT8] = "i1",    [PTO_DTYPE_INT16] = "i2",         [PTO_DTYPE_INT32] = "i4",
+    [PTO_DTYPE_INT64] = "i8",   [PTO_DTYPE_UINT8] = "u1",         [PTO_DTYPE_UINT16] = "u2",
+    [PTO_DTYPE_UINT32] = "u4",  [PTO_DTYPE_UINT64] = "u8",        [PTO_DTYPE_BOOL] = "b1",
+    [PTO_DTYPE_FLOAT64] = "f8", [PTO_DTYPE_FLOAT8_E4M3FN] = "u1", [PTO_DTYPE_FLOAT8_E5M2] = "u1",
+    [PTO_DTYPE_INT4] = "i1"
+  };
+
+  return descr[dtype];
+}
+
+/* The head of an .npy file: its length is a multiple of 64. */
+static GByteArray *
+make_head (const TensorData *tensor)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  GByteArray *bytes = g_byte_array_new ();
+  guint16 length;
+
+  g_string_append_printf (text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                          pto_dtype_size (tensor->dtype) == 1 ? '|'
+                          : G_BYTE_ORDER == G_LITTLE_ENDIAN   ? '<'
+                                                              : '>',
+                          get_descr (tensor->dtype));
+  for (guint d = 0; d < tensor->ndims; d++)
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT "%s", (guint64) tensor->shapes[d],
+                            tensor->ndims == 1      ? ","
+                            : d + 1 < tensor->ndims ? ", "
+                                                    : "");
+  g_string_append (text, "), }");
+  while ((10 + text->len + 1) % 64 != 0)
+    g_string_append_c (text, ' ');
+  g_string_append_c (text, '\n');
+  length = GUINT16_TO_LE ((guint16) text->len);
+  g_byte_array_append (bytes, (const guint8 *) "\x93NUMPY\x01", 8);
+  g_byte_array_append (bytes, (const guint8 *) &length, sizeof length);
+  g_byte_array_append (bytes, (const guint8 *) text->str, (guint) text->len);
+  return bytes;
+}
+
+static gboolean
+write_all (int fd, gconstpointer data, gsize size)
+{
+  while (size > 0)
+    {
+      gssize n = write (fd, data, MIN (size, G_MAXSSIZE));
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        return FALSE;
+      data = (const guint8 *) data + n;
+      size -= (gsize) n;
+    }
+  return TRUE;
+}
+
+/* The dimensions from which on all elements lie one behind the other, and how many these are. */
+static guint
+count_inner (const TensorData *tensor, guint64 *n)
+{
+  guint d = tensor->ndims;
+
+  *n = 1;
+  while (d > 0 && (tensor->shapes[d - 1] == 1 || tensor->strides[d - 1] == *n))
+    *n *= tensor->shapes[--d];
+  return d;
+}
+
+static gboolean
+write_elements (int fd, const TensorData *tensor)
+{
+  guint64 size = pto_dtype_size (tensor->dtype);
+  const guint8 *base
+      = (const guint8 *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size;
+  guint64 index[PTO2_TENSOR_MAX_DIMS] = { 0 };
+  guint64 inner;
+  guint outer = count_inner (tensor, &inner);
+  g_autoptr (GByteArray) rows = g_byte_array_new ();
+
+  if (outer == 0)
+    return write_all (fd, base, inner * size);
+  for (guint d = 0; d < tensor->ndims; d++)
+    if (tensor->shapes[d] == 0)
+      return TRUE;
+  for (;;)
+    {
+      guint64 offset = 0;
+      guint d = outer;
+
+      for (guint k = 0; k < outer; k++)
+        offset += index[k] * tensor->strides[k];
+      g_byte_array_append (rows, base + offset * size, (guint) (inner * size));
+      if (rows->len >= 1 << 16)
+        {
+          if (!write_all (fd, rows->data, rows->len))
+            return FALSE;
+          g_byte_array_set_size (rows, 0);
+        }
+      while (d > 0 && ++index[d - 1] == tensor->shapes[d - 1])
+        index[--d] = 0;
+      if (d == 0)
+        return write_all (fd, rows->data, rows->len);
+    }
+}
+
+static gboolean
+write_file (const char *path, const TensorData *tensor, GError **error)
+{
+  g_autoptr (GByteArray) head = make_head (tensor);
+  int fd = g_open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  gboolean ok;
+  int saved;
+
+  ok = fd >= 0 && write_all (fd, head->data, head->len) && write_elements (fd, tensor);
+  saved = errno;
+  if (fd >= 0 && close (fd) != 0 && ok)
+    {
+      ok = FALSE;
+      saved = errno;
+    }
+  if (ok)
+    return TRUE;
+  {
+    g_autofree char *shown = g_filename_display_name (path);
+
+    g_set_error (error, G_FILE_ERROR, (gint) g_file_error_from_errno (saved), "tensor dump: %s: %s",
+                 shown, g_strerror (saved));
+  }
+  return FALSE;
+}
+
+static void
+entry_free (gpointer data)
+{
+  Entry *entry = data;
+
+  g_free (entry->kernel);
+  g_free (entry->source);
+  g_free (entry->name);
+  g_free (entry);
+}
+
+static void
+dump_argument (PtoDump *dump, const Task *task, const Argument *argument, gboolean after,
+               gboolean failed)
+{
+  g_autofree char *path = NULL;
+  g_autofree char *kernel
+      = g_strcanon (g_strdup (task->kernel), G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-", '_');
+  const char *slash = strrchr (dump->prefix, '/');
+  GError *error = NULL;
+  Entry *entry = g_new0 (Entry, 1);
+
+  entry->task = task->id;
+  entry->order = task->order;
+  entry->kernel = g_strdup (task->kernel);
+  entry->source = g_strdup (task->source);
+  entry->argument = *argument;
+  entry->after = after;
+  entry->failed = failed;
+  entry->name
+      = g_strdup_printf ("%sdump-%u-%u-%s-arg%u-%s.npy", slash != NULL ? slash + 1 : dump->prefix,
+                         PTO_TASK_RING (task->id), PTO_TASK_LOCAL (task->id), kernel,
+                         argument->index, after ? "after" : "before");
+  path = g_strdup_printf ("%.*s%s", slash != NULL ? (int) (slash + 1 - dump->prefix) : 0,
+                          dump->prefix, entry->name);
+  write_file (path, &argument->tensor, &error);
+  g_mutex_lock (&dump->lock);
+  if (error == NULL)
+    g_ptr_array_add (dump->entries, g_steal_pointer (&entry));
+  else if (dump->failure == NULL)
+    dump->failure = g_steal_pointer (&error);
+  g_mutex_unlock (&dump->lock);
+  g_clear_pointer (&entry, entry_free);
+  g_clear_error (&error);
+}
+
+/* --- the tasks --- */
+
+static void
+task_free (gpointer data)
+{
+  Task *task = data;
+
+  g_free (task->kernel);
+  g_free (task->source);
+  g_free (task);
+}
+
+static char *
+dup_source (const struct pto_watched *task)
+{
+  const char *slash;
+
+  if (task->file == NULL)
+    return NULL;
+  slash = strrchr (task->file, '/');
+  return g_strdup_printf ("%s:%d", slash != NULL ? slash + 1 : task->file, (int) task->line);
+}
+
+static void
+on_submitted (struct pto_watch *watch, const struct pto_watched *watched)
+{
+  PtoDump *dump = (PtoDump *) watch;
+  guint64 order = dump->n_submitted++;
+  Task *task;
+
+  if (pto_watched_kernel (watched, 0) == NULL)
+    return;
+  task = g_malloc0 (sizeof *task + watched->n_args * sizeof *task->args);
+  for (guint i = 0; i < watched->n_args; i++)
+    if (watched->types[i] != PTO_PARAM_SCALAR && is_wanted (dump, watched, i))
+      task->args[task->n_args++]
+          = (Argument){ i, watched->types[i], *pto_watched_tensor (watched, i) };
+  if (task->n_args == 0)
+    {
+      g_free (task);
+      return;
+    }
+  task->id = watched->id;
+  task->order = order;
+  task->kernel = g_strdup (pto_watched_kernel (watched, 0));
+  task->source = dup_source (watched);
+  g_mutex_lock (&dump->lock);
+  g_hash_table_insert (dump->tasks, &task->id, task);
+  g_mutex_unlock (&dump->lock);
+}
+
+static void
+on_begins (struct pto_watch *watch, pto_task_id id)
+{
+  PtoDump *dump = (PtoDump *) watch;
+  gint64 key = (gint64) id;
+  const Task *task;
+
+  if (dump->what == DUMP_AFTER)
+    return;
+  g_mutex_lock (&dump->lock);
+  task = g_hash_table_lookup (dump->tasks, &key);
+  g_mutex_unlock (&dump->lock);
+  for (guint i = 0; task != NULL && i < task->n_args; i++)
+    if (is_read (task->args[i].type))
+      dump_argument (dump, task, &task->args[i], FALSE, FALSE);
+}
+
+static void
+on_ended (struct pto_watch *watch, pto_task_id id, bool failed)
+{
+  PtoDump *dump = (PtoDump *) watch;
+  gint64 key = (gint64) id;
+  Task *task;
+
+  g_mutex_lock (&dump->lock);
+  task = g_hash_table_lookup (dump->tasks, &key);
+  if (task != NULL)
+    g_hash_table_steal (dump->tasks, &key);
+  g_mutex_unlock (&dump->lock);
+  if (task == NULL)
+    return;
+  for (guint i = 0; dump->what != DUMP_BEFORE && i < task->n_args; i++)
+    if (is_written (task->args[i].type))
+      dump_argument (dump, task, &task->args[i], TRUE, failed);
+  task_free (task);
+}
+
+/* --- the list --- */
+
+static gint
+compare_entries (gconstpointer a, gconstpointer b)
+{
+  const Entry *x = *(Entry *const *) a;
+  const Entry *y = *(Entry *const *) b;
+
+  if (x->order != y->order)
+    return x->order < y->order ? -1 : 1;
+  if (x->argument.index != y->argument.index)
+    return x->argument.index < y->argument.index ? -1 : 1;
+  return x->after - y->after;
+}
+
+static void
+add_member (JsonBuilder *json, const char *name, const char *value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_string_value (json, value);
+}
+
+static void
+add_count (JsonBuilder *json, const char *name, guint64 value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_int_value (json, (gint64) value);
+}
+
+static void
+add_entry (JsonBuilder *json, const Entry *entry)
+{
+  static const char *const tags[]
+      = { [PTO_PARAM_INPUT] = "INPUT",         [PTO_PARAM_OUTPUT] = "OUTPUT",
+          [PTO_PARAM_INOUT] = "INOUT",         [PTO_PARAM_OUTPUT_EXISTING] = "OUTPUT_EXISTING",
+          [PTO_PARAM_NO_DEP] = "NO_DEP",       [PTO_PARAM_COMMUTATIVE] = "COMMUTATIVE",
+          [PTO_PARAM_REDUCTION] = "REDUCTION", [PTO_PARAM_SCRATCH] = "SCRATCH" };
+  const TensorData *tensor = &entry->argument.tensor;
+  g_autofree char *id = g_strdup_printf ("%" G_GUINT64_FORMAT, entry->task);
+
+  json_builder_begin_object (json);
+  add_member (json, "file", entry->name);
+  add_member (json, "task", id);
+  add_count (json, "ring", PTO_TASK_RING (entry->task));
+  add_count (json, "position", PTO_TASK_LOCAL (entry->task));
+  add_member (json, "kernel", entry->kernel);
+  if (entry->source != NULL)
+    add_member (json, "submitted_at", entry->source);
+  add_count (json, "argument", entry->argument.index);
+  if (entry->argument.type < G_N_ELEMENTS (tags) && tags[entry->argument.type] != NULL)
+    add_member (json, "tag", tags[entry->argument.type]);
+  add_member (json, "when", entry->after ? "after" : "before");
+  add_member (json, "dtype", pto_dtype_name (tensor->dtype));
+  json_builder_set_member_name (json, "shape");
+  json_builder_begin_array (json);
+  for (guint d = 0; d < tensor->ndims; d++)
+    json_builder_add_int_value (json, (gint64) tensor->shapes[d]);
+  json_builder_end_array (json);
+  if (entry->failed)
+    {
+      json_builder_set_member_name (json, "failed");
+      json_builder_add_boolean_value (json, TRUE);
+    }
+  json_builder_end_object (json);
+}
+
+static gboolean
+write_list (PtoDump *dump, const char *title, GError **error)
+{
+  g_autoptr (JsonBuilder) json = json_builder_new_immutable ();
+  g_autoptr (JsonNode) root = NULL;
+  g_autofree char *text = NULL;
+  g_autofree char *path = g_strconcat (dump->prefix, "dump.json", NULL);
+
+  g_ptr_array_sort (dump->entries, compare_entries);
+  json_builder_begin_object (json);
+  add_member (json, "format", "libpto tensor dump");
+  add_count (json, "version", 1);
+  add_member (json, "title", title != NULL ? title : "");
+  json_builder_set_member_name (json, "tensors");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < dump->entries->len; i++)
+    add_entry (json, dump->entries->pdata[i]);
+  json_builder_end_array (json);
+  json_builder_end_object (json);
+  root = json_builder_get_root (json);
+  text = json_to_string (root, TRUE);
+  return g_file_set_contents (path, text, -1, error);
+}
+
+gboolean
+pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
+{
+  PtoDump *dump;
+  char *why = NULL;
+
+  *opened = NULL;
+  if (config == NULL || config->enable_dump_tensor == 0)
+    return TRUE;
+  if (pto_call_config_get_output_prefix (config)[0] == '\0')
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "enable_dump_tensor = %d writes files: give an output_prefix to say where",
+                   config->enable_dump_tensor);
+      return FALSE;
+    }
+  dump = g_new0 (PtoDump, 1);
+  dump->watch = (struct pto_watch){ on_submitted, on_begins, on_ended };
+  dump->prefix = g_strdup (config->output_prefix);
+  dump->what = config->enable_dump_tensor;
+  dump->terms = parse_filter (pto_call_config_get_dump_filter (config), &why);
+  g_free (why); /* the configuration was checked */
+  g_mutex_init (&dump->lock);
+  dump->tasks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, task_free);
+  dump->entries = g_ptr_array_new_with_free_func (entry_free);
+  *opened = dump;
+  return TRUE;
+}
+
+struct pto_watch *
+pto_dump_get_watch (PtoDump *dump)
+{
+  return dump != NULL ? &dump->watch : NULL;
+}
+
+gboolean
+pto_dump_finish (PtoDump *dump, const char *title, GError **error)
+{
+  if (dump == NULL)
+    return TRUE;
+  for (guint i = 0; error != NULL && i < dump->terms->len; i++)
+    {
+      const Term *term = dump->terms->pdata[i];
+
+      if (!term->matched)
+        g_warning ("dump_filter: no task of the run matches \"%s\"", term->text);
+    }
+  if (dump->failure != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&dump->failure));
+      return FALSE;
+    }
+  return write_list (dump, title, error);
+}
+
+void
+pto_dump_free (PtoDump *dump)
+{
+  g_hash_table_unref (dump->tasks);
+  g_ptr_array_unref (dump->entries);
+  g_ptr_array_unref (dump->terms);
+  g_clear_error (&dump->failure);
+  g_mutex_clear (&dump->lock);
+  g_free (dump->prefix);
+  g_free (dump);
+}
