@@ -58,7 +58,7 @@ function link (entry, ...beside) {
   return make ("button", { type: "button", class: "task", "data-entry": String (entry), onclick: () => {
     select (entry);
     reveal (entry);
-  } }, swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), make ("span", {}, taskNumber (entry)), ...beside);
+  } }, swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), " ", make ("span", {}, taskNumber (entry)), ...beside);
 }
 
 // Where there is little room: the ring is in the words that are shown with the pointer.
