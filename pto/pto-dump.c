@@ -19,6 +19,7 @@
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* What CallConfig.enable_dump_tensor says. */
@@ -287,16 +288,49 @@ count_inner (const TensorData *tensor, guint64 *n)
   return d;
 }
 
+/* Rows that lie apart, in the order of the file. */
+typedef struct
+{
+  struct iovec rows[64];
+  guint n;
+} Batch;
+
+static gboolean
+write_batch (int fd, Batch *batch)
+{
+  struct iovec *row = batch->rows;
+  struct iovec *end = row + batch->n;
+
+  while (row < end)
+    {
+      gssize n = writev (fd, row, (int) (end - row));
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        return FALSE;
+      for (; row < end && (gsize) n >= row->iov_len; row++)
+        n -= (gssize) row->iov_len;
+      if (n > 0)
+        {
+          row->iov_base = (guint8 *) row->iov_base + n;
+          row->iov_len -= (gsize) n;
+        }
+    }
+  batch->n = 0;
+  return TRUE;
+}
+
+/* The system reads them: where there is no memory it says so, and nobody faults. */
 static gboolean
 write_elements (int fd, const TensorData *tensor)
 {
   guint64 size = pto_dtype_size (tensor->dtype);
-  const guint8 *base
-      = (const guint8 *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size;
+  guint8 *base = (guint8 *) (uintptr_t) tensor->buffer.addr + tensor->start_offset * size;
   guint64 index[PTO2_TENSOR_MAX_DIMS] = { 0 };
   guint64 inner;
   guint outer = count_inner (tensor, &inner);
-  g_autoptr (GByteArray) rows = g_byte_array_new ();
+  Batch batch = { .n = 0 };
 
   if (outer == 0)
     return write_all (fd, base, inner * size);
@@ -310,17 +344,13 @@ write_elements (int fd, const TensorData *tensor)
 
       for (guint k = 0; k < outer; k++)
         offset += index[k] * tensor->strides[k];
-      g_byte_array_append (rows, base + offset * size, (guint) (inner * size));
-      if (rows->len >= 1 << 16)
-        {
-          if (!write_all (fd, rows->data, rows->len))
-            return FALSE;
-          g_byte_array_set_size (rows, 0);
-        }
+      batch.rows[batch.n++] = (struct iovec){ base + offset * size, inner * size };
+      if (batch.n == G_N_ELEMENTS (batch.rows) && !write_batch (fd, &batch))
+        return FALSE;
       while (d > 0 && ++index[d - 1] == tensor->shapes[d - 1])
         index[--d] = 0;
       if (d == 0)
-        return write_all (fd, rows->data, rows->len);
+        return write_batch (fd, &batch);
     }
 }
 

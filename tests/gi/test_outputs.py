@@ -210,6 +210,25 @@ class Outputs(unittest.TestCase):
                              {(1, 0, "before"), (1, 0, "after"), (2, 1, "after")})
             self.assertEqual(files(enable_dump_tensor=1, dump_filter="2.0"), {(2, 0, "before")})
 
+    def test_strides(self):
+        """Whatever the strides, what is written is what a view shows: many rows, three dimensions, one element each."""
+        prefix = self.prefix()
+        x = np.arange(200 * 7 * 5, dtype="f4").reshape(200, 7, 5)
+
+        def graph(orch, x):
+            for view in x.view([200, 2, 3], [0, 5, 1]), x.view([150, 7, 1], [50, 0, 4]), x.view([1, 1, 1], [199, 6, 4]):
+                orch.submit_order(view.read())
+                orch.submit(self.nothing, view.read())
+
+        with open(os.path.join(self.dir, "nothing.c"), "w", encoding="utf-8") as file:
+            file.write("#include <stdint.h>\nvoid kernel_entry (int64_t *args) {}\n")
+        self.nothing = Pto.Callable.kernel(os.path.join(self.dir, "nothing.c"))
+        with Pto.Worker() as worker:
+            worker.run(graph, x, config=Pto.CallConfig(enable_dump_tensor=1, output_prefix=prefix))
+        found = [array for _, array in sorted(self.dumped(prefix).items())]
+        expected = [x[:, 5:7, 1:4], x[50:, :, 4:5], x[199:, 6:7, 4:5]]
+        self.assertEqual([array.tolist() for array in found], [array.tolist() for array in expected])
+
     def test_failure(self):
         """What a kernel was given is there when it has crashed."""
         def test(worker):
