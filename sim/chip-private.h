@@ -37,6 +37,7 @@ struct pto_chip
   struct pto_params params;
   const struct pto_heaps *heaps; /* given, or NULL */
   bool virtual_clock;
+  uint32_t jitter; /* of it: percent */
   struct pto_machine
       machine; /* its actors: made by the first run of a geometry, kept for the next */
   struct pto_device_memory memory;

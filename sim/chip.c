@@ -428,6 +428,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   chip->params = *params;
   chip->heaps = heaps;
   chip->virtual_clock = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_DET;
+  chip->jitter = (uint32_t) params->values[PTO_PARAMETER_JITTER];
   pto_device_memory_init (&chip->memory, config.guard_bytes, NULL, NULL);
   pto_device_memory_init (&chip->run_memory, config.guard_bytes, NULL, NULL);
   chip->services = (struct pto_services){ { &pto_kernel_ops }, chip, NULL };

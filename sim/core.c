@@ -403,6 +403,23 @@ virtual_cost (const struct pto_cost *cost, uint64_t bytes, uint64_t measured)
   return 0;
 }
 
+/* A kernel takes longer by a share of its own: of the seed, of the task and of the block, not of
+ * who runs when. So two runs of one seed are equal, and a graph of two seeds goes on in two orders.
+ */
+static uint64_t
+with_jitter (const struct pto_core *core, uint64_t ns)
+{
+  uint64_t z = core->chip->params.values[PTO_PARAMETER_SEED] * UINT64_C (0x9e3779b97f4a7c15)
+               ^ core->payload.task_id * UINT64_C (0xd1342543de82ef95)
+               ^ core->block * UINT64_C (0xaf251af3b0f025b5);
+  uint32_t draw;
+
+  z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+  draw = (uint32_t) ((z ^ (z >> 31)) >> 32);
+  return ns + (uint64_t) ((unsigned __int128) ns * core->chip->jitter * draw / 100 >> 32);
+}
+
 /* A core that its scheduler attends to begins when it is told to: one look at the clock for both.
  */
 static inline uint64_t
@@ -489,7 +506,8 @@ run_kernel (struct pto_core *core)
       uint64_t wall = measure ? pto_wall_clock () : 0;
 
       pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
-      pto_charge (exec, virtual_cost (cost, bytes, measure ? pto_wall_clock () - wall : 0));
+      pto_charge (exec, with_jitter (core, virtual_cost (cost, bytes,
+                                                         measure ? pto_wall_clock () - wall : 0)));
     }
   else
     pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);

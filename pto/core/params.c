@@ -115,6 +115,9 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_BUILD_MODE]
   = { "build-mode", "PTO_BUILD_MODE", KIND_COUNT, 1, 0, 1,
       "tasks that are added by hand run: 1: once they are published; 0: when their scope ends" },
+  [PTO_PARAMETER_JITTER]
+  = { "jitter", "PTO_JITTER", KIND_COUNT, 0, 0, 1000,
+      "det: each kernel takes up to so many percent longer, as the seed has it" },
 };
 
 const char *
@@ -151,6 +154,7 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_UTILIZATION:
     case PTO_PARAMETER_PIPE_DEPTH:
     case PTO_PARAMETER_BUILD_MODE:
+    case PTO_PARAMETER_JITTER:
       return level > 2 ? "it is one of chips" : NULL;
     case PTO_PARAMETER_ISOLATE:
       return level > 2 ? "what is below it is processes already" : NULL;

@@ -42,6 +42,7 @@ enum pto_param
   PTO_PARAMETER_BLOCKED_NOTICE, /* ms of waiting for room until it is told; 0 = never */
   PTO_PARAMETER_RENAME,         /* outputs over contents that are still used get new memory */
   PTO_PARAMETER_BUILD_MODE,     /* 0: added tasks wait for the end of their scope */
+  PTO_PARAMETER_JITTER,         /* det: kernels take up to so many percent longer */
   PTO_N_PARAMETERS
 };
 

@@ -217,6 +217,9 @@ check_effect (PtoWorker *worker, const char *backend, GError **error)
   else if (was_set ("utilization") && strcmp (backend, "det") == 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--set utilization has no effect on the back end det, which always knows it"));
+  else if (was_set ("jitter") && strcmp (backend, "det") != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--set jitter has no effect on the back end %s: add --backend det"), backend);
   else if (was_set ("trace-records") && !recorded)
     g_set_error (
         error, TOOL_ERROR, TOOL_ERROR_USAGE,

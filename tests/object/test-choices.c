@@ -34,6 +34,8 @@ static const char *const of_chips[] = { "backend",
                                         "3",
                                         "build-mode",
                                         "0",
+                                        "jitter",
+                                        "20",
                                         NULL };
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };

@@ -486,9 +486,102 @@ test_geometry (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- jitter --- */
+
+enum
+{
+  JITTER_CHAINS = 6,
+  JITTER_LENGTH = 20,
+  JITTER_SEEDS = 8
+};
+
+/* Chains of tasks that differ in length of time, on cores enough for all of them. */
+static int
+orchestrate_chains (PTO2Runtime *rt, void *data)
+{
+  static const uint64_t shape[1] = { sizeof cells[0] };
+
+  for (uint32_t i = 0; i < JITTER_LENGTH; i++)
+    for (uint32_t c = 0; c < JITTER_CHAINS; c++)
+      {
+        PTOParam params[]
+            = { make_inout_param (make_tensor_external (cells[c], shape, 1, PTO_DTYPE_UINT8)) };
+
+        pto2_rt_submit_task (rt, c % 2 == 0 ? CUBE : WIDE, c % 2 == 0 ? AIC : AIV, params, 1);
+      }
+  return 0;
+}
+
+static const struct pto_kernel jitter_kernels[]
+    = { [CUBE] = { "cube", kernel_cube, PTO_CORE_TYPE_AIC, { .base_ns = 500000 } },
+        [WIDE] = { "wide", kernel_wide, PTO_CORE_TYPE_AIV, { .base_ns = 300000 } } };
+static const struct pto_program jitter_program = { jitter_kernels, G_N_ELEMENTS (jitter_kernels) };
+
+/* What all kernels took; order: a number for the order in which they ended. */
+static uint64_t
+run_with_jitter (guint seed, guint percent, uint64_t *order, uint64_t *elapsed)
+{
+  g_autofree char *settings = g_strdup_printf ("seed=%u jitter=%u", seed, percent);
+  struct pto_chip *chip = sim_chip (PTO_BACKEND_DET, settings);
+  struct pto_run_stats stats;
+  const struct pto_trace *trace
+      = sim_record (chip, &jitter_program, orchestrate_chains, NULL, &stats);
+  g_autofree uint64_t *ends = g_new0 (uint64_t, JITTER_CHAINS * JITTER_LENGTH);
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < trace->n_buffers; b++)
+    for (uint64_t i = 0; i < trace->buffers[b].count; i++)
+      {
+        const struct pto_trace_record *record = &trace->buffers[b].records[i];
+        uint64_t ns = record->extra - record->time;
+        uint64_t base;
+
+        if (record->kind != PTO_TRACE_RUN)
+          continue;
+        base = PTO_TASK_LOCAL (record->task) % 2 == 0 ? 500000 : 300000;
+        g_assert_cmpuint (ns, >=, base);
+        g_assert_cmpuint (ns, <=, base + base * percent / 100);
+        ends[PTO_TASK_LOCAL (record->task)] = record->extra;
+        sum += ns;
+      }
+  *order = 0;
+  for (uint32_t i = 0; i < JITTER_CHAINS * JITTER_LENGTH; i++)
+    for (uint32_t j = 0; j < i; j++)
+      *order = *order * 31 + (ends[i] < ends[j]);
+  *elapsed = stats.virtual_ns;
+  pto_chip_free (chip);
+  return sum;
+}
+
+/* Each seed is another order, and the same one again; without jitter all are one. */
+static void
+test_jitter (enum pto_backend backend)
+{
+  const uint64_t base = (uint64_t) JITTER_CHAINS / 2 * JITTER_LENGTH * (500000 + 300000);
+  g_autoptr (GHashTable) orders = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  uint64_t order, again, elapsed, elapsed_again;
+
+  (void) backend;
+  for (guint seed = 1; seed <= JITTER_SEEDS; seed++)
+    {
+      uint64_t sum = run_with_jitter (seed, 20, &order, &elapsed);
+
+      /* 120 draws from 0 to 20 percent. */
+      g_assert_cmpuint (sum, >, base + base / 100 * 7);
+      g_assert_cmpuint (sum, <, base + base / 100 * 13);
+      g_assert_cmpuint (run_with_jitter (seed, 20, &again, &elapsed_again), ==, sum);
+      g_assert_cmpuint (again, ==, order);
+      g_assert_cmpuint (elapsed_again, ==, elapsed);
+      g_hash_table_add (orders, g_memdup2 (&order, sizeof order));
+      g_assert_cmpuint (run_with_jitter (seed, 0, &again, &elapsed_again), ==, base);
+    }
+  g_assert_cmpuint (g_hash_table_size (orders), ==, JITTER_SEEDS);
+}
+
 static void
 add_tests (void)
 {
+  sim_add_once ("statistics/jitter", test_jitter);
   sim_add ("statistics/random", test_random);
   sim_add ("statistics/times", test_times);
 #ifndef SIM_SANITIZED

@@ -73,6 +73,7 @@ class Words(PtoTest):
                 (["--seed", "7"], ["--seed", "par", "--backend det"]),
                 (["--set", "seed=7", "--backend", "threads"], ["--set seed", "threads"]),
                 (["--set", "carriers=1", "--backend", "det"], ["carriers", "det"]),
+                (["--set", "jitter=5"], ["jitter", "add --backend det"]),
                 (["--set", "utilization=1", "--backend", "det"], ["utilization", "det"]),
                 (["--set", "trace-records=64"], ["trace-records", "--trace"]),
                 (["--no-isolate", "--set", "arena=1M"], ["arena", "no effect", "level 3"]),
