@@ -42,5 +42,9 @@ PTO_AVAILABLE_IN_0_1
 char *pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_compare (PtoTrace *self, PtoTrace *other);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_compare_json (PtoTrace *self, PtoTrace *other);
 
 G_END_DECLS

@@ -112,22 +112,30 @@ get_full_until (const GArray *full, guint64 time)
   return last->before + MIN (time, last->end) - last->start;
 }
 
-/* How long the submitter stood still for want of room. */
+/* How long the submitter stood still for want of room. It waits for one thing at a time. */
 static guint64
 get_stalled (const PtoTraceAnalysis *analysis, guint64 from, guint64 to)
 {
   guint64 stalled = 0;
+  guint low = 0;
+  guint high = from < to ? analysis->stalls->len : 0;
 
-  for (guint i = 0; i < analysis->stalls->len; i++)
+  while (low < high)
     {
-      const PtoTraceSpan *span = &g_array_index (analysis->stalls, PtoTraceSpan, i);
-      guint64 start = MAX (span->start, from);
-      guint64 end = MIN (span->end, to);
+      guint middle = low + (high - low) / 2;
 
-      if (span->start >= to)
+      if (g_array_index (analysis->stalls, PtoTraceSpan, middle).start < to)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  for (; low > 0; low--)
+    {
+      const PtoTraceSpan *span = &g_array_index (analysis->stalls, PtoTraceSpan, low - 1);
+
+      if (span->end <= from)
         break;
-      if (start < end)
-        stalled += end - start;
+      stalled += MIN (span->end, to) - MAX (span->start, from);
     }
   return stalled;
 }

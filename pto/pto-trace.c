@@ -19,10 +19,10 @@
  *
  * A worker records a run when its parameter `trace` is 1; [method@Pto.Worker.ref_trace] gives the
  * record of the last run. A trace is a value: it never changes, and it outlives the worker. It is
- * saved as Trace Event JSON, which ui.perfetto.dev opens, as a picture (SVG) with one row per core,
- * or as a report (HTML), a page in which one can look around. Of a worker of level 3 or up,
- * children stand where a chip has cores, and what each worker below did inside of a task is part of
- * the trace, on the same clock, in all three.
+ * saved as a Perfetto trace or as Trace Event JSON, which ui.perfetto.dev opens, as a picture (SVG)
+ * with one row per core, or as a report (HTML), a page in which one can look around. Of a worker of
+ * level 3 or up, children stand where a chip has cores, and what each worker below did inside of a
+ * task is part of the trace, on the same clock, in all of them.
  *
  * Times are nanoseconds since the first record, on the virtual clock (back end `det`) or on the
  * wall clock (the others). A task is named by its 64-bit id: ring << 32 | position in that ring.
@@ -319,12 +319,14 @@ compute_sha256 (PtoTrace *self)
 /**
  * pto_trace_save:
  * @self: a trace
- * @path: (type filename): where to; `.ptotrace`, `.html`, `.json` and `.svg` are known
+ * @path: (type filename): where to; `.ptotrace`, `.html`, `.perfetto-trace`, `.pftrace`, `.json`
+ * and
+ *   `.svg` are known
  * @error: return location for an error
  *
  * Saves the trace in the form that the name asks for: `.ptotrace` is the record as it is, which
- * [ctor@Pto.Trace.new_from_file] reads again; `.html`,
- * `.json` and `.svg` are pictures of it.
+ * [ctor@Pto.Trace.new_from_file] reads again; the others are pictures of it: `.html` a report,
+ * `.perfetto-trace` (or `.pftrace`) and `.json` for ui.perfetto.dev, `.svg` rows of cores.
  *
  * The file is there as a whole or not at all: a file of that name is replaced only when the new one
  * is complete.
@@ -350,14 +352,16 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
     return pto_trace_save_html (self, path, error);
   if (g_str_has_suffix (lower, ".json"))
     return pto_trace_save_json (self, path, error);
+  if (g_str_has_suffix (lower, ".perfetto-trace") || g_str_has_suffix (lower, ".pftrace"))
+    return pto_trace_save_perfetto (self, path, error);
   if (g_str_has_suffix (lower, ".svg"))
     return pto_trace_save_svg (self, path, error);
   if (g_str_has_suffix (lower, ".ptotrace"))
     return pto_trace_save_file (self, path, error);
   name = g_filename_display_name (path);
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "%s: a trace is saved as .ptotrace (the record), .html (a report), .json (for "
-               "ui.perfetto.dev) or .svg (a picture)",
+               "%s: a trace is saved as .ptotrace (the record), .html (a report), .perfetto-trace "
+               "or .json (for ui.perfetto.dev), or .svg (a picture)",
                name);
   return FALSE;
 }

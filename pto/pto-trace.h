@@ -22,11 +22,15 @@ gboolean pto_trace_save_html (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save_json (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_trace_save_perfetto (PtoTrace *self, const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_trace_save_svg (PtoTrace *self, const char *path, GError **error);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_to_html (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_to_json (PtoTrace *self);
+PTO_AVAILABLE_IN_0_1
+GBytes *pto_trace_to_perfetto (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_to_svg (PtoTrace *self);
 PTO_AVAILABLE_IN_0_1

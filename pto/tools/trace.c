@@ -11,9 +11,12 @@
 #include <string.h>
 
 static gboolean option_json;
+static gboolean option_perfetto;
 
 static const GOptionEntry entries[]
     = { { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object"), NULL },
+        { "perfetto", 0, 0, G_OPTION_ARG_NONE, &option_perfetto,
+          N_ ("Export in the format of ui.perfetto.dev, whatever the file's name"), NULL },
         G_OPTION_ENTRY_NULL };
 
 static const struct
@@ -34,7 +37,7 @@ static const struct
 static void
 append_topic (GString *text, const char *name, const char *description)
 {
-  g_string_append_printf (text, "  %-16s%s\n", name, description);
+  g_string_append_printf (text, "  %-20s%s\n", name, description);
 }
 
 GOptionContext *
@@ -46,8 +49,12 @@ tool_trace_get_options (void)
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
     append_topic (text, topics[i].name, _ (topics[i].description));
   append_topic (text, "why TASK", _ ("why a task started when it did: 17, or 1:17 of ring 1"));
-  append_topic (text, "export FILE",
-                _ ("save it as .html (a report), .json (for ui.perfetto.dev) or .svg"));
+  append_topic (text, "diff OTHER.ptotrace",
+                _ ("what differs between this run, before, and another one, after"));
+  append_topic (
+      text, "export FILE",
+      _ ("save it as .html (a report), .perfetto-trace or .json (both for ui.perfetto.dev), or "
+         ".svg"));
   g_option_context_set_summary (context, _ ("Tells what a trace says that `pto run --trace "
                                             "FILE.ptotrace` has saved."));
   g_option_context_set_description (context, text->str);
@@ -106,10 +113,27 @@ need_word (const char *question, const char *word, const char *what, GError **er
 }
 
 static gboolean
+compare (PtoTrace *trace, const char *path, GError **error)
+{
+  g_autoptr (PtoTrace) other = pto_trace_new_from_file (path, error);
+
+  return other != NULL
+         && tell (option_json ? pto_trace_compare_json (trace, other)
+                              : pto_trace_compare (trace, other));
+}
+
+static gboolean
 answer (PtoTrace *trace, char **words, GError **error)
 {
   const char *question = words[0] != NULL ? words[0] : topics[0].name;
   guint64 id;
+
+  if (option_perfetto && strcmp (question, "export") != 0)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--perfetto: goes with export, not %s"),
+                   question);
+      return FALSE;
+    }
 
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
     if (strcmp (question, topics[i].name) == 0)
@@ -120,9 +144,13 @@ answer (PtoTrace *trace, char **words, GError **error)
            && parse_task (words[1], &id, error)
            && tell (option_json ? pto_trace_explain_task_json (trace, id, error)
                                 : pto_trace_explain_task (trace, id, error));
+  if (strcmp (question, "diff") == 0)
+    return need_word (question, words[1], _ ("the other trace"), error)
+           && compare (trace, words[1], error);
   if (strcmp (question, "export") == 0)
     return need_word (question, words[1], _ ("the file to write"), error)
-           && pto_trace_save (trace, words[1], error);
+           && (option_perfetto ? pto_trace_save_perfetto (trace, words[1], error)
+                               : pto_trace_save (trace, words[1], error));
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                _ ("unknown question \"%s\" (see pto help trace)"), question);
   return FALSE;
@@ -146,7 +174,8 @@ tool_trace (char **words, GError **error)
     }
   if (n_words > 2)
     {
-      gboolean takes_word = strcmp (rest[2], "why") == 0 || strcmp (rest[2], "export") == 0;
+      gboolean takes_word = strcmp (rest[2], "why") == 0 || strcmp (rest[2], "diff") == 0
+                            || strcmp (rest[2], "export") == 0;
 
       if (n_words > (takes_word ? 4 : 3))
         {

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +27,9 @@ except ImportError:
     np = None
 
 here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "tool"))
+import perfetto_reader  # noqa: E402
+
 N = 64
 ROUNDS = 4
 # The processor's counter, by which a run is recorded, and the system's clock may drift apart.
@@ -149,8 +153,16 @@ class Trace(unittest.TestCase):
         path = trace.dup_critical_path()
         self.assertTrue(path and set(path) <= set(range(3 * ROUNDS)))
 
+        # compared with itself, down to what the chips did
+        diff = json.loads(trace.compare_json(trace))
+        self.assertTrue(diff["same"])
+        self.assertTrue(trace.compare(trace).endswith("nothing differs\n"))
+        self.assertEqual([(worker["worker"], worker["runs"]["before"]) for worker in diff["workers"]],
+                         [("L3/0/L2/0", ROUNDS), ("L3/0/L2/1", ROUNDS)])
+
         # JSON
         shown = Json(self, trace)
+        self.check_perfetto(trace, shown)
         self.assertEqual(shown.root["metadata"]["tasks"], 3 * ROUNDS)
         self.assertEqual(shown.root["metadata"]["recorded"], trace.get_recorded())
         self.assertEqual(shown.root["metadata"]["sha256"], trace.get_sha256())
@@ -200,6 +212,23 @@ class Trace(unittest.TestCase):
         self.check_lists(trace, shown)
         self.check_summary(trace, [f"{ROUNDS} runs, {ROUNDS} tasks inside"] * 2)
         self.check_svg(trace, backend)
+
+    def check_perfetto(self, trace, shown):
+        """Perfetto's own format shows what JSON does: the same slices on the same rows, and those inside of others."""
+        data = trace.to_perfetto().get_data()
+        other = perfetto_reader.Trace(data)
+        processes, threads = {}, {}
+        for event in shown.root["traceEvents"]:
+            if event["name"] == "process_name":
+                processes[event["pid"]] = event["args"]["name"]
+            elif event["name"] == "thread_name":
+                threads[event["pid"], event["tid"]] = event["args"]["name"]
+        slices = [((processes[e["pid"]], threads[e["pid"], e["tid"]]), e["name"], round(e["ts"] * 1000),
+                   round((e["ts"] + e["dur"]) * 1000)) for e in shown.root["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual(sorted((item.row, item.name, item.start, item.end) for item in other.slices), sorted(slices))
+        self.assertTrue(any(row[0].startswith("L3/0/L2/0 cluster") for row, *_ in slices))
+        self.assertEqual(len(other.flows), sum(e["ph"] == "f" for e in shown.root["traceEvents"]))
+        self.assertEqual(set(other.clocks), {3, 6})
 
     def check_lists(self, trace, shown):
         """What the lists say is what JSON says, over the whole tree and on one clock."""

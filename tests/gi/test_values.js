@@ -230,6 +230,8 @@ const tests = {
         equal(tasks[0].list_members().get_n_items(), 1, 'members');
         const page = trace.to_html();
         equal(JSON.parse(page.split('id="data">')[1].split('</script>')[0]).tasks.n, 3, 'tasks of the report');
+        equal(trace.compare(trace).split('\n')[2], 'nothing differs', 'a trace and itself');
+        equal(JSON.parse(trace.compare_json(trace)).matched, 3, 'tasks of both');
         for (const [kind, name] of [[Pto.TraceCoreKind.AIC, '3 AIC'], [Pto.TraceCoreKind.AIV, '6 AIV']]) {
             const busy = cores.filter(core => core.get_kind() === kind).map(core => core.get_busy_ns());
             const share = busy.reduce((sum, ns) => sum + ns) / busy.length / trace.get_elapsed_ns();

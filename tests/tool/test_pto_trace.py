@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import json
 import os
+import shutil
+import subprocess
 
+import perfetto_reader
 import pto_test
 from pto_test import EXAMPLES, PtoTest
 
@@ -74,6 +77,32 @@ class Trace(PtoTest):
         self.assertEqual(text.count(" -> "), self.run_["edges"])
         self.assertEqual(text.count("subgraph"), 16)
 
+    def test_diff(self):
+        """Of fewer clusters: the same graph, and the path explains all of the difference."""
+        other = os.path.join(self.directory, "other.ptotrace")
+        self.gives(os.path.join(EXAMPLES, "batch-paged-attention"), "--case", "seed", "--backend", "det",
+                   "--set", "clusters=3", "--trace", other)
+        diff, back = self.ask("diff", other), json.loads(self.passes("trace", other, "diff", self.file, "--json"))
+        elapsed = [json.loads(self.passes("trace", path, "--json"))["elapsed_ns"] for path in (self.file, other)]
+        self.assertFalse(diff["same"])
+        self.assertEqual(diff["elapsed_ns"],
+                         {"before": elapsed[0], "after": elapsed[1], "change": elapsed[1] - elapsed[0]})
+        self.assertEqual(diff["matched"], self.run_["tasks"])
+        self.assertEqual((diff["only_before"]["n"], diff["only_after"]["n"], diff["rewired"]["n"]), (0, 0, 0))
+        path = diff["critical_path"]
+        self.assertEqual(path["change_ns"], elapsed[1] - elapsed[0])
+        self.assertEqual(sum(kernel["change_ns"] for kernel in path["kernels"]), elapsed[1] - elapsed[0])
+        for row in path["kernels"] + [path]:
+            self.assertEqual(row["kernels_ns"]["change"] + sum(wait["change"] for wait in row["waits"].values()),
+                             row["change_ns"])
+        before = self.ask("critical-path")
+        self.assertEqual({name: wait["before"] for name, wait in path["waits"].items()}, before["waits"])
+        self.assertEqual({kernel["kernel"] for kernel in diff["kernels"]}, {"QK", "SF", "PV", "UP", "HUB"})
+        self.assertEqual(back["critical_path"]["change_ns"], elapsed[0] - elapsed[1])
+        self.assertTrue(self.ask("diff", self.file)["same"])
+        self.assertIn("nothing differs\n", self.passes("trace", self.file, "diff", self.file))
+        self.assertIn("us longer", self.passes("trace", self.file, "diff", other))
+
     def test_text(self):
         self.assertIn("critical path", self.passes("trace", self.file))
         self.assertIn("us for data\n", self.passes("trace", self.file, "why", "1:17"))
@@ -90,6 +119,38 @@ class Trace(PtoTest):
         with open(self.file, "rb") as first, open(os.path.join(self.directory, "again.ptotrace"), "rb") as again:
             self.assertEqual(first.read(), again.read())
 
+    def test_perfetto(self):
+        """All of level 4: arguments, lines, what rings held; by any of the names."""
+        files = []
+        for words in ["run.perfetto-trace"], ["run.pftrace"], ["--perfetto", "run.bin"]:
+            self.passes("trace", self.file, "export", *words[:-1], os.path.join(self.directory, words[-1]))
+            with open(os.path.join(self.directory, words[-1]), "rb") as file:
+                files.append(file.read())
+        self.assertEqual(files[1:], files[:1] * 2)
+        trace = perfetto_reader.Trace(files[0])
+        deps = self.ask("deps")
+        self.assertEqual(len(trace.of("run")), self.run_["tasks"])
+        self.assertEqual(sorted((begin.args["task"], end.args["task"]) for begin, end in trace.flows.values()),
+                         sorted((int(edge["from"]), int(edge["to"])) for edge in deps["edges"]))
+        for ring in self.ask("scopes")["rings"]:
+            name = f"ring {ring['ring']}"
+            for counter, key in (("heap", "heap_bytes"), ("dependency pool", "dep_entries")):
+                steps = trace.counters["AICPU", f"{counter}, {name}"]
+                self.assertEqual(max((value for _, value in steps), default=0), ring[key], counter)
+        why = self.ask("why", "1:17")
+        run, = [item for item in trace.of("run") if item.args["task"] == int(why["task"])]
+        submit, = [item for item in trace.of("submit") if item.args["task"] == int(why["task"])]
+        self.assertEqual((run.name, run.row[1], run.start, run.end),
+                         (why["kernel"], why["core"], why["start_ns"], why["end_ns"]))
+        self.assertEqual(run.args["submitted_at"], why["submitted_at"])
+        self.assertEqual((submit.start, submit.depth), (why["submit_ns"], 2))  # in two scopes
+        self.assertEqual(run.args["arguments"], submit.args["arguments"])
+        for i, argument in enumerate(run.args["arguments"]):
+            self.assertRegex(argument, rf"^{i}: (\d+|[a-z ]+ \w+ \[\d+(, \d+)*\] strides \[\d+(, \d+)*\] at 0x[0-9a-f]+)$")
+        protoc = shutil.which("protoc")
+        if protoc is not None:  # another reader of the wire format, where there is one
+            subprocess.run([protoc, "--decode_raw"], input=files[0], stdout=subprocess.DEVNULL, check=True)
+
     def test_refused(self):
         self.refused(2, [], "a trace is missing")
         self.refused(1, ["nowhere.ptotrace"], "nowhere.ptotrace")
@@ -101,6 +162,10 @@ class Trace(PtoTest):
             self.refused(2, [self.file, "why", "--", word], word)
         self.refused(1, [self.file, "export", os.path.join(self.directory, "run.txt")], ".ptotrace")
         self.refused(2, [self.file, "export"], "file to write is missing")
+        self.refused(2, [self.file, "summary", "--perfetto"], "--perfetto", "summary")
+        self.refused(2, [self.file, "diff"], "other trace is missing")
+        self.refused(1, [self.file, "diff", "nowhere.ptotrace"], "nowhere.ptotrace")
+        self.refused(2, [self.file, "diff", self.file, "again"], "again")
         self.refused(2, [self.file, "summary", "again"], "again")
         with open(self.file, "rb") as file:
             start = file.read(1000)

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """test_trace_truth.py TRACE-CASES: prints TAP. Records by hand and of runs on every back end; what
 they say is worked out in trace_truth.py, what the library shows is read with parsers."""
+import base64
 import collections
 import json
 import os
@@ -12,6 +13,7 @@ import sys
 import unittest
 from decimal import Decimal
 
+import perfetto_reader
 import report_reader
 from svg_reader import Svg
 from trace_truth import (ACK, COMPLETE, DEP, DISPATCH, EXPLICIT, NO_TASK, RAW, READY, RETIRE, RUN, SCOPE,
@@ -269,6 +271,8 @@ class TraceTruthTest(unittest.TestCase):
         self.check_numbers(truth, answer, counter_hz)
         if len(truth.tasks) < 1000:
             self.check_json(truth, answer)
+        perfetto_reader.check(self, truth, base64.b64decode(answer["perfetto"]), answer["sha256"],
+                              "seen" in answer)
         self.assertEqual(answer["summary"], summary(truth))
         Svg(self, truth, answer["svg"]).check()
         report_reader.check(self, truth, answer["html"])

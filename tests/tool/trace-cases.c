@@ -51,6 +51,9 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
   g_autofree char *svg = pto_trace_to_svg (trace);
   g_autofree char *html = pto_trace_to_html (trace);
   g_autofree char *summary = pto_trace_summarize (trace);
+  g_autoptr (GBytes) perfetto = pto_trace_to_perfetto (trace);
+  g_autofree char *encoded
+      = g_base64_encode (g_bytes_get_data (perfetto, NULL), g_bytes_get_size (perfetto));
   g_autofree guint64 *path = NULL;
   gsize n_path;
 
@@ -58,6 +61,7 @@ add_trace (JsonBuilder *builder, PtoTrace *trace)
   add_string (builder, "json", json);
   add_string (builder, "svg", svg);
   add_string (builder, "html", html);
+  add_string (builder, "perfetto", encoded);
   add_string (builder, "summary", summary);
   add_string (builder, "title", pto_trace_get_title (trace));
   add_string (builder, "sha256", pto_trace_get_sha256 (trace));
