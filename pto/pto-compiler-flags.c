@@ -176,6 +176,23 @@ add_isa (const Flags *flags, GError **error)
 }
 
 gboolean
+pto_compiler_says_accesses (const PtoCompilerJob *job)
+{
+  return job->checks_access && job->is_kernel && job->language != PTO_LANGUAGE_OBJECT;
+}
+
+/* The compiler calls a function before each access: which ones, the source has in front of it. */
+static void
+add_accesses (const Flags *flags, const char *identity)
+{
+  add_flag (flags, "-fsanitize=thread");
+  add_flag (flags, "-U__SANITIZE_THREAD__");
+  /* It warns of fences, which a sanitizer would not understand. */
+  if (strstr (identity, "clang") == NULL)
+    add_flag (flags, "-Wno-tsan");
+}
+
+gboolean
 pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, const char *api_dir,
                         GPtrArray *command, GPtrArray *linked, GError **error)
 {
@@ -197,6 +214,8 @@ pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, const c
   if (!add_isa (&flags, error) || !add_environment (&flags, error))
     return FALSE;
   add_flags (&flags, (const char *const *) job->flags);
+  if (pto_compiler_says_accesses (job))
+    add_accesses (&flags, identity);
   return TRUE;
 }
 

@@ -25,9 +25,10 @@ typedef struct
   PtoLanguage language;
   const char *entry; /* an orchestration's entry, to find out what it returns; NULL for a kernel */
   gboolean is_kernel;
-  PtoCoreType core_type; /* of a kernel */
-  char **include_dirs;   /* absolute, or NULL; freed by pto_compiler_job_clear() */
-  char **flags;          /* checked, or NULL; freed by pto_compiler_job_clear() */
+  PtoCoreType core_type;  /* of a kernel */
+  gboolean checks_access; /* a kernel that says what it touches (pto_access.h) */
+  char **include_dirs;    /* absolute, or NULL; freed by pto_compiler_job_clear() */
+  char **flags;           /* checked, or NULL; freed by pto_compiler_job_clear() */
 
   char *object;                   /* where the shared object is */
   guint8 digest[PTO_DIGEST_SIZE]; /* of its contents */
@@ -50,6 +51,8 @@ gboolean pto_compiler_check_flags (const char *const *flags, const char *from, G
 gboolean pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity,
                                  const char *api_dir, GPtrArray *command, GPtrArray *linked,
                                  GError **error);
+/* Is it compiled as one that says what it touches? */
+gboolean pto_compiler_says_accesses (const PtoCompilerJob *job);
 /* What to do about a header that was not found, to be appended to the compiler's message; empty if
  * that says something else. */
 char *pto_compiler_advise_on_header (const PtoCompilerJob *job, const char *message);

@@ -522,10 +522,19 @@ step_run (Step *step, const char *const *more, const char *input, gsize input_si
 }
 
 static gboolean
-step_preprocess (Step *step, GError **error)
+step_preprocess (Build *build, Step *step, GError **error)
 {
   const PtoCompilerJob *job = step->job;
 
+  if (pto_compiler_says_accesses (job))
+    {
+      g_autofree char *header = g_build_filename (build->api_dir, "pto_access.h", NULL);
+
+      return step_run (
+          step,
+          (const char *const[]){ "-E", "-DPTO2_ACCESS_HOOKS", "-include", header, job->path, NULL },
+          NULL, 0, TRUE, error);
+    }
   if (job->entry == NULL)
     return step_run (step, (const char *const[]){ "-E", job->path, NULL }, NULL, 0, TRUE, error);
   step->marker = make_marker (job);
@@ -596,6 +605,27 @@ make_key (const Step *step)
   return g_strdup (g_checksum_get_string (checksum));
 }
 
+/* Its functions for what the C library copies, and no library of a sanitizer. */
+static void
+add_access_words (const PtoCompilerJob *job, GPtrArray *words)
+{
+  static const char *const common[] = { "-Wl,--wrap=memcpy",
+                                        "-Wl,--wrap=memmove",
+                                        "-Wl,--wrap=memset",
+                                        "-Wl,--wrap=__memcpy_chk",
+                                        "-Wl,--wrap=__memmove_chk",
+                                        "-Wl,--wrap=__memset_chk",
+                                        "-nodefaultlibs",
+                                        "-lgcc_s",
+                                        "-lgcc",
+                                        "-lc" };
+
+  if (job->language == PTO_LANGUAGE_CXX)
+    g_ptr_array_add (words, (gpointer) "-lstdc++");
+  for (guint i = 0; i < G_N_ELEMENTS (common); i++)
+    g_ptr_array_add (words, (gpointer) common[i]);
+}
+
 static gboolean
 step_compile (Build *build, Step *step, GError **error)
 {
@@ -620,6 +650,8 @@ step_compile (Build *build, Step *step, GError **error)
     g_ptr_array_add (words, (gpointer) *word);
   for (guint i = 0; i < step->linked->len; i++)
     g_ptr_array_add (words, g_ptr_array_index (step->linked, i));
+  if (pto_compiler_says_accesses (step->job))
+    add_access_words (step->job, words);
   g_ptr_array_add (words, (gpointer) "-lm");
   g_ptr_array_add (words, NULL);
   return step_run (step, (const char *const *) words->pdata, step->source, step->source_size, FALSE,
@@ -714,7 +746,7 @@ step_begin (Build *build, Step *step, gboolean *is_over, GError **error)
   step->linked = g_ptr_array_new_with_free_func (g_free);
   return pto_compiler_add_flags (job, step->identity, build->api_dir, step->command, step->linked,
                                  error)
-         && step_preprocess (step, error);
+         && step_preprocess (build, step, error);
 }
 
 /* The command of a step is over. */

@@ -101,6 +101,7 @@ static const struct
   { PTO_STATUS_NO_MEMORY, PTO_ERROR_NO_MEMORY, "memory is not to be had" },
   { PTO_STATUS_CANCELLED, G_IO_ERROR_CANCELLED, "the run was cancelled" },
   { PTO_STATUS_SYSTEM, PTO_ERROR_SYSTEM, "the operating system refused something" },
+  { PTO_STATUS_ACCESS, PTO_ERROR_ACCESS, "a task touched what it had not said" },
 };
 
 static int

@@ -38,6 +38,8 @@ G_BEGIN_DECLS
  * @PTO_ERROR_READY_QUEUE: a ready queue failed
  * @PTO_ERROR_NO_MEMORY: memory is not to be had
  * @PTO_ERROR_SYSTEM: the operating system refused something
+ * @PTO_ERROR_ACCESS: with the parameter `check`: a task touched bytes that its arguments do not let
+ * it touch, or two tasks in no order touched the same ones
  * @PTO_ERROR_COMPILE: the compiler refused a source, or can not be run
  * @PTO_ERROR_LOAD: a shared object can not be loaded, or does not export what it must
  * @PTO_ERROR_CLOSED: the worker is closed, or the run of an orchestrator is over
@@ -54,11 +56,12 @@ G_BEGIN_DECLS
  * @PTO_ERROR_NOT_SHARED: a tensor lies where children would see a copy, or nothing
  * @PTO_ERROR_INTERNAL: the runtime gave a code that this library does not know
  *
- * What went wrong. Codes up to 107 are those of the runtime itself. What was cancelled fails with
+ * What went wrong. Codes up to 108 are those of the runtime itself. What was cancelled fails with
  * %G_IO_ERROR_CANCELLED everywhere.
  *
  * A message is one sentence that says what happened, to which file, task or ring, and which knob to
- * turn; only %PTO_ERROR_COMPILE is followed by the compiler's own text on further lines.
+ * turn; only %PTO_ERROR_COMPILE is followed by the compiler's own text on further lines, and
+ * %PTO_ERROR_ACCESS by what else was found.
  *
  * Since: 0.1
  */
@@ -81,6 +84,7 @@ typedef enum
   PTO_ERROR_READY_QUEUE = 104,
   PTO_ERROR_NO_MEMORY = 105,
   PTO_ERROR_SYSTEM = 107,
+  PTO_ERROR_ACCESS = 108,
   PTO_ERROR_COMPILE = 200,
   PTO_ERROR_LOAD = 201,
   PTO_ERROR_CLOSED = 202,

@@ -53,11 +53,12 @@ enum
                            * no bytes: anything goes */
 };
 
-/* Builds what must be built, hashes what it is made of, and names it. progress as in
- * pto_compiler_build(). */
+/* Builds what must be built, hashes what it is made of, and names it. checks_access: kernels say
+ * what they touch. progress as in pto_compiler_build(). */
 PtoRegistration *pto_registration_new (PtoCallable *callable, const char *platform,
-                                       PtoCompilerProgress progress, gpointer user_data,
-                                       GCancellable *cancellable, GError **error);
+                                       gboolean checks_access, PtoCompilerProgress progress,
+                                       gpointer user_data, GCancellable *cancellable,
+                                       GError **error);
 /* Of what another process sent. Refuses a descriptor that does not hash to the digest and contents
  * that do not hash to what the descriptor says (PTO_ERROR_TAMPERED, naming which), a descriptor
  * that is not canonical (PTO_ERROR_INVALID_ARGS), another host's namespace

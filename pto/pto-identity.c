@@ -277,9 +277,9 @@ add_object (const char *path, const guint8 *digest, GPtrArray *objects, GByteArr
 
 /* The shared objects that a callable is made of, each with its digest. */
 static gboolean
-find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
-              PtoCompilerProgress progress, gpointer user_data, GCancellable *cancellable,
-              GError **error)
+find_objects (PtoCallable *callable, gboolean checks_access, GPtrArray *objects,
+              GByteArray *contents, PtoCompilerProgress progress, gpointer user_data,
+              GCancellable *cancellable, GError **error)
 {
   PtoCompilerJob *jobs;
   guint n_jobs;
@@ -297,6 +297,8 @@ find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
   if (callable->source != PTO_CALLABLE_SOURCE_OBJECT)
     return TRUE;
   jobs = pto_callable_make_jobs (callable, &n_jobs);
+  for (guint i = 0; i < n_jobs; i++)
+    jobs[i].checks_access = checks_access;
   ok = pto_compiler_build (jobs, n_jobs, progress, user_data, cancellable, error);
   for (guint i = 0; ok && i < n_jobs; i++)
     add_object (jobs[i].object, jobs[i].digest, objects, contents);
@@ -305,15 +307,17 @@ find_objects (PtoCallable *callable, GPtrArray *objects, GByteArray *contents,
 }
 
 PtoRegistration *
-pto_registration_new (PtoCallable *callable, const char *platform, PtoCompilerProgress progress,
-                      gpointer user_data, GCancellable *cancellable, GError **error)
+pto_registration_new (PtoCallable *callable, const char *platform, gboolean checks_access,
+                      PtoCompilerProgress progress, gpointer user_data, GCancellable *cancellable,
+                      GError **error)
 {
   g_autoptr (GPtrArray) objects = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GByteArray) contents = g_byte_array_new ();
   GBytes *descriptor;
 
   if (!pto_callable_check_made (callable, error) || pto_error_set_if_cancelled (cancellable, error)
-      || !find_objects (callable, objects, contents, progress, user_data, cancellable, error))
+      || !find_objects (callable, checks_access, objects, contents, progress, user_data,
+                        cancellable, error))
     return NULL;
   descriptor = make_descriptor (callable, callable->name, platform, contents);
   return registration_new (callable, callable->name, descriptor, g_steal_pointer (&objects),

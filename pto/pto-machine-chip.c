@@ -18,6 +18,7 @@
 #include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
+#include "pto-log-private.h"
 #include "pto-module-private.h"
 #include "pto-platform-private.h"
 #include "pto-task-args-private.h"
@@ -72,6 +73,7 @@ typedef struct
   /* --- under the parent's lock --- */
   guint n_kernels;   /* used at some time */
   gboolean recorded; /* the chip holds a record: no run is under way */
+  gboolean checked;  /* the same of what was touched */
   char **kernel_names;
   guint n_kernel_names;
   char *title;
@@ -110,7 +112,7 @@ loaded_free (gpointer data)
 
 static gboolean
 load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoCompilerJob *job,
-             struct pto_kernel *kernel, GError **error)
+             gboolean checks, struct pto_kernel *kernel, GError **error)
 {
   PtoKernel *described = PTO_KERNEL (callable);
   struct pto_cost_point *points;
@@ -126,6 +128,12 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
   kernel->name = g_strdup (name);
   g_ptr_array_add (loaded->memory, (gpointer) kernel->name);
   kernel->entry = (KernelFunc) entry;
+  kernel->instrumented = pto_module_look_up (module, PTO_MODULE_ACCESS_SYMBOL) != NULL;
+  if (checks && !kernel->instrumented)
+    pto_log (G_LOG_LEVEL_MESSAGE,
+             "%s: %s: it was not compiled to be checked: it is taken to touch what its arguments "
+             "say",
+             job->label, job->path);
   kernel->core_type = described->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
   kernel->n_args_plus_1 = (uint32_t) (pto_kernel_get_n_args (described) + 1);
   kernel->never_combines = !pto_kernel_may_combine (described);
@@ -137,7 +145,7 @@ load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoC
 
 static gboolean
 load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *jobs,
-                    GError **error)
+                    gboolean checks, GError **error)
 {
   PtoChipOrchestration *chip = PTO_CHIP_ORCHESTRATION (callable);
   PtoModule *module = pto_module_load (&jobs[0], error);
@@ -166,7 +174,7 @@ load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob 
     {
       PtoChipKernel *entry = &g_array_index (chip->kernels, PtoChipKernel, i);
 
-      if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i],
+      if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i], checks,
                         &loaded->kernels[entry->func_id], error))
         return FALSE;
     }
@@ -180,6 +188,7 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   ChipMachine *self = (ChipMachine *) machine;
   PtoCallable *callable = registration->callable;
   gboolean is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
+  gboolean checks = machine->params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS;
   guint n_jobs;
   PtoCompilerJob *jobs;
   Loaded *loaded;
@@ -197,8 +206,9 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   loaded = g_new0 (Loaded, 1);
   loaded->modules = g_ptr_array_new_with_free_func (unload);
   loaded->memory = g_ptr_array_new_with_free_func (g_free);
-  ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], &loaded->kernel, error)
-                 : load_orchestration (loaded, callable, jobs, error);
+  ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], checks, &loaded->kernel,
+                                error)
+                 : load_orchestration (loaded, callable, jobs, checks, error);
   pto_registration_free_jobs (jobs, n_jobs);
   if (!ok)
     {
@@ -267,7 +277,7 @@ chip_stop (PtoMachine *machine)
 
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
-  self->recorded = FALSE;
+  self->recorded = self->checked = FALSE;
   g_mutex_unlock (&self->parent.lock);
   if (self->chip == NULL)
     return;
@@ -528,7 +538,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   pto_machine_note_title (&self->parent, run->title);
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
-  self->recorded = FALSE;
+  self->recorded = self->checked = FALSE;
   g_mutex_unlock (&self->parent.lock);
 
   status = pto_chip_run (self->chip, &program, run_config, run->orchestrate, run->data, &statistics,
@@ -538,6 +548,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   pto_machine_keep_statistics (&self->parent, &statistics);
   g_mutex_lock (&self->parent.lock);
   n_names = loaded != NULL ? program.n_kernels : self->n_kernels;
+  self->checked = self->parent.params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS;
   self->recorded = run_config->record > 0 || pto_params_recording (self->parent.params) > 0;
   if (self->recorded)
     {
@@ -571,7 +582,7 @@ renew_lost_chip (ChipMachine *self, GError **error)
     }
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
-  self->recorded = FALSE;
+  self->recorded = self->checked = FALSE;
   /* seq_cst: before the run begins and asks whether it is cancelled; pairs with chip_cancel(). */
   g_atomic_pointer_set (&self->chip, chip);
   g_mutex_unlock (&self->parent.lock);
@@ -677,6 +688,19 @@ chip_get_trace (PtoMachine *machine)
   return trace;
 }
 
+static char *
+chip_dup_writer (PtoMachine *machine, guint64 address)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  char text[1000] = "";
+
+  g_mutex_lock (&self->parent.lock);
+  if (self->checked)
+    pto_chip_describe_writer (self->chip, address, text, sizeof text);
+  g_mutex_unlock (&self->parent.lock);
+  return text[0] != '\0' ? g_strdup (text) : NULL;
+}
+
 static gboolean
 chip_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor, const guint64 *index,
               gboolean write, gpointer value)
@@ -724,6 +748,7 @@ static const PtoMachineOps chip_ops = {
   .remove = chip_remove,
   .use_memory = chip_use_memory,
   .get_trace = chip_get_trace,
+  .dup_writer = chip_dup_writer,
 };
 
 void

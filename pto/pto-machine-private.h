@@ -152,6 +152,9 @@ typedef struct
 
   /* Any thread; of the last run. NULL: there was none, nothing was recorded. */
   PtoTrace *(*get_trace) (PtoMachine *machine);
+  /* Likewise, of a machine that can check accesses in this process; NULL: of any other. What has
+   * written a byte last; NULL: nobody, or nobody knows. */
+  char *(*dup_writer) (PtoMachine *machine, guint64 address);
 } PtoMachineOps;
 
 /* Is given what orchestrations log, and what the engine has to say of a run, on their thread. */

@@ -28,6 +28,8 @@ gpointer pto_module_look_up (PtoModule *module, const char *symbol);
 #define PTO_MODULE_KERNEL "(int64_t *)"
 #define PTO_MODULE_ENTRY "(PTO2Runtime *, uint64_t *, int)"
 #define PTO_MODULE_CONFIG "(uint64_t *, int)"
+/* Exported by a kernel that says what it touches. */
+#define PTO_MODULE_ACCESS_SYMBOL "pto2_access_table"
 #define PTO_MODULE_CONFIG_SYMBOL "aicpu_orchestration_config"
 /* Names file and symbol when it is not exported. */
 gpointer pto_module_find_symbol (PtoModule *module, const PtoCompilerJob *job, const char *symbol,

@@ -10,6 +10,8 @@
 
 #include "pto-module-private.h"
 
+#include "../sim/check-connect.h"
+
 #include "exec/foreign.h"
 
 #include "pto-error-private.h"
@@ -164,6 +166,10 @@ open_copy (PtoModule *module, const PtoCompilerJob *job, GError **error)
   module->handle = dlopen (module->path, RTLD_NOW | RTLD_LOCAL);
   if (module->handle != NULL)
     {
+      gpointer table = dlsym (module->handle, PTO_MODULE_ACCESS_SYMBOL);
+
+      if (table != NULL)
+        pto_check_connect (table);
       pto_foreign_adopt (module->handle);
       return TRUE;
     }

@@ -424,3 +424,30 @@ pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address, 
 
   return use_memory (worker, &call, NULL, error);
 }
+
+/**
+ * pto_worker_dup_last_writer:
+ * @worker: a worker
+ * @address: of a byte
+ *
+ * Says which task of the last run has written a byte last: of a wrong result, where to look.
+ *
+ * Known of a chip in this process (not with [property@Pto.Worker:isolate]) whose parameter `check`
+ * is `access`. Last is meant in the order of the tasks; where two are in none, in that of their
+ * submits. Thread safety: any thread.
+ *
+ * Returns: (transfer full) (nullable): such as `task 3 of ring 0 (mul), submitted at mul.c:12, as
+ * byte 4 of its argument 2 (OUTPUT, float32, from element 1)`; %NULL: no task has written it, or
+ * that is not known
+ *
+ * Since: 0.1
+ */
+char *
+pto_worker_dup_last_writer (PtoWorker *worker, guint64 address)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  if (worker->machine == NULL || worker->machine->ops->dup_writer == NULL)
+    return NULL;
+  return worker->machine->ops->dup_writer (worker->machine, address);
+}

@@ -118,8 +118,9 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
     return NULL;
 
   chosen = choose (self, callable, has_children);
-  fresh = pto_registration_new (chosen, self->platform, pto_worker_report_progress, self,
-                                cancellable, error);
+  fresh = pto_registration_new (chosen, self->platform,
+                                self->params.values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS,
+                                pto_worker_report_progress, self, cancellable, error);
   if (fresh == NULL)
     return NULL;
   handle = add_registration (self, fresh, cancellable, error);

@@ -180,5 +180,7 @@ gboolean pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address,
                                        guint64 size, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_worker_dup_last_writer (PtoWorker *worker, guint64 address);
 
 G_END_DECLS

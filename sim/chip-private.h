@@ -7,6 +7,7 @@
 #include "../pto/core/capture.h"
 #include "../pto/core/machine.h"
 #include "../pto/exec/ticker.h"
+#include "check.h"
 #include "core.h"
 #include "memory.h"
 
@@ -44,6 +45,7 @@ struct pto_chip
   struct pto_device_memory run_memory;   /* the orchestration's; empty between runs */
   struct pto_interconnect *interconnect; /* of its clusters */
   struct pto_services services;          /* of kernels that are alone */
+  struct pto_check *check;               /* NULL: accesses are not checked */
   const uint8_t *guard_pattern;          /* what stands behind an output while its kernel runs */
 
   /* --- scheduler threads and cores --- */

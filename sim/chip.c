@@ -31,6 +31,8 @@
  * could not: the run is given up with tasks still out. Generous, for machines that are overloaded.
  */
 #define LOST_FACTOR 8u
+/* Of the TensorMap of a chip whose accesses are checked; address space until they are used. */
+#define WATCHED_NODES (1u << 24)
 /* Kernels that a message names. */
 #define NAMED_MAX 8u
 
@@ -190,6 +192,7 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
             pto_core_set_note (core, number < chip->n_notes ? &chip->notes[number] : NULL);
             aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
+            core->check = chip->check;
           }
       config.endpoints = aicpu->endpoints;
       config.n_endpoints = aicpu->n_endpoints;
@@ -410,6 +413,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     .submit_cost = platform->costs.submit,
     .argument_cost = platform->costs.submit_argument,
     .carry = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_PAR,
+    .watched = params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS,
   };
   uint64_t tick = params->values[PTO_PARAMETER_TIMEOUT] * 1000000 / TICKS;
   uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
@@ -436,6 +440,9 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
   pto_machine_configure (&config, params);
+  /* Nothing is forgotten there before the run ends. */
+  if (config.watched && config.map_pool < WATCHED_NODES)
+    config.map_pool = WATCHED_NODES;
   for (uint32_t r = 0; heaps != NULL && r < PTO_RINGS; r++)
     config.rings[r].heap_base = heaps->rings[r].base;
   if (pto_machine_init (&chip->machine, NULL, &config, &pto_chip_runtime_ops, report) != PTO_OK)
@@ -444,6 +451,16 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
       pthread_mutex_destroy (&chip->watch_lock);
       free (chip);
       return NULL;
+    }
+  if (config.watched)
+    {
+      chip->check = pto_check_new (&chip->machine.engine);
+      if (chip->check == NULL)
+        {
+          pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to check accesses with");
+          pto_chip_free (chip);
+          return NULL;
+        }
     }
   tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
   chip->ticker = pto_ticker_new ("pto-watch", tick, watch, chip, error, sizeof error);
@@ -493,6 +510,7 @@ pto_chip_free (struct pto_chip *chip)
     return; /* threads may still run in it */
   pto_ticker_free (chip->ticker);
   stop_cores (chip);
+  pto_check_free (chip->check);
   pto_machine_clear (&chip->machine);
   pto_device_memory_clear (&chip->memory);
   pto_guard_shutdown ();
@@ -708,6 +726,48 @@ end_run_memory (struct pto_chip *chip, enum pto_status status, struct pto_report
   return status == PTO_OK ? damage : status;
 }
 
+static void
+add_known (struct pto_check_range *known, uint32_t *n, uint64_t address, uint64_t bytes)
+{
+  for (; bytes > 0; (*n)++)
+    {
+      uint32_t piece = bytes < UINT32_MAX ? (uint32_t) bytes : UINT32_MAX;
+
+      known[*n] = (struct pto_check_range){ .lo = address, .n = piece };
+      address += piece;
+      bytes -= piece;
+    }
+}
+
+/* What was found of what tasks touched. Memory that the run knows, beside that of its tasks'
+ * arguments: its own arguments, and the device's. */
+static enum pto_status
+check_accesses (struct pto_chip *chip, enum pto_status status, struct pto_report *report)
+{
+  const struct pto_device_memory *memories[] = { &chip->memory, &chip->run_memory };
+  struct pto_check_range *known;
+  uint64_t most = chip->n_args;
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < chip->n_args; i++)
+    most += chip->args[i].tensor.ndims > 0 ? chip->args[i].tensor.buffer.size / UINT32_MAX : 0;
+  for (uint32_t m = 0; m < 2; m++)
+    for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
+      most += 1 + memories[m]->blocks[b].bytes / UINT32_MAX;
+  known = malloc ((most + 1) * sizeof *known);
+  if (known == NULL)
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to check accesses with");
+  for (uint32_t i = 0; i < chip->n_args; i++)
+    if (chip->args[i].tensor.ndims > 0)
+      add_known (known, &n, chip->args[i].tensor.buffer.addr, chip->args[i].tensor.buffer.size);
+  for (uint32_t m = 0; m < 2; m++)
+    for (uint32_t b = 0; b < memories[m]->n_blocks; b++)
+      add_known (known, &n, memories[m]->blocks[b].address, memories[m]->blocks[b].bytes);
+  status = pto_check_report (chip->check, status, known, n, report);
+  free (known);
+  return status;
+}
+
 enum pto_status
 pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
               const struct pto_run_config *config, int (*orchestrate) (PTO2Runtime *rt, void *data),
@@ -733,7 +793,9 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   if (status == PTO_OK)
     status = set_recording (
         chip, config->record > 0 ? config->record : pto_params_recording (&chip->params),
-        config->watch, chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0, report);
+        config->watch,
+        chip->virtual_clock || param (chip, PTO_PARAMETER_UTILIZATION) != 0 || chip->check != NULL,
+        report);
   if (status != PTO_OK)
     return status;
   chip->program = program;
@@ -752,6 +814,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   pto_exec_enter (chip->machine.engine.exec);
   pto_guard_expect ();
   pto_interconnect_reset (chip->interconnect);
+  if (chip->check != NULL)
+    pto_check_begin_run (chip->check);
   pto_ticker_arm (chip->ticker);
   status = pto_machine_run (&chip->machine, &run, stats, report);
   if (config->cancelled != NULL)
@@ -768,6 +832,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   gather (chip, stats);
   pto_exec_leave (chip->machine.engine.exec);
   pto_foreign_put_back ();
+  if (chip->check != NULL && !chip->lost && config->capture == NULL)
+    status = check_accesses (chip, status, report);
   damage = pto_device_memory_check (&chip->memory, status == PTO_OK ? report : NULL);
   if (status == PTO_OK)
     status = damage;
@@ -788,6 +854,14 @@ uint64_t
 pto_chip_progress (const struct pto_chip *chip)
 {
   return pto_engine_progress (&chip->machine.engine) + pto_load_relaxed (&chip->machine.steps);
+}
+
+void
+pto_chip_describe_writer (struct pto_chip *chip, uint64_t address, char *text, size_t size)
+{
+  text[0] = '\0';
+  if (chip->check != NULL && !chip->lost)
+    pto_check_describe_writer (chip->check, address, text, size);
 }
 
 const struct pto_trace *

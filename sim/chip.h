@@ -57,6 +57,7 @@ struct pto_kernel
   /* What is known of them is not what a kernel takes that combines: a tensor to read and write, and
    * one to read. */
   bool never_combines;
+  bool instrumented; /* it says what it touches (pto_access.h) */
 };
 
 /* Kernels by function id. Must live for the run. */
@@ -174,6 +175,10 @@ void pto_chip_set_log (struct pto_chip *chip,
 void pto_chip_take_heaps (struct pto_chip *chip, struct pto_heaps *heaps);
 /* Its device memory. */
 struct pto_device_memory *pto_chip_memory (struct pto_chip *chip);
+
+/* Who of the last run's tasks has written the byte last, as far as accesses were checked: "task 3
+ * of ring 0 (mul), submitted at x.cpp:12, ..."; empty: nobody. */
+void pto_chip_describe_writer (struct pto_chip *chip, uint64_t address, char *text, size_t size);
 
 /* The last recorded run; NULL when nothing was recorded. Valid until the next run. */
 const struct pto_trace *pto_chip_trace (struct pto_chip *chip);

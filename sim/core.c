@@ -7,6 +7,7 @@
 #include "../pto/core/observe.h"
 #include "../pto/exec/pto_atomic.h"
 #include "builtin.h"
+#include "check.h"
 #include "chip-private.h"
 #include "interconnect.h"
 
@@ -483,6 +484,19 @@ note_end (const struct pto_core *core)
   pto_store_relaxed (&core->note->calls, pto_load_relaxed (&core->note->calls) + 1);
 }
 
+/* Of a kernel that is timed, and perhaps checked. */
+static inline uint64_t
+enter (struct pto_core *core)
+{
+  const struct pto_dispatch_payload *payload = &core->payload;
+
+  if (__builtin_expect (core->check != NULL, 0))
+    core->context
+        = pto_check_enter (core->check, payload->task_id, (uint32_t) (core->block & PTO_MAX_BLOCKS),
+                           payload->kernel->instrumented, core, sizeof *core);
+  return now (core);
+}
+
 /* Runs the kernel; false when it is to count as failed. */
 static inline __attribute__ ((always_inline)) bool
 run_kernel (struct pto_core *core)
@@ -490,7 +504,7 @@ run_kernel (struct pto_core *core)
   struct pto_exec *exec = core->engine->exec;
   const struct pto_dispatch_payload *payload = &core->payload;
   bool timed = core->timed;
-  uint64_t start = timed ? now (core) : 0;
+  uint64_t start = timed ? enter (core) : 0;
   uint64_t waited = timed ? core->waited : 0;
   struct pto_fault fault;
 
@@ -515,6 +529,8 @@ run_kernel (struct pto_core *core)
     {
       uint64_t end = pto_engine_stamp_own (core->engine);
 
+      if (__builtin_expect (core->check != NULL, 0))
+        pto_check_leave (core->context);
       waited = core->waited - waited;
       /* Two processors may count a moment apart. */
       core->busy += end - start - (waited < end - start ? waited : end - start);

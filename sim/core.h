@@ -82,7 +82,9 @@ struct pto_core
   uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
   uint64_t busy;       /* as pto_engine_stamp() counts; without what follows */
   uint64_t waited;     /* for other kernels */
-  struct pto_core_note *note; /* NULL: nobody asks. W: not while running */
+  struct pto_check *check;           /* NULL: accesses are not checked; then it is timed */
+  struct pto_check_context *context; /* of the kernel that runs */
+  struct pto_core_note *note;        /* NULL: nobody asks. W: not while running */
   /* What is looked at behind the task that runs: ends of its outputs, other memory; together. */
   uint32_t n_watched;
   uint32_t n_guards;

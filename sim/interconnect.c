@@ -391,7 +391,11 @@ park (struct pto_core *core, struct pto_guard *guard, uint32_t waits, uint32_t s
   if (!pto_engine_has_failed (core->engine))
     pto_park (core->engine->exec, &core->wake, seen, PTO_NEVER);
   if (core->timed)
-    core->waited += pto_engine_stamp_own (core->engine) - since;
+    {
+      core->waited += pto_engine_stamp_own (core->engine) - since;
+      if (core->check != NULL)
+        pto_check_resume (core->context);
+    }
   lock (core);
   pto_store_relaxed (&core->waits, PTO_WAIT_NOTHING);
   if (!pto_engine_has_failed (core->engine))
@@ -727,6 +731,8 @@ push (const int64_t *args, uint32_t number, const void *data, uint64_t bytes)
   touch (data, bytes);
   guard = pto_guard_pause ();
   core = core_of (args);
+  if (core->check != NULL)
+    pto_check_note (core->context, data, bytes, false);
   pipe = find_pipe (core, guard, PTO_WAIT_PUSH, number);
   pto_charge (core->engine->exec, core->chip->platform->costs.pipe);
   wait_for_pipe (core, guard, pipe, PTO_WAIT_PUSH, number);
@@ -758,6 +764,8 @@ pop (const int64_t *args, uint32_t number, void *data, uint64_t bytes)
   touch (data, bytes);
   guard = pto_guard_pause ();
   core = core_of (args);
+  if (core->check != NULL)
+    pto_check_note (core->context, data, bytes, true);
   pipe = find_pipe (core, guard, PTO_WAIT_POP, number);
   pto_charge (core->engine->exec, core->chip->platform->costs.pipe);
   wait_for_pipe (core, guard, pipe, PTO_WAIT_POP, number);

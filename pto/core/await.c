@@ -23,6 +23,8 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
       engine->deadlock.heard = true;
       return false;
     }
+  if (engine->witness != NULL)
+    engine->witness->wait (engine->witness->data, engine->by_hand ? PTO_TASK_NONE : id);
   if (pto_task_is_retired (engine->tails, id) && !engine->by_hand)
     return !pto_task_set_has (&engine->failed, id);
   slot = pto_ring_slot (&engine->rings[PTO_TASK_RING (id)], PTO_TASK_LOCAL (id));

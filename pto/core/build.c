@@ -67,6 +67,8 @@ pto_build_add_successor (struct pto_engine *engine, pto_task_id producer, pto_ta
   /* Making room may have retired it. */
   if (pto_task_is_retired (engine->tails, producer))
     {
+      if (engine->witness != NULL)
+        engine->witness->edge (engine->witness->data, consumer, producer);
       if (pto_task_set_has (&engine->failed, producer))
         pto_store_relaxed (&slot->poison, producer);
       return false;

@@ -49,7 +49,7 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
           return pto_report_set (report, PTO_STATUS_NO_MEMORY,
                                  "no address space for a ready queue of %u tasks", capacity);
         }
-  map_config.tails = engine->tails;
+  map_config.tails = config->watched ? engine->no_tails : engine->tails;
   map_config.failed = &engine->failed;
   engine->map = pto_map_new (&map_config);
   if (engine->map == NULL)

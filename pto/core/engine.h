@@ -22,6 +22,7 @@
 #include "ring.h"
 #include "status.h"
 #include "trace.h"
+#include "witness.h"
 
 #define PTO_SCOPE_MAX PTO_MAX_SCOPES
 /* Workers of every level there is, SUB workers, and what needs nobody. */
@@ -71,6 +72,7 @@ struct pto_engine_config
   uint32_t map_pool;
   uint32_t hazards;  /* PTO_HAZARD_* */
   bool rename;       /* an output over contents that are still used gets new memory */
+  bool watched;      /* somebody may watch: the map finds those that have retired, too */
   bool build_first;  /* what is added and published does not run before its scope ends */
   uint32_t n_queues; /* kinds of endpoints */
   uint32_t n_shards; /* of every ready queue */
@@ -329,7 +331,8 @@ struct pto_engine
   struct pto_exec *exec;
   struct pto_engine_config config;
   struct pto_ring rings[PTO_RINGS];
-  uint32_t tails[PTO_RINGS]; /* the submitter's; the map reads them */
+  uint32_t tails[PTO_RINGS];    /* the submitter's; the map reads them */
+  uint32_t no_tails[PTO_RINGS]; /* zeros; or these, with config.watched */
   struct pto_map *map;
   struct pto_ready_queue ready[PTO_QUEUES_MAX][PTO_SHARDS_MAX];
   /* Of each priority from 1 on. Not sharded: what comes first is known. Made when somebody submits
@@ -383,10 +386,12 @@ struct pto_engine
   struct PTO2Buffer **buffer_chunks;
   uint32_t n_buffer_chunks;
   uint32_t n_buffers;
-  struct pto_trace_buffer *trace; /* NULL: off */
-  struct pto_trace_files *files;  /* with it */
-  struct pto_watch *watch;        /* of a full record; NULL: nobody */
-  uint64_t time_base;             /* pto_now() at the begin of the run */
+  struct pto_trace_buffer *trace;    /* NULL: off */
+  const struct pto_witness *witness; /* NULL: nobody is told */
+  bool observed;                     /* one of them is not. W: between runs */
+  struct pto_trace_files *files;     /* with it */
+  struct pto_watch *watch;           /* of a full record; NULL: nobody */
+  uint64_t time_base;                /* pto_now() at the begin of the run */
   /* Times in trace records: ticks on a wall clock, which cost less than ns, made ns of afterwards.
    */
   bool counts_ticks;

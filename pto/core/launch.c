@@ -79,7 +79,7 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
 {
   struct pto_engine *engine = launch->engine;
   const struct pto_dep *dep = &launch->graph->deps[task->first_dep];
-  const struct pto_dep *end = dep + (engine->trace != NULL ? task->n_deps : task->n_needed);
+  const struct pto_dep *end = dep + (engine->observed ? task->n_deps : task->n_needed);
   struct pto_dep *to = engine->deps.items;
   uint32_t n_wait = 0;
   uint32_t retained = 0;
@@ -93,6 +93,7 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
 
       if (pto_task_is_retired (engine->tails, id))
         {
+          pto_observe_past (engine, id, dep->kinds);
           if (PTO_UNLIKELY (engine->failed.count > 0) && pto_task_set_has (&engine->failed, id))
             engine->poisoned_by = id;
           continue;
@@ -262,6 +263,8 @@ observe_args (const struct launch *launch, const struct pto_slot *slot,
                  : (args[i].what & PTO_PLAN_FENCED) != 0 ? PTO_PARAM_INOUT
                                                          : PTO_PARAM_INPUT;
     }
+  if (launch->engine->witness != NULL)
+    launch->engine->witness->task (launch->engine->witness->data, slot, NULL);
   pto_observe_args (launch->engine, slot, types);
 }
 
@@ -433,7 +436,7 @@ launch_task (struct launch *launch, uint32_t number)
                               .base = launch->base };
   n_wait = needs.n_edges = task->n_needed;
   /* A record has all of them, and whoever is run as it is submitted waits for none. */
-  if (direct || PTO_UNLIKELY (engine->trace != NULL))
+  if (direct || PTO_UNLIKELY (engine->observed))
     {
       n_wait = list_dependencies (launch, task, &n_retained);
       links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
@@ -454,7 +457,7 @@ launch_task (struct launch *launch, uint32_t number)
   fill (launch, slot, task, &needs, &room);
   if (PTO_UNLIKELY (parts.bytes > 0))
     fill_parts (launch, slot, task, &parts);
-  if (PTO_UNLIKELY (engine->trace != NULL))
+  if (PTO_UNLIKELY (engine->observed))
     observe_args (launch, slot, task);
   if (launch->n_linked > 0)
     links.held = launch->first_held;
@@ -462,7 +465,7 @@ launch_task (struct launch *launch, uint32_t number)
     done = pto_engine_link_planned (engine, slot, &needs, &links);
   else
     done = pto_engine_link_slot (engine, slot, &needs, n_wait, direct, &links);
-  if (engine->trace == NULL)
+  if (!engine->observed)
     engine->stats.edges += task->n_deps - task->n_needed;
   if (PTO_UNLIKELY (task->n_tokens > 0))
     pto_turn_claim (slot, &launch->graph->tokens[task->first_token], task->n_tokens);

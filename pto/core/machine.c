@@ -260,6 +260,7 @@ pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_acto
   engine->trace = pto_recorder_buffer (&machine->recorder, 0);
   engine->files = level > 0 ? &machine->recorder.trace->files : NULL;
   engine->watch = level >= PTO_TRACE_LEVEL_FULL ? watch : NULL;
+  engine->observed = engine->trace != NULL || engine->witness != NULL;
   for (uint32_t s = 0; s < n_schedulers; s++)
     engine->schedulers[s]->trace = pto_recorder_buffer (&machine->recorder, 1 + s);
   return PTO_OK;

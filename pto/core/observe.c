@@ -111,6 +111,11 @@ pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint
   bool known = runtime != NULL && runtime->line > 0;
   uint32_t kernel = slot->kernel;
 
+  for (uint32_t i = 0; engine->witness != NULL && i < n_deps; i++)
+    if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
+      engine->witness->edge (engine->witness->data, slot->id, engine->deps.items[i].task);
+  if (engine->trace == NULL)
+    return;
   engine->stamp = pto_engine_stamp_own (engine);
   pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
                  kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS) : kernel,
@@ -127,6 +132,8 @@ pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint
 void
 pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer)
 {
+  if (engine->witness != NULL)
+    engine->witness->edge (engine->witness->data, consumer, producer);
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     pto_trace_add (engine->trace, PTO_TRACE_DEP, pto_engine_stamp_own (engine), consumer,
                    PTO_HAZARD_EXPLICIT, producer);

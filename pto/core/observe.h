@@ -19,6 +19,14 @@ void pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot,
                          uint32_t n_deps);
 /* Behind pto_observe_submit(): it waits for one more. */
 void pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer);
+/* Before pto_observe_args(), of the same submit: it comes after a task that has retired. kinds: as
+ * in pto_dep. */
+static inline void
+pto_observe_past (struct pto_engine *engine, pto_task_id producer, uint32_t kinds)
+{
+  if (engine->witness != NULL && (kinds & ~PTO_DEP_RETAIN) != 0)
+    engine->witness->edge (engine->witness->data, PTO_TASK_NONE, producer);
+}
 /* It waits for nothing; has_waited: not any more, since its submit. */
 void pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot, bool has_waited);
 /* n tasks of a ring, from position first on. */

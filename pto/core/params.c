@@ -33,17 +33,21 @@ struct description
   uint64_t min;
   uint64_t max;
   const char *text;
-  uint64_t of_levels; /* the fallback from level 3 on; 0: the same */
+  uint64_t of_levels;       /* the fallback from level 3 on; 0: the same */
+  const char *const *names; /* of choices, from 0 to max */
+  const char *list;
 };
 
 static const char *const backends[] = { "par", "det", "threads" };
+static const char *const checks[] = { "none", "access" };
 
 #define GIB (UINT64_C (1) << 30)
 
 static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_BACKEND]
   = { "backend", "PTO_BACKEND", KIND_CHOICE, PTO_BACKEND_PAR, 0, 2,
-      "par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core" },
+      "par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core",
+      .names = backends, .list = "par, det or threads" },
   [PTO_PARAMETER_SEED]
   = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, "seed of the det back end's choices" },
   [PTO_PARAMETER_TASK_WINDOW]
@@ -118,6 +122,10 @@ static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_JITTER]
   = { "jitter", "PTO_JITTER", KIND_COUNT, 0, 0, 1000,
       "det: each kernel takes up to so many percent longer, as the seed has it" },
+  [PTO_PARAMETER_CHECK]
+  = { "check", "PTO_CHECK", KIND_CHOICE, PTO_CHECK_NOTHING, 0, 1,
+      "access: what kernels read and write is compared with their tasks' arguments; or none",
+      .names = checks, .list = "none or access" },
 };
 
 const char *
@@ -284,10 +292,10 @@ set (struct pto_params *params, int index, const char *as, const char *text,
   switch (d->kind)
     {
     case KIND_CHOICE:
-      while (value < 3 && strcmp (text, backends[value]) != 0)
+      while (value <= d->max && strcmp (text, d->names[value]) != 0)
         value++;
-      if (value == 3)
-        return refuse (report, as, text, "par, det or threads");
+      if (value > d->max)
+        return refuse (report, as, text, d->list);
       break;
     case KIND_HAZARDS:
       if (!parse_hazards (text, &value))
@@ -386,7 +394,7 @@ pto_params_get (const struct pto_params *params, const char *name, char *text, s
       if (strcmp (descriptions[i].name, name) != 0)
         continue;
       if (descriptions[i].kind == KIND_CHOICE)
-        snprintf (text, size, "%s", backends[value]);
+        snprintf (text, size, "%s", descriptions[i].names[value]);
       else if (descriptions[i].kind == KIND_HAZARDS)
         snprintf (text, size, "raw%s%s", (value & PTO_HAZARD_WAW) != 0 ? ",waw" : "",
                   (value & PTO_HAZARD_WAR) != 0 ? ",war" : "");

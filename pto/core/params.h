@@ -43,7 +43,15 @@ enum pto_param
   PTO_PARAMETER_RENAME,         /* outputs over contents that are still used get new memory */
   PTO_PARAMETER_BUILD_MODE,     /* 0: added tasks wait for the end of their scope */
   PTO_PARAMETER_JITTER,         /* det: kernels take up to so many percent longer */
+  PTO_PARAMETER_CHECK,          /* none | access (enum pto_check_kind) */
   PTO_N_PARAMETERS
+};
+
+/* What of a run is checked beside its errors. */
+enum pto_check_kind
+{
+  PTO_CHECK_NOTHING,
+  PTO_CHECK_ACCESS /* what kernels touch */
 };
 
 /* Those that every ring has of its own. */

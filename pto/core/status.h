@@ -30,6 +30,7 @@ enum pto_status
   PTO_STATUS_NO_MEMORY = 105,
   PTO_STATUS_CANCELLED = 106,
   PTO_STATUS_SYSTEM = 107, /* the operating system refused something */
+  PTO_STATUS_ACCESS = 108, /* a task touched what it had not said */
   /* levels of workers; the numbers of the public errors */
   PTO_STATUS_NOT_FOUND = 204,
   PTO_STATUS_NOT_SUPPORTED = 205,

@@ -260,6 +260,7 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
         }
       if (pto_task_is_retired (engine->tails, id))
         {
+          pto_observe_past (engine, id, PTO_HAZARD_EXPLICIT);
           if (pto_task_set_has (&engine->failed, id))
             engine->poisoned_by = id;
         }
@@ -294,10 +295,12 @@ merge_dependencies (struct pto_engine *engine, uint32_t *n_retained)
       struct pto_slot *producer
           = pto_ring_slot (&engine->rings[PTO_TASK_RING (dep.task)], PTO_TASK_LOCAL (dep.task));
 
-      /* Only failed tasks are found after they have retired; the slot is somebody else's by now. */
+      /* Only failed tasks are found after they have retired, or all where somebody watches; the
+       * slot is somebody else's by now. */
       if (PTO_UNLIKELY (pto_task_is_retired (engine->tails, dep.task)))
         {
-          if ((dep.kinds & PTO_HAZARD_RAW) != 0)
+          pto_observe_past (engine, dep.task, dep.kinds);
+          if ((dep.kinds & PTO_HAZARD_RAW) != 0 && pto_task_set_has (&engine->failed, dep.task))
             engine->poisoned_by = dep.task;
           continue;
         }
@@ -860,7 +863,7 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
 
   if (!plain && PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
     write_guards (engine, slot->payload);
-  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+  if (!plain && PTO_UNLIKELY (engine->observed))
     pto_observe_submit (engine, slot, needs->ring, links->n_deps);
   ring->edge_head += needs->n_edges;
   ring->head++;
@@ -872,7 +875,7 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
       engine->stats.edges += n_wait - links->n_kept;
     }
   pto_ring_publish (ring);
-  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+  if (!plain && PTO_UNLIKELY (engine->observed))
     pto_observe_occupancy (engine, needs->ring);
   return done;
 }
@@ -887,7 +890,7 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
 
   if (direct)
     {
-      if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+      if (!plain && PTO_UNLIKELY (engine->observed))
         pto_observe_ready (engine, slot, false);
       pto_engine_run_direct (engine, slot);
       return;
@@ -896,7 +899,7 @@ let_go (struct pto_engine *engine, struct pto_slot *slot, uint32_t queue, uint32
    * that were counted down by schedulers wrote; release: the slot, for whoever pops it. */
   if (n_wait == 0 || pto_fetch_sub_acq_rel (&slot->fanin, (int32_t) done + 1) == (int32_t) done + 1)
     {
-      if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+      if (!plain && PTO_UNLIKELY (engine->observed))
         pto_observe_ready (engine, slot, done < n_wait);
       if (plain || PTO_LIKELY (slot->kernel != PTO_KERNEL_NONE) || !pass (engine, ring, slot))
         {
@@ -960,7 +963,7 @@ pto_engine_link_more (struct pto_engine *engine, struct pto_slot *slot, pto_task
   edge->producer = PTO_SLOT_REF (PTO_TASK_RING (producer), PTO_TASK_LOCAL (producer) & of->mask);
   edge->flags = PTO_EDGE_WAIT;
   engine->stats.edges++;
-  if (engine->trace != NULL)
+  if (engine->observed)
     pto_observe_link (engine, slot->id, producer);
   /* Relaxed: before the push, whose release orders it; it is not 0, whoever counts down. */
   pto_fetch_add_relaxed (&slot->fanin, 1);
@@ -1034,6 +1037,8 @@ observe_args (struct pto_engine *engine, const struct pto_slot *slot,
 
   for (uint32_t i = 0; i < submit->n_params; i++)
     types[i] = (uint8_t) submit->params[i].type;
+  if (engine->witness != NULL)
+    engine->witness->task (engine->witness->data, slot, types);
   pto_observe_args (engine, slot, types);
 }
 
@@ -1100,7 +1105,7 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
                           (struct pto_parts *) ((uint8_t *) pto_payload_extra (slot->payload)
                                                 + submit->extra_bytes - submit->parts_bytes),
                           submit->wish);
-  if (!plain && PTO_UNLIKELY (engine->trace != NULL))
+  if (!plain && PTO_UNLIKELY (engine->observed))
     observe_args (engine, slot, submit);
   if (!plain && PTO_UNLIKELY (submit->kernel == PTO_KERNEL_NONE))
     pin_outputs (submit);
@@ -1170,7 +1175,7 @@ pto_engine_submit_plain (struct pto_engine *engine, uint32_t kernel, uint32_t qu
   pto_task_id id;
 
   if (PTO_UNLIKELY (pto_engine_has_failed (engine) || engine->capture != NULL || engine->adding
-                    || engine->before != 0 || engine->trace != NULL || n_params > PTO_ARGS_MAX)
+                    || engine->before != 0 || engine->observed || n_params > PTO_ARGS_MAX)
       || PTO_UNLIKELY (!submit_task (engine, &task, true, &id)))
     return submit_unusual (engine, kernel, queue, params, n_params);
   return id;

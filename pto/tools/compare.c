@@ -186,7 +186,10 @@ reference_compare (const ReferenceArgument *argument, gconstpointer data, double
             g_string_append_c (lines, '\n');
           describe (argument, data, i, lines);
           if (comparison->n_bad == 1)
-            comparison->first_bad = g_strdup (lines->str);
+            {
+              comparison->first_index = i;
+              comparison->first_bad = g_strdup (lines->str);
+            }
         }
     }
   if (comparison->n_bad > 0)

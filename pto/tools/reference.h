@@ -42,6 +42,7 @@ typedef struct
   guint64 n_bad;
   double max_abs_error;  /* of the elements that are numbers on both sides */
   gboolean not_a_number; /* somewhere one side is no number, or infinite, and the other is not */
+  guint64 first_index;   /* of the first that is bad, in the order of memory */
   char *first_bad;       /* "f[0, 3]: 41.5 instead of 47", of the first; NULL */
   char *bad_lines;       /* the first few, one a line; NULL */
 } Comparison;

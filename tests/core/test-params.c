@@ -242,6 +242,11 @@ test_choices (void)
   message = refuse (PTO_PARAMETER_BACKEND, "fast");
   g_assert_nonnull (strstr (message, "par, det or threads"));
   g_free (message);
+  accept (PTO_PARAMETER_CHECK, "none", PTO_CHECK_NOTHING);
+  accept (PTO_PARAMETER_CHECK, "access", PTO_CHECK_ACCESS);
+  message = refuse (PTO_PARAMETER_CHECK, "par");
+  g_assert_nonnull (strstr (message, "none or access"));
+  g_free (message);
   accept (PTO_PARAMETER_HAZARDS, "raw", PTO_HAZARD_RAW);
   accept (PTO_PARAMETER_HAZARDS, "raw,waw", PTO_HAZARD_RAW | PTO_HAZARD_WAW);
   accept (PTO_PARAMETER_HAZARDS, "war,waw,raw", PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);

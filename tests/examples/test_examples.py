@@ -42,6 +42,14 @@ class Examples(unittest.TestCase):
                     self.assertTrue(result["passed"])
                     self.assertEqual((result["example"], result["case"]), (example, case))
 
+    def test_accesses(self):
+        """Every example touches what it says, and no two of its tasks are in no order that have to be."""
+        for example in sorted(os.listdir(EXAMPLES)):
+            if os.path.exists(os.path.join(EXAMPLES, example, "pto.ini")):
+                with self.subTest(example=example):
+                    result = self.result(example, "--backend", "det", "--check=access")
+                    self.assertEqual((result["passed"], result["accesses"]), (True, None))
+
     def test_tasks_and_edges(self):
         for example, case, tasks, edges in (
                 ("vector", "five", 5, 6), ("vector", "four", 4, 4), ("bgemm", "tiles-4x4x4", 128, 112),

@@ -40,10 +40,10 @@ static const char *const of_chips[] = { "backend",
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };
 static const char *const of_all[]
-    = { "task-window",    "16", "heap",          "1M",  "dep-pool",    "64",
-        "map-pool",       "64", "hazards",       "raw", "timeout",     "100",
-        "trace",          "1",  "trace-records", "64",  "trace-level", "2",
-        "blocked-notice", "5",  "rename",        "1",   NULL };
+    = { "task-window", "16",  "heap",           "1M",  "dep-pool", "64", "map-pool",      "64",
+        "hazards",     "raw", "timeout",        "100", "trace",    "1",  "trace-records", "64",
+        "trace-level", "2",   "blocked-notice", "5",   "rename",   "1",  "check",         "access",
+        NULL };
 
 static guint
 count_known (PtoWorker *worker, const char *const *pairs, gboolean takes)
