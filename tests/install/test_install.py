@@ -67,7 +67,7 @@ class Install(unittest.TestCase):
 
     def test_kernel_headers(self):
         directory = run(["pkg-config", "--variable=apidir", "pto-1"], env=self.env).strip()
-        self.assertEqual(sorted(os.listdir(directory)), ["pto_block.h", "pto_build_graph.h", "pto_limits.h", "pto_orchestration_api.h", "pto_reference.h", "tensor.h"])
+        self.assertEqual(sorted(os.listdir(directory)), ["pto_access.h", "pto_block.h", "pto_build_graph.h", "pto_limits.h", "pto_orchestration_api.h", "pto_reference.h", "tensor.h"])
         self.assertTrue(directory.startswith(self.root))
 
     def test_command(self):

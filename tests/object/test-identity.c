@@ -230,7 +230,7 @@ test_content (Fixture *fixture, gconstpointer data)
   assert_same (first, cube, FALSE);
 
   here = make (first);
-  there = pto_registration_new (first, "a5sim", NULL, NULL, NULL, &error);
+  there = pto_registration_new (first, "a5sim", FALSE, NULL, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (memcmp (here->digest, there->digest, PTO_DIGEST_SIZE), !=, 0);
   pto_registration_unref (here);
@@ -255,7 +255,7 @@ test_cancelled (Fixture *fixture, gconstpointer data)
   g_autoptr (PtoCallable) callable = pto_sub_function_new ("f", succeed, NULL, NULL);
 
   g_cancellable_cancel (cancellable);
-  g_assert_null (pto_registration_new (callable, PLATFORM, NULL, NULL, cancellable, &error));
+  g_assert_null (pto_registration_new (callable, PLATFORM, FALSE, NULL, NULL, cancellable, &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
