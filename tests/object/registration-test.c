@@ -21,7 +21,7 @@ make (PtoCallable *callable)
 {
   g_autoptr (GError) error = NULL;
   PtoRegistration *registration
-      = pto_registration_new (callable, PLATFORM, NULL, NULL, NULL, &error);
+      = pto_registration_new (callable, PLATFORM, FALSE, NULL, NULL, NULL, &error);
 
   g_assert_no_error (error);
   return registration;

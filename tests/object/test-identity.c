@@ -586,7 +586,7 @@ check_bytes (const guint8 *bytes, gsize size, GBytes *sources)
   g_assert_no_error (error);
   {
     PtoRegistration *again
-        = pto_registration_new (registration->callable, PLATFORM, NULL, NULL, NULL, &error);
+        = pto_registration_new (registration->callable, PLATFORM, FALSE, NULL, NULL, NULL, &error);
 
     g_assert_no_error (error);
     /* A platform's name is data to whoever reads it, and a closure's is its program's. */
