@@ -495,6 +495,7 @@ machine_record (struct machine *machine)
   g_assert_nonnull (machine->trace);
   machine->trace->buffers[0].level = PTO_TRACE_LEVEL_FULL;
   machine->engine->trace = &machine->trace->buffers[0];
+  machine->engine->observed = true;
   machine->engine->files = &machine->trace->files;
 }
 
