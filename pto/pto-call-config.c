@@ -9,7 +9,7 @@
 #include "core/trace.h"
 #include "process/wire.h"
 
-#include "pto-dump-private.h"
+#include "pto-dump-filter-private.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
 

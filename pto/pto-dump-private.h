@@ -13,9 +13,6 @@
 
 G_BEGIN_DECLS
 
-/* Which of the terms in text is none, as a message; NULL: all are. Freed by the caller. */
-char *pto_dump_check_filter (const char *text);
-
 typedef struct _PtoDump PtoDump;
 
 /* What the configuration asks for; *dump: NULL, nothing. FALSE: the configuration is refused. */

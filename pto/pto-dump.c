@@ -12,6 +12,7 @@
 
 #include "pto-dump-private.h"
 
+#include "pto-dump-filter-private.h"
 #include "pto-error-private.h"
 
 #include <errno.h>
@@ -29,16 +30,6 @@ enum
   DUMP_BEFORE,
   DUMP_AFTER
 };
-
-/* "QK.2", "1:17", "s*": tasks of kernels with such a name, or one task; all its tensors, or one. */
-typedef struct
-{
-  char *text;
-  GPatternSpec *kernel; /* NULL: a task */
-  guint64 task;
-  guint argument;   /* G_MAXUINT: all */
-  gboolean matched; /* the submitter's; read when the run is over */
-} Term;
 
 typedef struct
 {
@@ -75,129 +66,13 @@ struct _PtoDump
   struct pto_watch watch;
   char *prefix;
   int what;
-  GPtrArray *terms; /* Term; none: everything */
-  GMutex lock;      /* of what follows */
+  PtoDumpFilter *filter;
+  GMutex lock; /* of what follows */
   GHashTable *tasks;
   GPtrArray *entries;
   guint64 n_submitted; /* the submitter's own */
   GError *failure;     /* the first */
 };
-
-/* --- what is asked for --- */
-
-static void
-term_free (gpointer data)
-{
-  Term *term = data;
-
-  g_clear_pointer (&term->kernel, g_pattern_spec_free);
-  g_free (term->text);
-  g_free (term);
-}
-
-/* NULL: it is none. */
-static Term *
-parse_term (const char *text)
-{
-  const char *dot = strrchr (text, '.');
-  g_autofree char *name = NULL;
-  const char *colon;
-  guint64 argument = G_MAXUINT, ring = 0, position;
-  Term *term;
-
-  if (dot != NULL
-      && !g_ascii_string_to_unsigned (dot + 1, 10, 0, PTO_MAX_ARGS - 1, &argument, NULL))
-    {
-      /* A name may have one. */
-      dot = NULL;
-      argument = G_MAXUINT;
-    }
-  name = dot != NULL ? g_strndup (text, (gsize) (dot - text)) : g_strdup (text);
-  if (name[0] == '\0')
-    return NULL;
-  term = g_new0 (Term, 1);
-  term->text = g_strdup (text);
-  term->argument = (guint) argument;
-  colon = strchr (name, ':');
-  if (colon != NULL)
-    {
-      g_autofree char *first = g_strndup (name, (gsize) (colon - name));
-
-      if (!g_ascii_string_to_unsigned (first, 10, 0, PTO_RINGS - 1, &ring, NULL))
-        ring = PTO_RINGS;
-    }
-  if (ring < PTO_RINGS
-      && g_ascii_string_to_unsigned (colon != NULL ? colon + 1 : name, 10, 0, G_MAXUINT32,
-                                     &position, NULL))
-    term->task = PTO_TASK_ID (ring, position);
-  else
-    term->kernel = g_pattern_spec_new (name);
-  return term;
-}
-
-static GPtrArray *
-parse_filter (const char *text, char **why)
-{
-  g_auto (GStrv) words = g_strsplit_set (text, ", ", -1);
-  GPtrArray *terms = g_ptr_array_new_with_free_func (term_free);
-
-  for (guint i = 0; words[i] != NULL; i++)
-    {
-      Term *term;
-
-      if (words[i][0] == '\0')
-        continue;
-      term = parse_term (words[i]);
-      if (term == NULL)
-        {
-          *why = g_strdup_printf (
-              "dump_filter: \"%s\" is no task: name a kernel (QK, s*), a task (17, "
-              "1:17), or one argument of them (QK.2)",
-              words[i]);
-          break;
-        }
-      g_ptr_array_add (terms, term);
-    }
-  return terms;
-}
-
-char *
-pto_dump_check_filter (const char *text)
-{
-  char *why = NULL;
-  g_autoptr (GPtrArray) terms = parse_filter (text, &why);
-
-  return why;
-}
-
-static gboolean
-matches_kernel (const Term *term, const struct pto_watched *task)
-{
-  const char *name;
-
-  for (guint m = 0; (name = pto_watched_kernel (task, m)) != NULL; m++)
-    if (g_pattern_spec_match_string (term->kernel, name))
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
-is_wanted (PtoDump *dump, const struct pto_watched *task, guint argument)
-{
-  gboolean wanted = dump->terms->len == 0;
-
-  for (guint i = 0; i < dump->terms->len; i++)
-    {
-      Term *term = dump->terms->pdata[i];
-
-      if ((term->argument != G_MAXUINT && term->argument != argument)
-          || (term->kernel != NULL ? !matches_kernel (term, task) : term->task != task->id))
-        continue;
-      term->matched = TRUE;
-      wanted = TRUE;
-    }
-  return wanted;
-}
 
 static gboolean
 is_read (guint type)
@@ -460,7 +335,7 @@ on_submitted (struct pto_watch *watch, const struct pto_watched *watched)
     return;
   task = g_malloc0 (sizeof *task + watched->n_args * sizeof *task->args);
   for (guint i = 0; i < watched->n_args; i++)
-    if (watched->types[i] != PTO_PARAM_SCALAR && is_wanted (dump, watched, i))
+    if (watched->types[i] != PTO_PARAM_SCALAR && pto_dump_filter_has (dump->filter, watched, i))
       task->args[task->n_args++]
           = (Argument){ i, watched->types[i], *pto_watched_tensor (watched, i) };
   if (task->n_args == 0)
@@ -608,7 +483,6 @@ gboolean
 pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
 {
   PtoDump *dump;
-  char *why = NULL;
 
   *opened = NULL;
   if (config == NULL || config->enable_dump_tensor == 0)
@@ -624,8 +498,8 @@ pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
   dump->watch = (struct pto_watch){ on_submitted, on_begins, on_ended };
   dump->prefix = g_strdup (config->output_prefix);
   dump->what = config->enable_dump_tensor;
-  dump->terms = parse_filter (pto_call_config_get_dump_filter (config), &why);
-  g_free (why); /* the configuration was checked */
+  /* The configuration was checked. */
+  dump->filter = pto_dump_filter_new (pto_call_config_get_dump_filter (config), NULL);
   g_mutex_init (&dump->lock);
   dump->tasks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, task_free);
   dump->entries = g_ptr_array_new_with_free_func (entry_free);
@@ -644,13 +518,8 @@ pto_dump_finish (PtoDump *dump, const char *title, GError **error)
 {
   if (dump == NULL)
     return TRUE;
-  for (guint i = 0; error != NULL && i < dump->terms->len; i++)
-    {
-      const Term *term = dump->terms->pdata[i];
-
-      if (!term->matched)
-        g_warning ("dump_filter: no task of the run matches \"%s\"", term->text);
-    }
+  if (error != NULL)
+    pto_dump_filter_warn (dump->filter);
   if (dump->failure != NULL)
     {
       g_propagate_error (error, g_steal_pointer (&dump->failure));
@@ -664,7 +533,7 @@ pto_dump_free (PtoDump *dump)
 {
   g_hash_table_unref (dump->tasks);
   g_ptr_array_unref (dump->entries);
-  g_ptr_array_unref (dump->terms);
+  pto_dump_filter_free (dump->filter);
   g_clear_error (&dump->failure);
   g_mutex_clear (&dump->lock);
   g_free (dump->prefix);
