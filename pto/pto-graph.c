@@ -17,6 +17,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+G_STATIC_ASSERT ((int) PTO_SCALAR_KIND_UNSIGNED == (int) PTO_PLAN_UNSIGNED);
+G_STATIC_ASSERT ((int) PTO_SCALAR_KIND_SIGNED == (int) PTO_PLAN_SIGNED);
+G_STATIC_ASSERT ((int) PTO_SCALAR_KIND_FLOAT == (int) PTO_PLAN_FLOAT);
+G_STATIC_ASSERT ((int) PTO_SCALAR_KIND_DOUBLE == (int) PTO_PLAN_DOUBLE);
+
 /* What stands for memory while a graph is built by hand: addresses, nothing else. */
 #define REGION_BYTES (G_GUINT64_CONSTANT (1) << 40)
 #define REGION_UNIT 4096u
@@ -69,6 +74,8 @@ struct _PtoGraph
   /* By hand. */
   gpointer region; /* NULL: none yet */
   guint64 used;
+  const char *file; /* where the program adds next, interned; NULL: nobody has said so */
+  guint line;
   GArray *made;  /* Made, ascending */
   GArray *turns; /* Turn */
 
@@ -588,6 +595,34 @@ add_reduction (PtoGraph *self, const PtoArg *arg)
 }
 
 /**
+ * pto_graph_set_place:
+ * @graph: a graph that is not complete
+ * @file: (nullable): the name of a source, of which what is behind the last slash is kept; %NULL:
+ * it is not known
+ * @line: a line of it, from 1
+ *
+ * Says where the program is that adds tasks next: records and errors of each launch name it.
+ *
+ * It holds until the next call. Nobody has to call it: in C and C++ each
+ * [method@Pto.Graph.add_task] notes its own place, and with the overrides those of Python and
+ * JavaScript do. What is captured has the places of its submits. Source: seed 000 section 1.1.
+ * Thread safety: the thread that builds the graph.
+ *
+ * Since: 0.1
+ */
+void
+pto_graph_set_place (PtoGraph *graph, const char *file, guint line)
+{
+  const char *slash;
+
+  g_return_if_fail (PTO_IS_GRAPH (graph));
+
+  slash = file != NULL ? strrchr (file, '/') : NULL;
+  graph->file = g_intern_string (slash != NULL ? slash + 1 : file);
+  graph->line = line;
+}
+
+/**
  * pto_graph_add_task:
  * @graph: a graph that is not complete
  * @kernel: a kernel
@@ -645,6 +680,7 @@ pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GEr
     }
   task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel), get_queue (kernel), false,
                             0);
+  pto_plan_set_place (graph->plan, graph->file, graph->line);
   for (guint i = 0; i < n_args; i++)
     {
       gboolean writes = pto_direction_writes (list[i].direction);

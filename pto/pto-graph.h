@@ -24,6 +24,8 @@ PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims,
                                   const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
+void pto_graph_set_place (PtoGraph *graph, const char *file, guint line);
+PTO_AVAILABLE_IN_0_1
 int pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
@@ -40,5 +42,21 @@ PTO_AVAILABLE_IN_0_1
 guint pto_graph_get_n_arguments (PtoGraph *graph);
 PTO_AVAILABLE_IN_0_1
 char *pto_graph_to_string (PtoGraph *graph);
+
+#if !defined(__GI_SCANNER__) && !defined(PTO_COMPILATION)
+
+static inline PtoGraph *
+pto_graph_at (PtoGraph *graph, const char *file, guint line)
+{
+  if (graph != NULL)
+    pto_graph_set_place (graph, file, line);
+  return graph;
+}
+
+/* Notes its place. The name without parentheses behind it is the function above. */
+#define pto_graph_add_task(graph, ...) \
+  (pto_graph_add_task) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
+
+#endif
 
 G_END_DECLS

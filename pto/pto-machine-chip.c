@@ -385,6 +385,7 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n_args, 
       if (tensor == NULL)
         {
           made[i].word = pto_arg_get_word (&list[i]);
+          made[i].kind = list[i].kind;
           continue;
         }
       made[i].word = pto_tensor_get_first_address (tensor);

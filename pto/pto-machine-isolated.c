@@ -659,6 +659,7 @@ check_args (const struct pto_plan *plan, const struct pto_chip_arg *args, guint 
   for (guint i = 0; i < n; i++)
     given[i] = (struct pto_plan_given){ .word = args[i].word,
                                         .tensor = args[i].tensor.ndims > 0 ? &args[i].tensor : NULL,
+                                        .kind = args[i].kind,
                                         .read_only = args[i].read_only > 0 };
   if (pto_plan_check (plan, given, n, &report) == PTO_OK)
     return TRUE;

@@ -18,8 +18,11 @@ pto_machine_level_capture (PTO2Runtime *rt, void *data)
     {
       const struct pto_chip_arg *arg = &self->given[i];
       gboolean is_tensor = arg->tensor.ndims > 0;
-      struct pto_plan_param param
-          = { .tensor = arg->tensor, .word = arg->word, .first = arg->word, .fixed = !is_tensor };
+      struct pto_plan_param param = { .tensor = arg->tensor,
+                                      .word = arg->word,
+                                      .first = arg->word,
+                                      .kind = arg->kind,
+                                      .fixed = !is_tensor };
 
       if (is_tensor)
         param.extent = pto_tensor_extent (&arg->tensor);
@@ -64,6 +67,7 @@ pto_machine_level_launch (PtoMachine *machine, PTO2Runtime *rt, const struct pto
 
       given[i] = (struct pto_plan_given){ .word = arg->word,
                                           .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
+                                          .kind = arg->kind,
                                           .read_only = arg->read_only > 0 };
     }
   if (!check_switches (self, plan, &error))

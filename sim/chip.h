@@ -89,6 +89,7 @@ struct pto_chip_arg
   uint64_t word;      /* a number, or the address of the tensor's first element */
   uint64_t read_only; /* so many bytes from there on no task of the run may write */
   Tensor tensor;      /* ndims 0: it is a number */
+  uint64_t kind;      /* of a number: enum pto_plan_number, what it was given as */
 };
 
 /* Per-run choices; zero is the default of each. */

@@ -39,8 +39,11 @@ pto_chip_begin_capture (struct pto_chip *chip, struct pto_chip_capture *capture,
     {
       const struct pto_chip_arg *arg = &chip->args[i];
       bool is_tensor = arg->tensor.ndims > 0;
-      struct pto_plan_param param
-          = { .tensor = arg->tensor, .word = arg->word, .first = arg->word, .fixed = !is_tensor };
+      struct pto_plan_param param = { .tensor = arg->tensor,
+                                      .word = arg->word,
+                                      .first = arg->word,
+                                      .kind = arg->kind,
+                                      .fixed = !is_tensor };
 
       if (is_tensor)
         param.extent = pto_tensor_extent (&arg->tensor);
@@ -101,6 +104,7 @@ pto_chip_launch (PTO2Runtime *rt, const struct pto_plan *graph, const uint32_t *
       words[i] = arg->word;
       given[i] = (struct pto_plan_given){ .word = arg->word,
                                           .tensor = arg->tensor.ndims > 0 ? &arg->tensor : NULL,
+                                          .kind = arg->kind,
                                           .read_only = arg->read_only > 0 };
     }
   if (given == NULL || words == NULL)

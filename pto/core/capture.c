@@ -244,6 +244,8 @@ pto_capture_task (struct pto_engine *engine, const struct pto_captured *captured
   task = pto_plan_add_task (capture->graph, captured->kernel,
                             wish != NULL ? wish->members[0].queue : captured->queue,
                             captured->conditional, ring);
+  if (engine->runtime != NULL && engine->runtime->line > 0)
+    pto_plan_set_place (capture->graph, engine->runtime->file, (uint32_t) engine->runtime->line);
   pto_plan_set_priority (capture->graph, captured->priority);
   if (captured->n_blocks > 0)
     pto_plan_set_parts (capture->graph, wish, captured->n_blocks);

@@ -324,7 +324,7 @@ pto_engine_report_deadlock (struct pto_engine *engine)
   const struct pto_ring *ring = &engine->rings[r];
   const struct pto_demand *demand = &engine->demand[r];
   char scope[160];
-  char holder[200];
+  char holder[360];
   char oldest[160];
   char most[240];
   char *text = engine->report.message;
@@ -333,8 +333,8 @@ pto_engine_report_deadlock (struct pto_engine *engine)
   describe_scope (engine, scope, sizeof scope);
   if (engine->deadlock.launched)
     snprintf (holder, sizeof holder,
-              "the graph, whose task %u is yet to come and uses the oldest one's memory",
-              engine->deadlock.user);
+              "the graph, whose task %u%s is yet to come and uses the oldest one's memory",
+              engine->deadlock.user, engine->deadlock.place);
   else
     snprintf (holder, sizeof holder, "%s, which is still open", scope);
   snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s%s.",

@@ -174,7 +174,8 @@ struct pto_deadlock
   /* Of a graph: which of its tasks has not been submitted and uses the oldest one's memory. */
   bool launched;
   uint32_t user;
-  bool added; /* the oldest one was added by hand, and nobody has let it go */
+  char place[160]; /* " (submitted at x.c:12)": where that is; "": nobody knows */
+  bool added;      /* the oldest one was added by hand, and nobody has let it go */
   /* The orchestration has heard that the run has failed: what it would have submitted from there on
    * is not all counted, perhaps. Means nothing where there is no deadlock. */
   bool heard;
@@ -380,8 +381,8 @@ struct pto_engine
   struct pto_engine_stats stats;
   struct pto_demand demand[PTO_RINGS];
   struct pto_build build;
-  const PTO2Runtime *runtime; /* where the last submit stands; NULL: nobody says */
-  void *scratch;              /* what a submit with a party adds to its task, while it does */
+  PTO2Runtime *runtime; /* where the last submit stands; NULL: nobody says */
+  void *scratch;        /* what a submit with a party adds to its task, while it does */
   uint64_t scratch_bytes;
   struct PTO2Buffer **buffer_chunks;
   uint32_t n_buffer_chunks;

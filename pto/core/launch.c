@@ -19,6 +19,7 @@
 #include "turn.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,6 +247,19 @@ fill (struct launch *launch, struct pto_slot *slot, const struct pto_plan_task *
   slot->payload = payload;
 }
 
+/* Where it was submitted when the graph was made: for a record, and for what is refused. */
+static void
+note_place (struct launch *launch, uint32_t number)
+{
+  PTO2Runtime *runtime = launch->engine->runtime;
+  uint32_t line;
+
+  if (runtime == NULL)
+    return;
+  runtime->file = pto_plan_get_place (launch->graph, number, &line);
+  runtime->line = (int32_t) line;
+}
+
 /* A graph has forgotten more than which of its arguments are written. */
 static __attribute__ ((noinline)) void
 observe_args (const struct launch *launch, const struct pto_slot *slot,
@@ -306,10 +320,12 @@ extra_bytes (const struct pto_plan *graph, const struct pto_plan_task *task)
 
 /* false: there can never be such places, and the run has failed. */
 static __attribute__ ((noinline)) bool
-admit_parts (struct launch *launch, const struct pto_plan_task *task, struct parts *parts)
+admit_parts (struct launch *launch, uint32_t number, struct parts *parts)
 {
+  const struct pto_plan_task *task = &launch->graph->tasks[number];
   const struct pto_plan_parts *planned = &launch->graph->parts[task->parts - 1];
 
+  note_place (launch, number);
   parts->n_blocks = planned->n_blocks;
   parts->bytes = parts_bytes (launch->graph, task);
   parts->wish = (struct pto_wish){ .together = planned->together,
@@ -424,7 +440,7 @@ launch_task (struct launch *launch, uint32_t number)
       || (PTO_UNLIKELY (task->priority != 0)
           && !pto_engine_use_priority (engine, launch->kernels[task->kernel & ~PTO_PLAN_IF].kernel,
                                        task->priority))
-      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, task, &parts)))
+      || (PTO_UNLIKELY (task->parts > 0) && !admit_parts (launch, number, &parts)))
     return false;
   /* Nothing is held then: it begins when all that was submitted is complete. */
   direct = engine->direct;
@@ -438,6 +454,8 @@ launch_task (struct launch *launch, uint32_t number)
   /* A record has all of them, and whoever is run as it is submitted waits for none. */
   if (direct || PTO_UNLIKELY (engine->observed))
     {
+      if (PTO_UNLIKELY (engine->trace != NULL))
+        note_place (launch, number);
       n_wait = list_dependencies (launch, task, &n_retained);
       links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
       needs.n_edges = direct ? n_retained : engine->deps.count;
@@ -517,6 +535,19 @@ count_demand (struct launch *launch)
     }
 }
 
+/* " (submitted at x.c:12)", or nothing. */
+static void
+describe_place (const struct pto_plan *graph, uint32_t task, char *text, size_t size)
+{
+  uint32_t line;
+  const char *file = pto_plan_get_place (graph, task, &line);
+  const char *slash = file != NULL ? strrchr (file, '/') : NULL;
+
+  text[0] = '\0';
+  if (file != NULL)
+    snprintf (text, size, " (submitted at %s:%" PRIu32 ")", slash != NULL ? slash + 1 : file, line);
+}
+
 /* Nothing runs: nobody looks at what is there. */
 static bool
 make_shared (struct pto_engine *engine, uint32_t n)
@@ -583,8 +614,12 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
 
       engine->deadlock.launched = true;
       engine->deadlock.user = graph->tasks[graph->rings[task->ring][task->floor]].last_use;
+      describe_place (graph, engine->deadlock.user, engine->deadlock.place,
+                      sizeof engine->deadlock.place);
       count_demand (&launch);
     }
+  if (engine->runtime != NULL)
+    engine->runtime->line = 0;
   free (launch.made);
   free (launch.kernels);
   free (launch.members);

@@ -30,6 +30,7 @@ struct head
   uint32_t n_tokens;
   uint32_t n_holds;
   uint32_t n_cohorts;
+  uint64_t n_names; /* bytes */
 };
 _Static_assert(sizeof (struct head) % 8 == 0, "the first array begins behind it");
 
@@ -39,7 +40,7 @@ struct array
   uint64_t bytes;
 };
 
-#define N_ARRAYS 11u
+#define N_ARRAYS 13u
 
 static void
 list_arrays (struct pto_plan *graph, const struct head *head, struct array arrays[N_ARRAYS])
@@ -47,6 +48,8 @@ list_arrays (struct pto_plan *graph, const struct head *head, struct array array
   const struct array list[N_ARRAYS] = {
     { (void **) &graph->edges, (uint64_t) head->n_edges * sizeof *graph->edges },
     { (void **) &graph->tasks, (uint64_t) head->n_tasks * sizeof *graph->tasks },
+    { (void **) &graph->places, (uint64_t) head->n_tasks * sizeof *graph->places },
+    { (void **) &graph->names, head->n_names },
     { (void **) &graph->args, (uint64_t) head->n_args * sizeof *graph->args },
     { (void **) &graph->shapes, (uint64_t) head->n_shapes * sizeof *graph->shapes },
     { (void **) &graph->kernels, (uint64_t) head->n_kernels * sizeof *graph->kernels },
@@ -87,7 +90,8 @@ make_head (const struct pto_plan *graph, struct head *head, struct array arrays[
                          .n_memory = graph->n_memory,
                          .n_tokens = graph->n_tokens,
                          .n_holds = graph->n_holds,
-                         .n_cohorts = graph->n_cohorts };
+                         .n_cohorts = graph->n_cohorts,
+                         .n_names = graph->n_names };
   /* They are only read. */
   list_arrays ((struct pto_plan *) graph, head, arrays);
   head->bytes = count_bytes (arrays);
@@ -212,6 +216,9 @@ check_tables (const struct pto_plan *graph)
          && (graph->n_holds == 0 || graph->edges[i].producer < graph->edges[i].consumer);
   for (uint32_t i = 0; i < graph->n_holds && ok; i++)
     ok = is_bool (&graph->holds[i].held);
+  ok = ok && (graph->n_names == 0 || graph->names[graph->n_names - 1] == '\0');
+  for (uint32_t t = 0; t < graph->n_tasks && ok; t++)
+    ok = graph->places[t].line == 0 || graph->places[t].name < graph->n_names;
   return ok;
 }
 
@@ -411,6 +418,7 @@ take_arrays (struct pto_plan *graph, const struct head *head, struct array array
   graph->n_tokens = head->n_tokens;
   graph->n_holds = head->n_holds;
   graph->n_cohorts = head->n_cohorts;
+  graph->n_names = (uint32_t) head->n_names;
   graph->creators = malloc (((size_t) graph->n_memory + 1) * sizeof *graph->creators);
   if (graph->creators == NULL)
     return false;
@@ -430,7 +438,8 @@ pto_plan_unpack (struct pto_plan *graph, const void *bytes, uint64_t size,
   if (ok)
     memcpy (&head, bytes, sizeof head);
   list_arrays (graph, &head, arrays);
-  ok = ok && head.bytes == size && count_bytes (arrays) == size && head.n_cohorts <= head.n_holds;
+  ok = ok && head.n_names < UINT32_MAX && head.bytes == size && count_bytes (arrays) == size
+       && head.n_cohorts <= head.n_holds;
   if (ok
       && (!open_looks (&looks, &head)
           || !take_arrays (graph, &head, arrays, (const uint8_t *) bytes + sizeof head)))

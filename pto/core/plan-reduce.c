@@ -93,6 +93,18 @@ is_same (const struct pto_plan_reduction *a, const struct pto_plan_reduction *b)
 
 /* --- tasks that fill and combine --- */
 
+/* It is where the first task is that reduces. */
+static uint32_t
+add_helper (struct pto_plan *graph, const struct pto_plan_reduction *form, uint32_t kernel,
+            uint32_t queue)
+{
+  uint32_t task = pto_plan_add_task (graph, kernel, queue, false, 0);
+
+  if (!graph->no_memory)
+    graph->places[task] = graph->places[form->task];
+  return task;
+}
+
 /* A task that was added last uses the copy, after all who have. */
 static void
 use (struct settling *all, struct copy *copy)
@@ -120,7 +132,7 @@ close_set (struct settling *all, struct set *set)
       {
         struct copy *to = &set->copies[i];
         struct copy *from = &set->copies[i + step];
-        uint32_t task = pto_plan_add_task (graph, form->combine, form->combine_queue, false, 0);
+        uint32_t task = add_helper (graph, form, form->combine, form->combine_queue);
 
         pto_plan_add_use (graph, to->memory, 0, &set->handle, false, true);
         pto_plan_add_use (graph, from->memory, 0, &set->handle, false, false);
@@ -128,7 +140,7 @@ close_set (struct settling *all, struct set *set)
         use (all, from);
         to->combine = task;
       }
-  set->last = pto_plan_add_task (graph, form->combine, form->combine_queue, false, 0);
+  set->last = add_helper (graph, form, form->combine, form->combine_queue);
   pto_plan_add_token (graph, form->turn);
   if (form->is_memory)
     {
@@ -150,7 +162,7 @@ add_copy (struct settling *all, struct set *set, uint32_t token)
   copy->memory = pto_plan_add_memory (graph, set->handle.buffer.size);
   copy->token = token;
   copy->combine = copy->newest = NOBODY;
-  copy->fill = pto_plan_add_task (graph, set->form->fill, set->form->fill_queue, false, 0);
+  copy->fill = add_helper (graph, set->form, set->form->fill, set->form->fill_queue);
   pto_plan_add_use (graph, copy->memory, 0, &set->handle, true, false);
   pto_plan_add_number (graph, set->form->initial);
 }

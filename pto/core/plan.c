@@ -26,6 +26,8 @@ pto_plan_free (struct pto_plan *graph)
   if (graph == NULL)
     return;
   free (graph->tasks);
+  free (graph->places);
+  free (graph->names);
   free (graph->args);
   free (graph->deps);
   free (graph->shapes);
@@ -107,12 +109,57 @@ pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t queue, bool
 {
   uint32_t number = find_kernel (graph, kernel, queue);
 
-  if (MAKE_ROOM (graph, tasks, n_tasks))
-    graph->tasks[graph->n_tasks++]
-        = (struct pto_plan_task){ .kernel = conditional ? number | PTO_PLAN_IF : number,
-                                  .first_arg = graph->n_args,
-                                  .ring = (uint16_t) ring };
+  if (make_room (graph, (void **) &graph->places, graph->n_tasks, sizeof *graph->places)
+      && MAKE_ROOM (graph, tasks, n_tasks))
+    {
+      graph->places[graph->n_tasks] = (struct pto_plan_place){ .line = 0 };
+      graph->tasks[graph->n_tasks++]
+          = (struct pto_plan_task){ .kernel = conditional ? number | PTO_PLAN_IF : number,
+                                    .first_arg = graph->n_args,
+                                    .ring = (uint16_t) ring };
+    }
   return graph->n_tasks - 1;
+}
+
+/* Where that name begins among the graph's; NOBODY: no memory. */
+static uint32_t
+find_name (struct pto_plan *graph, const char *name)
+{
+  size_t bytes = strlen (name) + 1;
+  uint32_t at = 0;
+  char *grown;
+
+  while (at < graph->n_names && strcmp (graph->names + at, name) != 0)
+    at += (uint32_t) strlen (graph->names + at) + 1;
+  if (at < graph->n_names)
+    return at;
+  grown = bytes < NOBODY - graph->n_names ? realloc (graph->names, graph->n_names + bytes) : NULL;
+  if (grown == NULL)
+    {
+      graph->no_memory = true;
+      return NOBODY;
+    }
+  memcpy (grown + at, name, bytes);
+  graph->names = grown;
+  graph->n_names += (uint32_t) bytes;
+  return at;
+}
+
+void
+pto_plan_set_place (struct pto_plan *graph, const char *file, uint32_t line)
+{
+  const struct pto_plan_place *before;
+  uint32_t name;
+
+  if (graph->no_memory || file == NULL || line == 0)
+    return;
+  /* Most often that of the task before. */
+  before = graph->n_tasks > 1 ? &graph->places[graph->n_tasks - 2] : NULL;
+  name = before != NULL && before->line > 0 && strcmp (graph->names + before->name, file) == 0
+             ? before->name
+             : find_name (graph, file);
+  if (name != NOBODY)
+    graph->places[graph->n_tasks - 1] = (struct pto_plan_place){ name, line };
 }
 
 void
@@ -528,6 +575,7 @@ struct workshop
 {
   struct pto_plan_edge *edges;
   struct pto_plan_task *tasks;
+  struct pto_plan_place *places;
   struct pto_dep *deps;
   uint32_t *first;
   uint32_t *a;
@@ -542,13 +590,14 @@ open_workshop (const struct pto_plan *graph, struct workshop *shop)
 
   shop->edges = malloc (((size_t) graph->n_edges + 1) * sizeof *shop->edges);
   shop->tasks = malloc (n * sizeof *shop->tasks);
+  shop->places = malloc (n * sizeof *shop->places);
   shop->deps = malloc (n * sizeof *shop->deps);
   shop->first = malloc (n * sizeof *shop->first);
   shop->a = malloc (n * sizeof *shop->a);
   shop->b = malloc (n * sizeof *shop->b);
   shop->c = malloc (n * sizeof *shop->c);
-  return shop->edges != NULL && shop->tasks != NULL && shop->deps != NULL && shop->first != NULL
-         && shop->a != NULL && shop->b != NULL && shop->c != NULL;
+  return shop->edges != NULL && shop->tasks != NULL && shop->places != NULL && shop->deps != NULL
+         && shop->first != NULL && shop->a != NULL && shop->b != NULL && shop->c != NULL;
 }
 
 static void
@@ -556,6 +605,7 @@ close_workshop (struct workshop *shop)
 {
   free (shop->edges);
   free (shop->tasks);
+  free (shop->places);
   free (shop->deps);
   free (shop->first);
   free (shop->a);
@@ -589,9 +639,11 @@ order_tasks (struct pto_plan *graph, struct workshop *shop, struct pto_report *r
                              left, graph->n_tasks - n, graph->n_tasks);
     }
   memcpy (shop->tasks, graph->tasks, graph->n_tasks * sizeof *graph->tasks);
+  memcpy (shop->places, graph->places, graph->n_tasks * sizeof *graph->places);
   for (uint32_t t = 0; t < n; t++)
     {
       graph->tasks[t] = shop->tasks[order[t]];
+      graph->places[t] = shop->places[order[t]];
       number[order[t]] = t;
     }
   for (uint32_t e = 0; e < graph->n_edges; e++)
@@ -933,6 +985,41 @@ describe_shape (const Tensor *tensor, char *text, size_t size)
                                d > 0 ? "," : " with steps of ", tensor->strides[d]);
 }
 
+/* "2.5"; with what it is, "3 (an integer)", for two that would look alike. */
+static void
+describe_number (uint64_t kind, uint64_t word, bool say_kind, char *text, size_t size)
+{
+  static const char *const names[]
+      = { " (an integer)", " (an integer)", " (a float)", " (a double)" };
+  float single;
+  double number;
+  char digits[40];
+
+  memcpy (&single, &word, sizeof single);
+  memcpy (&number, &word, sizeof number);
+  switch (kind)
+    {
+    case PTO_PLAN_SIGNED:
+      snprintf (digits, sizeof digits, "%" PRId64, (int64_t) word);
+      break;
+    case PTO_PLAN_FLOAT:
+      snprintf (digits, sizeof digits, "%.7g", (double) single);
+      if (strtof (digits, NULL) != single)
+        snprintf (digits, sizeof digits, "%.9g", (double) single);
+      break;
+    case PTO_PLAN_DOUBLE:
+      snprintf (digits, sizeof digits, "%.15g", number);
+      if (strtod (digits, NULL) != number)
+        snprintf (digits, sizeof digits, "%.17g", number);
+      break;
+    default:
+      snprintf (digits, sizeof digits, "%" PRIu64, word);
+      kind = PTO_PLAN_UNSIGNED;
+      break;
+    }
+  snprintf (text, size, "%s%s", digits, say_kind ? names[kind] : "");
+}
+
 static bool
 overlap (uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
@@ -996,11 +1083,18 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
                                "argument %" PRIu32 " of the graph is a %s, but a %s is given", i,
                                is_tensor ? "tensor" : "number", is_tensor ? "number" : "tensor");
       if (!is_tensor && param->fixed && given[i].word != param->word)
-        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                               "argument %" PRIu32 " of the graph is the number %" PRIu64
-                               ", for which it was captured, but %" PRIu64
-                               " is given: capture one for that",
-                               i, param->word, given[i].word);
+        {
+          bool differ = param->kind != given[i].kind
+                        && (param->kind > PTO_PLAN_SIGNED || given[i].kind > PTO_PLAN_SIGNED);
+
+          describe_number (param->kind, param->word, differ, wanted, sizeof wanted);
+          describe_number (given[i].kind, given[i].word, differ, got, sizeof got);
+          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                 "argument %" PRIu32
+                                 " of the graph is the number %s, for which it was captured, but "
+                                 "%s is given: capture one for that",
+                                 i, wanted, got);
+        }
       if (!is_tensor)
         continue;
       if (!is_same_shape (&param->tensor, given[i].tensor))

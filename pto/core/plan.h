@@ -74,6 +74,14 @@ struct pto_plan_task
 };
 #define PTO_PLAN_IF (1u << 31) /* see pto_submit.conditional */
 
+/* Where a task is submitted, of each task apart from the rest: who launches needs it only where a
+ * run is recorded, or fails. */
+struct pto_plan_place
+{
+  uint32_t name; /* of a source, where it begins in the graph's names */
+  uint32_t line; /* 0: nobody knows */
+};
+
 struct pto_plan_kernel
 {
   uint32_t kernel; /* as a submit names it */
@@ -103,10 +111,20 @@ struct pto_plan_hold
   bool held;
 };
 
+/* What a number is, for who is told of it: it has 64 bits. */
+enum pto_plan_number
+{
+  PTO_PLAN_UNSIGNED,
+  PTO_PLAN_SIGNED,
+  PTO_PLAN_FLOAT, /* in the lower half */
+  PTO_PLAN_DOUBLE
+};
+
 /* An argument of its launches. */
 struct pto_plan_param
 {
   Tensor tensor;   /* its shape; ndims 0: it is a number */
+  uint64_t kind;   /* of a number: enum pto_plan_number */
   uint64_t word;   /* of a number: the only one that there may be, if it is fixed */
   uint64_t first;  /* where its first element was when the graph was built ... */
   uint64_t extent; /* ... and how many bytes there are to the last one */
@@ -147,6 +165,8 @@ struct pto_plan_reduction
 struct pto_plan
 {
   struct pto_plan_task *tasks;
+  struct pto_plan_place *places; /* of the tasks */
+  char *names;                   /* of sources, each ended by 0 */
   struct pto_plan_arg *args;
   struct pto_dep *deps; /* of the tasks, as if every ring began at 0 */
   TensorData *shapes;   /* without addresses */
@@ -162,6 +182,7 @@ struct pto_plan
   uint32_t *rings[PTO_RINGS];  /* tasks of each, by position */
   uint32_t n_in_ring[PTO_RINGS];
   uint32_t n_tasks;
+  uint32_t n_names; /* bytes */
   uint32_t n_args;
   uint32_t n_deps;
   uint32_t n_orders; /* deps that do not only keep memory */
@@ -200,7 +221,9 @@ uint32_t pto_plan_add_memory (struct pto_plan *graph, uint64_t bytes);
 /* A task in that ring, without arguments; those are added before the next task. */
 uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t queue,
                             bool conditional, uint32_t ring);
-/* Of the task that was added last; see pto_submit.priority. */
+/* Of the task that was added last: where it is submitted, which is copied. line 0: nobody knows. */
+void pto_plan_set_place (struct pto_plan *graph, const char *file, uint32_t line);
+/* Of that task, too; see pto_submit.priority. */
 void pto_plan_set_priority (struct pto_plan *graph, uint32_t priority);
 /* Of that task, too: see pto_submit. wish: NULL: no members. */
 void pto_plan_set_parts (struct pto_plan *graph, const struct pto_wish *wish, uint32_t n_blocks);
@@ -246,12 +269,23 @@ enum pto_status pto_plan_complete (struct pto_plan *graph, struct pto_report *re
 void pto_plan_settle (struct pto_plan *graph, const struct pto_plan_edge *by_consumer,
                       const uint32_t *first);
 
+/* Of a graph that is complete. NULL: nobody knows. */
+static inline const char *
+pto_plan_get_place (const struct pto_plan *graph, uint32_t task, uint32_t *line)
+{
+  const struct pto_plan_place *place = &graph->places[task];
+
+  *line = place->line;
+  return place->line > 0 ? graph->names + place->name : NULL;
+}
+
 /* --- what it is launched with --- */
 
 struct pto_plan_given
 {
   uint64_t word;        /* a number, or where the tensor's first element is */
   const Tensor *tensor; /* NULL: a number */
+  uint64_t kind;        /* of a number: enum pto_plan_number */
   bool read_only;
 };
 

@@ -405,6 +405,12 @@ lie (struct pto_plan *graph, uint32_t which)
       arg->what |= PTO_PLAN_AGAIN;
       arg->start = 1u << 20;
       break;
+    case 7: /* a task is submitted in a file that there is none of */
+      graph->places[1].name = graph->n_names;
+      break;
+    case 8: /* the name of the last file goes on behind all of them */
+      graph->names[graph->n_names - 1] = 'x';
+      break;
     }
 }
 
@@ -416,7 +422,7 @@ test_packed_lies (void)
   Tensor tensor = machine_external (memory, BLOCK);
 
   /* The last one is none. */
-  for (uint32_t which = 0; which <= 7; which++)
+  for (uint32_t which = 0; which <= 9; which++)
     {
       struct pto_plan *copy = pto_plan_new ();
       struct pto_report report = { .status = PTO_OK };
@@ -435,6 +441,7 @@ test_packed_lies (void)
           if (i == 1)
             pto_plan_add_hold (capture.graph, 0, true);
           machine_submit (machine, KERNEL_OWN, 0, params, 1);
+          pto_plan_set_place (capture.graph, "graph.c", i + 1);
           if (i == 1)
             pto_plan_set_parts (capture.graph, &wish, 1);
         }
@@ -443,7 +450,7 @@ test_packed_lies (void)
       lie (graph, which);
       packed = pack (graph, &size);
       g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==,
-                       which < 7 ? PTO_STATUS_TAMPERED : PTO_OK);
+                       which < 9 ? PTO_STATUS_TAMPERED : PTO_OK);
       pto_plan_free (graph);
       pto_plan_free (copy);
     }

@@ -4,6 +4,7 @@
  */
 #include "sim-test.h"
 
+#include "../../pto/core/plan-pack.h"
 #include "../../pto/core/plan.h"
 
 #include <string.h>
@@ -297,11 +298,78 @@ test_parts (enum pto_backend backend)
   chip = sim_chip (backend, "clusters=2 aicpu-threads=2");
   fill (given, 0);
   run (chip, given, NULL, false, launch, graph, NULL, &report);
-  sim_assert_says (&report, PTO_STATUS_SYNC_START, "meet", "clusters", NULL);
+  sim_assert_says (&report, PTO_STATUS_SYNC_START, "meet", "submitted at test-graph.c:", "clusters",
+                   NULL);
   g_assert_cmpfloat (given->memory[2][50], ==, 0);
   pto_chip_free (chip);
   g_free (given);
   pto_plan_free (graph);
+}
+
+/* Where each task was submitted, by the record of the last run. */
+static void
+find_places (struct pto_chip *chip, uint32_t lines[16], uint32_t *n)
+{
+  const struct pto_trace *trace = pto_chip_trace (chip);
+
+  *n = 0;
+  g_assert_nonnull (trace);
+  for (uint64_t i = 0; i < trace->buffers[0].count; i++)
+    {
+      const struct pto_trace_record *record = &trace->buffers[0].records[i];
+
+      if (record->kind != PTO_TRACE_SUBMIT)
+        continue;
+      g_assert_cmpuint (*n, <, 16);
+      g_assert_cmpuint (PTO_TRACE_FILE (record->extra), ==, 1);
+      lines[(*n)++] = PTO_TRACE_LINE (record->extra);
+    }
+  g_assert_cmpuint (trace->files.n, ==, 1);
+  g_assert_true (g_str_has_suffix (trace->files.names[0], "test-graph.c"));
+}
+
+/* A launch says where the orchestration has submitted its tasks, as a run of it does; and so does a
+ * copy that went to another process. */
+static void
+test_places (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=3");
+  struct pto_plan *graph = pto_plan_new ();
+  struct pto_plan *copy = pto_plan_new ();
+  struct given *given = g_new (struct given, 1);
+  uint64_t size;
+  g_autofree void *packed = NULL;
+  uint32_t lines[2][16];
+  uint32_t n[2];
+  struct pto_run_stats stats;
+  struct pto_report report;
+
+  fill (given, 0);
+  run (chip, given, NULL, true, orchestrate_parts, NULL, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  find_places (chip, lines[0], &n[0]);
+  g_assert_cmpuint (n[0], ==, 4);
+  for (uint32_t i = 1; i < n[0]; i++)
+    g_assert_cmpuint (lines[0][i - 1], <, lines[0][i]);
+  run (chip, given, graph, false, orchestrate_parts, NULL, &stats, &report);
+  g_assert_cmpstr (report.message, ==, "");
+  size = pto_plan_packed_size (graph);
+  packed = g_malloc0 (size);
+  pto_plan_pack (graph, packed);
+  g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==, PTO_OK);
+  for (uint32_t i = 0; i < 4; i++)
+    {
+      run (chip, given, NULL, i > 0, launch, i % 2 == 0 ? graph : copy, &stats, &report);
+      g_assert_cmpstr (report.message, ==, "");
+      if (i == 0)
+        continue;
+      find_places (chip, lines[1], &n[1]);
+      g_assert_cmpmem (lines[1], n[1] * sizeof lines[1][0], lines[0], n[0] * sizeof lines[0][0]);
+    }
+  pto_chip_free (chip);
+  pto_plan_free (graph);
+  pto_plan_free (copy);
+  g_free (given);
 }
 
 /* --- memory that one task makes, and another one is done with before that begins --- */
@@ -1037,6 +1105,7 @@ add_tests (void)
   sim_add ("graph/same-numbers", test_same_numbers);
   sim_add ("graph/priorities", test_priorities);
   sim_add ("graph/parts", test_parts);
+  sim_add ("graph/places", test_places);
   sim_add ("graph/late-maker", test_late_maker);
   sim_add ("graph/same-tensors", test_same_tensors);
   sim_add ("graph/output-twice", test_output_twice);
