@@ -12,6 +12,20 @@
 
 G_BEGIN_DECLS
 
+/* pto-trace-label.c: what a label names, "7.1/1:17". */
+typedef struct
+{
+  PtoTrace *trace; /* where the task is; not owned */
+  guint64 id;      /* of it there */
+  char *path;      /* of the worker; NULL of a chip that is below nobody */
+  char *within;    /* "7.1": of the task that it is inside of; NULL: none */
+} PtoTraceFound;
+
+/* G_IO_ERROR_INVALID_ARGUMENT: it is no label. In any case found is to be cleared. */
+gboolean pto_trace_find_label (PtoTrace *trace, const char *label, PtoTraceFound *found,
+                               GError **error);
+void pto_trace_found_clear (PtoTraceFound *found);
+
 /* pto-trace-scopes.c */
 void pto_trace_add_scopes (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analysis);
 void pto_trace_append_scopes (GString *text, JsonObject *object);

@@ -261,6 +261,13 @@ pto_trace_task_get_id (PtoTraceTask *self)
   return self->entry->id;
 }
 
+const PtoTraceView *
+pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
+{
+  *id = self->entry->id;
+  return &self->part->view;
+}
+
 /**
  * pto_trace_task_get_name:
  * @self: a task
@@ -543,26 +550,27 @@ pto_trace_task_is_critical (PtoTraceTask *self)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer full): such as `task 0x3 (add), which ran for 70 ns`
+ * Returns: (transfer full): such as `task 1:3 (add), which ran for 70 ns`
  *
  * Since: 0.1
  */
 char *
 pto_trace_task_to_string (PtoTraceTask *self)
 {
-  const PtoTraceEntry *entry;
+  g_autofree char *label = NULL;
+  const char *failed;
 
   g_return_val_if_fail (PTO_IS_TRACE_TASK (self), NULL);
 
-  entry = self->entry;
-  if (entry->core == PTO_TRACE_NOWHERE)
-    return g_strdup_printf ("task 0x%" G_GINT64_MODIFIER "x (%s), which ran nothing%s", entry->id,
-                            pto_trace_task_get_name (self), entry->failed ? " and failed" : "");
-  return g_strdup_printf ("task 0x%" G_GINT64_MODIFIER "x (%s), which ran for %" G_GINT64_FORMAT
-                          " ns%s",
-                          entry->id, pto_trace_task_get_name (self),
+  label = pto_trace_task_dup_label (self);
+  failed = self->entry->failed ? " and failed" : "";
+  if (self->entry->core == PTO_TRACE_NOWHERE)
+    return g_strdup_printf ("task %s (%s), which ran nothing%s", label,
+                            pto_trace_task_get_name (self), failed);
+  return g_strdup_printf ("task %s (%s), which ran for %" G_GINT64_FORMAT " ns%s", label,
+                          pto_trace_task_get_name (self),
                           pto_trace_task_get_end_ns (self) - pto_trace_task_get_start_ns (self),
-                          entry->failed ? " and failed" : "");
+                          failed);
 }
 
 /* --- edges --- */

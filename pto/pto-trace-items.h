@@ -56,6 +56,8 @@ G_DECLARE_FINAL_TYPE (PtoTraceTask, pto_trace_task, PTO, TRACE_TASK, GObject)
 PTO_AVAILABLE_IN_0_1
 guint64 pto_trace_task_get_id (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
+char *pto_trace_task_dup_label (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
 const char *pto_trace_task_get_name (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 const char *pto_trace_task_get_path (PtoTraceTask *self);

@@ -250,6 +250,15 @@ read_topology (const Head *head, struct pto_trace_topology *topology)
   return TRUE;
 }
 
+/* A trace that a language's binding has made has none. */
+static gboolean
+check_n_buffers (const Head *head)
+{
+  guint64 n_actors = head->n_schedulers + head->n_cores;
+
+  return head->n_buffers == 1 + n_actors || (head->n_buffers == 0 && n_actors == 0);
+}
+
 static gboolean unpack_pieces (PtoTracePieces *pieces, const guint32 *child, const guint8 *bytes,
                                gsize size, guint depth);
 
@@ -277,7 +286,7 @@ unpack_trace (const guint8 *bytes, gsize size, guint depth)
   records = drops != NULL ? take (&bytes, &size, head.n_records, sizeof (struct pto_trace_record))
                           : NULL;
   if (records == NULL || !check_starts (starts, head.n_buffers, head.n_records)
-      || 1 + (guint64) topology.n_schedulers + topology.n_cores != head.n_buffers)
+      || !check_n_buffers (&head))
     return NULL;
 
   self = g_object_new (PTO_TYPE_TRACE, NULL);

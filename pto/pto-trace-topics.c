@@ -386,6 +386,10 @@ append_explanation (GString *text, JsonObject *object)
 
   append_task (text, object);
   append_place (text, object);
+  if (json_object_has_member (object, "inside_of"))
+    g_string_append_printf (text, "inside of task %s, on %s: times are those of its run there\n",
+                            json_object_get_string_member (object, "inside_of"),
+                            json_object_get_string_member (object, "path"));
   if (json_object_has_member (object, "start_ns"))
     {
       g_string_append (text, "started at ");
@@ -590,15 +594,21 @@ static const PtoTraceEntry *
 find_task (PtoTrace *trace, guint64 id, GError **error)
 {
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  g_autoptr (GString) others = g_string_new (NULL);
   g_autofree char *name = NULL;
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     if (analysis->tasks[i].id == id)
       return &analysis->tasks[i];
   name = pto_trace_dup_task_name (id);
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    if (PTO_TASK_LOCAL (analysis->tasks[i].id) == id)
+      g_string_append_printf (others, "%s%u:%u", others->len > 0 ? ", " : "; there is ",
+                              PTO_TASK_RING (analysis->tasks[i].id), (guint) id);
   g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-               "task %s: no such task is in the trace, which has %u%s", name, analysis->n_tasks,
-               pto_trace_get_dropped (trace) > 0 ? "; some may have been dropped" : "");
+               "task %s: no such task is in the trace, which has %u%s%s", name, analysis->n_tasks,
+               pto_trace_get_dropped (trace) > 0 ? "; some may have been dropped" : "",
+               others->str);
   return NULL;
 }
 
@@ -645,15 +655,21 @@ add_producers (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
 }
 
 static JsonNode *
-explain (PtoTrace *trace, guint64 id, GError **error)
+explain (const PtoTraceFound *found, GError **error)
 {
-  const PtoTraceEntry *task = find_task (trace, id, error);
+  PtoTrace *trace = found->trace;
+  const PtoTraceEntry *task = find_task (trace, found->id, error);
   PtoTraceWaits waits;
   JsonBuilder *json;
 
   if (task == NULL)
     return NULL;
   json = begin_answer (trace);
+  if (found->within != NULL)
+    {
+      pto_answer_add_string (json, "path", found->path);
+      pto_answer_add_string (json, "inside_of", found->within);
+    }
   add_task (json, trace, task);
   add_source (json, trace, task);
   pto_answer_add_time (json, "submit_ns", task->submit);
@@ -676,6 +692,31 @@ explain (PtoTrace *trace, guint64 id, GError **error)
   return end_answer (json);
 }
 
+/* Takes what was asked. */
+static char *
+tell_json (PtoTraceFound *found, GError **error)
+{
+  JsonNode *root = explain (found, error);
+
+  pto_trace_found_clear (found);
+  return root != NULL ? print (root) : NULL;
+}
+
+static char *
+tell (PtoTraceFound *found, GError **error)
+{
+  g_autoptr (JsonNode) root = explain (found, error);
+  GString *text;
+
+  pto_trace_found_clear (found);
+  if (root == NULL)
+    return NULL;
+  text = g_string_new (NULL);
+  append_explanation (text, json_node_get_object (root));
+  append_limits (text, json_node_get_object (root));
+  return g_string_free (text, FALSE);
+}
+
 /**
  * pto_trace_explain_task_json:
  * @self: a trace
@@ -694,13 +735,12 @@ explain (PtoTrace *trace, guint64 id, GError **error)
 char *
 pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error)
 {
-  JsonNode *root;
+  PtoTraceFound found = { .trace = self, .id = id };
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  root = explain (self, id, error);
-  return root != NULL ? print (root) : NULL;
+  return tell_json (&found, error);
 }
 
 /**
@@ -723,17 +763,72 @@ pto_trace_explain_task_json (PtoTrace *self, guint64 id, GError **error)
 char *
 pto_trace_explain_task (PtoTrace *self, guint64 id, GError **error)
 {
-  g_autoptr (JsonNode) root = NULL;
-  GString *text;
+  PtoTraceFound found = { .trace = self, .id = id };
 
   g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  root = explain (self, id, error);
-  if (root == NULL)
-    return NULL;
-  text = g_string_new (NULL);
-  append_explanation (text, json_node_get_object (root));
-  append_limits (text, json_node_get_object (root));
-  return g_string_free (text, FALSE);
+  return tell (&found, error);
+}
+
+/**
+ * pto_trace_explain_json:
+ * @self: a trace
+ * @task: a task, as for [method@Pto.Trace.explain]
+ * @error: return location for an error
+ *
+ * Answers as JSON what [method@Pto.Trace.explain] answers as text.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): an object of JSON; %NULL with the errors of that
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_explain_json (PtoTrace *self, const char *task, GError **error)
+{
+  PtoTraceFound found;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (task != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (pto_trace_find_label (self, task, &found, error))
+    return tell_json (&found, error);
+  pto_trace_found_clear (&found);
+  return NULL;
+}
+
+/**
+ * pto_trace_explain:
+ * @self: a trace
+ * @task: a task: `17`, `1:17` of ring 1, its id in decimal, or, inside of task 7 of a worker of
+ *   level 3 or up, `7/1:17`, and `7.1/1:17` on the second of the workers that ran that: as
+ *   [method@Pto.TraceTask.dup_label] gives it
+ * @error: return location for an error
+ *
+ * Tells why a task started when it did, as [method@Pto.Trace.explain_task], also of one that a
+ * worker below ran inside of a task: then on the clock of its run there.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): lines that end in a newline each; %NULL with %G_IO_ERROR_NOT_FOUND when
+ *   there is no such task, with %G_IO_ERROR_INVALID_ARGUMENT when that names none
+ *
+ * Since: 0.1
+ */
+char *
+pto_trace_explain (PtoTrace *self, const char *task, GError **error)
+{
+  PtoTraceFound found;
+
+  g_return_val_if_fail (PTO_IS_TRACE (self), NULL);
+  g_return_val_if_fail (task != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (pto_trace_find_label (self, task, &found, error))
+    return tell (&found, error);
+  pto_trace_found_clear (&found);
+  return NULL;
 }

@@ -46,5 +46,9 @@ PTO_AVAILABLE_IN_0_1
 char *pto_trace_compare (PtoTrace *self, PtoTrace *other);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_compare_json (PtoTrace *self, PtoTrace *other);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_explain (PtoTrace *self, const char *task, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_explain_json (PtoTrace *self, const char *task, GError **error);
 
 G_END_DECLS

@@ -48,7 +48,9 @@ tool_trace_get_options (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
     append_topic (text, topics[i].name, _ (topics[i].description));
-  append_topic (text, "why TASK", _ ("why a task started when it did: 17, or 1:17 of ring 1"));
+  append_topic (text, "why TASK",
+                _ ("why a task started when it did: 17, 1:17 of ring 1, or 7/1:17 inside "
+                   "of task 7"));
   append_topic (text, "diff OTHER.ptotrace",
                 _ ("what differs between this run, before, and another one, after"));
   append_topic (
@@ -62,35 +64,6 @@ tool_trace_get_options (void)
   return context;
 }
 
-/* "17", or "1:17": ring and position. */
-static gboolean
-parse_task (const char *word, guint64 *id, GError **error)
-{
-  g_auto (GStrv) parts = g_strsplit (word, ":", 2);
-  guint64 ring = 0;
-  const char *position = parts[0];
-  guint64 most = G_MAXUINT64;
-
-  if (parts[0] != NULL && parts[1] != NULL)
-    {
-      position = parts[1];
-      most = G_MAXUINT32;
-      if (!g_ascii_string_to_unsigned (parts[0], 10, 0, PTO_N_RINGS - 1, &ring, NULL))
-        position = NULL;
-    }
-  if (position == NULL || !g_ascii_string_to_unsigned (position, 10, 0, most, id, NULL))
-    {
-      g_set_error (
-          error, TOOL_ERROR, TOOL_ERROR_USAGE,
-          _ ("why %s: a task is a number, 17, or one of a ring, 1:17; there are rings 0 to "
-             "%d"),
-          word, PTO_N_RINGS - 1);
-      return FALSE;
-    }
-  *id |= ring << 32;
-  return TRUE;
-}
-
 /* Takes the answer; NULL: the error is set. */
 static gboolean
 tell (char *answer)
@@ -101,6 +74,21 @@ tell (char *answer)
     g_print ("%s%s", answer, length > 0 && answer[length - 1] == '\n' ? "" : "\n");
   g_free (answer);
   return answer != NULL;
+}
+
+static gboolean
+tell_why (PtoTrace *trace, const char *task, GError **error)
+{
+  g_autoptr (GError) local = NULL;
+
+  if (tell (option_json ? pto_trace_explain_json (trace, task, &local)
+                        : pto_trace_explain (trace, task, &local)))
+    return TRUE;
+  if (!g_error_matches (local, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+    g_propagate_error (error, g_steal_pointer (&local));
+  else
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "why: %s", local->message);
+  return FALSE;
 }
 
 static gboolean
@@ -126,7 +114,6 @@ static gboolean
 answer (PtoTrace *trace, char **words, GError **error)
 {
   const char *question = words[0] != NULL ? words[0] : topics[0].name;
-  guint64 id;
 
   if (option_perfetto && strcmp (question, "export") != 0)
     {
@@ -141,9 +128,7 @@ answer (PtoTrace *trace, char **words, GError **error)
                                : pto_trace_describe (trace, topics[i].topic));
   if (strcmp (question, "why") == 0)
     return need_word (question, words[1], _ ("the task"), error)
-           && parse_task (words[1], &id, error)
-           && tell (option_json ? pto_trace_explain_task_json (trace, id, error)
-                                : pto_trace_explain_task (trace, id, error));
+           && tell_why (trace, words[1], error);
   if (strcmp (question, "diff") == 0)
     return need_word (question, words[1], _ ("the other trace"), error)
            && compare (trace, words[1], error);
