@@ -127,6 +127,8 @@ typedef struct
   GHashTable *writers;        /* end of copied memory -> IsolatedWriter, owned */
   guint32 n_tasks[PTO_RINGS]; /* submitted, as they are named over there ... */
   gboolean is_reducing;       /* ... where nothing has been reduced, which adds tasks */
+  const char *file;           /* of the place that was written last; NULL: none was */
+  int32_t line;
 } IsolatedRecorder;
 
 /* Of a request. */

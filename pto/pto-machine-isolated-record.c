@@ -212,6 +212,24 @@ end_submit (IsolatedMachine *self, const PTOParam *params, int32_t n_params)
   return id;
 }
 
+/* Where the next submit is, if that is not where the last one was. */
+static gboolean
+write_place (IsolatedMachine *self)
+{
+  IsolatedRecorder *recorder = &self->recorder;
+  const PTO2Runtime *rt = &recorder->runtime;
+  const char *file = rt->line > 0 ? rt->file : NULL;
+
+  if (file == recorder->file && (file == NULL || rt->line == recorder->line))
+    return TRUE;
+  if (!may_write (self))
+    return FALSE;
+  recorder->file = file;
+  recorder->line = rt->line;
+  pto_stream_place (&recorder->writer, file, rt->line);
+  return TRUE;
+}
+
 static PTO2TaskId
 submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *params,
              int32_t n_params)
@@ -223,7 +241,7 @@ submit_task (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam *
   for (int32_t i = 0; i < n_params && n_params <= PTO_STREAM_PARAMS; i++)
     if (!place (self, &params[i], (guint) i, kernel_id))
       return PTO2_TASK_NONE;
-  if (!may_write (self))
+  if (!write_place (self) || !may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit (&self->recorder.writer, kernel_id, worker_type, params, n_params);
   return end_submit (self, params, n_params);
@@ -266,7 +284,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
         return PTO2_TASK_NONE;
       submit.condition = &condition.tensor;
     }
-  if (!may_write (self))
+  if (!write_place (self) || !may_write (self))
     return PTO2_TASK_NONE;
   pto_stream_submit_more (&self->recorder.writer, &submit);
   return end_submit (self, submit.params, submit.n_params);
@@ -402,7 +420,7 @@ pto_isolated_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError
   IsolatedMachine *self = (IsolatedMachine *) machine;
   guint64 address = 0;
 
-  if (pto_isolated_has_failed (rt) || !may_write (self))
+  if (pto_isolated_has_failed (rt) || !write_place (self) || !may_write (self))
     return FALSE;
   pto_stream_alloc (&self->recorder.writer, tensor);
   name_task (&self->recorder, 0);
@@ -428,7 +446,7 @@ pto_isolated_element (PtoMachine *machine, PTO2Runtime *rt, const Tensor *tensor
   guint64 bits = 0;
 
   if (pto_isolated_has_failed (rt) || !place (self, &param, 0, PTO2_KERNEL_NONE)
-      || !may_write (self))
+      || !write_place (self) || !may_write (self))
     return FALSE;
   if (write)
     memcpy (&bits, value, pto_dtype_size (tensor->dtype));
@@ -499,6 +517,7 @@ pto_isolated_recorder_begin (IsolatedMachine *self)
   recorder->over = recorder->failed = FALSE;
   recorder->n_buffers = 0;
   recorder->is_reducing = FALSE;
+  recorder->file = NULL;
   memset (recorder->n_tasks, 0, sizeof recorder->n_tasks);
   g_array_set_size (recorder->scopes, 0);
   g_hash_table_remove_all (recorder->writers);

@@ -264,9 +264,6 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
   task.priority = submit->priority;
   task.file = submit->file;
   task.line = submit->line;
-  /* As an orchestration in C has it: for what the engine says of this submit. */
-  rt->file = submit->file;
-  rt->line = submit->file != NULL ? (int32_t) submit->line : 0;
   if (!choose_children (self, submit, &task, error))
     return FALSE;
   packing.members = submit->n_members <= USUAL_MEMBERS
@@ -287,7 +284,6 @@ pto_machine_level_submit (PtoMachine *machine, PTO2Runtime *rt, PtoMachineTask *
           status = pto_level_submit (self->level, submit->registration->index, &task,
                                      packing.params, packing.n_params, submit->after,
                                      submit->n_after, &submit->id, &report);
-          rt->line = 0;
           ok = status == PTO_OK && !pto_runtime_has_failed (rt);
           self->n_tasks += ok;
           if (status != PTO_OK && !pto_runtime_has_failed (rt))

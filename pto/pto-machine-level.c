@@ -276,14 +276,6 @@ set_trace (LevelMachine *self, PtoTrace *trace)
   g_mutex_unlock (&self->parent.lock);
 }
 
-static guint
-get_recording_level (const PtoMachine *machine, const PtoMachineRun *run)
-{
-  guint level = MAX (run->record, pto_call_config_get_record_level (run->config));
-
-  return level > 0 ? level : pto_params_recording (machine->params);
-}
-
 static gboolean
 level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
@@ -312,7 +304,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   pto_machine_note_title (machine, run->title);
   self->n_tasks = 0;
   self->passed_on = FALSE;
-  self->recording = get_recording_level (machine, run);
+  self->recording = pto_machine_get_recording_level (machine, run);
   set_trace (self, NULL);
   if (!self->recording)
     warn_of_unseen_traces (self);

@@ -193,6 +193,8 @@ void pto_machine_set_up (PtoMachine *machine, const PtoMachineOps *ops, PtoWorke
 void pto_machine_take_down (PtoMachine *machine);
 /* A run begins: what is logged from now on is of that. */
 void pto_machine_note_title (PtoMachine *machine, const char *title);
+/* How much of the run is recorded (enum pto_trace_level); 0: nothing. */
+guint pto_machine_get_recording_level (const PtoMachine *machine, const PtoMachineRun *run);
 /* As sim/ and process/ log: severity is PTO2_LOG_*. machine: a PtoMachine. */
 void pto_machine_log (gpointer machine, int32_t severity, const char *message);
 /* As the machine's functions has_failed, dup_failure and fail, where the engine is in this process.

@@ -8,6 +8,7 @@
 
 #include "../sim/memory.h"
 
+#include "pto-call-config-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
@@ -38,6 +39,14 @@ pto_machine_note_title (PtoMachine *machine, const char *title)
 {
   g_free (machine->log_context);
   machine->log_context = g_strdup (title);
+}
+
+guint
+pto_machine_get_recording_level (const PtoMachine *machine, const PtoMachineRun *run)
+{
+  guint level = MAX (run->record, pto_call_config_get_record_level (run->config));
+
+  return level > 0 ? level : pto_params_recording (machine->params);
 }
 
 void

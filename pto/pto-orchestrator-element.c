@@ -66,6 +66,14 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
                    self->worker->level);
       return FALSE;
     }
+  if (self->captured != NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   "%s_element() %s an element at once, and while a graph is captured no task has "
+                   "run: let a task do that",
+                   write ? "set" : "get", write ? "writes" : "reads");
+      return FALSE;
+    }
   if (pto_tensor_get_refusal (tensor) != NULL)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,

@@ -31,8 +31,8 @@ struct _PtoOrchestrator
   guint scopes;      /* opened here and still open */
   guint priority;    /* of the tasks that are submitted now */
   guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
-  /* Where the program submits next, at levels with children; NULL: nobody has said so. Interned. */
-  gboolean keeps_place;
+  /* Where the program submits next, or opens a scope; NULL: nobody has said so. Interned. */
+  gboolean needs_place; /* of each task, not only of scopes */
   const char *file;
   guint line;
   /* How many clusters the chip has in this run, 0: nobody has asked yet; cores of each of them; and
@@ -84,7 +84,8 @@ void pto_orchestrator_call (PtoOrchestrator *orchestrator, void (*call) (gpointe
 
 /* May this thread call it now? */
 gboolean pto_orchestrator_check_usable (PtoOrchestrator *orchestrator, GError **error);
-/* Makes a call; why it came to nothing is its own error, or that the run has failed. */
+/* Makes a call from that place; why it came to nothing is its own error, or that the run has
+ * failed. */
 gboolean pto_orchestrator_make_call (PtoOrchestrator *orchestrator, void (*func) (gpointer data),
                                      PtoOrchestratorCall *call, GError **error);
 /* Does the machine run kernels? PTO_ERROR_NOT_SUPPORTED, with what a task is there. */

@@ -843,13 +843,13 @@ submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *cons
  *   %NULL: it is not known
  * @line: a line of it, from 1
  *
- * Says where the program is that submits next to workers below this one: a run whose task fails
- * names it.
+ * Says where the program is that submits next, or opens a scope: records and errors of the run name
+ * it.
  *
- * It holds until the next call. Nobody has to call it: in C and C++ each submit notes its own
- * place, and with the overrides those of Python and JavaScript do. On a chip, whose submits fail
- * where they are, it does nothing, as on a thread that is not the orchestrator's. Source: seed 001
- * section 6. Thread safety: orchestrator thread.
+ * It holds until the next call, and of a scope, where [method@Pto.Orchestrator.needs_place] gives
+ * %FALSE, for that only. Nobody has to call it: in C and C++ each of these calls notes its own
+ * place, and with the overrides those of Python and JavaScript do. On a thread that is not the
+ * orchestrator's it does nothing. Source: seed 001 section 6. Thread safety: orchestrator thread.
  *
  * Since: 0.1
  */
@@ -860,11 +860,34 @@ pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, gui
 
   g_return_if_fail (PTO_IS_ORCHESTRATOR (orchestrator));
 
-  if (!orchestrator->keeps_place || !pto_orchestrator_is_own_thread (orchestrator))
+  if (!pto_orchestrator_is_own_thread (orchestrator))
     return;
   slash = file != NULL ? strrchr (file, '/') : NULL;
   orchestrator->file = g_intern_string (slash != NULL ? slash + 1 : file);
   orchestrator->line = line;
+}
+
+/**
+ * pto_orchestrator_needs_place:
+ * @orchestrator: an orchestrator
+ *
+ * Asks whether somebody looks at where each task is submitted.
+ *
+ * So it is in a run that is recorded or captured, and above chips, where a task fails later than
+ * its submit. In others [method@Pto.Orchestrator.set_place] before each submit would be in vain.
+ * The answer stays the same for the whole run. Source: seed 001 section 6. Thread safety: any
+ * thread.
+ *
+ * Returns: %TRUE if that is so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_needs_place (PtoOrchestrator *orchestrator)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+
+  return orchestrator->needs_place;
 }
 
 /**

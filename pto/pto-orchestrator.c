@@ -64,7 +64,7 @@ pto_orchestrator_new (PtoWorker *worker, PtoGate *gate, guint64 run,
   self->is_cancelled = is_cancelled;
   self->data = data;
   self->last_task = PTO2_TASK_NONE;
-  self->keeps_place = worker->level > 2;
+  self->needs_place = worker->level > 2;
   self->forks = pto_count_forks ();
   return self;
 }
@@ -169,7 +169,13 @@ gboolean
 pto_orchestrator_make_call (PtoOrchestrator *self, void (*func) (gpointer data),
                             PtoOrchestratorCall *call, GError **error)
 {
+  PTO2Runtime *rt = self->rt;
+
+  /* As the calls of an orchestration in C note theirs. */
+  rt->file = self->file;
+  rt->line = (int32_t) self->line;
   pto_orchestrator_call (self, func, call);
+  rt->line = 0;
   if (!call->failed)
     return TRUE;
   if (call->error != NULL)
@@ -225,9 +231,9 @@ call_scope (gpointer data)
   PTO2Runtime *rt = call->base.self->rt;
 
   if (call->what == BEGIN)
-    (pto2_rt_scope_begin) (rt);
+    pto2_rt_scope_begin_at (rt, rt->file, rt->line);
   else if (call->what == BEGIN_MANUAL)
-    (pto2_rt_manual_scope_begin) (rt);
+    pto2_rt_manual_scope_begin_at (rt, rt->file, rt->line);
   else
     (pto2_rt_scope_end) (rt);
   call->base.failed = pto_orchestrator_has_failed (call->base.self);
@@ -324,12 +330,19 @@ static gboolean
 begin_scope (PtoOrchestrator *self, gboolean manual, GError **error)
 {
   Call call = { .base.self = self, .what = manual ? BEGIN_MANUAL : BEGIN };
+  gboolean ok;
 
-  if (!pto_orchestrator_check_usable (self, error)
-      || !pto_orchestrator_make_call (self, call_scope, &call.base, error))
+  if (!pto_orchestrator_check_usable (self, error))
     return FALSE;
-  self->scopes++;
-  return TRUE;
+  ok = pto_orchestrator_make_call (self, call_scope, &call.base, error);
+  /* Where nobody notes submits, what comes next is elsewhere. */
+  if (!self->needs_place)
+    {
+      self->file = NULL;
+      self->line = 0;
+    }
+  self->scopes += ok;
+  return ok;
 }
 
 /**

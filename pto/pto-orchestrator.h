@@ -158,6 +158,8 @@ gboolean pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallab
 PTO_AVAILABLE_IN_0_1
 void pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, guint line);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_needs_place (PtoOrchestrator *orchestrator);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator,
                                              PtoCallableHandle *handle, PtoTaskArgs *args,
                                              PtoCallConfig *config, int worker, GError **error);
@@ -236,17 +238,65 @@ gboolean pto_orchestrator_is_valid (PtoOrchestrator *orchestrator);
 
 #ifndef __GI_SCANNER__
 
+/* An open scope in C, as GMutexLocker is a mutex: g_autoptr (PtoScopeGuard) ends it at the end of
+ * its block, also in a run that has failed, which tells why itself. Orchestrator thread. */
+typedef void PtoScopeGuard;
+
+/* As pto_orchestrator_begin_scope(); NULL with an error. */
+static inline PtoScopeGuard *
+pto_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
+{
+  return (pto_orchestrator_begin_scope) (orchestrator, error) ? (PtoScopeGuard *) orchestrator
+                                                              : NULL;
+}
+
+/* As pto_orchestrator_begin_manual_scope(); NULL with an error. */
+static inline PtoScopeGuard *
+pto_manual_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
+{
+  return (pto_orchestrator_begin_manual_scope) (orchestrator, error)
+             ? (PtoScopeGuard *) orchestrator
+             : NULL;
+}
+
+static inline void
+pto_scope_guard_free (PtoScopeGuard *guard)
+{
+  pto_orchestrator_end_scope ((PtoOrchestrator *) guard, NULL);
+}
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoScopeGuard, pto_scope_guard_free)
+
 #ifndef PTO_COMPILATION
 
 static inline PtoOrchestrator *
 pto_orchestrator_at (PtoOrchestrator *orchestrator, const char *file, guint line)
+{
+  if (orchestrator != NULL && pto_orchestrator_needs_place (orchestrator))
+    pto_orchestrator_set_place (orchestrator, file, line);
+  return orchestrator;
+}
+
+static inline PtoOrchestrator *
+pto_orchestrator_scope_at (PtoOrchestrator *orchestrator, const char *file, guint line)
 {
   if (orchestrator != NULL)
     pto_orchestrator_set_place (orchestrator, file, line);
   return orchestrator;
 }
 
-/* Notes its place. The name without parentheses behind it is the function above. */
+/* Each notes its place. The name without parentheses behind it is the function above. */
+#define pto_orchestrator_submit(orchestrator, ...) \
+  (pto_orchestrator_submit) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_orchestrator_submit_full(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_full) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                  __VA_ARGS__)
+#define pto_orchestrator_submit_mixed(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_mixed) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                   __VA_ARGS__)
+#define pto_orchestrator_submit_group(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_group) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                   __VA_ARGS__)
 #define pto_orchestrator_submit_next_level(orchestrator, ...)                                     \
   (pto_orchestrator_submit_next_level) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                         __VA_ARGS__)
@@ -259,35 +309,45 @@ pto_orchestrator_at (PtoOrchestrator *orchestrator, const char *file, guint line
 #define pto_orchestrator_submit_sub_group(orchestrator, ...)                                     \
   (pto_orchestrator_submit_sub_group) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                        __VA_ARGS__)
+#define pto_orchestrator_submit_order(orchestrator, ...)                                     \
+  (pto_orchestrator_submit_order) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                   __VA_ARGS__)
+#define pto_orchestrator_allocate_cluster(orchestrator, ...)                                     \
+  (pto_orchestrator_allocate_cluster) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                       __VA_ARGS__)
+#define pto_orchestrator_get_element(orchestrator, ...)                                     \
+  (pto_orchestrator_get_element) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                  __VA_ARGS__)
+#define pto_orchestrator_set_element(orchestrator, ...)                                     \
+  (pto_orchestrator_set_element) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                  __VA_ARGS__)
+#define pto_orchestrator_alloc(orchestrator, ...) \
+  (pto_orchestrator_alloc) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_orchestrator_fill(orchestrator, ...) \
+  (pto_orchestrator_fill) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_orchestrator_fill_after(orchestrator, ...)                                     \
+  (pto_orchestrator_fill_after) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                 __VA_ARGS__)
+#define pto_orchestrator_begin_scope(orchestrator, ...)                                           \
+  (pto_orchestrator_begin_scope) (pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), \
+                                  __VA_ARGS__)
+#define pto_orchestrator_begin_manual_scope(orchestrator, ...) \
+  (pto_orchestrator_begin_manual_scope) (                      \
+      pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_orchestrator_with_scope(orchestrator, ...)                                           \
+  (pto_orchestrator_with_scope) (pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), \
+                                 __VA_ARGS__)
+#define pto_orchestrator_with_manual_scope(orchestrator, ...) \
+  (pto_orchestrator_with_manual_scope) (                      \
+      pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_scope_guard_new(orchestrator, ...)                                           \
+  (pto_scope_guard_new) (pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), \
+                         __VA_ARGS__)
+#define pto_manual_scope_guard_new(orchestrator, ...)                                           \
+  (pto_manual_scope_guard_new) (pto_orchestrator_scope_at ((orchestrator), __FILE__, __LINE__), \
+                                __VA_ARGS__)
 
 #endif
-
-/* An open scope in C, as GMutexLocker is a mutex: g_autoptr (PtoScopeGuard) ends it at the end of
- * its block, also in a run that has failed, which tells why itself. Orchestrator thread. */
-typedef void PtoScopeGuard;
-
-/* As pto_orchestrator_begin_scope(); NULL with an error. */
-static inline PtoScopeGuard *
-pto_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
-{
-  return pto_orchestrator_begin_scope (orchestrator, error) ? (PtoScopeGuard *) orchestrator : NULL;
-}
-
-/* As pto_orchestrator_begin_manual_scope(); NULL with an error. */
-static inline PtoScopeGuard *
-pto_manual_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
-{
-  return pto_orchestrator_begin_manual_scope (orchestrator, error) ? (PtoScopeGuard *) orchestrator
-                                                                   : NULL;
-}
-
-static inline void
-pto_scope_guard_free (PtoScopeGuard *guard)
-{
-  pto_orchestrator_end_scope ((PtoOrchestrator *) guard, NULL);
-}
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoScopeGuard, pto_scope_guard_free)
 
 #endif
 

@@ -365,6 +365,9 @@ run_function (Run *run, GError **error)
   run->orchestrator
       = pto_orchestrator_new (self, run->gate, run->machine_run.number, is_cancelled, run);
   run->orchestrator->captured = run->is_capture ? run->graph : NULL;
+  run->machine_run.config = run->config;
+  run->orchestrator->needs_place
+      |= run->is_capture || pto_machine_get_recording_level (self->machine, &run->machine_run) > 0;
   ok = run_on_machine (run, error);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);

@@ -313,6 +313,12 @@ put_text (struct pto_stream_writer *writer, enum pto_command_kind kind, int32_t 
 }
 
 void
+pto_stream_place (struct pto_stream_writer *writer, const char *file, int32_t line)
+{
+  put_text (writer, PTO_COMMAND_PLACE, file != NULL ? line : 0, file != NULL ? file : "");
+}
+
+void
 pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
                         const char *file, int32_t line)
 {
@@ -644,6 +650,10 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
           break;
         case PTO_COMMAND_SUBMIT_MORE:
           replay_submit_more (&reader, command, rt);
+          break;
+        case PTO_COMMAND_PLACE:
+          rt->file = command->n > 0 ? target->keep (text_of (command, text)) : NULL;
+          rt->line = command->a;
           break;
         case PTO_COMMAND_SCOPE_BEGIN:
           rt->ops->scope_begin (rt, command->n > 0 ? target->keep (text_of (command, text)) : NULL,

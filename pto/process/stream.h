@@ -33,6 +33,7 @@ enum pto_command_kind
   PTO_COMMAND_PAD = 1, /* to the end of the ring */
   PTO_COMMAND_SUBMIT,
   PTO_COMMAND_SUBMIT_MORE,
+  PTO_COMMAND_PLACE, /* of the submits that follow */
   PTO_COMMAND_SCOPE_BEGIN,
   PTO_COMMAND_MANUAL_SCOPE_BEGIN,
   PTO_COMMAND_SCOPE_END,
@@ -79,6 +80,8 @@ void pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_
 /* No more than PTO_STREAM_AFTER and PTO_STREAM_GROUP, and no index without a condition. What these
  * two gave there is in the first two numbers of an answer. */
 void pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit);
+/* file: NULL: it is not known */
+void pto_stream_place (struct pto_stream_writer *writer, const char *file, int32_t line);
 /* SCOPE_BEGIN and MANUAL_SCOPE_BEGIN */
 void pto_stream_scope_begin (struct pto_stream_writer *writer, enum pto_command_kind kind,
                              const char *file, int32_t line);
@@ -109,7 +112,7 @@ struct pto_stream_target
   bool (*has_failed) (PTO2Runtime *rt);         /* asked after each command */
   const char *(*get_failure) (PTO2Runtime *rt); /* once it has; NULL: nobody knows yet */
   void (*fail) (PTO2Runtime *rt, enum pto_status status, const char *message); /* FAIL */
-  const char *(*keep) (const char *text); /* a copy that stays: a scope's file */
+  const char *(*keep) (const char *text); /* a copy that stays: a file */
   void (*ring) (void *data);              /* the writer waits */
   void *data;
 };

@@ -1,6 +1,7 @@
 # test_graphs.py: are graphs captured, built by hand and launched from Python?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import asyncio
+import ctypes
 import itertools
 import os
 import shutil
@@ -116,6 +117,30 @@ class Graphs(unittest.TestCase):
             orch.submit(self.add, x.read(), made.write(), 1)
             orch.submit(self.add, made.view([4], [4]).read(), y.view([4], [4]).write_existing(), 2)
             orch.submit(self.add, made.view([4], [0]).read(), y.view([4], [0]).write_existing(), 2)
+
+    def test_numbers(self):
+        """One that is given to a capture is a part of the graph, and is told as what it is."""
+        for worker in self.each():
+            x, y = np.zeros(8, np.float32), np.zeros(8, np.float32)
+            graph = worker.capture(lambda orch, x, y, number: orch.submit(self.add, x.read(), y.write_existing(), 1), x, y, 2.5)
+            worker.run(graph, x, y, 2.5)
+            for given, told in ((-1.25, "the number 2.5, for which it was captured, but -1.25 is given"),
+                                (3, r"the number 2.5 \(a float\), for which it was captured, but 3 \(an integer\) is given"),
+                                (ctypes.c_double(2.5), r"2.5 \(a float\), for which it was captured, but 2.5 \(a double\)")):
+                with self.assertRaisesRegex(GLib.Error, told):
+                    worker.run(graph, x, y, given)
+            whole = worker.capture(lambda orch, x, number: orch.submit(self.add, x.read(), x.write_existing(), 1), x, -7)
+            with self.assertRaisesRegex(GLib.Error, "the number -7, for which it was captured, but 8 is given"):
+                worker.run(whole, x, 8)
+
+    def test_elements(self):
+        """What a capture can not do is told by the name of the call."""
+        x = np.zeros(8, np.float32)
+        for worker in self.each():
+            with self.assertRaisesRegex(GLib.Error, r": get_element\(\) reads an element at once, and while a graph is captured"):
+                worker.capture(lambda orch, x: orch.get_element(x, 0), x)
+            with self.assertRaisesRegex(GLib.Error, r": set_element\(\) writes an element at once"):
+                worker.capture(lambda orch, x: orch.set_element(x, 0, value=1), x)
 
     def test_function(self):
         for worker in self.each():

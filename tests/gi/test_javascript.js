@@ -377,6 +377,101 @@ const tests = {
         host.close();
     },
 
+    // Where tasks are submitted that are recorded, of a function, a graph that it becomes, and one that is built by hand.
+    places() {
+        const places = trace => [...trace.list_tasks()].map(task =>
+            JSON.parse(trace.explain_task_json(task.id)).submitted_at).join();
+        for (const isolate of [false, true]) {
+            const worker = new Pto.Worker({platform: 'a2a3sim', isolate});
+            worker.set_parameter('trace', true);
+            const buffer = worker.alloc_buffer(elements * 4);
+            const line = Number(new Error().stack.match(/:(\d+):\d+\n/)[1]);
+            const submit = orch => {
+                orch.with_scope(() => {
+                    orch.submit_order(null);
+                });
+                orch.fill(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), 5);
+                submit_fill(orch, buffer, 7);
+            };
+            const at = by => `test_javascript.js:${line + by}`;
+            worker.run(submit, null, null, null);
+            const [, , submits] = places(worker.trace).split(',');
+            equal(submits.startsWith('test_javascript.js:'), true, 'submit');
+            equal(places(worker.trace), [at(3), at(5), submits].join(), 'a run');
+            equal(worker.trace.describe_json(Pto.TraceTopic.SCOPES).includes(`"${at(2)}"`), true, 'scope');
+            const args = new Pto.TaskArgs();
+            args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.INOUT);
+            worker.run_graph(worker.capture(submit, args, null, null), args, null, null);
+            equal(places(worker.trace), [at(3), at(5), submits].join(), 'a captured graph');
+            const graph = new Pto.Graph();
+            const filled = new Pto.TaskArgs();
+            filled.add_tensor(graph.add_argument(Pto.Dtype.FLOAT32, [elements]), Pto.Direction.OUTPUT_EXISTING);
+            filled.add_scalar_float(3);
+            graph.add_task(fill, filled);
+            worker.run_graph(graph, args, null, null);
+            equal(places(worker.trace), at(22), 'a graph that is built by hand');
+            worker.close();
+        }
+    },
+
+    // What is optional behind the last argument is left out, and run() takes whatever can be run.
+    async optional() {
+        const worker = new Pto.Worker({platform: 'a2a3sim'});
+        worker.set_parameter('trace', true);
+        worker.start();
+        const buffer = worker.alloc_buffer(elements * 4), tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+        const submit = orch => submit_fill(orch, buffer, 3), args = new Pto.TaskArgs();
+        args.add_tensor(tensor, Pto.Direction.INOUT);
+        const graph = worker.capture(submit, args);
+        const value = await_ => (floats(buffer)[0] = 0, await_());
+        worker.run(orch => orch.submit_order());
+        for (const run of [() => worker.run(submit), () => worker.run(graph, args), () => worker.run_graph(graph, args)]) {
+            value(run);
+            equal(floats(buffer)[0], 3, 'it ran');
+        }
+        for (const run of [() => worker.run_async(submit), () => worker.run_async(graph, args), () => worker.run_graph_async(graph, args)]) {
+            await value(run);
+            equal(floats(buffer)[0], 3, 'it ran');
+        }
+        const handle = worker.register(fill), directory = GLib.dir_make_tmp('pto-XXXXXX');
+        GLib.file_set_contents(`${directory}/graph.c`, `#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count) { return (PTO2OrchestrationConfig){ 0 }; }
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) { return 0; }\n`);
+        const orchestration = worker.register(Pto.ChipOrchestration.new(`${directory}/graph.c`, null));
+        worker.run(orchestration);
+        await worker.run_async(orchestration);
+        equal(worker.capture(orchestration).n_tasks, 0, 'a registered one');
+        refused(() => worker.run(handle), Pto.Error, 'is a kernel');
+        refused(() => worker.run_graph(), TypeError, 'run_graph');
+        worker.close();
+    },
+
+    // A task is a number, a BigInt or a text; a topic is its name, too.
+    questions() {
+        const worker = new Pto.Worker({platform: 'a2a3sim'});
+        worker.set_parameter('trace', true);
+        worker.run(orch => orch.with_scope(() => {
+            for (let i = 0; i < 3; i++)
+                orch.submit_order();
+        }));
+        const {trace} = worker, [, , last] = trace.list_tasks();
+        equal(last.label, '1:2', 'label');
+        const why = trace.explain('1:2');
+        for (const task of [last, `${2 ** 32 + 2}`, 2 ** 32 + 2, BigInt(2 ** 32 + 2)]) {
+            equal(trace.explain(task), why, `${task}`);
+            equal(trace.explain_task(task), why, `${task}`);
+            equal(JSON.parse(trace.explain_task_json(task)).task, `${2 ** 32 + 2}`, `${task}`);
+        }
+        for (const [task, type, part] of [[2, GLib.Error, 'there is 1:2'], ['4:1', GLib.Error, '"4:1" is no task'], [2.5, TypeError, '2.5 is no task'],
+            ['x', GLib.Error, '"x" is no task'], [-1, GLib.Error, '"-1" is no task'], [2 ** 60, TypeError, 'is no task'], [null, TypeError, 'null is no task'],
+            ['1/2', GLib.Error, 'task 1: the trace has nothing that a worker recorded inside of it']])
+            refused(() => trace.explain_task(task), type, part);
+        equal(trace.describe('critical-path'), trace.describe(Pto.TraceTopic.CRITICAL_PATH), 'by its name');
+        equal(trace.describe_json('scopes'), trace.describe_json(Pto.TraceTopic.SCOPES), 'by its name');
+        refused(() => trace.describe('critical'), TypeError, 'critical is none of Pto.TraceTopic');
+        worker.close();
+    },
+
     // Each is of its own type, says what it is, and refuses names that are misspelt.
     callables() {
         const sub = Pto.SubFunction.new('f', () => true);

@@ -250,8 +250,13 @@ class Trace(unittest.TestCase):
             self.assertEqual([(member.id, member.core) for member in task.list_members()], [(task.id, task.core)])
             self.assertTrue(0 <= task.submit_ns <= task.start_ns <= task.end_ns)
             self.assertFalse(task.has_failed())
-            self.assertEqual(str(task), f"<Pto.TraceTask: task {task.id:#x} ({task.name}), which ran for "
+            self.assertEqual(str(task), f"<Pto.TraceTask: task {task.label} ({task.name}), which ran for "
                                         f"{task.end_ns - task.start_ns} ns>")
+            why = json.loads(trace.explain_json(task.label))
+            self.assertEqual((why["task"], why["kernel"], why.get("path", "L3/0")), (str(task.id), task.name, task.path))
+            self.assertEqual(trace.explain(task), trace.explain(task.label))
+            self.assertEqual(task.label, "/".join(filter(None, [why.get("inside_of"), str(task.id)])))
+        self.assertEqual(len({task.label for task in tasks}), len(tasks))
         for row, slices in rows.items():
             self.assertEqual(sorted(slices), sorted(
                 (round(s.start * 1000), round(s.end * 1000), s.name, s.args["task"]) for s in shown.row(*row)))

@@ -103,7 +103,8 @@ class Tasks(unittest.TestCase):
         first = len(list(trace.list_tasks())) - 6
         self.assertEqual([task.name for task in tasks], ["no kernel", "add", "no kernel", "add", "add", "no kernel"])
         self.assertEqual([task.core >= 0 for task in tasks], [False, True, False, False, True, False])
-        self.assertEqual(str(tasks[2]), f"<Pto.TraceTask: task {tasks[2].id:#x} (no kernel), which ran nothing>")
+        self.assertEqual(str(tasks[2]), f"<Pto.TraceTask: task {tasks[2].label} (no kernel), which ran nothing>")
+        self.assertRegex(tasks[2].label, r"^(\d+/)?2$")
         self.assertFalse(any(task.has_failed() for task in tasks))
         self.assertEqual({(edge.producer - first, edge.consumer - first): int(edge.hazards) for edge in edges},
                          {(1, 2): Pto.Hazards.EXPLICIT, (0, 3): Pto.Hazards.RAW, (1, 4): Pto.Hazards.RAW,
@@ -499,7 +500,8 @@ class Tasks(unittest.TestCase):
                     def inside(orch):
                         with orch.manual_scope(), orch.scope():
                             pass
-                    with self.assertRaisesRegex(GLib.Error, "a scope finds dependencies, but lies in a manual one, whose"):
+                    with self.assertRaisesRegex(GLib.Error, r"the scope opened at test_tasks\.py:\d+ finds dependencies, but "
+                                                           r"lies in the manual one opened at test_tasks\.py:\d+, whose"):
                         worker.run(inside)
         with Pto.Worker(level=3, sub_workers=2) as worker:
             def above(orch, x):

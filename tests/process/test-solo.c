@@ -551,7 +551,10 @@ replay_submit (PTO2Runtime *rt, int32_t kernel, int32_t type, PTOParam *params, 
 {
   Replay *self = (Replay *) rt;
   guint i = self->n++;
+  gboolean has_place = i % 20 < 10;
 
+  g_assert_cmpstr (rt->file, ==, has_place ? "there.c" : NULL);
+  g_assert_cmpint (rt->line, ==, has_place ? (int) (i / 10 * 10 + 1) : 0);
   g_assert_cmpint (kernel, ==, (int) i);
   g_assert_cmpint (type, ==, (int) (i % 2));
   g_assert_cmpint (n, ==, i % 7 == 3 ? 1000 : (int) (i % 5));
@@ -716,6 +719,12 @@ test_stream (void)
           g_assert_true (pto_stream_is_sound (&writer));
           g_assert_cmpint (g_get_monotonic_time (), <, end_time);
           g_usleep (10);
+        }
+      if (i % 10 == 0)
+        {
+          pto_stream_place (&writer, i % 20 == 0 ? "there.c" : NULL, i + 1);
+          while (!pto_stream_has_room (&writer, true))
+            g_usleep (10);
         }
       if (i % 4 == 0)
         pto_stream_submit (&writer, i, i % 2, params, i % 7 == 3 ? 1000 : i % 5);

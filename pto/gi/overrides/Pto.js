@@ -15,6 +15,23 @@ function refuseLater(func, what) {
         'that does its work before it returns, without async, await and yield');
 }
 
+// Of the program that submits, or adds a task to a graph: records and errors name it.
+const [here] = new Error().stack.match(/@.*Pto\.js(?=:)/) ?? ['@?'];
+function notePlace(of) {
+    const frame = new Error().stack.split('\n').find(line => line.includes('@') && !line.includes(here));
+    const [, file, line] = frame?.match(/@(.*):(\d+):\d+$/) ?? [];
+    of.set_place(file ?? null, Number(line ?? 0));
+}
+
+// In the function of an orchestrator: whether somebody looks at where it submits. Asked once, a call costs much of a submit.
+let isNoting = false;
+
+// Which calls note their place, an orchestrator's where somebody looks at it: a stack costs as much as two submits.
+const noted = {
+    Graph: /^add_task$/,
+    Orchestrator: /^(submit.*|allocate_cluster|[gs]et_element|alloc|fill|fill_after|(begin|with)_(manual_)?scope)$/,
+};
+
 // Only false means that it has failed.
 function plain(func) {
     if (typeof func !== 'function')
@@ -23,7 +40,15 @@ function plain(func) {
     if (kind !== 'Function')
         refuseLater(func, `is of the kind ${kind}: calling it gives a promise or an iterator`);
     return (...args) => {
-        const result = func(...args);
+        const before = isNoting;
+        let result;
+        if (args[0] instanceof imports.gi.Pto.Orchestrator)
+            isNoting = args[0].needs_place();
+        try {
+            result = func(...args);
+        } finally {
+            isNoting = before;
+        }
         if (result !== null && typeof result === 'object' &&
             (typeof result.then === 'function' || typeof result.next === 'function'))
             refuseLater(func, `has returned ${typeof result.then === 'function' ? 'a promise' : 'an iterator'}`);
@@ -35,16 +60,6 @@ function takePlainFunction(where, name, index) {
     const original = where[name];
     where[name] = function (...args) {
         args[index] = plain(args[index]);
-        return original.apply(this, args);
-    };
-}
-
-// Of the program that submits: a run whose task fails names it.
-function notePlace(where, name) {
-    const original = where[name];
-    where[name] = function (...args) {
-        const [, file, line] = new Error().stack.split('\n')[1]?.match(/@(.*):(\d+):\d+$/) ?? [];
-        this.set_place(file ?? null, Number(line ?? 0));
         return original.apply(this, args);
     };
 }
@@ -105,7 +120,7 @@ function runWithoutNesting(Pto) {
     const where = Pto.Worker.prototype, {run, run_async} = where;
     const running = []; // workers, the innermost last
 
-    const runInside = (worker, func, args, config, cancellable) => {
+    const runInside = (worker, func, args = null, config = null, cancellable = null) => {
         const context = GLib.MainContext.new();
         let result = null;
         context.push_thread_default();
@@ -120,6 +135,10 @@ function runWithoutNesting(Pto) {
     };
 
     where.run = function (func, ...rest) {
+        if (func instanceof Pto.Graph)
+            return this.run_graph(func, ...rest);
+        if (func instanceof Pto.CallableHandle)
+            return this.run_callable(func, ...rest);
         const inside = running.length > 0;
         if (running.includes(this)) {
             throw new Pto.Error({
@@ -139,6 +158,8 @@ function runWithoutNesting(Pto) {
     const {capture} = where;
     let isCapturing = false;
     where.capture = function (...args) {
+        if (args[0] instanceof Pto.CallableHandle)
+            return this.capture_callable(...args);
         if (isCapturing) {
             throw new Pto.Error({
                 code: Pto.Error.BUSY,
@@ -227,19 +248,60 @@ function checkList(where_to, values) {
     checkNumbers(where_to, values, true);
 }
 
+// What may be left out behind the first so many arguments, and what is meant then.
+const optional = {
+    'Callable.build': [0, null],
+    'Callable.build_async': [0, null],
+    'Graph.add_task': [1, null],
+    'Kernel.new': [2, null],
+    'Orchestrator.submit': [1, null],
+    'Orchestrator.submit_group': [1, null],
+    'Orchestrator.submit_mixed': [3, null],
+    'Orchestrator.submit_next_level': [1, null, null, -1],
+    'Orchestrator.submit_next_level_group': [2, null, null],
+    'Orchestrator.submit_order': [0, null],
+    'Orchestrator.submit_sub': [1, null, -1],
+    'Orchestrator.submit_sub_group': [2, null],
+    'Worker.capture': [1, null, null, null],
+    'Worker.capture_callable': [1, null, null, null],
+    'Worker.register': [1, null],
+    'Worker.register_async': [1, null],
+    'Worker.run': [1, null, null, null],
+    'Worker.run_async': [1, null, null, null],
+    'Worker.run_callable': [1, null, null, null],
+    'Worker.run_callable_async': [1, null, null, null],
+    'Worker.run_graph': [1, null, null, null],
+    'Worker.run_graph_async': [1, null, null, null],
+    'Worker.start': [0, null],
+    'Worker.start_async': [0, null],
+};
+
+// The callback of an asynchronous call, which the promise adds, comes last.
+function fillUp(args, [least, ...rest], hasCallback) {
+    const given = args.length - hasCallback;
+    if (given >= least && given < least + rest.length)
+        args.splice(given, 0, ...rest.slice(given - least));
+}
+
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
     const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group$/.test(method); // -1: any worker
     const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill|fill_after)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
+    const isNoted = where !== imports.gi.Pto[name] && (noted[name]?.test(method) ?? false);
+    const isNotedAlways = isNoted && name === 'Graph';
+    const {length} = original; // whose getter costs a tenth of a call
+    const left = optional[`${name}.${method}`], hasCallback = method.endsWith('_async') ? 1 : 0;
     const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
     const check = value => {
         if (isInexact(value, isSwitch))
             throw new TypeError(`${where_to}: ${String(value)} is not an integer`);
     };
     const checked = function (...args) {
-        if (args.length > original.length)
-            throw new TypeError(`${where_to} takes ${original.length} arguments, but ${args.length} are given`);
+        if (args.length !== length && left !== undefined)
+            fillUp(args, left, hasCallback);
+        if (args.length > length)
+            throw new TypeError(`${where_to} takes ${length} arguments, but ${args.length} are given`);
         const chosen = args.length > choice && !(isNullable && args[choice] === null) ? [args[choice]].flat() : [];
         const wrong = chosen.findIndex(value => !Number.isInteger(value) || !Object.values(imports.gi.Pto[type]).includes(value));
         if (wrong >= 0)
@@ -258,6 +320,8 @@ function exact(name, where, method) {
             if (!isOfAny)
                 checkNumbers(where_to, value);
         }
+        if (isNoting ? isNoted : isNotedAlways)
+            notePlace(this);
         try {
             return original.apply(this, args);
         } catch (error) {
@@ -266,7 +330,7 @@ function exact(name, where, method) {
             throw error;
         }
     };
-    where[method] = Object.defineProperty(checked, 'length', {value: original.length});
+    where[method] = Object.defineProperty(checked, 'length', {value: length});
 }
 
 // As in Python: a number, a switch or, of rings, four numbers are the text that stands for them.
@@ -320,6 +384,34 @@ function takeNumber(where, name, wanted, isWanted) {
             throw new TypeError(`${name}: ${String(args[0])} is not ${wanted}`);
         return original.apply(this, args);
     };
+}
+
+// A topic also by its name; a task also by its label, or as one of the list.
+function takeQuestions(Pto) {
+    const where = Pto.Trace.prototype;
+    for (const name of ['describe', 'describe_json']) {
+        const original = where[name];
+        where[name] = function (topic) {
+            const member = typeof topic === 'string' ? Pto.TraceTopic[topic.toUpperCase().replaceAll('-', '_')] : topic;
+            if (member === undefined)
+                throw new TypeError(`Pto.Trace.${name}: ${String(topic)} is none of Pto.TraceTopic`);
+            return original.call(this, member);
+        };
+    }
+    for (const name of ['explain', 'explain_json']) {
+        const original = where[name];
+        const explain = function (task) {
+            if (task instanceof Pto.TraceTask)
+                return original.call(this, task.dup_label());
+            if (typeof task !== 'string' && typeof task !== 'bigint' && !Number.isSafeInteger(task)) {
+                throw new TypeError(`Pto.Trace.${name}: ${String(task)} is no task: a number, a BigInt or a text is one, 17, "1:17", ` +
+                    'or "7/1:17" inside of task 7');
+            }
+            return original.call(this, String(task));
+        };
+        where[name] = explain;
+        where[name.replace('explain', 'explain_task')] = explain;
+    }
 }
 
 // GJS knows the interface of what is given, not its type.
@@ -385,8 +477,12 @@ function _init() {
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
     scopeWithoutCallback(Pto.Orchestrator.prototype);
-    for (const name of ['submit_next_level', 'submit_next_level_group', 'submit_sub', 'submit_sub_group'])
-        notePlace(Pto.Orchestrator.prototype, name);
+    const {run_async} = Pto.Worker.prototype;
+    Pto.Worker.prototype.run_async = function (func, ...rest) {
+        return func instanceof Pto.Graph ? this.run_graph_async(func, ...rest)
+            : func instanceof Pto.CallableHandle ? this.run_callable_async(func, ...rest) : run_async.call(this, func, ...rest);
+    };
+    takeQuestions(Pto);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);

@@ -39,7 +39,7 @@ from . import PtoExceptions as _exceptions  # noqa: E402, so does it
 
 __all__ = []
 ERROR = "pto-error-quark"
-_OVERRIDES = os.path.dirname(__file__) + os.sep
+_NOT_PROGRAMS = (os.path.dirname(__file__) + os.sep, contextlib.__file__)  # of whose lines nobody is told
 
 
 def _export(type_):
@@ -581,12 +581,12 @@ class _Task(int):
         return self >= 0
 
 
-def _note_place(orchestrator):
-    """Of the program that submits: a run whose task fails names it."""
+def _note_place(of, set_place=Pto.Orchestrator.set_place):
+    """Of the program that submits, or adds a task to a graph: records and errors name it."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OVERRIDES):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_NOT_PROGRAMS):
         frame = frame.f_back
-    orchestrator.set_place(frame.f_code.co_filename, frame.f_lineno)
+    set_place(of, frame.f_code.co_filename, frame.f_lineno)
 
 
 @_export
@@ -596,6 +596,7 @@ class Orchestrator(Pto.Orchestrator):
     (seed 001 has the others give None)."""
 
     last_task = property(lambda self: _Task(self.get_last_task()))
+    _needs_place = functools.cached_property(Pto.Orchestrator.needs_place)  # asked once: a call costs much of a submit
 
     def set_priority(self, priority):
         if not 0 <= _checks.integer(priority, "Pto.Orchestrator.set_priority: priority") < 2**32:
@@ -606,6 +607,8 @@ class Orchestrator(Pto.Orchestrator):
         """when=x or when=(x, 3): the kernel runs only where that element of x, or its first, is not 0 by then. block_dim=48:
         it runs so often, as one task; sync_start=True: all blocks begin at once. cluster=c: on the cores of that cluster.
         priority=3: that of this task alone, instead of orch.priority."""
+        if self._needs_place:
+            _note_place(self)
         _kernel(kernel, "submit")
         args = _several(kernel, _only(args), after, when, block_dim, sync_start, cluster)
         if priority is None:
@@ -621,6 +624,8 @@ class Orchestrator(Pto.Orchestrator):
 
     def submit_mixed(self, aic, aiv0, aiv1, *args, after=(), block_dim=None, sync_start=False, cluster=None):
         """Kernels, or None, for the cube core and the vector cores of one cluster, which begin at once."""
+        if self._needs_place:
+            _note_place(self)
         for name, kernel in ("aic", aic), ("aiv0", aiv0), ("aiv1", aiv1):
             if kernel is not None:
                 _kernel(kernel, f"submit_mixed: {name}")
@@ -630,6 +635,8 @@ class Orchestrator(Pto.Orchestrator):
 
     def submit_group(self, kernels, *args, after=()):
         """Kernels that begin at once on different cores, wherever they are: on a chip what submit_sub_group() is above."""
+        if self._needs_place:
+            _note_place(self)
         if isinstance(kernels, (str, Pto.Callable)) or not isinstance(kernels, collections.abc.Iterable):
             raise TypeError(f"submit_group: kernels: {kernels!r} is not a list of kernels")
         kernels = [_kernel(kernel, f"submit_group: kernel {i}") for i, kernel in enumerate(kernels)]
@@ -638,6 +645,8 @@ class Orchestrator(Pto.Orchestrator):
 
     def submit_order(self, *args, after=()):
         """A task that runs nothing: it comes after others, and others come after it."""
+        if self._needs_place:
+            _note_place(self)
         Pto.Orchestrator.submit_order(self, _terms(args, after))
         return self.last_task
 
@@ -658,6 +667,8 @@ class Orchestrator(Pto.Orchestrator):
         Pto.Orchestrator.submit_sub_group(self, _handle(handle), _members(args_list, after), workers)
 
     def alloc(self, shape, dtype="f4"):
+        if self._needs_place:
+            _note_place(self)
         return _make(self, Pto.Orchestrator.alloc, shape, dtype)
 
     def make_tensor(self, shape, dtype="f4"):
@@ -667,11 +678,15 @@ class Orchestrator(Pto.Orchestrator):
 
     def get_element(self, tensor, *index):
         """The number at that place, or the first one, once the tasks that write it are done."""
+        if self._needs_place:
+            _note_place(self)
         tensor = Tensor.of(tensor)
         return Pto.Orchestrator.get_element(self, tensor, index or [0] * tensor.get_n_dims())
 
     def set_element(self, tensor, *index, value):
         """Once the tasks that write or read it are done."""
+        if self._needs_place:
+            _note_place(self)
         tensor = Tensor.of(tensor)
         Pto.Orchestrator.set_element(self, tensor, index or [0] * tensor.get_n_dims(), _value(value))
 
@@ -681,8 +696,23 @@ class Orchestrator(Pto.Orchestrator):
 
     def fill(self, tensor, value, after=()):
         """A task that gives each element that value: its number."""
+        if self._needs_place:
+            _note_place(self)
         Pto.Orchestrator.fill_after(self, Tensor.of(tensor), _value(value), _tasks(after))
         return self.last_task
+
+    def allocate_cluster(self):
+        if self._needs_place:
+            _note_place(self)
+        return Pto.Orchestrator.allocate_cluster(self)
+
+    def begin_scope(self):
+        _note_place(self)
+        Pto.Orchestrator.begin_scope(self)
+
+    def begin_manual_scope(self):
+        _note_place(self)
+        Pto.Orchestrator.begin_manual_scope(self)
 
     def scope(self):
         return self._scope(self.begin_scope)
@@ -719,6 +749,9 @@ class Orchestrator(Pto.Orchestrator):
 
 # --- graphs that are built first ---
 
+_place_in_graph = Pto.Graph.set_place
+
+
 @_export
 class Graph(Pto.Graph):
     """Captured by worker.capture(), or built by hand; run by worker.run(graph, x, y). Arguments of tasks are a TaskArgs, or
@@ -733,13 +766,63 @@ class Graph(Pto.Graph):
     tensor = make_tensor
 
     def add_task(self, kernel, *args):
+        _note_place(self, _place_in_graph)
         return Pto.Graph.add_task(self, _kernel(kernel, "Graph.add_task"), _args(_only(args)))
 
 
 # --- workers ---
 
+def _topic(what):
+    """Of its name, as in `pto trace`, too."""
+    if not isinstance(what, str):
+        return what
+    names = {Pto.TraceTopic(i).value_nick: Pto.TraceTopic(i) for i in Pto.TraceTopic.__enum_values__}
+    if what not in names:
+        raise ValueError(f'{what!r} is nothing that a trace is asked: {", ".join(names)}')
+    return names[what]
+
+
+def _label(task):
+    """What names a task in a trace: 17, "17", "1:17", "7/1:17", or an id of JSON."""
+    if isinstance(task, Pto.TraceTask):
+        return task.dup_label()
+    return task if isinstance(task, str) else str(_checks.integer(task, "a task"))
+
+
 @_export
 class Trace(Pto.Trace):
+    @staticmethod
+    def new_from_file(path):
+        return Pto.Trace.new_from_file(os.fspath(path))
+
+    def save(self, path):
+        Pto.Trace.save(self, os.fspath(path))
+
+    def save_html(self, path):
+        Pto.Trace.save_html(self, os.fspath(path))
+
+    def save_json(self, path):
+        Pto.Trace.save_json(self, os.fspath(path))
+
+    def save_svg(self, path):
+        Pto.Trace.save_svg(self, os.fspath(path))
+
+    def describe(self, topic):
+        """Of Pto.TraceTopic, or by its name: "critical-path"."""
+        return Pto.Trace.describe(self, _topic(topic))
+
+    def describe_json(self, topic):
+        return Pto.Trace.describe_json(self, _topic(topic))
+
+    def explain(self, task):
+        """Why a task started when it did: one of list_tasks(), its number or id, "1:17" of ring 1, "7/1:17" inside of task 7."""
+        return Pto.Trace.explain(self, _label(task))
+
+    def explain_json(self, task):
+        return Pto.Trace.explain_json(self, _label(task))
+
+    explain_task, explain_task_json = explain, explain_json
+
     def _repr_html_(self):
         """The report, in a frame: what a notebook shows of a trace. It can not reach the page around it."""
         return ('<iframe sandbox="allow-scripts" title="Trace of a run" loading="lazy" style="width:100%;height:560px;'
