@@ -276,7 +276,8 @@ pto_trace_task_peek (PtoTraceTask *self, guint64 *id)
  *
  * Thread safety: any thread.
  *
- * Returns: (transfer none): a name; "no kernel" of a task that only orders
+ * Returns: (transfer none): a name; "alloc" of a task that gives memory and runs nothing, "no
+ * kernel" of one that only orders
  *
  * Since: 0.1
  */

@@ -205,7 +205,7 @@ append_kernel (Writer *writer, guint32 kernel)
   else if (pto_kernel_is_builtin (kernel))
     g_string_append_printf (writer->text, "\"%s\"", pto_builtin_name (kernel));
   else if ((gint32) kernel < 0)
-    g_string_append (writer->text, "\"no kernel\"");
+    append_quoted (writer->text, pto_trace_get_kernel_name (writer->trace, kernel));
   else
     g_string_append_printf (writer->text, "\"kernel %u\"", kernel);
 }

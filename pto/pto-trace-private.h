@@ -317,7 +317,8 @@ const char *pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n);
 /* Records of the trace and of all runs below it. */
 guint64 pto_trace_count_records (PtoTrace *trace);
 
-/* "QK"; "kernel 7" when it has no name; "no kernel" for a task that only orders. Caller frees. */
+/* "QK"; "kernel 7" when it has no name; "alloc" for a task that gives memory, and "no kernel" for
+ * one that only orders. Caller frees. */
 char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
 /* The same; it stays. */
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);

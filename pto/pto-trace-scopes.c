@@ -242,9 +242,10 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
 
       g_string_append_printf (text,
                               "ring %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
-                              " tasks at most: task-window=%" G_GUINT64_FORMAT,
+                              " task%s at most: task-window=%" G_GUINT64_FORMAT,
                               pto_answer_get_number (ring, "ring"),
                               pto_answer_get_number (ring, "tasks"),
+                              pto_answer_get_number (ring, "tasks") == 1 ? "" : "s",
                               pto_answer_get_number (ring, "task_window"));
       if (is_full)
         g_string_append_printf (text,

@@ -400,6 +400,18 @@ append_explanation (GString *text, JsonObject *object)
       g_string_append (text, " us after its submit:\n");
       append_waits (text, object, "");
     }
+  else if (json_object_has_member (object, "runs_nothing")
+           && !json_object_has_member (object, "failed"))
+    {
+      g_string_append (text, "runs nothing");
+      if (json_object_has_member (object, "complete_ns"))
+        {
+          g_string_append (text, ": complete at ");
+          pto_trace_append_us (text, pto_answer_get_number (object, "complete_ns"));
+          g_string_append (text, " us");
+        }
+      g_string_append_c (text, '\n');
+    }
   else
     g_string_append (text, json_object_has_member (object, "failed")
                                ? "never started: a task that it waited for has failed\n"
@@ -679,6 +691,11 @@ explain (const PtoTraceFound *found, GError **error)
   pto_answer_add_time (json, "end_ns", task->end);
   pto_answer_add_time (json, "complete_ns", task->complete);
   pto_answer_add_time (json, "retire_ns", task->retire);
+  if ((gint32) task->kernel < 0)
+    {
+      json_builder_set_member_name (json, "runs_nothing");
+      json_builder_add_boolean_value (json, TRUE);
+    }
   if (task->failed)
     {
       json_builder_set_member_name (json, "failed");

@@ -137,7 +137,7 @@ pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
   g_autofree char *name = NULL;
 
   if ((gint32) kernel < 0)
-    return "no kernel";
+    return kernel == PTO_TRACE_ALLOC ? "alloc" : "no kernel";
   if (pto_kernel_is_builtin (kernel))
     return pto_builtin_name (kernel);
   if (kernel < trace->n_kernel_names)
@@ -542,11 +542,11 @@ append_worker (PtoTrace *self, guint child, GString *text)
     }
   if (n_runs == 0)
     return;
-  g_string_append_printf (text,
-                          "%s: %u run%s, %" G_GUINT64_FORMAT " tasks inside, %s busy %.0f %%\n",
-                          self->rows[child], n_runs, n_runs == 1 ? "" : "s", n_tasks,
-                          strncmp (self->rows[child], "L2/", 3) == 0 ? "cores" : "children",
-                          elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
+  g_string_append_printf (
+      text, "%s: %u run%s, %" G_GUINT64_FORMAT " task%s inside, %s busy %.0f %%\n",
+      self->rows[child], n_runs, n_runs == 1 ? "" : "s", n_tasks, n_tasks == 1 ? "" : "s",
+      strncmp (self->rows[child], "L2/", 3) == 0 ? "cores" : "children",
+      elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
 }
 
 static void

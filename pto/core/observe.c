@@ -105,7 +105,7 @@ pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot, const 
 
 void
 pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
-                    uint32_t n_deps)
+                    uint32_t n_deps, bool makes)
 {
   const PTO2Runtime *runtime = engine->runtime;
   bool known = runtime != NULL && runtime->line > 0;
@@ -118,7 +118,9 @@ pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint
     return;
   engine->stamp = pto_engine_stamp_own (engine);
   pto_trace_add (engine->trace, PTO_TRACE_SUBMIT, engine->stamp, slot->id,
-                 kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS) : kernel,
+                 kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS)
+                 : makes                   ? PTO_TRACE_ALLOC
+                                           : kernel,
                  (known ? source (engine, runtime->file, runtime->line) : 0) | ring << 8
                      | pto_slot_kind (slot));
   if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))

@@ -14,9 +14,9 @@
  * PTO_PARAM_*. */
 void pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot,
                        const uint8_t *types);
-/* And what it says of itself, with what it waits for: engine->deps. */
+/* And what it says of itself, with what it waits for: engine->deps. makes: memory. */
 void pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
-                         uint32_t n_deps);
+                         uint32_t n_deps, bool makes);
 /* Behind pto_observe_submit(): it waits for one more. */
 void pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer);
 /* Before pto_observe_args(), of the same submit: it comes after a task that has retired. kinds: as

@@ -864,7 +864,7 @@ link_slot (struct pto_engine *engine, struct pto_slot *slot, const struct pto_ne
   if (!plain && PTO_UNLIKELY (kernel == PTO_KERNEL_NONE))
     write_guards (engine, slot->payload);
   if (!plain && PTO_UNLIKELY (engine->observed))
-    pto_observe_submit (engine, slot, needs->ring, links->n_deps);
+    pto_observe_submit (engine, slot, needs->ring, links->n_deps, needs->heap > 0);
   ring->edge_head += needs->n_edges;
   ring->head++;
   engine->submitted++;

@@ -26,8 +26,9 @@ enum pto_trace_level
 
 enum pto_trace_kind
 {
-  /* orchestrator; detail = kernel id, extra = line << 32 | file << 16 | ring << 8 | core type.
-   * file: 1 + its number among those of the trace, 0: nobody knows where the submit stands */
+  /* orchestrator; detail = kernel id, or PTO_TRACE_ALLOC; extra = line << 32 | file << 16 | ring <<
+   * 8 | core type. file: 1 + its number among those of the trace, 0: nobody knows where the submit
+   * stands */
   PTO_TRACE_SUBMIT = 1,
   /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
   PTO_TRACE_DEP = 2,
@@ -67,6 +68,8 @@ enum pto_trace_kind
 #define PTO_TRACE_ARG_TYPE(extra) ((uint32_t) (extra) &0xffu)
 #define PTO_TRACE_ARG_DTYPE(extra) ((uint32_t) ((extra) >> 8) & 0xffu)
 #define PTO_TRACE_ARG_NDIMS(extra) ((uint32_t) ((extra) >> 16) & 0xffu)
+/* Of a task without a kernel that is there for the memory that it outputs. */
+#define PTO_TRACE_ALLOC (UINT32_MAX - 1)
 #define PTO_TRACE_FILE(extra) ((uint32_t) ((extra) >> 16) & 0xffffu)
 #define PTO_TRACE_LINE(extra) ((uint32_t) ((extra) >> 32))
 

@@ -83,7 +83,9 @@ tool_check_output (const char *option, const char *path, const char *suffix, GEr
            && (!g_file_test (path, G_FILE_TEST_EXISTS)
                || g_file_test (path, G_FILE_TEST_IS_REGULAR)))
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--%s %s: it writes %s files: the name must end so"), option, path, suffix);
+                 _ ("--%s %s: it writes %s files: the name must end so"), option, path,
+                 /* What writes the one writes the other, by its name. */
+                 strcmp (suffix, ".json") == 0 ? _ (".json and .ptotrace") : suffix);
   else
     return pto_save_check (path, error);
   return FALSE;

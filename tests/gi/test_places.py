@@ -137,6 +137,18 @@ class Places(unittest.TestCase):
             self.assertEqual(sorted(filter(None, opened(worker.trace))),
                              sorted(line_of(self.other, part) for part in ("orch.manual_scope", "orch.with_scope")))
 
+    def test_alloc(self):
+        """Is told as what it is: memory."""
+        with self.chip() as worker:
+            worker.run(self.other, self.x, self.y)
+            tasks = list(worker.trace.list_tasks())
+            self.assertEqual([task.name for task in tasks[:3]], ["alloc", "fill", "no kernel"])
+            why = json.loads(worker.trace.explain_json(tasks[0]))
+            self.assertEqual((why["kernel"], why["runs_nothing"], "start_ns" in why), ("alloc", True, False))
+            self.assertRegex(worker.trace.explain(tasks[0]),
+                             rf"^task 0 \(alloc\), submitted at {line_of(self.other, 'orch.alloc')}\nruns nothing(: complete at [\d.]+ us)?\n")
+            self.assertNotIn("runs_nothing", json.loads(worker.trace.explain_json(tasks[1])))
+
     def by_hand(self):
         graph = Pto.Graph()
         x, y = graph.add_argument(8), graph.add_argument(8)
@@ -303,7 +315,7 @@ class Questions(unittest.TestCase):
 
     def test_paths(self):
         trace = self.recorded()
-        for save, name in ((trace.save, "a.svg"), (trace.save_svg, "b"), (trace.save_json, "c"), (trace.save_html, "d")):
+        for save, name in ((trace.save, "a.svg"), (trace.save_svg, "b"), (trace.save_json, "c"), (trace.save_html, "d"), (trace.save_perfetto, "e")):
             save(self.directory / name)
             self.assertGreater((self.directory / name).stat().st_size, 100)
 

@@ -101,7 +101,7 @@ class Tasks(unittest.TestCase):
     def check(self, trace):
         tasks, edges = list(trace.list_tasks())[-6:], list(trace.list_edges())[-5:]
         first = len(list(trace.list_tasks())) - 6
-        self.assertEqual([task.name for task in tasks], ["no kernel", "add", "no kernel", "add", "add", "no kernel"])
+        self.assertEqual([task.name for task in tasks], ["alloc", "add", "no kernel", "add", "add", "no kernel"])
         self.assertEqual([task.core >= 0 for task in tasks], [False, True, False, False, True, False])
         self.assertEqual(str(tasks[2]), f"<Pto.TraceTask: task {tasks[2].label} (no kernel), which ran nothing>")
         self.assertRegex(tasks[2].label, r"^(\d+/)?2$")
@@ -259,7 +259,7 @@ class Tasks(unittest.TestCase):
                     worker.run(graph, x, y)
                     self.assertEqual((x[0], y[0]), (3, 9))
                     tasks = {task.id: task for task in worker.trace.list_tasks()}
-                    self.assertEqual([tasks[id].name for id in ids], ["no kernel", "add", "no kernel", "add", "add"])
+                    self.assertEqual([tasks[id].name for id in ids], ["alloc", "add", "no kernel", "add", "add"])
                     self.assertEqual(len(tasks), 5)
                     order = [task.id for task in worker.trace.list_tasks()]
                     named = {(order[edge.producer], order[edge.consumer]) for edge in worker.trace.list_edges()

@@ -413,7 +413,7 @@ test_numbers (void)
   g_assert_cmpfloat_with_epsilon (pto_trace_get_core_utilization (trace, 0), 20.0 / 51, 1e-9);
   g_assert_nonnull (strstr (summary, "\n2 workers busy 29 %\n1 SUB worker busy 2 %\n"));
   g_assert_nonnull (strstr (summary, "\nL2/0: 2 runs, 2 tasks inside, cores busy "));
-  g_assert_nonnull (strstr (summary, "\nL2/1: 1 run, 1 tasks inside, cores busy "));
+  g_assert_nonnull (strstr (summary, "\nL2/1: 1 run, 1 task inside, cores busy "));
   g_assert_null (strstr (summary, "own:"));
 }
 

@@ -56,6 +56,13 @@ class Trace(PtoTest):
         self.assertRegex(why["submitted_at"], r"batch_paged_attention_orch\.c:\d+$")
         self.assertTrue(all(p["bytes"] > 0 for p in why["producers"]))
 
+    def test_labels(self):
+        """A task that is in another ring only is named."""
+        n = self.run_["tasks"]
+        self.refused(1, [self.file, "why", str(n - 1)], f"task {n - 1}: no such task is in the trace, which has {n}; there is 1:{n - 1}")
+        self.refused(1, [self.file, "why", "1/2"], "task 1: the trace has nothing that a worker recorded inside of it")
+        self.refused(2, [self.file, "why", "1:2:3"], 'why: "1:2:3" is no task: it is a number, 17, one of a ring, 1:17, of which there are')
+
     def test_scopes(self):
         """The sizes that would do, do: a run with them waits no more than one with plenty."""
         answer = self.ask("scopes")

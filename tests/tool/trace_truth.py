@@ -211,7 +211,7 @@ class Truth:
     def kernel_name(self, kernel):
         if kernel < len(self.case.kernels):
             return self.case.kernels[kernel] or "kernel %d" % kernel
-        return "no kernel" if kernel >= 2 ** 31 else "kernel %d" % kernel
+        return "alloc" if kernel == 2 ** 32 - 2 else "no kernel" if kernel >= 2 ** 31 else "kernel %d" % kernel
 
     def type_cores(self, core_type):
         return [c for c in range(self.case.n_cores) if self.locate(c)[1] == core_type]

@@ -804,6 +804,9 @@ class Trace(Pto.Trace):
     def save_json(self, path):
         Pto.Trace.save_json(self, os.fspath(path))
 
+    def save_perfetto(self, path):
+        Pto.Trace.save_perfetto(self, os.fspath(path))
+
     def save_svg(self, path):
         Pto.Trace.save_svg(self, os.fspath(path))
 
