@@ -454,7 +454,7 @@ launch_task (struct launch *launch, uint32_t number)
   /* A record has all of them, and whoever is run as it is submitted waits for none. */
   if (direct || PTO_UNLIKELY (engine->observed))
     {
-      if (PTO_UNLIKELY (engine->trace != NULL))
+      if (PTO_UNLIKELY (engine->observed))
         note_place (launch, number);
       n_wait = list_dependencies (launch, task, &n_retained);
       links = (struct pto_links){ .deps = engine->deps.items, .n_deps = engine->deps.count };
