@@ -50,5 +50,9 @@ PTO_AVAILABLE_IN_0_1
 char *pto_trace_explain (PtoTrace *self, const char *task, GError **error);
 PTO_AVAILABLE_IN_0_1
 char *pto_trace_explain_json (PtoTrace *self, const char *task, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_predict (PtoTrace *self, const char *const *settings, GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_trace_predict_json (PtoTrace *self, const char *const *settings, GError **error);
 
 G_END_DECLS

@@ -37,6 +37,8 @@ static const struct
     N_ ("build an example, run it on a simulated chip and check what it computes") },
   { "trace", tool_trace, tool_trace_get_options,
     N_ ("tell why a run took as long as it did, from its trace") },
+  { "whatif", tool_whatif, tool_whatif_get_options,
+    N_ ("tell how long it would have taken with other settings, from its trace") },
   { "info", tool_info, tool_info_get_options,
     N_ ("tell the platforms, this machine, the back ends and the parameters") },
   { "bench", tool_bench, tool_bench_get_options,

@@ -26,6 +26,7 @@ GQuark tool_error_quark (void);
 gboolean tool_run (char **words, GError **error);
 gboolean tool_info (char **words, GError **error);
 gboolean tool_trace (char **words, GError **error);
+gboolean tool_whatif (char **words, GError **error);
 
 /* Parses options; whatever goes wrong is TOOL_ERROR_USAGE. Takes the context. */
 gboolean tool_parse_options (GOptionContext *context, char ***words, GError **error);
@@ -34,6 +35,7 @@ void tool_print_help (const char *command, GOptionContext *context);
 GOptionContext *tool_run_get_options (void);
 GOptionContext *tool_info_get_options (void);
 GOptionContext *tool_trace_get_options (void);
+GOptionContext *tool_whatif_get_options (void);
 
 /* Once, before there are threads. From then on Ctrl-C cancels this cancellable. */
 void tool_watch_interrupts (void);

@@ -232,6 +232,15 @@ const tests = {
         equal(JSON.parse(page.split('id="data">')[1].split('</script>')[0]).tasks.n, 3, 'tasks of the report');
         equal(trace.compare(trace).split('\n')[2], 'nothing differs', 'a trace and itself');
         equal(JSON.parse(trace.compare_json(trace)).matched, 3, 'tasks of both');
+        const points = JSON.parse(trace.predict_json(['clusters=1,3'])).points;
+        equal(points.map(point => point.settings.clusters).join(), '1,3', 'points');
+        let message = null;
+        try {
+            trace.predict(['clusters=none']);
+        } catch (error) {
+            ({message} = error);
+        }
+        equal(message, 'clusters: "none" is no number from 1 to 1024', 'no setting');
         for (const [kind, name] of [[Pto.TraceCoreKind.AIC, '3 AIC'], [Pto.TraceCoreKind.AIV, '6 AIV']]) {
             const busy = cores.filter(core => core.get_kind() === kind).map(core => core.get_busy_ns());
             const share = busy.reduce((sum, ns) => sum + ns) / busy.length / trace.get_elapsed_ns();

@@ -292,7 +292,7 @@ function exact(name, where, method) {
     const isNotedAlways = isNoted && name === 'Graph';
     const {length} = original; // whose getter costs a tenth of a call
     const left = optional[`${name}.${method}`], hasCallback = method.endsWith('_async') ? 1 : 0;
-    const areTexts = method === 'set_include_dirs' || method === 'set_compiler_flags';
+    const areTexts = ['set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json'].includes(method);
     const check = value => {
         if (isInexact(value, isSwitch))
             throw new TypeError(`${where_to}: ${String(value)} is not an integer`);
