@@ -66,16 +66,17 @@ static const struct
                 { "AIC", "#f28e2b" },
                 { "AIV", "#e15759" },
                 { "submitter", "#76b7b2" },
-                { "schedulers", "#59a14f" } };
+                { "schedulers", "#59a14f" },
+                /* What the submitter waits for has one colour. */
+                { "room", "#b07aa1" } };
 
-/* What the submitter waits for has one colour. */
 static const char *
 get_colour (const char *limit)
 {
   for (guint i = 0; i < G_N_ELEMENTS (colours); i++)
     if (strcmp (limit, colours[i].limit) == 0)
       return colours[i].colour;
-  return "#b07aa1";
+  return colours[G_N_ELEMENTS (colours) - 1].colour;
 }
 
 static void

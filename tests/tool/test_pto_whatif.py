@@ -102,6 +102,9 @@ class WhatIf(PtoTest):
         wanted = [point["makespan_ns"] for point in
                   self.ask(path, "--clusters", "3,6,12", "--task-window", "4,64")["points"] if "stuck" not in point]
         self.assertEqual(len(bars), 1 + len(wanted))
+        rects = list(root.iter("{http://www.w3.org/2000/svg}rect"))
+        keys = {node.get("fill") for node in rects if node.get("height") == "13"}
+        self.assertLessEqual({node.get("fill") for node in rects if node.get("fill-opacity")}, keys)
         for bar, makespan in zip(bars[1:], wanted):
             self.assertAlmostEqual(bar / max(bars), makespan / max(wanted), delta=0.001)
 
