@@ -12,6 +12,7 @@
 
 #include "core/task.h"
 
+#include "pto-trace-items-private.h"
 #include "pto-trace-private.h"
 
 G_STATIC_ASSERT ((int) PTO_HAZARDS_RAW == (int) PTO_HAZARD_RAW);

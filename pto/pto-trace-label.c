@@ -14,6 +14,7 @@
 #include "core/task.h"
 
 #include "pto-trace-answer-private.h"
+#include "pto-trace-items-private.h"
 
 #include <string.h>
 

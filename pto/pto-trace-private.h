@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "pto-trace-items.h"
 #include "pto-trace.h"
 
 #include "../sim/builtin.h"
@@ -305,8 +304,6 @@ struct _PtoTraceView
 void pto_trace_view_init (PtoTraceView *view, const PtoTraceView *parent, guint number);
 /* A time of view->trace in the outermost trace; PTO_TRACE_NEVER stays that. */
 guint64 pto_trace_view_time (const PtoTraceView *view, guint64 time);
-/* Of a task: its id, and where it is. */
-const PtoTraceView *pto_trace_task_peek (PtoTraceTask *task, guint64 *id);
 /* "L3/0/L2/1": of a worker below a level, and of the worker that is number child of it. Caller
  * frees. */
 char *pto_trace_dup_child_path (const char *path, PtoTrace *trace, guint child);

@@ -377,7 +377,10 @@ finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
   if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
     {
       pto_trace_add (scheduler->trace, PTO_TRACE_COMPLETE,
-                     outcome->time != 0 ? outcome->time : pto_engine_stamp (scheduler->engine),
+                     /* Of parts another one may have ended later, and been seen earlier. */
+                     outcome->time != 0 && !pto_slot_has_parts (slot)
+                         ? outcome->time
+                         : pto_engine_stamp (scheduler->engine),
                      slot->id, endpoint->number, failed);
       pto_observe_end (scheduler->engine, slot, failed);
     }

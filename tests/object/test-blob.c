@@ -493,10 +493,10 @@ test_buffer_after_fork (void)
 static void
 test_codes (void)
 {
-  static const int codes[]
-      = { PTO_ERROR_HEAP_RING,   PTO_ERROR_SYSTEM,      PTO_ERROR_COMPILE,  PTO_ERROR_NOT_FOUND,
-          PTO_ERROR_TASK_FAILED, PTO_ERROR_WORKER_LOST, PTO_ERROR_TAMPERED, PTO_ERROR_NOT_SHARED };
-  static const int others[] = { 6, 19, 108, 150, 199, 214, 1000 };
+  static const int codes[] = { PTO_ERROR_HEAP_RING,   PTO_ERROR_SYSTEM,    PTO_ERROR_ACCESS,
+                               PTO_ERROR_COMPILE,     PTO_ERROR_NOT_FOUND, PTO_ERROR_TASK_FAILED,
+                               PTO_ERROR_WORKER_LOST, PTO_ERROR_TAMPERED,  PTO_ERROR_NOT_SHARED };
+  static const int others[] = { 6, 19, 109, 150, 199, 214, 1000 };
   g_autoptr (GError) foreign = g_error_new_literal (G_IO_ERROR, G_IO_ERROR_CLOSED, "foreign");
 
   for (guint i = 0; i < G_N_ELEMENTS (codes); i++)

@@ -1,0 +1,17 @@
+/* pto-trace-items-private.h: what do others see of the items of a trace?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Never installed.
+ */
+#pragma once
+
+#include "pto-trace-items.h"
+#include "pto-trace-private.h"
+
+G_BEGIN_DECLS
+
+/* Of a task: its id, and where it is. */
+const PtoTraceView *pto_trace_task_peek (PtoTraceTask *task, guint64 *id);
+
+G_END_DECLS
