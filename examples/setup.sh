@@ -5,7 +5,7 @@
 
 # The packages of every build; tests/run.sh adds its own.
 build_packages="gcc g++ meson ninja-build pkg-config gettext libglib2.0-dev libjson-glib-dev
-  libgirepository1.0-dev gobject-introspection python3 python3-gi python3-numpy"
+  libgirepository1.0-dev libncurses-dev gobject-introspection python3 python3-gi python3-numpy"
 
 fail () {
   echo "$(basename "$0"): $*" >&2

@@ -12,6 +12,7 @@
 
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-text-private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,8 +88,7 @@ pto_buffer_new (guint64 size, GError **error)
   if (size == 0 || size > G_MAXSSIZE - PTO_FENCE_BYTES)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a buffer of %" G_GUINT64_FORMAT
-                   " bytes can not be made: the size must be 1 to %" G_GSSIZE_FORMAT,
+                   _ ("a buffer of %" PRIu64 " bytes can not be made: the size must be 1 to %zd"),
                    size, G_MAXSSIZE - PTO_FENCE_BYTES);
       return NULL;
     }
@@ -99,8 +99,7 @@ pto_buffer_new (guint64 size, GError **error)
   if (data == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "no memory for a buffer of %" G_GUINT64_FORMAT " bytes: %s", size,
-                   g_strerror (errno));
+                   _ ("no memory for a buffer of %" PRIu64 " bytes: %s"), size, g_strerror (errno));
       return NULL;
     }
 
@@ -116,7 +115,8 @@ pto_buffer_new (guint64 size, GError **error)
   if (!pto_fence_add (&fence))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "no memory for one more buffer: there can be %u at one time", PTO_FENCES_MAX);
+                   _ ("no memory for one more buffer: there can be %u at one time"),
+                   PTO_FENCES_MAX);
       pto_buffer_unref (buffer);
       return NULL;
     }
@@ -331,8 +331,7 @@ check_range (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error)
   if (offset <= buffer->size && size <= buffer->size - offset)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "%" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
-               " reach beyond a buffer of %" G_GSIZE_FORMAT " bytes",
+               _ ("%" PRIu64 " bytes at offset %" PRIu64 " reach beyond a buffer of %zu bytes"),
                size, offset, buffer->size);
   return FALSE;
 }
@@ -405,8 +404,8 @@ pto_buffer_read (PtoBuffer *buffer, guint64 offset, guint64 size, GError **error
   data = g_try_malloc (MAX (size, 1));
   if (data == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "no memory for %" G_GUINT64_FORMAT " bytes", size);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY, _ ("no memory for %" PRIu64 " bytes"),
+                   size);
       return NULL;
     }
   if (buffer->ops == NULL)

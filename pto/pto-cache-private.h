@@ -22,6 +22,8 @@ G_BEGIN_DECLS
 char *pto_cache_dup_dir (GError **error);
 /* The object that was kept for a key (of hexadecimal digits). FALSE: there is none. */
 gboolean pto_cache_find (const char *dir, const char *key, char **object, guint8 *digest);
+/* The object with these contents. FALSE: there is none. */
+gboolean pto_cache_find_contents (const char *dir, const guint8 *digest, char **object);
 /* Keeps an object for a key; NULL: it will be looked for by its contents. */
 gboolean pto_cache_add (const char *dir, const char *key, gconstpointer data, gsize size,
                         char **object, guint8 *digest, GError **error);

@@ -8,6 +8,7 @@
 
 #include "pto-error-private.h"
 #include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,18 +36,20 @@ check_dir (const char *dir, const char *asked_for, gboolean is_above, GError **e
   if (stat (dir, &status) != 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", dir, g_strerror (errno));
   else if (!is_trusted_owner (&status))
-    g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM,
-                 "%s: the cache of kernels is not used, since %s belongs to somebody else (user "
-                 "%u), who could replace what is run from there: name a directory of your own in "
-                 "XDG_CACHE_HOME",
-                 asked_for, dir, (guint) status.st_uid);
+    g_set_error (
+        error, PTO_ERROR, PTO_ERROR_SYSTEM,
+        _ ("%s: the cache of kernels is not used, since %s belongs to somebody else (user "
+           "%u), who could replace what is run from there: name a directory of your own in "
+           "XDG_CACHE_HOME"),
+        asked_for, dir, (guint) status.st_uid);
   else if ((status.st_mode & S_IWOTH) != 0 ? !is_above || (status.st_mode & S_ISVTX) == 0
                                            : !is_above && (status.st_mode & S_IWGRP) != 0)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM,
-                 "%s: the cache of kernels is not used, since others may write to %s and replace "
-                 "what is run from there: chmod go-w it, or name a directory of your own in "
-                 "XDG_CACHE_HOME",
-                 asked_for, dir);
+    g_set_error (
+        error, PTO_ERROR, PTO_ERROR_SYSTEM,
+        _ ("%s: the cache of kernels is not used, since others may write to %s and replace "
+           "what is run from there: chmod go-w it, or name a directory of your own in "
+           "XDG_CACHE_HOME"),
+        asked_for, dir);
   else
     return TRUE;
   return FALSE;
@@ -63,7 +66,7 @@ pto_cache_dup_dir (GError **error)
     real = realpath (dir, NULL);
   if (real == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be made: %s", dir,
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("%s: can not be made: %s"), dir,
                    g_strerror (errno));
       return NULL;
     }
@@ -165,6 +168,16 @@ pto_cache_find (const char *dir, const char *key, char **object, guint8 *digest)
   name[sizeof name - 1] = '\0';
   return strspn (name, "0123456789abcdef") == sizeof name - 1
          && find_object (dir, name, object, digest);
+}
+
+gboolean
+pto_cache_find_contents (const char *dir, const guint8 *digest, char **object)
+{
+  char name[2 * PTO_DIGEST_SIZE + 1];
+  guint8 found[PTO_DIGEST_SIZE];
+
+  pto_digest_to_string (digest, name);
+  return find_object (dir, name, object, found);
 }
 
 gboolean

@@ -19,6 +19,7 @@ struct _PtoCallConfig
   int enable_pmu;
   int enable_dep_gen;
   int enable_scope_stats;
+  int enable_access_check;
   char *output_prefix;
   char *dump_filter;
 };

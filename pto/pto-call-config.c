@@ -12,13 +12,15 @@
 #include "pto-dump-filter-private.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
 /**
  * PtoCallConfig:
  *
- * The choices of one run: how much of the chip it uses, and what is recorded.
+ * The choices of one run: how much of the chip it uses, what is recorded, and whether what kernels
+ * touch is checked.
  *
  * The switches that record write files whose names begin with the output prefix, at the end of the
  * run: each says which. Given to a run of a worker of level 3 or up they are about that worker's
@@ -396,6 +398,56 @@ pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value)
 }
 
 /**
+ * pto_call_config_get_enable_access_check:
+ * @config: a configuration
+ *
+ * Gives whether what the kernels of the run touch is compared with their tasks' arguments.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Returns: 0 (the default): not, unless the parameter `check` is `access`; 1: yes
+ *
+ * Since: 0.1
+ */
+int
+pto_call_config_get_enable_access_check (const PtoCallConfig *config)
+{
+  g_return_val_if_fail (config != NULL, 0);
+
+  return config->enable_access_check;
+}
+
+/**
+ * pto_call_config_set_enable_access_check:
+ * @config: a configuration
+ * @value: 0 (the default): not, unless the parameter `check` is `access`; 1: yes
+ *
+ * Sets whether what the kernels of the run touch is compared with their tasks' arguments.
+ *
+ * What was not as declared is the error of the run when it is over, %PTO_ERROR_ACCESS, a line for
+ * each finding: a task that wrote to an input, that read an output before it had written there, or
+ * that left its views, and two in no order that touched the same bytes. The chapter "What kernels
+ * touch" says more.
+ *
+ * A kernel is compiled once more when the first such run needs it, and that is kept beside the
+ * other, which all other runs have: these pay nothing. One that was given as a shared object is
+ * taken to touch what its arguments say, which is logged. A run of a worker of level 3 or up has no
+ * kernels of its own: it is the chips below that check what they do in its tasks. Nothing is
+ * checked while a graph is captured; a launch of it is a run.
+ *
+ * Thread safety: one thread at a time.
+ *
+ * Since: 0.1
+ */
+void
+pto_call_config_set_enable_access_check (PtoCallConfig *config, int value)
+{
+  g_return_if_fail (config != NULL);
+
+  config->enable_access_check = value;
+}
+
+/**
  * pto_call_config_get_output_prefix:
  * @config: a configuration
  *
@@ -488,7 +540,7 @@ pto_call_config_set_dump_filter (PtoCallConfig *config, const char *filter)
   config->dump_filter = g_strdup (filter);
 }
 
-/* What is recorded, and what writes files. */
+/* What is recorded, and what writes files; last, what does neither. */
 static const struct
 {
   const char *name;
@@ -497,15 +549,19 @@ static const struct
   const char *values;
 } switches[] = {
   { "enable_l2_swimlane", G_STRUCT_OFFSET (PtoCallConfig, enable_l2_swimlane), 4,
-    "0 (off) to 4 (full)" },
+    N_ ("0 (off) to 4 (full)") },
   { "enable_dump_tensor", G_STRUCT_OFFSET (PtoCallConfig, enable_dump_tensor), 3,
-    "0 (off), 1 (before and after), 2 (before) or 3 (after)" },
+    N_ ("0 (off), 1 (before and after), 2 (before) or 3 (after)") },
   { "enable_pmu", G_STRUCT_OFFSET (PtoCallConfig, enable_pmu), 4,
-    "0 (off), 1 (all), 2 (time), 3 (memory) or 4 (pipes)" },
-  { "enable_dep_gen", G_STRUCT_OFFSET (PtoCallConfig, enable_dep_gen), 1, "0 (off) or 1 (on)" },
+    N_ ("0 (off), 1 (all), 2 (time), 3 (memory) or 4 (pipes)") },
+  { "enable_dep_gen", G_STRUCT_OFFSET (PtoCallConfig, enable_dep_gen), 1,
+    N_ ("0 (off) or 1 (on)") },
   { "enable_scope_stats", G_STRUCT_OFFSET (PtoCallConfig, enable_scope_stats), 1,
-    "0 (off) or 1 (on)" },
+    N_ ("0 (off) or 1 (on)") },
+  { "enable_access_check", G_STRUCT_OFFSET (PtoCallConfig, enable_access_check), 1,
+    N_ ("0 (off) or 1 (on)") },
 };
+#define N_RECORDING (G_N_ELEMENTS (switches) - 1)
 
 static int
 get_switch (const PtoCallConfig *config, guint i)
@@ -516,7 +572,7 @@ get_switch (const PtoCallConfig *config, guint i)
 const char *
 pto_call_config_find_switch (const PtoCallConfig *config, int *value)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
+  for (guint i = 0; i < N_RECORDING; i++)
     if (get_switch (config, i) != 0)
       {
         *value = get_switch (config, i);
@@ -530,7 +586,7 @@ pto_call_config_get_record_level (const PtoCallConfig *config)
 {
   guint level = 0;
 
-  for (guint i = 1; config != NULL && i < G_N_ELEMENTS (switches); i++)
+  for (guint i = 1; config != NULL && i < N_RECORDING; i++)
     if (get_switch (config, i) != 0)
       level = PTO_TRACE_LEVEL_FULL;
   return config != NULL ? MAX (level, (guint) config->enable_l2_swimlane) : 0;
@@ -546,14 +602,14 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
     if (get_switch (config, i) < 0 || get_switch (config, i) > switches[i].most)
       {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s is %d: it must be %s",
-                     switches[i].name, get_switch (config, i), switches[i].values);
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s is %d: it must be %s"),
+                     switches[i].name, get_switch (config, i), _ (switches[i].values));
         return FALSE;
       }
   if (config->block_dim < 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "block_dim is %d: it must be the number of clusters to use, or 0 for all",
+                   _ ("block_dim is %d: it must be the number of clusters to use, or 0 for all"),
                    config->block_dim);
       return FALSE;
     }
@@ -561,21 +617,21 @@ pto_call_config_check (const PtoCallConfig *config, GError **error)
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "aicpu_thread_num is %d: it must be the number of control threads to use, or 0 for all",
+          _ ("aicpu_thread_num is %d: it must be the number of control threads to use, or 0 for all"),
           config->aicpu_thread_num);
       return FALSE;
     }
   if (prefix > 1023)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "output_prefix has %zu bytes: at most 1023 are allowed", prefix);
+                   _ ("output_prefix has %zu bytes: at most 1023 are allowed"), prefix);
       return FALSE;
     }
   if (filter > 0 && prefix + filter > 1022)
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together",
+          _ ("output_prefix has %zu bytes and dump_filter %zu: at most 1022 are allowed together"),
           prefix, filter);
       return FALSE;
     }
@@ -621,6 +677,7 @@ pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wi
   wire->enable_pmu = config->enable_pmu;
   wire->enable_dep_gen = config->enable_dep_gen;
   wire->enable_scope_stats = config->enable_scope_stats;
+  pto_wire_config_set_check (wire, config->enable_access_check != 0);
   if (config->output_prefix != NULL)
     g_strlcpy (wire->output_prefix, config->output_prefix, sizeof wire->output_prefix);
   pto_wire_config_set_filter (wire, pto_call_config_get_dump_filter (config));
@@ -637,7 +694,8 @@ pto_call_config_new_from_wire (const struct pto_call_config *wire)
   config->enable_dump_tensor = wire->enable_dump_tensor;
   config->enable_pmu = wire->enable_pmu;
   config->enable_dep_gen = wire->enable_dep_gen;
-  config->enable_scope_stats = wire->enable_scope_stats;
+  config->enable_scope_stats = pto_wire_config_scope_stats (wire);
+  config->enable_access_check = pto_wire_config_check (wire);
   if (wire->output_prefix[0] != '\0')
     config->output_prefix = g_strndup (wire->output_prefix, sizeof wire->output_prefix);
   config->dump_filter = g_strdup (pto_wire_config_filter (wire));
@@ -678,6 +736,7 @@ pto_call_config_to_string (const PtoCallConfig *config)
       { "enable_pmu", config->enable_pmu },
       { "enable_dep_gen", config->enable_dep_gen },
       { "enable_scope_stats", config->enable_scope_stats },
+      { "enable_access_check", config->enable_access_check },
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)

@@ -68,6 +68,10 @@ int pto_call_config_get_enable_scope_stats (const PtoCallConfig *config);
 PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_enable_scope_stats (PtoCallConfig *config, int value);
 PTO_AVAILABLE_IN_0_1
+int pto_call_config_get_enable_access_check (const PtoCallConfig *config);
+PTO_AVAILABLE_IN_0_1
+void pto_call_config_set_enable_access_check (PtoCallConfig *config, int value);
+PTO_AVAILABLE_IN_0_1
 const char *pto_call_config_get_output_prefix (const PtoCallConfig *config);
 PTO_AVAILABLE_IN_0_1
 void pto_call_config_set_output_prefix (PtoCallConfig *config, const char *prefix);

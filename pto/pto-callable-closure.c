@@ -6,7 +6,9 @@
 
 #include "pto-function-private.h"
 
+#include "pto-foreign-private.h"
 #include "pto-lock-private.h"
+#include "pto-override-private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -207,6 +209,7 @@ closure_new (GType type, PtoCallableKind kind, const char *name, GCallback func,
   closure->context = g_main_context_ref_thread_default ();
   closure->owner = g_thread_ref (g_thread_self ());
   closure->process = getpid ();
+  closure->is_javascript = pto_override_is_javascript () && !pto_function_is_native (func);
   add_closure (callable, closure);
   return callable;
 }
@@ -266,6 +269,14 @@ pto_orchestration_function_new (const char *name, PtoOrchestrationFunc func, gpo
 
   return closure_new (PTO_TYPE_ORCHESTRATION_FUNCTION, PTO_CALLABLE_ORCHESTRATION, name,
                       G_CALLBACK (func), user_data, destroy);
+}
+
+gboolean
+pto_callable_is_javascript (PtoCallable *callable)
+{
+  const PtoClosure *closure = pto_callable_get_closure (callable);
+
+  return closure != NULL && closure->is_javascript;
 }
 
 static gboolean

@@ -12,6 +12,7 @@
 #include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-manifest-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -29,8 +30,8 @@ check_groups (const PtoManifest *manifest, GError **error)
         && !g_str_has_prefix (groups[i], "case "))
       return pto_manifest_fail (
           manifest, PTO_ERROR_INVALID_ARGS, error,
-          "unknown group [%s] (known: [orchestration], [kernel NUMBER], [build], and for "
-          "pto run [example], [reference], [case NAME])",
+          _ ("unknown group [%s] (known: [orchestration], [kernel NUMBER], [build], and for "
+             "pto run [example], [reference], [case NAME])"),
           groups[i]);
   return TRUE;
 }
@@ -42,7 +43,7 @@ dup_required (const PtoManifest *manifest, const char *group, const char *key, G
 
   if (value != NULL && value[0] != '\0')
     return g_steal_pointer (&value);
-  pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error, "[%s]: the key \"%s\" is missing",
+  pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error, _ ("[%s]: the key \"%s\" is missing"),
                      group, key);
   return NULL;
 }
@@ -59,19 +60,26 @@ dup_source (const PtoManifest *manifest, const char *group, GError **error)
   return g_build_filename (directory, source, NULL);
 }
 
-/* Adds the directories of a key, which stand beside the manifest. */
-static void
-add_dirs (const PtoManifest *manifest, const char *group, GPtrArray *dirs)
+/* Adds the directories that a group says, which stand beside the manifest. The key has two names.
+ */
+static gboolean
+add_dirs (const PtoManifest *manifest, const char *group, GPtrArray *dirs, GError **error)
 {
   g_autofree char *directory = g_path_get_dirname (manifest->file);
-  g_auto (GStrv) list
-      = g_key_file_get_string_list (manifest->keys, group, "include-dirs", NULL, NULL);
+  gboolean is_short = g_key_file_has_key (manifest->keys, group, "include", NULL);
+  g_auto (GStrv) list = g_key_file_get_string_list (
+      manifest->keys, group, is_short ? "include" : "include-dirs", NULL, NULL);
 
+  if (is_short && g_key_file_has_key (manifest->keys, group, "include-dirs", NULL))
+    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                              _ ("[%s]: include and include-dirs are the same: one of them"),
+                              group);
   for (guint i = 0; list != NULL && list[i] != NULL; i++)
     if (g_strstrip (list[i])[0] != '\0')
       g_ptr_array_add (dirs, g_path_is_absolute (list[i])
                                  ? g_strdup (list[i])
                                  : g_build_filename (directory, list[i], NULL));
+  return TRUE;
 }
 
 /* Adds the words of a key, which are as in a shell. */
@@ -97,27 +105,50 @@ add_flags (const PtoManifest *manifest, const char *group, const char *key, GPtr
   return TRUE;
 }
 
+/* The key of those flags that a source is compiled with. */
+static const char *
+get_flags_key (const PtoDeviceCode *code)
+{
+  return code->language == PTO_LANGUAGE_C ? "cflags" : "cxxflags";
+}
+
+/* What a group says of its one source. */
+static gboolean
+add_own_flags (const PtoManifest *manifest, const char *group, const PtoDeviceCode *code,
+               GPtrArray *flags, GError **error)
+{
+  const char *other = code->language == PTO_LANGUAGE_C ? "cxxflags" : "cflags";
+
+  if (code->language != PTO_LANGUAGE_OBJECT
+      && g_key_file_has_key (manifest->keys, group, other, NULL))
+    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
+                              _ ("[%s]: %s says nothing of %s, which is %s: %s does"), group, other,
+                              code->parent_instance.path,
+                              code->language == PTO_LANGUAGE_C ? "C" : "C++", get_flags_key (code));
+  return add_flags (manifest, group, "cflags", flags, error)
+         && add_flags (manifest, group, "cxxflags", flags, error)
+         && add_flags (manifest, group, "flags", flags, error);
+}
+
 /* How one source is compiled: as the directory says, but what its own group says is stronger. */
 static gboolean
-set_build (const PtoManifest *manifest, const char *group, PtoCallable *callable, GError **error)
+set_build (const PtoManifest *manifest, const char *group, PtoDeviceCode *code, GError **error)
 {
   g_autoptr (GPtrArray) dirs = g_ptr_array_new_null_terminated (0, g_free, TRUE);
   g_autoptr (GPtrArray) flags = g_ptr_array_new_null_terminated (0, g_free, TRUE);
 
-  add_dirs (manifest, group, dirs);
-  if (callable->language != PTO_LANGUAGE_OBJECT)
-    {
-      add_dirs (manifest, "build", dirs);
-      if (!add_flags (manifest, "build",
-                      callable->language == PTO_LANGUAGE_C ? "cflags" : "cxxflags", flags, error))
-        return FALSE;
-    }
-  if (!add_flags (manifest, group, "flags", flags, error))
+  if (!add_dirs (manifest, group, dirs, error))
+    return FALSE;
+  if (code->language != PTO_LANGUAGE_OBJECT
+      && (!add_dirs (manifest, "build", dirs, error)
+          || !add_flags (manifest, "build", get_flags_key (code), flags, error)))
+    return FALSE;
+  if (!add_own_flags (manifest, group, code, flags, error))
     return FALSE;
   if ((dirs->len == 0
-       || pto_callable_set_include_dirs (callable, (const char *const *) dirs->pdata, error))
+       || pto_device_code_set_include_dirs (code, (const char *const *) dirs->pdata, error))
       && (flags->len == 0
-          || pto_callable_set_compiler_flags (callable, (const char *const *) flags->pdata, error)))
+          || pto_device_code_set_compiler_flags (code, (const char *const *) flags->pdata, error)))
     return TRUE;
   pto_error_prefix (error, "%s: [%s]: ", manifest->file, group);
   return FALSE;
@@ -133,7 +164,7 @@ get_core (const PtoManifest *manifest, const char *group, PtoCoreType *core_type
   *core_type = g_ascii_strcasecmp (core, "aic") == 0 ? PTO_CORE_AIC : PTO_CORE_AIV;
   return *core_type == PTO_CORE_AIC || g_ascii_strcasecmp (core, "aiv") == 0
          || pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                               "[%s]: core=%s: aic or aiv wanted", group, core);
+                               _ ("[%s]: core=%s: aic or aiv wanted"), group, core);
 }
 
 static gboolean
@@ -147,7 +178,7 @@ get_n_args (const PtoManifest *manifest, const char *group, int *n_args, GError 
     return TRUE;
   if (!g_ascii_string_to_unsigned (args, 10, 0, PTO_MAX_KERNEL_ARGS, &number, NULL))
     return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                              "[%s]: args=%s: a number from 0 to %d wanted", group, args,
+                              _ ("[%s]: args=%s: a number from 0 to %d wanted"), group, args,
                               PTO_MAX_KERNEL_ARGS);
   *n_args = (int) number;
   return TRUE;
@@ -163,13 +194,13 @@ get_func_id (const PtoManifest *manifest, const char *group, PtoCallable *chip, 
   if (!g_ascii_string_to_unsigned (group + strlen ("kernel "), 10, 0, G_MAXUINT, &number, NULL))
     return pto_manifest_fail (
         manifest, PTO_ERROR_INVALID_ARGS, error,
-        "[%s]: the function id after \"kernel\" must be a number from 0 to %u", group,
+        _ ("[%s]: the function id after \"kernel\" must be a number from 0 to %u"), group,
         PTO_MAX_KERNELS - 1);
   *func_id = (guint) number;
   other = pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), *func_id);
   return other == NULL
          || pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                               "[%s]: the function id %u is taken by the kernel \"%s\"", group,
+                               _ ("[%s]: the function id %u is taken by the kernel \"%s\""), group,
                                *func_id, other);
 }
 
@@ -177,11 +208,13 @@ static gboolean
 add_kernel (const PtoManifest *manifest, const char *group, PtoCallable *chip, GError **error)
 {
   static const char *const known[]
-      = { "name", "source", "core", "cost", "args", "include-dirs", "flags", NULL };
+      = { "name",         "source", "core",     "cost",  "args", "include",
+          "include-dirs", "cflags", "cxxflags", "flags", NULL };
   g_autoptr (PtoCallable) kernel = NULL;
   g_autofree char *name = NULL;
   g_autofree char *source = NULL;
   g_autofree char *cost = NULL;
+  g_autofree char *who = NULL;
   PtoCoreType core_type = PTO_CORE_AIV;
   guint func_id = 0;
   int n_args = -1;
@@ -195,22 +228,27 @@ add_kernel (const PtoManifest *manifest, const char *group, PtoCallable *chip, G
     return FALSE;
   cost = pto_manifest_dup_value (manifest, group, "cost");
   kernel = pto_kernel_new (core_type, source, NULL, error);
-  if (kernel != NULL && !set_build (manifest, group, kernel, error))
+  if (kernel != NULL && !set_build (manifest, group, PTO_DEVICE_CODE (kernel), error))
     return FALSE;
-  if (kernel != NULL && (cost == NULL || pto_kernel_set_cost (PTO_KERNEL (kernel), cost, error))
-      && pto_kernel_set_n_args (PTO_KERNEL (kernel), n_args, error)
+  who = g_strdup_printf (_ ("%s: kernel \"%s\""), manifest->file, name);
+  if (kernel != NULL && cost != NULL
+      && !pto_kernel_set_cost_of (PTO_KERNEL (kernel), who, cost, error))
+    return FALSE;
+  if (kernel != NULL && pto_kernel_set_n_args (PTO_KERNEL (kernel), n_args, error)
       && pto_chip_orchestration_add_kernel (PTO_CHIP_ORCHESTRATION (chip), func_id, name, kernel,
                                             error))
     return TRUE;
-  pto_error_prefix (error, "%s: kernel \"%s\": ", manifest->file, name);
+  pto_error_prefix (error, "%s: ", who);
   return FALSE;
 }
 
 static PtoCallable *
 make_chip (const PtoManifest *manifest, GError **error)
 {
-  static const char *const known[] = { "source", "function", "include-dirs", "flags", NULL };
-  static const char *const known_of_build[] = { "include-dirs", "cflags", "cxxflags", NULL };
+  static const char *const known[]
+      = { "source", "function", "include", "include-dirs", "cflags", "cxxflags", "flags", NULL };
+  static const char *const known_of_build[]
+      = { "include", "include-dirs", "cflags", "cxxflags", NULL };
   g_auto (GStrv) groups = g_key_file_get_groups (manifest->keys, NULL);
   g_autoptr (PtoCallable) chip = NULL;
   g_autofree char *source = NULL;
@@ -219,7 +257,7 @@ make_chip (const PtoManifest *manifest, GError **error)
   if (!g_key_file_has_group (manifest->keys, "orchestration"))
     {
       pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                         "the group [orchestration] is missing");
+                         _ ("the group [orchestration] is missing"));
       return NULL;
     }
   if (!pto_manifest_check_keys (manifest, "build", known_of_build, error)
@@ -233,7 +271,7 @@ make_chip (const PtoManifest *manifest, GError **error)
       pto_error_prefix (error, "%s: [orchestration]: ", manifest->file);
       return NULL;
     }
-  if (!set_build (manifest, "orchestration", chip, error))
+  if (!set_build (manifest, "orchestration", PTO_DEVICE_CODE (chip), error))
     return NULL;
   for (guint i = 0; groups[i] != NULL; i++)
     if (g_str_has_prefix (groups[i], "kernel ") && !add_kernel (manifest, groups[i], chip, error))
@@ -252,9 +290,10 @@ make_chip (const PtoManifest *manifest, GError **error)
  * The group `[orchestration]` has the keys `source` and `function` (which may be left out), each
  * group `[kernel NUMBER]` has `name`, `source`, `core` (`aic` or `aiv`), and may have `cost` (see
  * [method@Pto.Kernel.set_cost]) and `args` (see [method@Pto.Kernel.set_n_args]). Both may have
- * `include-dirs` (separated by semicolons, see [method@Pto.Callable.set_include_dirs]) and `flags`
- * (as in a shell, see [method@Pto.Callable.set_compiler_flags]); the group `[build]`, with
- * `include-dirs`, `cflags` and `cxxflags`, says the same for all of them, and is weaker. Sources
+ * `include` (or `include-dirs`; separated by semicolons, see
+ * [method@Pto.DeviceCode.set_include_dirs]) and `cflags`, of a source in C++ `cxxflags`, or `flags`
+ * of either (as in a shell, see [method@Pto.DeviceCode.set_compiler_flags]); the group `[build]`,
+ * with `include`, `cflags` and `cxxflags`, says the same for all of them, and is weaker. Sources
  * and directories are found from the directory. The groups `[example]`, `[reference]` and `[case
  * NAME]` are for `pto run` and are passed over; any other is refused, and so are keys that nobody
  * reads and what is there twice.

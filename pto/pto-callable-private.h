@@ -5,7 +5,6 @@
 #pragma once
 
 #include "pto-callable.h"
-#include "pto-compiler-private.h"
 
 G_BEGIN_DECLS
 
@@ -17,14 +16,8 @@ struct _PtoCallable
   PtoCallableKind kind;
   PtoCallableSource source;
   gboolean is_made; /* by a constructor: then its type is that of its kind and source */
-  PtoLanguage language;
-  char *path;   /* absolute; of a library that was named without one, and without file: NULL */
-  char *origin; /* absolute: what the object at path was made of, in another process; or NULL */
-  char *symbol; /* of the kernel, of the orchestration's entry, of the function; or NULL */
+  char *path;       /* absolute; of a library that was named without one, and without file: NULL */
   char *name;
-  /* Of a source, what it is compiled with; or NULL. */
-  char **include_dirs; /* absolute */
-  char **compiler_flags;
 };
 
 struct _PtoCallableClass
@@ -39,9 +32,6 @@ struct _PtoCallableClass
 /* Of a final type, complete but for what only that has. */
 gpointer pto_callable_make (GType type, PtoCallableKind kind, PtoCallableSource source,
                             const char *name);
-/* Of a source or a shared object. */
-PtoCallable *pto_callable_new_for_file (GType type, PtoCallableKind kind, const char *path,
-                                        const char *symbol, GError **error);
 /* A program can make objects by their types alone: those are nothing that can be run. */
 gboolean pto_callable_check_made (PtoCallable *callable, GError **error);
 /* What messages say it is of; NULL: this process. */

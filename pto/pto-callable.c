@@ -6,12 +6,12 @@
 #include "config.h"
 
 #include "pto-callable-private.h"
+#include "pto-lock-private.h"
 
 #include "pto-enums.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
-
-#include <string.h>
+#include "pto-text-private.h"
 
 /**
  * PtoCallable:
@@ -85,18 +85,14 @@ pto_callable_finalize (GObject *object)
   PtoCallable *self = PTO_CALLABLE (object);
 
   g_free (self->path);
-  g_free (self->origin);
-  g_free (self->symbol);
   g_free (self->name);
-  g_strfreev (self->include_dirs);
-  g_strfreev (self->compiler_flags);
   G_OBJECT_CLASS (pto_callable_parent_class)->finalize (object);
 }
 
 static const char *
 get_file (PtoCallable *self)
 {
-  return self->origin != NULL ? self->origin : self->path;
+  return self->path;
 }
 
 static void
@@ -184,30 +180,6 @@ pto_callable_is_identifier (const char *text)
   return *text == '\0';
 }
 
-PtoCallable *
-pto_callable_new_for_file (GType type, PtoCallableKind kind, const char *path, const char *symbol,
-                           GError **error)
-{
-  g_autoptr (PtoCallable) callable = NULL;
-  g_autofree char *name = g_path_get_basename (path);
-  char *dot = strrchr (name, '.');
-
-  if (dot != NULL && dot != name)
-    *dot = '\0';
-  callable = pto_callable_make (type, kind, PTO_CALLABLE_SOURCE_OBJECT, name);
-  callable->path = g_canonicalize_filename (path, NULL);
-  callable->symbol = g_strdup (symbol);
-  if (!pto_compiler_find_language (callable->path, &callable->language, error))
-    return NULL;
-  if (!pto_callable_is_identifier (symbol))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s: \"%s\" is no name of a function",
-                   path, symbol);
-      return NULL;
-    }
-  return g_steal_pointer (&callable);
-}
-
 const char *
 pto_callable_get_origin (PtoCallable *callable)
 {
@@ -250,8 +222,8 @@ pto_callable_check_made (PtoCallable *callable, GError **error)
   if (callable->is_made)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "\"%s\" (%s) was not made by a constructor: there is nothing to run", callable->name,
-               G_OBJECT_TYPE_NAME (callable));
+               _ ("\"%s\" (%s) was not made by a constructor: there is nothing to run"),
+               callable->name, G_OBJECT_TYPE_NAME (callable));
   return FALSE;
 }
 
@@ -297,27 +269,6 @@ pto_callable_get_path (PtoCallable *callable)
 }
 
 /**
- * pto_callable_get_symbol:
- * @callable: a callable
- *
- * Gives the name of its function in the file.
- *
- * Thread safety: any thread.
- *
- * Returns: (transfer none) (nullable): a name; %NULL for a function of this process and an import
- * path
- *
- * Since: 0.1
- */
-const char *
-pto_callable_get_symbol (PtoCallable *callable)
-{
-  g_return_val_if_fail (PTO_IS_CALLABLE (callable), NULL);
-
-  return callable->symbol;
-}
-
-/**
  * pto_callable_get_name:
  * @callable: a callable
  *
@@ -353,13 +304,17 @@ void
 pto_callable_set_name (PtoCallable *callable, const char *name)
 {
   char *copy;
+  char *old;
 
   g_return_if_fail (PTO_IS_CALLABLE (callable));
   g_return_if_fail (name != NULL);
 
   copy = g_utf8_make_valid (name, -1);
-  g_free (callable->name);
+  pto_lock (PTO_LOCK_KERNELS);
+  old = callable->name;
   callable->name = copy;
+  pto_unlock (PTO_LOCK_KERNELS);
+  g_free (old);
   g_object_notify_by_pspec (G_OBJECT (callable), properties[PROP_NAME]);
 }
 

@@ -36,29 +36,10 @@ PtoCallableKind pto_callable_get_kind (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
 const char *pto_callable_get_path (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
-const char *pto_callable_get_symbol (PtoCallable *callable);
-PTO_AVAILABLE_IN_0_1
 const char *pto_callable_get_name (PtoCallable *callable);
 PTO_AVAILABLE_IN_0_1
 void pto_callable_set_name (PtoCallable *callable, const char *name);
 PTO_AVAILABLE_IN_0_1
 char *pto_callable_to_string (PtoCallable *callable);
-PTO_AVAILABLE_IN_0_1
-gboolean pto_callable_set_include_dirs (PtoCallable *callable, const char *const *dirs,
-                                        GError **error);
-PTO_AVAILABLE_IN_0_1
-const char *const *pto_callable_get_include_dirs (PtoCallable *callable);
-PTO_AVAILABLE_IN_0_1
-gboolean pto_callable_set_compiler_flags (PtoCallable *callable, const char *const *flags,
-                                          GError **error);
-PTO_AVAILABLE_IN_0_1
-const char *const *pto_callable_get_compiler_flags (PtoCallable *callable);
-PTO_AVAILABLE_IN_0_1
-gboolean pto_callable_build (PtoCallable *callable, GCancellable *cancellable, GError **error);
-PTO_AVAILABLE_IN_0_1
-void pto_callable_build_async (PtoCallable *callable, GCancellable *cancellable,
-                               GAsyncReadyCallback callback, gpointer user_data);
-PTO_AVAILABLE_IN_0_1
-gboolean pto_callable_build_finish (PtoCallable *callable, GAsyncResult *result, GError **error);
 
 G_END_DECLS

@@ -15,6 +15,7 @@
 #include "process/service.h"
 
 #include "pto-identity-private.h"
+#include "pto-trace-private.h"
 #include "pto-worker.h"
 
 G_BEGIN_DECLS
@@ -29,6 +30,7 @@ typedef struct
   GPtrArray *(*list) (gpointer data);
   PtoImportFunc import; /* for import paths */
   gpointer data;
+  gboolean is_far; /* on another machine, where contents of exceptions are not believed */
 } PtoChildParent;
 
 /* worker: a worker that runs what it is asked to, of level 2 with run_callable, of another level as
@@ -50,13 +52,20 @@ typedef struct
   guint64 size; /* out: of what there is, or was written; 0: nothing */
 } PtoChildTrace;
 
+/* Answers TRACE with such pieces; TRUE: all of them were written. child: its number. */
+gboolean pto_child_tell_pieces (const struct pto_call *call, guint child,
+                                const PtoTracePieces *pieces);
+/* Of a far one, which shares no memory: what it would answer, as bytes, once; NULL: nothing. */
+GByteArray *pto_child_take_record (PtoChild *child);
+
 /* The body of REGISTER, and back: descriptor and sources, each behind its length. */
-GBytes *pto_child_pack_registration (const PtoRegistration *registration);
+GBytes *pto_child_pack_registration (GBytes *descriptor, GBytes *sources);
 gboolean pto_child_unpack_registration (const guint8 *body, guint64 bytes, GBytes **descriptor,
                                         GBytes **sources);
 
-/* A GError as a child says it, and as its parent raises it. */
-void pto_failure_set_from_error (struct pto_failure *failure, const GError *error);
+/* A GError as a child says it, with the contents of an exception or without, and as its parent
+ * raises it. The first frees it, and gives what a server answers: 0 without one. */
+guint32 pto_failure_take_error (struct pto_failure *failure, GError *error, gboolean with_contents);
 void pto_failure_propagate (const struct pto_failure *failure, GError **error);
 
 G_END_DECLS

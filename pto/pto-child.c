@@ -8,9 +8,12 @@
 
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
+#include "pto-compiler-program-private.h"
 #include "pto-error-private.h"
 #include "pto-exception-private.h"
+#include "pto-function-private.h"
 #include "pto-task-args-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
 
@@ -57,8 +60,8 @@ struct _PtoChild
 
 /* --- failures --- */
 
-void
-pto_failure_set_from_error (struct pto_failure *failure, const GError *error)
+static void
+set_failure (struct pto_failure *failure, const GError *error, gboolean with_contents)
 {
   int status = pto_error_get_status (error);
 
@@ -72,9 +75,25 @@ pto_failure_set_from_error (struct pto_failure *failure, const GError *error)
       pto_failure_set (failure, error->code, g_quark_to_string (error->domain), "%s",
                        error->message);
       if (exception != NULL)
-        failure->detail_bytes
-            = (guint32) pto_exception_pack (exception, failure->detail, sizeof failure->detail);
+        failure->detail_bytes = (guint32) pto_exception_pack (
+            exception, with_contents, failure->detail, sizeof failure->detail);
     }
+}
+
+guint32
+pto_failure_take_error (struct pto_failure *failure, GError *error, gboolean with_contents)
+{
+  guint32 status;
+
+  if (error == NULL)
+    return 0;
+  /* A binding can make an error of any code; 0 would say that all is well. */
+  if (error->domain == PTO_ERROR && error->code <= 0)
+    error->code = PTO_ERROR_INTERNAL;
+  status = (guint32) pto_error_get_status (error);
+  set_failure (failure, error, with_contents);
+  g_error_free (error);
+  return status != 0 ? status : (guint32) PTO_ERROR_TASK_FAILED;
 }
 
 void
@@ -109,12 +128,12 @@ append_bytes (GByteArray *array, GBytes *bytes)
 }
 
 GBytes *
-pto_child_pack_registration (const PtoRegistration *registration)
+pto_child_pack_registration (GBytes *descriptor, GBytes *sources)
 {
   GByteArray *array = g_byte_array_new ();
 
-  append_bytes (array, registration->descriptor);
-  append_bytes (array, registration->sources);
+  append_bytes (array, descriptor);
+  append_bytes (array, sources);
   return g_byte_array_free_to_bytes (array);
 }
 
@@ -264,7 +283,7 @@ add_from_call (PtoChild *self, const struct pto_call *call, GError **error)
   if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           "a registration of which only a part has arrived");
+                           _ ("a registration of which only a part has arrived"));
       return FALSE;
     }
   return add_target (self, call->digest, descriptor, sources, error);
@@ -301,6 +320,17 @@ is_cancelled (void *data)
         pto_call_beat (&self->call);
     }
   return pto_call_is_cancelled (&self->call);
+}
+
+/* On the thread of a task that waits for compilers, which may take long on a machine that has
+ * built nothing yet: who waits for them is alive. */
+static gboolean
+is_wanted (gpointer data)
+{
+  PtoChild *self = data;
+
+  pto_call_beat (&self->call);
+  return !pto_call_is_cancelled (&self->call);
 }
 
 /* --- records --- */
@@ -342,23 +372,52 @@ keep_record (PtoChild *self, guint64 task)
 }
 
 /* Twice: how large is it, and into the memory that there is for it then. */
-static void
-tell_record (PtoChild *self, const struct pto_call *call)
+gboolean
+pto_child_tell_pieces (const struct pto_call *call, guint child, const PtoTracePieces *pieces)
 {
   PtoChildTrace *table = NULL;
   PtoChildTrace *entry;
 
   if (call->bytes != sizeof (guint64))
-    return;
+    return FALSE;
   memcpy (&table, call->body, sizeof table);
-  entry = &table[self->worker->id];
-  if (self->pieces.list->len == 0 && self->pieces.n_left_out == 0)
-    return;
-  entry->size = pto_trace_pieces_get_packed_size (&self->pieces);
+  entry = &table[child];
+  if (pieces->list->len == 0 && pieces->n_left_out == 0)
+    return FALSE;
+  entry->size = pto_trace_pieces_get_packed_size (pieces);
   if (entry->address == 0 || entry->room < entry->size)
-    return;
-  pto_trace_pieces_pack (&self->pieces, (guint8 *) (guintptr) entry->address);
+    return FALSE;
+  pto_trace_pieces_pack (pieces, (guint8 *) (guintptr) entry->address);
+  return TRUE;
+}
+
+GByteArray *
+pto_child_take_record (PtoChild *self)
+{
+  GByteArray *bytes;
+
+  if (self->pieces.list->len == 0 && self->pieces.n_left_out == 0)
+    return NULL;
+  bytes = g_byte_array_new ();
+  g_byte_array_set_size (bytes, (guint) pto_trace_pieces_get_packed_size (&self->pieces));
+  pto_trace_pieces_pack (&self->pieces, bytes->data);
   begin_record (self, 0);
+  return bytes;
+}
+
+/* It can be run on the worker that has it, and so was not refused there. */
+static gboolean
+check_language (const PtoRegistration *registration, GError **error)
+{
+  if (!pto_callable_is_javascript (registration->callable))
+    return TRUE;
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+      _ ("\"%s\" is a function of JavaScript, which no worker below can call, be it a process or a "
+         "thread: an orchestration of a C library can be one "
+         "(Pto.ImportedFunction.new_for_symbol())"),
+      registration->name);
+  return FALSE;
 }
 
 static gboolean
@@ -376,13 +435,16 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
 
       pto_digest_to_string (call->digest, digest);
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   "nothing with the digest %s is registered on %s", digest, self->path);
+                   _ ("nothing with the digest %s is registered on %s"), digest, self->path);
       return FALSE;
     }
+  if (!check_language (target->registration, error))
+    return FALSE;
   self->thread = pthread_self ();
   pto_task_args_set_view (self->args, &call->args);
   pto_task_args_set_kinds (self->args, call->kinds);
   pto_task_args_set_cancelled (self->args, is_cancelled, self);
+  pto_compiler_ask_while_waiting (is_wanted, self);
   if (self->worker == NULL)
     ok = pto_registration_call_sub (target->registration, self->args, error);
   else
@@ -398,13 +460,13 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
           g_clear_object (&self->last);
           self->last = self->worker->machine->ops->get_trace (self->worker->machine);
         }
-      ok = pto_worker_run_for_parent (self->worker, target->handle,
-                                      (PtoOrchestrationFunc) target->registration->function,
-                                      target->registration->function_data, self->args, config,
-                                      PTO_RECORD_LEVEL (record), is_cancelled, self, error);
+      ok = pto_worker_run_for_parent (self->worker, target->handle, target->registration,
+                                      self->args, config, PTO_RECORD_LEVEL (record), is_cancelled,
+                                      self, error);
       if (record != 0)
         keep_record (self, task);
     }
+  pto_compiler_ask_while_waiting (NULL, NULL);
   pto_task_args_set_cancelled (self->args, NULL, NULL);
   /* A function may have kept them: then it keeps its own, without a life line into the mailbox. */
   if (pto_task_args_is_shared (self->args))
@@ -420,7 +482,6 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
 {
   PtoChild *self = data;
   GError *error = NULL;
-  uint32_t status = 0;
 
   switch (call->request)
     {
@@ -438,7 +499,8 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       remove_from_call (self, call);
       break;
     case PTO_REQUEST_TRACE:
-      tell_record (self, call);
+      if (pto_child_tell_pieces (call, self->worker->id, &self->pieces))
+        begin_record (self, 0);
       break;
     case PTO_REQUEST_CLOSE:
       begin_record (self, 0);
@@ -449,7 +511,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
         pto_worker_take_down (self->worker);
       break;
     default:
-      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown to %s",
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),
                    (int) call->request, self->path);
     }
   if (error != NULL)
@@ -458,20 +520,16 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       if (error->domain != PTO_ERROR && pto_error_get_status (error) == 0
           && call->request != PTO_REQUEST_TASK)
         {
-          error->domain = PTO_ERROR;
-          error->code = PTO_ERROR_LOAD;
+          GError *load = g_error_new_literal (PTO_ERROR, PTO_ERROR_LOAD, error->message);
+
+          /* Its domain frees what it has inside: it can not become another's. */
+          g_error_free (error);
+          error = load;
         }
-      /* A binding can make an error of any code; 0 would say that all is well. */
-      if (error->domain == PTO_ERROR && error->code <= 0)
-        error->code
-            = call->request == PTO_REQUEST_TASK ? PTO_ERROR_TASK_FAILED : PTO_ERROR_INTERNAL;
-      status = (uint32_t) pto_error_get_status (error);
-      if (status == 0)
-        status = PTO_ERROR_TASK_FAILED;
-      pto_failure_set_from_error (failure, error);
-      g_error_free (error);
+      if (error->domain == PTO_ERROR && error->code <= 0 && call->request == PTO_REQUEST_TASK)
+        error->code = PTO_ERROR_TASK_FAILED;
     }
-  return status;
+  return pto_failure_take_error (failure, error, !self->parent.is_far);
 }
 
 PtoChild *

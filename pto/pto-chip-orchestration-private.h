@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "pto-callable-private.h"
 #include "pto-chip-orchestration.h"
+#include "pto-device-code-private.h"
 #include "pto-kernel-private.h"
 
 G_BEGIN_DECLS
@@ -19,14 +19,14 @@ typedef struct
 
 struct _PtoChipOrchestration
 {
-  PtoCallable parent_instance;
+  PtoDeviceCode parent_instance;
 
   GArray *kernels; /* PtoChipKernel, ascending func_id */
 };
 
 struct _PtoChipOrchestrationClass
 {
-  PtoCallableClass parent_class;
+  PtoDeviceCodeClass parent_class;
 };
 
 G_END_DECLS

@@ -7,6 +7,7 @@
 #include "pto-chip-orchestration-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #define DEFAULT_ENTRY "aicpu_orchestration_entry"
 
@@ -21,7 +22,7 @@
  *
  * Since: 0.1
  */
-G_DEFINE_FINAL_TYPE (PtoChipOrchestration, pto_chip_orchestration, PTO_TYPE_CALLABLE)
+G_DEFINE_FINAL_TYPE (PtoChipOrchestration, pto_chip_orchestration, PTO_TYPE_DEVICE_CODE)
 
 static void
 clear_chip_kernel (gpointer data)
@@ -35,7 +36,7 @@ clear_chip_kernel (gpointer data)
 static const char *
 get_path (PtoChipOrchestration *self)
 {
-  return self->parent_instance.path;
+  return PTO_CALLABLE (self)->path;
 }
 
 static void
@@ -83,7 +84,7 @@ pto_chip_orchestration_new (const char *path, const char *function, GError **err
   g_return_val_if_fail (path != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  return pto_callable_new_for_file (
+  return pto_device_code_new_for_file (
       PTO_TYPE_CHIP_ORCHESTRATION, PTO_CALLABLE_CHIP, path,
       function != NULL && function[0] != '\0' ? function : DEFAULT_ENTRY, error);
 }
@@ -135,13 +136,13 @@ pto_chip_orchestration_add_kernel (PtoChipOrchestration *chip, guint func_id, co
       g_autofree char *what = pto_callable_to_string (kernel);
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: %s can not be submitted as a kernel", get_path (chip), what);
+                   _ ("%s: %s can not be submitted as a kernel"), get_path (chip), what);
       return FALSE;
     }
   if (func_id >= PTO_MAX_KERNELS)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: function id %u is too large: at most %u", get_path (chip), func_id,
+                   _ ("%s: function id %u is too large: at most %u"), get_path (chip), func_id,
                    PTO_MAX_KERNELS - 1);
       return FALSE;
     }
@@ -149,7 +150,7 @@ pto_chip_orchestration_add_kernel (PtoChipOrchestration *chip, guint func_id, co
   if (other != NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: function id %u is taken by kernel \"%s\"", get_path (chip), func_id,
+                   _ ("%s: function id %u is taken by kernel \"%s\""), get_path (chip), func_id,
                    other->name);
       return FALSE;
     }

@@ -10,6 +10,7 @@
 #include "pto-compiler-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -70,8 +71,8 @@ pto_compiler_check_flags (const char *const *flags, const char *from, GError **e
           pto_error_set (
               error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
               says_what_is_made (*flags)
-                  ? "%s: the flag %s can not be used: it is known what is made of a source"
-                  : "%s: \"%s\" is no flag of a compiler",
+                  ? _ ("%s: the flag %s can not be used: it is known what is made of a source")
+                  : _ ("%s: \"%s\" is no flag of a compiler"),
               from, *flags);
           return FALSE;
         }
@@ -79,7 +80,7 @@ pto_compiler_check_flags (const char *const *flags, const char *from, GError **e
       if (is_word && flags[1] == NULL)
         {
           pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                         "%s: nothing follows the flag %s", from, *flags);
+                         _ ("%s: nothing follows the flag %s"), from, *flags);
           return FALSE;
         }
     }
@@ -113,27 +114,34 @@ add_flags (const Flags *flags, const char *const *words)
     }
 }
 
-/* Those of CFLAGS or CXXFLAGS. */
+/* Those of CFLAGS or CXXFLAGS; NULL: none. */
 static gboolean
-add_environment (const Flags *flags, GError **error)
+read_environment (const PtoCompilerJob *job, char ***words, GError **error)
 {
-  const char *variable = flags->job->language == PTO_LANGUAGE_C ? "CFLAGS" : "CXXFLAGS";
+  const char *variable = job->language == PTO_LANGUAGE_C ? "CFLAGS" : "CXXFLAGS";
   const char *value = g_getenv (variable);
   g_autoptr (GError) local = NULL;
-  g_auto (GStrv) words = NULL;
 
+  *words = NULL;
   if (value == NULL || value[strspn (value, " \t\n")] == '\0')
     return TRUE;
-  if (!g_shell_parse_argv (value, NULL, &words, &local))
+  if (!g_shell_parse_argv (value, NULL, words, &local))
     {
       pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s=%s: %s", variable, value,
                      local->message);
       return FALSE;
     }
-  if (!pto_compiler_check_flags ((const char *const *) words, variable, error))
-    return FALSE;
-  add_flags (flags, (const char *const *) words);
-  return TRUE;
+  return pto_compiler_check_flags ((const char *const *) *words, variable, error);
+}
+
+/* -mcpu says it, too, and of both a compiler complains. */
+static gboolean
+says_machine (const char *const *words)
+{
+  for (; words != NULL && *words != NULL; words++)
+    if (g_str_has_prefix (*words, "-march=") || g_str_has_prefix (*words, "-mcpu="))
+      return TRUE;
+  return FALSE;
 }
 
 static const char *
@@ -160,10 +168,9 @@ add_isa (const Flags *flags, GError **error)
   if (!g_file_test (include, G_FILE_TEST_IS_DIR))
     {
       pto_error_set (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                     "%s: " ISA_ROOT
-                     " is \"%s\", where there is no directory include: name the one "
-                     "that has it, or unset it",
-                     job->label, root);
+                     _ ("%s: %s is \"%s\", where there is no directory include: name the one "
+                        "that has it, or unset it"),
+                     job->label, ISA_ROOT, root);
       return FALSE;
     }
   g_ptr_array_add (flags->command, g_strconcat ("-isystem", include, NULL));
@@ -193,16 +200,31 @@ add_accesses (const Flags *flags, const char *identity)
 }
 
 gboolean
-pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, const char *api_dir,
-                        GPtrArray *command, GPtrArray *linked, GError **error)
+pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, gboolean knows_native,
+                        const char *api_dir, GPtrArray *command, GPtrArray *linked, GError **error)
 {
+  /* A product and a sum are rounded one after the other unless somebody asks for something else:
+   * so a kernel computes the same on machines that could do both at once and on those that can
+   * not. */
   static const char *const common[]
-      = { "-O2", "-fPIC", "-Wall", "-D__gm__=", "-D__aicore__=", NULL };
+      = { "-O2", "-ffp-contract=off", "-fPIC", "-Wall", "-D__gm__=", "-D__aicore__=", NULL };
   const Flags flags = { job, command, linked };
   gboolean is_c = job->language == PTO_LANGUAGE_C;
+  gboolean has_machine = FALSE;
+  g_auto (GStrv) environment = NULL;
+
+  if (!read_environment (job, &environment, error))
+    return FALSE;
+  for (guint i = 0; i < command->len; i++)
+    has_machine |= says_machine ((const char *const[]){ g_ptr_array_index (command, i), NULL });
+  has_machine |= says_machine ((const char *const *) environment)
+                 || says_machine ((const char *const *) job->flags);
 
   add_flag (&flags, is_c ? "-std=gnu17" : "-std=gnu++17");
   add_flags (&flags, common);
+  /* An access of more than 16 bytes at once is one that not every compiler tells of. */
+  if (knows_native && !has_machine && !pto_compiler_says_accesses (job))
+    add_flag (&flags, PTO_COMPILER_NATIVE);
   /* A frame larger than what is left of a stack faults right below it. */
   if (probes_stacks (identity))
     add_flag (&flags, "-fstack-clash-protection");
@@ -211,8 +233,9 @@ pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity, const c
   for (guint i = 0; job->include_dirs != NULL && job->include_dirs[i] != NULL; i++)
     g_ptr_array_add (command, g_strconcat ("-I", job->include_dirs[i], NULL));
   g_ptr_array_add (command, g_strconcat ("-I", api_dir, NULL));
-  if (!add_isa (&flags, error) || !add_environment (&flags, error))
+  if (!add_isa (&flags, error))
     return FALSE;
+  add_flags (&flags, (const char *const *) environment);
   add_flags (&flags, (const char *const *) job->flags);
   if (pto_compiler_says_accesses (job))
     add_accesses (&flags, identity);
@@ -232,13 +255,14 @@ pto_compiler_advise_on_header (const PtoCompilerJob *job, const char *message)
     return g_strdup ("");
   header = g_match_info_fetch (match, 1);
   if (job->is_kernel && g_str_has_prefix (header, "pto/"))
-    return root == NULL ? g_strdup (
-               " (it looks like one of the vendor's tile headers, which libpto does not "
-               "bring along: set " ISA_ROOT " to the directory whose include has them)")
-                        : g_strdup_printf (
-                            " (" ISA_ROOT " is \"%s\", whose include does not have it)", root);
+    return root == NULL ? g_strdup_printf (
+               _ (" (it looks like one of the vendor's tile headers, which libpto does not "
+                  "bring along: set %s to the directory whose include has them)"),
+               ISA_ROOT)
+                        : g_strdup_printf (_ (" (%s is \"%s\", whose include does not have it)"),
+                                           ISA_ROOT, root);
   return g_strdup_printf (
-      " (where it is can be said by include-dirs in pto.ini or kernel_config.py, or "
-      "by %s=-IDIR)",
+      _ (" (where it is can be said by include-dirs in pto.ini or kernel_config.py, or "
+         "by %s=-IDIR)"),
       job->language == PTO_LANGUAGE_C ? "CFLAGS" : "CXXFLAGS");
 }

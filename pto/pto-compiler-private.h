@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pto-cache-private.h"
+#include "pto-source-files-private.h"
 #include "pto-types.h"
 
 G_BEGIN_DECLS
@@ -33,6 +34,7 @@ typedef struct
   char *object;                   /* where the shared object is */
   guint8 digest[PTO_DIGEST_SIZE]; /* of its contents */
   gboolean was_cached;
+  PtoSourceFiles *files; /* what it was made of; NULL: it was not, this time */
 } PtoCompilerJob;
 
 typedef void (*PtoCompilerProgress) (const PtoCompilerJob *job, guint done, guint total,
@@ -46,11 +48,14 @@ gboolean pto_compiler_find_language (const char *path, PtoLanguage *language, GE
 /* Refuses words that are no flags, and those that make of a source something else than an object.
  * from: begins the message. */
 gboolean pto_compiler_check_flags (const char *const *flags, const char *from, GError **error);
-/* identity: of the compiler. command: has its words; linked: gets those flags that name libraries.
- */
+/* Code for the machine at hand. */
+#define PTO_COMPILER_NATIVE "-march=native"
+
+/* identity: of the compiler, which may know what code for the machine at hand is. command: has its
+ * words; linked: gets those flags that name libraries. */
 gboolean pto_compiler_add_flags (const PtoCompilerJob *job, const char *identity,
-                                 const char *api_dir, GPtrArray *command, GPtrArray *linked,
-                                 GError **error);
+                                 gboolean knows_native, const char *api_dir, GPtrArray *command,
+                                 GPtrArray *linked, GError **error);
 /* Is it compiled as one that says what it touches? */
 gboolean pto_compiler_says_accesses (const PtoCompilerJob *job);
 /* What to do about a header that was not found, to be appended to the compiler's message; empty if

@@ -4,7 +4,8 @@
  *
  * A source is preprocessed first. The digest of the preprocessor's output, of the compiler's
  * identity and of the flags is the key of the result in the cache: a change in any included header,
- * local or not, is a different key. What is compiled is that very output, so that a file that
+ * local or not, is a different key; so is another machine where a flag asks for code for the one
+ * at hand. What is compiled is that very output, so that a file that
  * changes meanwhile does not come in under the key of what it was. What a source has the assembler
  * read is not in there: such a source is compiled each time, and kept by what comes of it; so is
  * one whose flags name libraries.
@@ -16,13 +17,13 @@
 
 #include "pto-compiler-private.h"
 
-#include "process/command.h"
-
 #include "pto-compile.h"
+#include "pto-compiler-program-private.h"
 #include "pto-error-private.h"
-#include "pto-lock-private.h"
 #include "pto-log-private.h"
 #include "pto-object-file-private.h"
+#include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +33,7 @@
 #include <unistd.h>
 
 /* Part of every digest: changes when the way of building changes. */
-#define RECIPE "libpto shared object 2"
+#define RECIPE "libpto shared object 3"
 /* The file name of the lines that are added to an orchestration, to recognize the compiler's
  * complaints about them. */
 #define MARKER_FILE "pto-marker"
@@ -43,10 +44,13 @@ typedef struct
   PtoCompilerJob *job;
   GPtrArray *command; /* compiler and flags, without input and output */
   GPtrArray *linked;  /* flags that name libraries: they stand behind what needs them */
+  guint n_words;      /* of the compiler itself, in there */
   char *identity;     /* of the compiler */
+  char *machine;      /* what the compiler makes of this one; NULL: no flag asks */
   char *marker;       /* what follows an orchestration's source; NULL: nothing */
   char *source;       /* preprocessed; NULL: not yet */
   gsize source_size;
+  gint64 began;        /* when it was first read */
   GString *complaints; /* of the preprocessor */
   char *key;           /* in the cache; NULL: not kept for one */
   char *scratch;       /* directory of the compiler's own files, or NULL */
@@ -76,6 +80,7 @@ pto_compiler_job_clear (PtoCompilerJob *job)
   g_clear_pointer (&job->include_dirs, g_strfreev);
   g_clear_pointer (&job->flags, g_strfreev);
   g_clear_pointer (&job->object, g_free);
+  g_clear_pointer (&job->files, pto_source_files_unref);
 }
 
 /* --- files --- */
@@ -94,12 +99,12 @@ pto_compiler_find_language (const char *path, PtoLanguage *language, GError **er
 
   if (!g_file_test (path, G_FILE_TEST_EXISTS))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such file", path);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s: there is no such file"), path);
       return FALSE;
     }
   if (!g_file_test (path, G_FILE_TEST_IS_REGULAR))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s: not a regular file", path);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s: not a regular file"), path);
       return FALSE;
     }
   for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
@@ -110,7 +115,7 @@ pto_compiler_find_language (const char *path, PtoLanguage *language, GError **er
       }
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-      "%s: neither a C source (.c), nor a C++ source (.cc, .cpp, .cxx), nor a shared object (.so)",
+      _ ("%s: neither a C source (.c), nor a C++ source (.cc, .cpp, .cxx), nor a shared object (.so)"),
       path);
   return FALSE;
 }
@@ -166,206 +171,13 @@ pto_dup_api_dir (GError **error)
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-          "%s: the headers for kernels are not here: install them beside the library or name "
-          "their directory "
-          "in PTO_API_DIR",
+          _ ("%s: the headers for kernels are not here: install them beside the library or name "
+             "their directory "
+             "in PTO_API_DIR"),
           header != NULL ? header : "tensor.h");
       return NULL;
     }
   return g_steal_pointer (&dir);
-}
-
-/* --- the compiler --- */
-
-/* Words of $CC or $CXX, or the first usual compiler that is there. */
-static GPtrArray *
-find_compiler (PtoLanguage language, GError **error)
-{
-  static const char *const c_names[] = { "cc", "gcc", "clang", NULL };
-  static const char *const cxx_names[] = { "c++", "g++", "clang++", NULL };
-  gboolean is_c = language == PTO_LANGUAGE_C;
-  const char *variable = is_c ? "CC" : "CXX";
-  const char *value = g_getenv (variable);
-  GPtrArray *command = g_ptr_array_new_with_free_func (g_free);
-
-  if (value != NULL && value[0] != '\0')
-    {
-      g_auto (GStrv) words = NULL;
-      g_autofree char *program = NULL;
-
-      if (g_shell_parse_argv (value, NULL, &words, NULL))
-        program = g_find_program_in_path (words[0]);
-      if (program == NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
-                       "%s is \"%s\", which is no program that can be run", variable, value);
-          g_ptr_array_unref (command);
-          return NULL;
-        }
-      g_ptr_array_add (command, g_steal_pointer (&program));
-      for (guint i = 1; words[i] != NULL; i++)
-        g_ptr_array_add (command, g_strdup (words[i]));
-      return command;
-    }
-  for (const char *const *name = is_c ? c_names : cxx_names; *name != NULL; name++)
-    {
-      char *program = g_find_program_in_path (*name);
-
-      if (program != NULL)
-        {
-          g_ptr_array_add (command, program);
-          return command;
-        }
-    }
-  g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
-               is_c ? "no C compiler (cc, gcc, clang): install one, or name it in CC"
-                    : "no C++ compiler (c++, g++, clang++): install one, or name it in CXX");
-  g_ptr_array_unref (command);
-  return NULL;
-}
-
-/* Waits for one command. FALSE: it was cancelled. */
-static gboolean
-wait_for_command (struct pto_command *process, GCancellable *cancellable, int cancel_fd)
-{
-  while (!process->over && !g_cancellable_is_cancelled (cancellable))
-    pto_commands_wait (&process, 1, cancel_fd);
-  return process->over;
-}
-
-/* What it wrote to standard error, as it can stand in a message. */
-static char *
-dup_complaints (const struct pto_command *process)
-{
-  const struct pto_output *complaints = &process->complaints;
-
-  return g_strchomp (
-      g_utf8_make_valid (complaints->n > 0 ? complaints->data : "", (gssize) complaints->n));
-}
-
-/* Of a shell's. */
-static gboolean
-could_be_run (const struct pto_command *process)
-{
-  return process->status != 126 && process->status != 127;
-}
-
-static char *
-ask_for_version (GPtrArray *command, GCancellable *cancellable, int cancel_fd, GError **error)
-{
-  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
-  g_auto (GStrv) environment = g_get_environ ();
-  struct pto_report report = { 0 };
-  struct pto_command process = { 0 };
-  char *version = NULL;
-
-  for (guint i = 0; i < command->len; i++)
-    g_ptr_array_add (argv, g_ptr_array_index (command, i));
-  g_ptr_array_add (argv, (gpointer) "--version");
-  g_ptr_array_add (argv, NULL);
-  if (pto_command_begin (
-          &process,
-          &(struct pto_command_config){ .argv = (const char *const *) argv->pdata,
-                                        .environment = (const char *const *) environment,
-                                        .wants_output = true },
-          &report)
-      != PTO_OK)
-    {
-      pto_error_set_from_report (error, PTO_STATUS_SYSTEM, &report);
-      return NULL;
-    }
-  if (!wait_for_command (&process, cancellable, cancel_fd))
-    pto_error_set_if_cancelled (cancellable, error);
-  else if (!could_be_run (&process))
-    {
-      g_autofree char *why = dup_complaints (&process);
-
-      g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "the compiler %s can not be run: %s",
-                   (const char *) g_ptr_array_index (command, 0), why);
-    }
-  else
-    version = g_strndup (process.output.data, process.output.n);
-  pto_command_end (&process);
-  return version;
-}
-
-/* What tells one compiler from another: the file itself, and what it says of itself. Asked once per
- * file. */
-static char *
-identify_compiler (GPtrArray *command, GCancellable *cancellable, int cancel_fd, GError **error)
-{
-  static GHashTable *known; /* key: program, size, time, words; lives as long as the process;
-                             * PTO_LOCK_COMPILERS */
-  g_autoptr (GString) key = g_string_new (NULL);
-  g_autofree char *version = NULL;
-  char *identity;
-  GStatBuf status;
-
-  for (guint i = 0; i < command->len; i++)
-    {
-      g_string_append (key, g_ptr_array_index (command, i));
-      g_string_append_c (key, '\n');
-    }
-  if (g_stat (g_ptr_array_index (command, 0), &status) == 0)
-    g_string_append_printf (key, "%" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld\n",
-                            (gint64) status.st_size, (gint64) status.st_mtim.tv_sec,
-                            (long) status.st_mtim.tv_nsec);
-
-  pto_lock (PTO_LOCK_COMPILERS);
-  if (known == NULL)
-    known = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  identity = g_strdup (g_hash_table_lookup (known, key->str));
-  pto_unlock (PTO_LOCK_COMPILERS);
-  if (identity != NULL)
-    return identity;
-
-  version = ask_for_version (command, cancellable, cancel_fd, error);
-  if (version == NULL)
-    return NULL;
-  identity = g_strconcat (key->str, version, NULL);
-  pto_lock (PTO_LOCK_COMPILERS);
-  if (!g_hash_table_contains (known, key->str))
-    g_hash_table_insert (known, g_strdup (key->str), g_strdup (identity));
-  pto_unlock (PTO_LOCK_COMPILERS);
-  return identity;
-}
-
-/**
- * pto_dup_compiler:
- * @source: (type filename): the name of a C (`.c`) or C++ (`.cc`, `.cpp`, `.cxx`) source
- * @error: where to say why there is none
- *
- * Finds the compiler that builds a source: the one named by `CC` or `CXX`, or the system's.
- *
- * Fails with %PTO_ERROR_COMPILE. Thread safety: any thread.
- *
- * Returns: (transfer full): a program and its first arguments, as a shell would read them
- *
- * Since: 0.1
- */
-char *
-pto_dup_compiler (const char *source, GError **error)
-{
-  g_autoptr (GPtrArray) command = NULL;
-  GString *text;
-
-  g_return_val_if_fail (source != NULL, NULL);
-  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
-
-  command
-      = find_compiler (g_str_has_suffix (source, ".c") ? PTO_LANGUAGE_C : PTO_LANGUAGE_CXX, error);
-  if (command == NULL)
-    return NULL;
-  text = g_string_new (NULL);
-  for (guint i = 0; i < command->len; i++)
-    {
-      const char *word = g_ptr_array_index (command, i);
-      g_autofree char *quoted
-          = strpbrk (word, " \t\n'\"\\$`") != NULL ? g_shell_quote (word) : g_strdup (word);
-
-      g_string_append_printf (text, "%s%s", i > 0 ? " " : "", quoted);
-    }
-  return g_string_free (text, FALSE);
 }
 
 /* The lines that follow an orchestration's source. */
@@ -400,6 +212,7 @@ step_free (gpointer data)
   if (step->complaints != NULL)
     g_string_free (step->complaints, TRUE);
   g_free (step->identity);
+  g_free (step->machine);
   g_free (step->marker);
   g_free (step->source);
   g_free (step->key);
@@ -443,7 +256,7 @@ find_first_error (const char *text)
     }
   if (placed != NULL)
     first = placed;
-  return g_strdup (first != NULL ? first : "the compiler failed without a message");
+  return g_strdup (first != NULL ? first : _ ("the compiler failed without a message"));
 }
 
 /* How the compiler ended, for one that says nothing itself. */
@@ -451,11 +264,11 @@ static char *
 describe_end (const struct pto_command *process)
 {
   if (process->status > 128)
-    return g_strdup_printf ("the compiler was ended by signal %d (%s)", process->status - 128,
+    return g_strdup_printf (_ ("the compiler was ended by signal %d (%s)"), process->status - 128,
                             g_strsignal (process->status - 128));
   if (process->status < 0)
-    return g_strdup ("the compiler was ended");
-  return g_strdup_printf ("the compiler failed with status %d and without a message",
+    return g_strdup (_ ("the compiler was ended"));
+  return g_strdup_printf (_ ("the compiler failed with status %d and without a message"),
                           process->status);
 }
 
@@ -463,7 +276,7 @@ static void
 set_compile_error (Step *step, GError **error)
 {
   const PtoCompilerJob *job = step->job;
-  g_autofree char *text = dup_complaints (&step->process);
+  g_autofree char *text = pto_compiler_dup_complaints (&step->process);
   g_autofree char *advice = NULL;
   g_autofree char *first = NULL;
 
@@ -471,15 +284,15 @@ set_compile_error (Step *step, GError **error)
               ? find_first_error (text)
               : describe_end (&step->process);
   advice = pto_compiler_advise_on_header (job, first);
-  if (!could_be_run (&step->process))
-    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, "%s: the compiler %s can not be run: %s",
+  if (!pto_compiler_could_be_run (&step->process))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE, _ ("%s: the compiler %s can not be run: %s"),
                  job->label, (const char *) g_ptr_array_index (step->command, 0), first);
   else if (job->entry != NULL && g_str_has_prefix (first, MARKER_FILE ":"))
     {
       const char *why = strstr (first, " error: ");
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-                   "%s: %s: no function %s (PTO2Runtime *, uint64_t *, int)%s%s", job->label,
+                   _ ("%s: %s: no function %s (PTO2Runtime *, uint64_t *, int)%s%s"), job->label,
                    job->path, job->entry, why != NULL ? ": " : "",
                    why != NULL ? why + strlen (" error: ") : "");
     }
@@ -496,7 +309,7 @@ step_run (Step *step, const char *const *more, const char *input, gsize input_si
           gboolean wants_output, GError **error)
 {
   g_autoptr (GPtrArray) argv = g_ptr_array_new ();
-  g_auto (GStrv) environment = g_get_environ ();
+  g_auto (GStrv) environment = pto_compiler_get_environment ();
   struct pto_report report = { 0 };
 
   for (guint i = 0; i < step->command->len; i++)
@@ -516,7 +329,7 @@ step_run (Step *step, const char *const *more, const char *input, gsize input_si
           &report)
       == PTO_OK)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: the compiler %s", step->job->label,
+  g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("%s: the compiler %s"), step->job->label,
                report.message);
   return FALSE;
 }
@@ -526,6 +339,7 @@ step_preprocess (Build *build, Step *step, GError **error)
 {
   const PtoCompilerJob *job = step->job;
 
+  step->began = pto_source_files_get_time ();
   if (pto_compiler_says_accesses (job))
     {
       g_autofree char *header = g_build_filename (build->api_dir, "pto_access.h", NULL);
@@ -587,6 +401,9 @@ make_key (const Step *step)
   g_checksum_update (checksum, (const guchar *) RECIPE, sizeof RECIPE);
   g_checksum_update (checksum, (const guchar *) step->identity,
                      (gssize) strlen (step->identity) + 1);
+  if (step->machine != NULL)
+    g_checksum_update (checksum, (const guchar *) step->machine,
+                       (gssize) strlen (step->machine) + 1);
   for (guint i = 0; i < step->command->len; i++)
     {
       const char *word = g_ptr_array_index (step->command, i);
@@ -634,7 +451,7 @@ step_compile (Build *build, Step *step, GError **error)
   step->scratch = g_build_filename (build->cache_dir, "building-XXXXXX", NULL);
   if (g_mkdtemp_full (step->scratch, 0700) == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: can not be written: %s",
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("%s: can not be written: %s"),
                    build->cache_dir, g_strerror (errno));
       g_clear_pointer (&step->scratch, g_free);
       return FALSE;
@@ -658,6 +475,24 @@ step_compile (Build *build, Step *step, GError **error)
                    error);
 }
 
+/* A home, and the cache in it, may be shared by machines to which native means different things. */
+static gboolean
+find_machine (Build *build, Step *step)
+{
+  g_autoptr (GPtrArray) flags = g_ptr_array_new ();
+
+  for (guint i = 0; i < step->command->len; i++)
+    if (g_str_has_suffix (g_ptr_array_index (step->command, i), "=native"))
+      g_ptr_array_add (flags, g_ptr_array_index (step->command, i));
+  if (flags->len == 0)
+    return TRUE;
+  g_ptr_array_add (flags, NULL);
+  step->machine = pto_compiler_resolve_native (step->command, step->n_words, step->identity,
+                                               (const char *const *) flags->pdata,
+                                               build->cancellable, build->cancel_fd);
+  return step->machine != NULL;
+}
+
 /* What was preprocessed is in the cache, or is compiled: then is_over becomes FALSE. */
 static gboolean
 step_preprocessed (Build *build, Step *step, gboolean *is_over, GError **error)
@@ -668,17 +503,19 @@ step_preprocessed (Build *build, Step *step, gboolean *is_over, GError **error)
   if (output->n == 0 || output->lost)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
-                   output->lost ? "%s: no memory for its preprocessed source"
-                                : "%s: the compiler gave no preprocessed source",
+                   output->lost ? _ ("%s: no memory for its preprocessed source")
+                                : _ ("%s: the compiler gave no preprocessed source"),
                    job->label);
       return FALSE;
     }
   step->source = g_strndup (output->data, output->n);
   step->source_size = output->n;
+  g_clear_pointer (&job->files, pto_source_files_unref);
+  job->files = pto_source_files_new (job->path, step->source, step->source_size, step->began);
   step->complaints
       = g_string_new_len (step->process.complaints.data, (gssize) step->process.complaints.n);
   pto_command_end (&step->process);
-  if (!reads_more_files (step))
+  if (!reads_more_files (step) && find_machine (build, step))
     {
       step->key = make_key (step);
       job->was_cached = pto_cache_find (build->cache_dir, step->key, &job->object, job->digest);
@@ -704,7 +541,7 @@ step_compiled (Build *build, Step *step, GError **error)
       || !g_file_get_contents (step->temporary, &data, &size, NULL))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_COMPILE,
-                   "%s: the compiler %s wrote no shared object to %s", job->label,
+                   _ ("%s: the compiler %s wrote no shared object to %s"), job->label,
                    (const char *) g_ptr_array_index (step->command, 0), build->cache_dir);
       return FALSE;
     }
@@ -717,15 +554,28 @@ copy_object (Build *build, PtoCompilerJob *job, GError **error)
 {
   g_autoptr (GError) local = NULL;
   g_autofree char *data = NULL;
+  gint64 began = pto_source_files_get_time ();
   gsize size;
 
   if (!pto_object_file_check (job->path, error))
     return FALSE;
+  g_clear_pointer (&job->files, pto_source_files_unref);
+  job->files = pto_source_files_new (job->path, NULL, 0, began);
   if (g_file_get_contents (job->path, &data, &size, &local))
     return pto_cache_add (build->cache_dir, NULL, data, size, &job->object, job->digest, error);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: %s", job->label, job->path,
-               local->message);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("%s: %s: can not be read: %s"), job->label,
+               job->path, pto_save_explain_read (local));
   return FALSE;
+}
+
+static gboolean
+knows_native (Build *build, Step *step)
+{
+  static const char *const flags[] = { PTO_COMPILER_NATIVE, NULL };
+  g_autofree char *machine = pto_compiler_resolve_native (
+      step->command, step->n_words, step->identity, flags, build->cancellable, build->cancel_fd);
+
+  return machine != NULL;
 }
 
 static gboolean
@@ -738,14 +588,16 @@ step_begin (Build *build, Step *step, gboolean *is_over, GError **error)
       *is_over = TRUE;
       return copy_object (build, job, error);
     }
-  step->command = find_compiler (job->language, error);
+  step->command = pto_compiler_find (job->language == PTO_LANGUAGE_C, error);
   if (step->command != NULL)
-    step->identity = identify_compiler (step->command, build->cancellable, build->cancel_fd, error);
+    step->identity
+        = pto_compiler_identify (step->command, build->cancellable, build->cancel_fd, error);
   if (step->identity == NULL)
     return FALSE;
+  step->n_words = step->command->len;
   step->linked = g_ptr_array_new_with_free_func (g_free);
-  return pto_compiler_add_flags (job, step->identity, build->api_dir, step->command, step->linked,
-                                 error)
+  return pto_compiler_add_flags (job, step->identity, knows_native (build, step), build->api_dir,
+                                 step->command, step->linked, error)
          && step_preprocess (build, step, error);
 }
 
@@ -803,8 +655,8 @@ continue_steps (Build *build, GError **error)
 
   for (guint i = 0; i < build->running->len; i++)
     processes[i] = &((Step *) g_ptr_array_index (build->running, i))->process;
-  pto_commands_wait (processes, build->running->len, build->cancel_fd);
-  if (pto_error_set_if_cancelled (build->cancellable, error))
+  if (!pto_compiler_wait (processes, build->running->len, build->cancellable, build->cancel_fd,
+                          error))
     return FALSE;
   for (guint i = build->running->len; i-- > 0;)
     {
@@ -844,7 +696,7 @@ watch_cancellable (Build *build, gulong *handler, GError **error)
   build->cancel_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (build->cancel_fd < 0)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "the compiler can not be run: %s",
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, _ ("the compiler can not be run: %s"),
                    g_strerror (errno));
       return FALSE;
     }

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "pto-dump-filter-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -92,8 +93,8 @@ pto_dump_filter_new (const char *text, char **why)
         {
           if (why != NULL)
             *why = g_strdup_printf (
-                "dump_filter: \"%s\" is no task: name a kernel (QK, s*), a task (17, "
-                "1:17), or one argument of them (QK.2)",
+                _ ("dump_filter: \"%s\" is no task: name a kernel (QK, s*), a task (17, "
+                   "1:17), or one argument of them (QK.2)"),
                 words[i]);
           break;
         }

@@ -14,6 +14,7 @@
 
 #include "pto-dump-filter-private.h"
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,8 +250,8 @@ write_file (const char *path, const TensorData *tensor, GError **error)
   {
     g_autofree char *shown = g_filename_display_name (path);
 
-    g_set_error (error, G_FILE_ERROR, (gint) g_file_error_from_errno (saved), "tensor dump: %s: %s",
-                 shown, g_strerror (saved));
+    g_set_error (error, G_FILE_ERROR, (gint) g_file_error_from_errno (saved),
+                 _ ("tensor dump: %s: %s"), shown, g_strerror (saved));
   }
   return FALSE;
 }
@@ -490,7 +491,7 @@ pto_dump_open (const PtoCallConfig *config, PtoDump **opened, GError **error)
   if (pto_call_config_get_output_prefix (config)[0] == '\0')
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "enable_dump_tensor = %d writes files: give an output_prefix to say where",
+                   _ ("enable_dump_tensor = %d writes files: give an output_prefix to say where"),
                    config->enable_dump_tensor);
       return FALSE;
     }

@@ -1,4 +1,4 @@
-/* pto-element.c: how does a number become an element of a tensor?
+/* pto-element.c: how does a number become an element of a tensor, and an element a number?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -9,6 +9,7 @@
 #include "api/tensor.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <float.h>
 #include <math.h>
@@ -148,7 +149,7 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
   else if (ok && dtype == PTO_DTYPE_FLOAT32 && isfinite (number) && !isfinite (single))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s is %Lg, which float32 can not hold: it ends at %g", what, number,
+                   _ ("%s is %Lg, which float32 can not hold: it ends at %g"), what, number,
                    (double) FLT_MAX);
       return FALSE;
     }
@@ -163,11 +164,88 @@ pto_element_from_value (PtoDtype dtype, const GValue *value, const char *what, g
   if (!ok)
     {
       g_autofree char *text
-          = G_IS_VALUE (value) ? g_strdup_value_contents (value) : g_strdup ("not set");
+          = G_IS_VALUE (value) ? g_strdup_value_contents (value) : g_strdup (_ ("not set"));
 
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s is %s, which is no number of the type %s", what, text,
+                   _ ("%s is %s, which is no number of the type %s"), what, text,
                    pto_dtype_name ((DataType) dtype));
     }
   return ok;
+}
+
+/* A double holds all numbers that there are in so few bits. */
+static double
+decode (const Format *format, guint64 bits)
+{
+  guint64 sign = G_GUINT64_CONSTANT (1) << (format->exponent + format->fraction);
+  guint64 magnitude = bits & (sign - 1);
+  guint64 fraction = magnitude & ((G_GUINT64_CONSTANT (1) << format->fraction) - 1);
+  int exponent = (int) (magnitude >> format->fraction);
+  int bias = (1 << (format->exponent - 1)) - 1;
+  double number;
+
+  if (magnitude > format->infinity || magnitude == format->none)
+    number = NAN;
+  else if (magnitude == format->infinity)
+    number = INFINITY;
+  else if (exponent == 0)
+    number = ldexp ((double) fraction, 1 - bias - format->fraction);
+  else
+    number = ldexp ((double) (fraction | G_GUINT64_CONSTANT (1) << format->fraction),
+                    exponent - bias - format->fraction);
+  return (bits & sign) != 0 ? -number : number;
+}
+
+/* Of so many bits the uppermost is the sign. */
+static gint64
+extend (guint64 bits, guint n_bits)
+{
+  return (gint64) (bits << (64 - n_bits)) >> (64 - n_bits);
+}
+
+gboolean
+pto_element_to_value (PtoDtype dtype, guint64 bits, GValue *value)
+{
+  float single;
+  double whole;
+
+  switch (dtype)
+    {
+    case PTO_DTYPE_BOOL:
+      g_value_set_boolean (g_value_init (value, G_TYPE_BOOLEAN), (bits & 0xff) != 0);
+      return TRUE;
+    case PTO_DTYPE_UINT8:
+    case PTO_DTYPE_UINT16:
+    case PTO_DTYPE_UINT32:
+    case PTO_DTYPE_UINT64:
+      g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64),
+                          bits & G_MAXUINT64 >> (64 - 8 * pto_dtype_get_size (dtype)));
+      return TRUE;
+    case PTO_DTYPE_INT4:
+      g_value_set_int64 (g_value_init (value, G_TYPE_INT64), extend (bits, 4));
+      return TRUE;
+    case PTO_DTYPE_INT8:
+    case PTO_DTYPE_INT16:
+    case PTO_DTYPE_INT32:
+    case PTO_DTYPE_INT64:
+      g_value_set_int64 (g_value_init (value, G_TYPE_INT64),
+                         extend (bits, 8 * (guint) pto_dtype_get_size (dtype)));
+      return TRUE;
+    case PTO_DTYPE_FLOAT32:
+      memcpy (&single, &bits, sizeof single);
+      g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), (double) single);
+      return TRUE;
+    case PTO_DTYPE_FLOAT64:
+      memcpy (&whole, &bits, sizeof whole);
+      g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), whole);
+      return TRUE;
+    default:
+      for (guint i = 0; i < G_N_ELEMENTS (formats); i++)
+        if (formats[i].dtype == dtype)
+          {
+            g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), decode (&formats[i], bits));
+            return TRUE;
+          }
+      return FALSE;
+    }
 }

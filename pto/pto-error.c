@@ -4,7 +4,9 @@
  */
 #include "config.h"
 
+#include "exec/text.h"
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 /**
  * pto_error_quark:
@@ -21,6 +23,14 @@ GQuark
 pto_error_quark (void)
 {
   return g_quark_from_static_string ("pto-error-quark");
+}
+
+/* The floors below say their part of a message in the language of this one. While the library is
+ * loaded: there may be no thread yet that reads it. */
+__attribute__ ((constructor)) static void
+translate_below (void)
+{
+  pto_text_translate_with (pto_gettext, pto_ngettext);
 }
 
 void
@@ -82,26 +92,28 @@ static const struct
   int code;         /* of PTO_ERROR; a cancel is what GIO says it is */
   const char *text; /* when the engine left no report */
 } codes[] = {
-  { PTO_STATUS_SCOPE_DEADLOCK, PTO_ERROR_SCOPE_DEADLOCK, "tasks of an open scope hold every slot" },
-  { PTO_STATUS_HEAP_RING, PTO_ERROR_HEAP_RING, "a heap ring is exhausted" },
-  { PTO_STATUS_TASK_RING, PTO_ERROR_TASK_RING, "a task ring is exhausted" },
-  { PTO_STATUS_DEP_POOL, PTO_ERROR_DEP_POOL, "a dependency pool is exhausted" },
-  { PTO_STATUS_INVALID_ARGS, PTO_ERROR_INVALID_ARGS, "an argument is refused" },
-  { PTO_STATUS_SYNC_START, PTO_ERROR_SYNC_START, "a synchronised start can not be had" },
-  { PTO_STATUS_TENSOR_WAIT, PTO_ERROR_TENSOR_WAIT, "waiting for a tensor came to nothing" },
-  { PTO_STATUS_EXPLICIT, PTO_ERROR_EXPLICIT, "the orchestration failed the run" },
+  { PTO_STATUS_SCOPE_DEADLOCK, PTO_ERROR_SCOPE_DEADLOCK,
+    N_ ("tasks of an open scope hold every slot") },
+  { PTO_STATUS_HEAP_RING, PTO_ERROR_HEAP_RING, N_ ("a heap ring is exhausted") },
+  { PTO_STATUS_TASK_RING, PTO_ERROR_TASK_RING, N_ ("a task ring is exhausted") },
+  { PTO_STATUS_DEP_POOL, PTO_ERROR_DEP_POOL, N_ ("a dependency pool is exhausted") },
+  { PTO_STATUS_INVALID_ARGS, PTO_ERROR_INVALID_ARGS, N_ ("an argument is refused") },
+  { PTO_STATUS_SYNC_START, PTO_ERROR_SYNC_START, N_ ("a synchronised start can not be had") },
+  { PTO_STATUS_TENSOR_WAIT, PTO_ERROR_TENSOR_WAIT, N_ ("waiting for a tensor came to nothing") },
+  { PTO_STATUS_EXPLICIT, PTO_ERROR_EXPLICIT, N_ ("the orchestration failed the run") },
   { PTO_STATUS_SCOPE_OVERFLOW, PTO_ERROR_SCOPE_OVERFLOW,
-    "scopes are nested too deeply or not balanced" },
-  { PTO_STATUS_MAP_OVERFLOW, PTO_ERROR_MAP_OVERFLOW, "the TensorMap is exhausted" },
-  { PTO_STATUS_SCHEDULER_TIMEOUT, PTO_ERROR_SCHEDULER_TIMEOUT, "nothing made progress in time" },
-  { PTO_STATUS_KERNEL_FAULT, PTO_ERROR_KERNEL_FAULT, "a kernel crashed" },
-  { PTO_STATUS_KERNEL_HANG, PTO_ERROR_KERNEL_HANG, "a kernel did not return in time" },
-  { PTO_STATUS_OUT_OF_BOUNDS, PTO_ERROR_OUT_OF_BOUNDS, "a kernel wrote past an output" },
-  { PTO_STATUS_READY_QUEUE, PTO_ERROR_READY_QUEUE, "a ready queue failed" },
-  { PTO_STATUS_NO_MEMORY, PTO_ERROR_NO_MEMORY, "memory is not to be had" },
-  { PTO_STATUS_CANCELLED, G_IO_ERROR_CANCELLED, "the run was cancelled" },
-  { PTO_STATUS_SYSTEM, PTO_ERROR_SYSTEM, "the operating system refused something" },
-  { PTO_STATUS_ACCESS, PTO_ERROR_ACCESS, "a task touched what it had not said" },
+    N_ ("scopes are nested too deeply or not balanced") },
+  { PTO_STATUS_MAP_OVERFLOW, PTO_ERROR_MAP_OVERFLOW, N_ ("the TensorMap is exhausted") },
+  { PTO_STATUS_SCHEDULER_TIMEOUT, PTO_ERROR_SCHEDULER_TIMEOUT,
+    N_ ("nothing made progress in time") },
+  { PTO_STATUS_KERNEL_FAULT, PTO_ERROR_KERNEL_FAULT, N_ ("a kernel crashed") },
+  { PTO_STATUS_KERNEL_HANG, PTO_ERROR_KERNEL_HANG, N_ ("a kernel did not return in time") },
+  { PTO_STATUS_OUT_OF_BOUNDS, PTO_ERROR_OUT_OF_BOUNDS, N_ ("a kernel wrote past an output") },
+  { PTO_STATUS_READY_QUEUE, PTO_ERROR_READY_QUEUE, N_ ("a ready queue failed") },
+  { PTO_STATUS_NO_MEMORY, PTO_ERROR_NO_MEMORY, N_ ("memory is not to be had") },
+  { PTO_STATUS_CANCELLED, G_IO_ERROR_CANCELLED, N_ ("the run was cancelled") },
+  { PTO_STATUS_SYSTEM, PTO_ERROR_SYSTEM, N_ ("the operating system refused something") },
+  { PTO_STATUS_ACCESS, PTO_ERROR_ACCESS, N_ ("a task touched what it had not said") },
 };
 
 static int
@@ -140,9 +152,9 @@ pto_error_set_from_report (GError **error, enum pto_status status, const struct 
     status = report->status;
   for (guint i = 0; text[0] == '\0' && i < G_N_ELEMENTS (codes); i++)
     if (codes[i].status == status)
-      text = codes[i].text;
+      text = _ (codes[i].text);
   if (text[0] == '\0')
-    g_set_error (error, PTO_ERROR, find_code (status), "the runtime failed with status %d",
+    g_set_error (error, PTO_ERROR, find_code (status), _ ("the runtime failed with status %d"),
                  (int) status);
   else
     pto_error_set_status (error, status, text);
@@ -153,6 +165,6 @@ pto_error_set_if_cancelled (GCancellable *cancellable, GError **error)
 {
   if (!g_cancellable_is_cancelled (cancellable))
     return FALSE;
-  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "cancelled");
+  g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
   return TRUE;
 }

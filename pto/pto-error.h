@@ -38,8 +38,8 @@ G_BEGIN_DECLS
  * @PTO_ERROR_READY_QUEUE: a ready queue failed
  * @PTO_ERROR_NO_MEMORY: memory is not to be had
  * @PTO_ERROR_SYSTEM: the operating system refused something
- * @PTO_ERROR_ACCESS: with the parameter `check`: a task touched bytes that its arguments do not let
- * it touch, or two tasks in no order touched the same ones
+ * @PTO_ERROR_ACCESS: in a run whose accesses are checked: a task touched bytes that its arguments
+ * do not let it touch, or two tasks in no order touched the same ones
  * @PTO_ERROR_COMPILE: the compiler refused a source, or can not be run
  * @PTO_ERROR_LOAD: a shared object can not be loaded, or does not export what it must
  * @PTO_ERROR_CLOSED: the worker is closed, or the run of an orchestrator is over

@@ -11,9 +11,12 @@
 
 #include "pto-exception-private.h"
 
+#include "pto-digest-private.h"
+
 #include <string.h>
 
-#define WIRE_TYPE "(sssav)"
+/* type, message, trace, members; contents, and their digest */
+#define WIRE_TYPE "(sssavayay)"
 
 /**
  * PtoException:
@@ -32,6 +35,7 @@ struct _PtoException
   char *message;
   char *trace;        /* or NULL */
   GPtrArray *members; /* PtoException */
+  GBytes *contents;   /* or NULL */
 };
 
 G_DEFINE_BOXED_TYPE (PtoException, pto_exception, pto_exception_ref, pto_exception_unref)
@@ -143,6 +147,38 @@ pto_exception_new (const char *type_name, const char *message, const char *trace
 }
 
 /**
+ * pto_exception_new_with_contents:
+ * @type_name: what the language calls its type, such as `ValueError`
+ * @message: what it says
+ * @trace: (nullable): where it was raised: lines of text
+ * @members: (array length=n_members) (nullable): of a group
+ * @n_members: number of members
+ * @contents: the exception, as its language can make it anew
+ *
+ * Makes an exception that has all of what it was, beside what every language can read of it.
+ *
+ * Contents that are more than a mailbox takes, about 2 KB, do not reach another process; the rest
+ * does. Thread safety: any thread.
+ *
+ * Returns: (transfer full): an exception
+ *
+ * Since: 0.1
+ */
+PtoException *
+pto_exception_new_with_contents (const char *type_name, const char *message, const char *trace,
+                                 PtoException **members, gsize n_members, GBytes *contents)
+{
+  PtoException *exception;
+
+  g_return_val_if_fail (contents != NULL, NULL);
+
+  exception = pto_exception_new (type_name, message, trace, members, n_members);
+  if (exception != NULL)
+    exception->contents = g_bytes_ref (contents);
+  return exception;
+}
+
+/**
  * pto_exception_ref:
  * @exception: an exception
  *
@@ -181,6 +217,7 @@ pto_exception_unref (PtoException *exception)
   if (!g_atomic_ref_count_dec (&exception->ref_count))
     return;
   g_ptr_array_unref (exception->members);
+  g_clear_pointer (&exception->contents, g_bytes_unref);
   g_free (exception->type_name);
   g_free (exception->message);
   g_free (exception->trace);
@@ -289,6 +326,28 @@ pto_exception_get_member (PtoException *exception, guint index)
 }
 
 /**
+ * pto_exception_get_contents:
+ * @exception: an exception
+ *
+ * Gives the exception as its language can make it anew, which may run what it names: so only what
+ * this process has made is here, and what a process that it has forked, or one below that, has told
+ * its parent, byte by byte as that has made it. An exception of a remote worker has none.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): for the language that made them; %NULL: there are none
+ *
+ * Since: 0.1
+ */
+GBytes *
+pto_exception_get_contents (PtoException *exception)
+{
+  g_return_val_if_fail (exception != NULL, NULL);
+
+  return exception->contents;
+}
+
+/**
  * pto_exception_to_string:
  * @exception: an exception
  *
@@ -390,46 +449,103 @@ dup_part (const char *text, gsize most, gboolean at_end)
   return g_utf8_make_valid (part, -1);
 }
 
-static GVariant *
-make_variant (PtoException *exception, gsize most_trace, gsize most_words, gboolean with_members)
+typedef struct
 {
-  g_autofree char *type_name = dup_part (exception->type_name, most_words, FALSE);
-  g_autofree char *message = dup_part (exception->message, most_words, FALSE);
-  g_autofree char *trace = dup_part (exception->trace, most_trace, TRUE);
+  gsize trace;
+  gsize words;
+  gboolean with_members;
+  gboolean with_contents;
+} Most;
+
+static GVariant *
+make_bytes (gconstpointer data, gsize size)
+{
+  return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, data, size, 1);
+}
+
+/* A child, or a kernel of it, may write anything anywhere by mistake: what is there should be what
+ * was packed. */
+static void
+make_contents (PtoException *exception, gboolean with_contents, GVariant **contents,
+               GVariant **digest)
+{
+  guint8 bytes[PTO_DIGEST_SIZE];
+  gconstpointer data;
+  gsize size;
+
+  if (exception->contents == NULL || !with_contents)
+    {
+      *contents = make_bytes (NULL, 0);
+      *digest = make_bytes (NULL, 0);
+      return;
+    }
+  data = g_bytes_get_data (exception->contents, &size);
+  pto_digest_data (data, size, bytes);
+  *contents = make_bytes (data, size);
+  *digest = make_bytes (bytes, sizeof bytes);
+}
+
+static GVariant *
+make_variant (PtoException *exception, const Most *most)
+{
+  g_autofree char *type_name = dup_part (exception->type_name, most->words, FALSE);
+  g_autofree char *message = dup_part (exception->message, most->words, FALSE);
+  g_autofree char *trace = dup_part (exception->trace, most->trace, TRUE);
   GVariantBuilder members;
+  GVariant *contents;
+  GVariant *digest;
 
   g_variant_builder_init (&members, G_VARIANT_TYPE ("av"));
-  for (guint i = 0; with_members && i < exception->members->len; i++)
-    g_variant_builder_add (
-        &members, "v",
-        make_variant (g_ptr_array_index (exception->members, i), most_trace, most_words, TRUE));
-  return g_variant_new (WIRE_TYPE, type_name, message, trace, &members);
+  for (guint i = 0; most->with_members && i < exception->members->len; i++)
+    g_variant_builder_add (&members, "v",
+                           make_variant (g_ptr_array_index (exception->members, i), most));
+  make_contents (exception, most->with_contents, &contents, &digest);
+  return g_variant_new ("(sssav@ay@ay)", type_name, message, trace, &members, contents, digest);
 }
 
 gsize
-pto_exception_pack (PtoException *exception, guint8 *bytes, gsize size)
+pto_exception_pack (PtoException *exception, gboolean with_contents, guint8 *bytes, gsize size)
 {
-  const struct
-  {
-    gsize trace;
-    gsize words;
-    gboolean with_members;
-  } tries[] = { { G_MAXSIZE, G_MAXSIZE, TRUE }, { size / 2, G_MAXSIZE, TRUE },
-                { size / 8, G_MAXSIZE, TRUE },  { 0, G_MAXSIZE, TRUE },
-                { size / 8, size / 2, TRUE },   { 0, size / 8, TRUE },
-                { size / 4, size / 4, FALSE } };
+  /* Of what has contents the words can be cut: the contents have them, too. */
+  const Most tries[]
+      = { { G_MAXSIZE, G_MAXSIZE, TRUE, TRUE }, { size / 2, G_MAXSIZE, TRUE, TRUE },
+          { size / 8, G_MAXSIZE, TRUE, TRUE },  { 0, G_MAXSIZE, TRUE, TRUE },
+          { 0, size / 8, TRUE, TRUE },          { G_MAXSIZE, G_MAXSIZE, TRUE, FALSE },
+          { size / 2, G_MAXSIZE, TRUE, FALSE }, { size / 8, G_MAXSIZE, TRUE, FALSE },
+          { 0, G_MAXSIZE, TRUE, FALSE },        { size / 8, size / 2, TRUE, FALSE },
+          { 0, size / 8, TRUE, FALSE },         { size / 4, size / 4, FALSE, FALSE } };
 
   for (guint i = 0; i < G_N_ELEMENTS (tries); i++)
     {
-      g_autoptr (GVariant) variant = g_variant_ref_sink (
-          make_variant (exception, tries[i].trace, tries[i].words, tries[i].with_members));
+      g_autoptr (GVariant) variant = NULL;
 
+      if (tries[i].with_contents && !with_contents)
+        continue;
+      variant = g_variant_ref_sink (make_variant (exception, &tries[i]));
       if (g_variant_get_size (variant) > size)
         continue;
       g_variant_store (variant, bytes);
       return g_variant_get_size (variant);
     }
   return 0;
+}
+
+/* NULL: there are none, or they are not what was packed. */
+static GBytes *
+read_contents (GVariant *contents, GVariant *digest)
+{
+  guint8 found[PTO_DIGEST_SIZE];
+  gconstpointer data;
+  gconstpointer told;
+  gsize size;
+  gsize n;
+
+  data = g_variant_get_fixed_array (contents, &size, 1);
+  told = g_variant_get_fixed_array (digest, &n, 1);
+  if (n != sizeof found)
+    return NULL;
+  pto_digest_data (data, size, found);
+  return memcmp (found, told, n) == 0 ? g_bytes_new (data, size) : NULL;
 }
 
 static PtoException *
@@ -440,17 +556,23 @@ read_variant (GVariant *variant)
   const char *type_name;
   const char *message;
   const char *trace;
+  g_autoptr (GVariant) contents = NULL;
+  g_autoptr (GVariant) digest = NULL;
+  PtoException *exception;
   GVariant *member;
 
-  g_variant_get (variant, "(&s&s&sav)", &type_name, &message, &trace, &iter);
+  g_variant_get (variant, "(&s&s&sav@ay@ay)", &type_name, &message, &trace, &iter, &contents,
+                 &digest);
   while (g_variant_iter_next (iter, "v", &member))
     {
       if (g_variant_is_of_type (member, G_VARIANT_TYPE (WIRE_TYPE)))
         g_ptr_array_add (members, read_variant (member));
       g_variant_unref (member);
     }
-  return pto_exception_new (type_name, message, trace[0] != '\0' ? trace : NULL,
-                            (PtoException **) members->pdata, members->len);
+  exception = pto_exception_new (type_name, message, trace[0] != '\0' ? trace : NULL,
+                                 (PtoException **) members->pdata, members->len);
+  exception->contents = read_contents (contents, digest);
+  return exception;
 }
 
 PtoException *

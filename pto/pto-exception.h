@@ -29,6 +29,10 @@ PTO_AVAILABLE_IN_0_1
 PtoException *pto_exception_new (const char *type_name, const char *message, const char *trace,
                                  PtoException **members, gsize n_members);
 PTO_AVAILABLE_IN_0_1
+PtoException *pto_exception_new_with_contents (const char *type_name, const char *message,
+                                               const char *trace, PtoException **members,
+                                               gsize n_members, GBytes *contents);
+PTO_AVAILABLE_IN_0_1
 PtoException *pto_exception_ref (PtoException *exception);
 PTO_AVAILABLE_IN_0_1
 void pto_exception_unref (PtoException *exception);
@@ -40,6 +44,8 @@ PTO_AVAILABLE_IN_0_1
 const char *pto_exception_get_trace (PtoException *exception);
 PTO_AVAILABLE_IN_0_1
 guint pto_exception_get_n_members (PtoException *exception);
+PTO_AVAILABLE_IN_0_1
+GBytes *pto_exception_get_contents (PtoException *exception);
 PTO_AVAILABLE_IN_0_1
 char *pto_exception_to_string (PtoException *exception);
 PTO_AVAILABLE_IN_0_1

@@ -4,10 +4,14 @@
  */
 #include "config.h"
 
+#include "pto-foreign-private.h"
+
 #include "pto-compile.h"
 
 #include "exec/foreign.h"
 #include "pto-error-private.h"
+
+#include <dlfcn.h>
 
 /**
  * PtoForeignFunc:
@@ -50,5 +54,24 @@ pto_call_foreign (gpointer module, PtoForeignFunc func, gpointer user_data, GErr
   if (pto_foreign_call (func, user_data, why, sizeof why))
     return TRUE;
   g_set_error_literal (error, PTO_ERROR, PTO_ERROR_KERNEL_FAULT, why);
+  return FALSE;
+}
+
+gboolean
+pto_function_is_native (GCallback func)
+{
+  Dl_info info;
+
+  return dladdr ((gconstpointer) func, &info) != 0;
+}
+
+gboolean
+pto_call_native (void (*func) (gpointer data), gpointer data, const char *what, GError **error)
+{
+  char why[256];
+
+  if (pto_foreign_catch (func, data, why, sizeof why))
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_KERNEL_FAULT, "%s %s", what, why);
   return FALSE;
 }

@@ -25,6 +25,7 @@ typedef struct
   GThread *owner;        /* whose default context that was */
   pid_t process;         /* where it was made: a copy in a child destroys nothing */
   char *import_path;     /* module:qualname, of the same function; or NULL */
+  gboolean is_javascript;
 } PtoClosure;
 
 struct _PtoSubFunction
@@ -55,6 +56,7 @@ struct _PtoImportedFunction
 {
   PtoCallable parent_instance;
 
+  char *symbol;      /* of a library; NULL: an import path */
   char *library;     /* of a symbol, as it was given */
   char *import_path; /* module:qualname */
 };
@@ -68,6 +70,8 @@ struct _PtoImportedFunctionClass
 gboolean pto_callable_check_import_path (const char *path, GError **error);
 /* NULL for all that are no closures. */
 PtoClosure *pto_callable_get_closure (PtoCallable *callable);
+/* A function of JavaScript, which only its own thread can call. */
+gboolean pto_callable_is_javascript (PtoCallable *callable);
 /* The closure of this process that has these PTO_CLOSURE_SIZE bytes, also one that its parent made
  * before the fork; a reference, or NULL. Any thread. */
 PtoCallable *pto_callable_find_closure (const guint8 *id);

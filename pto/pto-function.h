@@ -136,6 +136,8 @@ PtoCallable *pto_imported_function_new_for_symbol (PtoCallableKind kind,
                                                    const char *library_and_symbol, GError **error);
 PTO_AVAILABLE_IN_0_1
 PtoCallable *pto_imported_function_new (PtoCallableKind kind, const char *path, GError **error);
+PTO_AVAILABLE_IN_0_1
+const char *pto_imported_function_get_symbol (PtoImportedFunction *function);
 
 static inline PtoImportedFunction *
 PTO_IMPORTED_FUNCTION (gpointer object)

@@ -38,4 +38,47 @@ void pto_graph_name_registrations (PtoGraph *graph);
 /* NULL: it is no callable for workers. */
 PtoRegistration *pto_graph_get_registration (PtoGraph *graph, guint index);
 
+/* --- of the files of this module --- */
+
+/* A tensor that a task of the graph outputs. */
+typedef struct
+{
+  guint64 address;
+  guint64 bytes;
+  guint32 memory; /* the plan's */
+} PtoGraphMade;
+
+/* A region that tasks update in any order, or, without bytes, a copy of what they reduce. Those
+ * that overlap have one token. */
+typedef struct
+{
+  guint64 begin, end;
+  guint32 token;
+} PtoGraphTurn;
+
+struct _PtoGraph
+{
+  GObject parent_instance;
+
+  PtoGraphTag *tag;
+  struct pto_plan *plan;
+  /* The plan's numbers of kernels are indexes of one of them. */
+  GPtrArray *kernels;       /* PtoKernel */
+  GPtrArray *registrations; /* PtoRegistration, of tasks for workers */
+
+  /* By hand. */
+  gpointer region; /* NULL: none yet */
+  guint64 used;
+  const char *file; /* where the program adds next, interned; NULL: nobody has said so */
+  guint line;
+  GArray *made;   /* PtoGraphMade, ascending */
+  GArray *turns;  /* PtoGraphTurn */
+  guint priority; /* of tasks that are added next */
+
+  GMutex lock; /* of whoever completes it */
+};
+
+/* FALSE with an error: it is complete. */
+gboolean pto_graph_check_open (PtoGraph *self, GError **error);
+
 G_END_DECLS

@@ -7,12 +7,8 @@
 #include "pto-graph-private.h"
 
 #include "pto-error-private.h"
-#include "pto-kernel-private.h"
-#include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
-
-#include "../sim/builtin.h"
-#include "core/region.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -25,22 +21,6 @@ G_STATIC_ASSERT ((int) PTO_SCALAR_KIND_DOUBLE == (int) PTO_PLAN_DOUBLE);
 /* What stands for memory while a graph is built by hand: addresses, nothing else. */
 #define REGION_BYTES (G_GUINT64_CONSTANT (1) << 40)
 #define REGION_UNIT 4096u
-
-/* A tensor that a task of the graph outputs. */
-typedef struct
-{
-  guint64 address;
-  guint64 bytes;
-  guint32 memory; /* the plan's */
-} Made;
-
-/* A region that tasks update in any order, or, without bytes, a copy of what they reduce. Those
- * that overlap have one token. */
-typedef struct
-{
-  guint64 begin, end;
-  guint32 token;
-} Turn;
 
 /**
  * PtoGraph:
@@ -61,26 +41,6 @@ typedef struct
  *
  * Since: 0.1
  */
-struct _PtoGraph
-{
-  GObject parent_instance;
-
-  PtoGraphTag *tag;
-  struct pto_plan *plan;
-  /* The plan's numbers of kernels are indexes of one of them. */
-  GPtrArray *kernels;       /* PtoKernel */
-  GPtrArray *registrations; /* PtoRegistration, of tasks for workers */
-
-  /* By hand. */
-  gpointer region; /* NULL: none yet */
-  guint64 used;
-  const char *file; /* where the program adds next, interned; NULL: nobody has said so */
-  guint line;
-  GArray *made;  /* Made, ascending */
-  GArray *turns; /* Turn */
-
-  GMutex lock; /* of whoever completes it */
-};
 
 G_DEFINE_FINAL_TYPE (PtoGraph, pto_graph, G_TYPE_OBJECT)
 
@@ -120,8 +80,8 @@ pto_graph_init (PtoGraph *self)
     g_error ("no memory for a graph");
   self->kernels = g_ptr_array_new_with_free_func (g_object_unref);
   self->registrations = g_ptr_array_new_with_free_func ((GDestroyNotify) pto_registration_unref);
-  self->made = g_array_new (FALSE, FALSE, sizeof (Made));
-  self->turns = g_array_new (FALSE, FALSE, sizeof (Turn));
+  self->made = g_array_new (FALSE, FALSE, sizeof (PtoGraphMade));
+  self->turns = g_array_new (FALSE, FALSE, sizeof (PtoGraphTurn));
   g_mutex_init (&self->lock);
 }
 
@@ -166,7 +126,7 @@ pto_graph_name_kernels (PtoGraph *graph, PtoCallable *(*find) (guint number, gpo
       if (callable == NULL)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                       "kernel %u was unregistered while it was captured", kernel->kernel);
+                       _ ("kernel %u was unregistered while it was captured"), kernel->kernel);
           return FALSE;
         }
       kernel->kernel = graph->kernels->len;
@@ -205,14 +165,15 @@ pto_graph_get_registration (PtoGraph *graph, guint index)
 
 /* --- by hand --- */
 
-static gboolean
-check_open (PtoGraph *self, GError **error)
+gboolean
+pto_graph_check_open (PtoGraph *self, GError **error)
 {
   if (!self->plan->complete)
     return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "the graph is complete: it was captured, completed or launched, and nothing "
-                       "can be added to it");
+  g_set_error_literal (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("the graph is complete: it was captured, completed or launched, and nothing "
+         "can be added to it"));
   return FALSE;
 }
 
@@ -233,8 +194,7 @@ reserve (PtoGraph *self, guint64 bytes, GError **error)
   if (self->region == NULL || bytes >= REGION_BYTES || room > REGION_BYTES - self->used)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "no address space for a tensor of %" G_GUINT64_FORMAT " bytes in a graph",
-                   bytes);
+                   _ ("no address space for a tensor of %" PRIu64 " bytes in a graph"), bytes);
       return 0;
     }
   address = (guint64) (guintptr) self->region + self->used;
@@ -249,7 +209,7 @@ make_stand_in (PtoGraph *self, PtoDtype dtype, gsize n_dims, const guint64 *shap
   g_autoptr (PtoTensor) tensor = pto_tensor_new (dtype, n_dims, shape);
   guint64 address;
 
-  if (!check_open (self, error))
+  if (!pto_graph_check_open (self, error))
     return NULL;
   if (pto_tensor_get_refusal (tensor) != NULL)
     {
@@ -340,9 +300,93 @@ pto_graph_add_scalar_argument (PtoGraph *graph, GError **error)
   g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
   g_return_val_if_fail (error == NULL || *error == NULL, -1);
 
-  if (!check_open (graph, error))
+  if (!pto_graph_check_open (graph, error))
     return -1;
   return (int) pto_plan_add_param (graph->plan, &(struct pto_plan_param){ .fixed = false });
+}
+
+static gboolean
+check_argument (PtoGraph *self, guint argument, GError **error)
+{
+  if (argument < self->plan->n_params)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("the graph has no argument %u: it has %u"), argument, self->plan->n_params);
+  return FALSE;
+}
+
+/**
+ * pto_graph_set_argument_name:
+ * @graph: a graph
+ * @argument: an argument of its launches, from 0
+ * @name: what it is called: 1 to 100 bytes, none of them a control character
+ * @error: where to say why not
+ *
+ * Gives an argument of the graph a name, which errors of launches tell beside its number:
+ * `argument 1 ("x") of the graph is 8 float32, but 9 float32 is given`.
+ *
+ * With the overrides the argument can be named where it is added. A capture in Python names
+ * arguments as the captured function's parameters are; others have none until they are given one.
+ * Two may have the same. Fails with %PTO_ERROR_INVALID_ARGS where there is no such argument, or the
+ * name is not as above.
+ *
+ * Source: seed 000 section 1.1. Thread safety: any one thread, while no other uses the graph, as in
+ * a launch; it may be complete.
+ *
+ * Returns: %TRUE if it is called so
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_graph_set_argument_name (PtoGraph *graph, guint argument, const char *name, GError **error)
+{
+  gsize length;
+  gboolean is_good;
+
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
+  g_return_val_if_fail (name != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  length = strlen (name);
+  is_good = length > 0 && length <= PTO_PLAN_NAME_MAX && g_utf8_validate (name, -1, NULL);
+  for (const char *at = name; is_good && *at != '\0'; at = g_utf8_next_char (at))
+    is_good = !g_unichar_iscntrl (g_utf8_get_char (at));
+  if (!check_argument (graph, argument, error))
+    return FALSE;
+  if (!is_good)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("argument %u of the graph: a name has 1 to %u bytes, none of them a control "
+                    "character"),
+                 argument, PTO_PLAN_NAME_MAX);
+  else if (!pto_plan_name_param (graph->plan, argument, name))
+    g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                         _ ("no memory for the name of an argument of a graph"));
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/**
+ * pto_graph_dup_argument_name:
+ * @graph: a graph
+ * @argument: an argument of its launches, from 0
+ *
+ * Gives what an argument is called.
+ *
+ * Thread safety: as [class@Pto.Graph].
+ *
+ * Returns: (transfer full) (nullable): its name; %NULL if it has none, or there is no such argument
+ *
+ * Since: 0.1
+ */
+char *
+pto_graph_dup_argument_name (PtoGraph *graph, guint argument)
+{
+  g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
+
+  return argument < graph->plan->n_params
+             ? g_strdup (pto_plan_get_param_name (graph->plan, argument))
+             : NULL;
 }
 
 /**
@@ -370,7 +414,7 @@ pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims, const guin
                        GError **error)
 {
   PtoTensor *tensor;
-  Made made;
+  PtoGraphMade made;
 
   g_return_val_if_fail (PTO_IS_GRAPH (graph), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
@@ -383,215 +427,6 @@ pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims, const guin
   made.memory = pto_plan_add_memory (graph->plan, made.bytes);
   g_array_append_val (graph->made, made);
   return tensor;
-}
-
-static const Made *
-find_made (PtoGraph *self, const Tensor *tensor)
-{
-  guint low = 0;
-  guint high = self->made->len;
-
-  while (low < high)
-    {
-      guint middle = (low + high) / 2;
-      const Made *made = &g_array_index (self->made, Made, middle);
-
-      if (tensor->buffer.addr < made->address)
-        high = middle;
-      else if (tensor->buffer.addr >= made->address + made->bytes)
-        low = middle + 1;
-      else
-        return made;
-    }
-  return NULL;
-}
-
-static gboolean
-check_tensors (PtoGraph *self, PtoCallable *kernel, const PtoArg *args, guint n_args,
-               GError **error)
-{
-  for (guint i = 0; i < n_args; i++)
-    {
-      const Tensor *tensor;
-      guint64 offset;
-
-      if (args[i].tensor == NULL)
-        continue;
-      if (args[i].direction == PTO_DIRECTION_SCRATCH)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel \"%s\": argument %u: a task that is added by hand has no scratch "
-                       "memory: give it an output of make_tensor()",
-                       kernel->name, i);
-          return FALSE;
-        }
-      tensor = pto_tensor_peek (args[i].tensor);
-      if (find_made (self, tensor) != NULL
-          || pto_plan_find_param (self->plan, tensor, &offset) != UINT32_MAX)
-        continue;
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\": argument %u is no tensor of this graph: take one of "
-                   "add_argument() or make_tensor(), or a view of one",
-                   kernel->name, i);
-      return FALSE;
-    }
-  return TRUE;
-}
-
-/* At which token those take turns that update the tensor. What overlaps in part takes turns with
- * both, so two tokens become one. */
-static guint32
-find_token (PtoGraph *self, const Tensor *tensor)
-{
-  Turn turn = { .token = self->turns->len };
-
-  turn.begin
-      = tensor->buffer.addr + tensor->start_offset * (guint64) pto_dtype_size (tensor->dtype);
-  turn.end = turn.begin + pto_tensor_extent (tensor);
-  for (guint i = 0; i < self->turns->len; i++)
-    {
-      const Turn *other = &g_array_index (self->turns, Turn, i);
-      guint32 token = other->token;
-
-      if (other->begin == turn.begin && other->end == turn.end)
-        return token;
-      if (other->begin >= turn.end || other->end <= turn.begin || token == turn.token)
-        continue;
-      for (guint k = 0; k < self->turns->len; k++)
-        if (g_array_index (self->turns, Turn, k).token == turn.token)
-          g_array_index (self->turns, Turn, k).token = token;
-      pto_plan_merge_tokens (self->plan, turn.token, token);
-      turn.token = token;
-    }
-  g_array_append_val (self->turns, turn);
-  return turn.token;
-}
-
-/* One that nobody else has. */
-static guint32
-make_token (PtoGraph *self)
-{
-  Turn turn = { .token = self->turns->len };
-
-  g_array_append_val (self->turns, turn);
-  return turn.token;
-}
-
-static guint
-number_kernel (PtoGraph *self, PtoCallable *kernel)
-{
-  guint index;
-
-  if (g_ptr_array_find (self->kernels, kernel, &index))
-    return index;
-  g_ptr_array_add (self->kernels, g_object_ref (kernel));
-  return self->kernels->len - 1;
-}
-
-static guint32
-get_queue (PtoCallable *kernel)
-{
-  return ((PtoKernel *) kernel)->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
-}
-
-/* Are they apart, or reduced in the same way? */
-static gboolean
-check_apart (const PtoArg *one, const PtoArg *other)
-{
-  const Tensor *a = pto_tensor_peek (one->tensor);
-  const Tensor *b = pto_tensor_peek (other->tensor);
-  struct pto_region first, second;
-  bool unsure = false;
-
-  pto_region_init (&first, a);
-  pto_region_init (&second, b);
-  if (first.hi <= second.lo || second.hi <= first.lo
-      || !pto_region_overlaps (&first, &second, &unsure))
-    return TRUE;
-  return one->operation == other->operation
-         && (one->combine != NULL ? one->combine->combine : NULL)
-                == (other->combine != NULL ? other->combine->combine : NULL)
-         && a->dtype == b->dtype && a->start_offset == b->start_offset && a->ndims == b->ndims
-         && memcmp (a->shapes, b->shapes, a->ndims * sizeof *a->shapes) == 0
-         && memcmp (a->strides, b->strides, a->ndims * sizeof *a->strides) == 0;
-}
-
-/* What is reduced, and how. FALSE with an error. */
-static gboolean
-check_reduction (PtoCallable *kernel, const PtoArg *args, guint index, GError **error)
-{
-  const PtoArg taken[]
-      = { { .direction = PTO_DIRECTION_INOUT }, { .direction = PTO_DIRECTION_INPUT } };
-  PtoArgCombine *combine = args[index].combine;
-  gint32 number;
-  guint64 initial;
-
-  if (pto_arg_find_reduction (&args[index], index, &number, &initial, error))
-    {
-      guint other = 0;
-
-      while (other < index
-             && (args[other].direction != PTO_DIRECTION_REDUCTION
-                 || check_apart (&args[other], &args[index])))
-        other++;
-      if (other < index)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "argument %u overlaps argument %u, which the task reduces into in another "
-                     "way: one task reduces into tensors that are apart, or are the same",
-                     index, other);
-      else if (combine != NULL && combine->combine->kind != PTO_CALLABLE_KERNEL)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "argument %u is combined by \"%s\", which is %s: a kernel combines", index,
-                     combine->combine->name, pto_callable_describe_kind (combine->combine->kind));
-      else if (combine == NULL
-               || pto_kernel_check_args (combine->combine, taken, G_N_ELEMENTS (taken), error))
-        return TRUE;
-      else
-        g_prefix_error (error,
-                        "argument %u is combined by two tensors, one that takes in (inout) and one "
-                        "that is taken in (input): ",
-                        index);
-    }
-  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
-  return FALSE;
-}
-
-static gboolean
-check_reductions (PtoCallable *kernel, const PtoArg *args, guint n_args, GError **error)
-{
-  for (guint i = 0; i < n_args; i++)
-    if (args[i].direction == PTO_DIRECTION_REDUCTION && !check_reduction (kernel, args, i, error))
-      return FALSE;
-  return TRUE;
-}
-
-static void
-add_reduction (PtoGraph *self, const PtoArg *arg)
-{
-  const Tensor *tensor = pto_tensor_peek (arg->tensor);
-  const Made *made = find_made (self, tensor);
-  struct pto_plan_reduction reduction = { .tensor = *tensor,
-                                          .is_memory = made != NULL,
-                                          .turn = find_token (self, tensor),
-                                          .token = make_token (self),
-                                          .fill = PTO_KERNEL_FILL,
-                                          .fill_queue = PTO_CORE_TYPE_AIV,
-                                          .combine_queue = PTO_CORE_TYPE_AIV };
-  gint32 number;
-
-  pto_arg_find_reduction (arg, 0, &number, &reduction.initial, NULL);
-  if (arg->combine == NULL)
-    reduction.combine = PTO_KERNEL_SUM - arg->operation;
-  else
-    {
-      reduction.combine = number_kernel (self, arg->combine->combine);
-      reduction.combine_queue = get_queue (arg->combine->combine);
-    }
-  if (made != NULL)
-    reduction.index = made->memory;
-  else
-    reduction.index = pto_plan_find_param (self->plan, tensor, &reduction.offset);
-  pto_plan_add_reduction (self->plan, &reduction);
 }
 
 /**
@@ -622,107 +457,15 @@ pto_graph_set_place (PtoGraph *graph, const char *file, guint line)
   graph->line = line;
 }
 
-/**
- * pto_graph_add_task:
- * @graph: a graph that is not complete
- * @kernel: a kernel
- * @args: (nullable): its arguments, in order: tensors of this graph, or views of them, and numbers
- * @error: where to say why not
- *
- * Adds a task: one run of a kernel in each launch.
- *
- * What it comes after is said by [method@Pto.Graph.add_successor], whatever its tensors are; tasks
- * that update the same memory, or parts of it that overlap (%PTO_DIRECTION_COMMUTATIVE), and are
- * not ordered so, run one at a time, in any order. Those that reduce into the same tensor in the
- * same way ([method@Pto.TaskArgs.add_reduction]) update copies of it, at the same time; the copies
- * are combined before whatever comes after one of these tasks and does not go on with the
- * reduction, and at the latest by the end of the launch. The tasks that fill and combine them are
- * there when the graph is complete. A kernel that a worker does not have is built
- * and loaded by the first launch there. @args can be reset and used again at once. Fails with
- * %PTO_ERROR_INVALID_ARGS.
- *
- * Source: seed 000 sections 1.1 and 1.2. Thread safety: the thread that builds the graph.
- *
- * Returns: the task's number, from 0; -1 on failure
- *
- * Since: 0.1
- */
-int
-pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error)
-{
-  const PtoArg *list = NULL;
-  guint n_args = 0;
-  guint task;
-
-  g_return_val_if_fail (PTO_IS_GRAPH (graph), -1);
-  g_return_val_if_fail (PTO_IS_CALLABLE (kernel), -1);
-  g_return_val_if_fail (error == NULL || *error == NULL, -1);
-
-  if (args != NULL)
-    list = pto_task_args_peek (args, &n_args);
-  if (!check_open (graph, error))
-    return -1;
-  if (kernel->kind != PTO_CALLABLE_KERNEL)
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "task %u: \"%s\" is %s, and a task that is added by hand runs a kernel: capture "
-                   "a function of a worker of level 3 or up that submits it",
-                   graph->plan->n_tasks, kernel->name, pto_callable_describe_kind (kernel->kind));
-      return -1;
-    }
-  if (!pto_task_args_check_terms (args, TRUE, error)
-      || !pto_kernel_check_args (kernel, list, n_args, error)
-      || !check_tensors (graph, kernel, list, n_args, error)
-      || !check_reductions (kernel, list, n_args, error))
-    {
-      g_prefix_error (error, "task %u: ", graph->plan->n_tasks);
-      return -1;
-    }
-  task = pto_plan_add_task (graph->plan, number_kernel (graph, kernel), get_queue (kernel), false,
-                            0);
-  pto_plan_set_place (graph->plan, graph->file, graph->line);
-  for (guint i = 0; i < n_args; i++)
-    {
-      gboolean writes = pto_direction_writes (list[i].direction);
-      const Tensor *tensor;
-      const Made *made;
-      guint64 offset;
-
-      if (list[i].tensor == NULL)
-        {
-          pto_plan_add_number (graph->plan, pto_arg_get_word (&list[i]));
-          continue;
-        }
-      if (list[i].direction == PTO_DIRECTION_REDUCTION)
-        {
-          add_reduction (graph, &list[i]);
-          continue;
-        }
-      tensor = pto_tensor_peek (list[i].tensor);
-      made = find_made (graph, tensor);
-      if (list[i].direction == PTO_DIRECTION_COMMUTATIVE)
-        pto_plan_add_token (graph->plan, find_token (graph, tensor));
-      if (made != NULL)
-        pto_plan_add_use (graph->plan, made->memory, 0, tensor,
-                          list[i].direction == PTO_DIRECTION_OUTPUT, writes);
-      else
-        {
-          guint32 param = pto_plan_find_param (graph->plan, tensor, &offset);
-
-          pto_plan_add_tensor (graph->plan, param, offset, tensor, writes, writes);
-        }
-    }
-  return (int) task;
-}
-
 static gboolean
 check_task (PtoGraph *self, guint task, GError **error)
 {
   if (task < self->plan->n_tasks)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "the graph has no task %u: it has %u, and a task is named by what add_task() gave",
-               task, self->plan->n_tasks);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("the graph has no task %u: it has %u, and a task is named by what add_task() gave"), task,
+      self->plan->n_tasks);
   return FALSE;
 }
 
@@ -752,16 +495,16 @@ pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
   g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_open (graph, error) || !check_task (graph, task, error))
+  if (!pto_graph_check_open (graph, error) || !check_task (graph, task, error))
     return FALSE;
   plan = graph->plan;
   if (argument >= plan->n_params || plan->params[argument].tensor.ndims > 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 "argument %u of the graph is no number: add_scalar_argument() makes one",
+                 _ ("argument %u of the graph is no number: add_scalar_argument() makes one"),
                  argument);
   else if (!pto_plan_bind_scalar (plan, task, index, argument))
     g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 "argument %u of task %u is no number, of %u arguments", index, task,
+                 _ ("argument %u of task %u is no number, of %u arguments"), index, task,
                  plan->tasks[task].n_args);
   else
     return TRUE;
@@ -790,13 +533,13 @@ pto_graph_add_successor (PtoGraph *graph, guint task, guint successor, GError **
   g_return_val_if_fail (PTO_IS_GRAPH (graph), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  if (!check_open (graph, error) || !check_task (graph, task, error)
+  if (!pto_graph_check_open (graph, error) || !check_task (graph, task, error)
       || !check_task (graph, successor, error))
     return FALSE;
   if (task == successor)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "task %u can not come after itself",
-                   task);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("task %u can not come after itself"), task);
       return FALSE;
     }
   pto_plan_add_edge (graph->plan, task, successor, PTO_HAZARD_EXPLICIT);

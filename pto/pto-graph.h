@@ -21,12 +21,29 @@ PtoTensor *pto_graph_add_argument (PtoGraph *graph, PtoDtype dtype, gsize n_dims
 PTO_AVAILABLE_IN_0_1
 int pto_graph_add_scalar_argument (PtoGraph *graph, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_graph_set_argument_name (PtoGraph *graph, guint argument, const char *name,
+                                      GError **error);
+PTO_AVAILABLE_IN_0_1
+char *pto_graph_dup_argument_name (PtoGraph *graph, guint argument);
+PTO_AVAILABLE_IN_0_1
 PtoTensor *pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims,
                                   const guint64 *shape, GError **error);
 PTO_AVAILABLE_IN_0_1
 void pto_graph_set_place (PtoGraph *graph, const char *file, guint line);
 PTO_AVAILABLE_IN_0_1
 int pto_graph_add_task (PtoGraph *graph, PtoCallable *kernel, PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_0_1
+int pto_graph_add_mixed (PtoGraph *graph, PtoCallable *aic, PtoCallable *aiv0, PtoCallable *aiv1,
+                         PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_0_1
+int pto_graph_add_group (PtoGraph *graph, PtoCallable *const *kernels, gsize n_kernels,
+                         PtoTaskArgs *const *args_list, gsize n_args, GError **error);
+PTO_AVAILABLE_IN_0_1
+int pto_graph_add_order (PtoGraph *graph, PtoTaskArgs *args, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_graph_set_priority (PtoGraph *graph, guint priority, GError **error);
+PTO_AVAILABLE_IN_0_1
+guint pto_graph_get_priority (PtoGraph *graph);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_graph_bind_scalar (PtoGraph *graph, guint task, guint index, guint argument,
                                 GError **error);
@@ -53,9 +70,15 @@ pto_graph_at (PtoGraph *graph, const char *file, guint line)
   return graph;
 }
 
-/* Notes its place. The name without parentheses behind it is the function above. */
+/* These note their place. A name without parentheses behind it is the function above. */
 #define pto_graph_add_task(graph, ...) \
   (pto_graph_add_task) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_graph_add_mixed(graph, ...) \
+  (pto_graph_add_mixed) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_graph_add_group(graph, ...) \
+  (pto_graph_add_group) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
+#define pto_graph_add_order(graph, ...) \
+  (pto_graph_add_order) (pto_graph_at ((graph), __FILE__, __LINE__), __VA_ARGS__)
 
 #endif
 

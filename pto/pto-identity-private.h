@@ -24,16 +24,17 @@
  *   SUB, ORCHESTRATION: IMPORT    NAME, IMPORT
  *
  * Texts are UTF-8 without a 0 behind them. Contents are named by their own SHA-256, so a descriptor
- * is small; where the contents lie travels beside it, as its sources: u32 n, then n times two
- * absolute paths, u32 size and path each, in the order in which the descriptor names the contents:
- * the object, and what it was made of, which messages name. Who is given both hashes everything
- * again before it loads anything.
+ * is small; where the contents lie travels beside it, as its sources: u32 n, then n times, in the
+ * order in which the descriptor names the contents, two absolute paths, u32 size and path each: the
+ * object, and what it was made of, which messages name; and how: u32 language (PtoLanguage), then
+ * twice u32 n and so many words, u32 size and bytes each: the directories of its headers, and the
+ * flags of its own. Who is given both hashes everything again before it loads anything.
  *
  * Source: seed 001 section 2. Thread safety: any thread.
  */
 #pragma once
 
-#include "pto-callable-private.h"
+#include "pto-device-code-private.h"
 #include "pto-registration-private.h"
 
 G_BEGIN_DECLS
@@ -59,6 +60,9 @@ PtoRegistration *pto_registration_new (PtoCallable *callable, const char *platfo
                                        gboolean checks_access, PtoCompilerProgress progress,
                                        gpointer user_data, GCancellable *cancellable,
                                        GError **error);
+/* Of a kernel that has been compiled as it is. */
+PtoRegistration *pto_registration_new_compiled (PtoCallable *kernel, const char *platform,
+                                                const PtoCompilerJob *job);
 /* Of what another process sent. Refuses a descriptor that does not hash to the digest and contents
  * that do not hash to what the descriptor says (PTO_ERROR_TAMPERED, naming which), a descriptor
  * that is not canonical (PTO_ERROR_INVALID_ARGS), another host's namespace
@@ -66,12 +70,22 @@ PtoRegistration *pto_registration_new (PtoCallable *callable, const char *platfo
  * (PTO_ERROR_NOT_FOUND). */
 PtoRegistration *pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor,
                                                   GBytes *sources, GError **error);
+/* The digests of the contents that a descriptor names, one after the other, in the order of its
+ * sources; it may be anybody's. */
+GByteArray *pto_registration_list_contents (GBytes *descriptor, GError **error);
+/* Sources that say the same, but for where the contents lie: objects, as many as there are of them,
+ * absolute paths. */
+GBytes *pto_registration_move_sources (GBytes *sources, GPtrArray *objects, GError **error);
 /* Of kind KERNEL or CHIP: a job that is done for each object, to be loaded; the callable's own is
  * the first. */
 PtoCompilerJob *pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs);
-/* A job that is to be done for each object of a callable of kind KERNEL or CHIP, which has to live
- * as long as they; what is added to it afterwards is not among them. */
-PtoCompilerJob *pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs);
+/* Likewise, a job to be done for each object: as it was compiled when it was registered. */
+PtoCompilerJob *pto_registration_make_source_jobs (PtoRegistration *registration, guint *n_jobs);
+/* A job that is to be done for each object of the code, which has to live as long as they; what is
+ * added to it afterwards is not among them. */
+PtoCompilerJob *pto_device_code_make_jobs (PtoDeviceCode *code, guint *n_jobs);
+/* What one of them was made of. */
+PtoDeviceCode *pto_device_code_get_part (PtoDeviceCode *code, guint object);
 void pto_registration_free_jobs (PtoCompilerJob *jobs, guint n_jobs);
 
 G_END_DECLS

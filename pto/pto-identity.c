@@ -9,6 +9,8 @@
 #include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-function-private.h"
+#include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -29,8 +31,8 @@ digest_file (const char *path, const char *label, guint8 *digest, GError **error
   /* Not mapped: what somebody cuts off meanwhile would be a fault. */
   if (!g_file_get_contents (path, &data, &size, &local))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: %s: can not be read: %s", label,
-                   path, local->message);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s: %s: can not be read: %s"), label,
+                   path, pto_save_explain_read (local));
       return FALSE;
     }
   pto_digest_data (data, size, digest);
@@ -40,7 +42,7 @@ digest_file (const char *path, const char *label, guint8 *digest, GError **error
 static char *
 make_kernel_label (const PtoChipKernel *kernel)
 {
-  return g_strdup_printf ("kernel %u (\"%s\")", kernel->func_id, kernel->name);
+  return g_strdup_printf (_ ("kernel %u (\"%s\")"), kernel->func_id, kernel->name);
 }
 
 /* --- writing a descriptor --- */
@@ -84,7 +86,7 @@ put_kernel (GByteArray *bytes, PtoCallable *callable, guint func_id, const char 
   put_u32 (field, func_id);
   put_u32 (field, (guint32) kernel->core_type);
   g_byte_array_append (field, content, PTO_DIGEST_SIZE);
-  put_text (field, callable->symbol);
+  put_text (field, PTO_DEVICE_CODE (callable)->symbol);
   put_text (field, name);
   put_text (field, kernel->cost_text);
   put_u32 (field, kernel->signature != NULL ? kernel->signature->len : ANY_SIGNATURE);
@@ -140,7 +142,7 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
           put_kernel (bytes, callable, 0, name, contents->data);
           break;
         }
-      put_text_field (bytes, PTO_FIELD_SYMBOL, callable->symbol);
+      put_text_field (bytes, PTO_FIELD_SYMBOL, PTO_DEVICE_CODE (callable)->symbol);
       put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
       for (guint i = 0; i < kernels->len; i++)
         {
@@ -151,7 +153,7 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
         }
       break;
     case PTO_CALLABLE_SOURCE_SYMBOL:
-      put_text_field (bytes, PTO_FIELD_SYMBOL, callable->symbol);
+      put_text_field (bytes, PTO_FIELD_SYMBOL, PTO_IMPORTED_FUNCTION (callable)->symbol);
       if (contents->len > 0)
         put_field (bytes, PTO_FIELD_CONTENT, contents->data, PTO_DIGEST_SIZE);
       else
@@ -170,12 +172,31 @@ make_descriptor (PtoCallable *callable, const char *name, const char *platform,
   return g_byte_array_free_to_bytes (bytes);
 }
 
-/* What an object of a callable was made of: its own first. */
-static PtoCallable *
-get_part (PtoCallable *callable, guint object)
+/* Its own first. */
+PtoDeviceCode *
+pto_device_code_get_part (PtoDeviceCode *code, guint object)
 {
-  return object == 0 ? callable
-                     : g_array_index (get_kernels (callable), PtoChipKernel, object - 1).kernel;
+  const GArray *kernels = get_kernels (PTO_CALLABLE (code));
+
+  return object == 0 ? code
+                     : PTO_DEVICE_CODE (g_array_index (kernels, PtoChipKernel, object - 1).kernel);
+}
+
+static const char *
+get_origin (PtoCallable *callable, guint object)
+{
+  return pto_callable_get_origin (
+      PTO_CALLABLE (pto_device_code_get_part (PTO_DEVICE_CODE (callable), object)));
+}
+
+static void
+put_words (GByteArray *bytes, char **words)
+{
+  guint n = words != NULL ? g_strv_length (words) : 0;
+
+  put_u32 (bytes, n);
+  for (guint i = 0; i < n; i++)
+    put_text (bytes, words[i]);
 }
 
 static GBytes *
@@ -186,59 +207,69 @@ make_sources (PtoCallable *callable, GPtrArray *objects)
   put_u32 (bytes, objects->len);
   for (guint i = 0; i < objects->len; i++)
     {
-      PtoCallable *part = get_part (callable, i);
-
       put_text (bytes, g_ptr_array_index (objects, i));
-      put_text (bytes, part->origin != NULL ? part->origin : part->path);
+      if (PTO_IS_DEVICE_CODE (callable))
+        {
+          PtoDeviceCode *part = pto_device_code_get_part (PTO_DEVICE_CODE (callable), i);
+
+          put_text (bytes, get_origin (callable, i));
+          put_u32 (bytes, (guint32) part->language);
+          put_words (bytes, part->include_dirs);
+          put_words (bytes, part->compiler_flags);
+        }
+      else /* a library, which is its own */
+        {
+          put_text (bytes, callable->path);
+          put_u32 (bytes, PTO_LANGUAGE_OBJECT);
+          put_words (bytes, NULL);
+          put_words (bytes, NULL);
+        }
     }
   return g_byte_array_free_to_bytes (bytes);
 }
 
 /* --- registrations --- */
 
-/* Consumes descriptor, objects and contents. */
+/* Consumes descriptor, sources, objects and contents. */
 static PtoRegistration *
-registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, GPtrArray *objects,
-                  GByteArray *contents)
+registration_new (PtoCallable *callable, const char *name, GBytes *descriptor, GBytes *sources,
+                  GPtrArray *objects, GByteArray *contents)
 {
-  return pto_registration_take (callable, name, find_target (callable->kind), descriptor,
-                                make_sources (callable, objects), objects, contents);
+  return pto_registration_take (callable, name, find_target (callable->kind), descriptor, sources,
+                                objects, contents);
 }
 
-/* What its program may change while it is compiled is the job's own. */
-static void
-set_source (PtoCompilerJob *job, PtoCallable *callable)
+void
+pto_device_code_set_job (PtoDeviceCode *part, const char *name, PtoCompilerJob *job)
 {
-  job->path = callable->path;
-  job->language = callable->language;
-  job->is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
+  job->path = PTO_CALLABLE (part)->path;
+  job->language = part->language;
+  job->is_kernel = PTO_IS_KERNEL (part);
   if (job->is_kernel)
-    job->core_type = PTO_KERNEL (callable)->core_type;
-  job->include_dirs = g_strdupv (callable->include_dirs);
-  job->flags = g_strdupv (callable->compiler_flags);
+    job->core_type = PTO_KERNEL (part)->core_type;
+  else
+    job->entry = part->symbol;
+  job->label
+      = g_strdup_printf (job->is_kernel ? _ ("kernel \"%s\"") : _ ("orchestration \"%s\""), name);
+  job->include_dirs = g_strdupv (part->include_dirs);
+  job->flags = g_strdupv (part->compiler_flags);
 }
 
-/* Everything that has to be built for a callable: itself first. */
+/* Everything that has to be built: itself first. */
 PtoCompilerJob *
-pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
+pto_device_code_make_jobs (PtoDeviceCode *code, guint *n_jobs)
 {
-  const GArray *kernels = get_kernels (callable);
+  const GArray *kernels = get_kernels (PTO_CALLABLE (code));
   guint n_kernels = kernels != NULL ? kernels->len : 0;
   PtoCompilerJob *jobs = g_new0 (PtoCompilerJob, 1 + n_kernels);
 
   *n_jobs = 1 + n_kernels;
-  set_source (&jobs[0], callable);
-  jobs[0].label = g_strdup_printf (callable->kind == PTO_CALLABLE_KERNEL ? "kernel \"%s\""
-                                                                         : "orchestration \"%s\"",
-                                   callable->name);
-  if (callable->kind == PTO_CALLABLE_CHIP)
-    jobs[0].entry = callable->symbol;
+  pto_device_code_set_job (code, PTO_CALLABLE (code)->name, &jobs[0]);
   for (guint i = 0; i < n_kernels; i++)
     {
       PtoChipKernel *entry = &g_array_index (kernels, PtoChipKernel, i);
 
-      set_source (&jobs[1 + i], entry->kernel);
-      jobs[1 + i].label = g_strdup_printf ("kernel \"%s\"", entry->name);
+      pto_device_code_set_job (PTO_DEVICE_CODE (entry->kernel), entry->name, &jobs[1 + i]);
     }
   return jobs;
 }
@@ -246,11 +277,12 @@ pto_callable_make_jobs (PtoCallable *callable, guint *n_jobs)
 PtoCompilerJob *
 pto_registration_make_jobs (PtoRegistration *registration, guint *n_jobs)
 {
-  PtoCompilerJob *jobs = pto_callable_make_jobs (registration->callable, n_jobs);
+  PtoCompilerJob *jobs
+      = pto_device_code_make_jobs (PTO_DEVICE_CODE (registration->callable), n_jobs);
 
   for (guint i = 0; i < *n_jobs; i++)
     {
-      jobs[i].path = pto_callable_get_origin (get_part (registration->callable, i));
+      jobs[i].path = get_origin (registration->callable, i);
       jobs[i].object = g_strdup (g_ptr_array_index (registration->objects, i));
       memcpy (jobs[i].digest, registration->contents->data + i * PTO_DIGEST_SIZE, PTO_DIGEST_SIZE);
     }
@@ -296,12 +328,16 @@ find_objects (PtoCallable *callable, gboolean checks_access, GPtrArray *objects,
     }
   if (callable->source != PTO_CALLABLE_SOURCE_OBJECT)
     return TRUE;
-  jobs = pto_callable_make_jobs (callable, &n_jobs);
+  jobs = pto_device_code_make_jobs (PTO_DEVICE_CODE (callable), &n_jobs);
   for (guint i = 0; i < n_jobs; i++)
     jobs[i].checks_access = checks_access;
   ok = pto_compiler_build (jobs, n_jobs, progress, user_data, cancellable, error);
   for (guint i = 0; ok && i < n_jobs; i++)
-    add_object (jobs[i].object, jobs[i].digest, objects, contents);
+    {
+      add_object (jobs[i].object, jobs[i].digest, objects, contents);
+      pto_device_code_keep_files (pto_device_code_get_part (PTO_DEVICE_CODE (callable), i),
+                                  &jobs[i]);
+    }
   pto_registration_free_jobs (jobs, n_jobs);
   return ok;
 }
@@ -314,13 +350,31 @@ pto_registration_new (PtoCallable *callable, const char *platform, gboolean chec
   g_autoptr (GPtrArray) objects = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GByteArray) contents = g_byte_array_new ();
   GBytes *descriptor;
+  GBytes *sources;
 
   if (!pto_callable_check_made (callable, error) || pto_error_set_if_cancelled (cancellable, error)
       || !find_objects (callable, checks_access, objects, contents, progress, user_data,
                         cancellable, error))
     return NULL;
   descriptor = make_descriptor (callable, callable->name, platform, contents);
-  return registration_new (callable, callable->name, descriptor, g_steal_pointer (&objects),
+  sources = make_sources (callable, objects);
+  return registration_new (callable, callable->name, descriptor, sources,
+                           g_steal_pointer (&objects), g_steal_pointer (&contents));
+}
+
+PtoRegistration *
+pto_registration_new_compiled (PtoCallable *kernel, const char *platform, const PtoCompilerJob *job)
+{
+  g_autoptr (GPtrArray) objects = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GByteArray) contents = g_byte_array_new ();
+  GBytes *descriptor;
+  GBytes *sources;
+
+  add_object (job->object, job->digest, objects, contents);
+  pto_device_code_keep_files (PTO_DEVICE_CODE (kernel), job);
+  descriptor = make_descriptor (kernel, kernel->name, platform, contents);
+  sources = make_sources (kernel, objects);
+  return registration_new (kernel, kernel->name, descriptor, sources, g_steal_pointer (&objects),
                            g_steal_pointer (&contents));
 }
 
@@ -422,7 +476,8 @@ typedef struct
 static gboolean
 set_malformed (GError **error, const char *what)
 {
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "no descriptor of a callable: %s", what);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("no descriptor of a callable: %s"),
+               what);
   return FALSE;
 }
 
@@ -434,10 +489,57 @@ get_path (Reader *reader, GPtrArray *paths, GError **error)
 
   /* A path is bytes, not text: not UTF-8, but without a 0 within. */
   if (!get_sized (reader, &part) || memchr (part.data, 0, part.left) != NULL)
-    return set_malformed (error, "its sources are cut off");
+    return set_malformed (error, _ ("its sources are cut off"));
   path = g_strndup ((const char *) part.data, part.left);
   g_ptr_array_add (paths, path);
-  return g_path_is_absolute (path) || set_malformed (error, "a source is no absolute path");
+  return g_path_is_absolute (path) || set_malformed (error, _ ("a source is no absolute path"));
+}
+
+/* How an object was compiled. */
+typedef struct
+{
+  PtoLanguage language;
+  char **include_dirs;
+  char **flags;
+} Recipe;
+
+static void
+recipe_clear (Recipe *recipe)
+{
+  g_clear_pointer (&recipe->include_dirs, g_strfreev);
+  g_clear_pointer (&recipe->flags, g_strfreev);
+}
+
+/* Bytes without a 0 within; NULL for none. */
+static gboolean
+get_words (Reader *reader, char ***words)
+{
+  guint32 n;
+
+  if (!get_u32 (reader, &n) || n > reader->left / sizeof n)
+    return FALSE;
+  *words = n > 0 ? g_new0 (char *, (gsize) n + 1) : NULL;
+  for (guint32 i = 0; i < n; i++)
+    {
+      Reader part;
+
+      if (!get_sized (reader, &part) || memchr (part.data, 0, part.left) != NULL)
+        return FALSE;
+      (*words)[i] = g_strndup ((const char *) part.data, part.left);
+    }
+  return TRUE;
+}
+
+static gboolean
+get_recipe (Reader *reader, Recipe *recipe)
+{
+  guint32 language;
+
+  if (!get_u32 (reader, &language) || language > PTO_LANGUAGE_OBJECT)
+    return FALSE;
+  recipe->language = (PtoLanguage) language;
+  return get_words (reader, &recipe->include_dirs) && get_words (reader, &recipe->flags)
+         && pto_compiler_check_flags ((const char *const *) recipe->flags, "a source", NULL);
 }
 
 static gboolean
@@ -448,11 +550,118 @@ parse_sources (Parse *parse, GBytes *sources, GError **error)
 
   reader.data = g_bytes_get_data (sources, NULL);
   if (!get_u32 (&reader, &n))
-    return set_malformed (error, "its sources are cut off");
+    return set_malformed (error, _ ("its sources are cut off"));
   for (guint32 i = 0; i < n; i++)
-    if (!get_path (&reader, parse->paths, error) || !get_path (&reader, parse->origins, error))
-      return FALSE;
-  return reader.left == 0 || set_malformed (error, "something follows its sources");
+    {
+      Recipe recipe = { 0 };
+      gboolean ok = get_path (&reader, parse->paths, error)
+                    && get_path (&reader, parse->origins, error)
+                    && (get_recipe (&reader, &recipe)
+                        || set_malformed (error, _ ("its sources are cut off")));
+
+      recipe_clear (&recipe);
+      if (!ok)
+        return FALSE;
+    }
+  return reader.left == 0 || set_malformed (error, _ ("something follows its sources"));
+}
+
+GByteArray *
+pto_registration_list_contents (GBytes *descriptor, GError **error)
+{
+  g_autoptr (GByteArray) contents = g_byte_array_new ();
+  Reader reader = { 0 };
+  const guint8 *head;
+
+  reader.data = g_bytes_get_data (descriptor, &reader.left);
+  if (!get_bytes (&reader, HEAD_SIZE, &head) || memcmp (head, MAGIC, 4) != 0)
+    {
+      set_malformed (error, _ ("it does not begin with its mark"));
+      return NULL;
+    }
+  while (reader.left > 0)
+    {
+      const guint8 *digest = NULL;
+      guint32 tag, ignored;
+      Reader field;
+      gboolean ok = get_u32 (&reader, &tag) && get_sized (&reader, &field);
+
+      if (ok && tag == PTO_FIELD_CONTENT)
+        ok = get_bytes (&field, PTO_DIGEST_SIZE, &digest);
+      else if (ok && tag == PTO_FIELD_KERNEL)
+        ok = get_u32 (&field, &ignored) && get_u32 (&field, &ignored)
+             && get_bytes (&field, PTO_DIGEST_SIZE, &digest);
+      if (!ok)
+        {
+          set_malformed (error, _ ("a field is cut off"));
+          return NULL;
+        }
+      if (digest != NULL)
+        g_byte_array_append (contents, digest, PTO_DIGEST_SIZE);
+    }
+  return g_steal_pointer (&contents);
+}
+
+GBytes *
+pto_registration_move_sources (GBytes *sources, GPtrArray *objects, GError **error)
+{
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  Reader reader = { .left = g_bytes_get_size (sources) };
+  guint32 n;
+  gboolean ok;
+
+  reader.data = g_bytes_get_data (sources, NULL);
+  ok = get_u32 (&reader, &n) && n == objects->len;
+  put_u32 (bytes, objects->len);
+  for (guint i = 0; ok && i < objects->len; i++)
+    {
+      Recipe recipe = { 0 };
+      const guint8 *rest;
+      Reader path;
+
+      ok = get_sized (&reader, &path);
+      rest = reader.data;
+      ok = ok && get_sized (&reader, &path) && get_recipe (&reader, &recipe);
+      recipe_clear (&recipe);
+      if (!ok)
+        break;
+      put_text (bytes, g_ptr_array_index (objects, i));
+      g_byte_array_append (bytes, rest, (guint) (reader.data - rest));
+    }
+  if (!ok || reader.left > 0)
+    {
+      set_malformed (error, _ ("its sources are not those of its contents"));
+      return NULL;
+    }
+  return g_byte_array_free_to_bytes (g_steal_pointer (&bytes));
+}
+
+PtoCompilerJob *
+pto_registration_make_source_jobs (PtoRegistration *registration, guint *n_jobs)
+{
+  PtoCompilerJob *jobs
+      = pto_device_code_make_jobs (PTO_DEVICE_CODE (registration->callable), n_jobs);
+  Reader reader = { .left = g_bytes_get_size (registration->sources) };
+  guint32 n;
+  gboolean ok;
+
+  /* It was made here, or looked at when it came. */
+  reader.data = g_bytes_get_data (registration->sources, NULL);
+  ok = get_u32 (&reader, &n) && n == *n_jobs;
+  for (guint i = 0; ok && i < *n_jobs; i++)
+    {
+      Recipe recipe = { 0 };
+      Reader path;
+
+      ok = get_sized (&reader, &path) && get_sized (&reader, &path)
+           && get_recipe (&reader, &recipe);
+      pto_compiler_job_clear (&jobs[i]);
+      jobs[i].path = get_origin (registration->callable, i);
+      jobs[i].language = recipe.language;
+      jobs[i].include_dirs = g_steal_pointer (&recipe.include_dirs);
+      jobs[i].flags = g_steal_pointer (&recipe.flags);
+    }
+  return jobs;
 }
 
 /* The file of the next content, if it is what the descriptor says. */
@@ -465,7 +674,7 @@ take_content (Parse *parse, const guint8 *expected, const char *label, GError **
 
   if (parse->n_used == parse->paths->len)
     {
-      set_malformed (error, "it has more contents than sources");
+      set_malformed (error, _ ("it has more contents than sources"));
       return NULL;
     }
   path = g_ptr_array_index (parse->paths, parse->n_used++);
@@ -476,8 +685,8 @@ take_content (Parse *parse, const guint8 *expected, const char *label, GError **
       pto_digest_to_string (digest, text[0]);
       pto_digest_to_string (expected, text[1]);
       g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                   "contents of %s hash to %s, the descriptor says %s: %s", label, text[0], text[1],
-                   path);
+                   _ ("contents of %s hash to %s, the descriptor says %s: %s"), label, text[0],
+                   text[1], path);
       return NULL;
     }
   g_byte_array_append (parse->contents, digest, PTO_DIGEST_SIZE);
@@ -488,7 +697,8 @@ take_content (Parse *parse, const guint8 *expected, const char *label, GError **
 static void
 set_origin (const Parse *parse, PtoCallable *callable)
 {
-  callable->origin = g_strdup (g_ptr_array_index (parse->origins, parse->n_used - 1));
+  PTO_DEVICE_CODE (callable)->origin
+      = g_strdup (g_ptr_array_index (parse->origins, parse->n_used - 1));
 }
 
 static gboolean
@@ -499,11 +709,11 @@ parse_signature (Reader *reader, PtoCallable *kernel, GError **error)
   guint32 n;
 
   if (!get_u32 (reader, &n))
-    return set_malformed (error, "a kernel is cut off");
+    return set_malformed (error, _ ("a kernel is cut off"));
   if (n == ANY_SIGNATURE)
     return TRUE;
   if (!get_bytes (reader, n, &data))
-    return set_malformed (error, "a kernel is cut off");
+    return set_malformed (error, _ ("a kernel is cut off"));
   directions = g_new0 (PtoDirection, MAX (n, 1));
   for (guint32 i = 0; i < n; i++)
     directions[i] = (PtoDirection) data[i];
@@ -528,7 +738,7 @@ parse_kernel (Parse *parse, guint32 *func_id, char **name, GError **error)
       || !get_u32 (&field, &core_type) || !get_bytes (&field, PTO_DIGEST_SIZE, &content)
       || !get_text (&field, &symbol) || !get_text (&field, name) || !get_text (&field, &cost))
     {
-      set_malformed (error, "a kernel is cut off");
+      set_malformed (error, _ ("a kernel is cut off"));
       return NULL;
     }
   label = make_kernel_label (&(PtoChipKernel){ .func_id = *func_id, .name = *name });
@@ -548,7 +758,7 @@ static PtoCallable *
 parse_chip (Parse *parse, guint32 n_fields, GError **error)
 {
   g_autoptr (PtoCallable) chip = NULL;
-  g_autofree char *label = g_strdup_printf ("orchestration \"%s\"", parse->name);
+  g_autofree char *label = g_strdup_printf (_ ("orchestration \"%s\""), parse->name);
   g_autofree char *symbol = NULL;
   const char *path;
   Reader content;
@@ -557,7 +767,7 @@ parse_chip (Parse *parse, guint32 n_fields, GError **error)
       || !get_field (&parse->reader, PTO_FIELD_CONTENT, &content)
       || content.left != PTO_DIGEST_SIZE)
     {
-      set_malformed (error, "an orchestration is cut off");
+      set_malformed (error, _ ("an orchestration is cut off"));
       return NULL;
     }
   path = take_content (parse, content.data, label, error);
@@ -592,7 +802,7 @@ parse_symbol (Parse *parse, PtoCallableKind kind, GError **error)
 
   if (!get_text_field (&parse->reader, PTO_FIELD_SYMBOL, &symbol))
     {
-      set_malformed (error, "a function is cut off");
+      set_malformed (error, _ ("a function is cut off"));
       return NULL;
     }
   if (get_field (&parse->reader, PTO_FIELD_CONTENT, &content))
@@ -600,7 +810,7 @@ parse_symbol (Parse *parse, PtoCallableKind kind, GError **error)
       const char *path = NULL;
 
       if (content.left != PTO_DIGEST_SIZE)
-        set_malformed (error, "a function is cut off");
+        set_malformed (error, _ ("a function is cut off"));
       else
         path = take_content (parse, content.data, parse->name, error);
       if (path == NULL)
@@ -609,7 +819,7 @@ parse_symbol (Parse *parse, PtoCallableKind kind, GError **error)
     }
   else if (!get_text_field (&parse->reader, PTO_FIELD_LIBRARY, &library))
     {
-      set_malformed (error, "a function is cut off");
+      set_malformed (error, _ ("a function is cut off"));
       return NULL;
     }
   both = g_strconcat (library, ":", symbol, NULL);
@@ -624,14 +834,15 @@ parse_closure (Parse *parse, GError **error)
 
   if (!get_field (&parse->reader, PTO_FIELD_CLOSURE, &field) || field.left != PTO_CLOSURE_SIZE)
     {
-      set_malformed (error, "a closure is cut off");
+      set_malformed (error, _ ("a closure is cut off"));
       return NULL;
     }
   callable = pto_callable_find_closure (field.data);
   if (callable == NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                 "closure \"%s\" is not in this process: it was made after the process was forked",
-                 parse->name);
+    g_set_error (
+        error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+        _ ("closure \"%s\" is not in this process: it was made after the process was forked"),
+        parse->name);
   return callable;
 }
 
@@ -645,7 +856,7 @@ parse_callable (Parse *parse, PtoCallableKind kind, PtoCallableSource source, gu
 
   if (!get_text_field (&parse->reader, PTO_FIELD_NAME, &parse->name))
     {
-      set_malformed (error, "it has no name");
+      set_malformed (error, _ ("it has no name"));
       return NULL;
     }
   if (source == PTO_CALLABLE_SOURCE_OBJECT && !is_function)
@@ -654,7 +865,7 @@ parse_callable (Parse *parse, PtoCallableKind kind, PtoCallableSource source, gu
       guint32 func_id;
 
       if (!get_text_field (&parse->reader, PTO_FIELD_PLATFORM, &parse->platform))
-        set_malformed (error, "it has no platform");
+        set_malformed (error, _ ("it has no platform"));
       else if (kind == PTO_CALLABLE_KERNEL)
         callable = parse_kernel (parse, &func_id, &kernel_name, error);
       else
@@ -668,7 +879,7 @@ parse_callable (Parse *parse, PtoCallableKind kind, PtoCallableSource source, gu
            && get_text_field (&parse->reader, PTO_FIELD_IMPORT, &import))
     callable = pto_imported_function_new (kind, import, error);
   else
-    set_malformed (error, "there is no such kind of callable from such a source");
+    set_malformed (error, _ ("there is no such kind of callable from such a source"));
   /* A closure is the very object of this process, whose name is its program's. */
   if (callable != NULL && source != PTO_CALLABLE_SOURCE_CLOSURE)
     pto_callable_set_name (callable, parse->name);
@@ -684,9 +895,9 @@ check_canonical (Parse *parse, PtoCallable *callable, GBytes *descriptor, GError
       = make_descriptor (callable, parse->name, parse->platform, parse->contents);
 
   if (!g_bytes_equal (again, descriptor))
-    return set_malformed (error, "it is not in its canonical form");
+    return set_malformed (error, _ ("it is not in its canonical form"));
   if (parse->n_used != parse->paths->len)
-    return set_malformed (error, "it has more sources than contents");
+    return set_malformed (error, _ ("it has more sources than contents"));
   return TRUE;
 }
 
@@ -702,7 +913,7 @@ check_digest (const guint8 *digest, GBytes *descriptor, GError **error)
   pto_digest_to_string (found, text[0]);
   pto_digest_to_string (digest, text[1]);
   g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-               "the descriptor hashes to %s, it is said to be %s", text[0], text[1]);
+               _ ("the descriptor hashes to %s, it is said to be %s"), text[0], text[1]);
   return FALSE;
 }
 
@@ -726,13 +937,13 @@ pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor, GByte
   if (!get_bytes (&parse.reader, HEAD_SIZE - sizeof n_fields, &head) || memcmp (head, MAGIC, 4) != 0
       || !get_u32 (&parse.reader, &n_fields))
     {
-      set_malformed (error, "it does not begin with " MAGIC);
+      set_malformed (error, _ ("it does not begin with its mark"));
       return NULL;
     }
   if (head[6] == PTO_TARGET_REMOTE_TASK_DISPATCHER)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                           "callables of other hosts are not supported in this version");
+                           _ ("callables of other hosts are not supported in this version"));
       return NULL;
     }
   callable = parse_callable (&parse, (PtoCallableKind) head[4], (PtoCallableSource) head[5],
@@ -741,6 +952,6 @@ pto_registration_new_from_bytes (const guint8 *digest, GBytes *descriptor, GByte
   platform = parse.platform;
   if (callable == NULL || !check_canonical (&parse, callable, descriptor, error))
     return NULL;
-  return registration_new (callable, name, g_bytes_ref (descriptor), g_steal_pointer (&paths),
-                           g_steal_pointer (&contents));
+  return registration_new (callable, name, g_bytes_ref (descriptor), g_bytes_ref (sources),
+                           g_steal_pointer (&paths), g_steal_pointer (&contents));
 }

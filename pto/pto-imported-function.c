@@ -8,6 +8,7 @@
 #include "pto-function-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ pto_imported_function_finalize (GObject *object)
 {
   PtoImportedFunction *self = PTO_IMPORTED_FUNCTION (object);
 
+  g_free (self->symbol);
   g_free (self->library);
   g_free (self->import_path);
   G_OBJECT_CLASS (pto_imported_function_parent_class)->finalize (object);
@@ -60,7 +62,7 @@ check_is_function (PtoCallableKind kind, const char *text, GError **error)
   if (kind == PTO_CALLABLE_SUB || kind == PTO_CALLABLE_ORCHESTRATION)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "\"%s\" can not be %s: those are made from a source or a shared object", text,
+               _ ("\"%s\" can not be %s: those are made from a source or a shared object"), text,
                pto_callable_describe_kind (kind));
   return FALSE;
 }
@@ -103,14 +105,14 @@ pto_imported_function_new_for_symbol (PtoCallableKind kind, const char *library_
           && !g_utf8_validate (library_and_symbol, -1, NULL)))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "\"%s\" names no function of a library: write library:symbol, such as "
-                   "libm.so.6:cos",
+                   _ ("\"%s\" names no function of a library: write library:symbol, such as "
+                      "libm.so.6:cos"),
                    library_and_symbol);
       return NULL;
     }
   callable
       = pto_callable_make (PTO_TYPE_IMPORTED_FUNCTION, kind, PTO_CALLABLE_SOURCE_SYMBOL, colon + 1);
-  callable->symbol = g_strdup (colon + 1);
+  PTO_IMPORTED_FUNCTION (callable)->symbol = g_strdup (colon + 1);
   library = g_strndup (library_and_symbol, (gsize) (colon - library_and_symbol));
   PTO_IMPORTED_FUNCTION (callable)->library = library;
   if (strchr (library, G_DIR_SEPARATOR) != NULL)
@@ -118,7 +120,7 @@ pto_imported_function_new_for_symbol (PtoCallableKind kind, const char *library_
       callable->path = g_canonicalize_filename (library, NULL);
       if (!g_file_test (callable->path, G_FILE_TEST_IS_REGULAR))
         {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such file",
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s: there is no such file"),
                        callable->path);
           return NULL;
         }
@@ -152,9 +154,9 @@ pto_callable_check_import_path (const char *path, GError **error)
   if (colon != NULL && g_utf8_validate (path, -1, NULL) && is_dotted (path, (gsize) (colon - path))
       && is_dotted (colon + 1, strlen (colon + 1)))
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "\"%s\" can not be imported: write module:qualname, such as mymodel.steps:reduce",
-               path);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("\"%s\" can not be imported: write module:qualname, such as mymodel.steps:reduce"), path);
   return FALSE;
 }
 
@@ -189,4 +191,24 @@ pto_imported_function_new (PtoCallableKind kind, const char *path, GError **erro
                                 strchr (path, ':') + 1);
   PTO_IMPORTED_FUNCTION (callable)->import_path = g_strdup (path);
   return callable;
+}
+
+/**
+ * pto_imported_function_get_symbol:
+ * @function: a function
+ *
+ * Gives the name of its function in the library.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer none) (nullable): a name; %NULL for an import path
+ *
+ * Since: 0.1
+ */
+const char *
+pto_imported_function_get_symbol (PtoImportedFunction *function)
+{
+  g_return_val_if_fail (PTO_IS_IMPORTED_FUNCTION (function), NULL);
+
+  return function->symbol;
 }

@@ -6,7 +6,7 @@
 
 #include "../sim/chip.h"
 
-#include "pto-callable-private.h"
+#include "pto-device-code-private.h"
 #include "pto-kernel.h"
 #include "pto-task-args-private.h"
 
@@ -17,7 +17,7 @@ G_BEGIN_DECLS
 
 struct _PtoKernel
 {
-  PtoCallable parent_instance;
+  PtoDeviceCode parent_instance;
 
   PtoCoreType core_type;
   char *cost_text;
@@ -25,15 +25,43 @@ struct _PtoKernel
   GArray *cost_points;  /* struct pto_cost_point, or NULL */
   GArray *signature;    /* PtoDirection, PTO_CALLABLE_ANY_DIRECTION when only the number is known;
                            or NULL */
+  GList link;           /* of a source, among those that may be submitted; data: this, or NULL */
 };
 
 struct _PtoKernelClass
 {
-  PtoCallableClass parent_class;
+  PtoDeviceCodeClass parent_class;
 };
 
 /* A copy of the cost with points of its own, to be freed by the caller when not NULL. */
 struct pto_cost pto_kernel_dup_cost (PtoKernel *kernel, struct pto_cost_point **points);
+
+/* As pto_kernel_set_cost(); who begins the message. */
+gboolean pto_kernel_set_cost_of (PtoKernel *kernel, const char *who, const char *cost,
+                                 GError **error);
+
+/* The same of a text; FALSE: it says no cost, or more than there can be. why: NULL, or where to say
+ * of the latter what stands behind the text; NULL of the former. */
+gboolean pto_kernel_parse_cost (const char *text, struct pto_cost *cost,
+                                struct pto_cost_point **points, const char **why);
+
+/* --- pto-kernel-ahead.c --- */
+
+/* A kernel of a source, as it was when it was asked for. */
+typedef struct
+{
+  gconstpointer kernel; /* to be compared: it may be gone */
+  guint64 serial;
+  guint revision;
+  PtoCompilerJob job;
+} PtoExpectedKernel;
+
+/* It may be submitted from now on; and its end. */
+void pto_kernel_expect (PtoKernel *kernel);
+void pto_kernel_expect_no_more (PtoKernel *kernel);
+/* PtoExpectedKernel: what was made since that serial, which becomes the youngest's; the youngest
+ * first. NULL: nothing was. */
+GPtrArray *pto_kernel_list_expected (guint64 *seen);
 
 /* Does it not say that it takes something else than a kernel that combines what is reduced? */
 gboolean pto_kernel_may_combine (PtoKernel *kernel);

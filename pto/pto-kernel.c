@@ -8,8 +8,8 @@
 #include "pto-kernel-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
-#include <math.h>
 #include <string.h>
 
 #define DEFAULT_KERNEL "kernel_entry"
@@ -25,12 +25,12 @@
  *
  * Since: 0.1
  */
-G_DEFINE_FINAL_TYPE (PtoKernel, pto_kernel, PTO_TYPE_CALLABLE)
+G_DEFINE_FINAL_TYPE (PtoKernel, pto_kernel, PTO_TYPE_DEVICE_CODE)
 
 static const char *
 get_name (PtoKernel *self)
 {
-  return self->parent_instance.name;
+  return PTO_CALLABLE (self)->name;
 }
 
 static void
@@ -38,6 +38,7 @@ pto_kernel_finalize (GObject *object)
 {
   PtoKernel *self = PTO_KERNEL (object);
 
+  pto_kernel_expect_no_more (self);
   g_free (self->cost_text);
   g_clear_pointer (&self->cost_points, g_array_unref);
   g_clear_pointer (&self->signature, g_array_unref);
@@ -67,7 +68,9 @@ pto_kernel_init (PtoKernel *self)
  *
  * Fails with %PTO_ERROR_NOT_FOUND (no such file), %PTO_ERROR_NOT_SUPPORTED (no such kind of file),
  * %PTO_ERROR_LOAD (no shared object for this machine) or %PTO_ERROR_INVALID_ARGS. A source is
- * compiled by the worker. Source: seed 000 section 11. Thread safety: any thread.
+ * compiled by the worker: when it is registered, otherwise before the next run of an orchestration
+ * function, so that this is no part of the run. Source: seed 000 section 11. Thread safety: any
+ * thread.
  *
  * Returns: (transfer full): a kernel
  *
@@ -84,10 +87,11 @@ pto_kernel_new (PtoCoreType core_type, const char *path, const char *symbol, GEr
   if ((guint) core_type >= PTO_N_CORE_TYPES)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: %d is no type of core: it is 0 (AIC) or 1 (AIV)", path, (int) core_type);
+                   _ ("%s: %d is no type of core: it is 0 (AIC) or 1 (AIV)"), path,
+                   (int) core_type);
       return NULL;
     }
-  callable = pto_callable_new_for_file (
+  callable = pto_device_code_new_for_file (
       PTO_TYPE_KERNEL, PTO_CALLABLE_KERNEL, path,
       symbol != NULL && symbol[0] != '\0' ? symbol : DEFAULT_KERNEL, error);
   if (callable == NULL)
@@ -95,6 +99,8 @@ pto_kernel_new (PtoCoreType core_type, const char *path, const char *symbol, GEr
   PTO_KERNEL (callable)->core_type = core_type;
   if (!pto_kernel_set_cost (PTO_KERNEL (callable), DEFAULT_COST, error))
     g_clear_object (&callable);
+  else
+    pto_kernel_expect (PTO_KERNEL (callable));
   return callable;
 }
 
@@ -148,8 +154,8 @@ pto_kernel_set_signature (PtoKernel *kernel, const PtoDirection *directions, gsi
     if ((guint) directions[i] > PTO_DIRECTION_REDUCTION)
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "kernel \"%s\": argument %" G_GSIZE_FORMAT ": %d is no direction",
-                     get_name (kernel), i, (int) directions[i]);
+                     _ ("kernel \"%s\": argument %zu: %d is no direction"), get_name (kernel), i,
+                     (int) directions[i]);
         return FALSE;
       }
   g_clear_pointer (&kernel->signature, g_array_unref);
@@ -221,7 +227,7 @@ pto_kernel_set_n_args (PtoKernel *kernel, int n_args, GError **error)
   if (n_args < -1 || n_args > PTO_MAX_KERNEL_ARGS)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\" can not take %d arguments: 0 to %d, or -1 for any number",
+                   _ ("kernel \"%s\" can not take %d arguments: 0 to %d, or -1 for any number"),
                    get_name (kernel), n_args, PTO_MAX_KERNEL_ARGS);
       return FALSE;
     }
@@ -253,19 +259,46 @@ pto_kernel_get_n_args (PtoKernel *kernel)
   return kernel->signature != NULL ? (int) kernel->signature->len : -1;
 }
 
-/* A number that is not negative, up to an end character. */
-static gboolean
+/* What a part of a cost is. */
+typedef enum
+{
+  COST_GOOD,
+  COST_WRONG,
+  COST_TOO_MUCH
+} CostPart;
+
+static const char *const cost_refusals[]
+    = { [COST_WRONG] = N_ ("is no cost: write constant:NS, linear:NS:NS-PER-BYTE, measure, or "
+                           "table:BYTES:NS,BYTES:NS with ascending bytes"),
+        [COST_TOO_MUCH]
+        = N_ ("is too much: no number of a cost is greater than 1e15 ns (11 days)") };
+
+/* A number that is not negative, up to an end character. Not in base 16. */
+static CostPart
 parse_number (const char **text, double *value)
 {
   char *end;
 
-  if (!g_ascii_isdigit (**text) && **text != '.')
-    return FALSE;
+  if ((!g_ascii_isdigit (**text) && **text != '.')
+      || (**text == '0' && g_ascii_tolower ((*text)[1]) == 'x'))
+    return COST_WRONG;
   *value = g_ascii_strtod (*text, &end);
-  if (end == *text || !isfinite (*value) || *value < 0)
-    return FALSE;
+  if (end == *text)
+    return COST_WRONG;
   *text = end;
-  return TRUE;
+  return *value <= PTO_COST_MOST_NS ? COST_GOOD : COST_TOO_MUCH;
+}
+
+/* A number with a character behind it. */
+static CostPart
+parse_number_and (const char **text, char end, double *value)
+{
+  CostPart part = parse_number (text, value);
+
+  if (part == COST_WRONG || **text != end)
+    return COST_WRONG;
+  *text += end != '\0';
+  return part;
 }
 
 static gboolean
@@ -282,54 +315,68 @@ parse_bytes (const char **text, guint64 *value)
   return TRUE;
 }
 
-static gboolean
+static CostPart
 parse_table (const char *text, GArray *points)
 {
+  CostPart all = COST_GOOD;
+
   for (;;)
     {
       struct pto_cost_point point;
+      CostPart part;
 
-      if (!parse_bytes (&text, &point.bytes) || *text++ != ':' || !parse_number (&text, &point.ns))
-        return FALSE;
+      if (!parse_bytes (&text, &point.bytes) || *text++ != ':'
+          || (part = parse_number (&text, &point.ns)) == COST_WRONG)
+        return COST_WRONG;
       if (points->len > 0
           && point.bytes <= g_array_index (points, struct pto_cost_point, points->len - 1).bytes)
-        return FALSE;
+        return COST_WRONG;
+      all = MAX (all, part);
       g_array_append_val (points, point);
       if (*text == '\0')
-        return TRUE;
+        return all;
       if (*text++ != ',')
-        return FALSE;
+        return COST_WRONG;
     }
 }
 
-static gboolean
+static CostPart
+parse_line (const char *text, struct pto_cost *cost)
+{
+  CostPart base = parse_number_and (&text, ':', &cost->base_ns);
+  CostPart slope = COST_WRONG;
+
+  if (base != COST_WRONG)
+    slope = parse_number_and (&text, '\0', &cost->ns_per_byte);
+  return base == COST_WRONG || slope == COST_WRONG ? COST_WRONG : MAX (base, slope);
+}
+
+static CostPart
 parse_cost (const char *text, struct pto_cost *cost, GArray *points)
 {
   memset (cost, 0, sizeof *cost);
   if (strcmp (text, "measure") == 0)
     {
       cost->model = PTO_COST_MEASURE;
-      return TRUE;
+      return COST_GOOD;
     }
   if (g_str_has_prefix (text, "constant:"))
     {
       text += strlen ("constant:");
       cost->model = PTO_COST_LINEAR;
-      return parse_number (&text, &cost->base_ns) && *text == '\0';
+      return parse_number_and (&text, '\0', &cost->base_ns);
     }
   if (g_str_has_prefix (text, "linear:"))
     {
-      text += strlen ("linear:");
       cost->model = PTO_COST_LINEAR;
-      return parse_number (&text, &cost->base_ns) && *text++ == ':'
-             && parse_number (&text, &cost->ns_per_byte) && *text == '\0';
+      return parse_line (text + strlen ("linear:"), cost);
     }
   if (g_str_has_prefix (text, "table:"))
     {
       cost->model = PTO_COST_TABLE;
       return parse_table (text + strlen ("table:"), points);
     }
-  return FALSE;
+  return COST_WRONG;
 }
 
 /**
@@ -342,8 +389,12 @@ parse_cost (const char *text, struct pto_cost *cost, GArray *points)
  * Sets how long the kernel takes on the virtual clock of the back end `det`.
  *
  * Bytes are those of all tensor arguments together; a table is linear between its points. With
- * `measure` it takes what it takes here, and two runs differ. The default is `linear:1000:0.05`.
- * Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one thread at a time.
+ * `measure` it takes what it takes here, and two runs differ. No number is greater than 1e15, and
+ * a run that comes to the end of the virtual clock, at 2^52 ns (52 days), fails. The default is
+ * `linear:1000:0.05`.
+ * A worker with the parameter `costs` takes what was measured of a kernel of that name instead
+ * ([class@Pto.Costs]), where something was. Fails with %PTO_ERROR_INVALID_ARGS. Thread safety: one
+ * thread at a time.
  *
  * Returns: %TRUE if it was set
  *
@@ -352,21 +403,27 @@ parse_cost (const char *text, struct pto_cost *cost, GArray *points)
 gboolean
 pto_kernel_set_cost (PtoKernel *kernel, const char *cost, GError **error)
 {
-  g_autoptr (GArray) points = NULL;
-  struct pto_cost parsed;
+  g_autofree char *who = NULL;
 
   g_return_val_if_fail (PTO_IS_KERNEL (kernel), FALSE);
   g_return_val_if_fail (cost != NULL, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  points = g_array_new (FALSE, FALSE, sizeof (struct pto_cost_point));
-  if (!parse_cost (cost, &parsed, points))
+  who = g_strdup_printf (_ ("kernel \"%s\""), get_name (kernel));
+  return pto_kernel_set_cost_of (kernel, who, cost, error);
+}
+
+gboolean
+pto_kernel_set_cost_of (PtoKernel *kernel, const char *who, const char *cost, GError **error)
+{
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (struct pto_cost_point));
+  struct pto_cost parsed;
+  CostPart part = parse_cost (cost, &parsed, points);
+
+  if (part != COST_GOOD)
     {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "kernel \"%s\": \"%s\" is no cost: write constant:NS, linear:NS:NS-PER-BYTE, measure, or "
-          "table:BYTES:NS,BYTES:NS with ascending bytes",
-          get_name (kernel), cost);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "%s: \"%s\" %s", who, cost,
+                   _ (cost_refusals[part]));
       return FALSE;
     }
   kernel->cost = parsed;
@@ -375,6 +432,26 @@ pto_kernel_set_cost (PtoKernel *kernel, const char *cost, GError **error)
     kernel->cost_points = g_steal_pointer (&points);
   g_free (kernel->cost_text);
   kernel->cost_text = g_strdup (cost);
+  return TRUE;
+}
+
+gboolean
+pto_kernel_parse_cost (const char *text, struct pto_cost *cost, struct pto_cost_point **points,
+                       const char **why)
+{
+  g_autoptr (GArray) array = g_array_new (FALSE, FALSE, sizeof (struct pto_cost_point));
+  CostPart part = parse_cost (text, cost, array);
+
+  *points = NULL;
+  if (why != NULL)
+    *why = part == COST_TOO_MUCH ? _ (cost_refusals[part]) : NULL;
+  if (part != COST_GOOD)
+    return FALSE;
+  if (array->len > 0)
+    {
+      cost->n_points = array->len;
+      cost->points = *points = (struct pto_cost_point *) (void *) g_array_steal (array, NULL);
+    }
   return TRUE;
 }
 
@@ -415,23 +492,26 @@ pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GE
 
   if (kernel->kind != PTO_CALLABLE_KERNEL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" is %s: a task runs a kernel",
-                   kernel->name, pto_callable_describe_kind (kernel->kind));
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("\"%s\" is %s: a task runs a kernel"), kernel->name,
+                   pto_callable_describe_kind (kernel->kind));
       return FALSE;
     }
   if (PTO_KERNEL (kernel)->signature != NULL && PTO_KERNEL (kernel)->signature->len != n_args)
     {
+      g_autofree char *given = g_strdup_printf (P_ ("%u is given", "%u are given", n_args), n_args);
+
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\" takes %u argument%s, but %u %s given", kernel->name,
-                   PTO_KERNEL (kernel)->signature->len,
-                   PTO_KERNEL (kernel)->signature->len == 1 ? "" : "s", n_args,
-                   n_args == 1 ? "is" : "are");
+                   P_ ("kernel \"%s\" takes %u argument, but %s",
+                       "kernel \"%s\" takes %u arguments, but %s",
+                       PTO_KERNEL (kernel)->signature->len),
+                   kernel->name, PTO_KERNEL (kernel)->signature->len, given);
       return FALSE;
     }
   if (n_args > PTO_MAX_KERNEL_ARGS)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\": %u arguments; a task takes at most %d", kernel->name, n_args,
+                   _ ("kernel \"%s\": %u arguments; a task takes at most %d"), kernel->name, n_args,
                    PTO_MAX_KERNEL_ARGS);
       return FALSE;
     }
@@ -440,7 +520,7 @@ pto_kernel_check_args (PtoCallable *kernel, const PtoArg *args, guint n_args, GE
     if (!pto_direction_fits (expected[i], args[i].direction))
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "kernel \"%s\": argument %u is %s, but %s is given", kernel->name, i,
+                     _ ("kernel \"%s\": argument %u is %s, but %s is given"), kernel->name, i,
                      pto_direction_describe (expected[i]),
                      pto_direction_describe (args[i].direction));
         return FALSE;

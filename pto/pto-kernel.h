@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto-callable.h"
+#include "pto-device-code.h"
 
 G_BEGIN_DECLS
 

@@ -10,27 +10,40 @@
 
 static GMutex locks[PTO_N_LOCKS];
 static pthread_once_t is_watching = PTHREAD_ONCE_INIT;
-static guint forks; /* W: the only thread of a new process */
+static guint forks;    /* W: the only thread of a new process */
+static gint n_forking; /* threads that are about to; relaxed would do: a hint */
+
+#define WAY_TRIES 20
+#define WAY_PAUSE_US 50
 
 static void
 before_fork (void)
 {
+  g_atomic_int_inc (&n_forking);
   for (guint i = 0; i < PTO_N_LOCKS; i++)
     g_mutex_lock (&locks[i]);
 }
 
 static void
-after_fork (void)
+unlock_all (void)
 {
   for (guint i = 0; i < PTO_N_LOCKS; i++)
     g_mutex_unlock (&locks[i]);
 }
 
 static void
+after_fork (void)
+{
+  g_atomic_int_add (&n_forking, -1);
+  unlock_all ();
+}
+
+static void
 begin_copy (void)
 {
   forks++;
-  after_fork ();
+  g_atomic_int_set (&n_forking, 0);
+  unlock_all ();
 }
 
 static void
@@ -44,6 +57,14 @@ pto_lock (PtoLock lock)
 {
   pthread_once (&is_watching, watch_forks);
   g_mutex_lock (&locks[lock]);
+}
+
+void
+pto_lock_after_forks (PtoLock lock)
+{
+  for (guint i = 0; i < WAY_TRIES && g_atomic_int_get (&n_forking) > 0; i++)
+    g_usleep (WAY_PAUSE_US);
+  pto_lock (lock);
 }
 
 void

@@ -11,18 +11,23 @@
 
 #include "../sim/chip.h"
 
+#include "core/schedule.h"
+
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-chip-orchestration-private.h"
 #include "pto-compiler-private.h"
+#include "pto-costs-private.h"
 #include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-identity-private.h"
 #include "pto-log-private.h"
+#include "pto-look-private.h"
 #include "pto-module-private.h"
 #include "pto-platform-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker.h"
 
@@ -41,6 +46,8 @@ typedef struct
   GPtrArray *memory;  /* names and cost tables that kernels point to */
 
   struct pto_kernel kernel; /* of a kernel */
+  /* The same, or those of an orchestration, as checked runs have them; NULL: there was none. */
+  struct pto_kernel *checked;
 
   /* Of an orchestration. */
   ConfigFunc config;
@@ -60,11 +67,15 @@ typedef struct
   /* W: before start. */
   struct pto_core_note *notes; /* the caller's, or NULL */
   guint n_notes;
-  const struct pto_heaps *heaps; /* the same */
+  struct pto_machine_totals *totals; /* likewise */
+  const struct pto_heaps *heaps;     /* the same */
   /* PTO_MAX_KERNELS, those of orchestration functions, by the registry's index. A run reads entries
    * without a lock, so that an entry changes only while it is not in use: add() writes one that no
    * task can name yet, remove() one that none can name any more. */
   struct pto_kernel *kernels;
+  /* The same of checked runs, in which an entry is written before a task of such a run can name it.
+   * NULL: there was none. W: before such a run. */
+  struct pto_kernel *checked_kernels;
 
   /* W: who has taken the machine. */
   uint64_t *words; /* arguments of the orchestration under way, as its entry gets them */
@@ -88,7 +99,7 @@ pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **e
   if (callable->kind == PTO_CALLABLE_KERNEL || callable->kind == PTO_CALLABLE_CHIP)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up",
+               _ ("\"%s\" is %s, which no chip runs: register it on a worker of level 3 or up"),
                callable->name, pto_callable_describe_kind (callable->kind));
   return FALSE;
 }
@@ -107,45 +118,90 @@ loaded_free (gpointer data)
   g_ptr_array_unref (loaded->modules);
   g_ptr_array_unref (loaded->memory);
   g_free (loaded->kernels);
+  g_free (loaded->checked);
   g_free (loaded);
 }
 
-static gboolean
-load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoCompilerJob *job,
-             gboolean checks, struct pto_kernel *kernel, GError **error)
+/* What the parameters want of kernels that are loaded. */
+typedef struct
 {
-  PtoKernel *described = PTO_KERNEL (callable);
-  struct pto_cost_point *points;
+  PtoCosts *costs; /* what was measured of them; NULL: each takes what it says itself */
+  PtoClock clock;  /* whose times of these count */
+} Wanted;
+
+static gboolean
+find_wanted (const struct pto_params *params, Wanted *wanted, GError **error)
+{
+  guint64 of = params->values[PTO_PARAMETER_COSTS];
+
+  *wanted = (Wanted){ 0 };
+  if (of == PTO_COSTS_OWN || params->values[PTO_PARAMETER_BACKEND] != PTO_BACKEND_DET)
+    return TRUE;
+  wanted->clock = (PtoClock) (of - PTO_COSTS_OF_CHIP);
+  wanted->costs = pto_costs_new_from_history (error);
+  return wanted->costs != NULL;
+}
+
+/* What was measured, where something was, counts before what it says itself. */
+static void
+set_cost (Loaded *loaded, PtoKernel *described, const Wanted *wanted, struct pto_kernel *kernel)
+{
+  struct pto_cost_point *points = NULL;
+  g_autofree char *measured = wanted->costs != NULL
+                                  ? pto_costs_dup_cost (wanted->costs, kernel->name, wanted->clock)
+                                  : NULL;
+
+  if (measured == NULL || !pto_kernel_parse_cost (measured, &kernel->cost, &points, NULL))
+    kernel->cost = pto_kernel_dup_cost (described, &points);
+  if (points != NULL)
+    g_ptr_array_add (loaded->memory, points);
+  if (wanted->costs != NULL && measured == NULL)
+    pto_log (G_LOG_LEVEL_MESSAGE,
+             "kernel \"%s\": no time of it is known on the clock \"%s\": it takes %s, as it says "
+             "itself",
+             kernel->name, pto_clock_get_name (wanted->clock), described->cost_text);
+}
+
+/* What runs, and whether that says what it touches. */
+static gboolean
+load_entry (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *job,
+            struct pto_kernel *kernel, GError **error)
+{
   PtoModule *module = pto_module_load (job, error);
   gpointer entry;
 
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  entry = pto_module_find_symbol (module, job, callable->symbol, PTO_MODULE_KERNEL, error);
+  entry = pto_module_find_symbol (module, job, PTO_DEVICE_CODE (callable)->symbol,
+                                  PTO_MODULE_KERNEL, error);
   if (entry == NULL)
+    return FALSE;
+  kernel->entry = (KernelFunc) entry;
+  kernel->instrumented = pto_module_look_up (module, PTO_MODULE_ACCESS_SYMBOL) != NULL;
+  return TRUE;
+}
+
+static gboolean
+load_kernel (Loaded *loaded, PtoCallable *callable, const char *name, const PtoCompilerJob *job,
+             const Wanted *wanted, struct pto_kernel *kernel, GError **error)
+{
+  PtoKernel *described = PTO_KERNEL (callable);
+
+  if (!load_entry (loaded, callable, job, kernel, error))
     return FALSE;
   kernel->name = g_strdup (name);
   g_ptr_array_add (loaded->memory, (gpointer) kernel->name);
-  kernel->entry = (KernelFunc) entry;
-  kernel->instrumented = pto_module_look_up (module, PTO_MODULE_ACCESS_SYMBOL) != NULL;
-  if (checks && !kernel->instrumented)
-    pto_log (G_LOG_LEVEL_MESSAGE,
-             "%s: %s: it was not compiled to be checked: it is taken to touch what its arguments "
-             "say",
-             job->label, job->path);
   kernel->core_type = described->core_type == PTO_CORE_AIC ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
   kernel->n_args_plus_1 = (uint32_t) (pto_kernel_get_n_args (described) + 1);
   kernel->never_combines = !pto_kernel_may_combine (described);
-  kernel->cost = pto_kernel_dup_cost (described, &points);
-  if (points != NULL)
-    g_ptr_array_add (loaded->memory, points);
+  set_cost (loaded, described, wanted, kernel);
   return TRUE;
 }
 
 static gboolean
 load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob *jobs,
-                    gboolean checks, GError **error)
+                    const Wanted *wanted, GError **error)
 {
   PtoChipOrchestration *chip = PTO_CHIP_ORCHESTRATION (callable);
   PtoModule *module = pto_module_load (&jobs[0], error);
@@ -155,7 +211,8 @@ load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob 
   if (module == NULL)
     return FALSE;
   g_ptr_array_add (loaded->modules, module);
-  symbol = pto_module_find_symbol (module, &jobs[0], callable->symbol, PTO_MODULE_ENTRY, error);
+  symbol = pto_module_find_symbol (module, &jobs[0], PTO_DEVICE_CODE (callable)->symbol,
+                                   PTO_MODULE_ENTRY, error);
   if (symbol == NULL)
     return FALSE;
   loaded->entry = (EntryFunc) symbol;
@@ -174,7 +231,7 @@ load_orchestration (Loaded *loaded, PtoCallable *callable, const PtoCompilerJob 
     {
       PtoChipKernel *entry = &g_array_index (chip->kernels, PtoChipKernel, i);
 
-      if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i], checks,
+      if (!load_kernel (loaded, entry->kernel, entry->name, &jobs[1 + i], wanted,
                         &loaded->kernels[entry->func_id], error))
         return FALSE;
     }
@@ -188,7 +245,7 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
   ChipMachine *self = (ChipMachine *) machine;
   PtoCallable *callable = registration->callable;
   gboolean is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
-  gboolean checks = machine->params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS;
+  Wanted wanted;
   guint n_jobs;
   PtoCompilerJob *jobs;
   Loaded *loaded;
@@ -196,20 +253,24 @@ chip_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *canc
 
   if (is_kernel && registration->index >= PTO_MAX_KERNELS)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a worker holds at most %u kernels for its orchestration functions: unregister "
-                   "some",
-                   PTO_MAX_KERNELS);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("a worker holds at most %u kernels for its orchestration functions: unregister "
+             "some"),
+          PTO_MAX_KERNELS);
       return FALSE;
     }
+  if (!find_wanted (machine->params, &wanted, error))
+    return FALSE;
   jobs = pto_registration_make_jobs (registration, &n_jobs);
   loaded = g_new0 (Loaded, 1);
   loaded->modules = g_ptr_array_new_with_free_func (unload);
   loaded->memory = g_ptr_array_new_with_free_func (g_free);
-  ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], checks, &loaded->kernel,
-                                error)
-                 : load_orchestration (loaded, callable, jobs, checks, error);
+  ok = is_kernel ? load_kernel (loaded, callable, callable->name, &jobs[0], &wanted,
+                                &loaded->kernel, error)
+                 : load_orchestration (loaded, callable, jobs, &wanted, error);
   pto_registration_free_jobs (jobs, n_jobs);
+  g_clear_object (&wanted.costs);
   if (!ok)
     {
       loaded_free (loaded);
@@ -236,7 +297,175 @@ chip_remove (PtoMachine *machine, PtoRegistration *registration)
     return;
   g_mutex_lock (&self->parent.lock);
   memset (&self->kernels[registration->index], 0, sizeof (struct pto_kernel));
+  if (self->checked_kernels != NULL)
+    memset (&self->checked_kernels[registration->index], 0, sizeof (struct pto_kernel));
   g_mutex_unlock (&self->parent.lock);
+}
+
+/* --- kernels that say what they touch --- */
+
+/* Kernels of a registration that are compiled once more. */
+typedef struct
+{
+  PtoRegistration *registration;
+  PtoCompilerJob *jobs; /* of all its objects */
+  guint n_jobs;
+  PtoCompilerJob *wanted; /* those of them, for the compiler: whose words are the others' */
+  guint *objects;         /* which ones they are */
+  guint n_wanted;
+} Recompilation;
+
+/* The plain kernel that an object has. */
+static struct pto_kernel *
+find_plain (PtoRegistration *registration, guint object)
+{
+  Loaded *loaded = registration->loaded;
+  GArray *kernels;
+
+  if (registration->callable->kind == PTO_CALLABLE_KERNEL)
+    return &loaded->kernel;
+  kernels = PTO_CHIP_ORCHESTRATION (registration->callable)->kernels;
+  return &loaded->kernels[g_array_index (kernels, PtoChipKernel, object - 1).func_id];
+}
+
+static void
+begin_recompilation (PtoRegistration *registration, Recompilation *all)
+{
+  guint first = registration->callable->kind == PTO_CALLABLE_KERNEL ? 0 : 1;
+
+  *all = (Recompilation){ .registration = registration };
+  all->jobs = pto_registration_make_source_jobs (registration, &all->n_jobs);
+  all->wanted = g_new0 (PtoCompilerJob, all->n_jobs);
+  all->objects = g_new0 (guint, all->n_jobs);
+  for (guint i = first; i < all->n_jobs; i++)
+    if (find_plain (registration, i)->instrumented)
+      continue;
+    else if (all->jobs[i].language == PTO_LANGUAGE_OBJECT)
+      pto_log (G_LOG_LEVEL_MESSAGE,
+               "%s: %s: it was not compiled to be checked: it is taken to touch what its arguments "
+               "say",
+               all->jobs[i].label, all->jobs[i].path);
+    else
+      {
+        all->objects[all->n_wanted] = i;
+        all->wanted[all->n_wanted++] = all->jobs[i];
+      }
+}
+
+static void
+end_recompilation (Recompilation *all)
+{
+  for (guint i = 0; i < all->n_wanted; i++)
+    {
+      g_free (all->wanted[i].object);
+      g_clear_pointer (&all->wanted[i].files, pto_source_files_unref);
+    }
+  pto_registration_free_jobs (all->jobs, all->n_jobs);
+  g_free (all->wanted);
+  g_free (all->objects);
+}
+
+/* What is checked should be what runs otherwise. */
+static gboolean
+compare_with_plain (Recompilation *all, GCancellable *cancellable, GError **error)
+{
+  const guint8 *digests = all->registration->contents->data;
+
+  for (guint i = 0; i < all->n_wanted; i++)
+    if (!g_file_test (all->wanted[i].path, G_FILE_TEST_EXISTS))
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                     _ ("%s: %s is gone, and has to be compiled once more to be checked"),
+                     all->wanted[i].label, all->wanted[i].path);
+        return FALSE;
+      }
+  if (!pto_compiler_build (all->wanted, all->n_wanted, NULL, NULL, cancellable, error))
+    return FALSE;
+  for (guint i = 0; i < all->n_wanted; i++)
+    {
+      PtoCompilerJob *job = &all->wanted[i];
+
+      if (memcmp (job->digest, digests + all->objects[i] * PTO_DIGEST_SIZE, PTO_DIGEST_SIZE) != 0)
+        pto_log (G_LOG_LEVEL_WARNING,
+                 "%s: %s has changed since it was registered: what is checked is what it is now",
+                 job->label, job->path);
+      g_clear_pointer (&job->object, g_free);
+      job->was_cached = FALSE;
+      job->checks_access = TRUE;
+    }
+  return TRUE;
+}
+
+/* By who has taken the machine, and where it is in another process also for him: one at a time. */
+static gboolean
+load_checked (PtoRegistration *registration, GCancellable *cancellable, GError **error)
+{
+  Loaded *loaded = registration->loaded;
+  PtoCallable *callable = registration->callable;
+  gboolean is_kernel = callable->kind == PTO_CALLABLE_KERNEL;
+  guint n = is_kernel ? 1 : MAX (loaded->n_kernels, 1);
+  g_autofree struct pto_kernel *made = NULL;
+  Recompilation all;
+  gboolean ok = TRUE;
+
+  if (loaded->checked != NULL)
+    return TRUE;
+  made = g_memdup2 (is_kernel ? &loaded->kernel : loaded->kernels, n * sizeof *made);
+  begin_recompilation (registration, &all);
+  if (all.n_wanted > 0)
+    ok = compare_with_plain (&all, cancellable, error)
+         && pto_compiler_build (all.wanted, all.n_wanted, NULL, NULL, cancellable, error);
+  for (guint i = 0; i < all.n_wanted && ok; i++)
+    {
+      guint object = all.objects[i];
+      const PtoChipKernel *entry = is_kernel
+                                       ? NULL
+                                       : &g_array_index (PTO_CHIP_ORCHESTRATION (callable)->kernels,
+                                                         PtoChipKernel, object - 1);
+
+      ok = load_entry (loaded, is_kernel ? callable : entry->kernel, &all.wanted[i],
+                       &made[is_kernel ? 0 : entry->func_id], error);
+    }
+  end_recompilation (&all);
+  if (ok)
+    loaded->checked = g_steal_pointer (&made);
+  return ok;
+}
+
+/* In a process of its own a run and what names its kernels come on two threads. */
+static void
+ensure_checked_kernels (ChipMachine *self)
+{
+  g_mutex_lock (&self->parent.lock);
+  if (self->checked_kernels == NULL)
+    self->checked_kernels = g_new0 (struct pto_kernel, PTO_MAX_KERNELS);
+  g_mutex_unlock (&self->parent.lock);
+}
+
+static gboolean
+chip_instrument (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
+                 GError **error)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  Loaded *loaded = registration->loaded;
+
+  if (!load_checked (registration, cancellable, error))
+    return FALSE;
+  ensure_checked_kernels (self);
+  g_mutex_lock (&self->parent.lock);
+  self->checked_kernels[registration->index] = loaded->checked[0];
+  g_mutex_unlock (&self->parent.lock);
+  return TRUE;
+}
+
+/* Before a checked run. */
+static gboolean
+prepare_checked_run (ChipMachine *self, const PtoMachineRun *run, GError **error)
+{
+  if (run->registration != NULL)
+    return load_checked (run->registration, run->cancellable, error);
+  ensure_checked_kernels (self);
+  return TRUE;
 }
 
 /* --- life --- */
@@ -267,6 +496,9 @@ chip_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   pto_machine_make_heaps (machine);
   pto_chip_set_log (self->chip, pto_machine_log, machine);
   pto_chip_set_notes (self->chip, self->notes, self->n_notes);
+  if (self->totals != NULL)
+    pto_chip_set_totals (self->chip, self->totals);
+  pto_machine_show (machine);
   return TRUE;
 }
 
@@ -275,6 +507,7 @@ chip_stop (PtoMachine *machine)
 {
   ChipMachine *self = (ChipMachine *) machine;
 
+  pto_machine_hide (machine);
   g_mutex_lock (&self->parent.lock);
   g_clear_object (&self->trace);
   self->recorded = self->checked = FALSE;
@@ -313,6 +546,7 @@ chip_free (PtoMachine *machine)
 
   chip_stop (machine);
   g_free (self->kernels);
+  g_free (self->checked_kernels);
   clear_kernel_names (self);
   g_free (self->title);
   pto_machine_take_down (machine);
@@ -345,14 +579,15 @@ make_run_config (ChipMachine *self, const PtoCallConfig *config, struct pto_run_
   if ((guint) config->block_dim > clusters)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "block_dim is %d, but the worker has %u cluster%s", config->block_dim, clusters,
-                   clusters == 1 ? "" : "s");
+                   P_ ("block_dim is %d, but the worker has %u cluster",
+                       "block_dim is %d, but the worker has %u clusters", clusters),
+                   config->block_dim, clusters);
       return FALSE;
     }
   if ((guint) config->aicpu_thread_num > threads)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "aicpu_thread_num is %d, but the worker has %u control threads",
+                   _ ("aicpu_thread_num is %d, but the worker has %u control threads"),
                    config->aicpu_thread_num, threads);
       return FALSE;
     }
@@ -374,7 +609,7 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n_args, 
   if (!pto_task_args_check_terms (args, FALSE, error)
       || !pto_args_admit (list, n, TRUE, 0, NULL, error))
     {
-      g_prefix_error (error, "orchestration \"%s\": ", name);
+      g_prefix_error (error, _ ("orchestration \"%s\": "), name);
       return NULL;
     }
   made = g_new0 (struct pto_chip_arg, MAX (n, 1));
@@ -393,15 +628,15 @@ pto_machine_make_chip_args (PtoTaskArgs *args, const char *name, guint *n_args, 
         {
           g_set_error (
               error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-              "orchestration \"%s\": argument %u is a tensor without memory: give it an address or "
-              "a buffer",
+              _ ("orchestration \"%s\": argument %u is a tensor without memory: give it an address or "
+                 "a buffer"),
               name, i);
           return NULL;
         }
       if (pto_direction_writes (list[i].direction) && !pto_tensor_can_be_written (tensor))
         {
           pto_args_set_not_writable (i, list[i].direction, error);
-          g_prefix_error (error, "orchestration \"%s\": ", name);
+          g_prefix_error (error, _ ("orchestration \"%s\": "), name);
           return NULL;
         }
       made[i].tensor = *pto_tensor_peek (tensor);
@@ -462,6 +697,7 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
 {
   const char *name = run->registration->name;
   Call call = { run->registration->loaded, NULL, NULL, 0, 0 };
+  g_autofree char *given = NULL;
   enum pto_status status;
   char why[256];
 
@@ -475,15 +711,19 @@ check_arguments (ChipMachine *self, const PtoMachineRun *run, const struct pto_c
   status = pto_chip_call (self->chip, call_config, (int64_t *) &call, why, sizeof why);
   if (status != PTO_OK)
     {
-      set_call_error (error, status, "orchestration \"%s\" (%s): aicpu_orchestration_config() %s",
-                      name, pto_callable_get_origin (run->registration->callable), why);
+      set_call_error (error, status,
+                      _ ("orchestration \"%s\" (%s): aicpu_orchestration_config() %s"), name,
+                      pto_callable_get_origin (run->registration->callable), why);
       return FALSE;
     }
   if (call.result == self->n_words)
     return TRUE;
+  given
+      = g_strdup_printf (P_ ("%d is given", "%d are given", (gulong) self->n_words), self->n_words);
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "orchestration \"%s\" expects %d argument%s, but %d %s given", name, call.result,
-               call.result == 1 ? "" : "s", self->n_words, self->n_words == 1 ? "is" : "are");
+               P_ ("orchestration \"%s\" expects %d argument, but %s",
+                   "orchestration \"%s\" expects %d arguments, but %s", (gulong) call.result),
+               name, call.result, given);
   return FALSE;
 }
 
@@ -511,13 +751,13 @@ chip_enter (PtoMachine *machine, const PtoMachineRun *run, PTO2Runtime *rt, GErr
     return TRUE;
   if (status == PTO_OK)
     g_set_error (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
-                 "orchestration \"%s\" failed: %s() returned %d", run->registration->name,
-                 callable->symbol, call.result);
+                 _ ("orchestration \"%s\" failed: %s() returned %d"), run->registration->name,
+                 PTO_DEVICE_CODE (callable)->symbol, call.result);
   else if (line > 0)
-    set_call_error (error, status, "orchestration \"%s\": after the submit at %s:%d it %s",
+    set_call_error (error, status, _ ("orchestration \"%s\": after the submit at %s:%d it %s"),
                     run->registration->name, pto_callable_get_origin (callable), line, why);
   else
-    set_call_error (error, status, "orchestration \"%s\" (%s): before its first submit it %s",
+    set_call_error (error, status, _ ("orchestration \"%s\" (%s): before its first submit it %s"),
                     run->registration->name, pto_callable_get_origin (callable), why);
   return FALSE;
 }
@@ -528,8 +768,10 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
 {
   const Loaded *loaded = run->registration != NULL ? run->registration->loaded : NULL;
   /* All that there can be: a kernel may be added while a function runs. */
-  struct pto_program program = { loaded != NULL ? loaded->kernels : self->kernels,
-                                 loaded != NULL ? loaded->n_kernels : PTO_MAX_KERNELS };
+  struct pto_program program
+      = { run_config->checks ? (loaded != NULL ? loaded->checked : self->checked_kernels)
+                             : (loaded != NULL ? loaded->kernels : self->kernels),
+          loaded != NULL ? loaded->n_kernels : PTO_MAX_KERNELS };
   struct pto_run_stats statistics = { 0 };
   struct pto_report report = { 0 };
   enum pto_status status;
@@ -549,7 +791,7 @@ run_program (ChipMachine *self, const PtoMachineRun *run, const struct pto_run_c
   pto_machine_keep_statistics (&self->parent, &statistics);
   g_mutex_lock (&self->parent.lock);
   n_names = loaded != NULL ? program.n_kernels : self->n_kernels;
-  self->checked = self->parent.params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS;
+  self->checked = run_config->checks;
   self->recorded = run_config->record > 0 || pto_params_recording (self->parent.params) > 0;
   if (self->recorded)
     {
@@ -591,9 +833,24 @@ renew_lost_chip (ChipMachine *self, GError **error)
 }
 
 static gboolean
+read_schedule (const PtoMachineRun *run, struct pto_schedule *schedule, GError **error)
+{
+  struct pto_report report = { 0 };
+  enum pto_status status = PTO_OK;
+
+  if (run->schedule != NULL)
+    status = pto_schedule_parse (schedule, run->schedule, pto_param_name (PTO_PARAMETER_SCHEDULE),
+                                 &report);
+  if (status != PTO_OK)
+    pto_error_set_from_report (error, status, &report);
+  return status == PTO_OK;
+}
+
+static gboolean
 chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
   ChipMachine *self = (ChipMachine *) machine;
+  struct pto_schedule schedule = { 0 };
   struct pto_run_config run_config
       = { .record = run->record, .cancelled = run->is_cancelled, .cancelled_data = run->data };
   g_autofree struct pto_chip_arg *made = NULL;
@@ -602,8 +859,10 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   gboolean ok = TRUE;
 
   if (!make_run_config (self, run->config, &run_config, error) || !renew_lost_chip (self, error)
-      || !pto_dump_open (run->config, &dump, error))
+      || !pto_dump_open (run->config, &dump, error) || !read_schedule (run, &schedule, error))
     return FALSE;
+  run_config.schedule = run->schedule != NULL ? &schedule : NULL;
+  run_config.checks = pto_machine_checks (machine, run);
   run_config.watch = pto_dump_get_watch (dump);
   if (run->registration != NULL || run->capture != NULL || run->is_launch)
     {
@@ -617,8 +876,10 @@ chip_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
       run_config.n_args = n;
       run_config.capture = run->capture;
     }
-  ok = ok && run_program (self, run, &run_config, dump, error);
+  ok = ok && (!run_config.checks || prepare_checked_run (self, run, error))
+       && run_program (self, run, &run_config, dump, error);
   g_clear_pointer (&self->words, g_free);
+  pto_schedule_clear (&schedule);
   return ok;
 }
 
@@ -649,6 +910,31 @@ chip_get_progress (PtoMachine *machine)
   ChipMachine *self = (ChipMachine *) machine;
 
   return pto_chip_progress (g_atomic_pointer_get (&self->chip));
+}
+
+/* From start to stop there is a chip; one that is replaced meanwhile is never freed. */
+static void
+chip_tell (PtoMachine *machine, JsonBuilder *json)
+{
+  ChipMachine *self = (ChipMachine *) machine;
+  struct pto_chip_look *look = pto_chip_look (g_atomic_pointer_get (&self->chip));
+  g_autofree char *title = pto_machine_dup_title (machine);
+
+  if (look != NULL)
+    pto_look_add_chip (json, look, title);
+  pto_chip_look_free (look);
+}
+
+static gboolean
+chip_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
+{
+  struct pto_chip *chip = g_atomic_pointer_get (&((ChipMachine *) machine)->chip);
+  struct pto_look_counts found;
+
+  if (chip == NULL || !pto_chip_count (chip, is_inside, &found))
+    return FALSE;
+  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
+  return TRUE;
 }
 
 static gboolean
@@ -745,8 +1031,11 @@ static const PtoMachineOps chip_ops = {
   .alloc = chip_alloc,
   .element = chip_element,
   .get_progress = chip_get_progress,
+  .tell = chip_tell,
+  .count = chip_count,
   .add = chip_add,
   .remove = chip_remove,
+  .instrument = chip_instrument,
   .use_memory = chip_use_memory,
   .get_trace = chip_get_trace,
   .dup_writer = chip_dup_writer,
@@ -759,6 +1048,12 @@ pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, gu
 
   self->notes = notes;
   self->n_notes = n;
+}
+
+void
+pto_machine_chip_set_totals (PtoMachine *machine, struct pto_machine_totals *totals)
+{
+  ((ChipMachine *) machine)->totals = totals;
 }
 
 void

@@ -11,14 +11,17 @@
 
 #include "pto-machine-isolated-private.h"
 
+#include "pto-answer-private.h"
 #include "pto-call-config-private.h"
 #include "pto-callable-private.h"
 #include "pto-child-private.h"
 #include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-run-statistics-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-private.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,9 +53,10 @@ set_languages (PtoCallable *callable, const guint8 *languages, guint n)
       = PTO_IS_CHIP_ORCHESTRATION (callable) ? PTO_CHIP_ORCHESTRATION (callable)->kernels : NULL;
 
   if (n > 0)
-    callable->language = (PtoLanguage) languages[0];
+    PTO_DEVICE_CODE (callable)->language = (PtoLanguage) languages[0];
   for (guint i = 1; i < n && kernels != NULL && i <= kernels->len; i++)
-    g_array_index (kernels, PtoChipKernel, i - 1).kernel->language = (PtoLanguage) languages[i];
+    PTO_DEVICE_CODE (g_array_index (kernels, PtoChipKernel, i - 1).kernel)->language
+        = (PtoLanguage) languages[i];
 }
 
 static gboolean
@@ -72,7 +76,7 @@ add (IsolatedChild *self, const struct pto_call *call, GError **error)
                                          &sources))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                           "a registration of which only a part has arrived");
+                           _ ("a registration of which only a part has arrived"));
       return FALSE;
     }
   registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
@@ -102,6 +106,21 @@ find (IsolatedChild *self, const guint8 *digest)
     pto_registration_ref (registration);
   g_mutex_unlock (&self->lock);
   return registration;
+}
+
+static void
+instrument (IsolatedChild *self, const guint8 *digest, GError **error)
+{
+  PtoRegistration *registration = find (self, digest);
+
+  if (registration == NULL)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                           _ ("the kernel is not known to the chip's process"));
+      return;
+    }
+  self->chip->ops->instrument (self->chip, registration, NULL, error);
+  pto_registration_unref (registration);
 }
 
 static void
@@ -145,7 +164,7 @@ read_number (const struct pto_call *call, guint64 *number, GError **error)
       memcpy (number, call->body, sizeof *number);
       return TRUE;
     }
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED, "a request about no graph");
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED, _ ("a request about no graph"));
   return FALSE;
 }
 
@@ -193,14 +212,26 @@ typedef struct
   PtoMachineRun run;
   const struct pto_plan *plan; /* of a launch */
   GError *error;               /* of the orchestration */
+  gboolean has_begun;          /* atomic: what there is to count is of this run */
   gboolean has_failed;
 } ChildRun;
 
+/* Asked for among submits, while it waits, and by what watches the chip: often enough to tell how
+ * far the run is. */
 static bool
 is_cancelled (void *data)
 {
-  const ChildRun *run = data;
+  ChildRun *run = data;
+  IsolatedShared *shared = shared_of (run->self);
+  PtoMachineCounts counts;
 
+  if (g_atomic_int_get (&run->has_begun)
+      && run->self->chip->ops->count (run->self->chip, TRUE, &counts))
+    {
+      atomic_store_explicit (&shared->submitted, counts.submitted, memory_order_relaxed);
+      atomic_store_explicit (&shared->completed, counts.completed, memory_order_relaxed);
+      atomic_store_explicit (&shared->failed, counts.failed, memory_order_relaxed);
+    }
   return pto_call_is_cancelled (run->call);
 }
 
@@ -220,6 +251,7 @@ orchestrate (PTO2Runtime *rt, void *data)
   PtoMachine *chip = run->self->chip;
   int result = 0;
 
+  g_atomic_int_set (&run->has_begun, TRUE);
   if (run->run.registration != NULL || run->run.is_launch)
     {
       if (run->run.is_launch)
@@ -229,7 +261,7 @@ orchestrate (PTO2Runtime *rt, void *data)
         chip->ops->enter (chip, &run->run, rt, &run->error);
       run->has_failed = chip->ops->has_failed (rt);
       if (!run->has_failed && run->error == NULL && is_cancelled (run))
-        chip->ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
+        chip->ops->fail (rt, PTO_STATUS_CANCELLED, _ ("the run was cancelled"));
       result = run->error == NULL ? 0 : 1;
     }
   else
@@ -278,8 +310,8 @@ find_program (IsolatedChild *self, ChildRun *run, GError **error)
     run->run.registration = find (self, run->call->digest);
   if (run->plan != NULL || run->run.registration != NULL)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL, "\"%s\" is not known to the chip's process",
-               run->run.title);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+               _ ("\"%s\" is not known to the chip's process"), run->run.title);
   return FALSE;
 }
 
@@ -301,6 +333,7 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
   run.run.title = title;
   run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;
   run.run.n_given = shared->n_args;
+  run.run.schedule = (const char *) (guintptr) shared->schedule;
   if (!find_program (self, &run, error))
     return FALSE;
   g_clear_pointer (&self->captured, pto_plan_free);
@@ -356,6 +389,7 @@ start (IsolatedChild *self)
   self->chip = pto_machine_new_chip (self->worker, &self->params);
   pto_machine_chip_set_heaps (self->chip, &self->heaps);
   pto_machine_chip_set_notes (self->chip, shared_of (self)->notes, PTO_ISOLATED_NOTES);
+  pto_machine_chip_set_totals (self->chip, &shared_of (self)->totals);
   self->chip->log = log_message;
   self->chip->log_data = self;
 }
@@ -364,8 +398,11 @@ static gboolean
 bring_up (IsolatedChild *self, GError **error)
 {
   self->params = shared_of (self)->params;
-  return self->chip->ops->prepare (self->chip, error)
-         && self->chip->ops->start (self->chip, NULL, error);
+  if (!self->chip->ops->prepare (self->chip, error)
+      || !self->chip->ops->start (self->chip, NULL, error))
+    return FALSE;
+  pto_answer_start_if_wanted ();
+  return TRUE;
 }
 
 /* Something that large is asked for. Where it is to be written, if that was said. */
@@ -405,23 +442,6 @@ tell_captured (IsolatedChild *self)
 }
 
 static uint32_t
-answer (GError *error, struct pto_failure *failure)
-{
-  uint32_t status = 0;
-
-  if (error == NULL)
-    return 0;
-  if (error->domain == PTO_ERROR && error->code <= 0)
-    error->code = PTO_ERROR_INTERNAL;
-  status = (uint32_t) pto_error_get_status (error);
-  if (status == 0)
-    status = PTO_ERROR_TASK_FAILED;
-  pto_failure_set_from_error (failure, error);
-  g_error_free (error);
-  return status;
-}
-
-static uint32_t
 serve_runs (void *data, const struct pto_call *call, struct pto_failure *failure)
 {
   IsolatedChild *self = data;
@@ -443,10 +463,10 @@ serve_runs (void *data, const struct pto_call *call, struct pto_failure *failure
       self->chip->ops->stop (self->chip);
       break;
     default:
-      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown",
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown"),
                    (int) call->request);
     }
-  return answer (error, failure);
+  return pto_failure_take_error (failure, error, TRUE);
 }
 
 static uint32_t
@@ -463,6 +483,9 @@ serve_control (void *data, const struct pto_call *call, struct pto_failure *fail
     case PTO_REQUEST_UNREGISTER:
       remove_target (self, call->digest);
       break;
+    case PTO_REQUEST_INSTRUMENT:
+      instrument (self, call->digest, &error);
+      break;
     case PTO_REQUEST_TRACE:
       tell_trace (self);
       break;
@@ -476,10 +499,10 @@ serve_control (void *data, const struct pto_call *call, struct pto_failure *fail
       tell_captured (self);
       break;
     default:
-      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, "request %d is unknown",
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown"),
                    (int) call->request);
     }
-  return answer (error, failure);
+  return pto_failure_take_error (failure, error, TRUE);
 }
 
 void

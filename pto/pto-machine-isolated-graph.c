@@ -14,6 +14,7 @@
 #include "pto-machine-isolated-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -50,7 +51,7 @@ pto_isolated_forget_graphs (IsolatedMachine *self)
 static gboolean
 send_graph (IsolatedMachine *self, PtoGraphTag *tag, const struct pto_plan *plan, GError **error)
 {
-  g_autofree char *what = g_strdup_printf ("sending a graph of %u tasks", plan->n_tasks);
+  g_autofree char *what = g_strdup_printf (_ ("sending a graph of %u tasks"), plan->n_tasks);
   IsolatedBody body;
   guint8 *to;
   gboolean ok;
@@ -96,8 +97,8 @@ pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError
   guint64 size = 0;
 
   g_mutex_lock (&self->control);
-  address = pto_isolated_fetch (self, PTO_REQUEST_CAPTURED, "the graph that was captured", &size,
-                                &failure);
+  address = pto_isolated_fetch (self, PTO_REQUEST_CAPTURED, _ ("the graph that was captured"),
+                                &size, &failure);
   g_mutex_unlock (&self->control);
   if (address != 0)
     {
@@ -107,7 +108,7 @@ pto_isolated_take_captured (IsolatedMachine *self, struct pto_plan *plan, GError
     }
   else if (failure == NULL)
     g_set_error_literal (&failure, PTO_ERROR, PTO_ERROR_TAMPERED,
-                         "the chip's process has no graph to show for what it has captured");
+                         _ ("the chip's process has no graph to show for what it has captured"));
   if (failure == NULL)
     return TRUE;
   g_propagate_error (error, failure);

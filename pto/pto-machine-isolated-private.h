@@ -57,6 +57,7 @@ typedef struct
   guint32 is_capture;            /* RUN: it is written down, and does not run */
   guint64 graph;         /* RUN: which one is launched; 0: none. Behind the arguments are the
                           * numbers of its kernels, guint32 each */
+  guint64 schedule;      /* RUN: where its text is, in the arena; 0: it has none */
   guint64 fetch_address; /* TRACE, CAPTURED; 0: how large is it? */
   guint64 fetch_room;
 
@@ -65,9 +66,18 @@ typedef struct
   guint32 has_statistics;
   guint64 fetch_size; /* TRACE, CAPTURED; 0: there is none */
 
+  /* Of all children, one after the other. W: child, when a run ends; parent, of a run whose child
+   * has died, or which has failed after it. */
+  struct pto_machine_totals totals;
+
   /* W: child, while it runs. */
   struct pto_core_note notes[PTO_ISOLATED_NOTES];
   IsolatedMessage messages[PTO_ISOLATED_MESSAGES];
+  /* How far the run is. Relaxed: they are numbers for people. W: parent, before RUN; child, while
+   * it runs. */
+  _Atomic guint64 submitted;
+  _Atomic guint64 completed;
+  _Atomic guint64 failed;
   guint32 n_written; /* atomic; W: child, behind the message */
   guint32 n_read;    /* atomic; W: parent, behind its copy */
 } IsolatedShared;
@@ -162,9 +172,10 @@ typedef struct
 
   /* --- of the run under way; whoever has taken the machine --- */
   IsolatedBody body;
-  gboolean posted; /* the child has been asked to run it */
-  GError *refused; /* why it was not, if that was found out in launch() */
-  guint32 n_read;  /* messages */
+  guint64 schedule; /* in the arena; 0: none */
+  gboolean posted;  /* the child has been asked to run it */
+  GError *refused;  /* why it was not, if that was found out in launch() */
+  guint32 n_read;   /* messages */
   gboolean died;
   gboolean is_cancelled;
   guint64 cancelled_at; /* pto_solo_clock(), as all below */

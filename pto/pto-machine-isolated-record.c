@@ -10,6 +10,7 @@
 
 #include "pto-machine-isolated-private.h"
 #include "pto-log-private.h"
+#include "pto-text-private.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -36,7 +37,7 @@ await_stream (IsolatedMachine *self, bool (*is_ready) (struct pto_stream_writer 
       guint32 heard = pto_solo_listen (self->solo, PTO_ISOLATED_LANE_RUN);
 
       if (!pto_stream_is_sound (&recorder->writer))
-        pto_solo_kill (self->solo, "it wrote into its commands");
+        pto_solo_kill (self->solo, _ ("it wrote into its commands"));
       if (is_ready (&recorder->writer, true))
         break;
       recorder->over = !pto_isolated_wait (self, heard, SPIN_NS);
@@ -131,14 +132,16 @@ pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *
   text = g_string_new (NULL);
   if (writer->n > 1)
     g_string_append_printf (
-        text, "one of %" G_GUINT64_FORMAT " tasks that write there, from task %u of ring %u to ",
+        text, _ ("one of %" PRIu64 " tasks that write there, from task %u of ring %u to "),
         writer->n, PTO_TASK_LOCAL (writer->first), PTO_TASK_RING (writer->first));
   g_string_append_printf (text,
-                          "task %u of ring %u (%s): the kernel wrote %" G_GUINT64_FORMAT
-                          " byte%s past argument %u (declared %s [",
+                          P_ ("task %u of ring %u (%s): the kernel wrote %" PRIu64
+                              " byte past argument %u (declared %s [",
+                              "task %u of ring %u (%s): the kernel wrote %" PRIu64
+                              " bytes past argument %u (declared %s [",
+                              overrun->bytes),
                           PTO_TASK_LOCAL (writer->last), PTO_TASK_RING (writer->last),
-                          name (self, writer->kernel), overrun->bytes,
-                          overrun->bytes == 1 ? "" : "s", writer->argument,
+                          name (self, writer->kernel), overrun->bytes, writer->argument,
                           pto_dtype_name (writer->tensor.dtype));
   for (guint d = 0; d < writer->tensor.ndims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",
@@ -259,8 +262,8 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   if (submit.n_after > PTO_STREAM_AFTER)
     {
       g_autofree char *why = g_strdup_printf (
-          "a task comes after %d that it names; where the chip is in a process of "
-          "its own it is %d at most: let one that only orders come after some",
+          _ ("a task comes after %d that it names; where the chip is in a process of "
+             "its own it is %d at most: let one that only orders come after some"),
           submit.n_after, PTO_STREAM_AFTER);
 
       pto_isolated_fail (rt, PTO_STATUS_INVALID_ARGS, why);
@@ -269,7 +272,7 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *asked)
   if (submit.n_group > PTO_STREAM_GROUP)
     {
       g_autofree char *why = g_strdup_printf (
-          "a group of %d kernels, which no chip has so many cores for", submit.n_group);
+          _ ("a group of %d kernels, which no chip has so many cores for"), submit.n_group);
 
       pto_isolated_fail (rt, PTO_STATUS_SYNC_START, why);
       return PTO2_TASK_NONE;
@@ -429,7 +432,7 @@ pto_isolated_alloc (PtoMachine *machine, PTO2Runtime *rt, Tensor *tensor, GError
     return FALSE;
   if (!is_in_heaps (self, address, tensor->buffer.size))
     {
-      pto_solo_kill (self->solo, "it says that memory is where none is");
+      pto_solo_kill (self->solo, _ ("it says that memory is where none is"));
       return FALSE;
     }
   tensor->buffer.addr = address;

@@ -19,26 +19,36 @@
 #include "pto-chip-orchestration-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
+#include "pto-look-private.h"
 #include "pto-run-statistics-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define MS G_GUINT64_CONSTANT (1000000)
 /* How long an answer is looked for before the thread sleeps: about what a wake-up costs. */
 #define SPIN_NS 50000u
 /* Between two looks around of a thread that waits, also for a cancellable. */
 #define LOOK_NS (10 * MS)
+/* For the child's number. */
+#define TELL_TRIES 50u
+#define TELL_PAUSE_US 1000u
 /* Between two looks at the cores' notes. */
 #define NOTES_NS (100 * MS)
 /* A run that was cancelled has so long to end by itself. */
 #define GRACE_NS (50 * MS)
 /* What the chip's own watcher could not end by then, the end of the process does. */
 #define MARGIN_NS (1000 * MS)
+/* What is no run has so much more time than the timeout. */
+#define SLOW_NS (3000 * MS)
 /* Running kernels that a message names. */
 #define NAMED_MAX 8u
 
@@ -92,7 +102,8 @@ describe_death (IsolatedMachine *self)
   char words[512];
 
   pto_solo_describe (self->solo, how, sizeof how, words, sizeof words);
-  return words[0] != '\0' ? g_strdup_printf ("%s; it wrote last: %s", how, words) : g_strdup (how);
+  return words[0] != '\0' ? g_strdup_printf (_ ("%s; it wrote last: %s"), how, words)
+                          : g_strdup (how);
 }
 
 /* May the child be ended for this? Not with a run that is wanted: it is waited for then. Under
@@ -110,6 +121,8 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
                   GError **error)
 {
   struct pto_failure failure = { 0 };
+  guint64 timeout = self->parent.params->values[PTO_PARAMETER_TIMEOUT] * MS;
+  guint64 passed = 0, before;
   enum pto_solo_event event;
   gboolean cancelled = FALSE;
 
@@ -120,10 +133,15 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
       if (!cancelled && is_given_up (self, cancellable))
         {
           cancelled = TRUE;
-          pto_solo_kill (self->solo, "what it was doing was cancelled");
+          pto_solo_kill (self->solo, _ ("what it was doing was cancelled"));
         }
+      else if (!cancelled && passed > timeout + timeout / 4 + SLOW_NS)
+        pto_solo_kill (self->solo, _ ("it did not answer within the timeout"));
+      before = pto_solo_clock ();
       event = pto_solo_wait (self->solo, lane, pto_solo_listen (self->solo, lane), 0,
-                             pto_solo_clock () + LOOK_NS);
+                             before + LOOK_NS);
+      /* No look is more: where this process was not let run, nor was the child. */
+      passed += MIN (pto_solo_clock () - before, LOOK_NS);
     }
   while (event == PTO_SOLO_LOOK);
   if (cancelled)
@@ -135,7 +153,8 @@ pto_isolated_ask (IsolatedMachine *self, guint lane, enum pto_request request,
     {
       g_autofree char *how = describe_death (self);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, "%s: the chip's process %s", what, how);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s"), what,
+                   how);
       return FALSE;
     }
   if (pto_solo_answer (self->solo, lane, &failure) == 0)
@@ -157,14 +176,15 @@ get_part (PtoRegistration *registration, guint object)
 static GByteArray *
 pack (PtoRegistration *registration)
 {
-  g_autoptr (GBytes) packed = pto_child_pack_registration (registration);
+  g_autoptr (GBytes) packed
+      = pto_child_pack_registration (registration->descriptor, registration->sources);
   IsolatedRegister head = { registration->index, registration->objects->len };
   GByteArray *body = g_byte_array_new ();
 
   g_byte_array_append (body, (const guint8 *) &head, sizeof head);
   for (guint i = 0; i < head.n_objects; i++)
     {
-      guint8 language = (guint8) get_part (registration, i)->language;
+      guint8 language = (guint8) PTO_DEVICE_CODE (get_part (registration, i))->language;
 
       g_byte_array_append (body, &language, 1);
     }
@@ -182,7 +202,7 @@ pto_isolated_reserve_body (IsolatedMachine *self, guint lane, gsize bytes, Isola
   body->far = bytes <= G_MAXUINT ? pto_arena_alloc (bytes) : 0;
   if (body->far == 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                 "no room for a request of %" G_GSIZE_FORMAT " bytes: set arena to more", bytes);
+                 _ ("no room for a request of %zu bytes: set arena to more"), bytes);
   return (gpointer) (guintptr) body->far;
 }
 
@@ -199,7 +219,7 @@ tell (IsolatedMachine *self, PtoRegistration *registration, GCancellable *cancel
       GError **error)
 {
   g_autoptr (GByteArray) packed = pack (registration);
-  g_autofree char *what = g_strdup_printf ("loading \"%s\"", registration->name);
+  g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
   IsolatedBody body;
   gpointer to
       = pto_isolated_reserve_body (self, PTO_ISOLATED_LANE_CONTROL, packed->len, &body, error);
@@ -283,7 +303,7 @@ ensure_child (IsolatedMachine *self, GCancellable *cancellable, GError **error)
     return TRUE;
   self->shared->params = *self->parent.params;
   self->is_up = pto_isolated_ask (self, PTO_ISOLATED_LANE_RUN, PTO_REQUEST_UP, NULL,
-                                  "bringing up the chip", cancellable, error);
+                                  _ ("bringing up the chip"), cancellable, error);
   return self->is_up;
 }
 
@@ -299,6 +319,7 @@ isolated_stop (PtoMachine *machine)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
 
+  pto_machine_hide (machine);
   g_mutex_lock (&self->control);
   self->wants_up = self->is_up = self->recorded = self->is_dirty = FALSE;
   g_clear_object (&self->trace);
@@ -322,13 +343,15 @@ isolated_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
   self->stage = pto_stage_new ((guint32) machine->params->values[PTO_PARAMETER_GUARD]);
   if (self->stage == NULL)
     g_set_error_literal (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                         "no room for what is copied to the chip's process");
+                         _ ("no room for what is copied to the chip's process"));
   ok = self->stage != NULL && ensure_child (self, cancellable, error);
   if (ok)
     pto_device_memory_init (&self->memory, (guint32) machine->params->values[PTO_PARAMETER_GUARD],
                             pto_arena_alloc, pto_arena_free);
   g_mutex_unlock (&self->control);
-  if (!ok)
+  if (ok)
+    pto_machine_show (machine);
+  else
     isolated_stop (machine);
   return ok;
 }
@@ -364,6 +387,15 @@ note_name (IsolatedMachine *self, const PtoRegistration *registration)
   g_mutex_unlock (&self->parent.lock);
 }
 
+/* Under control, after a request has failed: was it the run that was cancelled, and has ended the
+ * child? Then it is not this one's fault. */
+static gboolean
+was_ended_by_run (IsolatedMachine *self, GCancellable *cancellable)
+{
+  return self->run != NULL && !pto_solo_look (self->solo)
+         && self->run->is_cancelled (self->run->data) && !g_cancellable_is_cancelled (cancellable);
+}
+
 static gboolean
 isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
               GError **error)
@@ -377,9 +409,7 @@ isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *
   ok = (self->run != NULL && !pto_solo_look (self->solo))
        || ((self->run != NULL || ensure_child (self, cancellable, &failure))
            && tell (self, registration, cancellable, &failure));
-  /* Nor is it this one's fault when the run was cancelled and has ended it. */
-  if (!ok && self->run != NULL && !pto_solo_look (self->solo)
-      && self->run->is_cancelled (self->run->data) && !g_cancellable_is_cancelled (cancellable))
+  if (!ok && was_ended_by_run (self, cancellable))
     {
       g_clear_error (&failure);
       ok = TRUE;
@@ -390,6 +420,36 @@ isolated_add (PtoMachine *machine, PtoRegistration *registration, GCancellable *
   if (ok)
     note_name (self, registration);
   else
+    g_propagate_error (error, failure);
+  return ok;
+}
+
+/* As a registration in a run. */
+static gboolean
+isolated_instrument (PtoMachine *machine, PtoRegistration *registration, GCancellable *cancellable,
+                     GError **error)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  g_autofree char *what = g_strdup_printf (_ ("loading \"%s\""), registration->name);
+  GError *failure = NULL;
+  gboolean ok;
+
+  g_mutex_lock (&self->control);
+  ok = !pto_solo_look (self->solo);
+  if (!ok)
+    {
+      memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_CONTROL), registration->digest,
+              PTO_DIGEST_SIZE);
+      ok = pto_isolated_ask (self, PTO_ISOLATED_LANE_CONTROL, PTO_REQUEST_INSTRUMENT, NULL, what,
+                             cancellable, &failure);
+    }
+  if (!ok && was_ended_by_run (self, cancellable))
+    {
+      g_clear_error (&failure);
+      ok = TRUE;
+    }
+  g_mutex_unlock (&self->control);
+  if (!ok)
     g_propagate_error (error, failure);
   return ok;
 }
@@ -416,16 +476,19 @@ isolated_remove (PtoMachine *machine, PtoRegistration *registration)
 
 /* --- the run that is under way --- */
 
+/* One that ended the process's first thread leaves it there as a zombie. The file can not be read
+ * either when this process has no descriptor left. */
 static gboolean
 thread_is_gone (IsolatedMachine *self, guint32 thread)
 {
-  g_autofree char *path
-      = g_strdup_printf ("/proc/%d/task/%u/stat", pto_solo_process_id (self->solo), thread);
+  int process = pto_solo_process_id (self->solo);
+  g_autofree char *path = g_strdup_printf ("/proc/%d/task/%u/stat", process, thread);
   g_autofree char *stat = NULL;
   const char *state;
 
   if (!g_file_get_contents (path, &stat, NULL, NULL))
-    return pto_solo_look (self->solo);
+    return syscall (SYS_tgkill, process, (pid_t) thread, 0) < 0 && errno == ESRCH
+           && pto_solo_look (self->solo);
   state = strrchr (stat, ')');
   return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
@@ -450,8 +513,9 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
     {
       self->stopped += passed;
       if (self->stopped >= timeout)
-        end_child (self, PTO_ERROR_WORKER_LOST,
-                   "somebody has stopped it (SIGSTOP), and it did not go on within the timeout");
+        end_child (
+            self, PTO_ERROR_WORKER_LOST,
+            _ ("somebody has stopped it (SIGSTOP), and it did not go on within the timeout"));
       return;
     }
   self->stopped = 0;
@@ -468,14 +532,15 @@ look_at_kernels (IsolatedMachine *self, guint64 passed)
         }
       else if ((calls & 1) == 0)
         continue;
-      else if (thread_is_gone (self, atomic_load_explicit (&note->thread, memory_order_relaxed)))
-        end_child (self, PTO_ERROR_KERNEL_FAULT, "the kernel has ended the thread that ran it");
+      else if (thread_is_gone (self, atomic_load_explicit (&note->thread, memory_order_relaxed))
+               && atomic_load_explicit (&note->calls, memory_order_acquire) == calls)
+        end_child (self, PTO_ERROR_KERNEL_FAULT, _ ("the kernel has ended the thread that ran it"));
       else
         runs = TRUE;
     }
   if (runs && self->still >= limit)
     end_child (self, PTO_ERROR_KERNEL_HANG,
-               "the kernel did not return, and blocks the signal that ends it");
+               _ ("the kernel did not return, and blocks the signal that ends it"));
 }
 
 /* What the child's orchestration logs. */
@@ -519,7 +584,7 @@ pto_isolated_wait (IsolatedMachine *self, guint32 heard, guint64 spin_ns)
       pto_solo_cancel (self->solo, PTO_ISOLATED_LANE_RUN);
     }
   if (self->is_cancelled && now - self->cancelled_at >= GRACE_NS)
-    pto_solo_kill (self->solo, "its run was cancelled");
+    pto_solo_kill (self->solo, _ ("its run was cancelled"));
   if (now - self->looked >= NOTES_NS)
     {
       look_at_kernels (self, MIN (now - self->looked, 2 * NOTES_NS));
@@ -609,12 +674,12 @@ set_died (IsolatedMachine *self, GError **error)
 
   /* Its cancellable may have ended a registration of its own, and the child with that. */
   if (self->is_cancelled || self->run->is_cancelled (self->run->data))
-    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "the run was cancelled");
+    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("the run was cancelled"));
   else if (n > 0)
     g_set_error (error, PTO_ERROR, self->ended_as != 0 ? self->ended_as : PTO_ERROR_KERNEL_FAULT,
-                 "%s: the kernel's process %s", tasks->str, how);
+                 _ ("%s: the kernel's process %s"), tasks->str, how);
   else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, "%s: the chip's process %s%s%s",
+    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST, _ ("%s: the chip's process %s%s%s"),
                  self->run->title, how, tasks->len > 0 ? ", " : "", tasks->str);
 }
 
@@ -640,7 +705,7 @@ place_args (IsolatedMachine *self, const PtoMachineRun *run, struct pto_chip_arg
       if (placed == 0)
         {
           pto_error_set_status (error, report.status, report.message);
-          g_prefix_error (error, "orchestration \"%s\": argument %u: ", run->title, i);
+          g_prefix_error (error, _ ("orchestration \"%s\": argument %u: "), run->title, i);
           return FALSE;
         }
       args[i].word = placed + (args[i].word - memory->addr);
@@ -696,6 +761,28 @@ put_args (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *ker
   return TRUE;
 }
 
+/* The text of a schedule, of any length, where the child sees it. */
+static gboolean
+put_schedule (IsolatedMachine *self, GError **error)
+{
+  const char *schedule = self->run->schedule;
+  gsize bytes = schedule != NULL ? strlen (schedule) + 1 : 0;
+
+  if (bytes > 0)
+    {
+      self->schedule = pto_arena_alloc (bytes);
+      if (self->schedule == 0)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
+                       _ ("no room for a schedule of %zu bytes: set arena to more"), bytes);
+          return FALSE;
+        }
+      memcpy ((gpointer) (guintptr) self->schedule, schedule, bytes);
+    }
+  self->shared->schedule = self->schedule;
+  return TRUE;
+}
+
 gboolean
 pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const guint32 *kernels,
                        GError **error)
@@ -706,6 +793,8 @@ pto_isolated_post_run (IsolatedMachine *self, const struct pto_plan *plan, const
   shared->n_args = 0;
   if ((run->registration != NULL || run->capture != NULL || plan != NULL)
       && !put_args (self, plan, kernels, &shared->n_args, error))
+    return FALSE;
+  if (!put_schedule (self, error))
     return FALSE;
   if (run->registration != NULL)
     memcpy (pto_solo_digest (self->solo, PTO_ISOLATED_LANE_RUN), run->registration->digest,
@@ -776,7 +865,7 @@ await_answer (IsolatedMachine *self, GError **error)
       /* The child may have been told too late, and this thread before it looked. */
       if (!self->is_cancelled && !self->run->is_cancelled (self->run->data))
         return TRUE;
-      g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "the run was cancelled");
+      g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("the run was cancelled"));
       return FALSE;
     }
   /* A kernel that has crashed may have left anything behind; one that has not ended is there. */
@@ -800,6 +889,12 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   if (ok)
     pto_isolated_forget_graphs (self);
   self->run = ok ? run : NULL;
+  if (ok)
+    {
+      atomic_store_explicit (&self->shared->submitted, 0, memory_order_relaxed);
+      atomic_store_explicit (&self->shared->completed, 0, memory_order_relaxed);
+      atomic_store_explicit (&self->shared->failed, 0, memory_order_relaxed);
+    }
   self->recorded = FALSE;
   g_clear_object (&self->trace);
   g_mutex_unlock (&self->control);
@@ -808,6 +903,7 @@ begin_run (IsolatedMachine *self, const PtoMachineRun *run, GError **error)
   self->died = self->is_cancelled = self->posted = FALSE;
   self->shared->has_statistics = FALSE;
   self->body = (IsolatedBody){ 0 };
+  self->schedule = 0;
   self->began = self->looked = pto_solo_clock ();
   self->still = self->stopped = 0;
   self->ended_as = 0;
@@ -824,6 +920,8 @@ end_run (IsolatedMachine *self)
   take_messages (self);
   pto_solo_take_words (self->solo);
   pto_isolated_free_body (&self->body);
+  if (self->schedule != 0)
+    pto_arena_free (self->schedule, strlen (self->run->schedule) + 1);
   g_mutex_lock (&self->control);
   self->run = NULL;
   self->recorded = self->posted && !self->died;
@@ -871,16 +969,31 @@ end_stage (IsolatedMachine *self, GError **error)
   return FALSE;
 }
 
+/* A run that has failed, but of which the child did not count that: it has died, or what is wrong
+ * was found here. before: as it was before the run. */
+static void
+count_failed (IsolatedMachine *self, const struct pto_machine_totals *before)
+{
+  struct pto_machine_totals *totals = &self->shared->totals;
+
+  if (totals->runs == before->runs && self->died)
+    totals->runs++;
+  if (totals->runs > before->runs && totals->failed_runs == before->failed_runs)
+    pto_machine_count_failed (totals);
+}
+
 static gboolean
 isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
 {
   IsolatedMachine *self = (IsolatedMachine *) machine;
+  struct pto_machine_totals before;
   struct pto_report report = { 0 };
   GError *failure = NULL;
   gboolean ok;
 
   if (!begin_run (self, run, error))
     return FALSE;
+  before = self->shared->totals;
   submit_run (self, run, &failure);
   ok = self->posted && await_answer (self, &failure);
   /* Also of a run that has failed: memory holds what was written until then. */
@@ -892,6 +1005,7 @@ isolated_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
     pto_isolated_take_captured (self, run->capture, &failure);
   if (failure == NULL)
     return TRUE;
+  count_failed (self, &before);
   g_propagate_error (error, failure);
   return FALSE;
 }
@@ -929,7 +1043,7 @@ pto_isolated_fetch (IsolatedMachine *self, enum pto_request request, const char 
   if (address == 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "%s: no room for %" G_GUINT64_FORMAT " bytes: set arena to more", what, *size);
+                   _ ("%s: no room for %" PRIu64 " bytes: set arena to more"), what, *size);
       return 0;
     }
   shared->fetch_address = address;
@@ -950,7 +1064,7 @@ fetch_trace (IsolatedMachine *self)
 
   if (!pto_solo_look (self->solo))
     return NULL;
-  address = pto_isolated_fetch (self, PTO_REQUEST_TRACE, "the trace of a run", &size, &error);
+  address = pto_isolated_fetch (self, PTO_REQUEST_TRACE, _ ("the trace of a run"), &size, &error);
   if (address == 0)
     {
       if (error != NULL)
@@ -979,6 +1093,48 @@ isolated_get_trace (PtoMachine *machine)
   return trace;
 }
 
+/* All that there is to say the child knows: who asks is given its number, to ask it. Somebody may
+ * have it begun, or tell it something, which takes long. */
+static void
+isolated_tell (PtoMachine *machine, JsonBuilder *json)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  int process = 0;
+
+  for (guint i = 0; i < TELL_TRIES; i++, g_usleep (TELL_PAUSE_US))
+    if (g_mutex_trylock (&self->control))
+      {
+        if (self->solo != NULL)
+          process = pto_solo_process_id (self->solo);
+        g_mutex_unlock (&self->control);
+        break;
+      }
+  if (process != 0)
+    pto_look_add_number (json, "pid", (guint64) process);
+}
+
+/* What the child has said last. */
+static gboolean
+isolated_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
+{
+  IsolatedMachine *self = (IsolatedMachine *) machine;
+  gboolean is_running;
+
+  /* Under control a child is begun, or told something: there is no run then that has begun. */
+  if (!is_inside && !g_mutex_trylock (&self->control))
+    return FALSE;
+  is_running = self->run != NULL;
+  if (is_running)
+    {
+      counts->completed = atomic_load_explicit (&self->shared->completed, memory_order_relaxed);
+      counts->failed = atomic_load_explicit (&self->shared->failed, memory_order_relaxed);
+      counts->submitted = atomic_load_explicit (&self->shared->submitted, memory_order_relaxed);
+    }
+  if (!is_inside)
+    g_mutex_unlock (&self->control);
+  return is_running;
+}
+
 static const PtoMachineOps isolated_ops = {
   .accepts = pto_machine_chip_accepts,
   .prepare = isolated_prepare,
@@ -996,8 +1152,11 @@ static const PtoMachineOps isolated_ops = {
   .fail = pto_isolated_fail,
   .add = isolated_add,
   .remove = isolated_remove,
+  .instrument = isolated_instrument,
   .use_memory = isolated_use_memory,
   .get_trace = isolated_get_trace,
+  .tell = isolated_tell,
+  .count = isolated_count,
 };
 
 static void

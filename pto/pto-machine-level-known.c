@@ -12,7 +12,9 @@
 
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
+#include "pto-function-private.h"
 #include "pto-orchestrator-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 #include <string.h>
@@ -38,11 +40,23 @@ known_free (gpointer data)
 gboolean
 pto_machine_level_accepts (PtoMachine *machine, PtoCallable *callable, GError **error)
 {
+  /* GJS calls no function on a thread that it does not know, and its collector waits for ever in a
+   * forked process, for threads that are not there. */
+  if (callable->kind == PTO_CALLABLE_SUB && pto_callable_is_javascript (callable))
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+          _ ("\"%s\" is a function of JavaScript, which no SUB worker can call, be it a process "
+             "or a thread: a function of a C library can be one "
+             "(Pto.ImportedFunction.new_for_symbol()), and so can a task of a chip"),
+          callable->name);
+      return FALSE;
+    }
   if (callable->kind != PTO_CALLABLE_KERNEL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "\"%s\" is a kernel, and a worker of level %u has no cores: register an "
-               "orchestration that submits it, made by pto_chip_orchestration_new()",
+               _ ("\"%s\" is a kernel, and a worker of level %u has no cores: register an "
+                  "orchestration that submits it, made by pto_chip_orchestration_new()"),
                callable->name, machine->worker->level);
   return FALSE;
 }
@@ -63,6 +77,18 @@ list_known (LevelMachine *self)
       if (known->count > 0)
         g_ptr_array_add (list, pto_registration_ref (known->registration));
     }
+  return list;
+}
+
+GPtrArray *
+pto_machine_level_list_known (PtoMachine *machine)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  GPtrArray *list;
+
+  g_mutex_lock (&self->parent.lock);
+  list = list_known (self);
+  g_mutex_unlock (&self->parent.lock);
   return list;
 }
 
@@ -131,7 +157,8 @@ static gboolean
 tell (Adding *adding, struct pto_level *level)
 {
   const PtoRegistration *registration = adding->registration;
-  g_autoptr (GBytes) body = pto_child_pack_registration (registration);
+  g_autoptr (GBytes) body
+      = pto_child_pack_registration (registration->descriptor, registration->sources);
   struct pto_report report = { 0 };
   enum pto_status status = PTO_OK;
   enum pto_child_kind kind;

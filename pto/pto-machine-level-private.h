@@ -13,6 +13,7 @@
 
 #include "pto-child-private.h"
 #include "pto-machine-private.h"
+#include "pto-remote-child-private.h"
 
 G_BEGIN_DECLS
 
@@ -21,7 +22,8 @@ typedef struct
   PtoMachine parent;
 
   struct pto_level *level; /* W: prepare, stop; used by who has taken the machine, and under lock */
-  PtoChild **children;
+  PtoChild **children;     /* NULL: it is a remote one */
+  PtoRemoteChild **remotes; /* NULL: it is none */
   guint n_children;
   guint n_tasks;      /* of the run under way, in the order of their submits; the thread in run() */
   gboolean passed_on; /* one of them was given choices of its own */
@@ -67,6 +69,8 @@ void pto_machine_level_drop_snapshot (LevelMachine *self);
 /* Of PtoRegistration: in a process child what the snapshot of its fork has. In a thread child there
  * may be none. */
 GPtrArray *pto_machine_level_list (gpointer self);
+/* Of PtoRegistration: what is registered on a level that was never brought up. */
+GPtrArray *pto_machine_level_list_known (PtoMachine *machine);
 
 /* --- pto-machine-level-record.c --- */
 

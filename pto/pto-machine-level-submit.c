@@ -12,6 +12,7 @@
 #include "pto-run-outputs-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 #include <string.h>
@@ -23,9 +24,9 @@
 static const char *
 describe_kind (PtoCallableKind kind)
 {
-  return kind == PTO_CALLABLE_CHIP  ? "for chips"
-         : kind == PTO_CALLABLE_SUB ? "a SUB function"
-                                    : "an orchestration for workers of level 3 and up";
+  return kind == PTO_CALLABLE_CHIP  ? _ ("for chips")
+         : kind == PTO_CALLABLE_SUB ? _ ("a SUB function")
+                                    : _ ("an orchestration for workers of level 3 and up");
 }
 
 /* Which children can run it: their kind, and the level that workers among them must have. */
@@ -53,16 +54,17 @@ choose_children (LevelMachine *self, const PtoMachineTask *submit, struct pto_le
           g_autofree char *path = pto_worker_dup_path (self->parent.worker);
 
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "\"%s\" is %s, worker %d of %s is of level %u", callable->name,
+                       _ ("\"%s\" is %s, worker %d of %s is of level %u"), callable->name,
                        describe_kind (callable->kind), id, path, level);
           return FALSE;
         }
       if (task->serves != 0 && task->serves != level)
         {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "a group of \"%s\" names workers of level %u and of level %u: its members "
-                       "run on workers of one level",
-                       callable->name, task->serves, level);
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+              _ ("a group of \"%s\" names workers of level %u and of level %u: its members "
+                 "run on workers of one level"),
+              callable->name, task->serves, level);
           return FALSE;
         }
       task->serves = level;
@@ -107,9 +109,9 @@ check_args (const PtoMachineTask *submit, guint member, GError **error)
       ok = pto_task_args_pack_tensor (args, i, &packed, error);
     }
   if (!ok && submit->n_members > 1)
-    g_prefix_error (error, "member %u of group of \"%s\": ", member, name);
+    g_prefix_error (error, _ ("member %u of group of \"%s\": "), member, name);
   else if (!ok)
-    g_prefix_error (error, "task of \"%s\": ", name);
+    g_prefix_error (error, _ ("task of \"%s\": "), name);
   return ok;
 }
 
@@ -131,7 +133,7 @@ count_args (const PtoMachineTask *submit, Packing *packing, guint *n_tensors, GE
       if (tensors + own_tensors > G_MAXUINT16 || scalars + own_scalars > G_MAXUINT16)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "task of \"%s\": %u tensors and %u numbers are more than a task takes",
+                       _ ("task of \"%s\": %u tensors and %u numbers are more than a task takes"),
                        submit->registration->callable->name, tensors + own_tensors,
                        scalars + own_scalars);
           return FALSE;
@@ -187,7 +189,7 @@ fill_args (const PtoMachineTask *submit, Packing *packing, guint n_tensors, PTO2
           }
         else if (!pto_arg_prepare (&args[k], k, rt, submit->run, &packing->params[tensor++], error))
           {
-            g_prefix_error (error, "task of \"%s\": ", submit->registration->callable->name);
+            g_prefix_error (error, _ ("task of \"%s\": "), submit->registration->callable->name);
             return FALSE;
           }
     }
@@ -209,9 +211,9 @@ pto_machine_level_check_switches (LevelMachine *self, const char *name, gboolean
                   && pto_worker_get_child_mode (self->parent.worker) != PTO_CHILD_MODE_PROCESS))))
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "task of \"%s\": %s = %d has no effect without an "
-               "output_prefix: the record is made in another process, and is seen only as "
-               "a file, or in the record of a run that has a swimlane, or trace, itself",
+               _ ("task of \"%s\": %s = %d has no effect without an "
+                  "output_prefix: the record is made in another process, and is seen only as "
+                  "a file, or in the record of a run that has a swimlane, or trace, itself"),
                name, config->enable_dump_tensor != 0 ? "enable_dump_tensor" : found,
                config->enable_dump_tensor != 0 ? config->enable_dump_tensor : value);
   return FALSE;

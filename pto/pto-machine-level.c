@@ -14,6 +14,7 @@
 #include "pto-dump-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
+#include "pto-look-private.h"
 #include "pto-worker-private.h"
 
 #include <stdlib.h>
@@ -87,8 +88,12 @@ static void
 free_children (LevelMachine *self)
 {
   for (guint i = 0; i < self->n_children; i++)
-    pto_child_free (self->children[i]);
+    {
+      g_clear_pointer (&self->children[i], pto_child_free);
+      g_clear_pointer (&self->remotes[i], pto_remote_child_free);
+    }
   g_clear_pointer (&self->children, g_free);
+  g_clear_pointer (&self->remotes, g_free);
   self->n_children = 0;
 }
 
@@ -104,20 +109,30 @@ make_children (LevelMachine *self, const char *path)
 
   self->n_children = n_workers + n_subs;
   self->children = g_new0 (PtoChild *, MAX (self->n_children, 1));
+  self->remotes = g_new0 (PtoRemoteChild *, MAX (self->n_children, 1));
   for (guint i = 0; i < self->n_children; i++)
     {
       PtoWorker *child = i < n_workers ? pto_worker_get_child (worker, i) : NULL;
       g_autofree char *name = child != NULL ? pto_worker_dup_path (child)
                                             : g_strdup_printf ("%s/sub%u", path, i - n_workers);
 
-      self->children[i] = pto_child_new (child, name, &parent);
+      if (child != NULL && child->remote != NULL)
+        {
+          self->remotes[i]
+              = pto_remote_child_new (child, name, &parent, pto_machine_level_list_known);
+          pto_remote_child_get_server (self->remotes[i], &configs[i].server);
+        }
+      else
+        {
+          self->children[i] = pto_child_new (child, name, &parent);
+          pto_child_get_server (self->children[i], &configs[i].server);
+        }
       configs[i].kind = child != NULL ? PTO_CHILD_NEXT : PTO_CHILD_SUB;
       configs[i].level = child != NULL ? child->level : 0;
       /* A worker that has children of its own is a process always: its forks come before its
        * threads. */
       configs[i].thread = pto_worker_get_child_mode (worker) == PTO_CHILD_MODE_THREAD
                           && (child == NULL || child->level == 2);
-      pto_child_get_server (self->children[i], &configs[i].server);
     }
   return configs;
 }
@@ -187,6 +202,7 @@ level_stop (PtoMachine *machine)
       pto_level_free (g_steal_pointer (&self->level));
       return;
     }
+  pto_machine_hide (machine);
   g_mutex_lock (&self->parent.lock);
   level = g_steal_pointer (&self->level);
   g_clear_object (&self->trace);
@@ -219,6 +235,8 @@ level_start (PtoMachine *machine, GCancellable *cancellable, GError **error)
       level_stop (machine);
       pto_error_set_from_report (error, status, &report);
     }
+  else
+    pto_machine_show (machine);
   pto_machine_level_end_start (self);
   return status == PTO_OK;
 }
@@ -308,6 +326,7 @@ level_run (PtoMachine *machine, const PtoMachineRun *run, GError **error)
   set_trace (self, NULL);
   if (!self->recording)
     warn_of_unseen_traces (self);
+  pto_level_check (self->level, pto_machine_checks (machine, run));
   if (run->capture != NULL)
     status = pto_level_run (self->level, self->recording, NULL, run->is_cancelled, run->data,
                             pto_machine_level_capture, self, &stats, &failure, &report);
@@ -377,6 +396,36 @@ level_get_progress (PtoMachine *machine)
   return pto_level_progress (self->level);
 }
 
+static void
+name_queue (gconstpointer level, guint32 queue, char *text, gsize size)
+{
+  pto_level_queue_name (level, queue, text, size);
+}
+
+/* From the end of start to stop there is a level. */
+static void
+level_tell (PtoMachine *machine, JsonBuilder *json)
+{
+  LevelMachine *self = (LevelMachine *) machine;
+  struct pto_level_look *look = pto_level_look (self->level);
+  g_autofree char *title = pto_machine_dup_title (machine);
+
+  if (look != NULL)
+    pto_look_add_level (json, look, title, name_queue, self->level);
+  pto_level_look_free (look);
+}
+
+static gboolean
+level_count (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts)
+{
+  struct pto_look_counts found;
+
+  if (!pto_level_count (((LevelMachine *) machine)->level, is_inside, &found))
+    return FALSE;
+  *counts = (PtoMachineCounts){ found.submitted, found.completed, found.failures };
+  return TRUE;
+}
+
 static const PtoMachineOps level_ops = {
   .accepts = pto_machine_level_accepts,
   .prepare = level_prepare,
@@ -396,6 +445,8 @@ static const PtoMachineOps level_ops = {
   .add = pto_machine_level_add,
   .remove = pto_machine_level_remove,
   .get_trace = level_get_trace,
+  .tell = level_tell,
+  .count = level_count,
 };
 
 PtoMachine *

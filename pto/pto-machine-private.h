@@ -17,6 +17,8 @@
 #include "core/params.h"
 #include "core/runtime.h"
 
+#include <json-glib/json-glib.h>
+
 #include "pto-graph-private.h"
 #include "pto-registration-private.h"
 #include "pto-run-statistics.h"
@@ -51,8 +53,11 @@ typedef struct
   bool (*is_cancelled) (void *data);
   gpointer data; /* for both */
   const char *title;
-  guint64 number; /* of the runs of this process */
-  guint record;   /* at least so much (enum pto_trace_level), whatever parameter and config say */
+  guint64 number;       /* of the runs of this process */
+  const char *schedule; /* in which order its tasks run (core/schedule.h); NULL: as they come */
+  guint record; /* at least so much (enum pto_trace_level), whatever parameter and config say */
+  /* Ends compilers that the run has begun; NULL: nobody does. */
+  GCancellable *cancellable;
 } PtoMachineRun;
 
 /* One task for children: a callable and its arguments, once or, for a group, several times. */
@@ -71,6 +76,14 @@ typedef struct
   guint n_after;
   guint64 id; /* the result: what it is called */
 } PtoMachineTask;
+
+/* How far a run is, in tasks. */
+typedef struct
+{
+  guint64 submitted;
+  guint64 completed;
+  guint64 failed; /* of those */
+} PtoMachineCounts;
 
 /* One use of device memory. */
 typedef struct
@@ -146,6 +159,12 @@ typedef struct
                    GError **error);
   void (*remove) (PtoMachine *machine, PtoRegistration *registration);
 
+  /* Inside orchestrate, of a run whose accesses are checked, on the function's thread: tasks are
+   * about to name that kernel, which says what it touches from now on, if it has a source. NULL for
+   * a machine that runs none. */
+  gboolean (*instrument) (PtoMachine *machine, PtoRegistration *registration,
+                          GCancellable *cancellable, GError **error);
+
   /* Also on the thread of a run that is under way. NULL for a machine without device memory. Takes
    * no lock. */
   gboolean (*use_memory) (PtoMachine *machine, PtoMachineMemory *memory, GError **error);
@@ -155,6 +174,12 @@ typedef struct
   /* Likewise, of a machine that can check accesses in this process; NULL: of any other. What has
    * written a byte last; NULL: nobody, or nobody knows. */
   char *(*dup_writer) (PtoMachine *machine, guint64 address);
+  /* Any thread, while the machine is shown: adds to an object what it does just now
+   * (pto-look-private.h). Waits for nobody who runs. */
+  void (*tell) (PtoMachine *machine, JsonBuilder *json);
+  /* The same way: how far is the run under way? is_inside: whoever asks is its thread, which it
+   * does not end under. FALSE: there is none, or that is not known just now. */
+  gboolean (*count) (PtoMachine *machine, gboolean is_inside, PtoMachineCounts *counts);
 } PtoMachineOps;
 
 /* Is given what orchestrations log, and what the engine has to say of a run, on their thread. */
@@ -171,7 +196,8 @@ struct _PtoMachine
   /* W: before start. */
   PtoMachineLog log; /* NULL: g_log() */
   gpointer log_data;
-  char *log_context; /* W: who has taken the machine; NULL: no run yet */
+  /* W: who has taken the machine, with the lock; R: he, and who has the lock. NULL: no run yet. */
+  char *log_context;
 
   struct _PtoHeaps *heaps; /* W: prepare or start, stop; NULL: none. pto-machine.c's */
 
@@ -191,10 +217,22 @@ PtoMachine *pto_machine_new_level (PtoWorker *worker, const struct pto_params *p
 void pto_machine_set_up (PtoMachine *machine, const PtoMachineOps *ops, PtoWorker *worker,
                          const struct pto_params *params);
 void pto_machine_take_down (PtoMachine *machine);
+/* From start to stop, in the process that has started it: it can be asked what it does. hide waits
+ * for who asks just now, a moment. */
+void pto_machine_show (PtoMachine *machine);
+void pto_machine_hide (PtoMachine *machine);
+/* Calls it for each that is shown, the first that was shown first, or, if one is named, for just
+ * that. No lock is held, and the machine stays until it returns. Any thread. */
+void pto_machine_visit (PtoMachine *only, void (*visit) (PtoMachine *machine, gpointer data),
+                        gpointer data);
+/* What the run under way, or the last one, is called; NULL: nobody knows. */
+char *pto_machine_dup_title (PtoMachine *machine);
 /* A run begins: what is logged from now on is of that. */
 void pto_machine_note_title (PtoMachine *machine, const char *title);
 /* How much of the run is recorded (enum pto_trace_level); 0: nothing. */
 guint pto_machine_get_recording_level (const PtoMachine *machine, const PtoMachineRun *run);
+/* Are the accesses of its kernels, or of those of chips below, checked? */
+gboolean pto_machine_checks (const PtoMachine *machine, const PtoMachineRun *run);
 /* As sim/ and process/ log: severity is PTO2_LOG_*. machine: a PtoMachine. */
 void pto_machine_log (gpointer machine, int32_t severity, const char *message);
 /* As the machine's functions has_failed, dup_failure and fail, where the engine is in this process.
@@ -226,6 +264,8 @@ gboolean pto_machine_use_device_memory (struct pto_device_memory *memory, PtoMac
 gboolean pto_machine_chip_accepts (PtoMachine *machine, PtoCallable *callable, GError **error);
 /* Of a chip: its cores keep notes there (sim/chip.h). Before start. */
 void pto_machine_chip_set_notes (PtoMachine *machine, struct pto_core_note *notes, guint n);
+/* Likewise: its runs are counted there, which stays. */
+void pto_machine_chip_set_totals (PtoMachine *machine, struct pto_machine_totals *totals);
 /* Of a chip: it works in these, which stay (sim/chip.h). Before start. */
 void pto_machine_chip_set_heaps (PtoMachine *machine, const struct pto_heaps *heaps);
 /* Arguments as an orchestration in a shared object gets them. NULL: one has no memory, or is an

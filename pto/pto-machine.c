@@ -10,8 +10,10 @@
 
 #include "pto-call-config-private.h"
 #include "pto-error-private.h"
+#include "pto-lock-private.h"
 #include "pto-log-private.h"
 #include "pto-run-statistics-private.h"
+#include "pto-text-private.h"
 
 #include <sys/mman.h>
 
@@ -32,13 +34,129 @@ pto_machine_take_down (PtoMachine *machine)
   g_mutex_clear (&machine->lock);
 }
 
+/* --- who can be asked --- */
+
+typedef struct
+{
+  PtoMachine *machine;
+  guint n_visitors;
+} Shown;
+
+/* Under PTO_LOCK_MACHINES. In a copy that a fork made nothing of it is shown: machines are their
+ * process's, and so is who asked just then. */
+static GArray *shown;
+static guint shown_forks;
+
+/* With the lock. */
+static void
+forget_those_of_a_parent (void)
+{
+  if (shown == NULL)
+    shown = g_array_new (FALSE, FALSE, sizeof (Shown));
+  if (shown_forks == pto_count_forks ())
+    return;
+  g_array_set_size (shown, 0);
+  shown_forks = pto_count_forks ();
+}
+
+/* With the lock. */
+static Shown *
+find_shown (const PtoMachine *machine, guint *index)
+{
+  for (guint i = 0; i < shown->len; i++)
+    if (g_array_index (shown, Shown, i).machine == machine)
+      {
+        *index = i;
+        return &g_array_index (shown, Shown, i);
+      }
+  return NULL;
+}
+
+void
+pto_machine_show (PtoMachine *machine)
+{
+  Shown entry = { machine, 0 };
+
+  pto_lock (PTO_LOCK_MACHINES);
+  forget_those_of_a_parent ();
+  g_array_append_val (shown, entry);
+  pto_unlock (PTO_LOCK_MACHINES);
+}
+
+void
+pto_machine_hide (PtoMachine *machine)
+{
+  Shown *entry;
+  guint index;
+
+  for (;;)
+    {
+      pto_lock (PTO_LOCK_MACHINES);
+      forget_those_of_a_parent ();
+      entry = find_shown (machine, &index);
+      if (entry == NULL || entry->n_visitors == 0)
+        break;
+      pto_unlock (PTO_LOCK_MACHINES);
+      g_usleep (100);
+    }
+  if (entry != NULL)
+    g_array_remove_index (shown, index);
+  pto_unlock (PTO_LOCK_MACHINES);
+}
+
+void
+pto_machine_visit (PtoMachine *only, void (*visit) (PtoMachine *machine, gpointer data),
+                   gpointer data)
+{
+  g_autoptr (GPtrArray) machines = g_ptr_array_new ();
+  guint index;
+
+  pto_lock (PTO_LOCK_MACHINES);
+  forget_those_of_a_parent ();
+  for (guint i = 0; i < shown->len; i++)
+    {
+      Shown *entry = &g_array_index (shown, Shown, i);
+
+      if (only != NULL && entry->machine != only)
+        continue;
+      entry->n_visitors++;
+      g_ptr_array_add (machines, entry->machine);
+    }
+  pto_unlock (PTO_LOCK_MACHINES);
+  for (guint i = 0; i < machines->len; i++)
+    {
+      Shown *entry;
+
+      visit (g_ptr_array_index (machines, i), data);
+      pto_lock (PTO_LOCK_MACHINES);
+      entry = find_shown (g_ptr_array_index (machines, i), &index);
+      entry->n_visitors--;
+      pto_unlock (PTO_LOCK_MACHINES);
+    }
+}
+
 /* --- a run --- */
 
 void
 pto_machine_note_title (PtoMachine *machine, const char *title)
 {
+  g_mutex_lock (&machine->lock);
   g_free (machine->log_context);
   machine->log_context = g_strdup (title);
+  g_mutex_unlock (&machine->lock);
+}
+
+char *
+pto_machine_dup_title (PtoMachine *machine)
+{
+  char *title;
+
+  /* Who has it may make a trace, which takes long. */
+  if (!g_mutex_trylock (&machine->lock))
+    return NULL;
+  title = g_strdup (machine->log_context);
+  g_mutex_unlock (&machine->lock);
+  return title;
 }
 
 guint
@@ -47,6 +165,14 @@ pto_machine_get_recording_level (const PtoMachine *machine, const PtoMachineRun 
   guint level = MAX (run->record, pto_call_config_get_record_level (run->config));
 
   return level > 0 ? level : pto_params_recording (machine->params);
+}
+
+gboolean
+pto_machine_checks (const PtoMachine *machine, const PtoMachineRun *run)
+{
+  return run->capture == NULL
+         && ((run->config != NULL && run->config->enable_access_check != 0)
+             || machine->params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS);
 }
 
 void
@@ -166,8 +292,7 @@ pto_machine_map_heaps (PtoMachine *machine, GError **error)
         {
           pto_machine_release_heaps (machine);
           g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                       "no address space for ring %u: heap %" G_GUINT64_FORMAT
-                       " bytes: set heap to less",
+                       _ ("no address space for ring %u: heap %" PRIu64 " bytes: set heap to less"),
                        i, size);
           return FALSE;
         }

@@ -10,6 +10,8 @@
 #include "pto-manifest-private.h"
 
 #include "pto-error-private.h"
+#include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -55,7 +57,7 @@ check_text (const PtoManifest *manifest, const char *text, GError **error)
           group = g_strndup (line, (gsize) (end - line) + 1);
           if (!g_hash_table_add (seen, g_strdup (group)))
             return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                                      "line %u: the group %s is there twice", i + 1, group);
+                                      _ ("line %u: the group %s is there twice"), i + 1, group);
         }
       else if ((end = strchr (line, '=')) != NULL)
         {
@@ -64,8 +66,8 @@ check_text (const PtoManifest *manifest, const char *text, GError **error)
           g_strchomp (key);
           if (!g_hash_table_add (seen, g_strdup_printf ("%s%s", group, key)))
             return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                                      "line %u: the key \"%s\" is there twice in %s", i + 1, key,
-                                      group);
+                                      _ ("line %u: the key \"%s\" is there twice in %s"), i + 1,
+                                      key, group);
         }
     }
   return TRUE;
@@ -83,7 +85,7 @@ pto_manifest_check_keys (const PtoManifest *manifest, const char *group, const c
         g_autofree char *list = g_strjoinv (", ", (char **) known);
 
         return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                                  "[%s]: unknown key \"%s\" (known: %s)", group, keys[i], list);
+                                  _ ("[%s]: unknown key \"%s\" (known: %s)"), group, keys[i], list);
       }
   return TRUE;
 }
@@ -101,13 +103,14 @@ pto_manifest_load (PtoManifest *manifest, GError **error)
                             || g_error_matches (local, G_FILE_ERROR, G_FILE_ERROR_NOTDIR);
 
       if (is_missing)
-        return pto_manifest_fail (manifest, PTO_ERROR_NOT_FOUND, error, "there is no such file");
-      return pto_manifest_fail (manifest, PTO_ERROR_SYSTEM, error, "can not be read: %s",
-                                local->message);
+        return pto_manifest_fail (manifest, PTO_ERROR_NOT_FOUND, error,
+                                  _ ("there is no such file"));
+      return pto_manifest_fail (manifest, PTO_ERROR_SYSTEM, error, _ ("can not be read: %s"),
+                                pto_save_explain_read (local));
     }
   if (!g_utf8_validate_len (text, length, NULL))
     return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                              "is not a text file in UTF-8");
+                              _ ("is not a text file in UTF-8"));
   if (!check_text (manifest, text, error))
     return FALSE;
   manifest->keys = g_key_file_new ();

@@ -16,6 +16,8 @@
 
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
+#include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -178,8 +180,8 @@ open_copy (PtoModule *module, const PtoCompilerJob *job, GError **error)
   prefix = g_strconcat (module->path, ": ", NULL);
   if (why != NULL && g_str_has_prefix (why, prefix))
     why += strlen (prefix);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: can not be loaded: %s", job->label,
-               job->path, why != NULL ? why : "no reason given");
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("%s: %s: can not be loaded: %s"), job->label,
+               job->path, why != NULL ? why : _ ("no reason given"));
   return FALSE;
 }
 
@@ -194,7 +196,7 @@ load_bytes (const PtoCompilerJob *job, gconstpointer data, gsize size, GError **
   module->fd = make_copy (data, size);
   if (module->fd < 0 || fstat (module->fd, &status) != 0)
     g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM,
-                 "%s: %s: no copy of it can be made in memory: %s", job->label, job->path,
+                 _ ("%s: %s: no copy of it can be made in memory: %s"), job->label, job->path,
                  g_strerror (errno));
   else
     {
@@ -227,15 +229,15 @@ pto_module_load (const PtoCompilerJob *job, GError **error)
     return module;
   if (!g_file_get_contents (job->object, &data, &size, &local))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: %s: can not be read: %s", job->label,
-                   job->object, local->message);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s: %s: can not be read: %s"),
+                   job->label, job->object, pto_save_explain_read (local));
       return NULL;
     }
   pto_digest_data (data, size, digest);
   if (memcmp (digest, job->digest, PTO_DIGEST_SIZE) != 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                   "%s: %s has changed since it was built: register it again", job->label,
+                   _ ("%s: %s has changed since it was built: register it again"), job->label,
                    job->object);
       return NULL;
     }
@@ -278,9 +280,9 @@ void
 pto_module_set_missing (const PtoCompilerJob *job, const char *symbol, const char *signature,
                         GError **error)
 {
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "%s: %s: exports no function %s %s%s", job->label,
-               job->path, symbol, signature,
-               job->language == PTO_LANGUAGE_CXX ? " (is extern \"C\" missing?)" : "");
+  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("%s: %s: exports no function %s %s%s"),
+               job->label, job->path, symbol, signature,
+               job->language == PTO_LANGUAGE_CXX ? _ (" (is extern \"C\" missing?)") : "");
 }
 
 gpointer
@@ -353,7 +355,7 @@ pto_module_check_library (const char *path, const guint8 *digest, const char *na
   if (data == NULL || memcmp (found, digest, PTO_DIGEST_SIZE) != 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_TAMPERED,
-                   "\"%s\": %s has changed while it was loaded: register it again", name, path);
+                   _ ("\"%s\": %s has changed while it was loaded: register it again"), name, path);
       return FALSE;
     }
   comparison.data = data;
@@ -361,9 +363,10 @@ pto_module_check_library (const char *path, const guint8 *digest, const char *na
     dl_iterate_phdr (compare_image, &comparison);
   if (!comparison.differs)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-               "\"%s\": this process has loaded %s as it was before it was changed, and still uses "
-               "that: unregister what uses it, or give the new one another name",
-               name, path);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_LOAD,
+      _ ("\"%s\": this process has loaded %s as it was before it was changed, and still uses "
+         "that: unregister what uses it, or give the new one another name"),
+      name, path);
   return FALSE;
 }

@@ -7,6 +7,7 @@
 #include "pto-object-file-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -66,9 +67,9 @@ find_flaw (int fd)
   gboolean has_own;
 
   if (!read_elf_header (fd, &header))
-    return "it is no ELF file";
+    return _ ("it is no ELF file");
   if (header.e_type != ET_DYN)
-    return "it is an ELF file, but no shared object";
+    return _ ("it is an ELF file, but no shared object");
   own_fd = g_open ("/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
   has_own = own_fd >= 0 && read_elf_header (own_fd, &own);
   if (own_fd >= 0)
@@ -76,8 +77,8 @@ find_flaw (int fd)
   if (has_own
       && (own.e_machine != header.e_machine || own.e_ident[EI_CLASS] != header.e_ident[EI_CLASS]
           || own.e_ident[EI_DATA] != header.e_ident[EI_DATA]))
-    return "it was built for another machine";
-  return is_whole (fd, &header) ? NULL : "it is cut off";
+    return _ ("it was built for another machine");
+  return is_whole (fd, &header) ? NULL : _ ("it is cut off");
 }
 
 gboolean
@@ -91,7 +92,7 @@ pto_object_file_check (const char *path, GError **error)
   if (flaw == NULL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD,
-               "%s: not a shared object that can be loaded here: %s", path, flaw);
+               _ ("%s: not a shared object that can be loaded here: %s"), path, flaw);
   return FALSE;
 }
 

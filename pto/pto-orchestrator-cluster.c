@@ -10,6 +10,7 @@
 #include "pto-orchestrator-private.h"
 
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 /* No chip has more clusters, and no cluster more cores of a type: it may be another process that
@@ -34,8 +35,8 @@ pto_orchestrator_check_kernels (PtoOrchestrator *self, GError **error)
     return TRUE;
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-      "a task of level %u runs a registered callable: use submit_next_level or submit_sub, "
-      "or their groups; kernels, their blocks and clusters are for chips",
+      _ ("a task of level %u runs a registered callable: use submit_next_level or submit_sub, "
+         "or their groups; kernels, their blocks and clusters are for chips"),
       self->worker->level);
   return FALSE;
 }
@@ -90,8 +91,8 @@ pto_orchestrator_check_cluster (PtoOrchestrator *self, const char *name, int clu
     return TRUE;
   g_set_error (
       error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-      "kernel \"%s\": cluster %d is not allocated in this run: submit what is for it "
-      "between allocate_cluster(), which gives its number, and free_cluster(), in its scope",
+      _ ("kernel \"%s\": cluster %d is not allocated in this run: submit what is for it "
+         "between allocate_cluster(), which gives its number, and free_cluster(), in its scope"),
       name, cluster);
   return FALSE;
 }
@@ -186,10 +187,11 @@ pto_orchestrator_free_cluster (PtoOrchestrator *orchestrator, int cluster, GErro
     return FALSE;
   if (!is_held (orchestrator, cluster))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "cluster %d is freed, but it is not allocated in this run: it was freed before, "
-                   "its scope has ended, or allocate_cluster() has not given that number",
-                   cluster);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("cluster %d is freed, but it is not allocated in this run: it was freed before, "
+             "its scope has ended, or allocate_cluster() has not given that number"),
+          cluster);
       return FALSE;
     }
   orchestrator->clusters[cluster] = 0;
@@ -267,7 +269,7 @@ pto_orchestrator_dup_cluster_cores (PtoOrchestrator *orchestrator, int cluster,
   if (core_type != PTO_CORE_AIC && core_type != PTO_CORE_AIV)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "there is no type of core %d: it is PTO_CORE_AIC or PTO_CORE_AIV",
+                   _ ("there is no type of core %d: it is PTO_CORE_AIC or PTO_CORE_AIV"),
                    (int) core_type);
       return NULL;
     }
@@ -277,10 +279,11 @@ pto_orchestrator_dup_cluster_cores (PtoOrchestrator *orchestrator, int cluster,
     return NULL;
   if (cluster < 0 || (guint) cluster >= orchestrator->n_clusters)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "there is no cluster %d: this chip has %u, from 0 on (parameter clusters, and "
-                   "block_dim of the run)",
-                   cluster, orchestrator->n_clusters);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("there is no cluster %d: this chip has %u, from 0 on (parameter clusters, and "
+             "block_dim of the run)"),
+          cluster, orchestrator->n_clusters);
       return NULL;
     }
   if (!pto_orchestrator_make_call (orchestrator, call_cores, &call.base, error))

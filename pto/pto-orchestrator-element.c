@@ -9,6 +9,7 @@
 #include "pto-element-private.h"
 #include "pto-error-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 typedef struct
@@ -18,19 +19,7 @@ typedef struct
   PtoTensor *tensor;
   const guint64 *index;
   gboolean write;
-  union
-  {
-    guint64 all;
-    gint8 int8;
-    gint16 int16;
-    gint32 int32;
-    gint64 int64;
-    guint8 uint8;
-    guint16 uint16;
-    guint32 uint32;
-    float float32;
-    double float64;
-  } element;
+  guint64 bits; /* little endian, as all of this machine is */
 } Call;
 
 static void
@@ -43,35 +32,37 @@ call_element (gpointer data)
   call->base.failed = pto_orchestrator_has_failed (self)
                       || !pto_tensor_prepare (call->tensor, self->rt, self->run, &handle)
                       || !self->machine->ops->element (self->machine, self->rt, &handle,
-                                                       call->index, call->write, &call->element);
+                                                       call->index, call->write, &call->bits);
 }
 
-/* An element that there is, of a type that numbers of C are of. */
+/* An element that there is. */
 static gboolean
 check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const guint64 *index,
                gboolean write, GError **error)
 {
   gsize n_dims;
   const guint64 *shape = pto_tensor_get_shape (tensor, &n_dims);
-  PtoDtype dtype = pto_tensor_get_dtype (tensor);
-  long double least, most;
 
   if (!pto_orchestrator_check_usable (self, error))
     return FALSE;
   if (self->machine->ops->element == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   "a function of level %u does not wait for what its tasks write: let a SUB "
-                   "function, which comes after them, look at the element",
+                   _ ("a function of level %u does not wait for what its tasks write: let a SUB "
+                      "function, which comes after them, look at the element"),
                    self->worker->level);
       return FALSE;
     }
   if (self->captured != NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s_element() %s an element at once, and while a graph is captured no task has "
-                   "run: let a task do that",
-                   write ? "set" : "get", write ? "writes" : "reads");
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          write ? _ (
+              "set_element() writes an element at once, and while a graph is captured no task has "
+              "run: let a task do that")
+                : _ (
+                    "get_element() reads an element at once, and while a graph is captured no task has "
+                    "run: let a task do that"));
       return FALSE;
     }
   if (pto_tensor_get_refusal (tensor) != NULL)
@@ -82,33 +73,29 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
     }
   if (n_index != n_dims)
     {
+      g_autofree char *dimensions
+          = g_strdup_printf (P_ ("%zu dimension", "%zu dimensions", n_dims), n_dims);
+
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "an element is named by %" G_GSIZE_FORMAT " number%s, but the tensor has "
-                   "%" G_GSIZE_FORMAT " dimension%s",
-                   n_index, n_index == 1 ? "" : "s", n_dims, n_dims == 1 ? "" : "s");
+                   P_ ("an element is named by %zu number, but the tensor has %s",
+                       "an element is named by %zu numbers, but the tensor has %s", n_index),
+                   n_index, dimensions);
       return FALSE;
     }
   for (gsize i = 0; i < n_dims; i++)
     if (index[i] >= shape[i])
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "there is no element %" G_GUINT64_FORMAT " in dimension %" G_GSIZE_FORMAT
-                     " of the tensor, which has %" G_GUINT64_FORMAT,
+                     _ ("there is no element %" PRIu64
+                        " in dimension %zu of the tensor, which has %" PRIu64),
                      index[i], i, shape[i]);
         return FALSE;
       }
-  if (dtype != PTO_DTYPE_FLOAT32 && dtype != PTO_DTYPE_FLOAT64
-      && (dtype == PTO_DTYPE_INT4 || !pto_element_get_limits (dtype, &least, &most)))
-    {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   "elements of the type %s are no numbers here: let a task make float32 of them",
-                   pto_dtype_name ((DataType) dtype));
-      return FALSE;
-    }
   if (pto_tensor_admit (tensor, write, self->run, &self->kept))
     return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "the element can not be written: the memory of its tensor can only be read");
+  g_set_error_literal (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("the element can not be written: the memory of its tensor can only be read"));
   return FALSE;
 }
 
@@ -124,11 +111,11 @@ check_element (PtoOrchestrator *self, PtoTensor *tensor, gsize n_index, const gu
  *
  * Reads one element: waits for the tasks that write it.
  *
- * Fails with %PTO_ERROR_INVALID_ARGS when there is no such element, with %PTO_ERROR_NOT_SUPPORTED
- * at level 3 and up and for types that are neither integers nor float32 or float64, with
- * %PTO_ERROR_RUN_FAILED, among others where nobody has given the tensor memory, with
- * %PTO_ERROR_CLOSED or %PTO_ERROR_WRONG_THREAD. Source: seed 000 section 11. Thread safety:
- * orchestrator thread.
+ * Of any type: integers, also of 4 bits, are a `gint64` or a `guint64`, and floating point of 8,
+ * 16, 32 or 64 bits is a `double`. Fails with %PTO_ERROR_INVALID_ARGS when there is no such
+ * element, with %PTO_ERROR_NOT_SUPPORTED at level 3 and up, with %PTO_ERROR_RUN_FAILED, among
+ * others where nobody has given the tensor memory, with %PTO_ERROR_CLOSED or
+ * %PTO_ERROR_WRONG_THREAD. Source: seed 000 section 11. Thread safety: orchestrator thread.
  *
  * Returns: (skip): %TRUE if it was read
  *
@@ -139,7 +126,6 @@ pto_orchestrator_get_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
                               const guint64 *index, GValue *value, GError **error)
 {
   Call call = { .base.self = orchestrator, .tensor = tensor, .index = index };
-  PtoDtype dtype;
 
   g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
   g_return_val_if_fail (tensor != NULL, FALSE);
@@ -154,36 +140,7 @@ pto_orchestrator_get_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
       g_value_init (value, G_TYPE_BOOLEAN);
       return FALSE;
     }
-  dtype = pto_tensor_get_dtype (tensor);
-  switch (dtype)
-    {
-    case PTO_DTYPE_FLOAT32:
-    case PTO_DTYPE_FLOAT64:
-      g_value_set_double (g_value_init (value, G_TYPE_DOUBLE), dtype == PTO_DTYPE_FLOAT32
-                                                                   ? (double) call.element.float32
-                                                                   : call.element.float64);
-      break;
-    case PTO_DTYPE_BOOL:
-      g_value_set_boolean (g_value_init (value, G_TYPE_BOOLEAN), call.element.uint8 != 0);
-      break;
-    case PTO_DTYPE_UINT8:
-    case PTO_DTYPE_UINT16:
-    case PTO_DTYPE_UINT32:
-    case PTO_DTYPE_UINT64:
-      g_value_set_uint64 (g_value_init (value, G_TYPE_UINT64),
-                          dtype == PTO_DTYPE_UINT8    ? call.element.uint8
-                          : dtype == PTO_DTYPE_UINT16 ? call.element.uint16
-                          : dtype == PTO_DTYPE_UINT32 ? call.element.uint32
-                                                      : call.element.all);
-      break;
-    default:
-      g_value_set_int64 (g_value_init (value, G_TYPE_INT64),
-                         dtype == PTO_DTYPE_INT8    ? call.element.int8
-                         : dtype == PTO_DTYPE_INT16 ? call.element.int16
-                         : dtype == PTO_DTYPE_INT32 ? call.element.int32
-                                                    : call.element.int64);
-      break;
-    }
+  pto_element_to_value (pto_tensor_get_dtype (tensor), call.bits, value);
   return TRUE;
 }
 
@@ -193,7 +150,7 @@ pto_orchestrator_get_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
  * @tensor: a tensor
  * @n_index: its number of dimensions
  * @index: (array length=n_index): which element of it
- * @value: a number that the type of its elements has
+ * @value: a number that the type of its elements has; of floating point the nearest is written
  * @error: where to say why not
  *
  * Writes one element: waits for the tasks that write it and for those that read it.
@@ -219,8 +176,8 @@ pto_orchestrator_set_element (PtoOrchestrator *orchestrator, PtoTensor *tensor, 
 
   if (!check_element (orchestrator, tensor, n_index, index, TRUE, error))
     return FALSE;
-  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value, "the value of an element",
-                               &call.element.all, error))
+  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value, _ ("the value of an element"),
+                               &call.bits, error))
     return FALSE;
   return pto_orchestrator_make_call (orchestrator, call_element, &call.base, error);
 }
@@ -318,17 +275,17 @@ pto_orchestrator_fill_after (PtoOrchestrator *orchestrator, PtoTensor *tensor, c
     return FALSE;
   if (pto_tensor_get_refusal (tensor) != NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "a tensor is to be filled: %s",
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("a tensor is to be filled: %s"),
                    pto_tensor_get_refusal (tensor));
       return FALSE;
     }
-  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value, "what a tensor is filled with",
-                               &call.value, error))
+  if (!pto_element_from_value (pto_tensor_get_dtype (tensor), value,
+                               _ ("what a tensor is filled with"), &call.value, error))
     return FALSE;
   if (!pto_tensor_admit (tensor, TRUE, orchestrator->run, &orchestrator->kept))
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           "a tensor can not be filled whose memory can only be read");
+                           _ ("a tensor can not be filled whose memory can only be read"));
       return FALSE;
     }
   if (!pto_orchestrator_make_call (orchestrator, call_fill, &call.base, error))

@@ -27,10 +27,12 @@ struct _PtoOrchestrator
   PtoGraph *captured; /* not owned; what is submitted is written down there; NULL: it is run */
   bool (*is_cancelled) (void *data);
   gpointer data;
-  guint forks;       /* pto_count_forks() where it was made */
-  guint scopes;      /* opened here and still open */
-  guint priority;    /* of the tasks that are submitted now */
-  guint64 last_task; /* function's thread; PTO2_TASK_NONE: none was submitted */
+  guint forks;         /* pto_count_forks() where it was made */
+  guint scopes;        /* opened here and still open */
+  guint priority;      /* of the tasks that are submitted now */
+  gboolean checks;     /* kernels are to say what they touch */
+  gboolean is_telling; /* function's thread: in the midst of a call, those who listen are told */
+  guint64 last_task;   /* function's thread; PTO2_TASK_NONE: none was submitted */
   /* Where the program submits next, or opens a scope; NULL: nobody has said so. Interned. */
   gboolean needs_place; /* of each task, not only of scopes */
   const char *file;

@@ -13,6 +13,7 @@
 #include "pto-kernel-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 #include <string.h>
@@ -31,23 +32,42 @@ typedef struct
 {
   PtoOrchestratorCall base;
 
-  /* submit */
   gint32 kernel;
   gint32 core_type;
   const char *name;    /* of the kernel, or the first one */
   const gint32 *mixed; /* NULL: it is not */
   const gint32 *group; /* NULL: it is none */
   guint n_group;
+  const gint32 *group_params;  /* how many arguments each member has; NULL: all of them */
+  const int *group_cores;      /* NULL: any */
+  PtoCallable *const *kernels; /* of its members */
   guint priority;
   const PtoArg *args;
   guint n_args;
   const Reduction *reductions; /* of each of them that is reduced, in order */
   const PtoTaskTerms *terms;
   guint64 id; /* the result */
-
-  /* submit to another worker */
-  PtoMachineTask task;
 } Call;
+
+/* Which of its kernel's arguments it is, and before what is wrong with it stands whose. */
+static guint
+find_own_index (const Call *call, guint index, guint *member)
+{
+  *member = 0;
+  while (call->group_params != NULL && index >= (guint) call->group_params[*member])
+    index -= (guint) call->group_params[(*member)++];
+  return index;
+}
+
+static void
+prefix_kernel (const Call *call, guint member, GError **error)
+{
+  if (call->group_params == NULL)
+    g_prefix_error (error, _ ("kernel \"%s\": "), call->name);
+  else
+    g_prefix_error (error, _ ("member %u of a group: kernel \"%s\": "), member,
+                    call->kernels[member]->name);
+}
 
 /* The arguments as the runtime takes them; FALSE: the run has failed, or with an error: one of them
  * is refused. */
@@ -59,13 +79,14 @@ prepare_params (Call *call, PTOParam *params)
   for (guint i = 0; i < call->n_args; i++)
     {
       const PtoArg *arg = &call->args[i];
+      guint member;
 
       if (arg->direction == PTO_DIRECTION_SCALAR)
         params[i] = make_scalar_param (pto_arg_get_word (arg));
-      else if (!pto_arg_prepare (arg, i, call->base.self->rt, call->base.self->run, &params[i],
-                                 &call->base.error))
+      else if (!pto_arg_prepare (arg, find_own_index (call, i, &member), call->base.self->rt,
+                                 call->base.self->run, &params[i], &call->base.error))
         {
-          g_prefix_error (&call->base.error, "kernel \"%s\": ", call->name);
+          prefix_kernel (call, member, &call->base.error);
           return FALSE;
         }
       else if (G_UNLIKELY (arg->direction == PTO_DIRECTION_REDUCTION))
@@ -95,7 +116,9 @@ submit_more (const Call *call, PTOParam *params)
                         .cluster_id = call->terms->cluster,
                         .mixed = call->mixed,
                         .group = call->group,
-                        .n_group = (int32_t) call->n_group };
+                        .n_group = (int32_t) call->n_group,
+                        .group_params = call->group_params,
+                        .group_cores = call->group_cores };
   Tensor condition;
 
   if (after != NULL)
@@ -144,22 +167,10 @@ call_submit (gpointer data)
     g_free (params);
 }
 
-static void
-call_submit_task (gpointer data)
-{
-  Call *call = data;
-  PtoOrchestrator *self = call->base.self;
-
-  call->base.failed
-      = pto_orchestrator_has_failed (self)
-        || !self->machine->ops->submit (self->machine, self->rt, &call->task, &call->base.error);
-  call->id = call->task.id;
-}
-
 static gboolean
-make_submit (PtoOrchestrator *self, void (*func) (gpointer data), Call *call, GError **error)
+make_submit (PtoOrchestrator *self, Call *call, GError **error)
 {
-  if (!pto_orchestrator_make_call (self, func, &call->base, error))
+  if (!pto_orchestrator_make_call (self, call_submit, &call->base, error))
     return FALSE;
   self->last_task = call->id;
   return TRUE;
@@ -173,7 +184,7 @@ check_args (PtoOrchestrator *self, PtoCallable *kernel, const PtoArg *args, guin
     return FALSE;
   if (pto_args_admit (args, n_args, TRUE, self->run, &self->kept, error))
     return TRUE;
-  g_prefix_error (error, "kernel \"%s\": ", kernel->name);
+  g_prefix_error (error, _ ("kernel \"%s\": "), kernel->name);
   return FALSE;
 }
 
@@ -184,7 +195,8 @@ find_kernel (PtoOrchestrator *self, PtoCallable *kernel, gint32 *id, GError **er
 
   if (self->recent[i].kernel != kernel)
     {
-      if (!pto_worker_find_kernel (self->worker, kernel, id, error))
+      if (!pto_worker_find_kernel (self->worker, kernel, id, error)
+          || (self->checks && !pto_worker_instrument_kernel (self->worker, kernel, error)))
         return FALSE;
       g_set_object (&self->recent[i].kernel, kernel);
       self->recent[i].id = *id;
@@ -206,22 +218,25 @@ find_reductions (PtoOrchestrator *self, const Call *call, GError **error)
     {
       const PtoArg *arg = &call->args[i];
       Reduction *reduction = &reductions[n];
+      guint member;
+      guint index = find_own_index (call, i, &member);
 
       if (arg->direction != PTO_DIRECTION_REDUCTION)
         continue;
       n++;
-      if (!pto_arg_find_reduction (arg, i, &reduction->combine, &reduction->initial, error))
+      if (!pto_arg_find_reduction (arg, index, &reduction->combine, &reduction->initial, error))
         ;
       else if (arg->combine == NULL)
         continue;
       else if (!pto_kernel_check_args (arg->combine->combine, taken, G_N_ELEMENTS (taken), error))
-        g_prefix_error (error,
-                        "argument %u is combined by two tensors, one that takes in (inout) and one "
-                        "that is taken in (input): ",
-                        i);
+        g_prefix_error (
+            error,
+            _ ("argument %u is combined by two tensors, one that takes in (inout) and one "
+               "that is taken in (input): "),
+            index);
       else if (find_kernel (self, arg->combine->combine, &reduction->combine, error))
         continue;
-      g_prefix_error (error, "kernel \"%s\": ", call->name);
+      prefix_kernel (call, member, error);
       return NULL;
     }
   return g_steal_pointer (&reductions);
@@ -240,7 +255,7 @@ check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
   refusal = pto_tensor_get_refusal (terms->condition);
   if (refusal != NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "kernel \"%s\": its condition: %s",
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("kernel \"%s\": its condition: %s"),
                    kernel->name, refusal);
       return FALSE;
     }
@@ -249,17 +264,17 @@ check_condition (PtoCallable *kernel, const PtoTaskTerms *terms, GError **error)
     if (terms->index[i] >= shape[i])
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "kernel \"%s\": its condition names element %" G_GUINT64_FORMAT
-                     " of dimension %" G_GSIZE_FORMAT ", which has %" G_GUINT64_FORMAT,
+                     _ ("kernel \"%s\": its condition names element %" PRIu64
+                        " of dimension %zu, which has %" PRIu64),
                      kernel->name, terms->index[i], i, shape[i]);
         return FALSE;
       }
   if (terms->n_index == n_dims)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "kernel \"%s\": its condition names an element by %" G_GSIZE_FORMAT
-               " numbers, but the tensor has %" G_GSIZE_FORMAT " dimensions",
-               kernel->name, terms->n_index, n_dims);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("kernel \"%s\": its condition names an element by %zu numbers, but the tensor has %zu dimensions"),
+      kernel->name, terms->n_index, n_dims);
   return FALSE;
 }
 
@@ -290,13 +305,13 @@ check_places (PtoOrchestrator *self, const Places *places, gboolean in_one, GErr
         {
           g_set_error (
               error, PTO_ERROR, places->together ? PTO_ERROR_INVALID_ARGS : PTO_ERROR_SYNC_START,
-              "kernel \"%s\": its task needs %u %s cores %s at once, which %s has %" G_GUINT64_FORMAT
-              " of: %s",
+              _ ("kernel \"%s\": its task needs %u %s cores %s at once, which %s has %" PRIu64
+                 " of: %s"),
               places->name, places->n_of[type], names[type],
-              places->together ? "of one cluster" : "of the chip",
-              places->together ? "each" : "this one", n_cores,
-              places->together ? "choose a platform with larger clusters"
-                               : "name fewer kernels, or set clusters to more");
+              places->together ? _ ("of one cluster") : _ ("of the chip"),
+              places->together ? _ ("each") : _ ("this one"), n_cores,
+              places->together ? _ ("choose a platform with larger clusters")
+                               : _ ("name fewer kernels, or set clusters to more"));
           return FALSE;
         }
       n_fitting = MIN (n_fitting, n_cores / places->n_of[type]);
@@ -305,12 +320,13 @@ check_places (PtoOrchestrator *self, const Places *places, gboolean in_one, GErr
     n_fitting *= self->n_clusters;
   if (places->n_at_once <= n_fitting)
     return TRUE;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_SYNC_START,
-               "kernel \"%s\": block_dim is %u, and with sync_start all blocks begin at once, but "
-               "%s has cores for %" G_GUINT64_FORMAT ": submit fewer blocks, leave sync_start out, "
-               "or %s",
-               places->name, places->n_at_once, in_one ? "the cluster" : "this chip", n_fitting,
-               in_one ? "submit them for no cluster" : "set clusters to more");
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_SYNC_START,
+      _ ("kernel \"%s\": block_dim is %u, and with sync_start all blocks begin at once, but "
+         "%s has cores for %" PRIu64 ": submit fewer blocks, leave sync_start out, "
+         "or %s"),
+      places->name, places->n_at_once, in_one ? _ ("the cluster") : _ ("this chip"), n_fitting,
+      in_one ? _ ("submit them for no cluster") : _ ("set clusters to more"));
   return FALSE;
 }
 
@@ -323,15 +339,15 @@ check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms,
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "kernel \"%s\": %s, but it is of a group, whose kernels are its blocks and begin "
-          "at once wherever there are cores: leave that out",
+          _ ("kernel \"%s\": %s, but it is of a group, whose kernels are its blocks and begin "
+             "at once wherever there are cores: leave that out"),
           places->name, pto_task_terms_describe_several (terms));
       return FALSE;
     }
   if (terms->has_block_dim && (terms->block_dim < 1 || terms->block_dim > PTO_MAX_BLOCKS))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\": block_dim is %d: a task has 1 to %d blocks", places->name,
+                   _ ("kernel \"%s\": block_dim is %d: a task has 1 to %d blocks"), places->name,
                    terms->block_dim, PTO_MAX_BLOCKS);
       return FALSE;
     }
@@ -339,10 +355,10 @@ check_several (PtoOrchestrator *self, Places *places, const PtoTaskTerms *terms,
       && (is_group || places->together || terms->sync_start || terms->has_cluster))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "kernel \"%s\": a task that says where or when its kernels begin (%s) has no "
-                   "condition: let its kernels look at the element",
+                   _ ("kernel \"%s\": a task that says where or when its kernels begin (%s) has no "
+                      "condition: let its kernels look at the element"),
                    places->name,
-                   is_group             ? "a group"
+                   is_group             ? _ ("a group")
                    : terms->has_cluster ? "cluster"
                    : terms->sync_start  ? "sync_start"
                                         : "submit_mixed");
@@ -370,7 +386,7 @@ make_kernel_submit (PtoOrchestrator *self, Call *call, GError **error)
       if (reductions == NULL)
         return FALSE;
     }
-  return make_submit (self, call_submit, call, error);
+  return make_submit (self, call, error);
 }
 
 static gboolean
@@ -426,7 +442,7 @@ submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kern
       if (kernels[i] == NULL && is_group)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel %u of a group is none: leave it out", i);
+                       _ ("kernel %u of a group is none: leave it out"), i);
           return FALSE;
         }
       if (kernels[i] == NULL)
@@ -440,8 +456,8 @@ submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kern
       if (!is_group && type != mixed[i])
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a "
-                       "kernel's core is said where it is made",
+                       _ ("kernel \"%s\" is for the %s, but it is given as %s of a mixed task: a "
+                          "kernel's core is said where it is made"),
                        kernels[i]->name, type == PTO_CORE_AIC ? "AIC" : "AIV", names[i]);
           return FALSE;
         }
@@ -451,9 +467,10 @@ submit_several (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kern
     }
   if (places.name == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "a %s has at least one kernel%s",
-                   is_group ? "group" : "mixed task",
-                   is_group ? "" : ": for the AIC, an AIV or both");
+      g_set_error_literal (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          is_group ? _ ("a group has at least one kernel")
+                   : _ ("a mixed task has at least one kernel: for the AIC, an AIV or both"));
       return FALSE;
     }
   if (!check_several (self, &places, call.terms, is_group, error))
@@ -547,8 +564,8 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
         {
           va_end (list);
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel \"%s\": argument %u: \"%s\" does not say what it is: write "
-                       "PTO_IN (tensor), PTO_SCALAR (number) or their like",
+                       _ ("kernel \"%s\": argument %u: \"%s\" does not say what it is: write "
+                          "PTO_IN (tensor), PTO_SCALAR (number) or their like"),
                        kernel->name, n, word);
           return FALSE;
         }
@@ -571,7 +588,7 @@ pto_orchestrator_submit_full (PtoOrchestrator *orchestrator, PtoCallable *kernel
         {
           va_end (list);
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "kernel \"%s\": argument %u is no tensor, but NULL", kernel->name, n);
+                       _ ("kernel \"%s\": argument %u is no tensor, but NULL"), kernel->name, n);
           return FALSE;
         }
       if (n < USUAL_ARGS)
@@ -642,7 +659,7 @@ pto_orchestrator_submit_mixed (PtoOrchestrator *orchestrator, PtoCallable *aic, 
  * @error: where to say why not
  *
  * Submits a group: one task whose members begin at once on different cores, wherever on the chip,
- * and get the same arguments.
+ * and get the same arguments; [method@Pto.Orchestrator.submit_group_members] gives each its own.
  *
  * Each member is a block of the task: `get_block_idx()` is its index in @kernels. They may meet in
  * `pto_sync_all()`. It is done when all are, and failed when one has failed. Groups of level 3 and
@@ -669,172 +686,187 @@ pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallable *const
                          error);
 }
 
-/* --- tasks for children --- */
-
+/* One member of a group, with arguments of its own. */
 static gboolean
-check_workers (PtoCallable *callable, const int *workers, gsize n_workers, GError **error)
+check_member (PtoOrchestrator *self, PtoCallable *kernel, PtoTaskArgs *args, gint32 *id,
+              GError **error)
 {
-  for (gsize i = 0; i < n_workers; i++)
-    if (workers[i] < -1)
+  const PtoTaskTerms *terms = pto_task_args_get_terms (args);
+  const PtoArg *list = NULL;
+  guint n = 0;
+
+  if (args != NULL)
+    list = pto_task_args_peek (args, &n);
+  if (terms->condition != NULL || pto_task_terms_is_several (terms))
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("kernel \"%s\": %s, but the members of a group begin at once, each once: leave "
+             "that out"),
+          kernel->name,
+          terms->condition != NULL ? _ ("the arguments have a condition")
+                                   : pto_task_terms_describe_several (terms));
+      return FALSE;
+    }
+  return find_kernel (self, kernel, id, error) && check_args (self, kernel, list, n, error);
+}
+
+/* Is there such a core, and for this member alone? */
+static gboolean
+check_core (PtoOrchestrator *self, PtoCallable *const *kernels, const int *cores, guint member,
+            GError **error)
+{
+  PtoCoreType type = ((PtoKernel *) kernels[member])->core_type;
+  const char *name = type == PTO_CORE_AIC ? "AIC" : "AIV";
+  guint n_cores = self->n_cores[type] * self->n_clusters;
+
+  if (cores[member] == -1)
+    return TRUE;
+  if (cores[member] < 0 || (guint) cores[member] >= n_cores)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("member %u of a group (kernel \"%s\") is for %s%d; this chip has %s0 to %s%u"), member,
+          kernels[member]->name, name, cores[member], name, name, n_cores - 1);
+      return FALSE;
+    }
+  for (guint other = 0; other < member; other++)
+    if (cores[other] == cores[member] && ((PtoKernel *) kernels[other])->core_type == type)
       {
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "task of \"%s\": there is no worker %d: give its number, or -1 for any",
-                     callable->name, workers[i]);
+                     _ ("members %u and %u of a group are both for %s%d, and begin at once: name "
+                        "another core, or -1 for any"),
+                     other, member, name, cores[member]);
         return FALSE;
       }
   return TRUE;
 }
 
+/* Of members that are known to be kernels. */
 static gboolean
-check_kind (PtoOrchestrator *self, PtoCallable *callable, gboolean is_sub, GError **error)
+submit_members (PtoOrchestrator *self, PtoCallable *const *kernels, guint n_kernels,
+                PtoTaskArgs *const *args_list, const int *cores, GError **error)
 {
-  const char *why = NULL;
+  g_autoptr (GArray) args = g_array_new (FALSE, FALSE, sizeof (PtoArg));
+  g_autoptr (GArray) after = g_array_new (FALSE, FALSE, sizeof (guint64));
+  g_autofree gint32 *ids = g_new (gint32, n_kernels);
+  g_autofree gint32 *n_params = g_new (gint32, n_kernels);
+  PtoTaskTerms terms = { .after = NULL };
+  Places places = { .name = kernels[0]->name, .n_at_once = 1 };
+  Call call = { .base.self = self,
+                .kernel = PTO2_KERNEL_NONE,
+                .name = kernels[0]->name,
+                .terms = &terms,
+                .priority = self->priority,
+                .group = ids,
+                .n_group = n_kernels,
+                .group_params = n_params,
+                .group_cores = cores,
+                .kernels = kernels };
 
-  if (self->machine->ops->submit == NULL)
+  for (guint i = 0; i < n_kernels; i++)
     {
-      g_set_error (
-          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-          "a task of a chip runs a kernel: use submit, or submit_group for several at once; %s is "
-          "for workers of level 3 and up",
-          is_sub ? "submit_sub" : "submit_next_level");
-      return FALSE;
-    }
-  if (is_sub && callable->kind != PTO_CALLABLE_SUB)
-    why = "is no SUB function: use submit_next_level";
-  else if (!is_sub && callable->kind == PTO_CALLABLE_SUB)
-    why = "is a SUB function: use submit_sub";
-  if (why != NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", callable->name, why);
-  return why == NULL;
-}
-
-static guint
-find_reduced (PtoTaskArgs *args)
-{
-  guint i = 0;
-
-  while (pto_task_args_get_direction (args, i) != PTO_DIRECTION_REDUCTION)
-    i++;
-  return i;
-}
-
-/* What members say beside their arguments: of all of them together, as the task is one. */
-static gboolean
-collect_after (PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args, GArray **after,
-               GError **error)
-{
-  for (gsize i = 0; i < n_args; i++)
-    {
-      const PtoTaskTerms *terms = pto_task_args_get_terms (args[i]);
-
-      if (terms->condition != NULL)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                       "task of \"%s\": a condition is for kernels, on a chip", callable->name);
-          return FALSE;
-        }
-      if (pto_task_terms_is_several (terms))
-        {
-          g_set_error (
-              error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-              "task of \"%s\": %s, which is for kernels, on a chip: a group runs a callable "
-              "on several workers at once, and a submit names the worker that it is for",
-              callable->name, pto_task_terms_describe_several (terms));
-          return FALSE;
-        }
-      if (terms->n_reductions > 0)
-        {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                       "task of \"%s\": argument %u is reduced, which kernels of a chip do: reduce "
-                       "in the orchestrations of chips, or give a commutative update, which one "
-                       "task makes at a time",
-                       callable->name, find_reduced (args[i]));
-          return FALSE;
-        }
-      if (terms->after == NULL)
-        continue;
-      if (*after == NULL)
-        *after = g_array_new (FALSE, FALSE, sizeof (guint64));
-      g_array_append_vals (*after, terms->after->data, terms->after->len);
-    }
-  return TRUE;
-}
-
-static gboolean
-check_members (PtoOrchestrator *self, PtoCallable *callable, PtoTaskArgs *const *args, gsize n_args,
-               GError **error)
-{
-  for (gsize i = 0; i < n_args; i++)
-    {
+      const PtoTaskTerms *own = pto_task_args_get_terms (args_list[i]);
       const PtoArg *list = NULL;
       guint n = 0;
 
-      if (args[i] != NULL)
-        list = pto_task_args_peek (args[i], &n);
-      if (pto_args_admit (list, n, callable->kind == PTO_CALLABLE_CHIP, self->run, &self->kept,
-                          error))
-        continue;
-      if (n_args > 1)
-        g_prefix_error (error, "member %" G_GSIZE_FORMAT " of group of \"%s\": ", i,
-                        callable->name);
-      else
-        g_prefix_error (error, "task of \"%s\": ", callable->name);
-      return FALSE;
+      if (!check_member (self, kernels[i], args_list[i], &ids[i], error))
+        {
+          g_prefix_error (error, _ ("member %u of a group: "), i);
+          return FALSE;
+        }
+      if (args_list[i] != NULL)
+        list = pto_task_args_peek (args_list[i], &n);
+      n_params[i] = (gint32) n;
+      g_array_append_vals (args, list, n);
+      if (own->after != NULL)
+        g_array_append_vals (after, own->after->data, own->after->len);
+      terms.n_reductions += own->n_reductions;
+      places.n_of[((PtoKernel *) kernels[i])->core_type]++;
     }
-  return TRUE;
-}
-
-static gboolean
-submit_task (PtoOrchestrator *self, PtoCallableHandle *handle, PtoTaskArgs *const *args,
-             gsize n_args, const PtoCallConfig *config, const int *workers, gsize n_workers,
-             gboolean is_sub, GError **error)
-{
-  Call call = { .base.self = self };
-  PtoCallable *callable = pto_callable_handle_get_callable (handle);
-  g_autoptr (GArray) after = NULL;
-  PtoRegistration *registration;
-  gboolean ok;
-
-  if (!pto_orchestrator_check_usable (self, error) || !check_kind (self, callable, is_sub, error)
-      || (config != NULL && !pto_call_config_check (config, error)))
-    return FALSE;
-  if (n_args == 0 || (n_workers != 0 && n_workers != n_args))
+  if (args->len > PTO_MAX_KERNEL_ARGS)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a group of \"%s\" has %" G_GSIZE_FORMAT " members and names %" G_GSIZE_FORMAT
-                   " workers: it needs a member, and as many workers or none",
-                   callable->name, n_args, n_workers);
+                   _ ("the members of a group have %u arguments together; a task takes at most %u"),
+                   args->len, PTO_MAX_KERNEL_ARGS);
       return FALSE;
     }
-  if (!check_workers (callable, workers, n_workers, error))
+  terms.after = after->len > 0 ? after : NULL;
+  call.args = (const PtoArg *) (gpointer) args->data;
+  call.n_args = args->len;
+  if (!check_places (self, &places, FALSE, error))
     return FALSE;
-  if (!check_members (self, callable, args, n_args, error)
-      || !collect_after (callable, args, n_args, &after, error))
-    return FALSE;
-  registration = pto_registry_lookup (self->worker->registry, handle, error);
-  if (registration == NULL)
-    return FALSE;
-  call.task.registration = registration;
-  call.task.args = args;
-  call.task.n_members = (guint) MIN (n_args, G_MAXUINT);
-  call.task.workers = n_workers > 0 ? workers : NULL;
-  call.task.config = config;
-  call.task.run = self->run;
-  call.task.priority = self->priority;
-  call.task.file = self->file;
-  call.task.line = self->line;
-  if (after != NULL)
-    {
-      call.task.after = (const guint64 *) (gpointer) after->data;
-      call.task.n_after = after->len;
-    }
-  /* It may be taken back at once: the worker keeps what a run uses until that has ended. */
-  ok = make_submit (self, call_submit_task, &call, error);
-  if (ok && self->captured != NULL)
-    pto_graph_keep_registration (self->captured, registration);
-  pto_registration_unref (registration);
-  return ok;
+  for (guint i = 0; cores != NULL && i < n_kernels; i++)
+    if (!check_core (self, kernels, cores, i, error))
+      return FALSE;
+  return make_kernel_submit (self, &call, error);
 }
+
+/**
+ * pto_orchestrator_submit_group_members:
+ * @orchestrator: an orchestrator of a chip
+ * @kernels: (array length=n_kernels): the kernel of each member, the same or others, for cube or
+ *   vector cores
+ * @n_kernels: how many members there are
+ * @args_list: (array length=n_args): the arguments of each member
+ * @n_args: the same number
+ * @cores: (array length=n_cores) (nullable): the core that each member runs on, by its number among
+ *   those of its type (3 is AIV3 for a kernel of vector cores), -1 for any
+ * @n_cores: 0 or the same number
+ * @error: where to say why not
+ *
+ * Submits a group whose members have arguments of their own, and perhaps cores that are named.
+ *
+ * It is one task: it comes after what the arguments of any of its members make it wait for, and
+ * what uses what one of them writes comes after all of them. All arguments together are no more
+ * than a task takes (%PTO_MAX_KERNEL_ARGS). Otherwise like [method@Pto.Orchestrator.submit_group];
+ * above chips it is [method@Pto.Orchestrator.submit_next_level_group]. A member that names its core
+ * waits for that one, also while others are idle.
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS, naming the member, where there is no such core, where two
+ * name the same one, or where the lists are not as many as the kernels. Source: seed 001 section 6,
+ * for a chip. Thread safety: orchestrator thread.
+ *
+ * Returns: %TRUE if the group was submitted
+ *
+ * Since: 0.1
+ */
+gboolean
+pto_orchestrator_submit_group_members (PtoOrchestrator *orchestrator, PtoCallable *const *kernels,
+                                       gsize n_kernels, PtoTaskArgs *const *args_list, gsize n_args,
+                                       const int *cores, gsize n_cores, GError **error)
+{
+  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
+  g_return_val_if_fail (kernels != NULL || n_kernels == 0, FALSE);
+  g_return_val_if_fail (args_list != NULL || n_args == 0, FALSE);
+  g_return_val_if_fail (cores != NULL || n_cores == 0, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  if (!pto_orchestrator_check_usable (orchestrator, error)
+      || !pto_orchestrator_check_kernels (orchestrator, error))
+    return FALSE;
+  if (n_kernels == 0 || n_args != n_kernels || (n_cores != 0 && n_cores != n_kernels)
+      || n_kernels > PTO_MAX_BLOCKS)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("a group has %zu kernels, %zu lists of arguments and %zu cores: it needs a kernel, a list "
+             "for each, and as many cores or none"),
+          n_kernels, n_args, n_cores);
+      return FALSE;
+    }
+  for (gsize i = 0; i < n_kernels; i++)
+    if (kernels[i] == NULL)
+      {
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     _ ("kernel %zu of a group is none: leave it out"), i);
+        return FALSE;
+      }
+  return submit_members (orchestrator, kernels, (guint) n_kernels, args_list,
+                         n_cores > 0 ? cores : NULL, error);
+}
+
+/* --- where it is submitted --- */
 
 /**
  * pto_orchestrator_set_place:
@@ -890,148 +922,6 @@ pto_orchestrator_needs_place (PtoOrchestrator *orchestrator)
   return orchestrator->needs_place;
 }
 
-/**
- * pto_orchestrator_submit_next_level:
- * @orchestrator: an orchestrator
- * @handle: a chip callable or an orchestration that is registered on the worker
- * @args: (nullable): its arguments: tensors, then numbers
- * @config: (nullable): choices of the call
- * @worker: the id of a worker, or -1 for any that is idle
- * @error: where to say why not
- *
- * Submits a task: one run of a callable on a worker below this one, after all tasks that its
- * arguments make it wait for.
- *
- * A chip callable runs on a chip, an orchestration on a worker of level 3 or up. Returns as soon as
- * the task is in its ring, or waits for a slot. @args and @config are copied.
- *
- * An argument lies where the other worker sees it: in a [struct@Pto.Buffer], in memory that the
- * runtime gives ([method@Pto.Orchestrator.make_tensor], [method@Pto.Orchestrator.alloc]), or in
- * memory that was shared before [method@Pto.Worker.start].
- *
- * Fails with %PTO_ERROR_INVALID_ARGS, %PTO_ERROR_NOT_FOUND, %PTO_ERROR_NOT_SHARED or
- * %PTO_ERROR_NOT_SUPPORTED, naming callable, argument or worker: then nothing was submitted and the
- * run goes on. Fails with %PTO_ERROR_RUN_FAILED, %PTO_ERROR_CLOSED or %PTO_ERROR_WRONG_THREAD like
- * [method@Pto.Orchestrator.submit]. Source: seed 001 section 6. Thread safety: orchestrator thread.
- *
- * Returns: %TRUE if the task was submitted
- *
- * Since: 0.1
- */
-gboolean
-pto_orchestrator_submit_next_level (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
-                                    PtoTaskArgs *args, PtoCallConfig *config, int worker,
-                                    GError **error)
-{
-  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
-  g_return_val_if_fail (handle != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  return submit_task (orchestrator, handle, &args, 1, config, &worker, 1, FALSE, error);
-}
-
-/**
- * pto_orchestrator_submit_next_level_group:
- * @orchestrator: an orchestrator
- * @handle: a chip callable or an orchestration that is registered on the worker
- * @args_list: (array length=n_args): the arguments of each member
- * @n_args: how many members there are
- * @config: (nullable): choices of the call, the same for all members
- * @workers: (array length=n_workers) (nullable): the id of a worker for each member, -1 for any
- * @n_workers: 0 or @n_args
- * @error: where to say why not
- *
- * Submits a group: one task whose members run at the same time on different workers.
- *
- * It is done when all members are, and failed when one has failed: then the others are asked to
- * stop. Otherwise like [method@Pto.Orchestrator.submit_next_level]. Fails with
- * %PTO_ERROR_INVALID_ARGS also when there are more members than workers, or when a worker is named
- * twice. Source: seed 001 section 6, seed 002. Thread safety: orchestrator thread.
- *
- * Returns: %TRUE if the group was submitted
- *
- * Since: 0.1
- */
-gboolean
-pto_orchestrator_submit_next_level_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
-                                          PtoTaskArgs *const *args_list, gsize n_args,
-                                          PtoCallConfig *config, const int *workers,
-                                          gsize n_workers, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
-  g_return_val_if_fail (handle != NULL, FALSE);
-  g_return_val_if_fail (args_list != NULL || n_args == 0, FALSE);
-  g_return_val_if_fail (workers != NULL || n_workers == 0, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  return submit_task (orchestrator, handle, args_list, n_args, config, workers, n_workers, FALSE,
-                      error);
-}
-
-/**
- * pto_orchestrator_submit_sub:
- * @orchestrator: an orchestrator
- * @handle: a SUB function that is registered on the worker
- * @args: (nullable): its arguments: tensors, then numbers
- * @worker: the number of a SUB worker, or -1 for any that is idle
- * @error: where to say why not
- *
- * Submits a task: one call of a function in a SUB worker, after all tasks that its arguments make
- * it wait for.
- *
- * Otherwise like [method@Pto.Orchestrator.submit_next_level]. Source: seed 001 section 6. Thread
- * safety: orchestrator thread.
- *
- * Returns: %TRUE if the task was submitted
- *
- * Since: 0.1
- */
-gboolean
-pto_orchestrator_submit_sub (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
-                             PtoTaskArgs *args, int worker, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
-  g_return_val_if_fail (handle != NULL, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  return submit_task (orchestrator, handle, &args, 1, NULL, &worker, 1, TRUE, error);
-}
-
-/**
- * pto_orchestrator_submit_sub_group:
- * @orchestrator: an orchestrator
- * @handle: a SUB function that is registered on the worker
- * @args_list: (array length=n_args): the arguments of each member
- * @n_args: how many members there are
- * @workers: (array length=n_workers) (nullable): the number of a SUB worker for each member, -1 for
- *   any
- * @n_workers: 0 or @n_args
- * @error: where to say why not
- *
- * Submits a group: one task whose members are called at the same time in different SUB workers.
- *
- * Otherwise like [method@Pto.Orchestrator.submit_next_level_group]. Source: seed 001 section 6.
- * Thread safety: orchestrator thread.
- *
- * Returns: %TRUE if the group was submitted
- *
- * Since: 0.1
- */
-gboolean
-pto_orchestrator_submit_sub_group (PtoOrchestrator *orchestrator, PtoCallableHandle *handle,
-                                   PtoTaskArgs *const *args_list, gsize n_args, const int *workers,
-                                   gsize n_workers, GError **error)
-{
-  g_return_val_if_fail (PTO_IS_ORCHESTRATOR (orchestrator), FALSE);
-  g_return_val_if_fail (handle != NULL, FALSE);
-  g_return_val_if_fail (args_list != NULL || n_args == 0, FALSE);
-  g_return_val_if_fail (workers != NULL || n_workers == 0, FALSE);
-  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
-
-  return submit_task (orchestrator, handle, args_list, n_args, NULL, workers, n_workers, TRUE,
-                      error);
-}
-
 /* --- order --- */
 
 /**
@@ -1070,19 +960,20 @@ pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
   if (call.terms->condition != NULL || pto_task_terms_is_several (call.terms)
       || call.terms->n_reductions > 0 || (args != NULL && pto_task_args_get_n_scalars (args) > 0))
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a task that only orders has %s: give it tensors, and tasks that it comes after",
-                   call.terms->condition != NULL ? "no condition"
-                   : pto_task_terms_is_several (call.terms)
-                       ? "no blocks and no cluster, for it takes no core"
-                   : call.terms->n_reductions > 0 ? "nothing to reduce, for it runs nothing"
-                                                  : "no numbers");
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("a task that only orders has %s: give it tensors, and tasks that it comes after"),
+          call.terms->condition != NULL ? _ ("no condition")
+          : pto_task_terms_is_several (call.terms)
+              ? _ ("no blocks and no cluster, for it takes no core")
+          : call.terms->n_reductions > 0 ? _ ("nothing to reduce, for it runs nothing")
+                                         : _ ("no numbers"));
       return FALSE;
     }
   if (!pto_args_admit (call.args, call.n_args, TRUE, orchestrator->run, &orchestrator->kept, error))
     {
-      g_prefix_error (error, "a task that only orders: ");
+      g_prefix_error (error, _ ("a task that only orders: "));
       return FALSE;
     }
-  return make_submit (orchestrator, call_submit, &call, error);
+  return make_submit (orchestrator, &call, error);
 }

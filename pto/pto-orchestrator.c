@@ -9,6 +9,7 @@
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 #include "pto-worker-private.h"
 
 /**
@@ -121,23 +122,31 @@ pto_orchestrator_check_usable (PtoOrchestrator *self, GError **error)
     {
       g_set_error_literal (
           error, PTO_ERROR, PTO_ERROR_CLOSED,
-          "the run of this orchestrator is over: it can be used inside its orchestration "
-          "function only");
+          _ ("the run of this orchestrator is over: it can be used inside its orchestration "
+             "function only"));
       return FALSE;
     }
   if (self->forks != pto_count_forks ())
     {
       g_set_error_literal (
           error, PTO_ERROR, PTO_ERROR_BUSY,
-          "the run of this orchestrator is in another process, and this one is a copy of it: use "
-          "it there, or a worker of this process's own");
+          _ ("the run of this orchestrator is in another process, and this one is a copy of it: use "
+             "it there, or a worker of this process's own"));
       return FALSE;
     }
   if (!pto_orchestrator_is_own_thread (self))
     {
       g_set_error_literal (
           error, PTO_ERROR, PTO_ERROR_WRONG_THREAD,
-          "an orchestrator can be used only on the thread that its orchestration function runs on");
+          _ ("an orchestrator can be used only on the thread that its orchestration function runs on"));
+      return FALSE;
+    }
+  if (self->is_telling)
+    {
+      g_set_error_literal (
+          error, PTO_ERROR, PTO_ERROR_BUSY,
+          _ ("a handler of run-progress is called in the midst of a call of this orchestrator, and can "
+             "make no other one: submit from the orchestration function"));
       return FALSE;
     }
   return TRUE;
@@ -149,10 +158,10 @@ set_failed (PtoOrchestrator *self, GError **error)
   g_autofree char *why = self->machine->ops->dup_failure (self->rt);
 
   if (why != NULL)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_RUN_FAILED, "the run has failed: %s", why);
+    g_set_error (error, PTO_ERROR, PTO_ERROR_RUN_FAILED, _ ("the run has failed: %s"), why);
   else
     g_set_error_literal (error, PTO_ERROR, PTO_ERROR_RUN_FAILED,
-                         "the run has failed already; the call that runs it reports why");
+                         _ ("the run has failed already; the call that runs it reports why"));
 }
 
 gboolean
@@ -274,8 +283,8 @@ pto_orchestrator_set_priority (PtoOrchestrator *orchestrator, guint priority, GE
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "there is no priority %u: a task has one of 0, which is what others have, to %d, "
-          "which goes first",
+          _ ("there is no priority %u: a task has one of 0, which is what others have, to %d, "
+             "which goes first"),
           priority, PTO_MAX_PRIORITY);
       return FALSE;
     }
@@ -425,7 +434,7 @@ pto_orchestrator_end_scope (PtoOrchestrator *orchestrator, GError **error)
   if (orchestrator->scopes == 0)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW,
-                           "no scope is open: every end of a scope needs a begin before it");
+                           _ ("no scope is open: every end of a scope needs a begin before it"));
       return FALSE;
     }
   /* Its clusters are let go of with it. */
@@ -448,9 +457,10 @@ with_scope (PtoOrchestrator *orchestrator, gboolean manual, PtoScopeFunc func, g
     return FALSE;
   ok = func (orchestrator, user_data, &local);
   if (!ok && local == NULL)
-    g_set_error_literal (&local, PTO_ERROR, PTO_ERROR_EXPLICIT,
-                         "the function of a scope failed and did not say why: it must return TRUE "
-                         "when what belongs into the scope is submitted");
+    g_set_error_literal (
+        &local, PTO_ERROR, PTO_ERROR_EXPLICIT,
+        _ ("the function of a scope failed and did not say why: it must return TRUE "
+           "when what belongs into the scope is submitted"));
   if (local != NULL)
     {
       ok = FALSE;
@@ -619,8 +629,8 @@ pto_orchestrator_alloc (PtoOrchestrator *orchestrator, PtoDtype dtype, gsize n_d
   if (orchestrator->captured != NULL && orchestrator->machine->ops->submit == NULL)
     {
       g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           "alloc() gives memory at once, which a graph has only when it is "
-                           "launched: use a tensor that a task outputs, of make_tensor()");
+                           _ ("alloc() gives memory at once, which a graph has only when it is "
+                              "launched: use a tensor that a task outputs, of make_tensor()"));
       return NULL;
     }
   return make_tensor_here (orchestrator, dtype, n_dims, shape, call_alloc, error);

@@ -156,6 +156,11 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_group (PtoOrchestrator *orchestrator, PtoCallable *const *kernels,
                                         gsize n_kernels, PtoTaskArgs *args, GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_submit_group_members (PtoOrchestrator *orchestrator,
+                                                PtoCallable *const *kernels, gsize n_kernels,
+                                                PtoTaskArgs *const *args_list, gsize n_args,
+                                                const int *cores, gsize n_cores, GError **error);
+PTO_AVAILABLE_IN_0_1
 void pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, guint line);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_needs_place (PtoOrchestrator *orchestrator);
@@ -246,23 +251,20 @@ typedef void PtoScopeGuard;
 static inline PtoScopeGuard *
 pto_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
 {
-  return (pto_orchestrator_begin_scope) (orchestrator, error) ? (PtoScopeGuard *) orchestrator
-                                                              : NULL;
+  return (pto_orchestrator_begin_scope) (orchestrator, error) ? orchestrator : NULL;
 }
 
 /* As pto_orchestrator_begin_manual_scope(); NULL with an error. */
 static inline PtoScopeGuard *
 pto_manual_scope_guard_new (PtoOrchestrator *orchestrator, GError **error)
 {
-  return (pto_orchestrator_begin_manual_scope) (orchestrator, error)
-             ? (PtoScopeGuard *) orchestrator
-             : NULL;
+  return (pto_orchestrator_begin_manual_scope) (orchestrator, error) ? orchestrator : NULL;
 }
 
 static inline void
 pto_scope_guard_free (PtoScopeGuard *guard)
 {
-  pto_orchestrator_end_scope ((PtoOrchestrator *) guard, NULL);
+  pto_orchestrator_end_scope (PTO_ORCHESTRATOR (guard), NULL);
 }
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoScopeGuard, pto_scope_guard_free)
@@ -297,6 +299,9 @@ pto_orchestrator_scope_at (PtoOrchestrator *orchestrator, const char *file, guin
 #define pto_orchestrator_submit_group(orchestrator, ...)                                     \
   (pto_orchestrator_submit_group) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                    __VA_ARGS__)
+#define pto_orchestrator_submit_group_members(orchestrator, ...) \
+  (pto_orchestrator_submit_group_members) (                      \
+      pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
 #define pto_orchestrator_submit_next_level(orchestrator, ...)                                     \
   (pto_orchestrator_submit_next_level) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                         __VA_ARGS__)

@@ -11,4 +11,7 @@ G_BEGIN_DECLS
 /* Called where a type is registered that an override completes: before a program can miss it. */
 void pto_override_look (void);
 
+/* Does GJS run in this process? Any thread. */
+gboolean pto_override_is_javascript (void);
+
 G_END_DECLS

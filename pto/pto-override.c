@@ -61,17 +61,22 @@ is_introspected (void)
   return is;
 }
 
+gboolean
+pto_override_is_javascript (void)
+{
+  gpointer (*get_javascript) (void) = dlsym (RTLD_DEFAULT, "gjs_context_get_current");
+
+  return get_javascript != NULL && get_javascript () != NULL;
+}
+
 static const Language *
 find_language (void)
 {
   int (*python_is_up) (void) = dlsym (RTLD_DEFAULT, "Py_IsInitialized");
-  gpointer (*get_javascript) (void) = dlsym (RTLD_DEFAULT, "gjs_context_get_current");
 
   if (python_is_up != NULL && python_is_up ())
     return &python;
-  if (get_javascript != NULL && get_javascript () != NULL)
-    return &javascript;
-  return NULL;
+  return pto_override_is_javascript () ? &javascript : NULL;
 }
 
 /* Where it was installed with this library, wherever both have been moved; or NULL. */

@@ -11,6 +11,7 @@
 
 #include "pto-error-private.h"
 #include "pto-manifest-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
@@ -118,8 +119,7 @@ get_number (const PtoManifest *manifest, const char *group, const char *key, gui
   if (text == NULL || g_ascii_string_to_unsigned (text, 10, min, max, value, NULL))
     return TRUE;
   return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                            "[%s]: %s=%s: a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
-                            " wanted",
+                            _ ("[%s]: %s=%s: a number from %" PRIu64 " to %" PRIu64 " wanted"),
                             group, key, text, min, max);
 }
 
@@ -136,7 +136,7 @@ check_names (const PtoManifest *manifest, GError **error)
 
       if (!g_strv_contains (known_groups, groups[g]))
         return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                                  "unknown group [%s] (known: [platform], [costs])", groups[g]);
+                                  _ ("unknown group [%s] (known: [platform], [costs])"), groups[g]);
       for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
         if (strcmp (keys[i].group, groups[g]) == 0)
           g_ptr_array_add (known, (gpointer) keys[i].name);
@@ -152,7 +152,7 @@ check_names (const PtoManifest *manifest, GError **error)
   if (g_key_file_has_group (manifest->keys, "platform"))
     return TRUE;
   return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                            "the group [platform] is missing");
+                            _ ("the group [platform] is missing"));
 }
 
 /* The chip that it is like in all that is not said. */
@@ -166,7 +166,7 @@ find_like (const PtoManifest *manifest, GError **error)
 
   if (found == NULL)
     pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                       "[platform]: like=%s: one of %s wanted", like, all);
+                       _ ("[platform]: like=%s: one of %s wanted"), like, all);
   return found;
 }
 
@@ -177,16 +177,19 @@ check_shape (const PtoManifest *manifest, const struct pto_platform *raw, GError
   guint cores = raw->clusters * (raw->aic_per_cluster + raw->aiv_per_cluster);
 
   if (raw->aicpu_threads - 1 > raw->clusters)
-    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                              "[platform]: aicpu-threads=%u means %u scheduler%s for clusters=%u: "
-                              "each needs at least one",
-                              raw->aicpu_threads, raw->aicpu_threads - 1,
-                              raw->aicpu_threads == 2 ? "" : "s", raw->clusters);
+    return pto_manifest_fail (
+        manifest, PTO_ERROR_INVALID_ARGS, error,
+        P_ ("[platform]: aicpu-threads=%u means %u scheduler for clusters=%u: "
+            "each needs at least one",
+            "[platform]: aicpu-threads=%u means %u schedulers for clusters=%u: "
+            "each needs at least one",
+            raw->aicpu_threads - 1),
+        raw->aicpu_threads, raw->aicpu_threads - 1, raw->clusters);
   if (cores > PTO_CORES_MAX)
-    return pto_manifest_fail (manifest, PTO_ERROR_INVALID_ARGS, error,
-                              "[platform]: clusters=%u of %u + %u cores are %u: at most %u wanted",
-                              raw->clusters, raw->aic_per_cluster, raw->aiv_per_cluster, cores,
-                              PTO_CORES_MAX);
+    return pto_manifest_fail (
+        manifest, PTO_ERROR_INVALID_ARGS, error,
+        _ ("[platform]: clusters=%u of %u + %u cores are %u: at most %u wanted"), raw->clusters,
+        raw->aic_per_cluster, raw->aiv_per_cluster, cores, PTO_CORES_MAX);
   return TRUE;
 }
 
@@ -281,13 +284,14 @@ pto_platform_lookup (const char *name, GError **error)
       g_auto (GStrv) names = pto_platform_list_names ();
       g_autofree char *all = g_strjoinv (", ", names);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                   is_hardware (name)
-                       ? "platform \"%s\" is the chip itself: libpto has no module that drives it "
-                         "(doc/hardware.md says what one has to provide); simulated are %s"
-                       : "there is no platform \"%s\": choose one of %s, or the path of a file "
-                         "that describes one",
-                   name, all);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+          is_hardware (name)
+              ? _ ("platform \"%s\" is the chip itself: libpto has no module that drives it "
+                   "(doc/hardware.md says what one has to provide); simulated are %s")
+              : _ ("there is no platform \"%s\": choose one of %s, or the path of a file "
+                   "that describes one"),
+          name, all);
       return NULL;
     }
   return platform_new (description, description->name, description->description);
@@ -358,6 +362,33 @@ pto_platform_get_cores_per_cluster (const PtoPlatform *platform, PtoCoreType cor
   g_return_val_if_fail (platform != NULL, 0);
 
   return core_type == PTO_CORE_AIC ? platform->raw.aic_per_cluster : platform->raw.aiv_per_cluster;
+}
+
+/**
+ * pto_platform_to_string:
+ * @platform: a platform
+ *
+ * Says in one line what it is: for messages, and as the text of the object in Python and
+ * JavaScript.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+char *
+pto_platform_to_string (const PtoPlatform *platform)
+{
+  const struct pto_platform *raw;
+
+  g_return_val_if_fail (platform != NULL, NULL);
+
+  raw = &platform->raw;
+  return g_strdup_printf ("%s: %u AIC and %u AIV cores in %u cluster%s, %u AICPU threads",
+                          platform->name, raw->clusters * raw->aic_per_cluster,
+                          raw->clusters * raw->aiv_per_cluster, raw->clusters,
+                          raw->clusters == 1 ? "" : "s", raw->aicpu_threads);
 }
 
 /**

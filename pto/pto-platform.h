@@ -21,6 +21,8 @@ PtoPlatform *pto_platform_copy (const PtoPlatform *platform);
 PTO_AVAILABLE_IN_0_1
 void pto_platform_free (PtoPlatform *platform);
 PTO_AVAILABLE_IN_0_1
+char *pto_platform_to_string (const PtoPlatform *platform);
+PTO_AVAILABLE_IN_0_1
 const char *pto_platform_get_name (const PtoPlatform *platform);
 PTO_AVAILABLE_IN_0_1
 const char *pto_platform_get_description (const PtoPlatform *platform);

@@ -39,6 +39,7 @@ typedef struct
   /* Of pto_registration_resolve(). */
   GCallback function; /* a PtoSubFunc or a PtoOrchestrationFunc; NULL: not found yet */
   gpointer function_data;
+  gboolean is_native;    /* see pto_function_is_native() */
   gpointer module;       /* of a symbol */
   PtoCallable *imported; /* of an import path */
 } PtoRegistration;

@@ -9,8 +9,10 @@
 #include "pto-registration-private.h"
 
 #include "pto-error-private.h"
+#include "pto-foreign-private.h"
 #include "pto-function-private.h"
 #include "pto-module-private.h"
+#include "pto-text-private.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -75,6 +77,7 @@ resolve_symbol (PtoRegistration *registration, GError **error)
   PtoCallable *callable = registration->callable;
   const char *library
       = callable->path != NULL ? callable->path : PTO_IMPORTED_FUNCTION (callable)->library;
+  g_autofree char *prefix = NULL;
   const char *why;
   gpointer module;
   gpointer symbol;
@@ -83,15 +86,18 @@ resolve_symbol (PtoRegistration *registration, GError **error)
   if (module == NULL)
     {
       why = dlerror ();
-      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "\"%s\": %s: can not be loaded: %s",
-                   registration->name, library, why != NULL ? why : "no reason given");
+      prefix = g_strconcat (library, ": ", NULL);
+      if (why != NULL && g_str_has_prefix (why, prefix))
+        why += strlen (prefix);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("\"%s\": %s: can not be loaded: %s"),
+                   registration->name, library, why != NULL ? why : _ ("no reason given"));
       return FALSE;
     }
-  symbol = dlsym (module, callable->symbol);
+  symbol = dlsym (module, PTO_IMPORTED_FUNCTION (callable)->symbol);
   if (symbol == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, "\"%s\": %s: exports no function %s",
-                   registration->name, library, callable->symbol);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_LOAD, _ ("\"%s\": %s: exports no function %s"),
+                   registration->name, library, PTO_IMPORTED_FUNCTION (callable)->symbol);
       dlclose (module);
       return FALSE;
     }
@@ -104,6 +110,7 @@ resolve_symbol (PtoRegistration *registration, GError **error)
     }
   registration->module = module;
   registration->function = (GCallback) symbol;
+  registration->is_native = TRUE;
   return TRUE;
 }
 
@@ -114,6 +121,7 @@ use_closure (PtoRegistration *registration, PtoCallable *callable)
 
   registration->function = closure->func;
   registration->function_data = closure->data;
+  registration->is_native = pto_function_is_native (closure->func);
 }
 
 static gboolean
@@ -127,15 +135,16 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
 
   if (importer == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   "\"%s\" has to be imported (%s), and this program has nothing that imports: set "
-                   "an import function on the worker",
-                   registration->name, path);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+          _ ("\"%s\" has to be imported (%s), and this program has nothing that imports: set "
+             "an import function on the worker"),
+          registration->name, path);
       return FALSE;
     }
   imported = importer (callable->kind, path, importer_data, &local);
   if (imported == NULL && local == NULL)
-    g_set_error (&local, PTO_ERROR, PTO_ERROR_NOT_FOUND, "%s: there is no such function", path);
+    g_set_error (&local, PTO_ERROR, PTO_ERROR_NOT_FOUND, _ ("%s: there is no such function"), path);
   if (local != NULL)
     {
       pto_error_make_valid (local);
@@ -145,9 +154,9 @@ resolve_import (PtoRegistration *registration, PtoImportFunc importer, gpointer 
   if (imported->kind != callable->kind || pto_callable_get_closure (imported) == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%s: the import function gave %s instead of %s", path,
+                   _ ("%s: the import function gave %s instead of %s"), path,
                    pto_callable_get_closure (imported) == NULL
-                       ? "no function of this process"
+                       ? _ ("no function of this process")
                        : pto_callable_describe_kind (imported->kind),
                    pto_callable_describe_kind (callable->kind));
       return FALSE;
@@ -176,23 +185,49 @@ pto_registration_resolve (PtoRegistration *registration, PtoImportFunc importer,
       return TRUE;
     case PTO_CALLABLE_SOURCE_OBJECT:
     default:
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" is %s: only a chip runs it",
-                   registration->name, pto_callable_describe_kind (callable->kind));
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("\"%s\" is %s: only a chip runs it"), registration->name,
+                   pto_callable_describe_kind (callable->kind));
       return FALSE;
     }
+}
+
+typedef struct
+{
+  PtoRegistration *registration;
+  PtoTaskArgs *args;
+  GError *error;
+  gboolean ok;
+} SubCall;
+
+static void
+call_it (gpointer data)
+{
+  SubCall *call = data;
+  PtoSubFunc func = (PtoSubFunc) call->registration->function;
+
+  call->ok = func (call->args, call->registration->function_data, &call->error);
 }
 
 gboolean
 pto_registration_call_sub (PtoRegistration *registration, PtoTaskArgs *args, GError **error)
 {
+  SubCall call = { registration, args, NULL, FALSE };
   GError *local = NULL;
-  gboolean ok = ((PtoSubFunc) registration->function) (args, registration->function_data, &local);
+  gboolean ok;
 
+  if (!registration->is_native)
+    call_it (&call);
+  else if (!pto_call_native (call_it, &call, registration->name, &local))
+    g_clear_error (&call.error);
+  if (local == NULL)
+    local = call.error;
+  ok = call.ok;
   if (ok && local == NULL)
     return TRUE;
   if (local == NULL)
     g_set_error (&local, PTO_ERROR, PTO_ERROR_TASK_FAILED,
-                 "\"%s\" failed and did not say why: it must return TRUE when it is done",
+                 _ ("\"%s\" failed and did not say why: it must return TRUE when it is done"),
                  registration->name);
   g_propagate_error (error, local);
   return FALSE;

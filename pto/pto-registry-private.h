@@ -39,10 +39,17 @@ PtoRegistration *pto_registry_lookup (PtoRegistry *registry, PtoCallableHandle *
                                       GError **error);
 /* By a callable that was registered itself, not an equal one. */
 gboolean pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint *index);
+/* The same: a reference; NULL: it is not there. */
+PtoRegistration *pto_registry_ref_by_callable (PtoRegistry *registry, PtoCallable *callable);
+/* Of one that may be gone. */
+gboolean pto_registry_knows (PtoRegistry *registry, gconstpointer callable, guint64 serial);
 /* What has that digest. Its index is good for the run of whoever has taken the machine. */
 gboolean pto_registry_find_digest (PtoRegistry *registry, const guint8 *digest, guint *index);
 /* The kernel that has that index: a reference, or NULL. */
 PtoCallable *pto_registry_ref_kernel (PtoRegistry *registry, guint index);
+/* What is registered under that name: a reference to its handle; NULL: nothing is, or several are.
+ */
+PtoCallableHandle *pto_registry_ref_by_name (PtoRegistry *registry, const char *name, guint *n);
 /* Is nothing registered, and nobody registering? */
 gboolean pto_registry_is_empty (PtoRegistry *registry);
 

@@ -8,6 +8,7 @@
 
 #include "pto-callable-handle-private.h"
 #include "pto-error-private.h"
+#include "pto-text-private.h"
 
 /* A callable that was registered itself. The table does not keep it: a program may make another one
  * of the same kernel for each run. */
@@ -166,10 +167,11 @@ pto_registry_begin (PtoRegistry *registry, PtoRegistration *fresh, gboolean may_
         break;
       if (!may_wait)
         {
-          g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-                       "another thread is registering \"%s\" just now, which may take until this "
-                       "orchestration function goes on: register it before the run",
-                       known->name);
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_BUSY,
+              _ ("another thread is registering \"%s\" just now, which may take until this "
+                 "orchestration function goes on: register it before the run"),
+              known->name);
           break;
         }
       g_cond_wait (&registry->ended, &registry->lock);
@@ -229,9 +231,10 @@ lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **error)
     registration = g_hash_table_lookup (registry->by_digest, pto_callable_handle_peek (handle));
   if (registration != NULL && registration->ready)
     return registration;
-  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND, "\"%s\" is not registered on this worker%s",
+  g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+               _ ("\"%s\" is not registered on this worker%s"),
                pto_callable_get_name (pto_callable_handle_get_callable (handle)),
-               is_own ? " any more" : ": its handle is of another worker");
+               is_own ? _ (" any more") : _ (": its handle is of another worker"));
   return NULL;
 }
 
@@ -307,19 +310,50 @@ pto_registry_lookup (PtoRegistry *registry, PtoCallableHandle *handle, GError **
   return registration;
 }
 
+/* With the lock. */
+static PtoRegistration *
+find_by_callable (PtoRegistry *registry, gconstpointer callable, guint64 serial)
+{
+  Known *known = g_hash_table_lookup (registry->by_callable, callable);
+
+  return known != NULL && known->serial == serial ? known->registration : NULL;
+}
+
 gboolean
 pto_registry_find_callable (PtoRegistry *registry, PtoCallable *callable, guint *index)
 {
-  Known *known;
+  PtoRegistration *registration;
 
   g_mutex_lock (&registry->lock);
-  known = g_hash_table_lookup (registry->by_callable, callable);
-  if (known != NULL && known->serial != callable->serial)
-    known = NULL;
-  if (known != NULL)
-    *index = known->registration->index;
+  registration = find_by_callable (registry, callable, callable->serial);
+  if (registration != NULL)
+    *index = registration->index;
   g_mutex_unlock (&registry->lock);
-  return known != NULL;
+  return registration != NULL;
+}
+
+gboolean
+pto_registry_knows (PtoRegistry *registry, gconstpointer callable, guint64 serial)
+{
+  gboolean is_known;
+
+  g_mutex_lock (&registry->lock);
+  is_known = find_by_callable (registry, callable, serial) != NULL;
+  g_mutex_unlock (&registry->lock);
+  return is_known;
+}
+
+PtoRegistration *
+pto_registry_ref_by_callable (PtoRegistry *registry, PtoCallable *callable)
+{
+  PtoRegistration *registration;
+
+  g_mutex_lock (&registry->lock);
+  registration = find_by_callable (registry, callable, callable->serial);
+  if (registration != NULL)
+    pto_registration_ref (registration);
+  g_mutex_unlock (&registry->lock);
+  return registration;
 }
 
 gboolean
@@ -354,6 +388,29 @@ pto_registry_ref_kernel (PtoRegistry *registry, guint index)
         found = g_object_ref (registration->callable);
     }
   g_mutex_unlock (&registry->lock);
+  return found;
+}
+
+PtoCallableHandle *
+pto_registry_ref_by_name (PtoRegistry *registry, const char *name, guint *n)
+{
+  PtoCallableHandle *found = NULL;
+  GHashTableIter iter;
+  gpointer value;
+
+  *n = 0;
+  g_mutex_lock (&registry->lock);
+  g_hash_table_iter_init (&iter, registry->by_digest);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    {
+      PtoRegistration *registration = value;
+
+      if (registration->ready && g_strcmp0 (registration->name, name) == 0 && ++*n == 1)
+        found = pto_callable_handle_ref (registration->handle);
+    }
+  g_mutex_unlock (&registry->lock);
+  if (*n > 1)
+    g_clear_pointer (&found, pto_callable_handle_unref);
   return found;
 }
 

@@ -18,4 +18,8 @@ gboolean pto_save_check (const char *path, GError **error);
  * reads are errors, of the domain G_IO_ERROR. Any thread. */
 gboolean pto_save (const char *path, const char *data, gsize length, int mode, GError **error);
 
+/* Why a file can not be read, without its name and GLib's way to say it: of an error of
+ * g_file_get_contents(). */
+const char *pto_save_explain_read (const GError *error);
+
 G_END_DECLS

@@ -7,6 +7,7 @@
 #include "pto-save-private.h"
 
 #include "exec/quiet.h"
+#include "pto-text-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,8 @@ fail (const char *path, int code, GError **error)
 {
   g_autofree char *name = g_filename_display_name (path);
 
-  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), "%s: can not be written: %s", name,
-               g_strerror (code));
+  g_set_error (error, G_IO_ERROR, g_io_error_from_errno (code), _ ("%s: can not be written: %s"),
+               name, g_strerror (code));
   return FALSE;
 }
 
@@ -45,15 +46,15 @@ check (const char *path, const char *target, const GStatBuf *status, GError **er
 
   if (status != NULL && S_ISDIR (status->st_mode))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_IS_DIRECTORY,
-                 "%s: can not be written: it is a directory", name);
+                 _ ("%s: can not be written: it is a directory"), name);
   else if (!g_file_test (directory, G_FILE_TEST_IS_DIR))
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-                 "%s: can not be written: there is no directory %s", name, place);
+                 _ ("%s: can not be written: there is no directory %s"), name, place);
   else if (status != NULL && !S_ISREG (status->st_mode))
     return g_access (target, W_OK) == 0 || fail (path, errno, error);
   else if (g_access (directory, W_OK | X_OK) != 0)
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
-                 "%s: can not be written: no permission to make files in %s", name, place);
+                 _ ("%s: can not be written: no permission to make files in %s"), name, place);
   else
     return TRUE;
   return FALSE;
@@ -108,6 +109,18 @@ replace (const char *target, const char *data, gsize length, int mode, gboolean 
   if (code != 0)
     g_unlink (temporary);
   return code;
+}
+
+const char *
+pto_save_explain_read (const GError *error)
+{
+  static const int codes[] = { ENOENT,       EISDIR, EACCES, EPERM, ENOTDIR, ELOOP,
+                               ENAMETOOLONG, EMFILE, ENFILE, EIO,   ENOMEM };
+
+  for (gsize i = 0; error->domain == G_FILE_ERROR && i < G_N_ELEMENTS (codes); i++)
+    if (error->code == (int) g_file_error_from_errno (codes[i]))
+      return g_strerror (codes[i]);
+  return error->message;
 }
 
 gboolean

@@ -12,6 +12,7 @@
 #include "pto-element-private.h"
 #include "pto-error-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 
 static void
 clear_combine (gpointer data)
@@ -105,7 +106,7 @@ pto_arg_find_reduction (const PtoArg *arg, guint index, gint32 *combine, guint64
   if (arg->combine != NULL)
     {
       g_autofree char *what
-          = g_strdup_printf ("argument %u is reduced, and what its copies begin with", index);
+          = g_strdup_printf (_ ("argument %u is reduced, and what its copies begin with"), index);
 
       return pto_element_from_value (dtype, &arg->combine->initial, what, initial, error);
     }
@@ -113,16 +114,16 @@ pto_arg_find_reduction (const PtoArg *arg, guint index, gint32 *combine, guint64
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "argument %u is reduced, but nothing says how: add it by add_reduction() with an "
-          "operator (sum, prod, min or max), or by add_reduction_kernel()",
+          _ ("argument %u is reduced, but nothing says how: add it by add_reduction() with an "
+             "operator (sum, prod, min or max), or by add_reduction_kernel()"),
           index);
       return FALSE;
     }
   if (!pto_combine_knows ((enum pto_operator) arg->operation, dtype))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "argument %u: the chip has no %s of %s elements: it has one of integers, "
-                   "float64, float32, float16 and bfloat16; give a kernel that combines these",
+                   _ ("argument %u: the chip has no %s of %s elements: it has one of integers, "
+                      "float64, float32, float16 and bfloat16; give a kernel that combines these"),
                    index, pto_builtin_name (PTO_KERNEL_SUM - arg->operation),
                    pto_dtype_name ((DataType) dtype));
       return FALSE;

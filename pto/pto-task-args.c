@@ -11,6 +11,7 @@
 #include "pto-error-private.h"
 #include "pto-override-private.h"
 #include "pto-tensor-private.h"
+#include "pto-text-private.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,17 +65,17 @@ pto_arg_get_word (const PtoArg *arg)
 const char *
 pto_direction_describe (PtoDirection direction)
 {
-  static const char *const names[] = { "an input",
-                                       "an output",
-                                       "an inout",
-                                       "an existing output",
-                                       "a tensor without dependencies",
-                                       "a scalar",
-                                       "a commutative update",
-                                       "scratch memory",
-                                       "a reduction" };
+  static const char *const names[] = { N_ ("an input"),
+                                       N_ ("an output"),
+                                       N_ ("an inout"),
+                                       N_ ("an existing output"),
+                                       N_ ("a tensor without dependencies"),
+                                       N_ ("a scalar"),
+                                       N_ ("a commutative update"),
+                                       N_ ("scratch memory"),
+                                       N_ ("a reduction") };
 
-  return (guint) direction < G_N_ELEMENTS (names) ? names[direction] : "nothing known";
+  return (guint) direction < G_N_ELEMENTS (names) ? _ (names[direction]) : _ ("nothing known");
 }
 
 gboolean
@@ -206,26 +207,26 @@ pto_task_args_check_terms (const PtoTaskArgs *args, gboolean may_reduce, GError 
   if (args == NULL)
     return TRUE;
   if (args->terms.after != NULL)
-    what = "the arguments say which tasks it comes after";
+    what = _ ("the arguments say which tasks it comes after");
   else if (args->terms.condition != NULL)
-    what = "the arguments have a condition";
+    what = _ ("the arguments have a condition");
   else if (args->terms.n_reductions > 0 && !may_reduce)
-    what = "one of the arguments is reduced";
+    what = _ ("one of the arguments is reduced");
   else
     what = pto_task_terms_describe_several (&args->terms);
   if (what == NULL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "%s: only a submit has that, give its list without it", what);
+               _ ("%s: only a submit has that, give its list without it"), what);
   return FALSE;
 }
 
 const char *
 pto_task_terms_describe_several (const PtoTaskTerms *terms)
 {
-  return terms->has_block_dim ? "the arguments have a block_dim"
-         : terms->sync_start  ? "the arguments have a sync_start"
-         : terms->has_cluster ? "the arguments are for a cluster"
+  return terms->has_block_dim ? _ ("the arguments have a block_dim")
+         : terms->sync_start  ? _ ("the arguments have a sync_start")
+         : terms->has_cluster ? _ ("the arguments are for a cluster")
                               : NULL;
 }
 
@@ -802,7 +803,7 @@ check_number (const PtoArg *arg, guint index, GError **error)
   if (!isfinite (value) || isfinite ((float) value))
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "argument %u: %s is too large for a float: give a double", index,
+               _ ("argument %u: %s is too large for a float: give a double"), index,
                g_ascii_formatd (text, sizeof text, "%g", value));
   return FALSE;
 }
@@ -826,7 +827,7 @@ pto_args_admit (const PtoArg *args, guint n_args, gboolean as_words, guint64 run
         continue;
       refusal = pto_tensor_get_refusal (arg->tensor);
       if (refusal != NULL)
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "argument %u: %s", i, refusal);
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), i, refusal);
       else
         pto_args_set_not_writable (i, arg->direction, error);
       return FALSE;
@@ -842,8 +843,8 @@ pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint6
   if (pto_tensor_is_shape (arg->tensor, rt, run))
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "argument %u is scratch memory, which is the task's alone, but its tensor is of "
-               "memory that others see: give it one that says a type and a shape only",
+               _ ("argument %u is scratch memory, which is the task's alone, but its tensor is of "
+                  "memory that others see: give it one that says a type and a shape only"),
                index);
   return FALSE;
 }
@@ -851,10 +852,11 @@ pto_arg_prepare_scratch (const PtoArg *arg, guint index, PTO2Runtime *rt, guint6
 void
 pto_args_set_not_writable (guint index, PtoDirection direction, GError **error)
 {
-  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               "argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
-               "that is not writable, or the copy of a list",
-               index, pto_direction_describe (direction));
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("argument %u is %s, but its memory can only be read: bytes, a mapping or an array "
+         "that is not writable, or the copy of a list"),
+      index, pto_direction_describe (direction));
 }
 
 /* --- on the way to another worker --- */
@@ -869,11 +871,12 @@ pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
   gsize n_dims;
 
   if (refusal == NULL && !pto_tensor_is_contiguous (tensor))
-    refusal = "another worker gets whole tensors only, and this view is not contiguous: copy it, "
-              "or give the tensor and an offset";
+    refusal
+        = _ ("another worker gets whole tensors only, and this view is not contiguous: copy it, "
+             "or give the tensor and an offset");
   if (refusal != NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "argument %u: %s", index, refusal);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("argument %u: %s"), index, refusal);
       return FALSE;
     }
   memset (packed, 0, sizeof *packed);
@@ -883,8 +886,8 @@ pto_task_args_pack_tensor (const PtoTaskArgs *args, guint index,
       if (shape[i] > G_MAXUINT32)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "argument %u: extent %" G_GUINT64_FORMAT
-                       " is too large for another worker: at most %u, split the dimension",
+                       _ ("argument %u: extent %" PRIu64
+                          " is too large for another worker: at most %u, split the dimension"),
                        index, shape[i], G_MAXUINT32);
           return FALSE;
         }
@@ -902,10 +905,11 @@ pto_task_args_check_order (const PtoTaskArgs *args, GError **error)
   for (guint i = args->n_tensors; i < args->args->len; i++)
     if (g_array_index (args->args, PtoArg, i).tensor != NULL)
       {
-        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "argument %u is a tensor behind a scalar: another worker gets tensors first, "
-                     "then scalars",
-                     i);
+        g_set_error (
+            error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+            _ ("argument %u is a tensor behind a scalar: another worker gets tensors first, "
+               "then scalars"),
+            i);
         return FALSE;
       }
   return TRUE;
@@ -955,7 +959,8 @@ pto_task_args_to_blob (PtoTaskArgs *args, GError **error)
       if (tensors[i].data == 0)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "argument %u is a tensor without memory: only a submit gives it some", i);
+                       _ ("argument %u is a tensor without memory: only a submit gives it some"),
+                       i);
           return NULL;
         }
     }
@@ -998,11 +1003,11 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
 {
   if (pto_blob_size (view->tensor_count, view->scalar_count) != size)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "no blob of arguments: %d tensors and %d scalars are %" G_GUINT64_FORMAT
-                   " bytes, not %" G_GSIZE_FORMAT,
-                   view->tensor_count, view->scalar_count,
-                   (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("no blob of arguments: %d tensors and %d scalars are %" PRIu64 " bytes, not %zu"),
+          view->tensor_count, view->scalar_count,
+          (guint64) pto_blob_size (view->tensor_count, view->scalar_count), size);
       return FALSE;
     }
   for (int32_t i = 0; i < view->tensor_count; i++)
@@ -1016,7 +1021,7 @@ check_view (const struct pto_args_view *view, gsize size, GError **error)
       if (!ok)
         {
           g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                       "no blob of arguments: what it has for tensor %d is none", i);
+                       _ ("no blob of arguments: what it has for tensor %d is none"), i);
           return FALSE;
         }
     }
@@ -1054,8 +1059,7 @@ pto_task_args_new_from_blob (GBytes *blob, GError **error)
   if (!pto_args_view_init (&view, aligned, size))
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "no blob of arguments: %" G_GSIZE_FORMAT " bytes do not hold what it says",
-                   size);
+                   _ ("no blob of arguments: %zu bytes do not hold what it says"), size);
       return NULL;
     }
   if (!check_view (&view, size, error))

@@ -9,6 +9,7 @@
 #include "pto-buffer.h"
 #include "pto-error-private.h"
 #include "pto-override-private.h"
+#include "pto-text-private.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -65,6 +66,7 @@ struct _PtoTensor
   gpointer owner;
   GDestroyNotify release; /* of owner; NULL: nobody's, the program keeps it alive */
   gsize kept;             /* atomic, a hint: the last run that has put it into its set */
+  gsize written;          /* atomic, a hint: the last run that has found that it can be written */
   gboolean stand_in;      /* for what a launch of a graph has: that memory is none */
 
   /* Of a root without memory. */
@@ -96,17 +98,17 @@ tensor_new_view (PtoTensor *tensor, const Tensor *raw, GError **error)
     {
       static const char *const reasons[] = {
         [PTO2_TENSOR_BAD_SHAPE]
-        = "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow",
-        [PTO2_TENSOR_OUT_OF_BOUNDS] = "the view reaches beyond its tensor",
+        = N_ ("the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow"),
+        [PTO2_TENSOR_OUT_OF_BOUNDS] = N_ ("the view reaches beyond its tensor"),
         [PTO2_TENSOR_BAD_RESHAPE]
-        = "a reshape needs a contiguous tensor and the same number of elements",
-        [PTO2_TENSOR_BAD_TRANSPOSE] = "there is no such dimension to exchange",
+        = N_ ("a reshape needs a contiguous tensor and the same number of elements"),
+        [PTO2_TENSOR_BAD_TRANSPOSE] = N_ ("there is no such dimension to exchange"),
       };
       g_autofree char *text = pto_tensor_to_string (tensor);
 
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "tensor %s: %s", text,
-                   raw->status < G_N_ELEMENTS (reasons) ? reasons[raw->status]
-                                                        : "it can not be used");
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("tensor %s: %s"), text,
+                   raw->status < G_N_ELEMENTS (reasons) ? _ (reasons[raw->status])
+                                                        : _ ("it can not be used"));
       return NULL;
     }
   view = tensor_new (raw, tensor->external);
@@ -148,22 +150,23 @@ make_inside (const char *what, guint64 address, guint64 size, guint64 offset, Pt
   *raw = make_external (address + offset, dtype, n_dims, shape);
   if (raw->status != PTO2_TENSOR_OK)
     {
-      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                           "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow");
+      g_set_error_literal (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow"));
       return FALSE;
     }
   if (offset > size || raw->buffer.size > size - offset)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a tensor of %" G_GUINT64_FORMAT " bytes at offset %" G_GUINT64_FORMAT
-                   " does not fit in %s of %" G_GUINT64_FORMAT " bytes",
+                   _ ("a tensor of %" PRIu64 " bytes at offset %" PRIu64
+                      " does not fit in %s of %" PRIu64 " bytes"),
                    (guint64) raw->buffer.size, offset, what, size);
       return FALSE;
     }
   if (offset % pto_dtype_get_size (dtype) != 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "offset %" G_GUINT64_FORMAT " is no multiple of the element size %u", offset,
+                   _ ("offset %" PRIu64 " is no multiple of the element size %u"), offset,
                    pto_dtype_get_size (dtype));
       return FALSE;
     }
@@ -432,9 +435,8 @@ pto_tensor_view (PtoTensor *tensor, gsize n_dims, const guint64 *shape, const gu
   if (n_dims != tensor->raw.ndims)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "a view with %" G_GSIZE_FORMAT
-                   " dimensions can not be taken of a tensor with %u",
-                   n_dims, tensor->raw.ndims);
+                   _ ("a view with %zu dimensions can not be taken of a tensor with %u"), n_dims,
+                   tensor->raw.ndims);
       return NULL;
     }
   raw = pto2_tensor_view (&tensor->raw, (const uint64_t *) shape, (const uint64_t *) offsets);
@@ -523,7 +525,7 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
   if (!pto_tensor_is_contiguous (tensor))
     {
       pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "elements at other distances can be had of a contiguous tensor only");
+                     _ ("elements at other distances can be had of a contiguous tensor only"));
       return NULL;
     }
   left = pto_tensor_get_n_elements (tensor);
@@ -545,7 +547,7 @@ pto_tensor_as_strided (PtoTensor *tensor, gsize n_dims, const guint64 *shape,
   if (raw.status == PTO2_TENSOR_OK && !is_apart (n_dims, shape, strides))
     {
       pto_error_set (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "elements at these distances would lie at one place: copy them");
+                     _ ("elements at these distances would lie at one place: copy them"));
       return NULL;
     }
   raw.start_offset += offset;
@@ -811,6 +813,55 @@ pto_tensor_get_n_bytes (PtoTensor *tensor)
   return pto_tensor_get_n_elements (tensor) * pto_dtype_size (tensor->raw.dtype);
 }
 
+static void
+release_tensor (gpointer data)
+{
+  pto_tensor_unref (data);
+}
+
+/**
+ * pto_tensor_ref_bytes:
+ * @tensor: a tensor
+ * @error: where to say why there are none
+ *
+ * Gives the memory of a tensor as bytes, without copying, from its first element to its last: of a
+ * view with what lies between them.
+ *
+ * The bytes change as the tensor does, and keep it. Tasks that use it are not waited for. Fails
+ * with %PTO_ERROR_INVALID_ARGS for a tensor that has no memory: one that the runtime gives some at
+ * a submit, or that stands for one of a launch. Thread safety: any thread.
+ *
+ * Returns: (transfer full): the memory
+ *
+ * Since: 0.1
+ */
+GBytes *
+pto_tensor_ref_bytes (PtoTensor *tensor, GError **error)
+{
+  g_autofree char *text = NULL;
+  guint64 address, n_elements = 1;
+
+  g_return_val_if_fail (tensor != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  address = pto_tensor_get_address (tensor);
+  if (address != 0 && tensor->raw.status == PTO2_TENSOR_OK)
+    {
+      for (uint32_t i = 0; i < tensor->raw.ndims; i++)
+        n_elements += (tensor->raw.shapes[i] - 1) * tensor->raw.strides[i];
+      return g_bytes_new_with_free_func ((gconstpointer) (guintptr) address,
+                                         n_elements * pto_dtype_size (tensor->raw.dtype),
+                                         release_tensor, pto_tensor_ref (tensor));
+    }
+  text = pto_tensor_to_string (tensor);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("tensor %s has no memory: a task outputs it, it stands for one of a graph's launch, or "
+         "its shape is refused"),
+      text);
+  return NULL;
+}
+
 /**
  * pto_tensor_is_contiguous:
  * @tensor: a tensor
@@ -886,11 +937,12 @@ pto_tensor_get_refusal (const PtoTensor *tensor)
   const PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
 
   if (root->stand_in)
-    return "the tensor stands for an argument of a graph, or for what a task of it outputs, and has "
-           "no memory of its own: it is for add_task() of that graph";
+    return _ (
+        "the tensor stands for an argument of a graph, or for what a task of it outputs, and has "
+        "no memory of its own: it is for add_task() of that graph");
   if (tensor->raw.status == PTO2_TENSOR_OK)
     return NULL;
-  return "the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow";
+  return _ ("the shape is refused: 1 to 5 dimensions, no extent of 0, no overflow");
 }
 
 /* Several runs at once may take the hint from each other; none holds a tensor twice. */
@@ -901,31 +953,6 @@ keep (PtoTensor *root, guint64 run, GHashTable **kept)
     *kept = g_hash_table_new_full (NULL, NULL, (GDestroyNotify) pto_tensor_unref, NULL);
   g_hash_table_add (*kept, pto_tensor_ref (root));
   g_atomic_pointer_set (&root->kept, (gsize) run);
-}
-
-gboolean
-pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **kept)
-{
-  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
-
-  if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK || root->stand_in)
-      || (tensor->read_only && writes))
-    return FALSE;
-  /* The engine itself keeps what the runtime has allocated, as long as a task needs it. */
-  if (kept != NULL && root->release != NULL && root->external
-      && (gsize) g_atomic_pointer_get (&root->kept) != (gsize) run)
-    keep (root, run, kept);
-  return TRUE;
-}
-
-guint64
-pto_tensor_get_extent (const PtoTensor *tensor)
-{
-  guint64 elements = 1;
-
-  for (guint i = 0; i < tensor->raw.ndims; i++)
-    elements += (tensor->raw.shapes[i] - 1) * tensor->raw.strides[i];
-  return elements * pto_dtype_size (tensor->raw.dtype);
 }
 
 /* Can the system say so? Asked of memory that certainly can be written. */
@@ -965,6 +992,45 @@ pto_tensor_can_be_written (const PtoTensor *tensor)
             && errno == EINVAL;
   errno = saved;
   return !refused;
+}
+
+/* Asked of the system once in a run. */
+static gboolean
+is_writable (PtoTensor *root, guint64 run)
+{
+  if ((gsize) g_atomic_pointer_get (&root->written) == (gsize) run)
+    return TRUE;
+  if (!pto_tensor_can_be_written (root))
+    return FALSE;
+  g_atomic_pointer_set (&root->written, (gsize) run);
+  return TRUE;
+}
+
+gboolean
+pto_tensor_admit (PtoTensor *tensor, gboolean writes, guint64 run, GHashTable **kept)
+{
+  PtoTensor *root = tensor->root != NULL ? tensor->root : tensor;
+
+  if (G_UNLIKELY (tensor->raw.status != PTO2_TENSOR_OK || root->stand_in)
+      || (tensor->read_only && writes))
+    return FALSE;
+  if (writes && root->external && root->release == NULL && !is_writable (root, run))
+    return FALSE;
+  /* The engine itself keeps what the runtime has allocated, as long as a task needs it. */
+  if (kept != NULL && root->release != NULL && root->external
+      && (gsize) g_atomic_pointer_get (&root->kept) != (gsize) run)
+    keep (root, run, kept);
+  return TRUE;
+}
+
+guint64
+pto_tensor_get_extent (const PtoTensor *tensor)
+{
+  guint64 elements = 1;
+
+  for (guint i = 0; i < tensor->raw.ndims; i++)
+    elements += (tensor->raw.shapes[i] - 1) * tensor->raw.strides[i];
+  return elements * pto_dtype_size (tensor->raw.dtype);
 }
 
 /* The record of a machine, which has one run at a time. */

@@ -64,6 +64,8 @@ guint64 pto_tensor_get_n_elements (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_tensor_get_n_bytes (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
+GBytes *pto_tensor_ref_bytes (PtoTensor *tensor, GError **error);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_tensor_is_contiguous (PtoTensor *tensor);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_tensor_is_external (PtoTensor *tensor);

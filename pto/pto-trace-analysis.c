@@ -47,7 +47,7 @@ find_or_add (GArray *tasks, GHashTable *index, guint64 id)
     .end = PTO_TRACE_NEVER,
     .complete = PTO_TRACE_NEVER,
     .retire = PTO_TRACE_NEVER,
-    .kernel = G_MAXUINT32,
+    .kernel = PTO_TRACE_UNKNOWN,
     .core = PTO_TRACE_NOWHERE,
     .scheduler = PTO_TRACE_NOWHERE,
     .cause = PTO_TRACE_NOWHERE,
@@ -75,6 +75,7 @@ typedef struct
   guint32 task; /* its position in the table */
   guint32 core;
   guint32 scheduler;
+  guint32 member;
   gboolean is_taken; /* a part has it */
   guint64 time;
 } Dispatch;
@@ -96,7 +97,7 @@ compare_dispatches (gconstpointer a, gconstpointer b)
 static void
 find_dispatch (GArray *dispatches, guint32 position, PtoTraceEntry *entry)
 {
-  Dispatch wanted = { position, entry->core, 0, FALSE, entry->start };
+  Dispatch wanted = { position, entry->core, 0, 0, FALSE, entry->start };
   guint low = 0;
   guint high = dispatches->len;
   Dispatch *found;
@@ -118,6 +119,7 @@ find_dispatch (GArray *dispatches, guint32 position, PtoTraceEntry *entry)
     return;
   entry->dispatch = found->time;
   entry->scheduler = found->scheduler;
+  entry->member = found->member;
   entry->shares_dispatch = found->is_taken;
   found->is_taken = TRUE;
 }
@@ -330,6 +332,25 @@ read_run (PtoTraceEntry *task, const Member *run, GArray *members)
     g_array_append_val (members, other);
 }
 
+/* Those behind the first were submitted before: a record of more than there are is none of ours. */
+static void
+read_retired (const struct pto_trace_record *record, guint64 time, GArray *tasks, GHashTable *index,
+              guint64 *n_retired)
+{
+  find_or_add (tasks, index, record->task)->retire = time;
+  *n_retired += record->detail;
+  if (*n_retired >= tasks->len)
+    return;
+  for (guint i = 1; i <= record->detail; i++)
+    {
+      gint64 id = (gint64) PTO_TRACE_RETIRED (record->task, i);
+      gpointer position;
+
+      if (g_hash_table_lookup_extended (index, &id, NULL, &position))
+        g_array_index (tasks, PtoTraceEntry, GPOINTER_TO_UINT (position)).retire = time;
+    }
+}
+
 static void
 read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray *edges,
               GArray *members, GArray *dispatches, GArray *lasts, GHashTable *index)
@@ -337,6 +358,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
   guint n_schedulers = trace->topology.n_schedulers;
   const struct pto_trace_record *part = NULL;
   const struct pto_trace_record *wait = NULL;
+  guint64 n_retired = 0;
 
   for (guint b = 0; b < trace->n_buffers; b++)
     for (guint64 i = trace->starts[b]; i < trace->starts[b + 1]; i++)
@@ -353,6 +375,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             task->kernel = record->detail;
             /* Of a level there is one kind of ready tasks. */
             task->core_type = pto_trace_is_level (trace) ? 0 : (guint8) (record->extra & 0xff);
+            task->priority = (guint8) PTO_TRACE_PRIORITY (record->extra);
             read_source (trace, record->extra, &task->file, &task->line);
             break;
           case PTO_TRACE_DEP:
@@ -384,7 +407,11 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
             if (b >= 1 && b <= n_schedulers)
               {
                 Dispatch dispatch = { (guint32) (task - (PtoTraceEntry *) (void *) tasks->data),
-                                      record->detail, b - 1, FALSE, time };
+                                      record->detail,
+                                      b - 1,
+                                      (guint32) (record->extra >> 32),
+                                      FALSE,
+                                      time };
 
                 task->scheduler = b - 1;
                 g_array_append_val (dispatches, dispatch);
@@ -433,7 +460,7 @@ read_records (PtoTraceAnalysis *analysis, PtoTrace *trace, GArray *tasks, GArray
               task->failed = 1;
             break;
           case PTO_TRACE_RETIRE:
-            find_or_add (tasks, index, record->task)->retire = time;
+            read_retired (record, time, tasks, index, &n_retired);
             break;
           case PTO_TRACE_STALL:
             {

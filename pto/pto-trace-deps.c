@@ -75,7 +75,7 @@ static void
 append_node (GString *text, JsonObject *task)
 {
   const char *id = json_object_get_string_member (task, "task");
-  g_autofree char *name = pto_trace_dup_task_name (g_ascii_strtoull (id, NULL, 10));
+  g_autofree char *name = pto_trace_dup_task_label (g_ascii_strtoull (id, NULL, 10));
   g_autofree char *label
       = g_strdup_printf ("%s %s", json_object_get_string_member (task, "kernel"), name);
 

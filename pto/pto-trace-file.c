@@ -10,12 +10,13 @@
 #include "pto-trace-private.h"
 
 #include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <string.h>
 
 #define MAGIC "PTOTRACE"
 /* Of the file. A later one may mean anything: there are no two of the same number that differ. */
-#define VERSION 1
+#define VERSION 2 /* 1: without priorities, which are 0 there */
 
 typedef struct
 {
@@ -56,7 +57,7 @@ pto_trace_save_file (PtoTrace *trace, const char *path, GError **error)
       g_autofree char *name = g_filename_display_name (path);
 
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_NO_SPACE,
-                   "%s: no memory for a trace of %" G_GSIZE_FORMAT " bytes", name, size);
+                   _ ("%s: no memory for a trace of %zu bytes"), name, size);
       return FALSE;
     }
   pto_trace_pack (trace, bytes + sizeof head);
@@ -74,13 +75,13 @@ read_bytes (const guint8 *bytes, gsize size, const char *name, GError **error)
   if (size < sizeof head.magic || memcmp (bytes, MAGIC, sizeof head.magic) != 0)
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                   "%s: no trace: it does not begin as a .ptotrace file does", name);
+                   _ ("%s: no trace: it does not begin as a .ptotrace file does"), name);
       return NULL;
     }
   if (size < sizeof head)
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                   "%s: cut off: %" G_GSIZE_FORMAT " bytes are less than its head", name, size);
+                   _ ("%s: cut off: %zu bytes are less than its head"), name, size);
       return NULL;
     }
   memcpy (&head, bytes, sizeof head);
@@ -88,23 +89,23 @@ read_bytes (const guint8 *bytes, gsize size, const char *name, GError **error)
     {
       g_set_error (
           error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-          "%s: made by a later version of libpto: a file of version %u, and this one reads "
-          "up to %u",
+          _ ("%s: made by a later version of libpto: a file of version %u, and this one reads "
+             "up to %u"),
           name, head.version, VERSION);
       return NULL;
     }
   if (head.version == 0 || head.head_size < sizeof head || head.head_size > size)
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                   "%s: garbled: no .ptotrace file has such a head", name);
+                   _ ("%s: garbled: no .ptotrace file has such a head"), name);
       return NULL;
     }
   if (head.size != size - head.head_size)
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                   "%s: %s: it has %" G_GSIZE_FORMAT " bytes of %" G_GUINT64_FORMAT, name,
-                   head.size > size - head.head_size ? "cut off" : "garbled", size - head.head_size,
-                   head.size);
+                   _ ("%s: %s: it has %zu bytes of %" PRIu64), name,
+                   head.size > size - head.head_size ? _ ("cut off") : _ ("garbled"),
+                   size - head.head_size, head.size);
       return NULL;
     }
   bytes += head.head_size;
@@ -113,7 +114,7 @@ read_bytes (const guint8 *bytes, gsize size, const char *name, GError **error)
               : NULL;
   if (trace == NULL)
     g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                 "%s: garbled: its bytes are not those that were written", name);
+                 _ ("%s: garbled: its bytes are not those that were written"), name);
   return trace;
 }
 
@@ -136,6 +137,7 @@ read_bytes (const guint8 *bytes, gsize size, const char *name, GError **error)
 PtoTrace *
 pto_trace_new_from_file (const char *path, GError **error)
 {
+  g_autoptr (GError) local = NULL;
   g_autofree char *name = NULL;
   g_autofree char *bytes = NULL;
   gsize size;
@@ -143,8 +145,12 @@ pto_trace_new_from_file (const char *path, GError **error)
   g_return_val_if_fail (path != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (!g_file_get_contents (path, &bytes, &size, error))
-    return NULL;
   name = g_filename_display_name (path);
+  if (!g_file_get_contents (path, &bytes, &size, &local))
+    {
+      g_set_error (error, local->domain, local->code, _ ("%s: can not be read: %s"), name,
+                   pto_save_explain_read (local));
+      return NULL;
+    }
   return read_bytes ((const guint8 *) bytes, size, name, error);
 }

@@ -11,6 +11,7 @@
  */
 #include "config.h"
 
+#include "pto-report-resources.h"
 #include "pto-trace-html-private.h"
 #include "pto-trace-svg-private.h"
 
@@ -313,6 +314,12 @@ get_block (const PtoHtmlSection *section, guint entry)
 }
 
 static gint64
+get_priority (const PtoHtmlSection *section, guint entry)
+{
+  return section->analysis->tasks[entry].priority;
+}
+
+static gint64
 get_file (const PtoHtmlSection *section, guint entry)
 {
   guint32 file = section->analysis->tasks[entry].file;
@@ -518,6 +525,7 @@ static void
 append_tasks (PtoHtmlPage *page)
 {
   gboolean has_blocks = FALSE;
+  gboolean has_priorities = FALSE;
 
   g_string_append_printf (page->text, ",\n\"tasks\":{\"n\":%u", page->n_entries);
   append_integers (page, "ring", get_ring);
@@ -528,9 +536,14 @@ append_tasks (PtoHtmlPage *page)
   append_integers (page, "flags", get_flags);
   for (guint s = 0; s < page->sections->len; s++)
     for (guint i = 0; i < pto_html_get_section (page, s)->analysis->n_entries; i++)
-      has_blocks = has_blocks || get_block (pto_html_get_section (page, s), i) >= 0;
+      {
+        has_blocks = has_blocks || get_block (pto_html_get_section (page, s), i) >= 0;
+        has_priorities = has_priorities || get_priority (pto_html_get_section (page, s), i) > 0;
+      }
   if (has_blocks)
     append_integers (page, "block", get_block);
+  if (has_priorities)
+    append_integers (page, "priority", get_priority);
   if (page->files->len > 0)
     {
       append_integers (page, "file", get_file);
@@ -905,7 +918,9 @@ static void
 append_part (GString *text, const char *name)
 {
   g_autofree char *path = g_strdup_printf ("/pto/report/%s", name);
-  g_autoptr (GBytes) bytes = g_resources_lookup_data (path, G_RESOURCE_LOOKUP_FLAGS_NONE, NULL);
+  /* By its name, so that the parts are linked wherever this is. */
+  g_autoptr (GBytes) bytes = g_resource_lookup_data (pto_report_get_resource (), path,
+                                                     G_RESOURCE_LOOKUP_FLAGS_NONE, NULL);
   gsize length;
   const char *data;
 
@@ -963,7 +978,8 @@ append_page (PtoHtmlPage *page)
  * and gave its slot back, where its submit stands, what it was given, what it waited for, and the
  * tasks before and behind it; the graph of tasks; how many tasks were ready and alive, and how full
  * heaps, pools and the TensorMap were, at any time; a table of kernels; the critical path; and what
- * was dropped. Kernels have the colours of [method@Pto.Trace.to_svg]. The text depends on
+ * was dropped. Kernels have the colours of [method@Pto.Trace.to_svg], tasks its names, and clusters
+ * without work are one line, too, which opens them. The text depends on
  * nothing but the records; 100 000 tasks are some 10 MB.
  *
  * Names of kernels and the title are shown as text, whatever they contain.

@@ -1,4 +1,4 @@
-/* pto-trace-items.c: what can be asked of a task, an edge or a core of a trace?
+/* pto-trace-items.c: what can be asked of a task or an edge of a trace?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
@@ -352,6 +352,27 @@ pto_trace_task_get_core (PtoTraceTask *self)
   if (self->entry->core == PTO_TRACE_NOWHERE)
     return -1;
   return (int) (self->part->place->first_core + self->entry->core);
+}
+
+/**
+ * pto_trace_task_get_priority:
+ * @self: a task
+ *
+ * Gives the priority that it was submitted with ([method@Pto.Orchestrator.set_priority]).
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: a priority, 0 to %PTO_MAX_PRIORITY; 0 also of a file that was written before priorities
+ *   were recorded (version 1)
+ *
+ * Since: 0.1
+ */
+guint
+pto_trace_task_get_priority (PtoTraceTask *self)
+{
+  g_return_val_if_fail (PTO_IS_TRACE_TASK (self), 0);
+
+  return self->entry->priority;
 }
 
 static gint64
@@ -719,203 +740,6 @@ pto_trace_edge_to_string (PtoTraceEdge *self)
   return g_string_free (text, FALSE);
 }
 
-/* --- cores --- */
-
-/**
- * PtoTraceCore:
- *
- * What tasks of a [class@Pto.Trace] ran on: a core of a chip, or a child of a worker of level 3 or
- * up.
- *
- * Thread safety: any thread. It keeps the trace. A fork keeps it usable in the child.
- *
- * Since: 0.1
- */
-struct _PtoTraceCore
-{
-  GObject parent_instance;
-
-  PtoTrace *trace; /* the outermost */
-  const Place *place;
-  char *name;
-  PtoTraceCoreKind kind;
-  guint number;
-  int cluster;
-  guint64 busy;
-};
-
-G_DEFINE_FINAL_TYPE (PtoTraceCore, pto_trace_core, G_TYPE_OBJECT)
-
-static void
-pto_trace_core_finalize (GObject *object)
-{
-  PtoTraceCore *self = PTO_TRACE_CORE (object);
-
-  g_clear_object (&self->trace);
-  g_free (self->name);
-  G_OBJECT_CLASS (pto_trace_core_parent_class)->finalize (object);
-}
-
-static void
-pto_trace_core_class_init (PtoTraceCoreClass *klass)
-{
-  G_OBJECT_CLASS (klass)->finalize = pto_trace_core_finalize;
-}
-
-static void
-pto_trace_core_init (PtoTraceCore *self)
-{
-  self->cluster = -1;
-}
-
-/**
- * pto_trace_core_get_name:
- * @self: a core
- *
- * Names it, for example "AIV17": its type and its number among those of that type.
- *
- * Of a worker of level 3 or up a child: "L2/0", "sub1".
- *
- * Thread safety: any thread.
- *
- * Returns: (transfer none): a name
- *
- * Since: 0.1
- */
-const char *
-pto_trace_core_get_name (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
-
-  return self->name != NULL ? self->name : "";
-}
-
-/**
- * pto_trace_core_get_path:
- * @self: a core
- *
- * Gives the worker that it belongs to, by its place in the tree: "L3/0/L2/1".
- *
- * Thread safety: any thread.
- *
- * Returns: (transfer none): a path; empty for a chip that is below nobody
- *
- * Since: 0.1
- */
-const char *
-pto_trace_core_get_path (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
-
-  return self->place != NULL ? self->place->path : "";
-}
-
-/**
- * pto_trace_core_get_kind:
- * @self: a core
- *
- * Says what it is.
- *
- * Thread safety: any thread.
- *
- * Returns: its kind
- *
- * Since: 0.1
- */
-PtoTraceCoreKind
-pto_trace_core_get_kind (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), PTO_TRACE_CORE_AIC);
-
-  return self->kind;
-}
-
-/**
- * pto_trace_core_get_index:
- * @self: a core
- *
- * Gives its number among the cores of its worker; those of a cluster are neighbours, AIC before
- * AIV.
- *
- * Thread safety: any thread.
- *
- * Returns: a number, from 0
- *
- * Since: 0.1
- */
-guint
-pto_trace_core_get_index (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->number;
-}
-
-/**
- * pto_trace_core_get_cluster:
- * @self: a core
- *
- * Gives the cluster of the chip that it is in.
- *
- * Thread safety: any thread.
- *
- * Returns: a cluster; -1 for a child
- *
- * Since: 0.1
- */
-int
-pto_trace_core_get_cluster (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), -1);
-
-  return self->cluster;
-}
-
-/**
- * pto_trace_core_get_busy_ns:
- * @self: a core
- *
- * Gives how long tasks ran on it, over all runs of its worker, without the time in which they
- * waited for others.
- *
- * Thread safety: any thread.
- *
- * Returns: nanoseconds of the trace's clock
- *
- * Since: 0.1
- */
-guint64
-pto_trace_core_get_busy_ns (PtoTraceCore *self)
-{
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), 0);
-
-  return self->busy;
-}
-
-/**
- * pto_trace_core_to_string:
- * @self: a core
- *
- * Says what it is, for people.
- *
- * Thread safety: any thread.
- *
- * Returns: (transfer full): such as `L3/0/L2/1 AIV17, busy for 70 ns`
- *
- * Since: 0.1
- */
-char *
-pto_trace_core_to_string (PtoTraceCore *self)
-{
-  const char *path;
-
-  g_return_val_if_fail (PTO_IS_TRACE_CORE (self), NULL);
-
-  path = pto_trace_core_get_path (self);
-  return g_strdup_printf ("%s%s%s, busy for %" G_GUINT64_FORMAT " ns", path,
-                          path[0] != '\0' ? " " : "", pto_trace_core_get_name (self), self->busy);
-}
-
 /* --- lists --- */
 
 typedef enum
@@ -1024,28 +848,14 @@ make_edge (PtoTraceList *self, guint position)
 static gpointer
 make_core (PtoTraceList *self, guint position)
 {
-  PtoTraceCore *core = g_object_new (PTO_TYPE_TRACE_CORE, NULL);
   const Place *place;
   guint at = self->parts->places->len;
-  guint cluster, type;
 
   do
     place = g_ptr_array_index (self->parts->places, --at);
   while (place->first_core > position);
-  core->trace = g_object_ref (self->trace);
-  core->place = place;
-  core->number = position - place->first_core;
-  core->busy = self->parts->core_busy[position];
-  core->name = pto_trace_dup_core_name (place->trace, core->number);
-  pto_trace_locate_core (place->trace, core->number, &cluster, &type);
-  if (pto_trace_is_level (place->trace))
-    core->kind = type == 0 ? PTO_TRACE_CORE_WORKER : PTO_TRACE_CORE_SUB_WORKER;
-  else
-    {
-      core->kind = type == PTO_CORE_TYPE_AIC ? PTO_TRACE_CORE_AIC : PTO_TRACE_CORE_AIV;
-      core->cluster = (int) cluster;
-    }
-  return core;
+  return pto_trace_core_make (self->trace, place->path, place->trace, position - place->first_core,
+                              self->parts->core_busy[position]);
 }
 
 static gpointer

@@ -66,6 +66,8 @@ guint pto_trace_task_get_level (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 int pto_trace_task_get_core (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
+guint pto_trace_task_get_priority (PtoTraceTask *self);
+PTO_AVAILABLE_IN_0_1
 gint64 pto_trace_task_get_submit_ns (PtoTraceTask *self);
 PTO_AVAILABLE_IN_0_1
 gint64 pto_trace_task_get_ready_ns (PtoTraceTask *self);

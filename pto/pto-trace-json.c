@@ -210,18 +210,32 @@ append_kernel (Writer *writer, guint32 kernel)
     g_string_append_printf (writer->text, "\"kernel %u\"", kernel);
 }
 
+/* "1:3", as pictures name it. */
+static void
+append_label (Writer *writer, guint64 id)
+{
+  g_string_append_c (writer->text, '"');
+  if (PTO_TASK_RING (id) > 0)
+    g_string_append_printf (writer->text, "%u:", PTO_TASK_RING (id));
+  g_string_append_printf (writer->text, "%u\"", PTO_TASK_LOCAL (id));
+}
+
 /* The arguments that say who a task is and who it waited for. Leaves the object open. */
 static void
 append_task (Writer *writer, const PtoTraceEntry *task)
 {
-  g_string_append_printf (writer->text,
-                          ",\"args\":{\"task\":\"%" G_GUINT64_FORMAT "\",\"ring\":%u,\"kernel\":",
-                          task->id, PTO_TASK_RING (task->id));
+  g_string_append (writer->text, ",\"args\":{\"task\":");
+  append_label (writer, task->id);
+  g_string_append_printf (writer->text, ",\"ring\":%u,\"kernel\":", PTO_TASK_RING (task->id));
   append_kernel (writer, task->kernel);
+  if (task->priority > 0)
+    g_string_append_printf (writer->text, ",\"priority\":%u", task->priority);
   g_string_append (writer->text, ",\"waited_for\":[");
   for (guint k = 0; k < task->n_deps; k++)
-    g_string_append_printf (writer->text, "%s\"%" G_GUINT64_FORMAT "\"", k > 0 ? "," : "",
-                            writer->analysis->deps[task->first_dep + k].producer);
+    {
+      g_string_append (writer->text, k > 0 ? "," : "");
+      append_label (writer, writer->analysis->deps[task->first_dep + k].producer);
+    }
   g_string_append_c (writer->text, ']');
 }
 
@@ -324,18 +338,18 @@ append_schedulers (Writer *writer)
       if (task->dispatch != PTO_TRACE_NEVER && !pto_trace_entry_shares_dispatch (analysis, task))
         {
           begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->dispatch);
-          g_string_append_printf (writer->text,
-                                  ",\"s\":\"t\",\"name\":\"dispatch\",\"cat\":\"scheduler\","
-                                  "\"args\":{\"task\":\"%" G_GUINT64_FORMAT "\"}}",
-                                  task->id);
+          g_string_append (writer->text, ",\"s\":\"t\",\"name\":\"dispatch\",\"cat\":\"scheduler\","
+                                         "\"args\":{\"task\":");
+          append_label (writer, task->id);
+          g_string_append (writer->text, "}}");
         }
       if (task->complete != PTO_TRACE_NEVER && i < analysis->n_tasks)
         {
           begin (writer, 'i', PID_CONTROL, TID_SCHEDULER + task->scheduler, task->complete);
-          g_string_append_printf (writer->text,
-                                  ",\"s\":\"t\",\"name\":\"complete\",\"cat\":\"scheduler\","
-                                  "\"args\":{\"task\":\"%" G_GUINT64_FORMAT "\"}}",
-                                  task->id);
+          g_string_append (writer->text, ",\"s\":\"t\",\"name\":\"complete\",\"cat\":\"scheduler\","
+                                         "\"args\":{\"task\":");
+          append_label (writer, task->id);
+          g_string_append (writer->text, "}}");
         }
     }
 }
@@ -519,8 +533,9 @@ append_trace (Writer *outer, const PtoTraceView *view, Rows *rows)
  * tasks of each ring and open scopes. Of a worker of level 3 or up there is a row for each child,
  * and below them those of each worker that did something inside of its tasks, at the time that it
  * did it; where a chip has a virtual clock, its times are stretched over the run that it took.
- * Times are microseconds with three decimals; ids of tasks are strings, because a JavaScript number
- * does not hold them. The text depends on nothing but the records.
+ * Times are microseconds with three decimals; a task is named as in [method@Pto.Trace.to_svg] and
+ * for [method@Pto.Trace.explain], `17`, or `1:17` of ring 1. The text depends on nothing but the
+ * records.
  *
  * Thread safety: any thread.
  *

@@ -13,6 +13,7 @@
 
 #include "core/task.h"
 
+#include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 #include "pto-trace-items-private.h"
 
@@ -24,6 +25,15 @@ append_id (GString *text, guint64 id)
   if (PTO_TASK_RING (id) > 0)
     g_string_append_printf (text, "%u:", PTO_TASK_RING (id));
   g_string_append_printf (text, "%u", PTO_TASK_LOCAL (id));
+}
+
+char *
+pto_trace_dup_task_label (guint64 id)
+{
+  GString *text = g_string_new (NULL);
+
+  append_id (text, id);
+  return g_string_free (text, FALSE);
 }
 
 /* Pieces of a task; which of them is that trace, from 0. */
@@ -166,14 +176,16 @@ enter (PtoTraceFound *found, guint64 id, guint64 position, gboolean has_position
   if (n == 0)
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-                   "task %s: the trace has nothing that a worker recorded inside of it", name);
+                   _ ("task %s: the trace has nothing that a worker recorded inside of it"), name);
       return FALSE;
     }
   if (position >= n || (n > 1 && !has_position))
     {
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-                   "task %s: %u worker%s recorded what happened inside of it: say which of %s",
-                   name, n, n == 1 ? "" : "s", which->str);
+                   P_ ("task %s: %u worker recorded what happened inside of it: say which of %s",
+                       "task %s: %u workers recorded what happened inside of it: say which of %s",
+                       n),
+                   name, n, which->str);
       return FALSE;
     }
   g_free (found->path);
@@ -206,8 +218,8 @@ pto_trace_find_label (PtoTrace *trace, const char *label, PtoTraceFound *found, 
     }
   g_set_error (
       error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-      "\"%s\" is no task: it is a number, 17, one of a ring, 1:17, of which there are 0 to "
-      "%u, or one inside of another worker's task, 7/1:17",
+      _ ("\"%s\" is no task: it is a number, 17, one of a ring, 1:17, of which there are 0 to "
+         "%u, or one inside of another worker's task, 7/1:17"),
       label, PTO_RINGS - 1);
   return FALSE;
 }

@@ -18,10 +18,11 @@ static const char *const categories[N_CATEGORIES]
     = { "run", "submit", "scope", "stall", "scheduler", "trace" };
 
 static const char *const keys[N_KEYS]
-    = { "task",      "ring",      "waited_for", "submitted_at", "arguments", "block",
-        "waited_ns", "submit_ns", "ready_ns",   "dispatch_ns",  "ack_ns",    "complete_ns",
-        "retire_ns", "critical",  "failed",     "depth",        "opened_at", "title",
-        "clock",     "recorded",  "dropped",    "tasks",        "edges",     "sha256" };
+    = { "task",    "ring",        "waited_for", "submitted_at", "arguments",
+        "block",   "waited_ns",   "submit_ns",  "ready_ns",     "dispatch_ns",
+        "ack_ns",  "complete_ns", "retire_ns",  "critical",     "failed",
+        "depth",   "opened_at",   "title",      "clock",        "recorded",
+        "dropped", "tasks",       "edges",      "sha256",       "priority" };
 
 /* --- annotations --- */
 
@@ -55,6 +56,29 @@ put_string (PtoProto *proto, Key key, guint64 iid)
   pto_proto_end (proto, annotation);
 }
 
+/* "1:3", as pictures name a task; in an annotation, or a value of one. */
+static void
+put_label (PtoProto *proto, guint64 id)
+{
+  char label[32];
+
+  if (PTO_TASK_RING (id) > 0)
+    g_snprintf (label, sizeof label, "%u:%u", PTO_TASK_RING (id), PTO_TASK_LOCAL (id));
+  else
+    g_snprintf (label, sizeof label, "%u", PTO_TASK_LOCAL (id));
+  pto_proto_put_string (proto, ANNOTATION_STRING_VALUE, label);
+}
+
+static void
+put_task_label (PtoProto *proto, guint64 id)
+{
+  gsize annotation = pto_proto_begin (proto, EVENT_DEBUG_ANNOTATIONS);
+
+  pto_proto_put_uint (proto, ANNOTATION_NAME_IID, 1 + KEY_TASK);
+  put_label (proto, id);
+  pto_proto_end (proto, annotation);
+}
+
 /* Left out where nobody recorded it. */
 static void
 put_time (Part *part, PtoProto *proto, Key key, guint64 time)
@@ -76,8 +100,7 @@ put_producers (Part *part, PtoProto *proto, const PtoTraceEntry *task)
     {
       gsize value = pto_proto_begin (proto, ANNOTATION_ARRAY_VALUES);
 
-      pto_proto_put_uint (proto, ANNOTATION_UINT_VALUE,
-                          part->analysis->deps[task->first_dep + k].producer);
+      put_label (proto, part->analysis->deps[task->first_dep + k].producer);
       pto_proto_end (proto, value);
     }
   pto_proto_end (proto, annotation);
@@ -143,8 +166,10 @@ put_arguments (Part *part, PtoProto *proto, const PtoTraceEntry *task)
 static void
 put_task (Part *part, PtoProto *proto, const PtoTraceEntry *task)
 {
-  put_uint (proto, KEY_TASK, task->id);
+  put_task_label (proto, task->id);
   put_uint (proto, KEY_RING, PTO_TASK_RING (task->id));
+  if (task->priority > 0)
+    put_uint (proto, KEY_PRIORITY, task->priority);
   put_producers (part, proto, task);
   if (task->file != PTO_TRACE_NOWHERE)
     put_string (proto, KEY_SUBMITTED_AT, pto_perfetto_intern_place (part, task->file, task->line));
@@ -375,7 +400,7 @@ put_instant (Part *part, guint scheduler, guint64 time, const char *name, guint6
                                               ORDER_BETWEEN, TYPE_INSTANT, lane->uuid);
 
   pto_perfetto_name_event (output, CATEGORY_SCHEDULER, pto_perfetto_intern (&output->names, name));
-  put_uint (&output->packets, KEY_TASK, task);
+  put_task_label (&output->packets, task);
   pto_perfetto_end_event (output, event);
 }
 

@@ -18,6 +18,8 @@ G_BEGIN_DECLS
 #define PTO_TRACE_NEVER G_MAXUINT64
 /* The index of a task that was not recorded, and the core of a task that did not run. */
 #define PTO_TRACE_NOWHERE G_MAXUINT32
+/* The kernel of a task whose submit was not recorded. */
+#define PTO_TRACE_UNKNOWN (G_MAXUINT32 - 2)
 
 /* Copies the records; the chip, or level, may overwrite its own afterwards. kernel_names[i] is the
  * name of function id i, NULL where there is none. title may be NULL. */
@@ -50,6 +52,8 @@ void pto_trace_settle (PtoTrace *trace);
 void pto_trace_pieces_init (PtoTracePieces *pieces);
 void pto_trace_pieces_clear (PtoTracePieces *pieces);
 void pto_trace_pieces_take (PtoTracePieces *pieces, guint32 child, guint64 task, PtoTrace *trace);
+/* They come from a machine whose clock is so many ns ahead. */
+void pto_trace_pieces_set_back (PtoTracePieces *pieces, gint64 ahead);
 
 gboolean pto_trace_save_file (PtoTrace *trace, const char *path, GError **error);
 
@@ -96,8 +100,10 @@ typedef struct
   guint32 scope;        /* the innermost that it was submitted in: 1 + its number; 0: none */
   guint32 first_member; /* in PtoTraceAnalysis.tasks: of a group, those that did not end last */
   guint32 n_members;
-  guint32 block; /* of a part of a task: which block of it; otherwise PTO_TRACE_NOWHERE */
+  guint32 block;  /* of a part of a task: which block of it; otherwise PTO_TRACE_NOWHERE */
+  guint32 member; /* and which of those that it was dispatched with */
   guint8 core_type;
+  guint8 priority; /* 0 to PTO_MAX_PRIORITY */
   guint8 failed;
   guint8 critical;        /* on the critical path */
   guint8 shares_dispatch; /* a part that another one of its range has the mark of */
@@ -213,7 +219,7 @@ typedef struct
   guint n_critical;
   guint n_critical_tasks;  /* of which several may be parts of one */
   guint64 critical_ns;     /* from the first start to the last end on the path */
-  guint64 critical_submit; /* when its first task was submitted */
+  guint64 critical_submit; /* when its first task was submitted; 0: that was not recorded */
   guint64 critical_run_ns; /* of critical_ns, the time that kernels of the path ran */
   guint32 rings;           /* rings that had a task: highest + 1 */
   /* Of a level: the entry that each piece belongs to, or PTO_TRACE_NOWHERE; and runs of workers
@@ -281,6 +287,13 @@ void pto_trace_link_pieces (PtoTraceAnalysis *analysis, PtoTrace *trace);
 void pto_trace_analysis_free (PtoTraceAnalysis *analysis);
 const PtoTraceAnalysis *pto_trace_get_analysis (PtoTrace *trace);
 
+/* Is it known when the critical path began? There is one. */
+static inline gboolean
+pto_trace_knows_critical_submit (const PtoTraceAnalysis *analysis)
+{
+  return analysis->tasks[analysis->critical[0]].submit != PTO_TRACE_NEVER;
+}
+
 static inline gboolean
 pto_trace_is_level (PtoTrace *trace)
 {
@@ -314,13 +327,16 @@ const char *pto_trace_get_type_name (PtoTrace *trace, guint core_type, guint n);
 /* Records of the trace and of all runs below it. */
 guint64 pto_trace_count_records (PtoTrace *trace);
 
-/* "QK"; "kernel 7" when it has no name; "alloc" for a task that gives memory, and "no kernel" for
- * one that only orders. Caller frees. */
+/* "QK"; "kernel 7" when it has no name; "alloc" for a task that gives memory, "no kernel" for one
+ * that only orders, and "unknown kernel" where nobody recorded it. Caller frees. */
 char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
 /* The same; it stays. */
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
 /* "3", or "3 of ring 1". Caller frees. */
 char *pto_trace_dup_task_name (guint64 id);
+/* "3", or "1:3" of ring 1: what it is called in pictures and exports, and asked for. Caller frees.
+ */
+char *pto_trace_dup_task_label (guint64 id);
 /* Cluster of a core, in which those of type AIC come first, and its type. Of a level workers are
  * one cluster and one type, SUB workers the other. */
 void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *core_type);

@@ -1,18 +1,14 @@
-/* pto-trace-replay.c: when would a recorded graph have been over on another chip?
+/* pto-trace-replay.c: what of a record is needed to run its graph again on paper?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The tasks, their edges, the times of their kernels and what the orchestration did between two
- * submits are as recorded; who runs what, and when, is decided again, in virtual time, as
- * schedulers do: first what has signalled, then what is ready, first come, first served, of each
- * type of core. A successor of the task that ended runs next on its core, if it fits there.
- *
- * Tasks that run on several cores at once are refused, and so are reductions, whose graph depends
- * on the chip. Commuting tasks keep the order that they had.
+ * Tasks, their edges, what they run and for how long, where that is to be, what the orchestration
+ * did between two submits, and what the chip's own steps take.
  */
 #include "config.h"
 
-#include "pto-trace-whatif-private.h"
+#include "pto-text-private.h"
+#include "pto-trace-replay-sets-private.h"
 
 #include <string.h>
 
@@ -47,6 +43,33 @@ add_time (GArray *times, guint64 from, guint64 to)
     g_array_append_val (times, time);
 }
 
+/* As the record says; FALSE: it does not. */
+static gboolean
+read_costs (PtoReplay *replay, PtoTrace *trace)
+{
+  guint64 costs[PTO_TRACE_N_COSTS];
+  guint n = 0;
+
+  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+
+      if (record->kind != PTO_TRACE_COST || record->detail != n)
+        break;
+      costs[n++] = record->extra;
+      if (n == PTO_TRACE_N_COSTS)
+        break;
+    }
+  if (n < PTO_TRACE_N_COSTS)
+    return FALSE;
+  replay->dispatch = costs[PTO_TRACE_COST_DISPATCH];
+  replay->poll = costs[PTO_TRACE_COST_POLL];
+  replay->fanout = costs[PTO_TRACE_COST_FANOUT];
+  replay->start = costs[PTO_TRACE_COST_START];
+  replay->finish = costs[PTO_TRACE_COST_FINISH];
+  return TRUE;
+}
+
 static void
 find_costs (PtoReplay *replay, PtoTrace *trace)
 {
@@ -58,6 +81,8 @@ find_costs (PtoReplay *replay, PtoTrace *trace)
   g_autoptr (GArray) fanout = g_array_new (FALSE, FALSE, sizeof (guint64));
   guint64 over;
 
+  if (read_costs (replay, trace))
+    return;
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
       const PtoTraceEntry *task = &analysis->tasks[i];
@@ -86,39 +111,23 @@ find_costs (PtoReplay *replay, PtoTrace *trace)
   replay->fanout -= MIN (replay->fanout, replay->dispatch);
 }
 
-/* Who commutes keeps the order of the record: one edge from each to the next at the same memory. */
-static void
-add_commuting (PtoReplay *replay, const PtoTraceAnalysis *analysis, GArray *edges)
+void
+pto_replay_link (PtoReplay *replay, const guint32 *edges, guint n)
 {
-  g_autoptr (GHashTable) last = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
-  g_autoptr (GArray) updates = g_array_new (FALSE, FALSE, sizeof (guint64) * 3);
-
-  for (guint i = 0; i < analysis->n_args; i++)
+  for (guint i = 0; i <= replay->n_tasks; i++)
+    replay->tasks[i].first_out = replay->tasks[i].n_producers = 0;
+  replay->n_out = n;
+  replay->out = g_new (guint32, MAX (n, 1));
+  for (guint i = 0; i < n; i++)
     {
-      const PtoTraceArg *arg = &analysis->args[i];
-      guint64 update[] = { analysis->tasks[arg->task].start, arg->task, arg->word };
-
-      if (arg->type == PTO_PARAM_COMMUTATIVE)
-        g_array_append_val (updates, update);
+      if (edges[2 * i] + 2 <= replay->n_tasks)
+        replay->tasks[edges[2 * i] + 2].first_out++;
+      replay->tasks[edges[2 * i + 1]].n_producers++;
     }
-  g_array_sort (updates, compare_numbers);
-  for (guint i = 0; i < updates->len; i++)
-    {
-      const guint64 *update = (const guint64 *) (void *) (updates->data + i * sizeof (guint64) * 3);
-      gint64 *key = g_new (gint64, 1);
-      gpointer before;
-
-      *key = (gint64) update[2];
-      if (g_hash_table_lookup_extended (last, key, NULL, &before)
-          && GPOINTER_TO_UINT (before) != update[1])
-        {
-          guint32 edge[] = { GPOINTER_TO_UINT (before), (guint32) update[1] };
-
-          g_array_append_val (edges, edge);
-          replay->n_commuting++;
-        }
-      g_hash_table_replace (last, key, GUINT_TO_POINTER ((guint) update[1]));
-    }
+  for (guint i = 2; i <= replay->n_tasks; i++)
+    replay->tasks[i].first_out += replay->tasks[i - 1].first_out;
+  for (guint i = 0; i < n; i++)
+    replay->out[replay->tasks[edges[2 * i] + 1].first_out++] = edges[2 * i + 1];
 }
 
 /* Consumers by producer. */
@@ -126,7 +135,6 @@ static void
 link_tasks (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
-  const guint32 *edge;
 
   for (guint i = 0; i < analysis->n_deps; i++)
     {
@@ -135,20 +143,11 @@ link_tasks (PtoReplay *replay, const PtoTraceAnalysis *analysis)
       if (pair[0] != PTO_TRACE_NOWHERE)
         g_array_append_val (edges, pair);
     }
-  add_commuting (replay, analysis, edges);
-  edge = (const guint32 *) (void *) edges->data;
-  replay->n_out = edges->len;
-  replay->out = g_new (guint32, MAX (replay->n_out, 1));
-  for (guint i = 0; i < replay->n_out; i++)
-    {
-      if (edge[2 * i] + 2 <= replay->n_tasks)
-        replay->tasks[edge[2 * i] + 2].first_out++;
-      replay->tasks[edge[2 * i + 1]].n_producers++;
-    }
-  for (guint i = 2; i <= replay->n_tasks; i++)
-    replay->tasks[i].first_out += replay->tasks[i - 1].first_out;
-  for (guint i = 0; i < replay->n_out; i++)
-    replay->out[replay->tasks[edge[2 * i] + 1].first_out++] = edge[2 * i + 1];
+  pto_replay_link (replay, (const guint32 *) (void *) edges->data, edges->len);
+  if (replay->sets->len == 0)
+    return;
+  pto_replay_sets_filter (replay, edges);
+  replay->edges = g_steal_pointer (&edges);
 }
 
 /* Memory that a task has made, from its address on. */
@@ -194,8 +193,8 @@ add_made (GTree *made, const PtoTraceArg *arg)
 }
 
 /* Who keeps which slot: at level 4 all who are given memory that its task has made; otherwise, as
- * far as is known, its consumers. FALSE: some of it are copies that a reduction made. */
-static gboolean
+ * far as is known, its consumers. */
+static void
 list_users (PtoReplay *replay, const PtoTraceAnalysis *analysis)
 {
   g_autoptr (GArray) pairs = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
@@ -219,8 +218,6 @@ list_users (PtoReplay *replay, const PtoTraceAnalysis *analysis)
         {
           guint32 use[] = { item->task, arg->task };
 
-          if (arg->type == PTO_PARAM_COMMUTATIVE)
-            return FALSE;
           g_array_append_val (pairs, use);
         }
     }
@@ -240,32 +237,353 @@ list_users (PtoReplay *replay, const PtoTraceAnalysis *analysis)
     replay->tasks[i].first_user += replay->tasks[i - 1].first_user;
   for (guint i = 0; i < pairs->len; i++)
     replay->users[replay->tasks[pair[2 * i] + 1].first_user++] = pair[2 * i + 1];
-  return TRUE;
+}
+
+static gboolean refuse (GError **error, const char *message);
+
+/* --- runs, and where they are to be --- */
+
+/* Does it say of itself how its parts are to be placed? */
+static gboolean
+is_in_parts (const PtoTraceEntry *task)
+{
+  return task->n_members > 0 || task->block != PTO_TRACE_NOWHERE;
 }
 
 static void
-list_runs (PtoReplay *replay, PtoTrace *trace, const PtoTraceAnalysis *analysis)
+add_parts (PtoReplay *replay, GArray *parts, GArray *names, const struct pto_trace_record *record,
+           guint32 position, const guint32 *holders, guint n_clusters)
 {
-  replay->runs = g_new0 (PtoReplayRun, MAX (analysis->n_entries, 1));
+  guint32 cluster = PTO_TRACE_PARTS_COHORT (record->extra);
+  guint32 nowhere = PTO_TRACE_NOWHERE;
+  PtoReplayParts item = { .task = position,
+                          .n_blocks = (guint32) MIN (record->time, G_MAXINT32),
+                          .n_members = PTO_TRACE_PARTS_MEMBERS (record->extra),
+                          .block = MAX (PTO_TRACE_PARTS_BLOCK (record->extra), 1),
+                          .hold = cluster < n_clusters ? holders[cluster] : PTO_TRACE_NOWHERE,
+                          .first_member = names->len,
+                          .together = PTO_TRACE_PARTS_TOGETHER (record->extra) };
+
+  for (guint32 m = 0; m < item.n_members; m++)
+    g_array_append_val (names, nowhere);
+  replay->tasks[position].parts = parts->len;
+  replay->tasks[position].flags |= PTO_REPLAY_PARTS;
+  g_array_append_val (parts, item);
+}
+
+/* What the orchestrator said besides, in the order of its records. */
+static void
+read_wishes (PtoReplay *replay, PtoTrace *trace)
+{
+  guint n_clusters = MAX (trace->topology.n_clusters, 1);
+  g_autofree guint32 *holders = g_new (guint32, n_clusters);
+  GArray *parts = g_array_new (FALSE, FALSE, sizeof (PtoReplayParts));
+  GArray *names = g_array_new (FALSE, FALSE, sizeof (guint32));
+  GArray *claims = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
+  GArray *holds = g_array_new (FALSE, FALSE, sizeof (PtoReplayHold));
+  guint32 position = 0; /* of the next submit */
+
+  memset (holders, 0xff, n_clusters * sizeof *holders);
+  for (guint64 i = trace->starts[0]; i < trace->starts[MIN (trace->n_buffers, 1)]; i++)
+    {
+      const struct pto_trace_record *record = &trace->records[i];
+      guint32 cluster = (guint32) record->extra;
+
+      if (record->kind == PTO_TRACE_SUBMIT && position < replay->n_tasks)
+        replay->tasks[position++].first_claim = claims->len;
+      else if (record->kind == PTO_TRACE_PARTS && position > 0)
+        add_parts (replay, parts, names, record, position - 1, holders, n_clusters);
+      else if (record->kind == PTO_TRACE_PLACE && parts->len > 0)
+        {
+          const PtoReplayParts *last = &g_array_index (parts, PtoReplayParts, parts->len - 1);
+
+          if (record->detail < last->n_members)
+            g_array_index (names, guint32, last->first_member + record->detail) = cluster;
+        }
+      else if (record->kind == PTO_TRACE_CLAIM && position > 0)
+        {
+          guint32 claim[] = { position - 1, (guint32) (record->extra % G_MAXUINT16) };
+
+          replay->n_commuting += (replay->tasks[position - 1].flags & PTO_REPLAY_CLAIMS) == 0;
+          replay->tasks[position - 1].flags |= PTO_REPLAY_CLAIMS;
+          replay->n_tokens = MAX (replay->n_tokens, claim[1] + 1);
+          g_array_append_val (claims, claim);
+        }
+      else if (record->kind == PTO_TRACE_HOLD && cluster < n_clusters)
+        {
+          PtoReplayHold hold = { position, holders[cluster], record->detail != 0 };
+
+          if (hold.held)
+            hold.hold = holders[cluster] = replay->n_held++;
+          else
+            holders[cluster] = PTO_TRACE_NOWHERE;
+          if (hold.hold != PTO_TRACE_NOWHERE)
+            g_array_append_val (holds, hold);
+        }
+    }
+  for (guint32 i = position; i <= replay->n_tasks; i++)
+    replay->tasks[i].first_claim = claims->len;
+  replay->n_parts = parts->len;
+  replay->n_members = names->len;
+  replay->n_claims = claims->len;
+  replay->n_holds = holds->len;
+  replay->parts = (PtoReplayParts *) (void *) g_array_free (parts, FALSE);
+  replay->names = (guint32 *) (void *) g_array_free (names, FALSE);
+  replay->claims = (guint32 *) (void *) g_array_free (claims, FALSE);
+  replay->holds = (PtoReplayHold *) (void *) g_array_free (holds, FALSE);
+}
+
+/* Of a record that has arguments and does not say who takes turns: those that update what begins at
+ * one address. */
+static void
+guess_claims (PtoReplay *replay, const PtoTraceAnalysis *analysis)
+{
+  g_autoptr (GHashTable) tokens = g_hash_table_new (g_int64_hash, g_int64_equal);
+  GArray *claims;
+  guint a = 0;
+
+  if (replay->n_claims > 0)
+    return;
+  claims = g_array_new (FALSE, FALSE, sizeof (guint32) * 2);
+  for (guint32 i = 0; i <= replay->n_tasks; i++)
+    {
+      replay->tasks[i].first_claim = claims->len;
+      for (; a < analysis->n_args && analysis->args[a].task <= i; a++)
+        {
+          const PtoTraceArg *arg = &analysis->args[a];
+          guint32 claim[] = { i, replay->n_tokens };
+          gboolean is_there = FALSE;
+          gpointer token;
+
+          if (arg->type != PTO_PARAM_COMMUTATIVE || arg->task != i)
+            continue;
+          if (g_hash_table_lookup_extended (tokens, &arg->word, NULL, &token))
+            claim[1] = GPOINTER_TO_UINT (token);
+          else
+            g_hash_table_insert (tokens, (gpointer) &arg->word,
+                                 GUINT_TO_POINTER (replay->n_tokens++));
+          for (guint k = replay->tasks[i].first_claim; k < claims->len; k++)
+            is_there = is_there || ((guint32 *) (void *) claims->data)[2 * k + 1] == claim[1];
+          if (is_there)
+            continue;
+          replay->n_commuting += (replay->tasks[i].flags & PTO_REPLAY_CLAIMS) == 0;
+          replay->tasks[i].flags |= PTO_REPLAY_CLAIMS;
+          g_array_append_val (claims, claim);
+        }
+    }
+  g_free (replay->claims);
+  replay->n_claims = claims->len;
+  replay->claims = (guint32 *) (void *) g_array_free (claims, FALSE);
+}
+
+/* Where a run of a task stands among its runs; PTO_TRACE_NOWHERE: nowhere, by what the task says.
+ */
+static guint32
+place_run (const PtoReplay *replay, const PtoReplayTask *task, const PtoTraceEntry *entry)
+{
+  const PtoReplayParts *parts;
+  guint64 at;
+
+  if ((task->flags & PTO_REPLAY_PARTS) == 0)
+    return entry->block == PTO_TRACE_NOWHERE ? 0 : PTO_TRACE_NOWHERE;
+  parts = &replay->parts[task->parts];
+  if (parts->n_members == 0)
+    at = entry->block;
+  else
+    /* Of those that begin at once each member's block is its own. */
+    at = (guint64) entry->block * parts->block / parts->n_members * parts->n_members
+         + entry->member;
+  return at < task->n_runs ? (guint32) at : PTO_TRACE_NOWHERE;
+}
+
+static gboolean
+list_runs (PtoReplay *replay, PtoTrace *trace, const PtoTraceAnalysis *analysis, guint64 **starts,
+           GError **error)
+{
+  guint64 n_runs = 0;
+
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      const PtoTraceEntry *task = &analysis->tasks[i];
+      const PtoTraceEntry *entry = &analysis->tasks[i];
+      PtoReplayTask *task = &replay->tasks[i];
+      const PtoReplayParts *parts
+          = (task->flags & PTO_REPLAY_PARTS) != 0 ? &replay->parts[task->parts] : NULL;
 
-      replay->tasks[i].first_run = replay->n_runs;
-      for (guint k = 0; task->core != PTO_TRACE_NOWHERE && k <= task->n_members; k++)
+      if (is_in_parts (entry) && parts == NULL)
+        return refuse (error, _ ("tasks of it run in several parts, and the record is of a version "
+                                 "that did not say where these are to be: record it again"));
+      task->n_runs = entry->core != PTO_TRACE_NOWHERE ? entry->n_members + 1 : 0;
+      /* It has a kernel, which did not run. */
+      if (task->n_runs == 0 && entry->kernel < PTO_TRACE_ALLOC
+          && entry->core_type < PTO_N_CORE_TYPES)
         {
-          const PtoTraceEntry *entry = k == 0 ? task : &analysis->tasks[task->first_member + k - 1];
-          PtoReplayRun *run = &replay->runs[replay->n_runs++];
+          task->flags |= PTO_REPLAY_OFF;
+          task->n_runs = 1;
+        }
+      else if (parts != NULL && task->n_runs != parts->n_blocks * MAX (parts->n_members, 1))
+        return refuse (error, _ ("parts of its tasks are not in the record"));
+      task->first_run = (guint32) n_runs;
+      n_runs += task->n_runs;
+    }
+  replay->tasks[replay->n_tasks].first_run = replay->n_runs = (guint) n_runs;
+  replay->runs = g_new0 (PtoReplayRun, MAX (n_runs, 1));
+  *starts = g_new0 (guint64, MAX (n_runs, 1));
+  for (guint i = 0; i < analysis->n_tasks; i++)
+    {
+      const PtoTraceEntry *entry = &analysis->tasks[i];
+      const PtoReplayTask *task = &replay->tasks[i];
+
+      if ((task->flags & PTO_REPLAY_OFF) != 0)
+        {
+          replay->runs[task->first_run]
+              = (PtoReplayRun){ .task = i, .kernel = G_MAXUINT32, .type = entry->core_type };
+          continue;
+        }
+      for (guint k = 0; k < task->n_runs; k++)
+        {
+          const PtoTraceEntry *part
+              = k == 0 ? entry : &analysis->tasks[entry->first_member + k - 1];
+          guint32 at = place_run (replay, task, part);
           guint cluster, type;
 
-          pto_trace_locate_core (trace, entry->core, &cluster, &type);
-          *run = (PtoReplayRun){ i, entry->kernel, type, entry->end - entry->start };
+          if (at == PTO_TRACE_NOWHERE)
+            return refuse (error,
+                           _ ("parts of its tasks are not those that their submits ask for"));
+          pto_trace_locate_core (trace, part->core, &cluster, &type);
+          replay->runs[task->first_run + at]
+              = (PtoReplayRun){ .task = i,
+                                .kernel = part->kernel,
+                                .type = type,
+                                .ns = part->end - part->start - part->waited,
+                                .waited = part->waited };
+          (*starts)[task->first_run + at] = part->start;
           replay->n_kernels = MAX (replay->n_kernels,
-                                   (gint32) entry->kernel < 0 ? 0 : MIN (entry->kernel, 4095) + 1);
+                                   (gint32) part->kernel < 0 ? 0 : MIN (part->kernel, 4095) + 1);
         }
-      replay->tasks[i].n_runs = replay->n_runs - replay->tasks[i].first_run;
+    }
+  return TRUE;
+}
+
+/* --- kernels that wait for each other --- */
+
+typedef struct
+{
+  guint32 hold;
+  guint32 run;
+  guint64 start;
+} HeldRun;
+
+static gint
+compare_held (gconstpointer a, gconstpointer b)
+{
+  const HeldRun *x = a;
+  const HeldRun *y = b;
+
+  if (x->hold != y->hold)
+    return x->hold < y->hold ? -1 : 1;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  return x->run < y->run ? -1 : x->run > y->run;
+}
+
+/* n runs from that one on, if one of them waited. At a barrier all do; at a pipe those that did. */
+static void
+add_meeting (PtoReplay *replay, GArray *meetings, GArray *meets, const guint64 *starts,
+             guint32 first, guint32 n, gboolean is_barrier)
+{
+  PtoReplayMeeting meeting = { meets->len, n };
+  gboolean waits = FALSE;
+  guint64 last = 0;
+
+  for (guint32 r = first; r < first + n; r++)
+    {
+      waits = waits || replay->runs[r].waited > 0;
+      last = MAX (last, starts[r]);
+    }
+  if (!waits || n < 2)
+    return;
+  for (guint32 r = first; r < first + n; r++)
+    {
+      PtoReplayMeet meet = { r, meetings->len, is_barrier || replay->runs[r].waited > 0,
+                             replay->runs[r].waited, last - starts[r] };
+
+      g_array_append_val (meets, meet);
+      replay->runs[r].waited = 0;
+    }
+  g_array_append_val (meetings, meeting);
+}
+
+/* Tasks in a cluster of the orchestration's own share its pipes: who waited there did so for the
+ * last one that began meanwhile. */
+static void
+add_partners (PtoReplay *replay, GArray *meetings, GArray *meets, GArray *held)
+{
+  const HeldRun *runs = (const HeldRun *) (void *) held->data;
+
+  g_array_sort (held, compare_held);
+  for (guint i = 0; i < held->len; i++)
+    {
+      PtoReplayRun *run = &replay->runs[runs[i].run];
+      guint partner = i;
+
+      for (guint k = i + 1; run->waited > 0 && k < held->len && runs[k].hold == runs[i].hold
+                            && runs[k].start <= runs[i].start + run->waited;
+           k++)
+        partner = k;
+      if (partner != i)
+        {
+          PtoReplayMeeting meeting = { meets->len, 2 };
+          PtoReplayMeet both[] = { { runs[i].run, meetings->len, TRUE, run->waited,
+                                     runs[partner].start - runs[i].start },
+                                   { runs[partner].run, meetings->len, FALSE, 0, 0 } };
+
+          g_array_append_vals (meets, both, 2);
+          g_array_append_val (meetings, meeting);
+          run->waited = 0;
+        }
     }
 }
+
+static void
+find_meetings (PtoReplay *replay, const guint64 *starts)
+{
+  GArray *meetings = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeeting));
+  GArray *meets = g_array_new (FALSE, FALSE, sizeof (PtoReplayMeet));
+  g_autoptr (GArray) held = g_array_new (FALSE, FALSE, sizeof (HeldRun));
+
+  for (guint p = 0; p < replay->n_parts; p++)
+    {
+      const PtoReplayParts *parts = &replay->parts[p];
+      const PtoReplayTask *task = &replay->tasks[parts->task];
+
+      for (guint32 b = 0; parts->n_members > 1 && b < parts->n_blocks; b++)
+        add_meeting (replay, meetings, meets, starts, task->first_run + b * parts->n_members,
+                     parts->n_members, parts->n_members > parts->block);
+      for (guint32 r = 0; parts->hold != PTO_TRACE_NOWHERE && r < task->n_runs; r++)
+        {
+          HeldRun item = { parts->hold, task->first_run + r, starts[task->first_run + r] };
+
+          g_array_append_val (held, item);
+        }
+    }
+  add_partners (replay, meetings, meets, held);
+  replay->n_meetings = meetings->len;
+  replay->n_meets = meets->len;
+  replay->meetings = (PtoReplayMeeting *) (void *) g_array_free (meetings, FALSE);
+  replay->meets = (PtoReplayMeet *) (void *) g_array_free (meets, FALSE);
+  if (replay->n_meetings == 0)
+    return;
+  replay->first_meet = g_new0 (guint32, (gsize) replay->n_runs + 2);
+  replay->run_meets = g_new (guint32, replay->n_meets);
+  for (guint i = 0; i < replay->n_meets; i++)
+    replay->first_meet[replay->meets[i].run + 2]++;
+  for (guint r = 2; r < replay->n_runs + 2; r++)
+    replay->first_meet[r] += replay->first_meet[r - 1];
+  for (guint i = 0; i < replay->n_meets; i++)
+    replay->run_meets[replay->first_meet[replay->meets[i].run + 1]++] = i;
+}
+
+/* --- what the orchestration did --- */
 
 /* The task whose completion was the last one seen before that time. */
 static guint32
@@ -323,9 +641,13 @@ find_gaps (PtoReplay *replay, const PtoTraceAnalysis *analysis)
         {
           const PtoTraceSpan *stall = &g_array_index (analysis->stalls, PtoTraceSpan, s);
 
-          if (stall->start > submit)
+          /* What begins at that moment comes before the next one. */
+          if (stall->start >= submit)
             break;
           stalled += MIN (stall->end, submit) - MIN (MAX (stall->start, before), submit);
+          /* That one waits for a cluster is found again. */
+          if (stall->what >> 8 == PTO_STALL_COHORT && replay->n_holds > 0)
+            continue;
           if (stall->what >> 8 != PTO_STALL_TASK)
             {
               task->awaits = find_completed (analysis, by_end, n, stall->end);
@@ -392,29 +714,35 @@ static gboolean
 can_replay (PtoTrace *trace, const PtoTraceAnalysis *analysis, GError **error)
 {
   if (pto_trace_is_level (trace))
-    return refuse (error, "a run of a chip can be predicted, and this is one of level 3 or up");
+    return refuse (error, _ ("a run of a chip can be predicted, and this is one of level 3 or up"));
   if (trace->topology.recorded != 0 && trace->topology.recorded < PTO_TRACE_LEVEL_GRAPH)
-    return refuse (error, "dependencies were not recorded: trace-level must be 3 or 4");
+    return refuse (error, _ ("dependencies were not recorded: trace-level must be 3 or 4"));
   if (pto_trace_get_dropped (trace) > 0)
-    return refuse (error, "records were dropped: set trace-records to more");
+    return refuse (error, _ ("records were dropped: set trace-records to more"));
   if (analysis->n_failed > 0)
-    return refuse (error, "tasks of the run have failed");
+    return refuse (error, _ ("tasks of the run have failed"));
   if (analysis->n_tasks == 0)
-    return refuse (error, "it has no tasks");
-  for (guint i = 0; i < analysis->n_tasks; i++)
-    if (analysis->tasks[i].n_members > 0 || analysis->tasks[i].block != PTO_TRACE_NOWHERE)
-      return refuse (error, "tasks of it run on several cores at once, or in blocks");
+    return refuse (error, _ ("it has no tasks"));
   for (guint i = 0; i < analysis->n_tasks; i++)
     if (analysis->tasks[i].submit == PTO_TRACE_NEVER
         || (i > 0 && analysis->tasks[i].submit < analysis->tasks[i - 1].submit))
-      return refuse (error, "its submits are not all there, in their order");
+      return refuse (error, _ ("its submits are not all there, in their order"));
   return TRUE;
+}
+
+void
+pto_replay_count_cores (PtoTrace *trace, guint clusters, guint *n_cores)
+{
+  n_cores[PTO_CORE_TYPE_AIC] = clusters * trace->topology.aic_per_cluster;
+  n_cores[PTO_CORE_TYPE_AIV] = clusters * trace->topology.aiv_per_cluster;
 }
 
 PtoReplay *
 pto_replay_new (PtoTrace *trace, GError **error)
 {
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
+  g_autofree guint64 *starts = NULL;
+  guint n_cores[PTO_N_CORE_TYPES];
   PtoReplay *replay;
 
   if (!can_replay (trace, analysis, error))
@@ -426,21 +754,29 @@ pto_replay_new (PtoTrace *trace, GError **error)
     replay->windows[r] = PTO_REPLAY_UNLIMITED;
   for (guint i = 0; i < analysis->n_tasks; i++)
     {
-      replay->tasks[i].ring = MIN (PTO_TASK_RING (analysis->tasks[i].id), PTO_RINGS - 1);
-      replay->tasks[i].scope = analysis->tasks[i].scope;
+      PtoReplayTask *task = &replay->tasks[i];
+
+      task->ring = (guint8) MIN (PTO_TASK_RING (analysis->tasks[i].id), PTO_RINGS - 1);
+      task->scope = analysis->tasks[i].scope;
+      task->priority = MIN (analysis->tasks[i].priority, PTO_MAX_PRIORITY);
+      replay->priorities |= (guint8) (1u << task->priority);
     }
-  list_runs (replay, trace, analysis);
-  link_tasks (replay, analysis);
-  if (!list_users (replay, analysis))
+  read_wishes (replay, trace);
+  if (!list_runs (replay, trace, analysis, &starts, error))
     {
-      refuse (error, "tasks of it reduce, or commute, in memory of the runtime: how many copies of "
-                     "that there are depends on the chip");
       pto_replay_free (replay);
       return NULL;
     }
+  guess_claims (replay, analysis);
+  find_meetings (replay, starts);
+  pto_replay_sets_read (replay, trace);
+  link_tasks (replay, analysis);
+  list_users (replay, analysis);
   find_gaps (replay, analysis);
   find_scopes (replay, analysis);
   find_costs (replay, trace);
+  pto_replay_count_cores (trace, trace->topology.n_clusters, n_cores);
+  pto_replay_sets_extend (replay, n_cores);
   return replay;
 }
 
@@ -452,564 +788,15 @@ pto_replay_free (PtoReplay *replay)
   g_free (replay->out);
   g_free (replay->users);
   g_free (replay->scope_ends);
+  g_free (replay->parts);
+  g_free (replay->names);
+  g_free (replay->holds);
+  g_free (replay->meetings);
+  g_free (replay->meets);
+  g_free (replay->first_meet);
+  g_free (replay->run_meets);
+  g_free (replay->claims);
+  g_clear_pointer (&replay->edges, g_array_unref);
+  g_clear_pointer (&replay->sets, g_ptr_array_unref);
   g_free (replay);
-}
-
-/* --- again --- */
-
-enum
-{
-  IDLE = G_MAXUINT32
-};
-
-/* Who does something next, and when. The submitter is 0, then come schedulers, then cores. */
-typedef struct
-{
-  guint64 time;
-  guint64 order; /* of those at one time: who was there first */
-  guint32 actor;
-} Event;
-
-typedef struct
-{
-  guint32 *items;
-  guint head;
-  guint tail;
-} Queue;
-
-/* What a scheduler does at its event. */
-typedef enum
-{
-  LOOKS,  /* at the next thing */
-  POLLS,  /* a core has signalled */
-  BEGINS, /* a run is handed to a core */
-  N_STEPS
-} Step;
-
-typedef struct
-{
-  Queue signals; /* cores whose run is over: going round, as the next */
-  Queue idle[PTO_N_CORE_TYPES];
-  guint64 busy; /* ns */
-  gboolean is_awake;
-  gboolean dispatches; /* signals were all looked at in this pass */
-  Step step;
-  guint32 run;
-  guint32 core;
-} Scheduler;
-
-typedef struct
-{
-  const PtoReplay *replay;
-  const PtoReplaySettings *settings;
-  PtoReplayResult *result;
-  guint64 now;
-  Event *heap;
-  guint n_events;
-  guint64 n_pushed;
-  Scheduler *schedulers;
-  guint n_cores;
-  guint32 *core_scheduler;
-  guint32 *core_type;
-  guint32 *core_run;             /* IDLE */
-  Queue ready[PTO_N_CORE_TYPES]; /* runs */
-  guint32 *waits;                /* of tasks: producers that are not over */
-  guint32 *runs_left;
-  guint8 *is_over;
-  guint64 *run_ns;
-  /* The submitter. */
-  guint next; /* task */
-  guint64 waits_since;
-  gboolean is_waiting;
-  guint target;        /* of live: what it waits for */
-  gboolean is_charged; /* its gap */
-  /* Tasks of each ring that hold a slot, in their order. */
-  Queue live[PTO_RINGS];
-} Replay;
-
-static inline gboolean
-comes_before (const Event *a, const Event *b)
-{
-  return a->time < b->time || (a->time == b->time && a->order < b->order);
-}
-
-static void
-push_event (Replay *run, guint64 time, guint32 actor)
-{
-  Event event = { time, run->n_pushed++, actor };
-  guint i = run->n_events++;
-
-  while (i > 0 && comes_before (&event, &run->heap[(i - 1) / 2]))
-    {
-      run->heap[i] = run->heap[(i - 1) / 2];
-      i = (i - 1) / 2;
-    }
-  run->heap[i] = event;
-}
-
-static Event
-pop_event (Replay *run)
-{
-  Event first = run->heap[0];
-  Event last = run->heap[--run->n_events];
-  guint i = 0;
-
-  for (;;)
-    {
-      guint child = 2 * i + 1;
-
-      if (child >= run->n_events)
-        break;
-      if (child + 1 < run->n_events && comes_before (&run->heap[child + 1], &run->heap[child]))
-        child++;
-      if (!comes_before (&run->heap[child], &last))
-        break;
-      run->heap[i] = run->heap[child];
-      i = child;
-    }
-  run->heap[i] = last;
-  return first;
-}
-
-static inline gboolean
-is_empty (const Queue *queue)
-{
-  return queue->head == queue->tail;
-}
-
-/* Of cores, each of which is there once at most. */
-static inline void
-push_core (const Replay *run, Queue *queue, guint32 core)
-{
-  queue->items[queue->tail] = core;
-  queue->tail = queue->tail == run->n_cores ? 0 : queue->tail + 1;
-}
-
-static inline guint32
-pop_core (const Replay *run, Queue *queue)
-{
-  guint32 core = queue->items[queue->head];
-
-  queue->head = queue->head == run->n_cores ? 0 : queue->head + 1;
-  return core;
-}
-
-static void
-wake (Replay *run, guint s)
-{
-  if (run->schedulers[s].is_awake)
-    return;
-  run->schedulers[s].is_awake = TRUE;
-  push_event (run, run->now, 1 + s);
-}
-
-/* For what is ready somebody comes who has a free core for it. */
-static void
-ring (Replay *run, guint32 type)
-{
-  if (is_empty (&run->ready[type]))
-    return;
-  for (guint s = 0; s < run->settings->schedulers; s++)
-    if (!run->schedulers[s].is_awake && !is_empty (&run->schedulers[s].idle[type]))
-      {
-        wake (run, s);
-        return;
-      }
-}
-
-/* All of its producers are over. Gives its only run, if that fits a core of that type and nobody
- * took it before; otherwise its runs are queued. */
-static guint32
-make_ready (Replay *run, guint32 position, guint32 type)
-{
-  const PtoReplayTask *task = &run->replay->tasks[position];
-
-  if (task->n_runs == 1 && run->replay->runs[task->first_run].type == type)
-    return task->first_run;
-  for (guint k = 0; k < task->n_runs; k++)
-    {
-      guint32 of = run->replay->runs[task->first_run + k].type;
-
-      run->ready[of].items[run->ready[of].tail++] = task->first_run + k;
-    }
-  return IDLE;
-}
-
-/* A task is over, and those that only order behind it. Gives a run that follows on a core of that
- * type. */
-static guint32
-complete (Replay *run, guint32 position, guint32 type, guint64 *n_released)
-{
-  guint32 next = IDLE;
-  guint32 first = run->replay->tasks[position].first_out;
-  guint32 end = run->replay->tasks[position + 1].first_out;
-
-  run->is_over[position] = TRUE;
-  for (guint32 k = first; k < end; k++)
-    {
-      guint32 consumer = run->replay->out[k];
-      guint32 found;
-
-      run->waits[consumer]--;
-      /* Later submits find it over. */
-      if (consumer >= run->next)
-        continue;
-      ++*n_released;
-      if (run->waits[consumer] > 0)
-        continue;
-      if (run->replay->tasks[consumer].n_runs == 0)
-        found = complete (run, consumer, next == IDLE ? type : IDLE, n_released);
-      else
-        found = make_ready (run, consumer, next == IDLE ? type : IDLE);
-      if (found != IDLE)
-        next = found;
-    }
-  return next;
-}
-
-/* --- the submitter --- */
-
-/* Over, with all who use what it made. */
-static gboolean
-is_done (const Replay *run, guint32 position)
-{
-  const PtoReplayTask *task = &run->replay->tasks[position];
-
-  if (!run->is_over[position])
-    return FALSE;
-  for (guint32 k = task->first_user; k < run->replay->tasks[position + 1].first_user; k++)
-    if (run->replay->users[k] < run->next && !run->is_over[run->replay->users[k]])
-      return FALSE;
-  return TRUE;
-}
-
-/* Does an open scope hold it? */
-static gboolean
-is_held (const Replay *run, guint32 position)
-{
-  guint32 scope = run->replay->tasks[position].scope;
-
-  return scope > 0 && run->replay->scope_ends[scope - 1] > run->next;
-}
-
-/* Is there a slot in a ring? Those that can be had are taken back, oldest first; if there is none,
- * the submitter waits for a quarter of the ring, or for as many as no open scope holds. */
-static gboolean
-has_room (Replay *run, guint32 ring)
-{
-  Queue *live = &run->live[ring];
-  guint32 window = run->settings->windows[ring];
-
-  if (window == PTO_REPLAY_UNLIMITED || live->tail - live->head < window - 1)
-    return TRUE;
-  if (run->is_waiting
-      && !(is_done (run, live->items[run->target]) && is_done (run, live->items[live->head])))
-    return FALSE;
-  for (guint head = live->head;; live->head++)
-    if (live->head == live->tail || is_held (run, live->items[live->head])
-        || !is_done (run, live->items[live->head]))
-      {
-        if (live->head > head)
-          return TRUE;
-        break;
-      }
-  for (run->target = live->head; run->target + 1 < live->tail
-                                 && run->target + 1 - live->head < window / 4
-                                 && !is_held (run, live->items[run->target + 1]);)
-    run->target++;
-  return FALSE;
-}
-
-static void
-submit (Replay *run)
-{
-  const PtoReplay *replay = run->replay;
-
-  while (run->next < replay->n_tasks)
-    {
-      const PtoReplayTask *task = &replay->tasks[run->next];
-      guint32 position = run->next;
-      guint64 released = 0;
-      gboolean waits_for_task;
-
-      if (!run->is_charged)
-        {
-          run->is_charged = TRUE;
-          run->result->submitter += task->gap;
-          if (task->gap > 0)
-            {
-              push_event (run, run->now + task->gap, 0);
-              return;
-            }
-        }
-      waits_for_task = task->awaits != PTO_TRACE_NOWHERE && !run->is_over[task->awaits];
-      if (waits_for_task || !has_room (run, task->ring))
-        {
-          if (!run->is_waiting)
-            run->waits_since = run->now;
-          run->is_waiting = TRUE;
-          return;
-        }
-      if (run->is_waiting)
-        {
-          if (task->awaits != PTO_TRACE_NOWHERE)
-            {
-              run->result->awaited += run->now - run->waits_since;
-              run->result->awaited_what = task->what;
-            }
-          else
-            run->result->stalled[task->ring] += run->now - run->waits_since;
-        }
-      run->is_waiting = run->is_charged = FALSE;
-      run->live[task->ring].items[run->live[task->ring].tail++] = position;
-      run->next++;
-      if (run->waits[position] > 0)
-        continue;
-      if (task->n_runs == 0)
-        complete (run, position, IDLE, &released);
-      else
-        make_ready (run, position, IDLE);
-      for (guint32 type = 0; type < PTO_N_CORE_TYPES; type++)
-        ring (run, type);
-    }
-}
-
-static void
-tell_submitter (Replay *run)
-{
-  if (run->is_waiting)
-    submit (run);
-}
-
-/* --- schedulers and cores --- */
-
-/* Goes on at that time. */
-static void
-go_on (Replay *run, guint s, Step step, guint64 after)
-{
-  run->schedulers[s].step = step;
-  run->schedulers[s].busy += after;
-  push_event (run, run->now + after, 1 + s);
-}
-
-static void
-begin (Replay *run, const Scheduler *scheduler)
-{
-  run->core_run[scheduler->core] = scheduler->run;
-  push_event (run,
-              run->now + run->replay->start + run->run_ns[scheduler->run] + run->replay->finish,
-              1 + run->settings->schedulers + scheduler->core);
-}
-
-/* The core that has signalled is looked at: what follows runs there, or it is idle. */
-static void
-finish (Replay *run, guint s)
-{
-  Scheduler *scheduler = &run->schedulers[s];
-  guint32 core = scheduler->core;
-  guint32 position = run->replay->runs[run->core_run[core]].task;
-  guint64 released = 0;
-  guint32 next = IDLE;
-
-  run->core_run[core] = IDLE;
-  if (--run->runs_left[position] == 0)
-    {
-      next = complete (run, position, run->core_type[core], &released);
-      tell_submitter (run);
-    }
-  scheduler->run = next;
-  if (next == IDLE)
-    push_core (run, &scheduler->idle[run->core_type[core]], core);
-  go_on (run, s, next != IDLE ? BEGINS : LOOKS,
-         released * run->replay->fanout + (next != IDLE ? run->replay->dispatch : 0));
-}
-
-/* In passes: all that has signalled, then all that is ready, as long as there are cores. */
-static void
-schedule (Replay *run, guint s)
-{
-  Scheduler *scheduler = &run->schedulers[s];
-
-  if (scheduler->step == POLLS)
-    {
-      finish (run, s);
-      return;
-    }
-  if (scheduler->step == BEGINS)
-    begin (run, scheduler);
-  scheduler->step = LOOKS;
-  do
-    {
-      if (!scheduler->dispatches && !is_empty (&scheduler->signals))
-        {
-          scheduler->core = pop_core (run, &scheduler->signals);
-          go_on (run, s, POLLS, run->replay->poll);
-          return;
-        }
-      scheduler->dispatches = TRUE;
-      for (guint32 type = 0; type < PTO_N_CORE_TYPES; type++)
-        if (!is_empty (&run->ready[type]) && !is_empty (&scheduler->idle[type]))
-          {
-            scheduler->run = run->ready[type].items[run->ready[type].head++];
-            scheduler->core = pop_core (run, &scheduler->idle[type]);
-            go_on (run, s, BEGINS, run->replay->dispatch);
-            return;
-          }
-      scheduler->dispatches = FALSE;
-      for (guint32 type = 0; type < PTO_N_CORE_TYPES; type++)
-        ring (run, type);
-    }
-  while (!is_empty (&scheduler->signals));
-  scheduler->is_awake = FALSE;
-}
-
-static void
-end_run (Replay *run, guint32 core)
-{
-  guint s = run->core_scheduler[core];
-  Scheduler *scheduler = &run->schedulers[s];
-
-  run->result->makespan = MAX (run->result->makespan, run->now - run->replay->finish);
-  push_core (run, &scheduler->signals, core);
-  wake (run, s);
-}
-
-/* --- all of it --- */
-
-static void
-prepare_cores (Replay *run, PtoTrace *trace)
-{
-  guint aic = trace->topology.aic_per_cluster;
-  guint per_cluster = MAX (aic + trace->topology.aiv_per_cluster, 1);
-  guint n_schedulers = run->settings->schedulers;
-
-  run->n_cores = run->settings->clusters * per_cluster;
-  run->core_scheduler = g_new (guint32, run->n_cores);
-  run->core_type = g_new (guint32, run->n_cores);
-  run->core_run = g_new (guint32, run->n_cores);
-  run->schedulers = g_new0 (Scheduler, n_schedulers);
-  for (guint s = 0; s < n_schedulers; s++)
-    {
-      Scheduler *scheduler = &run->schedulers[s];
-      guint first = run->settings->clusters * s / n_schedulers;
-      guint end = run->settings->clusters * (s + 1) / n_schedulers;
-
-      scheduler->run = IDLE;
-      scheduler->signals.items = g_new (guint32, (gsize) run->n_cores + 1);
-      for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-        scheduler->idle[t].items = g_new (guint32, (gsize) run->n_cores + 1);
-      for (guint c = first * per_cluster; c < end * per_cluster; c++)
-        {
-          Queue *idle;
-
-          run->core_scheduler[c] = s;
-          run->core_run[c] = IDLE;
-          run->core_type[c] = c % per_cluster < aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV;
-          idle = &scheduler->idle[run->core_type[c]];
-          push_core (run, idle, c);
-        }
-    }
-}
-
-/* How long what runs takes now, the longest chain of that, and what each type of core has to do. */
-static void
-weigh (Replay *run, PtoTrace *trace)
-{
-  const PtoReplay *replay = run->replay;
-  g_autofree guint64 *ends = g_new0 (guint64, replay->n_tasks);
-  guint n_cores[PTO_N_CORE_TYPES]
-      = { [PTO_CORE_TYPE_AIC] = run->settings->clusters * trace->topology.aic_per_cluster,
-          [PTO_CORE_TYPE_AIV] = run->settings->clusters * trace->topology.aiv_per_cluster };
-
-  for (guint i = 0; i < replay->n_runs; i++)
-    {
-      const PtoReplayRun *recorded = &replay->runs[i];
-      guint64 time = recorded->ns;
-
-      if (recorded->kernel < replay->n_kernels)
-        time = run->settings->times[recorded->kernel] != PTO_TRACE_NEVER
-                   ? run->settings->times[recorded->kernel]
-                   : (guint64) ((double) time * run->settings->factors[recorded->kernel] + 0.5);
-      run->run_ns[i] = time;
-      run->result->work[recorded->type] += time;
-    }
-  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    run->result->work[t] /= MAX (n_cores[t], 1);
-  /* Producers are submitted before, but for edges of commuting tasks: these are left out. */
-  for (guint i = 0; i < replay->n_tasks; i++)
-    {
-      guint64 longest = 0;
-
-      for (guint k = 0; k < replay->tasks[i].n_runs; k++)
-        longest = MAX (longest, run->run_ns[replay->tasks[i].first_run + k]);
-      ends[i] += longest;
-      run->result->critical_path = MAX (run->result->critical_path, ends[i]);
-      for (guint32 k = replay->tasks[i].first_out; k < replay->tasks[i + 1].first_out; k++)
-        if (replay->out[k] > i)
-          ends[replay->out[k]] = MAX (ends[replay->out[k]], ends[i]);
-    }
-}
-
-void
-pto_replay_run (const PtoReplay *replay, PtoTrace *trace, const PtoReplaySettings *settings,
-                PtoReplayResult *result)
-{
-  Replay run = { .replay = replay, .settings = settings, .result = result };
-
-  *result = (PtoReplayResult){ 0 };
-  prepare_cores (&run, trace);
-  run.heap = g_new (Event, (gsize) run.n_cores + settings->schedulers + 4);
-  run.waits = g_new (guint32, replay->n_tasks);
-  run.runs_left = g_new (guint32, replay->n_tasks);
-  run.is_over = g_new0 (guint8, replay->n_tasks);
-  run.run_ns = g_new (guint64, MAX (replay->n_runs, 1));
-  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    run.ready[t].items = g_new (guint32, MAX (replay->n_runs, 1));
-  for (guint r = 0; r < PTO_RINGS; r++)
-    run.live[r].items = g_new (guint32, replay->n_tasks);
-  for (guint i = 0; i < replay->n_tasks; i++)
-    {
-      run.waits[i] = replay->tasks[i].n_producers;
-      run.runs_left[i] = replay->tasks[i].n_runs;
-    }
-  weigh (&run, trace);
-
-  push_event (&run, 0, 0);
-  while (run.n_events > 0)
-    {
-      Event event = pop_event (&run);
-
-      run.now = event.time;
-      if (event.actor == 0)
-        submit (&run);
-      else if (event.actor <= settings->schedulers)
-        schedule (&run, event.actor - 1);
-      else
-        end_run (&run, event.actor - 1 - settings->schedulers);
-    }
-  if (run.next < replay->n_tasks)
-    {
-      result->is_stuck = TRUE;
-      result->stuck_ring = replay->tasks[run.next].ring;
-    }
-  for (guint s = 0; s < settings->schedulers; s++)
-    {
-      result->scheduler = MAX (result->scheduler, run.schedulers[s].busy);
-      g_free (run.schedulers[s].signals.items);
-      for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-        g_free (run.schedulers[s].idle[t].items);
-    }
-  for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
-    g_free (run.ready[t].items);
-  for (guint r = 0; r < PTO_RINGS; r++)
-    g_free (run.live[r].items);
-  g_free (run.schedulers);
-  g_free (run.core_scheduler);
-  g_free (run.core_type);
-  g_free (run.core_run);
-  g_free (run.heap);
-  g_free (run.waits);
-  g_free (run.runs_left);
-  g_free (run.is_over);
-  g_free (run.run_ns);
 }

@@ -126,7 +126,7 @@ count_slots (PtoTrace *trace, guint ring)
       if ((record->kind != PTO_TRACE_SUBMIT && record->kind != PTO_TRACE_RETIRE)
           || PTO_TASK_RING (record->task) != ring)
         continue;
-      n += record->kind == PTO_TRACE_SUBMIT ? 1 : -1;
+      n += (record->kind == PTO_TRACE_SUBMIT ? 1 : -1) * (gint64) pto_trace_n_tasks (record);
       most = MAX (most, n);
     }
   return (guint64) most;

@@ -228,7 +228,7 @@ clump_length (const PtoPicture *picture, const PtoInnerRow *row, guint first, do
       double next = pto_svg_x (picture, bars[first + n].start);
       double next_end = pto_svg_x (picture, bars[first + n].end);
 
-      if (next_end - next >= narrow || next - end > narrow / 2 || next_end - start > 2 * narrow)
+      if (!pto_svg_joins (start, end, next, next_end, narrow))
         break;
       end = MAX (end, next_end);
     }
@@ -257,41 +257,12 @@ get_name (const PtoPicture *picture, const Bar *bar)
   return g_array_index (picture->legend, PtoLegendEntry, bar->style).name;
 }
 
-/* In the colour of the one that took longest. */
+/* When, and where the chip has a clock of its own, when on that. */
 static void
-append_bars (PtoPicture *picture, const PtoInnerRow *row, guint first, guint n, double top)
+append_times (PtoPicture *picture, const PtoInnerRow *row, const Bar *bars, guint n, guint64 end)
 {
   GString *text = picture->text;
-  const Bar *bars = (const Bar *) (gpointer) row->bars->data + first;
-  const Bar *longest = bars;
-  g_autofree char *style = NULL;
-  guint64 end = 0;
-  double x, width;
 
-  for (guint i = 0; i < n; i++)
-    {
-      end = MAX (end, bars[i].end);
-      if (bars[i].end - bars[i].start > longest->end - longest->start)
-        longest = &bars[i];
-    }
-  x = pto_svg_x (picture, bars[0].start);
-  width = MAX (pto_svg_x (picture, end) - x, 0.5);
-  style = g_strdup_printf ("k%u%s", longest->style, n == 1 && bars[0].failed ? " failed" : "");
-  pto_svg_append_rect (text, style, x, top + 0.5, width, ROW - 1);
-  g_string_append (text, "><title>");
-  if (n == 1)
-    {
-      g_autofree char *task = pto_trace_dup_task_name (bars[0].task);
-
-      g_string_append_printf (text, "task %s: ", task);
-    }
-  else
-    g_string_append_printf (text, "%u tasks, among them ", n);
-  pto_svg_append_escaped (text, get_name (picture, longest));
-  g_string_append (text, " on ");
-  pto_svg_append_escaped (text, row->name);
-  if (n == 1 && bars[0].failed)
-    g_string_append (text, ", failed");
   g_string_append_c (text, '\n');
   pto_trace_append_us (text, bars[0].start);
   g_string_append (text, " to ");
@@ -304,17 +275,80 @@ append_bars (PtoPicture *picture, const PtoInnerRow *row, guint first, guint n, 
       g_string_append (text, " to ");
       pto_trace_append_us (text, bars[n - 1].own_end);
     }
+}
+
+static void
+append_bar (PtoPicture *picture, const PtoInnerRow *row, const Bar *bar, double top)
+{
+  GString *text = picture->text;
+  g_autofree char *label = pto_trace_dup_task_label (bar->task);
+  g_autofree char *style = g_strdup_printf ("k%u%s", bar->style, bar->failed ? " failed" : "");
+  double x = pto_svg_x (picture, bar->start);
+
+  pto_svg_append_rect (text, style, x, top + 0.5, MAX (pto_svg_x (picture, bar->end) - x, 0.5),
+                       ROW - 1);
+  g_string_append (text, "><title>task ");
+  pto_svg_append_escaped (text, get_name (picture, bar));
+  g_string_append_printf (text, " %s on ", label);
+  pto_svg_append_escaped (text, row->name);
+  g_string_append (text, bar->failed ? ", failed" : "");
+  append_times (picture, row, bar, 1, bar->end);
   g_string_append (text, "</title></rect>\n");
+}
+
+static void
+append_clump (PtoPicture *picture, const PtoInnerRow *row, const Bar *bars, guint n, double top)
+{
+  GString *text = picture->text;
+  g_autofree guint64 *busy = g_new0 (guint64, picture->legend->len);
+  const Bar *longest = bars;
+  guint64 end = 0, total = 0;
+  double x = pto_svg_x (picture, bars[0].start);
+
+  for (guint i = 0; i < n; i++)
+    {
+      guint64 took = bars[i].end - bars[i].start;
+
+      end = MAX (end, bars[i].end);
+      busy[bars[i].style] += took;
+      total += took;
+      if (took > longest->end - longest->start)
+        longest = &bars[i];
+    }
+  /* A run of no time still counts. */
+  for (guint i = 0; i < n; i++)
+    busy[bars[i].style] = MAX (busy[bars[i].style], 1);
+  g_string_append_printf (text, "<g><title>%u tasks, among them ", n);
+  pto_svg_append_escaped (text, get_name (picture, longest));
+  g_string_append (text, " on ");
+  pto_svg_append_escaped (text, row->name);
+  append_times (picture, row, bars, n, end);
+  pto_svg_append_share (text, total, bars[0].start, end);
+  g_string_append (text, "</title>");
+  pto_svg_append_joined (picture, busy, total, x, MAX (pto_svg_x (picture, end) - x, 0.5),
+                         top + 0.5, ROW - 1);
+  g_string_append (text, "</g>\n");
+}
+
+void
+pto_svg_measure_inner (PtoPicture *picture)
+{
+  guint n = 0;
+
+  picture->inner_narrow = 1;
+  while (count_bars (picture, picture->inner_narrow) > MAX_BARS && picture->inner_narrow < 1000)
+    picture->inner_narrow *= 1.5;
+  for (guint c = 0; c < picture->analysis->n_cores; c++)
+    for (guint r = 0; picture->inner[c] != NULL && r < picture->inner[c]->len; r++)
+      n += ((const PtoInnerRow *) g_ptr_array_index (picture->inner[c], r))->bars->len;
+  picture->has_joined = picture->has_joined || count_bars (picture, picture->inner_narrow) < n;
 }
 
 void
 pto_svg_append_inner (PtoPicture *picture)
 {
   g_autoptr (GString) note = g_string_new (NULL);
-  double narrow = 1;
 
-  while (count_bars (picture, narrow) > MAX_BARS && narrow < 1000)
-    narrow *= 1.5;
   for (guint c = 0; c < picture->analysis->n_cores; c++)
     for (guint r = 0; picture->inner[c] != NULL && r < picture->inner[c]->len; r++)
       {
@@ -325,9 +359,12 @@ pto_svg_append_inner (PtoPicture *picture)
                               row->name);
         for (guint i = 0; i < row->bars->len;)
           {
-            guint n = clump_length (picture, row, i, narrow);
+            guint n = clump_length (picture, row, i, picture->inner_narrow);
 
-            append_bars (picture, row, i, n, top);
+            if (n == 1)
+              append_bar (picture, row, &g_array_index (row->bars, Bar, i), top);
+            else
+              append_clump (picture, row, &g_array_index (row->bars, Bar, i), n, top);
             i += n;
           }
       }

@@ -8,7 +8,8 @@
  * printer without colours. Hovering a bar tells the task's story (SVG title). No scripts.
  *
  * A bar that is narrower than a pixel joins its neighbours on the row: the file stays small however
- * long the run was. What workers below a level did is in pto-trace-svg-tree.c.
+ * long the run was. Rows are placed in pto-trace-svg-rows.c and filled in pto-trace-svg-bars.c;
+ * what workers below a level did is in pto-trace-svg-tree.c.
  */
 #include "config.h"
 
@@ -19,12 +20,9 @@
 #define LABELS 116 /* room left of the plot */
 #define BUSY 84    /* room right of it */
 #define CONTROL_ROW 15
-#define CLUSTER_GAP 4
 #define READY_CHART 72
 #define LIVE_CHART 72
 #define SCOPE_CHART 34
-#define MAX_BARS 6000
-#define MAX_NAMED_WAITS 6
 
 /* Light enough for black letters; no red, which is the critical path's. */
 static const char *const colours[]
@@ -56,8 +54,8 @@ pto_svg_get_hatching (guint number)
   return hatchings[(number + number / n * 3) % n];
 }
 
-static guint
-style_of (const PtoPicture *picture, guint32 kernel)
+guint
+pto_svg_get_style (const PtoPicture *picture, guint32 kernel)
 {
   return GPOINTER_TO_UINT (g_hash_table_lookup (picture->styles, GUINT_TO_POINTER (kernel))) - 1;
 }
@@ -118,11 +116,13 @@ append_definitions (PtoPicture *picture)
                    ".axis{font-size:11px;fill:#3f4d5c;text-anchor:middle}\n"
                    ".row{fill:#3f4d5c;text-anchor:end}\n"
                    ".cluster{font-size:10px;fill:#5b6875}\n"
-                   ".value{font-size:10px;fill:#5b6875;text-anchor:end}\n"
+                   ".value{font-size:10px;fill:#5b6875}\n"
                    ".right{font-size:11px;fill:#5b6875;text-anchor:end}\n"
                    ".in{text-anchor:middle;fill:#101820;pointer-events:none;paint-order:stroke;"
                    "stroke-width:2.4;stroke-linejoin:round}\n"
                    ".band{fill:#f5f7f9}\n"
+                   ".fold{fill:#fff;stroke:#dfe5ea;stroke-width:1;stroke-dasharray:4 3}\n"
+                   ".joined{fill:#5b6875;fill-opacity:.1}\n"
                    ".grid{stroke:#dfe5ea;stroke-width:1;fill:none}\n"
                    ".frame{stroke:#b9c3cc;stroke-width:1;fill:none}\n"
                    ".track{fill:#e6ebef}\n"
@@ -196,8 +196,13 @@ append_header (PtoPicture *picture)
   if (analysis->n_critical > 0)
     {
       g_string_append (numbers, "  \302\267  critical path: ");
-      pto_svg_append_microseconds (numbers, analysis->critical_submit);
-      g_string_append (numbers, " to submit, then ");
+      if (pto_trace_knows_critical_submit (analysis))
+        {
+          pto_svg_append_microseconds (numbers, analysis->critical_submit);
+          g_string_append (numbers, " to submit, then ");
+        }
+      else
+        g_string_append (numbers, "its begin was not recorded, then ");
       pto_svg_append_grouped (numbers, analysis->n_critical_tasks);
       g_string_append (numbers, analysis->n_critical_tasks == 1 ? " task in " : " tasks in ");
       pto_svg_append_microseconds (numbers, analysis->critical_ns);
@@ -245,6 +250,7 @@ append_legend (PtoPicture *picture, double y)
 {
   static const char critical[] = "critical path";
   static const char failed[] = "failed";
+  static const char joined[] = "many short tasks: as high as busy";
   static const char ticks[] = "scheduler: dispatch above, complete below";
   static const char stall[] = "submitter waits";
   GString *text = picture->text;
@@ -282,6 +288,15 @@ append_legend (PtoPicture *picture, double y)
       pto_svg_append_rect (text, "failed", x + 2, y + 2, 20, 9);
       g_string_append (text, " fill=\"none\"/>\n");
       end_key (picture, failed, &x, y);
+    }
+  if (picture->has_joined)
+    {
+      begin_key (joined, &x, &y);
+      pto_svg_append_rect (text, "joined", x, y, 24, 13);
+      g_string_append (text, "/>");
+      pto_svg_append_rect (text, "k0", x, y + 9, 24, 4);
+      g_string_append (text, "/>\n");
+      end_key (picture, joined, &x, y);
     }
   begin_key (ticks, &x, &y);
   g_string_append (text, "<path class=\"dispatch\" d=\"M");
@@ -351,9 +366,11 @@ append_stalls (PtoPicture *picture, double y)
       const PtoTraceSpan *stall = &g_array_index (stalls, PtoTraceSpan, i);
       g_autofree char *name = pto_trace_dup_stall_name (stall->what);
       guint64 end = stall->end;
+      guint64 waited = stall->end - stall->start;
+      double width, height;
       guint n = 1;
 
-      /* Waits that are less than a pixel apart are one box. */
+      /* Waits that are less than a pixel apart are one box, as high as they took a share of it. */
       for (; i + n < stalls->len; n++)
         {
           const PtoTraceSpan *next = &g_array_index (stalls, PtoTraceSpan, i + n);
@@ -361,11 +378,15 @@ append_stalls (PtoPicture *picture, double y)
           if (pto_svg_x (picture, next->start) - pto_svg_x (picture, end) > 0.7
               || pto_svg_x (picture, next->end) - pto_svg_x (picture, stall->start) > 12)
             break;
+          waited += next->end - next->start;
           end = MAX (end, next->end);
         }
-      pto_svg_append_rect (text, "stall", pto_svg_x (picture, stall->start), y + 1,
-                           MAX ((double) (end - stall->start) * picture->scale, 0.6),
-                           CONTROL_ROW - 3);
+      width = MAX ((double) (end - stall->start) * picture->scale, 0.6);
+      height = n == 1
+                   ? CONTROL_ROW - 3
+                   : CLAMP ((double) waited * picture->scale / width, 0.1, 1) * (CONTROL_ROW - 3);
+      pto_svg_append_rect (text, "stall", pto_svg_x (picture, stall->start),
+                           y + CONTROL_ROW - 2 - height, width, height);
       g_string_append (text, "><title>");
       if (n == 1)
         g_string_append_printf (text, "the submitter waits for %s\n", name);
@@ -374,6 +395,8 @@ append_stalls (PtoPicture *picture, double y)
       pto_svg_append_microseconds (text, stall->start);
       g_string_append (text, " to ");
       pto_svg_append_microseconds (text, end);
+      if (n > 1)
+        pto_svg_append_share (text, waited, stall->start, end);
       g_string_append (text, "</title></rect>\n");
       i += n;
     }
@@ -426,112 +449,6 @@ append_control (PtoPicture *picture, double y)
           append_ticks (picture, half == 0 ? "dispatch" : "complete", times,
                         half == 0 ? top + 2 : top + 8, 5.5);
         }
-    }
-}
-
-static double
-core_row_height (guint n_cores)
-{
-  return n_cores <= 6 ? 24 : n_cores <= 24 ? 18 : n_cores <= 48 ? 13 : 11.5;
-}
-
-/* Where every core's row goes; gives the y below the last. */
-static double
-place_cores (PtoPicture *picture, double y)
-{
-  guint last = G_MAXUINT;
-
-  picture->row = core_row_height (picture->analysis->n_cores);
-  picture->core_top = g_new0 (double, MAX (picture->analysis->n_cores, 1));
-  picture->rows_top = y;
-  for (guint c = 0; c < picture->analysis->n_cores; c++)
-    {
-      guint cluster, type;
-
-      pto_trace_locate_core (picture->trace, c, &cluster, &type);
-      if (cluster != last)
-        y += last == G_MAXUINT ? CLUSTER_GAP / 2.0 : CLUSTER_GAP;
-      last = cluster;
-      picture->core_top[c] = y;
-      y += picture->row + pto_svg_get_inner_height (picture, c);
-    }
-  y += CLUSTER_GAP / 2.0;
-  picture->rows_bottom = y;
-  return y;
-}
-
-/* Below the last row of the cluster that begins with this core. */
-static double
-get_cluster_bottom (const PtoPicture *picture, guint core)
-{
-  guint first, cluster, type;
-
-  pto_trace_locate_core (picture->trace, core, &first, &type);
-  for (; core + 1 < picture->analysis->n_cores; core++)
-    {
-      pto_trace_locate_core (picture->trace, core + 1, &cluster, &type);
-      if (cluster != first)
-        break;
-    }
-  return picture->core_top[core] + picture->row + pto_svg_get_inner_height (picture, core);
-}
-
-static char *
-dup_cluster_name (const PtoPicture *picture, guint cluster)
-{
-  if (pto_trace_is_level (picture->trace))
-    return g_strdup (cluster == 0 ? "workers" : "SUB");
-  return g_strdup_printf ("cluster %u", cluster);
-}
-
-static void
-append_core_labels (PtoPicture *picture)
-{
-  GString *text = picture->text;
-  guint last = G_MAXUINT;
-  double size = CLAMP (picture->row - 3, 8, 11);
-  double track = picture->right + 10;
-  double track_width = 38;
-
-  pto_svg_append_label (picture, "right", PTO_SVG_WIDTH - PTO_SVG_MARGIN, picture->rows_top - 6,
-                        "busy");
-  for (guint c = 0; c < picture->analysis->n_cores; c++)
-    {
-      g_autofree char *name = pto_trace_dup_core_name (picture->trace, c);
-      g_autofree char *style = g_strdup_printf ("row\" font-size=\"%d", (int) size);
-      g_autoptr (GString) share = g_string_new (NULL);
-      double busy = MIN (pto_trace_get_core_utilization (picture->trace, c), 1.0);
-      double top = picture->core_top[c];
-      guint cluster, type;
-
-      pto_trace_locate_core (picture->trace, c, &cluster, &type);
-      if (cluster != last)
-        {
-          double height = get_cluster_bottom (picture, c) - top;
-          g_autofree char *title = dup_cluster_name (picture, cluster);
-
-          last = cluster;
-          if (cluster % 2 == 0)
-            {
-              pto_svg_append_rect (text, "band", PTO_SVG_MARGIN, top - CLUSTER_GAP / 2.0,
-                                   PTO_SVG_WIDTH - 2 * PTO_SVG_MARGIN, height + CLUSTER_GAP);
-              g_string_append (text, "/>\n");
-            }
-          pto_svg_append_label (picture, "cluster", PTO_SVG_MARGIN + 4, top + height / 2 + 3.5,
-                                title);
-        }
-      pto_svg_append_label (picture, style, picture->left - 8, top + picture->row / 2 + size * 0.36,
-                            name);
-
-      pto_svg_append_rect (text, "track", track, top + picture->row / 2 - 2.5, track_width, 5);
-      g_string_append (text, "/>");
-      pto_svg_append_rect (text, "busy", track, top + picture->row / 2 - 2.5, track_width * busy,
-                           5);
-      g_string_append (text, "/>\n");
-      pto_trace_append_fixed (share, 100.0 * busy, 0);
-      g_string_append (share, " %");
-      pto_svg_append_label (picture, style, PTO_SVG_WIDTH - PTO_SVG_MARGIN,
-                            top + picture->row / 2 + size * 0.36, share->str);
     }
 }
 
@@ -588,218 +505,8 @@ append_axis (PtoPicture *picture, double top, double bottom, double label_top, d
     }
 }
 
-/* The story of one task. */
-static void
-append_story (PtoPicture *picture, const PtoTraceEntry *task)
-{
-  const PtoTraceAnalysis *analysis = picture->analysis;
-  GString *text = picture->text;
-  g_autofree char *name = pto_trace_dup_task_name (task->id);
-  g_autofree char *core = pto_trace_dup_core_name (picture->trace, task->core);
-
-  g_string_append_printf (text, "task %s: ", name);
-  pto_svg_append_escaped (
-      text, g_array_index (picture->legend, PtoLegendEntry, style_of (picture, task->kernel)).name);
-  if (task->block != PTO_TRACE_NOWHERE)
-    g_string_append_printf (text, ", block %u", task->block);
-  g_string_append (text, " on ");
-  pto_svg_append_escaped (text, core);
-  g_string_append_printf (text, "%s\nruns ", task->failed ? ", failed" : "");
-  pto_trace_append_us (text, task->start);
-  g_string_append (text, " to ");
-  pto_trace_append_us (text, task->end);
-  g_string_append (text, " \302\265s (");
-  pto_svg_append_microseconds (text, task->end - task->start);
-  g_string_append_c (text, ')');
-  if (task->submit != PTO_TRACE_NEVER)
-    {
-      g_string_append (text, "\nsubmitted ");
-      pto_trace_append_us (text, task->submit);
-    }
-  if (task->ready != PTO_TRACE_NEVER)
-    {
-      g_string_append (text, ", ready ");
-      pto_trace_append_us (text, task->ready);
-    }
-  if (task->dispatch != PTO_TRACE_NEVER)
-    {
-      g_string_append (text, ", dispatched ");
-      pto_trace_append_us (text, task->dispatch);
-    }
-  if (task->n_deps > 0)
-    g_string_append (text, "\nwaited for ");
-  for (guint k = 0; k < task->n_deps && k < MAX_NAMED_WAITS; k++)
-    {
-      const PtoTraceDep *dep = &analysis->deps[task->first_dep + k];
-      g_autofree char *producer = pto_trace_dup_task_name (dep->producer);
-
-      g_string_append_printf (text, "%s%s", k > 0 ? ", " : "", producer);
-      if (dep->producer_index != PTO_TRACE_NOWHERE
-          && analysis->tasks[dep->producer_index].submit != PTO_TRACE_NEVER)
-        {
-          g_autofree char *kernel = pto_trace_dup_kernel_name (
-              picture->trace, analysis->tasks[dep->producer_index].kernel);
-
-          g_string_append_c (text, ' ');
-          pto_svg_append_escaped (text, kernel);
-        }
-    }
-  if (task->n_deps > MAX_NAMED_WAITS)
-    g_string_append_printf (text, " and %u more", task->n_deps - MAX_NAMED_WAITS);
-}
-
-/* How many of the runs from first on share one bar: those that are narrow and close. */
-static guint
-clump_length (const PtoPicture *picture, guint core, guint first, double narrow)
-{
-  const PtoTraceAnalysis *analysis = picture->analysis;
-  const guint32 *runs = analysis->core_runs[core];
-  const PtoTraceEntry *task = &analysis->tasks[runs[first]];
-  double start = pto_svg_x (picture, task->start);
-  double end = pto_svg_x (picture, task->end);
-  guint n = 1;
-
-  if (end - start >= narrow)
-    return 1;
-  for (; first + n < analysis->n_core_runs[core]; n++)
-    {
-      const PtoTraceEntry *next = &analysis->tasks[runs[first + n]];
-
-      if (pto_svg_x (picture, next->end) - pto_svg_x (picture, next->start) >= narrow
-          || pto_svg_x (picture, next->start) - end > narrow / 2
-          || pto_svg_x (picture, next->end) - start > 2 * narrow)
-        break;
-      end = pto_svg_x (picture, next->end);
-    }
-  return n;
-}
-
-static guint
-count_bars (const PtoPicture *picture, double narrow)
-{
-  guint n = 0;
-
-  for (guint c = 0; c < picture->analysis->n_cores; c++)
-    for (guint i = 0; i < picture->analysis->n_core_runs[c]; n++)
-      i += clump_length (picture, c, i, narrow);
-  return n;
-}
-
-/* Several runs in one bar: its height is divided among the kernels by the time that they took. */
-static void
-append_clump (PtoPicture *picture, guint core, guint first, guint n)
-{
-  const PtoTraceAnalysis *analysis = picture->analysis;
-  GString *text = picture->text;
-  g_autofree guint64 *busy = g_new0 (guint64, picture->legend->len);
-  g_autofree guint *count = g_new0 (guint, picture->legend->len);
-  const PtoTraceEntry *from = &analysis->tasks[analysis->core_runs[core][first]];
-  const PtoTraceEntry *to = &analysis->tasks[analysis->core_runs[core][first + n - 1]];
-  double width = MAX ((double) (to->end - from->start) * picture->scale, 0.5);
-  double top = picture->core_top[core] + 1;
-  double height = picture->row - 2;
-  guint64 total = 0, below = 0;
-
-  for (guint i = 0; i < n; i++)
-    {
-      const PtoTraceEntry *task = &analysis->tasks[analysis->core_runs[core][first + i]];
-      guint k = style_of (picture, task->kernel);
-
-      /* A run of no time still counts. */
-      busy[k] += task->end - task->start + 1;
-      total += task->end - task->start + 1;
-      count[k]++;
-    }
-
-  g_string_append_printf (text, "<g><title>%u task%s:", n, n == 1 ? "" : "s");
-  for (guint k = 0; k < picture->legend->len; k++)
-    if (count[k] > 0)
-      {
-        g_string_append_printf (text, " %u ", count[k]);
-        pto_svg_append_escaped (text, g_array_index (picture->legend, PtoLegendEntry, k).name);
-      }
-  g_string_append_c (text, '\n');
-  pto_trace_append_us (text, from->start);
-  g_string_append (text, " to ");
-  pto_trace_append_us (text, to->end);
-  g_string_append (text, " \302\265s</title>");
-  for (guint k = 0; k < picture->legend->len; k++)
-    {
-      double share = (double) busy[k] / (double) total * height;
-      g_autofree char *style = g_strdup_printf ("k%u", k);
-
-      if (count[k] == 0)
-        continue;
-      pto_svg_append_rect (text, style, pto_svg_x (picture, from->start),
-                           top + (double) below / (double) total * height, width, share);
-      g_string_append (text, "/>");
-      below += busy[k];
-    }
-  g_string_append (text, "</g>\n");
-}
-
-static void
-append_bar (PtoPicture *picture, const PtoTraceEntry *task)
-{
-  GString *text = picture->text;
-  guint look = style_of (picture, task->kernel);
-  const char *name = g_array_index (picture->legend, PtoLegendEntry, look).name;
-  g_autofree char *style = g_strdup_printf ("k%u%s", look, task->failed ? " failed" : "");
-  double x = pto_svg_x (picture, task->start);
-  double width = (double) (task->end - task->start) * picture->scale;
-  double top = picture->core_top[task->core];
-  double size = CLAMP (picture->row - 3.5, 8, 11);
-  g_autofree char *letters = NULL;
-
-  /* A hair of paper between two bars that follow each other. */
-  pto_svg_append_rect (text, style, x, top + 1, width > 3 ? width - 0.5 : MAX (width, 0.5),
-                       picture->row - 2);
-  g_string_append (text, "><title>");
-  append_story (picture, task);
-  g_string_append (text, "</title></rect>");
-
-  letters = g_strdup_printf ("%s %u", name, PTO_TASK_LOCAL (task->id));
-  if (pto_svg_text_width (letters, size) + 8 > width)
-    {
-      g_free (letters);
-      letters = pto_svg_text_width (name, size) + 5 <= width ? g_strdup (name)
-                                                             : g_utf8_substring (name, 0, 1);
-    }
-  if (pto_svg_text_width (letters, size) + 3 <= width)
-    {
-      g_string_append_printf (text, "<text class=\"in t%u\" font-size=\"%d\"", look, (int) size);
-      pto_svg_append_attribute (text, "x", x + width / 2);
-      pto_svg_append_attribute (text, "y", top + picture->row / 2 + size * 0.36);
-      g_string_append_c (text, '>');
-      pto_svg_append_escaped (text, letters);
-      g_string_append (text, "</text>");
-    }
-  g_string_append_c (text, '\n');
-}
-
-static void
-append_bars (PtoPicture *picture)
-{
-  const PtoTraceAnalysis *analysis = picture->analysis;
-  double narrow = 1;
-
-  while (count_bars (picture, narrow) > MAX_BARS && narrow < 1000)
-    narrow *= 1.5;
-  for (guint c = 0; c < analysis->n_cores; c++)
-    for (guint i = 0; i < analysis->n_core_runs[c];)
-      {
-        guint n = clump_length (picture, c, i, narrow);
-
-        if (n == 1)
-          append_bar (picture, &analysis->tasks[analysis->core_runs[c][i]]);
-        else
-          append_clump (picture, c, i, n);
-        i += n;
-      }
-}
-
 /* An outline around every task of the path, and a line from each to the next. It begins on the
- * submitter's row, which is outlined up to the first task's submit. */
+ * submitter's row, which is outlined up to the first task's submit, if that was recorded. */
 static void
 append_critical_path (PtoPicture *picture)
 {
@@ -809,7 +516,7 @@ append_critical_path (PtoPicture *picture)
   double last_x = -1;
   guint last_core = G_MAXUINT;
 
-  if (analysis->n_critical > 0)
+  if (analysis->n_critical > 0 && pto_trace_knows_critical_submit (analysis))
     {
       const PtoTraceEntry *first = &analysis->tasks[analysis->critical[0]];
       double submit = pto_svg_x (picture, analysis->critical_submit);
@@ -945,7 +652,7 @@ append_chart_frame (PtoPicture *picture, double y, double height, const char *na
                     const char *note, guint32 most)
 {
   GString *text = picture->text;
-  g_autofree char *value = g_strdup_printf ("%u", most);
+  g_autoptr (GString) value = g_string_new (NULL);
   double ground = y + height;
 
   g_string_append (text, "<path class=\"frame\" d=\"M");
@@ -963,8 +670,9 @@ append_chart_frame (PtoPicture *picture, double y, double height, const char *na
   g_string_append (text, "\"/>\n");
   pto_svg_append_label (picture, "head", PTO_SVG_MARGIN + 4, y + 12, name);
   pto_svg_append_label (picture, "note", PTO_SVG_MARGIN + 4, y + 27, note);
-  pto_svg_append_label (picture, "value", picture->right + 34, y + 4, value);
-  pto_svg_append_label (picture, "value", picture->right + 34, ground + 3, "0");
+  pto_svg_append_grouped (value, most);
+  pto_svg_append_label (picture, "value", picture->right + 10, y + 4, value->str);
+  pto_svg_append_label (picture, "value", picture->right + 10, ground + 3, "0");
   return ground;
 }
 
@@ -1041,14 +749,17 @@ append_charts (PtoPicture *picture, double y)
  * Draws the run: a row for each control thread and each core, a bar for each run of a kernel, the
  * critical path in red, and charts of ready tasks, live tasks and open scopes below. Of a worker of
  * level 3 or up it is a row for each child, and below that of a worker one for each core that did
- * something inside of its tasks, as far as there is room. A bar lasts as long as its kernel, waits
- * of that for other kernels (pto_sync_all(), pipes) included, in which a core is not busy. A task
- * of several blocks has a bar for each, which says its number where it is pointed at, and is one of
- * the ready tasks until the last is dispatched. Waits of the orchestration for an element, too, are
- * tasks, which run nothing.
+ * something inside of its tasks, as far as there is room. Clusters in which nothing ran are one
+ * line, which says how many and which; so are workers of a kind that had no task. A bar lasts as
+ * long as its kernel, waits of that for other kernels (pto_sync_all(), pipes) included, in which a
+ * core is not busy. A task of several blocks has a bar for each, which says its number where it is
+ * pointed at, and is one of the ready tasks until the last is dispatched. Waits of the
+ * orchestration for an element, too, are tasks, which run nothing.
  *
  * The picture needs no scripts and no fonts of its own. It stays below three megabytes, with
- * workers inside below four: bars that are narrower than a pixel are drawn together.
+ * workers inside below four: bars that are narrower than a pixel are drawn together, as one that is
+ * as high as they took a share of it. A task is named as [method@Pto.Trace.explain] takes it: `17`,
+ * or `1:17` of ring 1.
  *
  * Thread safety: any thread.
  *
@@ -1076,6 +787,8 @@ pto_trace_to_svg (PtoTrace *self)
   picture.scale = (picture.right - picture.left) / (double) MAX (picture.analysis->last, 1);
   collect_kernels (&picture);
   pto_svg_collect_inner (&picture);
+  pto_svg_measure_bars (&picture);
+  pto_svg_measure_inner (&picture);
 
   append_definitions (&picture);
   y = append_header (&picture);
@@ -1083,24 +796,25 @@ pto_trace_to_svg (PtoTrace *self)
   axis_top = y + 12;
   y = axis_top + 8;
   picture.control_top = y;
-  y = place_cores (&picture, y + CONTROL_ROW * (1 + self->topology.n_schedulers) + 18);
+  y = pto_svg_place_cores (&picture, y + CONTROL_ROW * (1 + self->topology.n_schedulers) + 18);
   pto_svg_append_rect (picture.text, "band", PTO_SVG_MARGIN, picture.control_top,
                        picture.right - PTO_SVG_MARGIN,
                        CONTROL_ROW * (1 + self->topology.n_schedulers));
   g_string_append (picture.text, "/>\n");
-  append_core_labels (&picture);
+  pto_svg_append_core_labels (&picture);
   append_axis (&picture, picture.control_top, y, axis_top, y + 16);
+  pto_svg_append_fold (&picture);
   append_control (&picture, picture.control_top);
   charts_top = y + 44;
-  append_bars (&picture);
+  pto_svg_append_bars (&picture);
   pto_svg_append_inner (&picture);
   append_critical_path (&picture);
   pto_svg_append_label (&picture, "note", PTO_SVG_MARGIN + 4, picture.rows_bottom + 16,
                         self->topology.virtual_clock ? "virtual clock, \302\265s"
                                                      : "wall clock, \302\265s");
   if (picture.analysis->n_tasks == 0)
-    pto_svg_append_label (&picture, "numbers", picture.left + 12, picture.rows_top + 24,
-                          "No task was recorded.");
+    pto_svg_append_label (&picture, "numbers", picture.left + 12,
+                          picture.control_top + CONTROL_ROW - 3, "No task was recorded.");
   y = append_charts (&picture, charts_top) + PTO_SVG_MARGIN;
 
   document = g_string_new ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -1121,5 +835,6 @@ pto_trace_to_svg (PtoTrace *self)
   g_hash_table_unref (picture.styles);
   pto_svg_clear_inner (&picture);
   g_free (picture.core_top);
+  g_free (picture.is_folded);
   return g_string_free (document, FALSE);
 }

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
 
@@ -34,6 +35,8 @@ add_task (JsonBuilder *json, PtoTrace *trace, const PtoTraceEntry *task)
 
       pto_answer_add_string (json, "core", core);
     }
+  if (task->priority > 0)
+    pto_answer_add_number (json, "priority", task->priority);
 }
 
 /* What went by, by reason. */
@@ -267,6 +270,9 @@ append_task (GString *text, JsonObject *task)
                           json_object_get_string_member (task, "kernel"));
   if (core != NULL)
     g_string_append_printf (text, " on %s", core);
+  if (json_object_has_member (task, "priority"))
+    g_string_append_printf (text, ", priority %" G_GUINT64_FORMAT,
+                            pto_answer_get_number (task, "priority"));
   g_string_append_c (text, ')');
 }
 
@@ -617,10 +623,10 @@ find_task (PtoTrace *trace, guint64 id, GError **error)
     if (PTO_TASK_LOCAL (analysis->tasks[i].id) == id)
       g_string_append_printf (others, "%s%u:%u", others->len > 0 ? ", " : "; there is ",
                               PTO_TASK_RING (analysis->tasks[i].id), (guint) id);
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-               "task %s: no such task is in the trace, which has %u%s%s", name, analysis->n_tasks,
-               pto_trace_get_dropped (trace) > 0 ? "; some may have been dropped" : "",
-               others->str);
+  g_set_error (
+      error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
+      _ ("task %s: no such task is in the trace, which has %u%s%s"), name, analysis->n_tasks,
+      pto_trace_get_dropped (trace) > 0 ? _ ("; some may have been dropped") : "", others->str);
   return NULL;
 }
 

@@ -39,6 +39,25 @@ pto_trace_pieces_take (PtoTracePieces *pieces, guint32 child, guint64 task, PtoT
   g_ptr_array_add (pieces->list, piece);
 }
 
+static guint64
+set_back (guint64 time, gint64 ahead)
+{
+  return ahead > 0 && (guint64) ahead > time ? 0 : time - (guint64) ahead;
+}
+
+void
+pto_trace_pieces_set_back (PtoTracePieces *pieces, gint64 ahead)
+{
+  for (guint i = 0; i < pieces->list->len; i++)
+    {
+      PtoTrace *trace = ((const PtoTracePiece *) g_ptr_array_index (pieces->list, i))->trace;
+
+      trace->topology.begin_ns = set_back (trace->topology.begin_ns, ahead);
+      trace->topology.end_ns = set_back (trace->topology.end_ns, ahead);
+      pto_trace_pieces_set_back (&trace->pieces, ahead);
+    }
+}
+
 void
 pto_trace_settle (PtoTrace *trace)
 {

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
 #include "pto-trace-whatif-private.h"
@@ -18,7 +19,11 @@ enum
 {
   MOST_POINTS = 4096,
   MOST_CLUSTERS = 1024,
-  MOST_SCHEDULERS = 64
+  MOST_SCHEDULERS = 64,
+  /* Replays to find the order in which things happened that happened at one moment, and tasks that
+   * these may have together. */
+  MOST_DRAWS = 32,
+  MOST_DRAWN_TASKS = 1000000
 };
 
 typedef struct
@@ -35,6 +40,7 @@ typedef struct
   GPtrArray *axes; /* Axis */
   double *factors;
   guint64 *times;
+  guint draw; /* of PtoReplaySettings */
 } Grid;
 
 static void
@@ -64,8 +70,8 @@ parse_count (const char *setting, const char *value, guint64 least, guint64 most
 
   if (g_ascii_string_to_unsigned (value, 10, least, most, count, NULL))
     return TRUE;
-  why = g_strdup_printf ("\"%s\" is no number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
-                         value, least, most);
+  why = g_strdup_printf (_ ("\"%s\" is no number from %" PRIu64 " to %" PRIu64), value, least,
+                         most);
   return refuse (error, setting, why);
 }
 
@@ -92,7 +98,7 @@ parse_time (const char *setting, const char *value, double *factor, guint64 *tim
           return TRUE;
         }
     }
-  why = g_strdup_printf ("\"%s\" is neither a factor (0.5x) nor a time (12.5us)", value);
+  why = g_strdup_printf (_ ("\"%s\" is neither a factor (0.5x) nor a time (12.5us)"), value);
   return refuse (error, setting, why);
 }
 
@@ -122,7 +128,7 @@ apply (Grid *grid, const Axis *axis, const char *value, PtoReplaySettings *setti
   if (!parse_count (axis->name, value, 4, G_GUINT64_CONSTANT (1) << 31, &count, error))
     return FALSE;
   if ((count & (count - 1)) != 0)
-    return refuse (error, axis->name, "it is a power of two");
+    return refuse (error, axis->name, _ ("it is a power of two"));
   for (guint r = 0; r < PTO_RINGS; r++)
     settings->windows[r] = (guint32) count;
   return TRUE;
@@ -151,7 +157,7 @@ add_axis (Grid *grid, const char *setting, GError **error)
   Axis *axis;
 
   if (name == NULL)
-    return refuse (error, setting, "a setting is NAME=VALUE[,VALUE...]");
+    return refuse (error, setting, _ ("a setting is NAME=VALUE[,VALUE...]"));
   axis = g_new0 (Axis, 1);
   axis->kernel = PTO_TRACE_NOWHERE;
   axis->name = g_strdup (name);
@@ -163,24 +169,24 @@ add_axis (Grid *grid, const char *setting, GError **error)
       equals = strrchr (values, '=');
       of = equals != NULL ? g_strndup (values, (gsize) (equals - values)) : g_strdup (values);
       g_free (axis->name);
-      axis->name = g_strdup_printf ("kernel %s", of);
+      axis->name = g_strdup_printf (_ ("kernel %s"), of);
       if (equals == NULL)
-        return refuse (error, "kernel", "it is given as NAME=0.5x, or NAME=12.5us");
+        return refuse (error, "kernel", _ ("it is given as NAME=0.5x, or NAME=12.5us"));
       if (!find_kernel (grid, of, &axis->kernel))
-        return refuse (error, axis->name, "no task of the run has it");
+        return refuse (error, axis->name, _ ("no task of the run has it"));
       values = equals + 1;
     }
   else if (strcmp (name, "clusters") != 0 && strcmp (name, "schedulers") != 0
            && strcmp (name, "task-window") != 0)
     return refuse (error, name,
-                   "no such setting; there are clusters, schedulers, task-window and kernel");
+                   _ ("no such setting; there are clusters, schedulers, task-window and kernel"));
   for (guint i = 0; i + 1 < grid->axes->len; i++)
     if (strcmp (((Axis *) g_ptr_array_index (grid->axes, i))->name, axis->name) == 0)
       return refuse (error, axis->name,
-                     "it is given twice: several values are separated by commas");
+                     _ ("it is given twice: several values are separated by commas"));
   axis->values = g_strsplit (values, ",", -1);
   if (axis->values[0] == NULL)
-    return refuse (error, axis->name, "its value is missing");
+    return refuse (error, axis->name, _ ("its value is missing"));
   for (guint i = 0; axis->values[i] != NULL; i++)
     {
       PtoReplaySettings unused;
@@ -227,9 +233,11 @@ add_point (JsonBuilder *json, const PtoReplayResult *result, guint64 recorded)
 {
   g_autofree char *limit = NULL;
 
-  if (result->is_stuck)
+  if (result->end != PTO_REPLAY_ENDS)
     {
-      limit = g_strdup_printf ("task ring %u", result->stuck_ring);
+      limit = result->end == PTO_REPLAY_NO_ROOM
+                  ? g_strdup_printf ("task ring %u", result->stuck_ring)
+                  : g_strdup (result->end == PTO_REPLAY_NO_CORES ? "cores" : "clusters");
       json_builder_set_member_name (json, "stuck");
       json_builder_add_boolean_value (json, TRUE);
       pto_answer_add_string (json, "limit", limit);
@@ -258,6 +266,7 @@ init_settings (const Grid *grid, PtoReplaySettings *settings)
   memcpy (settings->windows, grid->replay->windows, sizeof settings->windows);
   settings->factors = grid->factors;
   settings->times = grid->times;
+  settings->draw = grid->draw;
   for (guint k = 0; k < grid->replay->n_kernels; k++)
     {
       grid->factors[k] = 1;
@@ -292,6 +301,41 @@ add_combination (Grid *grid, JsonBuilder *json, guint64 n, guint64 recorded)
   json_builder_end_object (json);
 }
 
+static guint64
+get_distance (const PtoReplayResult *result, guint64 recorded)
+{
+  return MAX (result->makespan, recorded) - MIN (result->makespan, recorded);
+}
+
+/* With the settings of the record. On the virtual clock what happens at one moment happens in an
+ * order that the run has drawn, and of which little is recorded: the draw that comes next to it is
+ * kept for what follows. */
+static void
+replay_as_recorded (Grid *grid, PtoReplaySettings *settings, guint64 recorded,
+                    PtoReplayResult *result)
+{
+  guint n_draws = (guint) MIN (MOST_DRAWS, MOST_DRAWN_TASKS / grid->replay->n_tasks);
+
+  init_settings (grid, settings);
+  pto_replay_run (grid->replay, grid->trace, settings, result);
+  for (guint draw = 1; grid->trace->topology.virtual_clock && draw <= n_draws
+                       && get_distance (result, recorded) > recorded / 1000;
+       draw++)
+    {
+      PtoReplayResult other;
+
+      settings->draw = draw;
+      pto_replay_run (grid->replay, grid->trace, settings, &other);
+      if (other.end == PTO_REPLAY_ENDS
+          && get_distance (&other, recorded) < get_distance (result, recorded))
+        {
+          *result = other;
+          grid->draw = draw;
+        }
+    }
+  settings->draw = grid->draw;
+}
+
 static JsonNode *
 predict (PtoTrace *trace, const char *const *settings, GError **error)
 {
@@ -318,7 +362,7 @@ predict (PtoTrace *trace, const char *const *settings, GError **error)
       if (n > MOST_POINTS)
         {
           refuse (error, ((Axis *) g_ptr_array_index (axes, i))->name,
-                  "that makes more than 4096 combinations");
+                  _ ("that makes more than 4096 combinations"));
           return NULL;
         }
     }
@@ -329,8 +373,7 @@ predict (PtoTrace *trace, const char *const *settings, GError **error)
   pto_answer_add_number (json, "tasks", replay->n_tasks);
   pto_answer_add_number (json, "recorded_ns", recorded);
   pto_answer_add_number (json, "commuting", replay->n_commuting);
-  init_settings (&grid, &as_recorded);
-  pto_replay_run (replay, trace, &as_recorded, &result);
+  replay_as_recorded (&grid, &as_recorded, recorded, &result);
   json_builder_set_member_name (json, "as_recorded");
   json_builder_begin_object (json);
   pto_answer_add_number (json, "clusters", as_recorded.clusters);
@@ -371,8 +414,13 @@ append_point (GString *text, const char *name, glong width, JsonObject *point)
                           "");
   if (json_object_has_member (point, "stuck"))
     {
-      g_string_append_printf (text, " never ends: %s is too small for a scope\n",
-                              json_object_get_string_member (point, "limit"));
+      const char *limit = json_object_get_string_member (point, "limit");
+
+      if (g_str_has_prefix (limit, "task ring"))
+        g_string_append_printf (text, " never ends: %s is too small for a scope\n", limit);
+      else
+        g_string_append_printf (text, " never ends: there are too few %s for a %s\n", limit,
+                                strcmp (limit, "cores") == 0 ? "task" : "scope");
       return;
     }
   {
@@ -425,8 +473,6 @@ append_prediction (GString *text, JsonObject *object)
 
       append_point (text, name, width, point);
     }
-  if (pto_answer_get_number (object, "commuting") > 0)
-    g_string_append (text, "tasks that commute kept their order\n");
 }
 
 /**
@@ -465,7 +511,8 @@ pto_trace_predict_json (PtoTrace *self, const char *const *settings, GError **er
  * Runs the recorded graph again on paper, for each combination of the values of all settings: how
  * long it would take, what bounds that, and what limits it. The time of each kernel, what the
  * orchestration does between two submits, and what a dispatch or a completion costs are those of
- * the record.
+ * the record. Tasks of several parts are placed on the other chip as its schedulers would; those
+ * that reduce have as many copies as that has cores for them.
  *
  * Thread safety: any thread.
  *

@@ -7,6 +7,7 @@
 #include "pto-trace-private.h"
 
 #include "pto-save-private.h"
+#include "pto-text-private.h"
 
 #include <math.h>
 #include <string.h>
@@ -137,7 +138,9 @@ pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel)
   g_autofree char *name = NULL;
 
   if ((gint32) kernel < 0)
-    return kernel == PTO_TRACE_ALLOC ? "alloc" : "no kernel";
+    return kernel == PTO_TRACE_ALLOC     ? "alloc"
+           : kernel == PTO_TRACE_UNKNOWN ? "unknown kernel"
+                                         : "no kernel";
   if (pto_kernel_is_builtin (kernel))
     return pto_builtin_name (kernel);
   if (kernel < trace->n_kernel_names)
@@ -359,10 +362,11 @@ pto_trace_save (PtoTrace *self, const char *path, GError **error)
   if (g_str_has_suffix (lower, ".ptotrace"))
     return pto_trace_save_file (self, path, error);
   name = g_filename_display_name (path);
-  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-               "%s: a trace is saved as .ptotrace (the record), .html (a report), .perfetto-trace "
-               "or .json (for ui.perfetto.dev), or .svg (a picture)",
-               name);
+  g_set_error (
+      error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+      _ ("%s: a trace is saved as .ptotrace (the record), .html (a report), .perfetto-trace "
+         "or .json (for ui.perfetto.dev), or .svg (a picture)"),
+      name);
   return FALSE;
 }
 
@@ -616,9 +620,16 @@ pto_trace_summarize (PtoTrace *self)
     }
   if (analysis->n_critical > 0)
     {
-      g_string_append (text, "critical path: submitted at ");
-      pto_trace_append_us (text, analysis->critical_submit);
-      g_string_append_printf (text, " us, then %u task%s in ", analysis->n_critical_tasks,
+      g_string_append (text, "critical path: ");
+      if (pto_trace_knows_critical_submit (analysis))
+        {
+          g_string_append (text, "submitted at ");
+          pto_trace_append_us (text, analysis->critical_submit);
+          g_string_append (text, " us, then ");
+        }
+      else
+        g_string_append (text, "its begin was not recorded, then ");
+      g_string_append_printf (text, "%u task%s in ", analysis->n_critical_tasks,
                               analysis->n_critical_tasks == 1 ? "" : "s");
       pto_trace_append_us (text, analysis->critical_ns);
       g_string_append (text, " us, of which ");

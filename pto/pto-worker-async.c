@@ -21,6 +21,7 @@
 #include "pto-call-config-private.h"
 #include "pto-error-private.h"
 #include "pto-task-args-private.h"
+#include "pto-text-private.h"
 
 typedef struct _Job Job;
 
@@ -319,8 +320,9 @@ pto_worker_close_async (PtoWorker *worker, GAsyncReadyCallback callback, gpointe
 
   job = job_new (worker, "pto-close", work_close, (gpointer) pto_worker_close_async, NULL, callback,
                  user_data);
-  if (!refuse_inside (job, "an orchestration function can not wait until its own worker is closed: "
-                           "close() ends the run, and the worker when the function has returned"))
+  if (!refuse_inside (job,
+                      _ ("an orchestration function can not wait until its own worker is closed: "
+                         "close() ends the run, and the worker when the function has returned")))
     begin_job (job);
 }
 

@@ -8,10 +8,12 @@
 
 #include "process/process.h"
 
+#include "pto-answer-private.h"
 #include "pto-error-private.h"
 #include "pto-log-private.h"
 #include "pto-orchestrator-private.h"
 #include "pto-platform.h"
+#include "pto-text-private.h"
 
 #include <unistd.h>
 
@@ -44,8 +46,8 @@ pto_worker_check_process (PtoWorker *self, GError **error)
     return TRUE;
   path = pto_worker_dup_path (self);
   g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               "worker %s belongs to process %d, and this one is a copy of it: use it there", path,
-               g_atomic_int_get (&self->process));
+               _ ("worker %s belongs to process %d, and this one is a copy of it: use it there"),
+               path, g_atomic_int_get (&self->process));
   return FALSE;
 }
 
@@ -54,7 +56,7 @@ pto_worker_check_open (PtoWorker *self, GError **error)
 {
   if (self->state != PTO_WORKER_STATE_CLOSED && !g_atomic_int_get (&self->closing))
     return TRUE;
-  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, "the worker is closed");
+  g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, _ ("the worker is closed"));
   return FALSE;
 }
 
@@ -85,7 +87,7 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
     {
       if (self->state == PTO_WORKER_STATE_CLOSED || g_atomic_int_get (&self->closing))
         {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, "the worker is closed");
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_CLOSED, _ ("the worker is closed"));
           return FALSE;
         }
       if (pto_error_set_if_cancelled (cancellable, error))
@@ -101,8 +103,8 @@ take_locked (PtoWorker *self, gboolean is_asynchronous, GCancellable *cancellabl
         {
           g_set_error_literal (
               error, PTO_ERROR, PTO_ERROR_BUSY,
-              "an asynchronous run whose orchestration function may need this thread is under way: "
-              "wait for it to finish first");
+              _ ("an asynchronous run whose orchestration function may need this thread is under way: "
+                 "wait for it to finish first"));
           return FALSE;
         }
       g_cond_wait (&self->idle, &self->lock);
@@ -191,10 +193,11 @@ check_children (PtoWorker *worker, GError **error)
       if (pto_worker_get_state (child) != PTO_WORKER_STATE_CLOSED)
         continue;
       path = pto_worker_dup_path (child);
-      g_set_error (error, PTO_ERROR, PTO_ERROR_CLOSED,
-                   "%s was closed before the worker above it has started: close that one instead, "
-                   "which closes all below it",
-                   path);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_CLOSED,
+          _ ("%s was closed before the worker above it has started: close that one instead, "
+             "which closes all below it"),
+          path);
       return FALSE;
     }
   return TRUE;
@@ -208,7 +211,13 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
   gulong handler = 0;
   gboolean ok;
 
+  g_mutex_lock (&worker->lock);
+  ok = pto_worker_check_schedule (worker, error);
+  g_mutex_unlock (&worker->lock);
+  if (!ok)
+    return FALSE;
   g_atomic_int_set (&worker->process, getpid ());
+  pto_answer_look_at_environment ();
   if (cancellable != NULL)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancel_start), starting, NULL);
   ok = check_children (worker, error) && machine->ops->prepare (machine, error)
@@ -220,6 +229,9 @@ start_machine (PtoWorker *worker, GCancellable *starting, GCancellable *cancella
       machine->ops->stop (machine);
       ok = FALSE;
     }
+  /* A thread more, behind all forks. */
+  if (ok)
+    pto_answer_start_if_wanted ();
   return ok;
 }
 
@@ -286,10 +298,11 @@ pto_worker_ensure_up (PtoWorker *worker, GCancellable *cancellable, GError **err
   if (worker->parent == NULL || worker->serves)
     return bring_up (worker, cancellable, error);
   path = pto_worker_dup_path (worker);
-  g_set_error (error, PTO_ERROR, PTO_ERROR_BUSY,
-               "%s is brought up by the worker above it, in its own process: start that one, and "
-               "submit to this one",
-               path);
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_BUSY,
+      _ ("%s is brought up by the worker above it, in its own process: start that one, and "
+         "submit to this one"),
+      path);
   return FALSE;
 }
 

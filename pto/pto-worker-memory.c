@@ -9,6 +9,7 @@
 #include "pto-buffer-private.h"
 #include "pto-error-private.h"
 #include "pto-orchestrator-private.h"
+#include "pto-text-private.h"
 
 /* The device memory of one buffer. While the machine has it in its books, the worker has it in its
  * blocks; when the worker is closed it is given to the buffer. */
@@ -59,7 +60,7 @@ use_memory (PtoWorker *self, PtoMachineMemory *memory, Block *block, GError **er
   if (self->machine == NULL || self->machine->ops->use_memory == NULL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   "a worker of level %u has no device memory: use a buffer", self->level);
+                   _ ("a worker of level %u has no device memory: use a buffer"), self->level);
       return FALSE;
     }
   g_mutex_lock (&self->lock);
@@ -288,10 +289,10 @@ pto_worker_free (PtoWorker *worker, guint64 address, GError **error)
   g_mutex_unlock (&worker->lock);
   if (is_owned)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "0x%" G_GINT64_MODIFIER
-                   "x belongs to a buffer: it is given back with the last reference to that",
-                   address);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("0x%" PRIx64 " belongs to a buffer: it is given back with the last reference to that"),
+          address);
       return FALSE;
     }
   return use_memory (worker, &call, NULL, error);
@@ -353,13 +354,27 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
   data = g_try_malloc (MAX (size, 1));
   if (data == NULL)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
-                   "no memory for %" G_GUINT64_FORMAT " bytes", size);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NO_MEMORY, _ ("no memory for %" PRIu64 " bytes"),
+                   size);
       return NULL;
     }
   if (!pto_worker_copy_from_address (worker, (guint64) (guintptr) data, address, size, error))
     return NULL;
   return g_bytes_new_take (g_steal_pointer (&data), size);
+}
+
+/* Nothing lies at no address. */
+static gboolean
+check_host (guint64 host, guint64 size, GError **error)
+{
+  if (host != 0 || size == 0)
+    return TRUE;
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               P_ ("%" PRIu64 " byte of this process at address 0 (NULL): an address wanted",
+                   "%" PRIu64 " bytes of this process at address 0 (NULL): an address wanted",
+                   size),
+               size);
+  return FALSE;
 }
 
 /**
@@ -372,8 +387,8 @@ pto_worker_copy_from (PtoWorker *worker, guint64 address, guint64 size, GError *
  *
  * Copies to device memory from any memory of this process, such as that of an array.
  *
- * Fails like [method@Pto.Worker.copy_to]. Source: seed 003. Thread safety: any thread; waits for a
- * run that is under way.
+ * Fails like [method@Pto.Worker.copy_to], and with %PTO_ERROR_INVALID_ARGS for bytes at address 0
+ * of this process. Source: seed 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was copied
  *
@@ -390,7 +405,7 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return use_memory (worker, &call, NULL, error);
+  return check_host (host, size, error) && use_memory (worker, &call, NULL, error);
 }
 
 /**
@@ -403,8 +418,8 @@ pto_worker_copy_to_address (PtoWorker *worker, guint64 address, guint64 host, gu
  *
  * Copies from device memory to any memory of this process, such as that of an array.
  *
- * Fails like [method@Pto.Worker.copy_from]. Source: seed 003. Thread safety: any thread; waits for
- * a run that is under way.
+ * Fails like [method@Pto.Worker.copy_from], and with %PTO_ERROR_INVALID_ARGS for bytes at address 0
+ * of this process. Source: seed 003. Thread safety: any thread; waits for a run that is under way.
  *
  * Returns: %TRUE if it was copied
  *
@@ -422,7 +437,7 @@ pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address, 
   g_return_val_if_fail (PTO_IS_WORKER (worker), FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
-  return use_memory (worker, &call, NULL, error);
+  return check_host (host, size, error) && use_memory (worker, &call, NULL, error);
 }
 
 /**
@@ -432,9 +447,9 @@ pto_worker_copy_from_address (PtoWorker *worker, guint64 host, guint64 address, 
  *
  * Says which task of the last run has written a byte last: of a wrong result, where to look.
  *
- * Known of a chip in this process (not with [property@Pto.Worker:isolate]) whose parameter `check`
- * is `access`. Last is meant in the order of the tasks; where two are in none, in that of their
- * submits. Thread safety: any thread.
+ * Known of a chip in this process (not with [property@Pto.Worker:isolate]) if accesses were checked
+ * ([method@Pto.CallConfig.set_enable_access_check], or the parameter `check`). Last is meant in the
+ * order of the tasks; where two are in none, in that of their submits. Thread safety: any thread.
  *
  * Returns: (transfer full) (nullable): such as `task 3 of ring 0 (mul), submitted at mul.c:12, as
  * byte 4 of its argument 2 (OUTPUT, float32, from element 1)`; %NULL: no task has written it, or

@@ -18,6 +18,7 @@
 #include "pto-gate-private.h"
 #include "pto-machine-private.h"
 #include "pto-registry-private.h"
+#include "pto-remote-launch-private.h"
 #include "pto-worker.h"
 
 G_BEGIN_DECLS
@@ -57,6 +58,8 @@ struct _PtoWorker
   PtoForkFunc fork;
   gpointer fork_data;
   GDestroyNotify fork_destroy;
+  PtoRemoteSpec *remote; /* where it is; NULL: a child of this process */
+  char *path;            /* of a worker that a remote one is; NULL: as the tree says */
   PtoImportFunc import;
   gpointer import_data;
   GDestroyNotify import_destroy;
@@ -72,6 +75,7 @@ struct _PtoWorker
    * NULL: none does. */
   GCancellable *starting;
   gboolean is_down; /* the end of close() was reached */
+  int progress_ms;  /* atomic; at least 1 */
   int closing;      /* atomic; also read by the machine at every wait */
   gboolean close_when_idle;
   gboolean in_use;
@@ -80,11 +84,14 @@ struct _PtoWorker
   PtoOrchestrator *current;  /* of the orchestration function under way */
   PtoGate *gate;             /* of the asynchronous orchestration function under way */
   guint waiting_functions;   /* asynchronous orchestration functions that are queued or under way */
-  struct pto_params params;  /* W: before start only */
+  struct pto_params params;  /* W: before start only, but for the schedule's */
+  char *schedule;            /* of the runs that begin; NULL: they have none */
   GError *params_error;      /* of the environment, told by start */
   GHashTable *blocks;        /* of device memory, by address: of buffers that are alive */
   GArray *unused_blocks;     /* addresses, of buffers that are not: freed when it is given back */
   GPtrArray *retired;        /* PtoRegistration: removed when the machine is idle */
+  GPtrArray *ahead;          /* of a run: PtoExpectedKernel that were compiled before it; or NULL */
+  guint64 youngest_kernel;   /* of those that were; whoever has the machine */
 
   GThread *thread; /* of asynchronous runs; made by the first */
   GAsyncQueue *queue;
@@ -110,6 +117,11 @@ gboolean pto_worker_check_open (PtoWorker *worker, GError **error);
 /* Ends the thread of asynchronous runs, which may be the caller's. */
 void pto_worker_end_jobs (PtoWorker *worker, GThread *thread);
 
+/* With the lock: has it no schedule, or the back end that one needs? */
+gboolean pto_worker_check_schedule (PtoWorker *worker, GError **error);
+/* All that have an effect on its level, a{ss}; and back, on a new worker that is to be the same. */
+GVariant *pto_worker_pack_parameters (PtoWorker *worker);
+gboolean pto_worker_unpack_parameters (PtoWorker *worker, GVariant *values, GError **error);
 /* Is the chip to be a process of its own? */
 gboolean pto_worker_wants_isolation (PtoWorker *worker);
 /* Gives a worker the machine that its level and parameters ask for; FALSE: it needs another one
@@ -141,8 +153,8 @@ PtoCallableHandle *pto_worker_adopt (PtoWorker *worker, PtoRegistration *registr
 /* Runs what its parent asks for: an orchestration of a chip, by its handle, or a function.
  * record: at least so much of it, 0 to 4. is_cancelled is asked at every wait. */
 gboolean pto_worker_run_for_parent (PtoWorker *worker, PtoCallableHandle *handle,
-                                    PtoOrchestrationFunc func, gpointer user_data,
-                                    PtoTaskArgs *args, PtoCallConfig *config, guint record,
+                                    const PtoRegistration *registration, PtoTaskArgs *args,
+                                    PtoCallConfig *config, guint record,
                                     bool (*is_cancelled) (void *data), gpointer data,
                                     GError **error);
 
@@ -161,6 +173,18 @@ gboolean pto_worker_run_apart (PtoWorker *worker, PtoCallableHandle *handle, Pto
                                PtoTaskArgs *args, PtoCallConfig *config, GCancellable *cancellable,
                                GError **error);
 
+/* pto-worker-progress.c: who listens to one run. All by the thread that runs the machine, but that
+ * a look may be anybody's, and is in vain then, until that has run. */
+typedef struct _PtoTeller PtoTeller;
+
+/* context: of a run that goes on by itself; NULL: handlers are called on this thread. NULL: nobody
+ * listens. */
+PtoTeller *pto_teller_new (PtoWorker *worker, GMainContext *context, int priority);
+/* Tells if it is time. orchestrator: of the run's function, or NULL. */
+void pto_teller_look (PtoTeller *teller, PtoOrchestrator *orchestrator);
+/* Frees it. has_run: tells last how far the run came. */
+void pto_teller_end (PtoTeller *teller, gboolean has_run);
+
 /* Tells the owner that an object is built; a PtoCompilerProgress. */
 void pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint total,
                                  gpointer worker);
@@ -171,6 +195,14 @@ void pto_worker_report_progress (const PtoCompilerJob *job, guint done, guint to
 GPtrArray *pto_worker_steal_retired (PtoWorker *worker);
 /* Nothing uses them any more. Consumes retired. */
 void pto_worker_remove_retired (PtoWorker *worker, GPtrArray *retired);
+
+/* pto-worker-ahead.c */
+
+/* Before a function or a graph runs: the kernels that it may submit; and after it. */
+void pto_worker_compile_ahead (PtoWorker *worker, GCancellable *cancellable);
+void pto_worker_forget_ahead (PtoWorker *worker);
+/* What has come of that; NULL: nothing. */
+PtoRegistration *pto_worker_register_ahead (PtoWorker *worker, PtoCallable *callable);
 
 /* pto-worker-tree.c */
 
@@ -188,5 +220,7 @@ PtoCallable *pto_worker_import (PtoWorker *worker, PtoCallableKind kind, const c
  * on first use. */
 gboolean pto_worker_find_kernel (PtoWorker *worker, PtoCallable *kernel, gint32 *id,
                                  GError **error);
+/* That was found, of a run whose accesses are checked: it says what it touches. */
+gboolean pto_worker_instrument_kernel (PtoWorker *worker, PtoCallable *kernel, GError **error);
 
 G_END_DECLS

@@ -10,6 +10,7 @@
 #include "pto-error-private.h"
 #include "pto-function-private.h"
 #include "pto-identity-private.h"
+#include "pto-text-private.h"
 
 GPtrArray *
 pto_worker_steal_retired (PtoWorker *self)
@@ -118,9 +119,11 @@ register_callable (PtoWorker *self, PtoCallable *callable, GCancellable *cancell
     return NULL;
 
   chosen = choose (self, callable, has_children);
-  fresh = pto_registration_new (chosen, self->platform,
-                                self->params.values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS,
-                                pto_worker_report_progress, self, cancellable, error);
+  fresh = pto_worker_register_ahead (self, chosen);
+  if (fresh == NULL)
+    fresh = pto_registration_new (chosen, self->platform,
+                                  self->params.values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS,
+                                  pto_worker_report_progress, self, cancellable, error);
   if (fresh == NULL)
     return NULL;
   handle = add_registration (self, fresh, cancellable, error);
@@ -170,6 +173,47 @@ pto_worker_register (PtoWorker *worker, PtoCallable *callable, GCancellable *can
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   return register_callable (worker, callable, cancellable, error);
+}
+
+/**
+ * pto_worker_lookup:
+ * @worker: a worker
+ * @name: of something that is registered on it
+ * @error: where to say why there is none
+ *
+ * Finds what is registered on the worker by its name: for functions that did not register it
+ * themselves, as orchestrations of a remote worker ([method@Pto.Worker.add_remote_worker]).
+ *
+ * Fails with %PTO_ERROR_NOT_FOUND, and with %PTO_ERROR_INVALID_ARGS when several have that name.
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full): its handle
+ *
+ * Since: 0.1
+ */
+PtoCallableHandle *
+pto_worker_lookup (PtoWorker *worker, const char *name, GError **error)
+{
+  PtoCallableHandle *handle;
+  g_autofree char *path = NULL;
+  guint n;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (name != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  handle = pto_registry_ref_by_name (worker->registry, name, &n);
+  if (handle != NULL)
+    return handle;
+  path = pto_worker_dup_path (worker);
+  if (n == 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 _ ("nothing named \"%s\" is registered on %s"), name, path);
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("%u callables named \"%s\" are registered on %s: use the handle of one"), n,
+                 name, path);
+  return NULL;
 }
 
 /**
@@ -224,13 +268,44 @@ pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **er
   return TRUE;
 }
 
+/* That of the run under way; NULL: it has none. */
+static GCancellable *
+dup_cancellable (PtoWorker *self)
+{
+  GCancellable *cancellable = NULL;
+
+  g_mutex_lock (&self->lock);
+  g_set_object (&cancellable, self->cancellable);
+  g_mutex_unlock (&self->lock);
+  return cancellable;
+}
+
+gboolean
+pto_worker_instrument_kernel (PtoWorker *self, PtoCallable *kernel, GError **error)
+{
+  PtoRegistration *registration = pto_registry_ref_by_callable (self->registry, kernel);
+  g_autoptr (GCancellable) cancellable = NULL;
+  gboolean ok;
+
+  if (registration == NULL)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                   _ ("kernel \"%s\" is not registered any more"), kernel->name);
+      return FALSE;
+    }
+  cancellable = dup_cancellable (self);
+  ok = self->machine->ops->instrument (self->machine, registration, cancellable, error);
+  pto_registration_unref (registration);
+  return ok;
+}
+
 gboolean
 pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError **error)
 {
   if (kernel->kind != PTO_CALLABLE_KERNEL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "\"%s\" is an orchestration: a task runs a kernel", kernel->name);
+                   _ ("\"%s\" is an orchestration: a task runs a kernel"), kernel->name);
       return FALSE;
     }
   for (gboolean retry = FALSE;; retry = TRUE)
@@ -248,13 +323,11 @@ pto_worker_find_kernel (PtoWorker *self, PtoCallable *kernel, gint32 *id, GError
         {
           /* Registered here and unregistered by another thread before it could be used. */
           g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-                       "kernel \"%s\" is not registered any more", kernel->name);
+                       _ ("kernel \"%s\" is not registered any more"), kernel->name);
           return FALSE;
         }
       /* This registration is taken back by closing the worker. */
-      g_mutex_lock (&self->lock);
-      g_set_object (&cancellable, self->cancellable);
-      g_mutex_unlock (&self->lock);
+      cancellable = dup_cancellable (self);
       handle = register_callable (self, kernel, cancellable, error);
       if (handle == NULL)
         return FALSE;

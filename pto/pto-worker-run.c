@@ -14,10 +14,12 @@
 #include "pto-callable-private.h"
 #include "pto-chip-orchestration.h"
 #include "pto-error-private.h"
+#include "pto-foreign-private.h"
 #include "pto-graph-private.h"
 #include "pto-orchestrator-private.h"
 #include "pto-run-outputs-private.h"
 #include "pto-task-args-private.h"
+#include "pto-text-private.h"
 
 /* One run under way. */
 typedef struct
@@ -34,6 +36,7 @@ typedef struct
 
   /* A function. */
   PtoOrchestrationFunc func;
+  gboolean is_native; /* see pto_function_is_native() */
   gpointer data;
   PtoTaskArgs *args;
   PtoCallConfig *config;
@@ -43,6 +46,7 @@ typedef struct
   GMainContext *context;
   int priority;
   PTO2Runtime *rt;
+  PtoTeller *teller; /* NULL: nobody listens */
 } Run;
 
 static bool
@@ -50,30 +54,58 @@ is_cancelled (void *data)
 {
   Run *run = data;
 
+  if (G_UNLIKELY (run->teller != NULL))
+    pto_teller_look (run->teller, run->orchestrator);
   return g_cancellable_is_cancelled (run->cancellable) || g_atomic_int_get (&run->self->closing)
          || (run->parent_cancelled != NULL && run->parent_cancelled (run->parent_data));
+}
+
+typedef struct
+{
+  Run *run;
+  gboolean ok;
+} FunctionCall;
+
+static void
+call_it (gpointer data)
+{
+  FunctionCall *call = data;
+  Run *run = call->run;
+
+  call->ok = run->func (run->orchestrator, run->args, run->config, run->data, &run->error);
 }
 
 /* Function's thread. */
 static void
 call_function (Run *run)
 {
+  FunctionCall call = { run, FALSE };
+  GError *thrown = NULL;
   gboolean ok;
   guint open;
 
   pto_orchestrator_begin (run->orchestrator, run->rt);
-  ok = run->func (run->orchestrator, run->args, run->config, run->data, &run->error);
+  if (!run->is_native)
+    call_it (&call);
+  else if (!pto_call_native (call_it, &call, _ ("the orchestration"), &thrown))
+    {
+      g_clear_error (&run->error);
+      run->error = thrown;
+    }
+  ok = call.ok;
   pto_error_make_valid (run->error);
   open = pto_orchestrator_end (run->orchestrator);
   if (ok && run->error == NULL && open > 0)
     g_set_error (&run->error, PTO_ERROR, PTO_ERROR_SCOPE_OVERFLOW,
-                 "the orchestration function returned with %u scope%s open: end what it begins",
-                 open, open == 1 ? "" : "s");
+                 P_ ("the orchestration function returned with %u scope open: end what it begins",
+                     "the orchestration function returned with %u scopes open: end what it begins",
+                     open),
+                 open);
   if (!ok && run->error == NULL)
     g_set_error_literal (
         &run->error, PTO_ERROR, PTO_ERROR_EXPLICIT,
-        "the orchestration function failed and did not say why: it must return TRUE when the "
-        "graph is complete (in Python and JavaScript: anything but false)");
+        _ ("the orchestration function failed and did not say why: it must return TRUE when the "
+           "graph is complete (in Python and JavaScript: anything but false)"));
 }
 
 /* What takes the function to its own context. */
@@ -138,7 +170,7 @@ call_function_in_context (Run *run)
 
   if (!pto_gate_serve (run->gate))
     g_set_error_literal (&run->error, G_IO_ERROR, G_IO_ERROR_CANCELLED,
-                         "the run was cancelled before its orchestration function was called");
+                         _ ("the run was cancelled before its orchestration function was called"));
 
   g_mutex_lock (&run->self->lock);
   run->self->gate = NULL;
@@ -157,7 +189,7 @@ check_end (Run *run, PTO2Runtime *rt)
     ops->catch_up (rt);
   run->has_failed = ops->has_failed (rt);
   if (!run->has_failed && run->error == NULL && is_cancelled (run))
-    ops->fail (rt, PTO_STATUS_CANCELLED, "the run was cancelled");
+    ops->fail (rt, PTO_STATUS_CANCELLED, _ ("the run was cancelled"));
 }
 
 /* --- graphs --- */
@@ -174,16 +206,18 @@ check_runs (PtoWorker *self, gboolean is_of_level, PtoCallable *callable, GError
     return TRUE;
   path = pto_worker_dup_path (self);
   if (is_level)
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 "the tasks of this graph are kernels%s%s%s, which run on a chip, and %s has no "
-                 "cores: launch it on a worker of level 2, or capture a function of this worker's",
-                 callable != NULL ? " (\"" : "", callable != NULL ? callable->name : "",
-                 callable != NULL ? "\")" : "", path);
+    g_set_error (
+        error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+        _ ("the tasks of this graph are kernels%s%s%s, which run on a chip, and %s has no "
+           "cores: launch it on a worker of level 2, or capture a function of this worker's"),
+        callable != NULL ? " (\"" : "", callable != NULL ? callable->name : "",
+        callable != NULL ? "\")" : "", path);
   else
-    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                 "the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
-                 "has none below it: launch it on a worker of level 3 or up",
-                 callable->name, pto_callable_describe_kind (callable->kind), path);
+    g_set_error (
+        error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+        _ ("the tasks of this graph are for workers (\"%s\" is %s), and %s is a chip, which "
+           "has none below it: launch it on a worker of level 3 or up"),
+        callable->name, pto_callable_describe_kind (callable->kind), path);
   return FALSE;
 }
 
@@ -212,17 +246,19 @@ find_number (Run *run, guint32 number, guint32 *found)
       path = pto_worker_dup_path (self);
       g_set_error (
           &run->error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
-          "the graph has tasks of \"%s\", which is not registered on %s: register it there "
-          "before the launch%s",
+          _ ("the graph has tasks of \"%s\", which is not registered on %s: register it there "
+             "before the launch%s"),
           registration->name, path,
           callable->source == PTO_CALLABLE_SOURCE_CLOSURE
-              ? ", the same callable, for two that are made of one function are two"
+              ? _ (", the same callable, for two that are made of one function are two")
               : "");
       return FALSE;
     }
   if (callable == NULL)
     return TRUE; /* the chip's own */
-  if (!pto_worker_find_kernel (self, callable, &id, &run->error))
+  if (!pto_worker_find_kernel (self, callable, &id, &run->error)
+      || (pto_machine_checks (self->machine, &run->machine_run)
+          && !pto_worker_instrument_kernel (self, callable, &run->error)))
     return FALSE;
   *found = (guint32) id;
   return TRUE;
@@ -313,10 +349,16 @@ run_on_machine (Run *run, GError **error)
   run->machine_run.orchestrate = orchestrate;
   run->machine_run.is_cancelled = is_cancelled;
   run->machine_run.data = run;
+  run->machine_run.cancellable = run->cancellable;
 
+  /* A child's are told of by its parent. */
+  if (run->parent_cancelled == NULL)
+    run->teller = pto_teller_new (self, run->context, run->priority);
   set_current (self, run->orchestrator);
   ok = self->machine->ops->run (self->machine, &run->machine_run, &failure);
   set_current (self, NULL);
+  if (run->teller != NULL)
+    pto_teller_end (g_steal_pointer (&run->teller), run->rt != NULL);
 
   /* The first error wins: the orchestration's own, unless the run had failed before it. */
   if (run->error != NULL && (!run->has_failed || ok))
@@ -366,9 +408,14 @@ run_function (Run *run, GError **error)
       = pto_orchestrator_new (self, run->gate, run->machine_run.number, is_cancelled, run);
   run->orchestrator->captured = run->is_capture ? run->graph : NULL;
   run->machine_run.config = run->config;
+  run->orchestrator->checks = pto_machine_checks (self->machine, &run->machine_run);
   run->orchestrator->needs_place
-      |= run->is_capture || pto_machine_get_recording_level (self->machine, &run->machine_run) > 0;
+      |= run->is_capture || run->orchestrator->checks
+         || pto_machine_get_recording_level (self->machine, &run->machine_run) > 0;
+  if (self->level == 2)
+    pto_worker_compile_ahead (self, run->cancellable);
   ok = run_on_machine (run, error);
+  pto_worker_forget_ahead (self);
   run->kept = pto_orchestrator_steal_kept (run->orchestrator);
   g_clear_object (&run->orchestrator);
   return ok && name_kernels (run, error) && write_outputs (self, run->config, error);
@@ -378,10 +425,17 @@ run_function (Run *run, GError **error)
 static gboolean
 run_graph (Run *run, GError **error)
 {
+  gboolean ok;
+
   run->machine_run.title = "graph";
   run->machine_run.is_launch = TRUE;
   run->machine_run.tag = pto_graph_get_tag (run->graph);
-  return run_on_machine (run, error) && write_outputs (run->self, run->config, error);
+  /* It may have been captured on another worker. */
+  if (run->self->level == 2)
+    pto_worker_compile_ahead (run->self, run->cancellable);
+  ok = run_on_machine (run, error);
+  pto_worker_forget_ahead (run->self);
+  return ok && write_outputs (run->self, run->config, error);
 }
 
 static PtoCallable *
@@ -416,6 +470,7 @@ run_registration (Run *run, PtoCallableHandle *handle, GError **error)
       if (ok)
         {
           run->func = (PtoOrchestrationFunc) registration->function;
+          run->is_native = registration->is_native;
           run->data = registration->function_data;
           ok = run_function (run, error);
         }
@@ -435,13 +490,14 @@ check_is_orchestration (PtoWorker *self, PtoCallableHandle *handle, GError **err
   if (kind == (self->level == 2 ? PTO_CALLABLE_CHIP : PTO_CALLABLE_ORCHESTRATION))
     return TRUE;
   if (kind == PTO_CALLABLE_KERNEL)
-    why = "is a kernel: submit it from an orchestration, which can be run";
+    why = _ ("is a kernel: submit it from an orchestration, which can be run");
   else if (kind == PTO_CALLABLE_SUB)
-    why = "is a SUB function: submit it from an orchestration, which can be run";
+    why = _ ("is a SUB function: submit it from an orchestration, which can be run");
   else if (kind == PTO_CALLABLE_CHIP)
-    why = "is for chips: submit it with submit_next_level from an orchestration, which can be run";
+    why = _ (
+        "is for chips: submit it with submit_next_level from an orchestration, which can be run");
   else
-    why = "is an orchestration for workers of level 3 and up";
+    why = _ ("is an orchestration for workers of level 3 and up");
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, "\"%s\" %s", name, why);
   return FALSE;
 }
@@ -464,7 +520,7 @@ propagate_failure (const Run *run, GError *failure, GError **error)
     {
       g_error_free (failure);
       failure = g_error_new_literal (PTO_ERROR, PTO_ERROR_CLOSED,
-                                     "the worker was closed while the run was under way");
+                                     _ ("the worker was closed while the run was under way"));
     }
   g_propagate_error (error, failure);
 }
@@ -480,6 +536,7 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
   gboolean ok;
 
   g_autoptr (PtoCallConfig) config = NULL;
+  g_autofree char *schedule = NULL;
 
   run->machine_run.number = count_run ();
   /* What a parent gives has a name of its own. */
@@ -491,6 +548,9 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
     return FALSE;
   if (!pto_worker_take (run->self, is_asynchronous, run->cancellable, error))
     return FALSE;
+  g_mutex_lock (&run->self->lock);
+  run->machine_run.schedule = schedule = g_strdup (run->self->schedule);
+  g_mutex_unlock (&run->self->lock);
   if (run->cancellable != NULL)
     handler = g_cancellable_connect (run->cancellable, G_CALLBACK (cancel_machine), machine, NULL);
   if (handle != NULL)
@@ -510,14 +570,15 @@ run_any (Run *run, gboolean is_asynchronous, PtoCallableHandle *handle, GError *
 }
 
 gboolean
-pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle, PtoOrchestrationFunc func,
-                           gpointer user_data, PtoTaskArgs *args, PtoCallConfig *config,
-                           guint record, bool (*cancelled) (void *data), gpointer data,
-                           GError **error)
+pto_worker_run_for_parent (PtoWorker *self, PtoCallableHandle *handle,
+                           const PtoRegistration *registration, PtoTaskArgs *args,
+                           PtoCallConfig *config, guint record, bool (*cancelled) (void *data),
+                           gpointer data, GError **error)
 {
   Run run = { .self = self,
-              .func = func,
-              .data = user_data,
+              .func = (PtoOrchestrationFunc) registration->function,
+              .is_native = registration->is_native,
+              .data = registration->function_data,
               .args = args,
               .config = config,
               .machine_run.record = record,
@@ -535,6 +596,7 @@ pto_worker_run_apart (PtoWorker *self, PtoCallableHandle *handle, PtoRunApart *a
   Run run = { .self = self,
               .cancellable = cancellable,
               .func = apart->func,
+              .is_native = apart->func != NULL && pto_function_is_native (G_CALLBACK (apart->func)),
               .data = apart->data,
               .args = args,
               .config = config,
@@ -582,6 +644,7 @@ pto_worker_run (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_data
   Run run = { .self = worker,
               .cancellable = cancellable,
               .func = func,
+              .is_native = pto_function_is_native (G_CALLBACK (func)),
               .data = user_data,
               .args = args,
               .config = config };
@@ -676,6 +739,7 @@ pto_worker_capture (PtoWorker *worker, PtoOrchestrationFunc func, gpointer user_
   Run run = { .self = worker,
               .cancellable = cancellable,
               .func = func,
+              .is_native = pto_function_is_native (G_CALLBACK (func)),
               .data = user_data,
               .args = args,
               .config = config };

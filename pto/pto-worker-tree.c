@@ -12,11 +12,9 @@
 #include "pto-error-private.h"
 #include "pto-lock-private.h"
 #include "pto-platform.h"
+#include "pto-text-private.h"
 
 #include <unistd.h>
-
-/* Children of one worker, as the floor below counts them. */
-#define MAX_CHILDREN 256
 
 void
 pto_worker_make_devices (PtoWorker *self)
@@ -25,13 +23,13 @@ pto_worker_make_devices (PtoWorker *self)
   GVariantIter iter;
   guint32 device;
 
-  if (n_devices > MAX_CHILDREN || self->n_sub_workers > MAX_CHILDREN - n_devices)
+  if (n_devices > PTO_MAX_CHILDREN || self->n_sub_workers > PTO_MAX_CHILDREN - n_devices)
     {
       if (self->params_error == NULL)
-        g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "%" G_GSIZE_FORMAT
-                     " devices and %u SUB workers are too many: a worker has at most %d below it",
-                     n_devices, self->n_sub_workers, MAX_CHILDREN);
+        g_set_error (
+            &self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+            _ ("%zu devices and %u SUB workers are too many: a worker has at most %d below it"),
+            n_devices, self->n_sub_workers, PTO_MAX_CHILDREN);
       return;
     }
   if (n_devices == 0)
@@ -40,8 +38,8 @@ pto_worker_make_devices (PtoWorker *self)
     {
       if (self->params_error == NULL)
         g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                     "level %u has no devices of its own: %s", self->level,
-                     self->level < 3 ? "it is one" : "add workers of level 3");
+                     _ ("level %u has no devices of its own: %s"), self->level,
+                     self->level < 3 ? _ ("it is one") : _ ("add workers of level 3"));
       return;
     }
   g_variant_iter_init (&iter, self->device_ids);
@@ -68,6 +66,8 @@ pto_worker_clear_tree (PtoWorker *self)
   g_clear_object (&self->shown);
   g_clear_object (&self->model);
   g_clear_pointer (&self->device_ids, g_variant_unref);
+  g_clear_pointer (&self->remote, pto_remote_spec_free);
+  g_free (self->path);
   if (self->fork_destroy != NULL)
     self->fork_destroy (self->fork_data);
   if (self->import_destroy != NULL)
@@ -155,8 +155,8 @@ pto_worker_import (PtoWorker *self, PtoCallableKind kind, const char *path, GErr
   if (func != NULL)
     return func (kind, path, default_import.user_data, error);
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "\"%s\" can not be imported: no interpreter has said how, see "
-               "pto_worker_set_import_func()",
+               _ ("\"%s\" can not be imported: no interpreter has said how, see "
+                  "pto_worker_set_import_func()"),
                path);
   return NULL;
 }
@@ -192,14 +192,15 @@ pto_worker_new_host (guint level, guint n_devices, guint n_sub_workers, const ch
   if (level < 3 || level > PTO_MAX_LEVEL)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-                   "level %u is no host: that is 3 to %d; one chip is 2", level, PTO_MAX_LEVEL);
+                   _ ("level %u is no host: that is 3 to %d; one chip is 2"), level, PTO_MAX_LEVEL);
       return NULL;
     }
-  if (n_devices > MAX_CHILDREN || n_sub_workers > MAX_CHILDREN)
+  if (n_devices > PTO_MAX_CHILDREN || n_sub_workers > PTO_MAX_CHILDREN)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                   "%u devices and %u SUB workers are too many: a worker has at most %d below it",
-                   n_devices, n_sub_workers, MAX_CHILDREN);
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("%u devices and %u SUB workers are too many: a worker has at most %d below it"),
+          n_devices, n_sub_workers, PTO_MAX_CHILDREN);
       return NULL;
     }
   description = pto_platform_lookup (platform != NULL ? platform : PTO_DEFAULT_PLATFORM, error);
@@ -224,7 +225,7 @@ refuse (GError **error, PtoError code, const char *why, PtoWorker *child)
 {
   g_autofree char *path = pto_worker_dup_path (child);
 
-  g_set_error (error, PTO_ERROR, code, "%s can not be added: %s", path, why);
+  g_set_error (error, PTO_ERROR, code, _ ("%s can not be added: %s"), path, why);
   return FALSE;
 }
 
@@ -262,31 +263,37 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     {
       g_set_error (
           error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-          "a worker of level %u can not be below one of level %u: a level is made of lower "
-          "ones, from 3 on",
+          _ ("a worker of level %u can not be below one of level %u: a level is made of lower "
+             "ones, from 3 on"),
           child->level, worker->level);
       return FALSE;
     }
   if (pto_worker_get_state (child) == PTO_WORKER_STATE_CLOSED)
-    return refuse (error, PTO_ERROR_CLOSED, "it is closed", child);
+    return refuse (error, PTO_ERROR_CLOSED, _ ("it is closed"), child);
   if (pto_worker_get_state (child) != PTO_WORKER_STATE_NEW)
-    return refuse (error, PTO_ERROR_BUSY, "it has started already", child);
+    return refuse (error, PTO_ERROR_BUSY, _ ("it has started already"), child);
   if (child->parent != NULL)
-    return refuse (error, PTO_ERROR_INVALID_ARGS, "it is below a worker already", child);
+    return refuse (error, PTO_ERROR_INVALID_ARGS, _ ("it is below a worker already"), child);
+  if (worker->remote != NULL)
+    return refuse (
+        error, PTO_ERROR_INVALID_ARGS,
+        _ ("the worker above it would be a remote one, which has the chips that its option "
+           "devices says"),
+        child);
   if (child->isolate && worker->child_mode == PTO_CHILD_MODE_THREAD)
     return refuse (error, PTO_ERROR_INVALID_ARGS,
-                   "it is to be a process of its own, and those below that worker are threads",
+                   _ ("it is to be a process of its own, and those below that worker are threads"),
                    child);
   if (child->is_isolated && !pto_registry_is_empty (child->registry))
     return refuse (
         error, PTO_ERROR_BUSY,
-        "it has a process of its own since something was registered on it: add it before "
-        "that, or without isolate",
+        _ ("it has a process of its own since something was registered on it: add it before "
+           "that, or without isolate"),
         child);
 
   g_mutex_lock (&worker->lock);
   is_new = worker->state == PTO_WORKER_STATE_NEW && worker->starting == NULL;
-  if (is_new && worker->children->len + worker->n_sub_workers < MAX_CHILDREN)
+  if (is_new && worker->children->len + worker->n_sub_workers < PTO_MAX_CHILDREN)
     {
       child->parent = worker;
       child->id = worker->children->len;
@@ -295,9 +302,14 @@ pto_worker_add_worker (PtoWorker *worker, PtoWorker *child, GError **error)
     }
   g_mutex_unlock (&worker->lock);
   if (!is_new)
-    return refuse (error, PTO_ERROR_BUSY, "the worker above it has started already", child);
+    return refuse (error, PTO_ERROR_BUSY, _ ("the worker above it has started already"), child);
   if (child->parent == NULL)
-    return refuse (error, PTO_ERROR_INVALID_ARGS, "a worker has at most 256 below it", child);
+    {
+      g_autofree char *why
+          = g_strdup_printf (_ ("a worker has at most %d below it"), PTO_MAX_CHILDREN);
+
+      return refuse (error, PTO_ERROR_INVALID_ARGS, why, child);
+    }
   pto_worker_call_owner (worker, update_model);
   return TRUE;
 }
@@ -501,6 +513,8 @@ pto_worker_dup_path (PtoWorker *worker)
 
   g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
 
+  if (worker->path != NULL)
+    return g_strdup (worker->path);
   if (worker->parent == NULL)
     return g_strdup_printf ("L%u/%u", worker->level, worker->device_id);
   above = pto_worker_dup_path (worker->parent);

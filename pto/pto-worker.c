@@ -14,8 +14,10 @@
 #include "pto-list-private.h"
 #include "pto-override-private.h"
 #include "pto-platform-private.h"
+#include "pto-text-private.h"
 
 #define DEFAULT_LEVEL 2
+#define PROGRESS_MS 100
 
 enum
 {
@@ -26,6 +28,7 @@ enum
   PROP_DEVICE_IDS,
   PROP_HEAP_RING_SIZE,
   PROP_ISOLATE,
+  PROP_PROGRESS_INTERVAL,
   PROP_CHILD_MODE,
   PROP_RESTART,
   PROP_CHILDREN,
@@ -37,6 +40,7 @@ enum
 enum
 {
   SIGNAL_PROGRESS,
+  SIGNAL_RUN_PROGRESS,
   N_SIGNALS
 };
 
@@ -188,6 +192,9 @@ pto_worker_get_property (GObject *object, guint id, GValue *value, GParamSpec *p
     case PROP_HEAP_RING_SIZE:
       g_value_set_uint64 (value, pto_worker_get_heap_ring_size (self));
       break;
+    case PROP_PROGRESS_INTERVAL:
+      g_value_set_uint (value, pto_worker_get_progress_interval (self));
+      break;
     case PROP_ISOLATE:
       g_value_set_boolean (value, pto_worker_get_isolate (self));
       break;
@@ -247,6 +254,9 @@ pto_worker_set_property (GObject *object, guint id, const GValue *value, GParamS
     case PROP_HEAP_RING_SIZE:
       self->heap_ring_size = g_value_get_uint64 (value);
       break;
+    case PROP_PROGRESS_INTERVAL:
+      pto_worker_set_progress_interval (self, g_value_get_uint (value));
+      break;
     case PROP_ISOLATE:
       self->isolate = g_value_get_boolean (value);
       break;
@@ -271,6 +281,8 @@ init_params (PtoWorker *self)
   status = pto_params_from_environment (&self->params, &report);
   if (status != PTO_OK)
     pto_error_set_from_report (&self->params_error, status, &report);
+  else if (self->params.values[PTO_PARAMETER_SCHEDULE] != 0)
+    self->schedule = g_strdup (g_getenv (pto_param_variable (PTO_PARAMETER_SCHEDULE)));
 }
 
 /* The parameter, said as a property. */
@@ -298,9 +310,10 @@ set_isolate (PtoWorker *self)
   if (self->level == DEFAULT_LEVEL)
     self->params.values[PTO_PARAMETER_ISOLATE] = 1;
   else
-    g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 "isolate is for one chip: what is below a worker of level %u is processes already",
-                 self->level);
+    g_set_error (
+        &self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+        _ ("isolate is for one chip: what is below a worker of level %u is processes already"),
+        self->level);
 }
 
 gboolean
@@ -343,12 +356,12 @@ pto_worker_constructed (GObject *object)
   pto_worker_make_devices (self);
   if (self->n_sub_workers > 0 && self->level <= DEFAULT_LEVEL && self->params_error == NULL)
     g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 "level %u has no SUB workers: that begins with 3", self->level);
+                 _ ("level %u has no SUB workers: that begins with 3"), self->level);
   if (self->level <= DEFAULT_LEVEL && self->params_error == NULL
       && (self->child_mode != PTO_CHILD_MODE_PROCESS || self->restart != PTO_RESTART_NEVER))
     g_set_error (&self->params_error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                 "the property %s has no effect on level %u, which has no children: that begins "
-                 "with 3",
+                 _ ("the property %s has no effect on level %u, which has no children: that begins "
+                    "with 3"),
                  self->restart != PTO_RESTART_NEVER ? "restart" : "child-mode", self->level);
   G_OBJECT_CLASS (pto_worker_parent_class)->constructed (object);
 }
@@ -374,6 +387,7 @@ pto_worker_finalize (GObject *object)
   pto_worker_clear_tree (self);
   g_free (self->platform);
   g_clear_error (&self->params_error);
+  g_free (self->schedule);
   if (self->machine != NULL)
     self->machine->ops->free (self->machine);
   g_ptr_array_unref (self->retired);
@@ -438,7 +452,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
   /**
    * PtoWorker:n-sub-workers: (getter get_n_sub_workers)
    *
-   * How many SUB workers a worker of level 3 or up has: at most 256, with the others below it.
+   * How many SUB workers a worker of level 3 or up has: at most %PTO_MAX_CHILDREN, with the others
+   * below it.
    *
    * Thread safety: any thread.
    *
@@ -555,6 +570,19 @@ pto_worker_class_init (PtoWorkerClass *klass)
   properties[PROP_STATE]
       = g_param_spec_enum ("state", NULL, NULL, PTO_TYPE_WORKER_STATE, PTO_WORKER_STATE_NEW,
                            G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+  /**
+   * PtoWorker:progress-interval: (getter get_progress_interval) (setter set_progress_interval)
+   *
+   * How much time goes by, at least, between two emissions of [signal@Pto.Worker::run-progress], in
+   * ms.
+   *
+   * Thread safety: any thread.
+   *
+   * Since: 0.1
+   */
+  properties[PROP_PROGRESS_INTERVAL]
+      = g_param_spec_uint ("progress-interval", NULL, NULL, 1, G_MAXINT, PROGRESS_MS,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS);
   g_object_class_install_properties (object_class, N_PROPERTIES, properties);
 
   /**
@@ -565,7 +593,8 @@ pto_worker_class_init (PtoWorkerClass *klass)
    * @name: what was built: `kernel "add"`
    * @cached: whether it was there already
    *
-   * A kernel or an orchestration that is being registered was built.
+   * A kernel or an orchestration that is being registered was built, or a kernel that the program
+   * has made and the orchestration function that is about to run may submit.
    *
    * Thread safety: emitted in the main context that was the thread's default when the worker was
    * made.
@@ -575,6 +604,38 @@ pto_worker_class_init (PtoWorkerClass *klass)
   signals[SIGNAL_PROGRESS]
       = g_signal_new ("progress", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                       G_TYPE_NONE, 4, G_TYPE_UINT, G_TYPE_UINT, G_TYPE_STRING, G_TYPE_BOOLEAN);
+  /**
+   * PtoWorker::run-progress:
+   * @worker: the worker
+   * @done: tasks that have ended, also those that have failed or were not run
+   * @submitted: tasks that were submitted so far
+   * @failed: of the done ones those that have failed, or were not run for that
+   *
+   * A run goes on: about every [property@Pto.Worker:progress-interval], and once when it has ended,
+   * with its last numbers, if it has begun.
+   *
+   * Whoever is connected when a run begins is told of it; a run that nobody listens to has nothing
+   * to do for this, and one that somebody listens to no more than to read a clock where it looks
+   * whether it was cancelled. There it is emitted, among submits and while the run waits: not while
+   * the code of an orchestration is busy with something else. While it waits the thread of a run
+   * may run kernels itself, on the back end `par` some and on `det` all of them: then it is emitted
+   * between these at best. A
+   * worker in another process, or below this one, tells nobody of its runs here.
+   *
+   * A handler can not use the orchestrator of the run (%PTO_ERROR_BUSY), nor run something on the
+   * worker, and the run waits for it. What may be asked by any thread at any time is
+   * [method@Pto.Worker.get_progress].
+   *
+   * Thread safety: of a run that its caller waits for, such as [method@Pto.Worker.run], it is
+   * emitted on the caller's thread, inside of that call; of one that goes on by itself, such as
+   * [method@Pto.Worker.run_async], in the main context in which that calls back, and before that:
+   * where that context is late, the numbers in between are left out.
+   *
+   * Since: 0.1
+   */
+  signals[SIGNAL_RUN_PROGRESS]
+      = g_signal_new ("run-progress", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                      NULL, G_TYPE_NONE, 3, G_TYPE_UINT64, G_TYPE_UINT64, G_TYPE_UINT64);
 }
 
 static void
@@ -583,6 +644,7 @@ pto_worker_init (PtoWorker *self)
   static gsize serials; /* atomic */
 
   self->serial = (guint64) g_atomic_pointer_add (&serials, 1) + 1;
+  self->progress_ms = PROGRESS_MS;
   self->context = g_main_context_ref_thread_default ();
   self->owner = g_thread_self ();
   g_mutex_init (&self->lock);
@@ -603,8 +665,8 @@ pto_worker_check_level (guint level, GError **error)
   if (level >= DEFAULT_LEVEL && level <= PTO_MAX_LEVEL)
     return TRUE;
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               "there is no level %u in this version: 2 is one chip, 3 to %d are hosts of lower "
-               "levels",
+               _ ("there is no level %u in this version: 2 is one chip, 3 to %d are hosts of lower "
+                  "levels"),
                level, PTO_MAX_LEVEL);
   return FALSE;
 }

@@ -44,6 +44,13 @@ guint pto_worker_get_n_sub_workers (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 guint64 pto_worker_get_heap_ring_size (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_worker_get_progress (PtoWorker *worker, guint64 *done, guint64 *submitted,
+                                  guint64 *failed);
+PTO_AVAILABLE_IN_0_1
+void pto_worker_set_progress_interval (PtoWorker *worker, guint interval);
+PTO_AVAILABLE_IN_0_1
+guint pto_worker_get_progress_interval (PtoWorker *worker);
+PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_get_isolate (PtoWorker *worker);
 PTO_AVAILABLE_IN_0_1
 PtoChildMode pto_worker_get_child_mode (PtoWorker *worker);
@@ -117,6 +124,8 @@ void pto_worker_register_async (PtoWorker *worker, PtoCallable *callable, GCance
 PTO_AVAILABLE_IN_0_1
 PtoCallableHandle *pto_worker_register_finish (PtoWorker *worker, GAsyncResult *result,
                                                GError **error);
+PTO_AVAILABLE_IN_0_1
+PtoCallableHandle *pto_worker_lookup (PtoWorker *worker, const char *name, GError **error);
 PTO_AVAILABLE_IN_0_1
 gboolean pto_worker_unregister (PtoWorker *worker, PtoCallableHandle *handle, GError **error);
 

@@ -6,12 +6,15 @@
 
 #define PTO_INSIDE
 
+#include "pto-answer.h"
 #include "pto-buffer.h"
 #include "pto-call-config.h"
 #include "pto-callable-handle.h"
 #include "pto-callable.h"
 #include "pto-chip-orchestration.h"
 #include "pto-compile.h"
+#include "pto-costs.h"
+#include "pto-device-code.h"
 #include "pto-enums.h"
 #include "pto-error.h"
 #include "pto-exception.h"
@@ -22,10 +25,12 @@
 #include "pto-macros.h"
 #include "pto-orchestrator.h"
 #include "pto-platform.h"
+#include "pto-remote.h"
 #include "pto-run-statistics.h"
 #include "pto-task-args.h"
 #include "pto-tensor.h"
 #include "pto-trace-items.h"
+#include "pto-trace-simulate.h"
 #include "pto-trace-topics.h"
 #include "pto-trace.h"
 #include "pto-types.h"

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "../pto/exec/text.h"
 #include "check.h"
 
 #include <inttypes.h>
@@ -89,10 +90,11 @@ say_task (const struct pto_check *check, uint32_t number, char *text, size_t siz
 
   if (task->kernel != PTO_KERNEL_NONE && kernel < check->n_names)
     name = check->names[kernel];
-  say (text, size, "task %u of ring %u (%s)", PTO_TASK_LOCAL (task->id), PTO_TASK_RING (task->id),
+  say (text, size, _ ("task %u of ring %u (%s)"), PTO_TASK_LOCAL (task->id),
+       PTO_TASK_RING (task->id),
        name != NULL ? name : pto_engine_kernel_name (check->engine, task->kernel));
   if (task->file > 0)
-    say (text, size, ", submitted at %s:%d,", check->files.names[task->file - 1], task->line);
+    say (text, size, _ (", submitted at %s:%d,"), check->files.names[task->file - 1], task->line);
 }
 
 /* Bytes are told from where a view begins: addresses differ from run to run. */
@@ -100,9 +102,9 @@ static void
 say_bytes (uint64_t from, uint64_t lo, uint64_t hi, char *text, size_t size)
 {
   if (hi - lo == 1)
-    say (text, size, "byte %" PRIu64, lo - from);
+    say (text, size, _ ("byte %" PRIu64), lo - from);
   else
-    say (text, size, "bytes %" PRIu64 " to %" PRIu64, lo - from, hi - from - 1);
+    say (text, size, _ ("bytes %" PRIu64 " to %" PRIu64), lo - from, hi - from - 1);
 }
 
 static void
@@ -113,10 +115,10 @@ say_arg (const struct pto_check_arg *arg, uint64_t lo, uint64_t hi, char *text, 
   if (hi > arg->region.hi)
     hi = arg->region.hi;
   say_bytes (arg->region.lo, lo, hi, text, size);
-  say (text, size, " of its argument %u (%s, %s", arg->index, type_name (arg),
+  say (text, size, _ (" of its argument %u (%s, %s"), arg->index, type_name (arg),
        pto_dtype_name (arg->dtype));
   if (arg->region.n_dims == 0 && element > 0)
-    say (text, size, ", from element %" PRIu64, (lo - arg->region.lo) / element);
+    say (text, size, _ (", from element %" PRIu64), (lo - arg->region.lo) / element);
   say (text, size, ")");
 }
 
@@ -282,49 +284,50 @@ say_lie (const struct finding *finding, const struct lie *lie, char *text, size_
   switch (lie->kind)
     {
     case KIND_WRONG:
-      say (text, size, " wrote to ");
+      say (text, size, _ (" wrote to "));
       say_arg (lie->arg, lie->lo, lie->hi, text, size);
       break;
     case KIND_EARLY:
-      say (text, size, " read ");
+      say (text, size, _ (" read "));
       say_arg (lie->arg, lie->lo, lie->hi, text, size);
-      say (text, size, " before it had written there");
+      say (text, size, _ (" before it had written there"));
       break;
     case KIND_OUTSIDE:
     default:
-      say (text, size, " %s ", lie->writes ? "wrote to" : "read");
+      say (text, size, lie->writes ? _ (" wrote to ") : _ (" read "));
       if (lie->arg != NULL)
         {
           const struct pto_check_arg *arg = lie->arg;
 
           say_bytes (arg->buffer, lie->lo, lie->hi, text, size);
-          say (text, size, " of the memory of its argument %u (%s)", arg->index, type_name (arg));
+          say (text, size, _ (" of the memory of its argument %u (%s)"), arg->index,
+               type_name (arg));
           if (arg->region.n_dims == 0)
             {
-              say (text, size, ", whose view has only ");
+              say (text, size, _ (", whose view has only "));
               say_bytes (arg->buffer, arg->region.lo, arg->region.hi, text, size);
             }
           else
-            say (text, size, ", not of its view");
+            say (text, size, _ (", not of its view"));
         }
       else
-        say (text, size, "%" PRIu64 " bytes at 0x%" PRIx64 ", which are no argument of its",
+        say (text, size, _ ("%" PRIu64 " bytes at 0x%" PRIx64 ", which are no argument of its"),
              lie->bytes, lie->lo);
       break;
     }
   if (lie->arg != NULL && lie->bytes > lie->hi - lie->lo)
-    say (text, size, ", %" PRIu64 " bytes in all", lie->bytes);
+    say (text, size, _ (", %" PRIu64 " bytes in all"), lie->bytes);
   switch (lie->kind)
     {
     case KIND_WRONG:
-      say (text, size, ": give it as INOUT, or as OUTPUT_EXISTING if it is not read");
+      say (text, size, _ (": give it as INOUT, or as OUTPUT_EXISTING if it is not read"));
       break;
     case KIND_EARLY:
-      say (text, size, ": give it as INOUT, or write it first");
+      say (text, size, _ (": give it as INOUT, or write it first"));
       break;
     case KIND_OUTSIDE:
     default:
-      say (text, size, ": give the task a view that has them, or mend the kernel");
+      say (text, size, _ (": give the task a view that has them, or mend the kernel"));
       break;
     }
 }
@@ -347,10 +350,10 @@ say_remedy (const struct pto_check *check, uint32_t number, bool writes, uint64_
   arg = pto_check_find_arg (task, address, ANY_TYPE);
   say (text, size, "%s", before);
   if (arg != NULL)
-    say (text, size, "give argument %u of task %u as %s", arg->index, PTO_TASK_LOCAL (task->id),
-         writes ? "INOUT (OUTPUT_EXISTING if it is not read)" : "INPUT");
+    say (text, size, _ ("give argument %u of task %u as %s"), arg->index, PTO_TASK_LOCAL (task->id),
+         writes ? _ ("INOUT (OUTPUT_EXISTING if it is not read)") : "INPUT");
   else
-    say (text, size, "give task %u these bytes as an %s", PTO_TASK_LOCAL (task->id),
+    say (text, size, _ ("give task %u these bytes as an %s"), PTO_TASK_LOCAL (task->id),
          writes ? "INOUT" : "INPUT");
   return true;
 }
@@ -365,8 +368,8 @@ say_where (const struct pto_check *check, uint32_t number, const struct pto_chec
   if (arg != NULL)
     say_arg (arg, pair->lo, pair->hi, text, size);
   else
-    say (text, size, "%" PRIu64 " bytes at 0x%" PRIx64 ", no argument of its", pair->hi - pair->lo,
-         pair->lo);
+    say (text, size, _ ("%" PRIu64 " bytes at 0x%" PRIx64 ", no argument of its"),
+         pair->hi - pair->lo, pair->lo);
 }
 
 static void
@@ -377,32 +380,33 @@ say_pair (const struct pto_check *check, const struct pto_check_pair *pair, char
   bool said;
 
   say_task (check, pair->first, text, size);
-  say (text, size, " and ");
+  say (text, size, _ (" and "));
   say_task (check, pair->second, text, size);
-  say (text, size, " are in no order and touch the same bytes: the first %s ",
-       pair->first_writes ? "writes" : "reads");
+  say (text, size,
+       pair->first_writes ? _ (" are in no order and touch the same bytes: the first writes ")
+                          : _ (" are in no order and touch the same bytes: the first reads "));
   say_where (check, pair->first, pair, text, size);
-  say (text, size, ", the second %s ", pair->second_writes ? "writes" : "reads");
+  say (text, size, pair->second_writes ? _ (", the second writes ") : _ (", the second reads "));
   say_where (check, pair->second, pair, text, size);
   if (first->by_hand || second->by_hand)
     {
-      say (text, size, ": name task %u among those that task %u comes after",
+      say (text, size, _ (": name task %u among those that task %u comes after"),
            PTO_TASK_LOCAL (first->id), PTO_TASK_LOCAL (second->id));
       return;
     }
-  if (first->is_launched || second->is_launched)
+  if (first->is_linked || second->is_linked)
     {
-      say (text, size, ": add task %u as a successor of task %u to the graph",
+      say (text, size, _ (": add task %u as a successor of task %u to the graph"),
            PTO_TASK_LOCAL (second->id), PTO_TASK_LOCAL (first->id));
       return;
     }
   said = say_remedy (check, pair->first, pair->first_writes, pair->lo, ": ", text, size);
-  if (say_remedy (check, pair->second, pair->second_writes, pair->lo, said ? ", and " : ": ", text,
-                  size)
+  if (say_remedy (check, pair->second, pair->second_writes, pair->lo, said ? _ (", and ") : ": ",
+                  text, size)
       || said)
     return;
   say (text, size,
-       ": set hazards to raw,waw,war, or name task %u among those that task %u comes after",
+       _ (": set hazards to raw,waw,war, or name task %u among those that task %u comes after"),
        PTO_TASK_LOCAL (first->id), PTO_TASK_LOCAL (second->id));
 }
 
@@ -485,14 +489,14 @@ pto_check_report (struct pto_check *check, enum pto_status status,
       uint32_t told = count_lines (report->message);
 
       if (told < n)
-        pto_report_append (report, "\nand %" PRIu64 " more", n - told);
+        pto_report_append (report, _ ("\nand %" PRIu64 " more"), n - told);
     }
   if (!complete && status == PTO_OK)
     {
       status = PTO_STATUS_NO_MEMORY;
       pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                      "accesses were not checked to the end: there is room for %u tasks and for "
-                      "1 GiB of what they touch: check a smaller case",
+                      _ ("accesses were not checked to the end: there is room for %u tasks and for "
+                         "1 GiB of what they touch: check a smaller case"),
                       PTO_CHECK_TASKS_MAX);
     }
   return status;
@@ -511,7 +515,7 @@ pto_check_describe_writer (struct pto_check *check, uint64_t address, char *text
   arg = pto_check_find_arg (&check->tasks[number], address, ANY_TYPE);
   if (arg != NULL)
     {
-      say (text, size, " as ");
+      say (text, size, _ (" as "));
       say_arg (arg, address, address + 1, text, size);
     }
 }

@@ -123,19 +123,28 @@ pto_check_pieces_next (struct pto_check_pieces *pieces, uint64_t *lo, uint64_t *
   return true;
 }
 
+/* How many bytes the dimensions from d on reach over, holes and all. */
+static uint64_t
+reach (const struct pto_region *region, uint32_t d)
+{
+  uint64_t bytes = region->run;
+
+  for (uint32_t i = d; i < region->n_dims && i < PTO2_TENSOR_MAX_DIMS; i++)
+    bytes += (region->dims[i].count - 1) * region->dims[i].stride;
+  return bytes;
+}
+
 /* From dimension d on, offset bytes behind its begin. */
 static bool
 has_offset (const struct pto_region *region, uint32_t d, uint64_t offset)
 {
-  uint64_t rest = 0;
+  uint64_t rest;
   uint64_t most;
 
-  if (d == region->n_dims)
+  if (d == region->n_dims || d == PTO2_TENSOR_MAX_DIMS)
     return offset < region->run;
   /* Strides descend, but views whose pieces overlap each other may need another than the last. */
-  for (uint32_t i = d + 1; i < region->n_dims; i++)
-    rest += (region->dims[i].count - 1) * region->dims[i].stride;
-  rest += region->run;
+  rest = reach (region, d + 1);
   most = offset / region->dims[d].stride;
   if (most >= region->dims[d].count)
     most = region->dims[d].count - 1;
@@ -200,7 +209,9 @@ describe_args (struct pto_check *check, struct pto_check_task *task, const struc
   const TensorData *tensor;
   uint32_t at = 0;
   uint32_t n = 0;
+  uint32_t n_own;
 
+  pto_payload_tensors (payload, &n_own);
   while (pto_payload_next_tensor (payload, &check->engine->shared, &at) != NULL)
     n++;
   task->args = take_args (check, n);
@@ -213,7 +224,8 @@ describe_args (struct pto_check *check, struct pto_check_task *task, const struc
   while ((tensor = pto_payload_next_tensor (payload, &check->engine->shared, &at)) != NULL)
     {
       struct pto_check_arg *arg = &task->args[task->n_args++];
-      uint32_t index = 0;
+      /* One that several arguments are, which a launch describes once, comes for each of them. */
+      uint32_t index = at > n_own ? at - n_own - 1 : 0;
 
       while (index < payload->n_args && payload->args[index] != (int64_t) (uintptr_t) tensor)
         index++;
@@ -221,17 +233,16 @@ describe_args (struct pto_check *check, struct pto_check_task *task, const struc
                                      .bytes = tensor->buffer.size,
                                      .dtype = (uint8_t) tensor->dtype,
                                      .index = (uint16_t) index,
-                                     /* Of a launched graph tags are not known. */
                                      .type = PTO_PARAM_NO_DEP };
       /* Only what a kernel sees of it is read. */
       pto_region_init (&arg->region, (const Tensor *) tensor);
-      if (types != NULL && index < payload->n_args)
+      if (index < payload->n_args)
         arg->type = types[index];
     }
 }
 
 static void
-witness_task (void *data, const struct pto_slot *slot, const uint8_t *types)
+witness_task (void *data, const struct pto_slot *slot, const uint8_t *types, bool linked)
 {
   struct pto_check *check = data;
   struct pto_engine *engine = check->engine;
@@ -251,7 +262,7 @@ witness_task (void *data, const struct pto_slot *slot, const uint8_t *types)
                                    .first_edge = check->edges.n,
                                    .n_waits = check->waits.n,
                                    .by_hand = engine->tracked == 0,
-                                   .is_launched = types == NULL };
+                                   .is_linked = linked };
   if (runtime != NULL && runtime->line > 0)
     {
       task->line = runtime->line;
@@ -499,18 +510,16 @@ static void
 set_region (uint64_t bits[WORDS], uint64_t begin, const struct pto_region *region, uint32_t d,
             uint64_t at)
 {
-  uint64_t rest = region->run;
+  uint64_t rest = reach (region, d + 1);
   uint64_t stride;
   uint64_t first = 0;
 
-  if (d == region->n_dims)
+  if (d == region->n_dims || d == PTO2_TENSOR_MAX_DIMS)
     {
       if (at < begin + BLOCK_BYTES && at + region->run > begin)
         set_bits (bits, begin, at, at + region->run);
       return;
     }
-  for (uint32_t i = d + 1; i < region->n_dims; i++)
-    rest += (region->dims[i].count - 1) * region->dims[i].stride;
   stride = region->dims[d].stride;
   if (at + rest <= begin)
     first = (begin - at - rest) / stride + 1;

@@ -72,8 +72,8 @@ struct pto_check_task
   uint32_t n_edges;
   uint32_t n_waits; /* of the orchestration, before it was submitted */
   uint32_t n_parts;
-  bool by_hand; /* nothing was looked up for it */
-  bool is_launched;
+  bool by_hand;     /* nothing was looked up for it */
+  bool is_linked;   /* of a graph that was built by hand */
   uint64_t heap_lo; /* memory that was made for it; what was there before is over */
   uint64_t heap_hi;
   struct pto_check_part *parts; /* under the lock */

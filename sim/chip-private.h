@@ -45,7 +45,8 @@ struct pto_chip
   struct pto_device_memory run_memory;   /* the orchestration's; empty between runs */
   struct pto_interconnect *interconnect; /* of its clusters */
   struct pto_services services;          /* of kernels that are alone */
-  struct pto_check *check;               /* NULL: accesses are not checked */
+  struct pto_check *check;               /* of the last run; NULL: its accesses are not checked */
+  struct pto_order *order;               /* made by the first run that has a schedule */
   const uint8_t *guard_pattern;          /* what stands behind an output while its kernel runs */
 
   /* --- scheduler threads and cores --- */
@@ -77,6 +78,9 @@ struct pto_chip
   bool (*cancelled) (void *data); /* of the run under way; NULL: it does not ask */
   void *cancelled_data;
   uint64_t failed; /* when it first saw that the run has; 0: it has not */
+  /* Since when the orchestration has submitted nothing, for who looks from outside. */
+  uint64_t watched_submitted;
+  uint64_t submitted;
 
   /* --- of the current run --- */
   const struct pto_program *program;
@@ -84,6 +88,10 @@ struct pto_chip
   uint32_t n_args;
   bool has_read_only;     /* one of them is */
   struct pto_guard guard; /* the orchestration's code */
+  /* Under machine.door.lock. */
+  bool timed;         /* kernels are */
+  bool counted;       /* what they took is among what all runs took (core.h) */
+  uint64_t timed_run; /* machine.door.n_begun of the run that both are of */
   /* As pto_run_stats says. W: cores, who calls; R: whoever has run. Relaxed: the end of the run
    * orders it. */
   _Atomic uint64_t cut_off;

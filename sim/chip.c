@@ -6,10 +6,14 @@
 #include "chip-private.h"
 #include "interconnect.h"
 
+#include "../pto/core/observe.h"
+#include "../pto/core/order.h"
+#include "../pto/core/peek.h"
 #include "../pto/core/progress.h"
 #include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
+#include "../pto/exec/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,7 +196,6 @@ make_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers)
                            is_aic ? PTO_CORE_TYPE_AIC : PTO_CORE_TYPE_AIV, c, number, of_type);
             pto_core_set_note (core, number < chip->n_notes ? &chip->notes[number] : NULL);
             aicpu->endpoints[number - first * per_cluster] = &core->endpoint;
-            core->check = chip->check;
           }
       config.endpoints = aicpu->endpoints;
       config.n_endpoints = aicpu->n_endpoints;
@@ -242,8 +245,8 @@ start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers, st
   if (!ok)
     {
       pto_exec_free (exec);
-      return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip of %u clusters",
-                             clusters);
+      return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                             _ ("no memory for a chip of %u clusters"), clusters);
     }
   pto_exec_enter (exec);
   for (uint32_t s = 0; s < n_schedulers && ok; s++)
@@ -272,7 +275,7 @@ start_cores (struct pto_chip *chip, uint32_t clusters, uint32_t n_schedulers, st
     {
       stop_cores (chip);
       return pto_report_set (report, PTO_STATUS_SYSTEM,
-                             "a chip of %u clusters can not be started: %s", clusters, error);
+                             _ ("a chip of %u clusters can not be started: %s"), clusters, error);
     }
   chip->used = false;
   return PTO_OK;
@@ -307,6 +310,18 @@ watch_orchestration (struct pto_chip *chip, uint64_t timeout, uint64_t now)
           || ((steps & 1) == 0 && now - seen->since >= timeout
               && now - chip->progressed >= timeout)))
     pto_guard_interrupt (&chip->guard, call);
+}
+
+/* Nobody acts upon it: it is for who asks. */
+static void
+watch_submits (struct pto_chip *chip, uint64_t now)
+{
+  uint64_t n = pto_peek (&chip->machine.engine.submitted);
+
+  if (n == chip->watched_submitted)
+    return;
+  chip->watched_submitted = n;
+  chip->submitted = now;
 }
 
 /* Called by the ticker's thread: ends a run that is not wanted any more, and kernels that have not
@@ -356,7 +371,9 @@ watch (void *data)
                    && !pto_interconnect_report (&chip->cores[c]))
             pto_guard_interrupt (&chip->cores[c].guard, call);
         }
+      pto_scheduler_watch (&chip->machine.engine);
       watch_orchestration (chip, chip->machine.engine.config.timeout_ns, now);
+      watch_submits (chip, now);
     }
   pthread_mutex_unlock (&chip->watch_lock);
 }
@@ -398,11 +415,11 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     .ring_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .end_patience_ns = LOST_FACTOR * params->values[PTO_PARAMETER_TIMEOUT] * 1000000,
     .queue_names = queue_names,
-    .cohort_name = "cluster",
+    .cohort_name = N_ ("cluster"),
     .cohort_taken = pto_chip_take_cluster,
     .cohort_taken_data = chip,
-    .more_places = "set clusters to more, or block-dim if that is less",
-    .larger_cohorts = "choose a platform with larger clusters",
+    .more_places = N_ ("set clusters to more, or block-dim if that is less"),
+    .larger_cohorts = N_ ("choose a platform with larger clusters"),
     .reduction = pto_chip_find_reduction,
     .reduction_data = chip,
     .kernel_name = kernel_name,
@@ -413,7 +430,6 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
     .submit_cost = platform->costs.submit,
     .argument_cost = platform->costs.submit_argument,
     .carry = params->values[PTO_PARAMETER_BACKEND] == PTO_BACKEND_PAR,
-    .watched = params->values[PTO_PARAMETER_CHECK] == PTO_CHECK_ACCESS,
   };
   uint64_t tick = params->values[PTO_PARAMETER_TIMEOUT] * 1000000 / TICKS;
   uint64_t clusters = params->values[PTO_PARAMETER_CLUSTERS];
@@ -423,7 +439,7 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
 
   if (chip == NULL)
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a chip");
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for a chip"));
       return NULL;
     }
   chip->own_platform = *platform;
@@ -440,9 +456,6 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   pthread_mutex_init (&chip->watch_lock, NULL);
   pto_guard_init ();
   pto_machine_configure (&config, params);
-  /* Nothing is forgotten there before the run ends. */
-  if (config.watched && config.map_pool < WATCHED_NODES)
-    config.map_pool = WATCHED_NODES;
   for (uint32_t r = 0; heaps != NULL && r < PTO_RINGS; r++)
     config.rings[r].heap_base = heaps->rings[r].base;
   if (pto_machine_init (&chip->machine, NULL, &config, &pto_chip_runtime_ops, report) != PTO_OK)
@@ -451,16 +464,6 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
       pthread_mutex_destroy (&chip->watch_lock);
       free (chip);
       return NULL;
-    }
-  if (config.watched)
-    {
-      chip->check = pto_check_new (&chip->machine.engine);
-      if (chip->check == NULL)
-        {
-          pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to check accesses with");
-          pto_chip_free (chip);
-          return NULL;
-        }
     }
   tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
   chip->ticker = pto_ticker_new ("pto-watch", tick, watch, chip, error, sizeof error);
@@ -477,9 +480,9 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   if (clusters > PTO_CORES_MAX / cores)
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                      "clusters %" PRIu64 " of %" PRIu64 " cores are %" PRIu64
-                      " cores: a chip has at most %u, so one of this platform 1 to %" PRIu64
-                      " clusters",
+                      _ ("clusters %" PRIu64 " of %" PRIu64 " cores are %" PRIu64
+                         " cores: a chip has at most %u, so one of this platform 1 to %" PRIu64
+                         " clusters"),
                       clusters, cores, clusters * cores, PTO_CORES_MAX, PTO_CORES_MAX / cores);
       pto_chip_free (chip);
       return NULL;
@@ -487,8 +490,8 @@ pto_chip_new_in_heaps (const struct pto_platform *platform, const struct pto_par
   if (threads - 1 > clusters)
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                      "aicpu-threads %" PRIu64 " means %" PRIu64 " schedulers for %" PRIu64
-                      " clusters; each needs at least one",
+                      _ ("aicpu-threads %" PRIu64 " means %" PRIu64 " schedulers for %" PRIu64
+                         " clusters; each needs at least one"),
                       threads, threads - 1, clusters);
       pto_chip_free (chip);
       return NULL;
@@ -511,6 +514,7 @@ pto_chip_free (struct pto_chip *chip)
   pto_ticker_free (chip->ticker);
   stop_cores (chip);
   pto_check_free (chip->check);
+  pto_order_free (chip->order);
   pto_machine_clear (&chip->machine);
   pto_device_memory_clear (&chip->memory);
   pto_guard_shutdown ();
@@ -546,6 +550,12 @@ pto_chip_set_log (struct pto_chip *chip,
 }
 
 void
+pto_chip_set_totals (struct pto_chip *chip, struct pto_machine_totals *totals)
+{
+  pto_machine_set_totals (&chip->machine, totals);
+}
+
+void
 pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t n)
 {
   chip->notes = notes;
@@ -570,12 +580,13 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
     threads = chip->platform->aicpu_threads;
   if (config->block_dim > clusters)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "block_dim %u: the chip has %u cluster%s", config->block_dim, clusters,
-                           clusters == 1 ? "" : "s");
+                           P_ ("block_dim %u: the chip has %u cluster",
+                               "block_dim %u: the chip has %u clusters", clusters),
+                           config->block_dim, clusters);
   if (config->aicpu_threads == 1 || config->aicpu_threads > PTO_MAX_DOMAINS)
     return pto_report_set (
         report, PTO_STATUS_INVALID_ARGS,
-        "aicpu_thread_num %u: a run needs the orchestrator and 1 to %u schedulers",
+        _ ("aicpu_thread_num %u: a run needs the orchestrator and 1 to %u schedulers"),
         config->aicpu_threads, PTO_MAX_DOMAINS - 1);
   if (config->block_dim > 0)
     clusters = config->block_dim;
@@ -599,6 +610,72 @@ fit_cores (struct pto_chip *chip, const struct pto_run_config *config, struct pt
   return start_cores (chip, clusters, threads - 1, exec, report);
 }
 
+/* From here on, until the run is counted, its busy times are beside those of all before. */
+static void
+begin_busy (struct pto_chip *chip)
+{
+  pthread_mutex_lock (&chip->machine.door.lock);
+  chip->timed = chip->n_cores > 0 && chip->cores[0].timed;
+  chip->counted = !chip->timed;
+  chip->timed_run = chip->machine.door.n_begun + 1;
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    chip->cores[c].busy = 0;
+  pthread_mutex_unlock (&chip->machine.door.lock);
+}
+
+/* Whether the accesses of the run that begins are checked; before its recording is set. What that
+ * needs is there from the first such run in a row to the last: the map is another one then, in
+ * which nothing is forgotten before the run ends. */
+static enum pto_status
+set_checking (struct pto_chip *chip, const struct pto_run_config *config, struct pto_report *report)
+{
+  struct pto_engine *engine = &chip->machine.engine;
+  bool checks = config->capture == NULL
+                && (config->checks || param (chip, PTO_PARAMETER_CHECK) == PTO_CHECK_ACCESS);
+  uint32_t pool = (uint32_t) param (chip, PTO_PARAMETER_MAP_POOL);
+  bool ok = true;
+
+  if (!checks && chip->check != NULL)
+    {
+      pto_check_free (chip->check);
+      chip->check = NULL;
+    }
+  if (engine->config.watched != checks)
+    {
+      if (checks && pool < WATCHED_NODES)
+        pool = WATCHED_NODES;
+      /* Who looks from outside does so with this lock. */
+      pthread_mutex_lock (&chip->watch_lock);
+      ok = pto_engine_set_watched (engine, checks, pool);
+      pthread_mutex_unlock (&chip->watch_lock);
+    }
+  if (ok && checks && chip->check == NULL)
+    ok = (chip->check = pto_check_new (engine)) != NULL;
+  if (!ok)
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                           checks ? _ ("no memory to check accesses with")
+                                  : _ ("no memory for a TensorMap"));
+  if (checks)
+    pto_check_begin_run (chip->check);
+  return PTO_OK;
+}
+
+/* What runs are played again with. */
+static void
+record_costs (struct pto_chip *chip)
+{
+  const struct pto_platform_costs *costs = &chip->platform->costs;
+  const uint32_t ns[PTO_TRACE_N_COSTS] = {
+    [PTO_TRACE_COST_DISPATCH] = costs->dispatch, [PTO_TRACE_COST_POLL] = costs->poll,
+    [PTO_TRACE_COST_FANOUT] = costs->fanout,     [PTO_TRACE_COST_START] = costs->start,
+    [PTO_TRACE_COST_FINISH] = costs->finish,
+  };
+
+  if (chip->virtual_clock)
+    for (uint32_t step = 0; step < PTO_TRACE_N_COSTS; step++)
+      pto_observe_cost (&chip->machine.engine, step, ns[step]);
+}
+
 /* Recording and timing: on the cores and schedulers this is read only with a task in hand, which
  * orders it. */
 static enum pto_status
@@ -615,9 +692,45 @@ set_recording (struct pto_chip *chip, uint32_t level, struct pto_watch *watch, b
     {
       chip->cores[c].trace = pto_machine_record_of (&chip->machine, c);
       chip->cores[c].timed = timed || level > 0;
-      chip->cores[c].busy = chip->cores[c].waited = 0;
+      chip->cores[c].check = chip->check;
+      chip->cores[c].waited = 0;
     }
+  begin_busy (chip);
+  record_costs (chip);
   return PTO_OK;
+}
+
+/* The order of the run that begins; before its recording is set. */
+static enum pto_status
+set_order (struct pto_chip *chip, const struct pto_run_config *config, struct pto_report *report)
+{
+  chip->machine.engine.order = NULL;
+  if (config->schedule == NULL || config->capture != NULL)
+    return PTO_OK;
+  if (!chip->virtual_clock)
+    return pto_report_set (
+        report, PTO_STATUS_INVALID_ARGS,
+        _ ("a run with a schedule needs the back end det, which alone knows when "
+           "nothing else goes on"));
+  if (chip->order == NULL)
+    chip->order = pto_order_new ();
+  if (chip->order == NULL)
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for a schedule"));
+  pto_order_begin (chip->order, config->schedule);
+  chip->machine.engine.order = chip->order;
+  return PTO_OK;
+}
+
+static void
+count_busy (struct pto_chip *chip, const struct pto_scale *scale)
+{
+  if (!chip->timed)
+    return;
+  pthread_mutex_lock (&chip->machine.door.lock);
+  for (uint32_t c = 0; c < chip->n_cores; c++)
+    chip->cores[c].busy_before += pto_scale (chip->cores[c].busy, scale);
+  chip->counted = true;
+  pthread_mutex_unlock (&chip->machine.door.lock);
 }
 
 static void
@@ -634,6 +747,7 @@ gather (struct pto_chip *chip, struct pto_run_stats *stats)
       stats->waited_ns[chip->cores[c].type] += pto_scale (chip->cores[c].waited, &scale);
       stats->cores[chip->cores[c].type]++;
     }
+  count_busy (chip, &scale);
 }
 
 static void
@@ -662,10 +776,11 @@ name_running (const struct pto_chip *chip, struct pto_report *report)
       pto_core_describe_task (&chip->cores[c], task, sizeof task);
       if (n++ < NAMED_MAX)
         pto_report_append (report, "%s%s",
-                           n == 1 ? "; what did not return and could not be ended: " : ", ", task);
+                           n == 1 ? _ ("; what did not return and could not be ended: ") : ", ",
+                           task);
     }
   if (n > NAMED_MAX)
-    pto_report_append (report, " and %u others", n - NAMED_MAX);
+    pto_report_append (report, _ (" and %u others"), n - NAMED_MAX);
 }
 
 /* A kernel does not let go of its thread. The chip stays for it as it is, for ever, with a program
@@ -708,6 +823,7 @@ pto_chip_renew (struct pto_chip *chip, struct pto_report *report)
   fresh->memory = chip->memory;
   memset (&chip->memory, 0, sizeof chip->memory);
   pto_chip_set_log (fresh, chip->machine.log, chip->machine.log_data);
+  pto_machine_inherit_totals (&fresh->machine, &chip->machine);
   return fresh;
 }
 
@@ -756,7 +872,7 @@ check_accesses (struct pto_chip *chip, enum pto_status status, struct pto_report
       most += 1 + memories[m]->blocks[b].bytes / UINT32_MAX;
   known = malloc ((most + 1) * sizeof *known);
   if (known == NULL)
-    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to check accesses with");
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory to check accesses with"));
   for (uint32_t i = 0; i < chip->n_args; i++)
     if (chip->args[i].tensor.ndims > 0)
       add_known (known, &n, chip->args[i].tensor.buffer.addr, chip->args[i].tensor.buffer.size);
@@ -778,6 +894,7 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   struct pto_chip_capture capture;
   struct pto_run_stats ignored;
   enum pto_status status;
+  enum pto_status ended;
   enum pto_status damage;
 
   if (config == NULL)
@@ -786,10 +903,14 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
     stats = &ignored;
   if (chip->lost)
     return pto_report_set (report, PTO_STATUS_SYSTEM,
-                           "a task of an earlier run could not be ended: this chip is lost");
+                           _ ("a task of an earlier run could not be ended: this chip is lost"));
   /* What does not begin leaves no record. */
   chip->machine.recorder.active = false;
   status = fit_cores (chip, config, report);
+  if (status == PTO_OK)
+    status = set_order (chip, config, report);
+  if (status == PTO_OK)
+    status = set_checking (chip, config, report);
   if (status == PTO_OK)
     status = set_recording (
         chip, config->record > 0 ? config->record : pto_params_recording (&chip->params),
@@ -814,10 +935,8 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   pto_exec_enter (chip->machine.engine.exec);
   pto_guard_expect ();
   pto_interconnect_reset (chip->interconnect);
-  if (chip->check != NULL)
-    pto_check_begin_run (chip->check);
   pto_ticker_arm (chip->ticker);
-  status = pto_machine_run (&chip->machine, &run, stats, report);
+  ended = status = pto_machine_run (&chip->machine, &run, stats, report);
   if (config->cancelled != NULL)
     set_cancelled (chip, NULL, NULL);
   pto_ticker_disarm (chip->ticker);
@@ -832,15 +951,19 @@ pto_chip_run (struct pto_chip *chip, const struct pto_program *program,
   gather (chip, stats);
   pto_exec_leave (chip->machine.engine.exec);
   pto_foreign_put_back ();
-  if (chip->check != NULL && !chip->lost && config->capture == NULL)
+  if (chip->check != NULL && !chip->lost)
     status = check_accesses (chip, status, report);
   damage = pto_device_memory_check (&chip->memory, status == PTO_OK ? report : NULL);
   if (status == PTO_OK)
     status = damage;
   if (chip->run_memory.n_blocks > 0)
     status = end_run_memory (chip, status, report);
+  if (chip->machine.engine.order != NULL)
+    status = pto_order_end (&chip->machine.engine, chip->order, status, report);
   if (status == PTO_OK && config->capture != NULL)
     status = pto_plan_complete (config->capture, report);
+  if (ended == PTO_OK && status != PTO_OK)
+    pto_machine_count_failed (chip->machine.door.totals);
   return status;
 }
 

@@ -31,6 +31,12 @@ enum pto_cost_model
   PTO_COST_MEASURE /* what it takes here (then a trace is not reproducible) */
 };
 
+/* No number of a cost is greater. */
+#define PTO_COST_MOST_NS 1e15
+/* Where virtual clocks end: 52 days. A double has each ns until there, and what all cores of a chip
+ * (PTO_CORES_MAX) were busy for fits in 64 bits. */
+#define PTO_VIRTUAL_CLOCK_END (UINT64_C (1) << 52)
+
 struct pto_cost_point
 {
   uint64_t bytes;
@@ -71,6 +77,7 @@ struct pto_chip;
 struct pto_watch;         /* core/watch.h */
 struct pto_device_memory; /* memory.h */
 struct pto_plan;          /* pto/core/plan.h */
+struct pto_schedule;      /* pto/core/schedule.h */
 
 /* NULL with a report when a thread, a mapping or a parameter is refused. */
 struct pto_chip *pto_chip_new (const struct pto_platform *platform, const struct pto_params *params,
@@ -110,6 +117,12 @@ struct pto_run_config
   /* Empty: no task runs, each is written down there, and args are what the graph is launched with.
    * It is complete when the run has ended well. NULL: they run. */
   struct pto_plan *capture;
+  /* det: in which order tasks run (pto/core/order.h), for as long as the run; NULL: as they come.
+   * Not of a run that is captured. */
+  const struct pto_schedule *schedule;
+  /* What kernels touch is compared with their tasks' arguments, also where the parameters do not
+   * say so: those of the program that are instrumented say it. Not of a run that is captured. */
+  bool checks;
 };
 
 /* What a core is doing, for who looks from outside: another thread, or another process that maps
@@ -130,6 +143,8 @@ _Static_assert(sizeof (struct pto_core_note) == 64, "a line each");
 /* From now on every core keeps a note, in memory of the caller for as long as the chip; NULL: none
  * does. n: as many as there is room for; cores beyond keep none. Not while running. */
 void pto_chip_set_notes (struct pto_chip *chip, struct pto_core_note *notes, uint32_t n);
+/* Likewise: what its runs have done is counted there (pto/core/machine.h). */
+void pto_chip_set_totals (struct pto_chip *chip, struct pto_machine_totals *totals);
 
 /* Runs an orchestration on the calling thread and the kernels that it submits on the chip; returns
  * when all are done. After an error the chip is ready for the next run. orchestrate gives 0, or

@@ -6,6 +6,7 @@
 
 #include "../pto/core/observe.h"
 #include "../pto/exec/pto_atomic.h"
+#include "../pto/exec/text.h"
 #include "builtin.h"
 #include "check.h"
 #include "chip-private.h"
@@ -141,7 +142,7 @@ describe_tensor (const struct pto_core *core, uint64_t begin, uint64_t end, char
 
         while (argument < task->n_args && task->args[argument] != (int64_t) (uintptr_t) tensor)
           argument++;
-        n = snprintf (text, size, "argument %u (declared %s [", argument,
+        n = snprintf (text, size, _ ("argument %u (declared %s ["), argument,
                       pto_dtype_name (tensor->dtype));
         for (uint32_t d = 0; d < tensor->ndims && n > 0 && (size_t) n < size; d++)
           n += snprintf (text + n, size - (size_t) n, "%s%" PRIu64, d > 0 ? ", " : "",
@@ -150,7 +151,7 @@ describe_tensor (const struct pto_core *core, uint64_t begin, uint64_t end, char
           snprintf (text + n, size - (size_t) n, "])");
         return;
       }
-  snprintf (text, size, "an output");
+  snprintf (text, size, _ ("an output"));
 }
 
 void
@@ -160,9 +161,9 @@ pto_core_describe_task (const struct pto_core *core, char *text, size_t size)
   char block[40] = "";
 
   if (n_blocks > 1)
-    snprintf (block, sizeof block, ", block %u of %u,", (uint32_t) (core->block & PTO_MAX_BLOCKS),
-              n_blocks);
-  snprintf (text, size, "task %u of ring %u (%s)%s on core %s",
+    snprintf (block, sizeof block, _ (", block %u of %u,"),
+              (uint32_t) (core->block & PTO_MAX_BLOCKS), n_blocks);
+  snprintf (text, size, _ ("task %u of ring %u (%s)%s on core %s"),
             PTO_TASK_LOCAL (core->payload.task_id), PTO_TASK_RING (core->payload.task_id),
             core->payload.kernel->name, block, core->name);
 }
@@ -185,19 +186,19 @@ report_fault (struct pto_core *core, const struct pto_fault *fault)
     case PTO_FAULT_SIGNAL:
     case PTO_FAULT_EXCEPTION:
     case PTO_FAULT_ENDED:
-      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT, "%s: the kernel %s", task, what);
+      pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT, _ ("%s: the kernel %s"), task, what);
       break;
     case PTO_FAULT_STACK_OVERFLOW:
       pto_engine_fail (core->engine, PTO_STATUS_KERNEL_FAULT,
-                       "%s: the kernel needs more than the core's stack of %" PRIu64
-                       " bytes: set stack to more",
+                       _ ("%s: the kernel needs more than the core's stack of %" PRIu64
+                          " bytes: set stack to more"),
                        task, core->chip->params.values[PTO_PARAMETER_STACK]);
       break;
     case PTO_FAULT_INTERRUPTED:
       pto_interconnect_describe_others (core, others, sizeof others);
       pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG,
-                       "%s: the kernel did not return and no other task finished for %" PRIu64
-                       " ms: set timeout to more if it needs longer%s",
+                       _ ("%s: the kernel did not return and no other task finished for %" PRIu64
+                          " ms: set timeout to more if it needs longer%s"),
                        task, core->chip->params.values[PTO_PARAMETER_TIMEOUT], others);
       break;
     }
@@ -281,8 +282,10 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
     bytes--;
   pto_core_describe_task (core, where, sizeof where);
   describe_tensor (core, end, end, what, sizeof what);
-  pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS, "%s: the kernel wrote %u byte%s past %s",
-                   where, bytes, bytes == 1 ? "" : "s", what);
+  pto_engine_fail (
+      core->engine, PTO_STATUS_OUT_OF_BOUNDS,
+      P_ ("%s: the kernel wrote %u byte past %s", "%s: the kernel wrote %u bytes past %s", bytes),
+      where, bytes, what);
   return false;
 }
 
@@ -323,9 +326,12 @@ check_fences (struct pto_core *core)
       describe_tensor (core, fences[f].address, fences[f].address + fences[f].bytes, what,
                        sizeof what);
       pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
-                       "%s: the kernel, or one beside it, wrote %" PRIu64
-                       " byte%s past the buffer of %" PRIu64 " bytes of %s",
-                       where, n, n == 1 ? "" : "s", fences[f].bytes, what);
+                       P_ ("%s: the kernel, or one beside it, wrote %" PRIu64
+                           " byte past the buffer of %" PRIu64 " bytes of %s",
+                           "%s: the kernel, or one beside it, wrote %" PRIu64
+                           " bytes past the buffer of %" PRIu64 " bytes of %s",
+                           n),
+                       where, n, fences[f].bytes, what);
       return false;
     }
   return true;
@@ -344,6 +350,13 @@ check_guards (struct pto_core *core)
   return core->n_watched == core->n_guards || check_fences (core);
 }
 
+/* What is longer than the clock counts as one ns longer. */
+static uint64_t
+to_ns (double ns)
+{
+  return ns <= (double) PTO_VIRTUAL_CLOCK_END ? (uint64_t) ns : PTO_VIRTUAL_CLOCK_END + 1;
+}
+
 static uint64_t
 table_cost (const struct pto_cost *cost, uint64_t bytes)
 {
@@ -356,19 +369,41 @@ table_cost (const struct pto_cost *cost, uint64_t bytes)
   while (i < cost->n_points && cost->points[i].bytes < bytes)
     i++;
   if (i == 0)
-    return (uint64_t) cost->points[0].ns;
+    return to_ns (cost->points[0].ns);
   if (i == cost->n_points)
-    return (uint64_t) cost->points[i - 1].ns;
+    return to_ns (cost->points[i - 1].ns);
   span = (double) (cost->points[i].bytes - cost->points[i - 1].bytes);
   part = (double) (bytes - cost->points[i - 1].bytes) / span;
-  return (uint64_t) (cost->points[i - 1].ns + part * (cost->points[i].ns - cost->points[i - 1].ns));
+  return to_ns (cost->points[i - 1].ns + part * (cost->points[i].ns - cost->points[i - 1].ns));
 }
 
-/* Bytes of all tensor arguments, views as large as they are seen; each block has its part of them.
- */
+/* What this member of the task has instead of all of its arguments; NULL: it has all. */
+static const struct pto_need *
+own_need (const struct pto_core *core)
+{
+  const struct pto_need *need
+      = core->party != NULL ? &core->party->members[core->endpoint.member].need : NULL;
+
+  return need != NULL && need->n_args_plus_1 > 0 ? need : NULL;
+}
+
+static bool
+is_own_argument (const struct pto_core *core, const struct pto_need *need, const TensorData *tensor)
+{
+  const int64_t *args = core->payload.task->args + need->first_arg;
+  uint32_t i = 0;
+
+  while (i + 1 < need->n_args_plus_1 && args[i] != (int64_t) (uintptr_t) tensor)
+    i++;
+  return i + 1 < need->n_args_plus_1;
+}
+
+/* Bytes of all tensor arguments, views as large as they are seen; each block has its part of them,
+ * but for those with arguments of their own, which have all of these. */
 static uint64_t
 argument_bytes (const struct pto_core *core)
 {
+  const struct pto_need *own = own_need (core);
   const TensorData *tensor;
   uint32_t at = 0;
   uint64_t bytes = 0;
@@ -378,6 +413,8 @@ argument_bytes (const struct pto_core *core)
     {
       uint64_t size;
 
+      if (own != NULL && !is_own_argument (core, own, tensor))
+        continue;
       /* Another block of it may have spoilt it. */
       if ((uint32_t) tensor->dtype >= PTO_DTYPE_COUNT || tensor->ndims > PTO2_TENSOR_MAX_DIMS)
         continue;
@@ -386,7 +423,8 @@ argument_bytes (const struct pto_core *core)
         size *= tensor->shapes[d];
       bytes += size;
     }
-  return core->parts != NULL ? bytes / pto_parts_blocks (core->parts, core->party) : bytes;
+  return core->parts != NULL && own == NULL ? bytes / pto_parts_blocks (core->parts, core->party)
+                                            : bytes;
 }
 
 static uint64_t
@@ -395,7 +433,7 @@ virtual_cost (const struct pto_cost *cost, uint64_t bytes, uint64_t measured)
   switch (cost->model)
     {
     case PTO_COST_LINEAR:
-      return (uint64_t) (cost->base_ns + cost->ns_per_byte * (double) bytes);
+      return to_ns (cost->base_ns + cost->ns_per_byte * (double) bytes);
     case PTO_COST_TABLE:
       return table_cost (cost, bytes);
     case PTO_COST_MEASURE:
@@ -421,6 +459,33 @@ with_jitter (const struct pto_core *core, uint64_t ns)
   return ns + (uint64_t) ((unsigned __int128) ns * core->chip->jitter * draw / 100 >> 32);
 }
 
+static __attribute__ ((noinline, cold)) void
+report_end_of_clock (struct pto_core *core, uint64_t at)
+{
+  char where[128];
+
+  pto_core_describe_task (core, where, sizeof where);
+  pto_engine_fail (core->engine, PTO_STATUS_INVALID_ARGS,
+                   _ ("%s: it is to take longer, by its cost and at %" PRIu64
+                      " ns, than the virtual clock goes: to %" PRIu64 " ns (52 days)"),
+                   where, at, PTO_VIRTUAL_CLOCK_END);
+}
+
+/* Who comes to the end of the clock takes no time, and the run has failed: no clock turns over. The
+ * chip's own steps take a second at most, so there is room for them behind the end. */
+static inline void
+charge_kernel (struct pto_core *core, uint64_t ns)
+{
+  struct pto_exec *exec = core->engine->exec;
+  uint64_t at = pto_now (exec);
+
+  ns = with_jitter (core, ns);
+  if (__builtin_expect (ns > PTO_VIRTUAL_CLOCK_END || at > PTO_VIRTUAL_CLOCK_END - ns, 0))
+    report_end_of_clock (core, at);
+  else
+    pto_charge (exec, ns);
+}
+
 /* A core that its scheduler attends to begins when it is told to: one look at the clock for both.
  */
 static inline uint64_t
@@ -444,8 +509,15 @@ static void
 own_arguments (struct pto_core *core)
 {
   int64_t *args = core->own + PTO_CHIP_ARGS_HEAD;
+  const struct pto_need *need = own_need (core);
+  const int64_t *from = core->payload.task->args;
 
-  memcpy (args, core->payload.task->args, core->payload.num_args * sizeof *args);
+  if (need != NULL)
+    {
+      from += need->first_arg;
+      core->payload.num_args = need->n_args_plus_1 - 1u;
+    }
+  memcpy (args, from, core->payload.num_args * sizeof *args);
   write_head (core, args);
   core->payload.args = args;
 }
@@ -501,7 +573,6 @@ enter (struct pto_core *core)
 static inline __attribute__ ((always_inline)) bool
 run_kernel (struct pto_core *core)
 {
-  struct pto_exec *exec = core->engine->exec;
   const struct pto_dispatch_payload *payload = &core->payload;
   bool timed = core->timed;
   uint64_t start = timed ? enter (core) : 0;
@@ -520,8 +591,7 @@ run_kernel (struct pto_core *core)
       uint64_t wall = measure ? pto_wall_clock () : 0;
 
       pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);
-      pto_charge (exec, with_jitter (core, virtual_cost (cost, bytes,
-                                                         measure ? pto_wall_clock () - wall : 0)));
+      charge_kernel (core, virtual_cost (cost, bytes, measure ? pto_wall_clock () - wall : 0));
     }
   else
     pto_guard_call (&core->guard, payload->function_bin_addr, payload->args, &fault);

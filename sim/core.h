@@ -79,10 +79,12 @@ struct pto_core
   /* --- the core's own --- */
   alignas (64) struct pto_trace_buffer *trace;
   bool timed;
-  uint64_t dispatched; /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
-  uint64_t busy;       /* as pto_engine_stamp() counts; without what follows */
-  uint64_t waited;     /* for other kernels */
-  struct pto_check *check;           /* NULL: accesses are not checked; then it is timed */
+  uint64_t dispatched;  /* pto_engine_stamp() of the dispatch; W: scheduler, before the register */
+  uint64_t busy;        /* as pto_engine_stamp() counts; without what follows */
+  uint64_t waited;      /* for other kernels */
+  uint64_t busy_before; /* in runs before, in ns. W: who has run, under machine.door.lock */
+  /* NULL: accesses are not checked; else it is timed. W: between runs, R: with a task. */
+  struct pto_check *check;
   struct pto_check_context *context; /* of the kernel that runs */
   struct pto_core_note *note;        /* NULL: nobody asks. W: not while running */
   /* What is looked at behind the task that runs: ends of its outputs, other memory; together. */

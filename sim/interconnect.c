@@ -14,6 +14,7 @@
 #include "../pto/exec/exec-private.h"
 #include "../pto/exec/guard-private.h"
 #include "../pto/exec/pto_atomic.h"
+#include "../pto/exec/text.h"
 #include "builtin.h"
 #include "chip-private.h"
 
@@ -26,6 +27,8 @@
 #define PAUSE_NS 100u
 #define NAMED_MAX 8u
 #define LEFT_SIZE 400u
+/* Of a block: a cluster has no more than 16 cores of a type. */
+#define MEMBERS_MAX 32u
 
 struct entry
 {
@@ -34,8 +37,8 @@ struct entry
   uint64_t capacity;
 };
 
-/* Of the last push. Texts that stay for the run. */
-struct pusher
+/* Of the last push, or pop. Texts that stay for the run. */
+struct user
 {
   pto_task_id task;
   uint32_t block;
@@ -48,7 +51,8 @@ struct pipe
 {
   uint32_t first;
   uint32_t n;
-  struct pusher pusher;
+  struct user pusher; /* kernel NULL: nobody yet */
+  struct user popper;
   struct entry *entries; /* depth; NULL until the first push */
 };
 
@@ -61,6 +65,7 @@ struct pto_pipes
   uint32_t n_ended;
   uint32_t begun;
   uint32_t ended;
+  const char *cores[MEMBERS_MAX]; /* of those that have begun */
   struct pipe pipes[PTO2_PIPES];
 };
 
@@ -139,7 +144,10 @@ static void
 empty (struct pto_pipes *pipes)
 {
   for (uint32_t p = 0; p < PTO2_PIPES; p++)
-    pipes->pipes[p].n = 0;
+    {
+      pipes->pipes[p].n = 0;
+      pipes->pipes[p].pusher.kernel = pipes->pipes[p].popper.kernel = NULL;
+    }
 }
 
 void
@@ -193,22 +201,34 @@ find_left (const struct pto_pipes *pipes)
   return NULL;
 }
 
+/* "task 3 of ring 0 (QK), block 1 of 4, on core AIC0" */
+static void
+describe_user (const struct user *user, char *text, size_t size)
+{
+  char block[48] = "";
+
+  if (user->n_blocks > 1)
+    snprintf (block, sizeof block, _ (", block %u of %u,"), user->block, user->n_blocks);
+  snprintf (text, size, _ ("task %u of ring %u (%s)%s on core %s"), PTO_TASK_LOCAL (user->task),
+            PTO_TASK_RING (user->task), user->kernel, block, user->core);
+}
+
 /* "task 3 of ring 0 (QK) on core AIC0: 2 entries ..." */
 static __attribute__ ((cold)) void
 describe_left (const struct pto_pipes *pipes, const struct pipe *pipe, const char *when, char *text,
                size_t size)
 {
-  const struct pusher *by = &pipe->pusher;
-  char block[48] = "";
+  char by[200];
 
-  if (by->n_blocks > 1)
-    snprintf (block, sizeof block, ", block %u of %u,", by->block, by->n_blocks);
-  snprintf (text, size,
-            "task %u of ring %u (%s)%s on core %s: %u %s left in pipe %u, to which it has "
-            "pushed last, when %s: pop (TPOP()) as many as are pushed",
-            PTO_TASK_LOCAL (by->task), PTO_TASK_RING (by->task), by->kernel, block, by->core,
-            pipe->n, pipe->n == 1 ? "entry is" : "entries are", (uint32_t) (pipe - pipes->pipes),
-            when);
+  describe_user (&pipe->pusher, by, sizeof by);
+  snprintf (
+      text, size,
+      P_ ("%s: %u entry is left in pipe %u, to which it has pushed last, when %s: pop (TPOP()) as many "
+          "as are pushed",
+          "%s: %u entries are left in pipe %u, to which it has pushed last, when %s: pop (TPOP()) as many "
+          "as are pushed",
+          pipe->n),
+      by, pipe->n, (uint32_t) (pipe - pipes->pipes), when);
 }
 
 /* false: nothing is left. */
@@ -222,7 +242,7 @@ describe_left_in_cluster (const struct pto_interconnect *interconnect, uint32_t 
 
   if (left == NULL)
     return false;
-  snprintf (when, sizeof when, "cluster %u is given back", cluster);
+  snprintf (when, sizeof when, _ ("cluster %u is given back"), cluster);
   describe_left (own, left, when, text, size);
   return true;
 }
@@ -279,11 +299,16 @@ find_pipes (struct cluster *cluster, pto_task_id task, uint32_t block)
   return pipes;
 }
 
-/* A cluster has no more than 16 cores of a type. */
+static uint32_t
+member_of_block (const struct pto_core *core)
+{
+  return core->endpoint.member % core->party->block;
+}
+
 static uint32_t
 member_bit (const struct pto_core *core)
 {
-  return 1u << core->endpoint.member % core->party->block;
+  return 1u << member_of_block (core);
 }
 
 void
@@ -306,10 +331,14 @@ pto_interconnect_enter (struct pto_core *core)
       core->pipes = find_pipes (cluster, core->payload.task_id,
                                 pto_endpoint_block (&core->endpoint, party));
       if (core->pipes != NULL)
-        core->pipes->begun |= member_bit (core);
+        {
+          core->pipes->begun |= member_bit (core);
+          core->pipes->cores[member_of_block (core)] = core->name;
+        }
       unlock (core);
       if (core->pipes == NULL)
-        pto_engine_fail (core->engine, PTO_STATUS_NO_MEMORY, "no memory for the pipes of a block");
+        pto_engine_fail (core->engine, PTO_STATUS_NO_MEMORY,
+                         _ ("no memory for the pipes of a block"));
     }
 }
 
@@ -332,7 +361,7 @@ pto_interconnect_leave (struct pto_core *core)
 
       pipe = find_left (pipes);
       if (pipe != NULL)
-        describe_left (pipes, pipe, "all kernels of the block have ended", left, sizeof left);
+        describe_left (pipes, pipe, _ ("all kernels of the block have ended"), left, sizeof left);
       while (*at != pipes)
         at = &(*at)->next;
       *at = pipes->next;
@@ -414,12 +443,13 @@ describe (struct pto_core *core, uint32_t waits, char *text, size_t size)
 
   pto_core_describe_task (core, task, sizeof task);
   if (kind == PTO_WAIT_SYNC)
-    snprintf (text, size, "%s in pto_sync_all(), where %u of %u have come", task,
+    snprintf (text, size, _ ("%s in pto_sync_all(), where %u of %u have come"), task,
               pto_load_relaxed (&core->party->met), core->party->n_members);
   else
-    snprintf (text, size, "%s in %s %s pipe %u, which is %s (%u of %u entries)", task,
-              wait_names[kind], kind == PTO_WAIT_POP ? "from" : "to", waits >> 8,
-              kind == PTO_WAIT_POP ? "empty" : "full", kind == PTO_WAIT_POP ? 0 : depth, depth);
+    snprintf (text, size,
+              kind == PTO_WAIT_POP ? _ ("%s in %s from pipe %u, which is empty (%u of %u entries)")
+                                   : _ ("%s in %s to pipe %u, which is full (%u of %u entries)"),
+              task, wait_names[kind], waits >> 8, kind == PTO_WAIT_POP ? 0 : depth, depth);
 }
 
 /* Where a core is that waits in pto_sync_all(). */
@@ -457,9 +487,34 @@ find_waiting (struct pto_core *core)
   return waiting;
 }
 
-/* ". Of its block (push) has not begun, (other) runs": the others, but for those that wait. true:
- * somebody may yet end the wait. In a cluster that is allocated blocks have no pipes of their own,
- * and nobody knows. */
+/* ". In cluster 3 task 4 of ring 0 (push) on core AIV6 was the last to push to it": blocks have no
+ * pipes of their own where a cluster is allocated, so who is on the other side is who has been
+ * there. Under the lock. */
+static void
+describe_other_side (const struct pto_core *core, uint32_t waits, char *text, size_t size)
+{
+  bool pops = (waits & 0xff) == PTO_WAIT_POP;
+  const struct pipe *pipe = &core->pipes->pipes[waits >> 8];
+  const struct user *user = pops ? &pipe->pusher : &pipe->popper;
+  char who[200];
+
+  if (user->kernel == NULL)
+    {
+      snprintf (text, size,
+                pops ? _ (". In cluster %u nobody has pushed to it")
+                     : _ (". In cluster %u nobody has popped from it"),
+                core->cluster);
+      return;
+    }
+  describe_user (user, who, sizeof who);
+  snprintf (text, size,
+            pops ? _ (". In cluster %u %s was the last to push to it")
+                 : _ (". In cluster %u %s was the last to pop from it"),
+            core->cluster, who);
+}
+
+/* ". Of its block (push) has not begun, (other) on core AIV3 runs": the others, but for those that
+ * wait. true: somebody may yet end the wait. */
 static bool
 describe_rest (struct pto_core *core, char *text, size_t size)
 {
@@ -467,13 +522,16 @@ describe_rest (struct pto_core *core, char *text, size_t size)
   uint32_t n = 0;
   bool may_end = false;
   uint32_t waiting;
+  uint32_t waits;
   int used = 0;
 
   text[0] = '\0';
   lock (core);
-  if (pto_load_relaxed (&core->waits) == PTO_WAIT_NOTHING || core->pipes == NULL
-      || core->pipes == &cluster->own)
+  waits = pto_load_relaxed (&core->waits);
+  if (waits == PTO_WAIT_NOTHING || core->pipes == NULL || core->pipes == &cluster->own)
     {
+      if (waits != PTO_WAIT_NOTHING && core->pipes != NULL)
+        describe_other_side (core, waits, text, size);
       unlock (core);
       return false;
     }
@@ -489,11 +547,13 @@ describe_rest (struct pto_core *core, char *text, size_t size)
         continue;
       may_end = may_end || (core->pipes->ended & bit) == 0;
       if ((size_t) used < size)
-        used += snprintf (text + used, size - (size_t) used, "%s(%s) %s",
-                          n++ == 0 ? ". Of its block " : ", ", kernel->name,
-                          (core->pipes->ended & bit) != 0   ? "has ended"
-                          : (core->pipes->begun & bit) != 0 ? "runs"
-                                                            : "has not begun");
+        used += snprintf (text + used, size - (size_t) used, "%s(%s)%s%s %s",
+                          n++ == 0 ? _ (". Of its block ") : ", ", kernel->name,
+                          (core->pipes->begun & bit) != 0 ? _ (" on core ") : "",
+                          (core->pipes->begun & bit) != 0 ? core->pipes->cores[k] : "",
+                          (core->pipes->ended & bit) != 0   ? _ ("has ended")
+                          : (core->pipes->begun & bit) != 0 ? _ ("runs")
+                                                            : _ ("has not begun"));
     }
   unlock (core);
   return may_end;
@@ -523,15 +583,15 @@ describe_missing (struct pto_core *core, const struct meeting *meetings, char *t
       if (c < chip->n_cores || n++ >= NAMED_MAX)
         continue;
       if (party->n_members > party->block)
-        snprintf (block, sizeof block, "block %u ", m / party->block);
+        snprintf (block, sizeof block, _ ("block %u "), m / party->block);
       used += snprintf (text + used, size - (size_t) used, "%s%s(%s)",
-                        n == 1 ? ". Not there: " : ", ", block, kernel->name);
+                        n == 1 ? _ (". Not there: ") : ", ", block, kernel->name);
       if ((size_t) used >= size)
         used = (int) size - 1;
     }
   unlock (core);
   if (n > NAMED_MAX)
-    snprintf (text + used, size - (size_t) used, " and %u others", n - NAMED_MAX);
+    snprintf (text + used, size - (size_t) used, _ (" and %u others"), n - NAMED_MAX);
 }
 
 void
@@ -545,8 +605,8 @@ pto_interconnect_describe_others (const struct pto_core *core, char *text, size_
   /* The call that has ended has an even number now. */
   used = snprintf (text, size, "%s",
                    core->relaxed + 1 == pto_load_relaxed (&core->guard.call)
-                       ? "; it waited for another kernel, in a loop with pto_relax()"
-                       : ", and call pto_relax() in a loop that waits for another kernel");
+                       ? _ ("; it waited for another kernel, in a loop with pto_relax()")
+                       : _ (", and call pto_relax() in a loop that waits for another kernel"));
   for (uint32_t m = 0; at_once && m < party->n_members; m++)
     {
       const struct pto_party_member *member = &party->members[m];
@@ -556,14 +616,14 @@ pto_interconnect_describe_others (const struct pto_core *core, char *text, size_
       if (other == core || n++ >= NAMED_MAX || (size_t) used >= size)
         continue;
       if (party->n_members > party->block)
-        snprintf (block, sizeof block, "block %u ", m / party->block);
-      used += snprintf (text + used, size - (size_t) used, "%s%s(%s) on core %s",
-                        n == 1 ? ". With it began " : ", ", block,
+        snprintf (block, sizeof block, _ ("block %u "), m / party->block);
+      used += snprintf (text + used, size - (size_t) used, _ ("%s%s(%s) on core %s"),
+                        n == 1 ? _ (". With it began ") : ", ", block,
                         pto_program_kernel (core->chip->program, member->need.kernel)->name,
                         other->name);
     }
   if (n > NAMED_MAX && (size_t) used < size)
-    snprintf (text + used, size - (size_t) used, " and %u others", n - NAMED_MAX);
+    snprintf (text + used, size - (size_t) used, _ (" and %u others"), n - NAMED_MAX);
 }
 
 bool
@@ -575,10 +635,11 @@ pto_interconnect_report (struct pto_core *core)
   char text[NAMED_MAX * 240];
   char missing[NAMED_MAX * 80] = "";
   char rest[NAMED_MAX * 80] = "";
-  char verdict[80] = "nobody will end that";
+  char verdict[120];
   uint32_t n = 0;
   size_t used = 0;
 
+  snprintf (verdict, sizeof verdict, "%s", _ ("nobody will end that"));
   if (waits == PTO_WAIT_NOTHING)
     return false;
   if (pto_engine_has_failed (core->engine))
@@ -598,7 +659,7 @@ pto_interconnect_report (struct pto_core *core)
       if (what == PTO_WAIT_NOTHING
           || (other->cluster != core->cluster && (waits & 0xff) != PTO_WAIT_SYNC))
         continue;
-      used += (size_t) snprintf (text + used, sizeof text - used, "%s%s", n > 0 ? "; and " : "",
+      used += (size_t) snprintf (text + used, sizeof text - used, "%s%s", n > 0 ? _ ("; and ") : "",
                                  one);
       n++;
     }
@@ -611,12 +672,12 @@ pto_interconnect_report (struct pto_core *core)
       free (meetings);
     }
   if ((waits & 0xff) != PTO_WAIT_SYNC && describe_rest (core, rest, sizeof rest))
-    snprintf (verdict, sizeof verdict, "nobody has ended that for %" PRIu64 " ms (timeout)",
+    snprintf (verdict, sizeof verdict, _ ("nobody has ended that for %" PRIu64 " ms (timeout)"),
               core->engine->config.timeout_ns / 1000000);
   /* All of them may have gone on meanwhile. */
   if (n > 0)
     pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: %s%s%s%s", text, verdict,
-                     (waits & 0xff) == PTO_WAIT_PUSH ? "; set pipe-depth to more, or pop" : "",
+                     (waits & 0xff) == PTO_WAIT_PUSH ? _ ("; set pipe-depth to more, or pop") : "",
                      missing, rest);
   return true;
 }
@@ -662,10 +723,10 @@ find_pipe (struct pto_core *core, struct pto_guard *guard, uint32_t kind, uint32
 {
   if (core->parts == NULL || core->pipes == NULL)
     refuse (core, guard, kind,
-            "the kernel is alone: pipes are between kernels of a mixed task, or of tasks in an "
-            "allocated cluster");
+            _ ("the kernel is alone: pipes are between kernels of a mixed task, or of tasks in an "
+               "allocated cluster"));
   if (pipe >= PTO2_PIPES)
-    refuse (core, guard, kind, "there is no pipe %u: a cluster has %u", pipe, PTO2_PIPES);
+    refuse (core, guard, kind, _ ("there is no pipe %u: a cluster has %u"), pipe, PTO2_PIPES);
   return &core->pipes->pipes[pipe];
 }
 
@@ -720,6 +781,16 @@ touch (const void *data, uint64_t bytes)
     }
 }
 
+static struct user
+user_of (const struct pto_core *core)
+{
+  return (struct user){ .task = core->payload.task_id,
+                        .block = (uint32_t) (core->block & PTO_MAX_BLOCKS),
+                        .n_blocks = pto_parts_blocks (core->parts, core->party),
+                        .kernel = core->payload.kernel->name,
+                        .core = core->name };
+}
+
 static void
 push (const int64_t *args, uint32_t number, const void *data, uint64_t bytes)
 {
@@ -739,16 +810,12 @@ push (const int64_t *args, uint32_t number, const void *data, uint64_t bytes)
   ok = store (pipe, core->chip->interconnect->depth, data, bytes);
   if (ok)
     {
-      pipe->pusher = (struct pusher){ .task = core->payload.task_id,
-                                      .block = (uint32_t) (core->block & PTO_MAX_BLOCKS),
-                                      .n_blocks = pto_parts_blocks (core->parts, core->party),
-                                      .kernel = core->payload.kernel->name,
-                                      .core = core->name };
+      pipe->pusher = user_of (core);
       wake_waiting (core, PTO_WAIT_POP | number << 8);
     }
   unlock (core);
   if (!ok)
-    refuse (core, guard, PTO_WAIT_PUSH, "no memory for %" PRIu64 " bytes", bytes);
+    refuse (core, guard, PTO_WAIT_PUSH, _ ("no memory for %" PRIu64 " bytes"), bytes);
   pto_guard_resume (guard);
 }
 
@@ -777,12 +844,14 @@ pop (const int64_t *args, uint32_t number, void *data, uint64_t bytes)
         memcpy (data, entry->data, bytes);
       pipe->first = (pipe->first + 1) % core->chip->interconnect->depth;
       pipe->n--;
+      pipe->popper = user_of (core);
       wake_waiting (core, PTO_WAIT_PUSH | number << 8);
     }
   unlock (core);
   if (found != bytes)
     refuse (core, guard, PTO_WAIT_POP,
-            "%" PRIu64 " bytes from pipe %u, whose next entry has %" PRIu64, bytes, number, found);
+            _ ("%" PRIu64 " bytes from pipe %u, whose next entry has %" PRIu64), bytes, number,
+            found);
   pto_guard_resume (guard);
 }
 
@@ -796,7 +865,7 @@ sync_all (const int64_t *args)
 
   if (core->parts != NULL && (party == NULL || core->parts->n_blocks > 1))
     refuse (core, guard, PTO_WAIT_SYNC,
-            "the blocks of this task begin as they can: submit it with sync_start");
+            _ ("the blocks of this task begin as they can: submit it with sync_start"));
   if (party != NULL && party->n_members > 1)
     {
       round = pto_load_acquire (&party->round);

@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include "../pto/core/fence.h"
+#include "../pto/exec/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
 
   if (bytes == 0)
     {
-      pto_report_set (report, PTO_STATUS_INVALID_ARGS, "device malloc of 0 bytes");
+      pto_report_set (report, PTO_STATUS_INVALID_ARGS, _ ("device malloc of 0 bytes"));
       return 0;
     }
   if (memory->n_blocks == memory->capacity)
@@ -86,7 +87,7 @@ pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
 
       if (blocks == NULL)
         {
-          pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to note %u device buffers",
+          pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory to note %u device buffers"),
                           capacity);
           return 0;
         }
@@ -97,7 +98,7 @@ pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
     block.address = memory->take (bytes + memory->guard_bytes);
   if (block.address == 0)
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no device memory for %" PRIu64 " bytes",
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no device memory for %" PRIu64 " bytes"),
                       bytes);
       return 0;
     }
@@ -106,7 +107,8 @@ pto_device_memory_malloc (struct pto_device_memory *memory, uint64_t bytes,
     {
       memory->give (block.address, bytes + memory->guard_bytes);
       pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                      "no memory to watch %u device buffers: set guard to 0", memory->n_blocks + 1);
+                      _ ("no memory to watch %u device buffers: set guard to 0"),
+                      memory->n_blocks + 1);
       return 0;
     }
   at = find (memory, block.address);
@@ -125,7 +127,7 @@ pto_device_memory_release (struct pto_device_memory *memory, uint64_t address, u
 
   if (at == memory->n_blocks || memory->blocks[at].address != address)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "0x%" PRIx64 " is not the address of a device buffer", address);
+                           _ ("0x%" PRIx64 " is not the address of a device buffer"), address);
   pto_fence_remove (address);
   *bytes = memory->blocks[at].bytes + memory->guard_bytes;
   *give = memory->give;
@@ -156,11 +158,12 @@ check_range (const struct pto_device_memory *memory, uint64_t address, uint64_t 
 
   if (at == memory->n_blocks || address < memory->blocks[at].address)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "0x%" PRIx64 " lies in no device buffer", address);
+                           _ ("0x%" PRIx64 " lies in no device buffer"), address);
   if (bytes > memory->blocks[at].bytes - (address - memory->blocks[at].address))
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "%" PRIu64 " bytes from 0x%" PRIx64
-                           " reach beyond their device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
+                           _ ("%" PRIu64 " bytes from 0x%" PRIx64
+                              " reach beyond their device buffer of %" PRIu64
+                              " bytes at 0x%" PRIx64),
                            bytes, address, memory->blocks[at].bytes, memory->blocks[at].address);
   return PTO_OK;
 }
@@ -171,7 +174,7 @@ pto_device_memory_copy_to (const struct pto_device_memory *memory, uint64_t devi
 {
   enum pto_status status = check_range (memory, device, bytes, report);
 
-  if (status == PTO_OK)
+  if (status == PTO_OK && bytes > 0)
     memcpy ((void *) (uintptr_t) device, host, bytes);
   return status;
 }
@@ -182,7 +185,7 @@ pto_device_memory_copy_from (const struct pto_device_memory *memory, void *host,
 {
   enum pto_status status = check_range (memory, device, bytes, report);
 
-  if (status == PTO_OK)
+  if (status == PTO_OK && bytes > 0)
     memcpy (host, (const void *) (uintptr_t) device, bytes);
   return status;
 }
@@ -202,11 +205,14 @@ pto_device_memory_check (struct pto_device_memory *memory, struct pto_report *re
         continue;
       pto_fence_mend (&fence);
       if (status == PTO_OK)
-        status
-            = pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
-                              "a kernel of this run wrote %" PRIu64
-                              " byte%s past the device buffer of %" PRIu64 " bytes at 0x%" PRIx64,
-                              n, n == 1 ? "" : "s", block->bytes, block->address);
+        status = pto_report_set (
+            report, PTO_STATUS_OUT_OF_BOUNDS,
+            P_ ("a kernel of this run wrote %" PRIu64 " byte past the device buffer of %" PRIu64
+                " bytes at 0x%" PRIx64,
+                "a kernel of this run wrote %" PRIu64 " bytes past the device buffer of %" PRIu64
+                " bytes at 0x%" PRIx64,
+                n),
+            n, block->bytes, block->address);
     }
   return status;
 }

@@ -7,9 +7,11 @@
  */
 #include "../pto/core/added.h"
 #include "../pto/core/build.h"
+#include "../pto/core/order.h"
 #include "../pto/core/run.h"
 #include "../pto/exec/foreign.h"
 #include "../pto/exec/pto_atomic.h"
+#include "../pto/exec/text.h"
 #include "builtin.h"
 #include "chip-private.h"
 #include "combine.h"
@@ -20,7 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const core_type_names[PTO_N_CORE_TYPES] = { "AIC (cube)", "AIV (vector)" };
+static const char *const core_type_names[PTO_N_CORE_TYPES]
+    = { N_ ("AIC (cube)"), N_ ("AIV (vector)") };
 
 /* "0 (QK), 1 (SF)" */
 static void
@@ -34,7 +37,7 @@ list_kernels (const struct pto_program *program, char *text, size_t size)
       used += (size_t) snprintf (text + used, size - used, "%s%u (%s)", used > 0 ? ", " : "", i,
                                  program->kernels[i].name);
   if (used == 0)
-    snprintf (text, size, "none");
+    snprintf (text, size, _ ("none"));
 }
 
 void
@@ -48,7 +51,7 @@ pto_chip_refuse_with (struct pto_chip *chip, enum pto_status status, const char 
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   pto_engine_describe_place (&chip->machine.engine, place, sizeof place);
-  pto_engine_fail (&chip->machine.engine, status, "task %" PRIu64 "%s: %s",
+  pto_engine_fail (&chip->machine.engine, status, _ ("task %" PRIu64 "%s: %s"),
                    chip->machine.engine.submitted, place, why);
 }
 
@@ -71,7 +74,7 @@ operator_name (int32_t kernel_id)
 static const char *
 own_kernel_name (int32_t kernel_id)
 {
-  return kernel_id == PTO2_KERNEL_FILL ? pto_builtin_name (PTO_KERNEL_FILL) : "no kernel";
+  return kernel_id == PTO2_KERNEL_FILL ? pto_builtin_name (PTO_KERNEL_FILL) : _ ("no kernel");
 }
 
 /* Does an output of the task lie in memory that may not be written? */
@@ -101,8 +104,8 @@ check_writable (struct pto_chip *chip, int32_t kernel_id, const PTOParam *params
           {
             pto_chip_refuse (
                 chip,
-                "kernel %d (%s): argument %d is an output, but its memory can only be read: it "
-                "was given to the run so",
+                _ ("kernel %d (%s): argument %d is an output, but its memory can only be read: it "
+                   "was given to the run so"),
                 kernel_id,
                 kernel_id < 0 ? own_kernel_name (kernel_id)
                               : chip->program->kernels[kernel_id].name,
@@ -171,15 +174,17 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
     {
       if (kernel_id == PTO2_KERNEL_FILL)
         {
-          pto_chip_refuse (chip, "PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()");
+          pto_chip_refuse (chip,
+                           _ ("PTO2_KERNEL_FILL is the chip's own kernel: use pto2_rt_fill()"));
           return;
         }
       if (operator_of (kernel_id) < PTO_N_OPERATORS)
         {
-          pto_chip_refuse (chip,
-                           "kernel %d (%s) is the chip's own, and combines what tasks reduce: name "
-                           "it in make_reduction_param()",
-                           kernel_id, operator_name (kernel_id));
+          pto_chip_refuse (
+              chip,
+              _ ("kernel %d (%s) is the chip's own, and combines what tasks reduce: name "
+                 "it in make_reduction_param()"),
+              kernel_id, operator_name (kernel_id));
           return;
         }
       if ((uint32_t) kernel_id >= program->n_kernels || program->kernels[kernel_id].name == NULL)
@@ -187,28 +192,36 @@ refuse_submit (struct pto_chip *chip, int32_t kernel_id, int32_t worker_type,
           char known[512];
 
           list_kernels (program, known, sizeof known);
-          pto_chip_refuse (chip, "there is no kernel %d; this program has %s", kernel_id, known);
+          pto_chip_refuse (chip, _ ("there is no kernel %d; this program has %s"), kernel_id,
+                           known);
           return;
         }
       kernel = &program->kernels[kernel_id];
     }
   if (!is_own && (int32_t) kernel->core_type != worker_type)
-    pto_chip_refuse (chip, "kernel %d (%s) runs on %s, it was submitted to %s", kernel_id,
-                     kernel->name, core_type_names[kernel->core_type],
-                     (uint32_t) worker_type < PTO_N_CORE_TYPES ? core_type_names[worker_type]
-                                                               : "an unknown worker type");
+    pto_chip_refuse (chip, _ ("kernel %d (%s) runs on %s, it was submitted to %s"), kernel_id,
+                     kernel->name, _ (core_type_names[kernel->core_type]),
+                     (uint32_t) worker_type < PTO_N_CORE_TYPES ? _ (core_type_names[worker_type])
+                                                               : _ ("an unknown worker type"));
   else if (n_params < 0 || (n_params > 0 && params == NULL))
-    pto_chip_refuse (chip, "kernel %d (%s): %d parameters at %p", kernel_id, kernel->name, n_params,
-                     (const void *) params);
+    pto_chip_refuse (chip, _ ("kernel %d (%s): %d parameters at %p"), kernel_id, kernel->name,
+                     n_params, (const void *) params);
   else if (kernel->n_args_plus_1 != 0 && kernel->n_args_plus_1 != (uint32_t) n_params + 1)
-    pto_chip_refuse (chip, "kernel %d (%s) takes %u argument%s, but %d %s given", kernel_id,
-                     kernel->name, kernel->n_args_plus_1 - 1, kernel->n_args_plus_1 == 2 ? "" : "s",
-                     n_params, n_params == 1 ? "is" : "are");
+    {
+      char given[60];
+
+      snprintf (given, sizeof given, P_ ("%d is given", "%d are given", (unsigned long) n_params),
+                n_params);
+      pto_chip_refuse (chip,
+                       P_ ("kernel %d (%s) takes %u argument, but %s",
+                           "kernel %d (%s) takes %u arguments, but %s", kernel->n_args_plus_1 - 1),
+                       kernel_id, kernel->name, kernel->n_args_plus_1 - 1, given);
+    }
   else if ((uint32_t) n_params > PTO_CHIP_ARGS_MAX)
-    pto_chip_refuse (chip, "kernel %d (%s): %d arguments; a task takes at most %u", kernel_id,
+    pto_chip_refuse (chip, _ ("kernel %d (%s): %d arguments; a task takes at most %u"), kernel_id,
                      kernel->name, n_params, PTO_CHIP_ARGS_MAX);
   else
-    pto_chip_refuse (chip, "kernel %d (%s) was submitted after pto2_rt_orchestration_done()",
+    pto_chip_refuse (chip, _ ("kernel %d (%s) was submitted after pto2_rt_orchestration_done()"),
                      kernel_id, kernel->name);
 }
 
@@ -222,18 +235,19 @@ find_operator (const PTOParam *param, struct pto_reduction *reduction, char *why
   if (!pto_combine_knows (operation, dtype))
     {
       snprintf (why, size,
-                "the chip has no %s of %s elements: it has one of integers, float64, float32, "
-                "float16 and bfloat16; name a kernel of the program that combines these",
+                _ ("the chip has no %s of %s elements: it has one of integers, float64, float32, "
+                   "float16 and bfloat16; name a kernel of the program that combines these"),
                 operator_name (param->combine), pto_dtype_name (dtype));
       return false;
     }
   if (operation <= PTO_OPERATOR_PROD
       && param->scalar != pto2_reduction_neutral (param->combine, dtype))
     {
-      snprintf (why, size,
-                "a %s begins with what changes nothing, for each copy takes part: give no initial "
-                "value (NULL), and write what it is to begin with into the tensor before",
-                operator_name (param->combine));
+      snprintf (
+          why, size,
+          _ ("a %s begins with what changes nothing, for each copy takes part: give no initial "
+             "value (NULL), and write what it is to begin with into the tensor before"),
+          operator_name (param->combine));
       return false;
     }
   *reduction = (struct pto_reduction){ .fill = PTO_KERNEL_FILL,
@@ -258,7 +272,7 @@ pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction
       char known[512];
 
       list_kernels (program, known, sizeof known);
-      snprintf (why, size, "kernel %d is to combine, but there is none; this program has %s",
+      snprintf (why, size, _ ("kernel %d is to combine, but there is none; this program has %s"),
                 param->combine, known);
       return false;
     }
@@ -266,17 +280,19 @@ pto_chip_find_reduction (void *data, const PTOParam *param, struct pto_reduction
     {
       snprintf (
           why, size,
-          "kernel %d (%s) is to combine, but takes %u argument%s: it needs two, a tensor that "
-          "takes in (INOUT), and one that is taken in (INPUT)",
-          param->combine, kernel->name, kernel->n_args_plus_1 - 1,
-          kernel->n_args_plus_1 == 2 ? "" : "s");
+          P_ ("kernel %d (%s) is to combine, but takes %u argument: it needs two, a tensor that "
+              "takes in (INOUT), and one that is taken in (INPUT)",
+              "kernel %d (%s) is to combine, but takes %u arguments: it needs two, a tensor that "
+              "takes in (INOUT), and one that is taken in (INPUT)",
+              kernel->n_args_plus_1 - 1),
+          param->combine, kernel->name, kernel->n_args_plus_1 - 1);
       return false;
     }
   if (kernel->never_combines)
     {
       snprintf (why, size,
-                "kernel %d (%s) is to combine, but says that it takes something else: it needs "
-                "two, a tensor that takes in (INOUT), and one that is taken in (INPUT)",
+                _ ("kernel %d (%s) is to combine, but says that it takes something else: it needs "
+                   "two, a tensor that takes in (INOUT), and one that is taken in (INPUT)"),
                 param->combine, kernel->name);
       return false;
     }
@@ -350,7 +366,7 @@ submit_own (struct pto_chip *chip, int32_t kernel_id, struct pto_submit *submit)
     }
   if (kernel_id == PTO2_KERNEL_NONE && submit->priority != 0)
     {
-      pto_chip_refuse (chip, "a task that runs nothing has no priority: it waits for no core");
+      pto_chip_refuse (chip, _ ("a task that runs nothing has no priority: it waits for no core"));
       return PTO_TASK_NONE;
     }
   if (chip->has_read_only && !check_writable (chip, kernel_id, submit->params, n_params))
@@ -416,7 +432,8 @@ find_element (struct pto_chip *chip, const char *what, const Tensor *tensor, con
     {
       if (index[d] >= tensor->shapes[d])
         {
-          pto_chip_refuse (chip, "%s names element %" PRIu64 " of dimension %u, which has %" PRIu64,
+          pto_chip_refuse (chip,
+                           _ ("%s names element %" PRIu64 " of dimension %u, which has %" PRIu64),
                            what, index[d], d, tensor->shapes[d]);
           return false;
         }
@@ -433,7 +450,8 @@ static bool
 is_several (const PTO2Submit *asked)
 {
   return asked->block_dim != 0 || asked->sync_start != 0 || asked->mixed != NULL
-         || asked->in_cluster != 0 || asked->n_group != 0;
+         || asked->in_cluster != 0 || asked->n_group != 0 || asked->group_params != NULL
+         || asked->group_cores != NULL;
 }
 
 /* Has the condition of a submit as one more parameter. */
@@ -454,12 +472,12 @@ submit_if (struct pto_chip *chip, struct pto_submit *task, const PTO2Submit *ask
   if ((asked->kernel_id < 0 && asked->mixed == NULL && asked->n_group == 0)
       || asked->condition_index == NULL)
     {
-      pto_chip_refuse (chip, "a task with a condition has %s",
-                       asked->condition_index == NULL ? "an index of its element"
-                                                      : "a kernel of the program");
+      pto_chip_refuse (chip, _ ("a task with a condition has %s"),
+                       asked->condition_index == NULL ? _ ("an index of its element")
+                                                      : _ ("a kernel of the program"));
       return PTO_TASK_NONE;
     }
-  if (!find_element (chip, "the condition", asked->condition, asked->condition_index, &element))
+  if (!find_element (chip, _ ("the condition"), asked->condition, asked->condition_index, &element))
     return PTO_TASK_NONE;
   if (n > 0)
     memcpy (params, given, n * sizeof *params);
@@ -497,19 +515,20 @@ static bool
 is_consistent (struct pto_chip *chip, const PTO2Submit *asked)
 {
   if (asked->n_after < 0 || (asked->n_after > 0 && asked->after == NULL))
-    pto_chip_refuse (chip, "it comes after %d tasks at %p", asked->n_after,
+    pto_chip_refuse (chip, _ ("it comes after %d tasks at %p"), asked->n_after,
                      (const void *) asked->after);
   else if (asked->condition == NULL && asked->condition_index != NULL)
-    pto_chip_refuse (chip, "a task with a condition has a tensor of which an element is looked at");
+    pto_chip_refuse (chip,
+                     _ ("a task with a condition has a tensor of which an element is looked at"));
   else if (asked->mixed != NULL && asked->kernel_id != PTO2_KERNEL_NONE)
     pto_chip_refuse (chip,
-                     "it has kernel %d beside those of mixed: a mixed task has these only, and "
-                     "kernel_id is PTO2_KERNEL_NONE",
+                     _ ("it has kernel %d beside those of mixed: a mixed task has these only, and "
+                        "kernel_id is PTO2_KERNEL_NONE"),
                      asked->kernel_id);
   else if (asked->in_cluster == 0 && asked->cluster_id > 0)
     pto_chip_refuse (chip,
-                     "it has cluster_id %d, but in_cluster is 0: set in_cluster to 1 for a task "
-                     "that runs there, or cluster_id to 0",
+                     _ ("it has cluster_id %d, but in_cluster is 0: set in_cluster to 1 for a task "
+                        "that runs there, or cluster_id to 0"),
                      asked->cluster_id);
   else
     return true;
@@ -549,15 +568,22 @@ submit_more (PTO2Runtime *rt, const PTO2Submit *given)
   if (asked->mixed != NULL)
     (void) *(const volatile int32_t *) &asked->mixed[2];
   for (int32_t i = 0; i < asked->n_group && asked->group != NULL; i++)
-    (void) *(const volatile int32_t *) &asked->group[i];
+    {
+      (void) *(const volatile int32_t *) &asked->group[i];
+      if (asked->group_params != NULL)
+        (void) *(const volatile int32_t *) &asked->group_params[i];
+      if (asked->group_cores != NULL)
+        (void) *(const volatile int32_t *) &asked->group_cores[i];
+    }
   guard = pto_machine_come_in (&chip->machine);
   if (asked->unpublished != 0)
     pto_added_begin (&chip->machine.engine);
   if (!is_known)
-    pto_chip_refuse (chip,
-                     "its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
-                     "built for another version, or size is not sizeof (PTO2Submit)",
-                     asked->size, sizeof *asked);
+    pto_chip_refuse (
+        chip,
+        _ ("its PTO2Submit has %zu bytes, of which the first %zu are known here: it was "
+           "built for another version, or size is not sizeof (PTO2Submit)"),
+        asked->size, sizeof *asked);
   else if (!is_consistent (chip, asked))
     ; /* it has said why */
   else if (asked->condition != NULL)
@@ -614,9 +640,10 @@ device_malloc (PTO2Runtime *rt, uint64_t bytes)
     return NULL;
   guard = pto_machine_come_in (&chip->machine);
   if (chip->machine.engine.capture != NULL)
-    pto_chip_refuse (chip, "memory of pto2_rt_device_malloc() is there for one run: a graph has "
-                           "none, so an orchestration that asks for some can not be captured; let "
-                           "a task output it");
+    pto_chip_refuse (chip,
+                     _ ("memory of pto2_rt_device_malloc() is there for one run: a graph has "
+                        "none, so an orchestration that asks for some can not be captured; let "
+                        "a task output it"));
   else if (!pto_engine_has_failed (&chip->machine.engine))
     address = pto_device_memory_malloc (&chip->run_memory, bytes, &report);
   if (address == 0 && report.status != PTO_OK)
@@ -629,6 +656,8 @@ device_malloc (PTO2Runtime *rt, uint64_t bytes)
     }
   if (address == 0)
     chip->machine.engine.deadlock.heard = true;
+  else if (chip->machine.engine.order != NULL)
+    pto_order_fill ((void *) (uintptr_t) address, bytes);
   pto_machine_go_out (&chip->machine, guard);
   return (void *) (uintptr_t) address;
 }
@@ -671,8 +700,8 @@ touch (PTO2Runtime *rt, const Tensor *tensor, const uint64_t index[], bool write
   if (chip->machine.engine.capture != NULL)
     pto_chip_refuse (
         chip,
-        "pto2_rt_%s_element() is a part of the run: a graph that is launched again would go on "
-        "without it, so an orchestration that calls it can not be captured",
+        _ ("pto2_rt_%s_element() is a part of the run: a graph that is launched again would go on "
+           "without it, so an orchestration that calls it can not be captured"),
         write ? "set" : "get");
   else if (find_element (chip, write ? "pto2_rt_set_element()" : "pto2_rt_get_element()", tensor,
                          index, &element))
@@ -708,15 +737,18 @@ arg_tensor (PTO2Runtime *rt, int32_t index, Tensor *tensor)
   if (is_there)
     pto_engine_fail (
         &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
-        "the orchestration asks for argument %d as a tensor%s, but it is a number (%" PRIu64
-        "): read args[%d], or give the run a tensor there",
+        _ ("the orchestration asks for argument %d as a tensor%s, but it is a number (%" PRIu64
+           "): read args[%d], or give the run a tensor there"),
         index, place, chip->args[index].word, index);
   else
     pto_engine_fail (
         &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
-        "the orchestration asks for argument %d as a tensor%s, but the run has %" PRIu32
-        " argument%s, from 0 on",
-        index, place, chip->n_args, chip->n_args == 1 ? "" : "s");
+        P_ ("the orchestration asks for argument %d as a tensor%s, but the run has %" PRIu32
+            " argument, from 0 on",
+            "the orchestration asks for argument %d as a tensor%s, but the run has %" PRIu32
+            " arguments, from 0 on",
+            chip->n_args),
+        index, place, chip->n_args);
   pto_machine_go_out (&chip->machine, guard);
 }
 
@@ -760,12 +792,12 @@ pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, cha
       return PTO_OK;
     case PTO_FAULT_INTERRUPTED:
       snprintf (why, size,
-                "did not return, and nothing was submitted or finished for %" PRIu64
-                " ms: set timeout to more if it needs longer",
+                _ ("did not return, and nothing was submitted or finished for %" PRIu64
+                   " ms: set timeout to more if it needs longer"),
                 timeout);
       return PTO_STATUS_KERNEL_HANG;
     case PTO_FAULT_STACK_OVERFLOW:
-      snprintf (why, size, "needs more than the stack of its thread");
+      snprintf (why, size, _ ("needs more than the stack of its thread"));
       return PTO_STATUS_KERNEL_FAULT;
     case PTO_FAULT_SIGNAL:
     case PTO_FAULT_EXCEPTION:
@@ -779,7 +811,7 @@ pto_chip_call (struct pto_chip *chip, void (*fn) (int64_t *), int64_t *args, cha
       size_t used = strlen (why);
 
       snprintf (why + used, size - used,
-                ", in memory that a task outputs: while it is captured there is none");
+                _ (", in memory that a task outputs: while it is captured there is none"));
     }
   return PTO_STATUS_KERNEL_FAULT;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "../pto/core/launch.h"
+#include "../pto/exec/text.h"
 #include "builtin.h"
 #include "chip-private.h"
 
@@ -77,10 +78,11 @@ check_kernels (struct pto_chip *chip, const struct pto_plan *graph, const uint32
 
       if (!has_kernel (chip, id, graph->kernels[k].queue))
         {
-          pto_engine_fail (&chip->machine.engine, PTO_STATUS_INVALID_ARGS,
-                           "the graph has tasks of kernel %u on %s cores, which this program does "
-                           "not have",
-                           id, graph->kernels[k].queue == PTO_CORE_TYPE_AIC ? "AIC" : "AIV");
+          pto_engine_fail (
+              &chip->machine.engine, PTO_STATUS_INVALID_ARGS,
+              _ ("the graph has tasks of kernel %u on %s cores, which this program does "
+                 "not have"),
+              id, graph->kernels[k].queue == PTO_CORE_TYPE_AIC ? "AIC" : "AIV");
           return false;
         }
     }
@@ -109,7 +111,7 @@ pto_chip_launch (PTO2Runtime *rt, const struct pto_plan *graph, const uint32_t *
     }
   if (given == NULL || words == NULL)
     pto_engine_fail (&chip->machine.engine, PTO_STATUS_NO_MEMORY,
-                     "no memory for the %u arguments of a graph", n);
+                     _ ("no memory for the %u arguments of a graph"), n);
   else if (pto_plan_check (graph, given, n, &report) != PTO_OK)
     pto_engine_fail (&chip->machine.engine, report.status, "%s", report.message);
   else if (check_kernels (chip, graph, kernels))

@@ -6,6 +6,7 @@
  */
 #include "../pto/core/cohort.h"
 #include "../pto/core/submit.h"
+#include "../pto/exec/text.h"
 #include "builtin.h"
 #include "chip-private.h"
 #include "interconnect.h"
@@ -25,7 +26,9 @@ list_members (struct pto_chip *chip, const struct pto_submit *task, const PTO2Su
     {
       if (!pto_chip_is_sound (chip, asked->kernel_id, asked->worker_type, task))
         return 0;
-      members[0] = (struct pto_need){ task->queue, PTO_PLACE_ANY, task->kernel, 0 };
+      members[0] = (struct pto_need){ .queue = task->queue,
+                                      .place = PTO_PLACE_ANY,
+                                      .kernel = task->kernel };
       return 1;
     }
   for (uint32_t i = 0; i < PER_BLOCK; i++)
@@ -36,12 +39,67 @@ list_members (struct pto_chip *chip, const struct pto_submit *task, const PTO2Su
         continue;
       if (!pto_chip_is_sound (chip, asked->mixed[i], (int32_t) type, task))
         return 0;
-      members[n++]
-          = (struct pto_need){ type, PTO_PLACE_ANY, (uint32_t) asked->mixed[i], i > 1 ? 1 : 0 };
+      members[n++] = (struct pto_need){ .queue = type,
+                                        .place = PTO_PLACE_ANY,
+                                        .kernel = (uint32_t) asked->mixed[i],
+                                        .sub = i > 1 ? 1 : 0 };
     }
   if (n == 0)
-    pto_chip_refuse (chip, "a mixed task has a kernel for the AIC or for an AIV");
+    pto_chip_refuse (chip, _ ("a mixed task has a kernel for the AIC or for an AIV"));
   return n;
+}
+
+/* The place that a member of a group names. false: there is none such. */
+static bool
+find_place (struct pto_chip *chip, int32_t member, int32_t core, struct pto_need *need)
+{
+  const struct pto_platform *platform = chip->platform;
+  bool is_aic = need->queue == PTO_CORE_TYPE_AIC;
+  uint32_t per_cluster = is_aic ? platform->aic_per_cluster : platform->aiv_per_cluster;
+
+  if (core == -1)
+    return true;
+  if (core < 0 || (uint32_t) core >= per_cluster * chip->clusters)
+    {
+      pto_chip_refuse (chip, _ ("member %d of a group is for %s%d; this chip has %s0 to %s%u"),
+                       member, is_aic ? "AIC" : "AIV", core, is_aic ? "AIC" : "AIV",
+                       is_aic ? "AIC" : "AIV", per_cluster * chip->clusters - 1);
+      return false;
+    }
+  need->place
+      = (uint32_t) core / per_cluster * (platform->aic_per_cluster + platform->aiv_per_cluster)
+        + (is_aic ? 0 : platform->aic_per_cluster) + (uint32_t) core % per_cluster;
+  return true;
+}
+
+/* Do its members' parameters make up the task's? */
+static bool
+are_params_split (struct pto_chip *chip, const PTO2Submit *asked)
+{
+  int64_t n = 0;
+
+  for (int32_t i = 0; asked->group_params != NULL && i < asked->n_group; i++)
+    {
+      n += asked->group_params[i];
+      if (asked->group_params[i] < 0)
+        {
+          pto_chip_refuse (chip, _ ("member %d of a group has %d parameters"), i,
+                           asked->group_params[i]);
+          return false;
+        }
+    }
+  if (asked->group_params != NULL && n != asked->n_params)
+    pto_chip_refuse (
+        chip, _ ("the members of a group have %" PRId64 " parameters together, and the task %d"), n,
+        asked->n_params);
+  else if (asked->group_params != NULL && n > PTO_CHIP_ARGS_MAX)
+    pto_chip_refuse (
+        chip,
+        _ ("the members of a group have %" PRId64 " arguments together; a task takes at most %u"),
+        n, PTO_CHIP_ARGS_MAX);
+  else
+    return true;
+  return false;
 }
 
 /* The members of a group, each of which is a block; 0: it is refused. */
@@ -50,16 +108,30 @@ list_group (struct pto_chip *chip, const struct pto_submit *task, const PTO2Subm
             struct pto_need members[])
 {
   const struct pto_program *program = chip->program;
+  struct pto_submit own = *task;
+  uint32_t first = 0;
 
+  if (!are_params_split (chip, asked))
+    return 0;
   for (int32_t i = 0; i < asked->n_group; i++)
     {
       uint32_t kernel = (uint32_t) asked->group[i];
       uint32_t type = kernel < program->n_kernels ? (uint32_t) program->kernels[kernel].core_type
                                                   : PTO_CORE_TYPE_AIC;
 
-      if (!pto_chip_is_sound (chip, asked->group[i], (int32_t) type, task))
+      members[i] = (struct pto_need){ .queue = type, .place = PTO_PLACE_ANY, .kernel = kernel };
+      if (asked->group_params != NULL)
+        {
+          own.params = task->params != NULL ? task->params + first : NULL;
+          own.n_params = (uint32_t) asked->group_params[i];
+          members[i].first_arg = (uint16_t) first;
+          members[i].n_args_plus_1 = (uint16_t) (own.n_params + 1);
+          first += own.n_params;
+        }
+      if (!pto_chip_is_sound (chip, asked->group[i], (int32_t) type, &own)
+          || (asked->group_cores != NULL
+              && !find_place (chip, i, asked->group_cores[i], &members[i])))
         return 0;
-      members[i] = (struct pto_need){ type, PTO_PLACE_ANY, kernel, 0 };
     }
   return (uint32_t) asked->n_group;
 }
@@ -68,27 +140,30 @@ static bool
 is_asked_well (struct pto_chip *chip, const PTO2Submit *asked)
 {
   if (asked->block_dim < 0 || asked->block_dim > PTO_MAX_BLOCKS)
-    pto_chip_refuse (chip, "a task has 1 to %d blocks", PTO_MAX_BLOCKS);
+    pto_chip_refuse (chip, _ ("a task has 1 to %d blocks"), PTO_MAX_BLOCKS);
   else if (asked->n_group < 0 || (asked->n_group > 0 && asked->group == NULL))
-    pto_chip_refuse (chip, "a group of %d kernels at %p: it has at least one", asked->n_group,
+    pto_chip_refuse (chip, _ ("a group of %d kernels at %p: it has at least one"), asked->n_group,
                      (const void *) asked->group);
   else if (asked->n_group > 0
            && (asked->kernel_id != PTO2_KERNEL_NONE || asked->block_dim != 0 || asked->mixed != NULL
                || asked->in_cluster != 0))
-    pto_chip_refuse (chip, "the kernels of a group are its blocks, wherever there are cores: it "
-                           "has no kernel_id, no block_dim, no mixed kernels and no cluster");
+    pto_chip_refuse (chip, _ ("the kernels of a group are its blocks, wherever there are cores: it "
+                              "has no kernel_id, no block_dim, no mixed kernels and no cluster"));
+  else if (asked->n_group == 0 && (asked->group_params != NULL || asked->group_cores != NULL))
+    pto_chip_refuse (chip, _ ("it says parameters or cores of members, but it is no group"));
   else if (asked->mixed == NULL && asked->n_group == 0 && asked->kernel_id < 0)
-    pto_chip_refuse (chip, "a task of %s has no blocks and is for no cluster",
-                     asked->kernel_id == PTO2_KERNEL_NONE ? "no kernel" : "the chip's own kernel");
+    pto_chip_refuse (chip, _ ("a task of %s has no blocks and is for no cluster"),
+                     asked->kernel_id == PTO2_KERNEL_NONE ? _ ("no kernel")
+                                                          : _ ("the chip's own kernel"));
   else if (asked->condition != NULL
            && (asked->mixed != NULL || asked->sync_start != 0 || asked->in_cluster != 0
                || asked->n_group > 0))
-    pto_chip_refuse (chip, "a task that says where and when its kernels run has no condition");
+    pto_chip_refuse (chip, _ ("a task that says where and when its kernels run has no condition"));
   else if (asked->in_cluster != 0
            && !pto_cohort_is_held (&chip->machine.engine, (uint32_t) asked->cluster_id))
     pto_chip_refuse (chip,
-                     "cluster %d is not allocated: submit what is for it between "
-                     "pto2_rt_allocate_cluster() and pto2_rt_free_cluster(), in its scope",
+                     _ ("cluster %d is not allocated: submit what is for it between "
+                        "pto2_rt_allocate_cluster() and pto2_rt_free_cluster(), in its scope"),
                      asked->cluster_id);
   else
     return true;
@@ -120,20 +195,22 @@ pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const P
           if (asked->in_cluster != 0)
             pto_chip_refuse_with (
                 chip, PTO_STATUS_SYNC_START,
-                "%u blocks begin at once; a cluster has %u cores: submit fewer blocks, or choose a "
-                "platform with larger clusters",
+                _ ("%u blocks begin at once; a cluster has %u cores: submit fewer blocks, or choose a "
+                   "platform with larger clusters"),
                 n_blocks, chip->platform->aic_per_cluster + chip->platform->aiv_per_cluster);
           else
-            pto_chip_refuse_with (chip, PTO_STATUS_SYNC_START,
-                                  "%u blocks begin at once; this chip has %u cores: submit fewer "
-                                  "blocks, or set clusters to more, or block-dim if that is less",
-                                  n_blocks, chip->n_cores);
+            pto_chip_refuse_with (
+                chip, PTO_STATUS_SYNC_START,
+                _ ("%u blocks begin at once; this chip has %u cores: submit fewer "
+                   "blocks, or set clusters to more, or block-dim if that is less"),
+                n_blocks, chip->n_cores);
           return PTO_TASK_NONE;
         }
       members = calloc (n_blocks * PER_BLOCK, sizeof *members);
       if (members == NULL)
         {
-          pto_chip_refuse_with (chip, PTO_STATUS_NO_MEMORY, "no memory for %u blocks", n_blocks);
+          pto_chip_refuse_with (chip, PTO_STATUS_NO_MEMORY, _ ("no memory for %u blocks"),
+                                n_blocks);
           return PTO_TASK_NONE;
         }
     }
@@ -150,7 +227,7 @@ pto_chip_submit_several (struct pto_chip *chip, struct pto_submit *task, const P
       wish.n_members = at_once && !is_group ? n_blocks * n : n;
       wish.n_at_once = at_once ? n_blocks : 0;
       /* Blocks of one kernel that begin as they can, anywhere, need no places of their own. */
-      if (wish.together || at_once)
+      if (wish.together || at_once || members[0].place != PTO_PLACE_ANY)
         task->wish = &wish;
       id = pto_chip_submit_sound (chip, task);
     }
@@ -194,7 +271,7 @@ pto_chip_free_cluster (PTO2Runtime *rt, int32_t cluster_id)
   if (pto_cohort_is_held (&chip->machine.engine, (uint32_t) cluster_id))
     pto_cohort_let_go (&chip->machine.engine, (uint32_t) cluster_id);
   else
-    pto_chip_refuse (chip, "cluster %d is freed, but it is not allocated", cluster_id);
+    pto_chip_refuse (chip, _ ("cluster %d is freed, but it is not allocated"), cluster_id);
   pto_machine_go_out (&chip->machine, guard);
 }
 

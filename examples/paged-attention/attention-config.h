@@ -15,6 +15,10 @@
  */
 #pragma once
 
+#include "pto_limits.h"
+
+#include <stdint.h>
+
 enum
 {
   ARG_QUERY,
@@ -40,6 +44,7 @@ enum
   CONFIG_IN_CORE_BATCH, /* requests per task, batch-paged-attention only */
   CONFIG_DTYPE,         /* PTO_DTYPE_* of query and caches */
   CONFIG_SCALE,         /* a float in the low 32 bits: 1 / sqrt (head_dim) */
+  CONFIG_PRIORITIES,    /* 1: what has the longest way to go comes first; 0: what came first does */
   CONFIG_COUNT
 };
 
@@ -52,3 +57,15 @@ enum
   KERNEL_UP = 3,
   KERNEL_HUB = 5
 };
+
+/* Of the tasks of a block, when so many of its chain are left: the chains end at about the same
+ * time if the longest goes first, so a level is a quarter of the longest that there may be. */
+static inline int32_t
+attention_priority (const int64_t *config, uint64_t blocks_left)
+{
+  uint64_t longest = (uint64_t) config[CONFIG_TABLE_WIDTH];
+
+  if (config[CONFIG_PRIORITIES] == 0 || blocks_left == 0)
+    return 0;
+  return (int32_t) ((blocks_left - 1) * (PTO_MAX_PRIORITY + 1) / longest);
+}

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Keys of a case: batch, heads, kv-heads, head-dim, block-size, tile (query heads per task),
- * in-core-batch (requests per task), dtype (float32, float16, bfloat16), and the lengths of the
- * contexts: either context-lens, a comma-separated list that is repeated as often as the batch
- * needs, or context-min and context-max. The environment variable PA_SEQ_LEN, a list too, overrides
- * both.
+ * in-core-batch (requests per task), dtype (float32, float16, bfloat16), priorities (1: the longest
+ * chain goes first), and the lengths of the contexts: either context-lens, a comma-separated list
+ * that is repeated as often as the batch needs, or context-min and context-max. The environment
+ * variable PA_SEQ_LEN, a list too, overrides both.
  *
  * What is expected is the plain softmax over all tokens of a request, in double, straight from the
  * values that the caches hold; nothing of the online algorithm is used. Arguments:
@@ -24,6 +24,7 @@
 typedef struct Problem
 {
   uint64_t batch, heads, kv_heads, dim, block_size, blocks, table_width, tile, in_core_batch;
+  bool priorities;
   DataType dtype;
   int32_t *lengths;
 } Problem;
@@ -190,8 +191,8 @@ read_problem (PTO2Case *c, Problem *problem)
                           "batch, heads, kv-heads, block-size, tile and in-core-batch begin at 1");
   if (heads % kv_heads != 0 || heads % tile != 0)
     return pto_case_fail (c, "heads must be a multiple of kv-heads and of tile");
-  if (dim < 1 || dim > 512 || tile * dim > 8192)
-    return pto_case_fail (c, "head-dim is at most 512, tile x head-dim at most 8192");
+  if (dim < 1 || dim > 512 || tile * dim > 16384)
+    return pto_case_fail (c, "head-dim is at most 512, tile x head-dim at most 16384");
   if (dtype == NULL || strcmp (dtype, "float32") == 0)
     problem->dtype = (DataType) PTO_DTYPE_FLOAT32;
   else if (strcmp (dtype, "float16") == 0)
@@ -208,6 +209,7 @@ read_problem (PTO2Case *c, Problem *problem)
   problem->block_size = (uint64_t) block_size;
   problem->tile = (uint64_t) tile;
   problem->in_core_batch = (uint64_t) in_core_batch;
+  problem->priorities = c->ops->integer (c, "priorities", 0) != 0;
   problem->lengths = (int32_t *) calloc (problem->batch, sizeof *problem->lengths);
   if (problem->lengths == NULL)
     return pto_case_fail (c, "no memory for the lengths");
@@ -273,6 +275,7 @@ fill_config (const Problem *problem, int64_t *config)
   config[CONFIG_IN_CORE_BATCH] = (int64_t) problem->in_core_batch;
   config[CONFIG_DTYPE] = (int64_t) problem->dtype;
   config[CONFIG_SCALE] = (int64_t) bits;
+  config[CONFIG_PRIORITIES] = problem->priorities ? 1 : 0;
 }
 
 static int

@@ -36,6 +36,7 @@ SHOWN_MISMATCHES = 5
 RUNTIME = "tensormap_and_ringbuffer"
 HOST_GRAPH = "host_build_graph"  # the whole graph is built, then launched
 CHIP_GRAPH = "aicpu_build_graph"  # the orchestration builds it by hand
+BUILD_KEYS = "include", "include_dirs", "cflags", "cxxflags"  # the first two are the same
 MAX_ARGS = 128
 NARROW_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of torch; NumPy lacks them
 RULE = "=" * 60
@@ -180,13 +181,12 @@ class Config:
         self.kernels = []
         warn_of_unread_names(module, ("KERNELS", "ORCHESTRATION", "RUNTIME_CONFIG", "BUILD_CONFIG"))
         build = getattr(module, "BUILD_CONFIG", {})
-        self.check_keys(build, "BUILD_CONFIG", ("include_dirs", "cflags", "cxxflags"))
+        self.check_keys(build, "BUILD_CONFIG", BUILD_KEYS)
         self.include_dirs = self.dirs(build, "BUILD_CONFIG")
         self.flags = {key: self.words(build, key, "BUILD_CONFIG") for key in ("cflags", "cxxflags")}
         for i, kernel in enumerate(attribute(module, "KERNELS", (list, tuple), "a list")):
             where = f"KERNELS[{i}]"
-            self.check_keys(kernel, where, ("func_id", "source", "core_type", "name", "args",
-                                             "include_dirs", "flags"))
+            self.check_keys(kernel, where, ("func_id", "source", "core_type", "name", "args", *BUILD_KEYS, "flags"))
             func_id = self.entry(kernel, "func_id", where, int)
             core_type = self.entry(kernel, "core_type", where, str)
             if core_type not in ("aic", "aiv"):
@@ -204,8 +204,7 @@ class Config:
         if not self.kernels:
             raise ExampleError(f"{self.file}: KERNELS is empty")
         orchestration = attribute(module, "ORCHESTRATION", dict, "a dict")
-        self.check_keys(orchestration, "ORCHESTRATION", ("source", "function_name", "outputs",
-                                                         "include_dirs", "flags"))
+        self.check_keys(orchestration, "ORCHESTRATION", ("source", "function_name", "outputs", *BUILD_KEYS, "flags"))
         self.orchestration = self.source(orchestration, "ORCHESTRATION")
         self.orchestration_build = self.build(orchestration, "ORCHESTRATION", self.orchestration)
         self.outputs = self.names(orchestration, "outputs", "ORCHESTRATION")
@@ -256,7 +255,13 @@ class Config:
         return [os.fspath(v) for v in value]
 
     def dirs(self, table, where):
-        return [os.path.join(self.directory, path) for path in self.names(table, "include_dirs", where)]
+        """One directory, or a list, beside the file. The key has two names."""
+        if "include" in table and "include_dirs" in table:
+            raise ExampleError(f"{self.file}: {where}: include and include_dirs are the same: one of them")
+        key = "include" if "include" in table else "include_dirs"
+        if key == "include" and isinstance(table[key], (str, os.PathLike)):
+            return [os.path.join(self.directory, table[key])]
+        return [os.path.join(self.directory, path) for path in self.names(table, key, where)]
 
     def words(self, table, key, where):
         """Flags: a list, or one text as in a shell."""
@@ -270,9 +275,11 @@ class Config:
 
     def build(self, table, where, source):
         """With what a source is compiled: what is said of it itself is stronger than what is said of all."""
-        common = self.flags["cflags" if source.endswith(".c") else "cxxflags"]
+        key, other = ("cflags", "cxxflags") if source.endswith(".c") else ("cxxflags", "cflags")
+        if other in table and not source.endswith(".so"):
+            raise ExampleError(f"{self.file}: {where}: {other} says nothing of {source}: {key} does")
         return (self.dirs(table, where) + self.include_dirs,
-                common + self.words(table, "flags", where))
+                self.flags[key] + self.words(table, key, where) + self.words(table, "flags", where))
 
     def count(self, table, key):
         if key not in table:

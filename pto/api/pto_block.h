@@ -4,9 +4,9 @@
  *
  * A task may be one kernel that runs as many blocks (SPMD), or kernels for the cube core and the
  * vector cores of one cluster (mixed), or blocks of these, or several kernels on cores anywhere,
- * each of which is a block (a group). Every one gets the same arguments; args, as the kernel got
- * it, says which one it is. Valid C17 and C++17. Thread safety: on the thread that runs the kernel.
- * Source: seed 000 sections 17 and 18.
+ * each of which is a block (a group). Every one gets the same arguments, but for groups whose
+ * members have their own; args, as the kernel got it, says which one it is. Valid C17 and C++17.
+ * Thread safety: on the thread that runs the kernel. Source: seed 000 sections 17 and 18.
  */
 #pragma once
 
@@ -14,6 +14,15 @@
 #include <stdint.h>
 
 #include "pto_limits.h"
+
+/* Conversions, without the casts of C that a compiler of C++ may warn of. */
+#ifdef __cplusplus
+#define PTO2_NUMBER_(type, value) (static_cast<type> (value))
+#define PTO2_POINTER_(type, address) (reinterpret_cast<type> (address))
+#else
+#define PTO2_NUMBER_(type, value) ((type) (value))
+#define PTO2_POINTER_(type, address) ((type) (address))
+#endif
 
 #ifdef __cplusplus
 extern "C"
@@ -31,21 +40,21 @@ extern "C"
   static inline uint32_t
   get_block_idx (const int64_t *args)
   {
-    return (uint32_t) ((uint64_t) args[-1] & PTO_MAX_BLOCKS);
+    return PTO2_NUMBER_ (uint32_t, PTO2_NUMBER_ (uint64_t, args[-1]) & PTO_MAX_BLOCKS);
   }
 
   /* 1 in a task that has no blocks. */
   static inline uint32_t
   get_block_num (const int64_t *args)
   {
-    return (uint32_t) ((uint64_t) args[-1] >> 28 & PTO_MAX_BLOCKS);
+    return PTO2_NUMBER_ (uint32_t, PTO2_NUMBER_ (uint64_t, args[-1]) >> 28 & PTO_MAX_BLOCKS);
   }
 
   /* 1 in the kernel for the second vector core of a mixed task; otherwise 0. */
   static inline uint32_t
   get_sub_block_id (const int64_t *args)
   {
-    return (uint32_t) ((uint64_t) args[-1] >> 56);
+    return PTO2_NUMBER_ (uint32_t, PTO2_NUMBER_ (uint64_t, args[-1]) >> 56);
   }
 
 /* Pipes of a cluster, by number from 0 on. */
@@ -69,7 +78,7 @@ extern "C"
   static inline const PTO2KernelOps *
   pto_kernel_services (const int64_t *args)
   {
-    return ((const PTO2KernelServices *) (uintptr_t) args[-2])->ops;
+    return PTO2_POINTER_ (const PTO2KernelServices *, args[-2])->ops;
   }
 
   /* Puts a copy of that many bytes into a pipe of the cluster, and waits while it is full (the

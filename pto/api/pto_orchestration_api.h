@@ -169,6 +169,12 @@ extern "C"
      * its own of the type that it is for, wherever on the chip; each is one block. */
     int32_t n_group;
     const int32_t *group;
+    /* Of a group: how many parameters each member has, those of the first one first; NULL: each has
+     * all of them. */
+    const int32_t *group_params;
+    /* Of a group: the core that each runs on, by its number among those of its type, as in
+     * pto2_rt_cluster_cores(); -1: any. NULL: any for all. */
+    const int32_t *group_cores;
   } PTO2Submit;
 
   enum
@@ -379,6 +385,24 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     return rt->ops->submit (rt, &submit);
   }
 
+  /* The same, but each member has parameters of its own: of params the first n_params[0] are those
+   * of the first one, and so on. The task comes after what any of them makes it wait for. cores:
+   * NULL, or for each member the number of the core of its type that it runs on, or -1 for any. */
+  static inline PTO2TaskId
+  pto2_rt_submit_group_members (PTO2Runtime *rt, const int32_t kernels[], int32_t n_kernels,
+                                PTOParam *params, const int32_t n_params[], const int32_t cores[])
+  {
+    PTO2Submit submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, params, 0);
+
+    for (int32_t i = 0; i < n_kernels; i++)
+      submit.n_params += n_params[i];
+    submit.group = kernels;
+    submit.n_group = n_kernels > 0 ? n_kernels : -1;
+    submit.group_params = n_params;
+    submit.group_cores = cores;
+    return rt->ops->submit (rt, &submit);
+  }
+
   /* A cluster of its own for those that are submitted for it: nobody else allocates it until it is
    * free again. Waits while all are taken and some of them become free without the orchestration;
    * where none ever would, the run fails and -1 is given. It is free when pto2_rt_free_cluster()
@@ -454,6 +478,8 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   (pto2_rt_submit_mixed_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_group_task(rt, ...) \
   (pto2_rt_submit_group_task) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
+#define pto2_rt_submit_group_members(rt, ...) \
+  (pto2_rt_submit_group_members) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_submit_task_clustered(rt, ...) \
   (pto2_rt_submit_task_clustered) (pto2_rt_at ((rt), __FILE__, __LINE__), __VA_ARGS__)
 #define pto2_rt_allocate_cluster(rt) \
@@ -595,12 +621,11 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
       {
         char *rest = length < size ? text + length : NULL;
         size_t left = length < size ? size - length : 0;
+        int more = i < n ? snprintf (rest, left, "%s%s%" PRIu64, i == 0 ? name : "",
+                                     i == 0 ? "[" : ", ", values[i])
+                         : snprintf (rest, left, "%s%s", n == 0 ? name : "", n == 0 ? "[]" : "]");
 
-        if (i < n)
-          length += (size_t) snprintf (rest, left, "%s%s%" PRIu64, i == 0 ? name : "",
-                                       i == 0 ? "[" : ", ", values[i]);
-        else
-          length += (size_t) snprintf (rest, left, "%s%s", n == 0 ? name : "", n == 0 ? "[]" : "]");
+        length += PTO2_NUMBER_ (size_t, more);
       }
     return length;
   }
@@ -611,15 +636,16 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   pto2_tensor_dump (const Tensor *tensor, char text[], size_t size)
   {
     uint32_t n = tensor->ndims <= PTO2_TENSOR_MAX_DIMS ? tensor->ndims : 0;
-    size_t length = (size_t) snprintf (text, size, "%s", pto_dtype_name (tensor->dtype));
+    int more = snprintf (text, size, "%s", pto_dtype_name (tensor->dtype));
+    size_t length = PTO2_NUMBER_ (size_t, more);
 
     length = pto2_dump_list_ (text, size, length, " ", n, tensor->shapes);
     length = pto2_dump_list_ (text, size, length, " strides ", n, tensor->strides);
-    length += (size_t) snprintf (length < size ? text + length : NULL,
-                                 length < size ? size - length : 0,
-                                 " offset %" PRIu64 " in %" PRIu64 " bytes at 0x%" PRIx64 "%s",
-                                 tensor->start_offset, tensor->buffer.size, tensor->buffer.addr,
-                                 tensor->status != PTO2_TENSOR_OK ? ", can not be used" : "");
+    more = snprintf (length < size ? text + length : NULL, length < size ? size - length : 0,
+                     " offset %" PRIu64 " in %" PRIu64 " bytes at 0x%" PRIx64 "%s",
+                     tensor->start_offset, tensor->buffer.size, tensor->buffer.addr,
+                     tensor->status != PTO2_TENSOR_OK ? ", can not be used" : "");
+    length += PTO2_NUMBER_ (size_t, more);
     return length;
   }
 
@@ -641,7 +667,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
     tensor.storage = NULL;
     tensor.generation = 0;
     numel = pto2_tensor_set_shape (&tensor, shapes, ndims, dtype);
-    tensor.buffer.addr = (uint64_t) (uintptr_t) ptr;
+    tensor.buffer.addr = PTO2_POINTER_ (uintptr_t, ptr);
     tensor.buffer.size = numel * pto_dtype_size (dtype);
     return tensor;
   }
@@ -748,7 +774,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   {
     const uint64_t shape[1] = { 1 };
 
-    return pto2_rt_make_tensor (rt, shape, 1, (DataType) PTO_DTYPE_UINT8);
+    return pto2_rt_make_tensor (rt, shape, 1, PTO2_NUMBER_ (DataType, PTO_DTYPE_UINT8));
   }
 
   /* The bits of what changes nothing where one of the chip's operators combines elements of a type;
@@ -775,11 +801,11 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
         = { 0xff800000, 0xfc00, 0xff80, 0x80, 0x8000, UINT64_C (1) << 31,    UINT64_C (1) << 63,
             0,          0,      0,      0,    0,      UINT64_C (0xfff) << 52 };
 
-    if ((uint32_t) dtype >= PTO_DTYPE_COUNT)
+    if (pto_dtype_number (dtype) >= PTO_DTYPE_COUNT)
       return 0;
-    return combine == PTO2_KERNEL_PROD  ? ones[(uint32_t) dtype]
-           : combine == PTO2_KERNEL_MIN ? most[(uint32_t) dtype]
-           : combine == PTO2_KERNEL_MAX ? least[(uint32_t) dtype]
+    return combine == PTO2_KERNEL_PROD  ? ones[pto_dtype_number (dtype)]
+           : combine == PTO2_KERNEL_MIN ? most[pto_dtype_number (dtype)]
+           : combine == PTO2_KERNEL_MAX ? least[pto_dtype_number (dtype)]
                                         : 0;
   }
 
@@ -918,7 +944,7 @@ _Thread_local PTO2Runtime *pto2_current_runtime = NULL;
   static inline PTOParam
   make_signed_param (int64_t value)
   {
-    return make_scalar_param ((uint64_t) value);
+    return make_scalar_param (PTO2_NUMBER_ (uint64_t, value));
   }
 
   static inline PTOParam
@@ -1152,10 +1178,7 @@ make_reduction_param (Tensor tensor, int32_t combine, const void *initial)
  *
  * ATTENTION: in C the block is the body of a loop that goes round once. break and continue in it
  * leave THE SCOPE, NOT THE LOOP AROUND IT: what follows the scope is done next. To leave the loop
- * around it, set a variable and ask it behind the scope, or use goto or return. (In C++ they are
- * those of the loop around it.)
- *
- * A name of its own for every scope, so that nested ones do not shadow each other. */
+ * around it, set a variable and ask it behind the scope, or use goto or return. */
 #define PTO2_JOIN_(a, b) a##b
 #define PTO2_SCOPE_AT_(begin, rt, guard)                                     \
   for (PTO2ScopeGuard guard __attribute__ ((cleanup (pto2_scope_guard_end))) \

@@ -76,8 +76,19 @@ enum class DataType : uint32_t
   FLOAT8_E5M2 = PTO_DTYPE_FLOAT8_E5M2,
   INT4 = PTO_DTYPE_INT4
 };
+static inline uint32_t
+pto_dtype_number (DataType dtype)
+{
+  return static_cast<uint32_t> (dtype);
+}
 #else
 typedef uint32_t DataType;
+
+static inline uint32_t
+pto_dtype_number (DataType dtype)
+{
+  return dtype;
+}
 #endif
 
 /* Size of one element in bytes; 0 for an unknown type. */
@@ -85,7 +96,7 @@ static inline uint32_t
 pto_dtype_size (DataType dtype)
 {
   static const uint8_t sizes[PTO_DTYPE_COUNT] = { 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 1, 1, 1 };
-  return (uint32_t) dtype < PTO_DTYPE_COUNT ? sizes[(uint32_t) dtype] : 0;
+  return pto_dtype_number (dtype) < PTO_DTYPE_COUNT ? sizes[pto_dtype_number (dtype)] : 0;
 }
 
 /* As NumPy calls it; "unknown" for an unknown type. */
@@ -96,21 +107,23 @@ pto_dtype_name (DataType dtype)
       = { "float32", "float16",       "bfloat16",    "int8",   "int16",  "int32",
           "int64",   "uint8",         "uint16",      "uint32", "uint64", "bool",
           "float64", "float8_e4m3fn", "float8_e5m2", "int4" };
-  return (uint32_t) dtype < PTO_DTYPE_COUNT ? names[(uint32_t) dtype] : "unknown";
+  return pto_dtype_number (dtype) < PTO_DTYPE_COUNT ? names[pto_dtype_number (dtype)] : "unknown";
 }
 
 static inline bool
 pto_dtype_is_float (DataType dtype)
 {
-  return (uint32_t) dtype <= PTO_DTYPE_BFLOAT16
-         || ((uint32_t) dtype >= PTO_DTYPE_FLOAT64 && (uint32_t) dtype <= PTO_DTYPE_FLOAT8_E5M2);
+  uint32_t number = pto_dtype_number (dtype);
+
+  return number <= PTO_DTYPE_BFLOAT16
+         || (number >= PTO_DTYPE_FLOAT64 && number <= PTO_DTYPE_FLOAT8_E5M2);
 }
 
 /* A scalar argument that was given as a float. A Python float is one. */
 static inline float
 pto_scalar_float (int64_t arg)
 {
-  uint32_t bits = (uint32_t) arg;
+  uint32_t bits = arg & 0xffffffff;
   float value;
 
   memcpy (&value, &bits, sizeof value);

@@ -5,6 +5,7 @@
 #include "added.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,14 +19,14 @@ pto_added_name (const struct pto_engine *engine, uint32_t ring, const struct pto
 {
   const struct pto_slot *slot = pto_ring_slot (&engine->rings[ring], added->local);
   const char *slash = added->file != NULL ? strrchr (added->file, '/') : NULL;
-  size_t used = (size_t) snprintf (text, size, "task %" PRIu64, added->number);
+  size_t used = (size_t) snprintf (text, size, _ ("task %" PRIu64), added->number);
 
   /* A task that is written down has no slot. */
   if (engine->capture == NULL && used < size)
     used += (size_t) snprintf (text + used, size - used, " (%s)",
                                pto_engine_kernel_name (engine, slot->kernel));
   if (added->file != NULL && used < size)
-    snprintf (text + used, size - used, ", added at %s:%" PRIi32 ",",
+    snprintf (text + used, size - used, _ (", added at %s:%" PRIi32 ","),
               slash != NULL ? slash + 1 : added->file, added->line);
 }
 
@@ -97,7 +98,7 @@ pto_added_begin (struct pto_engine *engine)
   struct pto_added *added;
 
   if (!pto_engine_has_failed (engine) && !reserve (build, ring))
-    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a graph of %" PRIu64 " tasks",
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %" PRIu64 " tasks"),
                      engine->submitted);
   /* Nothing that it accesses is looked up. */
   if (!pto_engine_has_failed (engine) && engine->sets != NULL)
@@ -214,8 +215,8 @@ pto_added_describe (const struct pto_engine *engine, char *text, size_t size)
     return;
   pto_added_name (engine, ring, added, task, sizeof task);
   snprintf (text, size, "%s %s", task,
-            added->published ? "does not run before its scope ends (build-mode is 0)"
-                             : "is not published");
+            added->published ? _ ("does not run before its scope ends (build-mode is 0)")
+                             : _ ("is not published"));
 }
 
 bool
@@ -229,6 +230,6 @@ pto_added_refuse_wait (struct pto_engine *engine)
     return false;
   pto_engine_describe_place (engine, place, sizeof place);
   pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                   "an element is asked for%s, which waits for all tasks, but %s", place, what);
+                   _ ("an element is asked for%s, which waits for all tasks, but %s"), place, what);
   return true;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "added.h"
 #include "direct.h"
 #include "progress.h"
@@ -43,8 +44,8 @@ pto_engine_await (struct pto_engine *engine, pto_task_id id)
       if (!is_done)
         {
           pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                           "task %u of ring %u (%s) is waited for, and no task has finished for "
-                           "%" PRIu64 " ms (timeout %" PRIu64 " ms)",
+                           _ ("task %u of ring %u (%s) is waited for, and no task has finished for "
+                              "%" PRIu64 " ms (timeout %" PRIu64 " ms)"),
                            PTO_TASK_LOCAL (id), PTO_TASK_RING (id),
                            pto_engine_kernel_name (engine, slot->kernel), patience / 1000000,
                            engine->config.timeout_ns / 1000000);

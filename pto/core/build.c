@@ -5,6 +5,7 @@
 #include "build.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "added.h"
 #include "capture.h"
 #include "room.h"
@@ -23,15 +24,18 @@ judge_successor (const struct pto_engine *engine, pto_task_id producer,
   uint32_t ring = PTO_TASK_RING (producer);
 
   if (consumer == NULL)
-    return "the successor is no task that was added in a scope that is still open: name it by what "
-           "pto2_rt_add_task() gave";
+    return _ (
+        "the successor is no task that was added in a scope that is still open: name it by what "
+        "pto2_rt_add_task() gave");
   if (consumer->published)
-    return "the successor is published already, and may run: name all that it comes after before";
+    return _ (
+        "the successor is published already, and may run: name all that it comes after before");
   if (ring >= PTO_RINGS || (int32_t) (PTO_TASK_LOCAL (producer) - engine->rings[ring].head) >= 0)
-    return "the predecessor is no task of this run: name it by what its submit gave";
+    return _ ("the predecessor is no task of this run: name it by what its submit gave");
   if ((int32_t) (PTO_TASK_LOCAL (producer) - consumer->heads[ring]) >= 0)
-    return "the predecessor was added behind its successor, or is the same: add tasks in an order "
-           "in which each is behind all that it comes after";
+    return _ (
+        "the predecessor was added behind its successor, or is the same: add tasks in an order "
+        "in which each is behind all that it comes after");
   return NULL;
 }
 
@@ -52,8 +56,8 @@ pto_build_add_successor (struct pto_engine *engine, pto_task_id producer, pto_ta
 
       pto_engine_describe_call (engine, place, sizeof place);
       pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s", consumer,
-                       producer, place, why);
+                       _ ("task 0x%" PRIx64 " as the successor of task 0x%" PRIx64 "%s: %s"),
+                       consumer, producer, place, why);
       return false;
     }
   if (engine->capture != NULL)
@@ -100,11 +104,11 @@ pto_build_publish (struct pto_engine *engine, pto_task_id task)
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "task 0x%" PRIx64 " to be published%s: %s",
-                       task, place,
-                       added != NULL ? "it is published already"
-                                     : "it is no task that was added in a scope that is still "
-                                       "open: name it by what pto2_rt_add_task() gave");
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
+                       _ ("task 0x%" PRIx64 " to be published%s: %s"), task, place,
+                       added != NULL ? _ ("it is published already")
+                                     : _ ("it is no task that was added in a scope that is still "
+                                          "open: name it by what pto2_rt_add_task() gave"));
       return false;
     }
   added->published = true;
@@ -130,8 +134,8 @@ pto_build_end_scope (struct pto_engine *engine, uint32_t ring, uint32_t first)
 
           pto_added_name (engine, ring, added, text, sizeof text);
           pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                           "%s is not published when its scope ends: without "
-                           "pto2_rt_publish_task() it would never run",
+                           _ ("%s is not published when its scope ends: without "
+                              "pto2_rt_publish_task() it would never run"),
                            text);
           added->published = true;
           build->n_unpublished--;

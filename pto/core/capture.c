@@ -4,6 +4,7 @@
  */
 #include "capture.h"
 
+#include "../exec/text.h"
 #include "place.h"
 #include "room.h"
 
@@ -29,8 +30,9 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
 
   if (engine->config.rename)
     {
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "a graph can not be captured where outputs are renamed: set rename to 0");
+      pto_engine_fail (
+          engine, PTO_STATUS_INVALID_ARGS,
+          _ ("a graph can not be captured where outputs are renamed: set rename to 0"));
       return false;
     }
   map = pto_map_new (&config);
@@ -41,9 +43,10 @@ pto_capture_begin (struct pto_engine *engine, struct pto_capture *capture)
       if (capture->region != MAP_FAILED)
         munmap (capture->region, REGION_BYTES);
       pto_map_free (map);
-      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no address space to capture a graph");
+      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no address space to capture a graph"));
       return false;
     }
+  capture->graph->captured = true;
   capture->map = engine->map;
   engine->map = map;
   engine->capture = capture;
@@ -95,11 +98,13 @@ judge (const struct pto_capture *capture, const Tensor *tensor)
   uint64_t offset;
 
   if (pto_capture_has (capture, tensor->buffer.addr))
-    return "is made of an address in memory of the runtime, which changes with every launch: make "
-           "it with view(), reshape() or transpose() of the tensor that it is a part of";
+    return _ (
+        "is made of an address in memory of the runtime, which changes with every launch: make "
+        "it with view(), reshape() or transpose() of the tensor that it is a part of");
   if (pto_plan_find_param (capture->graph, tensor, &offset) == UINT32_MAX)
-    return "lies in memory that is no argument of the run: a graph that is launched again can not "
-           "know it; give it to the run as an argument";
+    return _ (
+        "lies in memory that is no argument of the run: a graph that is launched again can not "
+        "know it; give it to the run as an argument");
   return NULL;
 }
 
@@ -123,7 +128,7 @@ refuse (struct pto_capture *capture, uint32_t index, const char *why)
 {
   char text[512];
 
-  snprintf (text, sizeof text, "argument %" PRIu32 " %s", index, why);
+  snprintf (text, sizeof text, _ ("argument %" PRIu32 " %s"), index, why);
   capture->refuse (capture->data, text);
   return false;
 }
@@ -200,7 +205,8 @@ add_param (struct pto_engine *engine, const PTOParam *param, uint64_t *made)
       uint64_t address = *made;
 
       *made += pto_engine_output_bytes (engine, tensor->buffer.size);
-      return add_made (engine, tensor, address);
+      if (!add_made (engine, tensor, address))
+        return false;
     }
   else if (tensor->storage != NULL)
     pto_plan_add_use (capture->graph, find_memory (capture, tensor->storage), 0, tensor, false,
@@ -212,6 +218,7 @@ add_param (struct pto_engine *engine, const PTOParam *param, uint64_t *made)
       pto_plan_add_tensor (capture->graph, index, offset, tensor, writes,
                            param->type != PTO_PARAM_INPUT);
     }
+  pto_plan_set_type (capture->graph, param->type);
   return true;
 }
 
@@ -231,8 +238,9 @@ pto_capture_task (struct pto_engine *engine, const struct pto_captured *captured
       const char *why = NULL;
 
       if (param->type == PTO_PARAM_SCALAR && is_address (capture, param->scalar))
-        why = "is a number that points into memory of the graph, which changes with every launch: "
-              "give the tensor";
+        why = _ (
+            "is a number that points into memory of the graph, which changes with every launch: "
+            "give the tensor");
       else if (param->type != PTO_PARAM_SCALAR && param->type != PTO_PARAM_SCRATCH
                && param->tensor.storage == NULL
                && param->tensor.buffer.addr - captured->heap >= captured->bytes)
@@ -264,7 +272,7 @@ pto_capture_task (struct pto_engine *engine, const struct pto_captured *captured
       pto_plan_add_edge (capture->graph, task_of (capture, engine->deps.items[i].task), task,
                          engine->deps.items[i].kinds & ~PTO_DEP_RETAIN);
   if (!ok)
-    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a graph of %" PRIu32 " tasks",
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %" PRIu32 " tasks"),
                      capture->graph->n_tasks);
   return ok;
 }

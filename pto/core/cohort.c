@@ -5,9 +5,11 @@
 #include "cohort.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "added.h"
 #include "capture.h"
 #include "direct.h"
+#include "observe.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -38,6 +40,8 @@ pto_cohort_let_go (struct pto_engine *engine, uint32_t cohort)
 {
   if (engine->capture != NULL)
     pto_plan_add_hold (engine->capture->graph, cohort, false);
+  else if (engine->observed)
+    pto_observe_hold (engine, cohort, false);
   engine->line.cohorts[cohort].depth = 0;
   engine->line.n_held--;
   pto_fetch_sub_acq_rel (&engine->line.cohorts[cohort].open, 1);
@@ -83,15 +87,15 @@ refuse (struct pto_engine *engine)
       {
         const char *slash = strrchr (line->cohorts[c].file, '/');
 
-        snprintf (where, sizeof where, " (the first at %s:%d)",
+        snprintf (where, sizeof where, _ (" (the first at %s:%d)"),
                   slash != NULL ? slash + 1 : line->cohorts[c].file, line->cohorts[c].line);
       }
   pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
-                   "no %s is free, and none will be: all %u are held by open scopes%s; free one "
-                   "before another is allocated, or %s",
-                   pto_engine_cohort_name (engine), line->n_held, where,
-                   engine->config.more_places != NULL ? engine->config.more_places
-                                                      : "ask for less");
+                   _ ("no %s is free, and none will be: all %u are held by open scopes%s; free one "
+                      "before another is allocated, or %s"),
+                   _ (pto_engine_cohort_name (engine)), line->n_held, where,
+                   engine->config.more_places != NULL ? _ (engine->config.more_places)
+                                                      : _ ("ask for less"));
 }
 
 /* All that can run is done, and what is left for the taken ones waits for the orchestration. */
@@ -101,10 +105,11 @@ refuse_unpublished (struct pto_engine *engine)
   char held_up[400];
 
   pto_added_describe (engine, held_up, sizeof held_up);
-  pto_engine_fail (engine, PTO_STATUS_SCOPE_DEADLOCK,
-                   "no %s is free, and none will be: %" PRIu64 " tasks are left, and none of them "
-                   "can run, for %s; publish what uses the others before another one is allocated",
-                   pto_engine_cohort_name (engine), engine->build.n_blocked, held_up);
+  pto_engine_fail (
+      engine, PTO_STATUS_SCOPE_DEADLOCK,
+      _ ("no %s is free, and none will be: %" PRIu64 " tasks are left, and none of them "
+         "can run, for %s; publish what uses the others before another one is allocated"),
+      _ (pto_engine_cohort_name (engine)), engine->build.n_blocked, held_up);
 }
 
 static bool
@@ -138,12 +143,12 @@ wait_for_one (struct pto_engine *engine)
       char held_up[400];
 
       pto_added_describe (engine, held_up, sizeof held_up);
-      pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                       "no %s has become free for %" PRIu64 " ms, and no task has finished "
-                       "(timeout %" PRIu64 " ms)%s%s",
-                       pto_engine_cohort_name (engine), engine->config.end_patience_ns / 1000000,
-                       engine->config.timeout_ns / 1000000, held_up[0] != '\0' ? ": " : "",
-                       held_up);
+      pto_engine_fail (
+          engine, PTO_STATUS_SCHEDULER_TIMEOUT,
+          _ ("no %s has become free for %" PRIu64 " ms, and no task has finished "
+             "(timeout %" PRIu64 " ms)%s%s"),
+          _ (pto_engine_cohort_name (engine)), engine->config.end_patience_ns / 1000000,
+          engine->config.timeout_ns / 1000000, held_up[0] != '\0' ? ": " : "", held_up);
     }
   /* Who has ended the last task of a cohort has let go of that before. */
   else if (engine->build.n_blocked > 0 && !pto_engine_has_failed (engine)
@@ -153,6 +158,7 @@ wait_for_one (struct pto_engine *engine)
   engine->build.n_blocked = 0;
   pto_store_relaxed (&engine->wait_cohort, 0);
   blocked->told_at = PTO_NEVER;
+  blocked->what = PTO_OK;
   engine->stats.stalls++;
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     pto_trace_add (engine->trace, PTO_TRACE_STALL, begin, PTO_TASK_NONE, PTO_STALL_COHORT << 8,
@@ -193,5 +199,7 @@ pto_cohort_hold (struct pto_engine *engine, const char *file, int32_t line)
   else if (engine->config.cohort_taken != NULL
            && !engine->config.cohort_taken (engine->config.cohort_taken_data, c))
     return PTO_COHORT_NONE;
+  if (engine->observed && engine->capture == NULL)
+    pto_observe_hold (engine, c, true);
   return c;
 }

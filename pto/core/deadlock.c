@@ -9,6 +9,7 @@
 #include "deadlock.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "added.h"
 #include "bits.h"
 
@@ -16,12 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *
-state_name (enum pto_task_state state)
+/* As programs read it; a message translates it. */
+const char *
+pto_task_state_name (enum pto_task_state state)
 {
-  static const char *const names[] = {
-    "free", "waiting for its producers", "ready", "running", "complete", "failed", "consumed"
-  };
+  static const char *const names[] = { N_ ("free"),     N_ ("waiting for its producers"),
+                                       N_ ("ready"),    N_ ("running"),
+                                       N_ ("complete"), N_ ("failed"),
+                                       N_ ("consumed") };
 
   return names[state];
 }
@@ -53,35 +56,95 @@ pto_engine_prove_deadlock (struct pto_engine *engine, enum pto_status what, uint
   /* What a graph holds may be of deeper scopes than are open. */
   if (depth < engine->depth)
     engine->deadlock.scope = engine->scopes[depth];
-  pto_engine_fail (engine, what, "deadlock in ring %u", ring_index);
+  pto_engine_fail (engine, what, _ ("deadlock in ring %u"), ring_index);
 }
 
 /* "task-window to 32": the setting that makes more of what is short. */
 static void
-describe_knob (const struct pto_engine *engine, enum pto_status what, uint32_t ring_index,
-               char *text, size_t size)
+describe_knob (const struct pto_engine *engine, enum pto_status what, const struct pto_ring *ring,
+               uint32_t tail, char *text, size_t size)
 {
-  const struct pto_ring *ring = &engine->rings[ring_index];
-
   switch (what)
     {
     case PTO_STATUS_HEAP_RING:
-      snprintf (text, size, "heap to %" PRIu64, 2 * ring->heap.size);
+      snprintf (text, size, _ ("heap to %" PRIu64), 2 * ring->heap.size);
       break;
     case PTO_STATUS_DEP_POOL:
-      snprintf (text, size, "dep-pool to %" PRIu64, 2 * (uint64_t) ring->edge_pool);
+      snprintf (text, size, _ ("dep-pool to %" PRIu64), 2 * (uint64_t) ring->edge_pool);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
-      snprintf (text, size, "map-pool to %" PRIu64, 2 * (uint64_t) pto_map_capacity (engine->map));
+      snprintf (text, size, _ ("map-pool to %" PRIu64),
+                2 * (uint64_t) pto_map_capacity (engine->map));
       break;
     default:
       /* Argument storage goes with the window, but for small ones. */
-      snprintf (text, size, "task-window to %" PRIu64,
-                ring->head - engine->tails[ring_index] == ring->window - 1
+      snprintf (text, size, _ ("task-window to %" PRIu64),
+                ring->head - tail == ring->window - 1
                     ? 2 * (uint64_t) ring->window
                     : 2 * ring->storage.size / PTO_STORAGE_PER_SLOT);
       break;
     }
+}
+
+void
+pto_engine_describe_shortage (const struct pto_engine *engine, const struct pto_blocked *blocked,
+                              const struct pto_ring *ring, uint32_t tail, uint32_t map_used,
+                              uint32_t n_held, struct pto_shortage *shortage)
+{
+  uint32_t held = ring->head - tail;
+  char *what = shortage->what;
+  size_t size = sizeof shortage->what;
+  char setting[60];
+
+  shortage->used = held;
+  shortage->all = ring->window - 1;
+  switch (blocked->what)
+    {
+    case PTO_STATUS_HEAP_RING:
+      shortage->used = ring->heap.used;
+      shortage->all = ring->heap.size;
+      snprintf (what, size,
+                "[HeapRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes, available=%" PRIu64
+                ", top=%" PRIu64 ", tail=%" PRIu64,
+                blocked->ring, blocked->need, shortage->all - shortage->used, ring->heap.head,
+                ring->heap.tail);
+      break;
+    case PTO_STATUS_DEP_POOL:
+      shortage->used = ring->edge_head - ring->edge_tail;
+      shortage->all = ring->edge_pool;
+      snprintf (what, size,
+                "[DepPool] BLOCKED: ring=%u, requesting %" PRIu64 " of %" PRIu64 " edges",
+                blocked->ring, blocked->need, shortage->all);
+      break;
+    case PTO_STATUS_MAP_OVERFLOW:
+      shortage->used = map_used;
+      shortage->all = pto_map_capacity (engine->map);
+      snprintf (what, size, "[TensorMap] BLOCKED: requesting %" PRIu64 " of %" PRIu64 " nodes",
+                blocked->need, shortage->all);
+      break;
+    case PTO_STATUS_SYNC_START:
+      shortage->used = shortage->all = engine->line.n_cohorts;
+      snprintf (what, size, "[Cluster] BLOCKED: no free %s, held=%u",
+                pto_engine_cohort_name (engine), n_held);
+      snprintf (shortage->knob, sizeof shortage->knob, "%s", _ (engine->config.more_places));
+      return;
+    default:
+      if (held < shortage->all)
+        {
+          shortage->used = ring->storage.used;
+          shortage->all = ring->storage.size;
+          snprintf (what, size,
+                    "[TaskRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes of arguments",
+                    blocked->ring, blocked->need);
+        }
+      else
+        snprintf (what, size,
+                  "[TaskRing] BLOCKED (Flow Control): ring=%u, current=%u, last_alive=%u",
+                  blocked->ring, ring->head, tail);
+      break;
+    }
+  describe_knob (engine, blocked->what, ring, tail, setting, sizeof setting);
+  snprintf (shortage->knob, sizeof shortage->knob, _ ("set %s or more"), setting);
 }
 
 /* The lines of seed 000 section 4.5, with the ring and the setting that it leaves out. */
@@ -90,72 +153,18 @@ pto_engine_tell_blocked (struct pto_engine *engine)
 {
   struct pto_blocked *blocked = &engine->blocked;
   uint64_t waited = pto_now (engine->exec) - blocked->since;
-  const struct pto_ring *ring = &engine->rings[blocked->ring];
-  uint32_t tail = engine->tails[blocked->ring];
-  uint32_t held = ring->head - tail;
-  uint64_t used = held;
-  uint64_t all = ring->window - 1;
-  char what[160];
-  char knob[80];
+  struct pto_shortage shortage;
   char line[400];
 
-  switch (blocked->what)
-    {
-    case PTO_STATUS_HEAP_RING:
-      used = ring->heap.used;
-      all = ring->heap.size;
-      snprintf (what, sizeof what,
-                "[HeapRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes, available=%" PRIu64
-                ", top=%" PRIu64 ", tail=%" PRIu64,
-                blocked->ring, blocked->need, all - used, ring->heap.head, ring->heap.tail);
-      break;
-    case PTO_STATUS_DEP_POOL:
-      used = ring->edge_head - ring->edge_tail;
-      all = ring->edge_pool;
-      snprintf (what, sizeof what,
-                "[DepPool] BLOCKED: ring=%u, requesting %" PRIu64 " of %" PRIu64 " edges",
-                blocked->ring, blocked->need, all);
-      break;
-    case PTO_STATUS_MAP_OVERFLOW:
-      used = pto_map_used (engine->map);
-      all = pto_map_capacity (engine->map);
-      snprintf (what, sizeof what,
-                "[TensorMap] BLOCKED: requesting %" PRIu64 " of %" PRIu64 " nodes", blocked->need,
-                all);
-      break;
-    case PTO_STATUS_SYNC_START:
-      used = all = engine->line.n_cohorts;
-      snprintf (what, sizeof what, "[Cluster] BLOCKED: no free %s, held=%u",
-                pto_engine_cohort_name (engine), engine->line.n_held);
-      break;
-    default:
-      if (held < all)
-        {
-          used = ring->storage.used;
-          all = ring->storage.size;
-          snprintf (what, sizeof what,
-                    "[TaskRing] BLOCKED: ring=%u, requesting %" PRIu64 " bytes of arguments",
-                    blocked->ring, blocked->need);
-        }
-      else
-        snprintf (what, sizeof what,
-                  "[TaskRing] BLOCKED (Flow Control): ring=%u, current=%u, last_alive=%u",
-                  blocked->ring, ring->head, tail);
-      break;
-    }
-  if (blocked->what == PTO_STATUS_SYNC_START)
-    snprintf (knob, sizeof knob, "%s", engine->config.more_places);
-  else
-    {
-      char setting[60];
-
-      describe_knob (engine, blocked->what, blocked->ring, setting, sizeof setting);
-      snprintf (knob, sizeof knob, "set %s or more", setting);
-    }
+  pto_engine_describe_shortage (engine, blocked, &engine->rings[blocked->ring],
+                                engine->tails[blocked->ring], pto_map_used (engine->map),
+                                engine->line.n_held, &shortage);
   snprintf (line, sizeof line,
-            "%s, active=%" PRIu64 "/%" PRIu64 " (%.1f%%), waited=%" PRIu64
-            " ms: %s if submits are to go on",
-            what, used, all, 100.0 * (double) used / (double) all, waited / 1000000, knob);
+            _ ("%s, active=%" PRIu64 "/%" PRIu64 " (%.1f%%), waited=%" PRIu64
+               " ms: for submits to go on, %s"),
+            shortage.what, shortage.used, shortage.all,
+            100.0 * (double) shortage.used / (double) shortage.all, waited / 1000000,
+            shortage.knob);
   while (blocked->notice_ns <= waited)
     blocked->notice_ns *= 2;
   blocked->told_at = blocked->since + blocked->notice_ns;
@@ -177,47 +186,55 @@ pto_engine_report_stuck (struct pto_engine *engine, enum pto_status what, uint32
   switch (what)
     {
     case PTO_STATUS_HEAP_RING:
-      snprintf (full, sizeof full,
-                "heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes",
-                ring_index, ms, ring->heap.used, ring->heap.size);
+      snprintf (
+          full, sizeof full,
+          _ ("heap ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64 " bytes"),
+          ring_index, ms, ring->heap.used, ring->heap.size);
       break;
     case PTO_STATUS_DEP_POOL:
       snprintf (full, sizeof full,
-                "dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges", ring_index,
-                ms, ring->edge_head - ring->edge_tail, ring->edge_pool);
+                _ ("dependency pool %u has been full for %" PRIu64 " ms: %u of %u edges"),
+                ring_index, ms, ring->edge_head - ring->edge_tail, ring->edge_pool);
       break;
     case PTO_STATUS_MAP_OVERFLOW:
-      snprintf (full, sizeof full, "the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes",
-                ms, pto_map_used (engine->map), pto_map_capacity (engine->map));
+      snprintf (full, sizeof full,
+                _ ("the TensorMap has been full for %" PRIu64 " ms: %u of %u nodes"), ms,
+                pto_map_used (engine->map), pto_map_capacity (engine->map));
       break;
     default:
       if (held == ring->window - 1)
         snprintf (full, sizeof full,
-                  "task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots",
+                  _ ("task ring %u has been full for %" PRIu64 " ms: %u of %u usable slots"),
                   ring_index, ms, held, held);
       else
         snprintf (full, sizeof full,
-                  "task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
-                  " bytes of arguments",
+                  _ ("task ring %u has been full for %" PRIu64 " ms: %" PRIu64 " of %" PRIu64
+                     " bytes of arguments"),
                   ring_index, ms, ring->storage.used, ring->storage.size);
       break;
     }
-  describe_knob (engine, what, ring_index, knob, sizeof knob);
+  describe_knob (engine, what, ring, tail, knob, sizeof knob);
   pto_added_describe (engine, held_up, sizeof held_up);
   if (held_up[0] != '\0')
     {
       pto_engine_fail (engine, what,
-                       "%s are held by %u task%s and none has finished meanwhile, since %s: "
-                       "publish what others wait for first, or set %s or more",
-                       full, held, held == 1 ? "" : "s", held_up, knob);
+                       P_ ("%s are held by %u task and none has finished meanwhile, since %s: "
+                           "publish what others wait for first, or set %s or more",
+                           "%s are held by %u tasks and none has finished meanwhile, since %s: "
+                           "publish what others wait for first, or set %s or more",
+                           held),
+                       full, held, held_up, knob);
       return;
     }
   pto_engine_fail (
       engine, what,
-      "%s are held by %u task%s and none has finished meanwhile; the oldest, task %u (%s), is "
-      "%s: set %s or more, or timeout to more if it needs longer",
-      full, held, held == 1 ? "" : "s", tail, pto_engine_kernel_name (engine, oldest->kernel),
-      state_name ((enum pto_task_state) pto_load_relaxed (&oldest->state)), knob);
+      P_ ("%s are held by %u task and none has finished meanwhile; the oldest, task %u (%s), is "
+          "%s: set %s or more, or timeout to more if it needs longer",
+          "%s are held by %u tasks and none has finished meanwhile; the oldest, task %u (%s), is "
+          "%s: set %s or more, or timeout to more if it needs longer",
+          held),
+      full, held, tail, pto_engine_kernel_name (engine, oldest->kernel),
+      _ (pto_task_state_name ((enum pto_task_state) pto_load_relaxed (&oldest->state))), knob);
 }
 
 static void
@@ -229,13 +246,13 @@ describe_scope (const struct pto_engine *engine, char *text, size_t size)
     {
       const char *slash = strrchr (scope->file, '/');
 
-      snprintf (text, size, "the scope opened at %s:%d", slash != NULL ? slash + 1 : scope->file,
-                scope->line);
+      snprintf (text, size, _ ("the scope opened at %s:%d"),
+                slash != NULL ? slash + 1 : scope->file, scope->line);
     }
   else if (engine->deadlock.depth == 0)
-    snprintf (text, size, "the outermost scope (the orchestration itself)");
+    snprintf (text, size, _ ("the outermost scope (the orchestration itself)"));
   else
-    snprintf (text, size, "a scope %u deep", engine->deadlock.depth);
+    snprintf (text, size, _ ("a scope %u deep"), engine->deadlock.depth);
 }
 
 void
@@ -307,13 +324,14 @@ static void
 describe_held (const struct pto_engine *engine, uint64_t held, const char *what, char *text,
                size_t size)
 {
-  snprintf (text, size,
-            is_counted_in_part (engine)
-                ? "(this run holds at least %" PRIu64
-                  " %s in that ring at one time; its orchestration was told of the failure, and "
-                  "what it would have submitted from there on is not known)"
-                : "(all that was submitted holds at most %" PRIu64 " %s in that ring at one time)",
-            held, what);
+  snprintf (
+      text, size,
+      is_counted_in_part (engine)
+          ? _ ("(this run holds at least %" PRIu64
+               " %s in that ring at one time; its orchestration was told of the failure, and "
+               "what it would have submitted from there on is not known)")
+          : _ ("(all that was submitted holds at most %" PRIu64 " %s in that ring at one time)"),
+      held, what);
 }
 
 /* The final words, once the orchestration has been counted to its end. */
@@ -333,18 +351,18 @@ pto_engine_report_deadlock (struct pto_engine *engine)
   describe_scope (engine, scope, sizeof scope);
   if (engine->deadlock.launched)
     snprintf (holder, sizeof holder,
-              "the graph, whose task %u%s is yet to come and uses the oldest one's memory",
+              _ ("the graph, whose task %u%s is yet to come and uses the oldest one's memory"),
               engine->deadlock.user, engine->deadlock.place);
   else
-    snprintf (holder, sizeof holder, "%s, which is still open", scope);
-  snprintf (oldest, sizeof oldest, "Oldest task %u (%s) is %s%s.",
+    snprintf (holder, sizeof holder, _ ("%s, which is still open"), scope);
+  snprintf (oldest, sizeof oldest, _ ("Oldest task %u (%s) is %s%s."),
             PTO_TASK_LOCAL (engine->deadlock.task),
             pto_engine_kernel_name (engine, engine->deadlock.kernel),
             engine->deadlock.added ? engine->config.build_first
-                                         ? "waiting for the end of its scope (build-mode is 0)"
-                                         : "not published"
-                                   : state_name (engine->deadlock.state),
-            engine->deadlock.launched ? "" : "; only that scope's end can free it");
+                                         ? _ ("waiting for the end of its scope (build-mode is 0)")
+                                         : _ ("not published")
+                                   : _ (pto_task_state_name (engine->deadlock.state)),
+            engine->deadlock.launched ? "" : _ ("; only that scope's end can free it"));
   switch (engine->deadlock.what)
     {
     case PTO_STATUS_TASK_RING:
@@ -353,41 +371,44 @@ pto_engine_report_deadlock (struct pto_engine *engine)
 
         if (engine->deadlock.tasks == ring->window - 1)
           {
-            describe_held (engine, demand->peak_held, "tasks", most, sizeof most);
-            snprintf (text, size,
-                      "deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) "
-                      "are held by %s. %s Set task-window to %u or more %s.",
-                      r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
-                      PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
-                      oldest, window, most);
+            describe_held (engine, demand->peak_held, P_ ("task", "tasks", demand->peak_held), most,
+                           sizeof most);
+            snprintf (
+                text, size,
+                _ ("deadlock in task ring %u: all %u usable slots (window %u, tasks %u to %u) "
+                   "are held by %s. %s Set task-window to %u or more %s."),
+                r, ring->window - 1, ring->window, PTO_TASK_LOCAL (engine->deadlock.task),
+                PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
+                window, most);
             break;
           }
-        describe_held (engine, demand->peak_storage, "bytes of arguments", most, sizeof most);
-        snprintf (text, size,
-                  "deadlock in task ring %u: %" PRIu64 " of %" PRIu64
-                  " bytes for the arguments of its tasks (window %u, tasks %u to %u) are held by "
-                  "%s. %s Set task-window to %u or more %s.",
-                  r, engine->deadlock.storage, ring->storage.size, ring->window,
-                  PTO_TASK_LOCAL (engine->deadlock.task),
-                  PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder,
-                  oldest, window, most);
+        describe_held (engine, demand->peak_storage, _ ("bytes of arguments"), most, sizeof most);
+        snprintf (
+            text, size,
+            _ ("deadlock in task ring %u: %" PRIu64 " of %" PRIu64
+               " bytes for the arguments of its tasks (window %u, tasks %u to %u) are held by "
+               "%s. %s Set task-window to %u or more %s."),
+            r, engine->deadlock.storage, ring->storage.size, ring->window,
+            PTO_TASK_LOCAL (engine->deadlock.task),
+            PTO_TASK_LOCAL (engine->deadlock.task) + engine->deadlock.tasks - 1, holder, oldest,
+            window, most);
         break;
       }
     case PTO_STATUS_HEAP_RING:
-      describe_held (engine, demand->peak_heap, "bytes", most, sizeof most);
+      describe_held (engine, demand->peak_heap, _ ("bytes"), most, sizeof most);
       if (engine->deadlock.oversized > 0)
         snprintf (text, size,
-                  "task %" PRIu64 " needs %" PRIu64
-                  " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
-                  " or more %s",
+                  _ ("task %" PRIu64 " needs %" PRIu64
+                     " bytes for its outputs, heap ring %u has %" PRIu64 ": set heap to %" PRIu64
+                     " or more %s"),
                   engine->submitted, engine->deadlock.oversized, r, ring->heap.size,
                   heap_needed (engine), most);
       else
-        snprintf (text, size,
-                  "deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
-                  "Set heap to %" PRIu64 " or more %s.",
-                  r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine),
-                  most);
+        snprintf (
+            text, size,
+            _ ("deadlock in heap ring %u: %" PRIu64 " of %" PRIu64 " bytes are held by %s. %s "
+               "Set heap to %" PRIu64 " or more %s."),
+            r, engine->deadlock.heap, ring->heap.size, holder, oldest, heap_needed (engine), most);
       break;
     case PTO_STATUS_DEP_POOL:
       {
@@ -399,8 +420,8 @@ pto_engine_report_deadlock (struct pto_engine *engine)
 
         snprintf (
             text, size,
-            "deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
-            "%s Set dep-pool to %u or more.",
+            _ ("deadlock in dependency pool %u: %u of %u edges are in use, %u more are needed, and all are held by %s. "
+               "%s Set dep-pool to %u or more."),
             r, engine->deadlock.used, ring->edge_pool, engine->deadlock.need, holder, oldest,
             power_of_two_at_least (all + engine->deadlock.need > ring->edge_pool
                                        ? all + engine->deadlock.need
@@ -417,8 +438,8 @@ pto_engine_report_deadlock (struct pto_engine *engine)
           total += engine->demand[i].peak_held;
         snprintf (
             text, size,
-            "deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
-            "open scope (%s). %s Set map-pool to %u or more.",
+            _ ("deadlock in the TensorMap: %u of %u nodes are in use, %u more are needed, and every task is held by an "
+               "open scope (%s). %s Set map-pool to %u or more."),
             engine->deadlock.used, pto_map_capacity (engine->map), engine->deadlock.need, scope,
             oldest,
             power_of_two_at_least (2 * (engine->deadlock.used + engine->deadlock.need)

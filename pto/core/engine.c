@@ -7,6 +7,7 @@
 #include "bits.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,11 +16,19 @@
 
 /* --- making and ending --- */
 
+static struct pto_map *
+make_map (const struct pto_engine *engine, bool watched, uint32_t pool)
+{
+  return pto_map_new (&(struct pto_map_config){ .pool = pool,
+                                                .hazards = engine->config.hazards,
+                                                .tails = watched ? engine->no_tails : engine->tails,
+                                                .failed = &engine->failed });
+}
+
 enum pto_status
 pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                  const struct pto_engine_config *config, struct pto_report *report)
 {
-  struct pto_map_config map_config = { .pool = config->map_pool, .hazards = config->hazards };
   uint64_t slots = 0;
   uint32_t capacity;
 
@@ -32,10 +41,10 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
     if (!pto_ring_init (&engine->rings[ring], &config->rings[ring]))
       {
         pto_engine_destroy (engine);
-        return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                               "no address space for ring %u: task-window %u, heap %" PRIu64
-                               " bytes",
-                               ring, config->rings[ring].window, config->rings[ring].heap);
+        return pto_report_set (
+            report, PTO_STATUS_NO_MEMORY,
+            _ ("no address space for ring %u: task-window %u, heap %" PRIu64 " bytes"), ring,
+            config->rings[ring].window, config->rings[ring].heap);
       }
   for (uint32_t ring = 0; ring < PTO_RINGS; ring++)
     slots += config->rings[ring].window;
@@ -47,18 +56,31 @@ pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
         {
           pto_engine_destroy (engine);
           return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                                 "no address space for a ready queue of %u tasks", capacity);
+                                 _ ("no address space for a ready queue of %u tasks"), capacity);
         }
-  map_config.tails = config->watched ? engine->no_tails : engine->tails;
-  map_config.failed = &engine->failed;
-  engine->map = pto_map_new (&map_config);
+  engine->map = make_map (engine, config->watched, config->map_pool);
   if (engine->map == NULL)
     {
       pto_engine_destroy (engine);
       return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                             "no memory for a TensorMap of %u nodes (map-pool)", config->map_pool);
+                             _ ("no memory for a TensorMap of %u nodes (map-pool)"),
+                             config->map_pool);
     }
   return PTO_OK;
+}
+
+bool
+pto_engine_set_watched (struct pto_engine *engine, bool watched, uint32_t map_pool)
+{
+  struct pto_map *map = make_map (engine, watched, map_pool);
+
+  if (map == NULL)
+    return false;
+  pto_map_follow (map, engine->map);
+  pto_map_free (engine->map);
+  engine->map = map;
+  engine->config.watched = watched;
+  return true;
 }
 
 void
@@ -85,7 +107,7 @@ pto_engine_destroy (struct pto_engine *engine)
     free (engine->buffer_chunks[i]);
   free (engine->buffer_chunks);
   free (engine->deps.items);
-  free (engine->shared.items);
+  pto_shared_tensors_clear (&engine->shared);
   free (engine->failed.items);
   engine->buffer_chunks = NULL;
   engine->deps.items = NULL;
@@ -138,7 +160,7 @@ pto_engine_describe_call (const struct pto_engine *engine, char *text, size_t si
 
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, " at %s:%d", slash != NULL ? slash + 1 : file, (int) runtime->line);
+    snprintf (text, size, _ (" at %s:%d"), slash != NULL ? slash + 1 : file, (int) runtime->line);
 }
 
 void
@@ -160,7 +182,7 @@ pto_engine_describe_place (const struct pto_engine *engine, char *text, size_t s
   if (file == NULL)
     return;
   slash = strrchr (file, '/');
-  snprintf (text, size, ", %s at %s:%d", is_submit ? "submitted" : "in the scope opened",
+  snprintf (text, size, _ (", %s at %s:%d"), is_submit ? "submitted" : _ ("in the scope opened"),
             slash != NULL ? slash + 1 : file, line);
 }
 
@@ -176,7 +198,7 @@ pto_engine_refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status s
   vsnprintf (why, sizeof why, format, args);
   va_end (args);
   pto_engine_describe_place (engine, place, sizeof place);
-  pto_engine_fail (engine, status, "task %" PRIu64 " (%s)%s: %s", engine->submitted,
+  pto_engine_fail (engine, status, _ ("task %" PRIu64 " (%s)%s: %s"), engine->submitted,
                    pto_engine_kernel_name (engine, kernel), place, why);
 }
 
@@ -192,7 +214,7 @@ pto_engine_cancel (struct pto_engine *engine)
   /* Acquire: pairs with the release in pto_engine_begin(). */
   if (pto_cas_acquire (&engine->verdict, &verdict, PTO_VERDICT_FAILING))
     {
-      pto_report_set (&engine->report, PTO_STATUS_CANCELLED, "the run was cancelled");
+      pto_report_set (&engine->report, PTO_STATUS_CANCELLED, _ ("the run was cancelled"));
       pto_store_relaxed (&engine->fatal, PTO_STATUS_CANCELLED);
       pto_fetch_add_relaxed (&engine->progress.value, 1);
       pto_unpark (engine->exec, &engine->progress);
@@ -210,7 +232,7 @@ pto_engine_ask_cancelled (struct pto_engine *engine)
   if (engine->cancelled == NULL || pto_engine_has_failed (engine)
       || !engine->cancelled (engine->cancelled_data))
     return false;
-  pto_engine_fail (engine, PTO_STATUS_CANCELLED, "the run was cancelled");
+  pto_engine_fail (engine, PTO_STATUS_CANCELLED, _ ("the run was cancelled"));
   return true;
 }
 

@@ -30,8 +30,7 @@
 #define PTO_SHARDS_MAX 16u
 #define PTO_ARGS_MAX PTO_MAX_ARGS
 #define PTO_HEAP_ALIGN 1024u
-#define PTO_STORAGE_ALIGN 64u      /* of a task's arguments */
-#define PTO_KERNEL_NONE UINT32_MAX /* a task that only orders */
+#define PTO_STORAGE_ALIGN 64u /* of a task's arguments */
 /* Beside a kernel's number: it runs only where its last tensor's first element is not 0. */
 #define PTO_KERNEL_IF (1u << 31)
 
@@ -39,6 +38,7 @@ struct pto_berth;
 struct pto_capture;
 struct pto_claim;
 struct pto_engine;
+struct pto_order;
 struct pto_watch;
 struct pto_places;
 struct pto_scheduler;
@@ -72,7 +72,7 @@ struct pto_engine_config
   uint32_t map_pool;
   uint32_t hazards;  /* PTO_HAZARD_* */
   bool rename;       /* an output over contents that are still used gets new memory */
-  bool watched;      /* somebody may watch: the map finds those that have retired, too */
+  bool watched;      /* somebody watches: the map finds those that have retired, too */
   bool build_first;  /* what is added and published does not run before its scope ends */
   uint32_t n_queues; /* kinds of endpoints */
   uint32_t n_shards; /* of every ready queue */
@@ -184,7 +184,7 @@ struct pto_deadlock
 /* A submit that waits for room: of what, where, how much of it, and since when. */
 struct pto_blocked
 {
-  enum pto_status what; /* PTO_STATUS_SYNC_START: for a cohort */
+  enum pto_status what; /* PTO_STATUS_SYNC_START: for a cohort; PTO_OK: none does */
   uint32_t ring;
   uint64_t need;
   uint64_t since;     /* pto_now() */
@@ -389,7 +389,8 @@ struct pto_engine
   uint32_t n_buffers;
   struct pto_trace_buffer *trace;    /* NULL: off */
   const struct pto_witness *witness; /* NULL: nobody is told */
-  bool observed;                     /* one of them is not. W: between runs */
+  struct pto_order *order;           /* says who is next; NULL: nobody does */
+  bool observed;                     /* one of these is not NULL. W: between runs */
   struct pto_trace_files *files;     /* with it */
   struct pto_watch *watch;           /* of a full record; NULL: nobody */
   uint64_t time_base;                /* pto_now() at the begin of the run */
@@ -430,6 +431,10 @@ struct pto_engine
   _Atomic uint32_t wait_taken;
   _Atomic uint64_t wait_total;  /* ... or, when it is NULL, so many tasks completed ... */
   _Atomic uint32_t wait_cohort; /* ... or, when this is not 0, any cohort free, or the same */
+  /* pto_wall_clock() since when it is parked for what the words above and blocked say, which do not
+   * change as long as this does not; 0: it is not. W: the submitter (release; 0 before a release
+   * fence); R: look.c (acquire). */
+  _Atomic uint64_t wait_since;
   /* Tasks without a kernel that the submitter has completed itself. W: the submitter; R: with
    * completed, by whoever sees whether its wait is over; it does not wait while it adds. */
   _Atomic uint64_t passed;
@@ -439,8 +444,11 @@ struct pto_engine
    * For each ready queue a bit a scheduler. Set by the scheduler before it looks at the queue a
    * last time and parks; cleared by whoever pushes and rings its bell (see pto_engine_ring() and
    * announce_hunger()). A bit may be of the past: who is rung in vain rings the next. */
-  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX + 2]; /* the last two: never */
+  alignas (64) _Atomic uint64_t hungry[PTO_QUEUES_MAX + 3]; /* the last three: never */
   _Atomic uint32_t turn;                                    /* which of them is rung first */
+  /* Tasks stand behind one that takes long, on some scheduler's shelf. W: who watches the run (1),
+   * who looks then (0); R: schedulers that have nothing to do; relaxed, a hint. */
+  _Atomic uint32_t stuck;
   /* What a task costs whoever takes it from the queue, in ns. W: schedulers that attend; R: the
    * submitter; a hint. */
   alignas (64) _Atomic uint64_t task_ns;
@@ -455,6 +463,9 @@ struct pto_engine
 /* Makes an engine; 0, or a status with a report. exec and queue_names must outlive it. */
 enum pto_status pto_engine_init (struct pto_engine *engine, struct pto_exec *exec,
                                  const struct pto_engine_config *config, struct pto_report *report);
+/* Between runs, with no other thread that looks at the map: config.watched from now on, and a map
+ * of so many nodes, instead of the one that there was. false: no memory; all is as it was. */
+bool pto_engine_set_watched (struct pto_engine *engine, bool watched, uint32_t map_pool);
 void pto_engine_destroy (struct pto_engine *engine);
 
 /* Rings a scheduler's bell: there may be work. Any thread. */

@@ -8,12 +8,15 @@
 #include "launch.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "bits.h"
 #include "cohort.h"
 #include "deadlock.h"
 #include "direct.h"
 #include "observe.h"
+#include "order.h"
 #include "place.h"
+#include "progress.h"
 #include "ready.h"
 #include "submit.h"
 #include "turn.h"
@@ -70,6 +73,8 @@ let_all_go (struct launch *launch)
   launch->n_held = 0;
   for (uint32_t r = 0; r < PTO_RINGS; r++)
     launch->first_held[r] = engine->rings[r].head;
+  if (PTO_UNLIKELY (engine->order != NULL))
+    pto_engine_run_all (engine);
   if (launch->asked->progress != NULL)
     launch->asked->progress (launch->asked->data);
 }
@@ -82,6 +87,7 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
   const struct pto_dep *dep = &launch->graph->deps[task->first_dep];
   const struct pto_dep *end = dep + (engine->observed ? task->n_deps : task->n_needed);
   struct pto_dep *to = engine->deps.items;
+  uint32_t without = engine->order != NULL ? pto_order_without (engine->order) : 0;
   uint32_t n_wait = 0;
   uint32_t retained = 0;
 
@@ -90,18 +96,21 @@ list_dependencies (struct launch *launch, const struct pto_plan_task *task, uint
       uint32_t ring = PTO_TASK_RING (dep->task);
       uint32_t local = PTO_TASK_LOCAL (dep->task) + launch->base[ring];
       pto_task_id id = PTO_TASK_ID (ring, local);
-      bool waits = (dep->kinds & ~PTO_DEP_RETAIN) != 0;
+      uint32_t kinds = pto_order_reduce (dep->kinds, without);
+      bool waits = (kinds & ~PTO_DEP_RETAIN) != 0;
 
+      if (kinds == 0)
+        continue;
       if (pto_task_is_retired (engine->tails, id))
         {
-          pto_observe_past (engine, id, dep->kinds);
+          pto_observe_past (engine, id, kinds);
           if (PTO_UNLIKELY (engine->failed.count > 0) && pto_task_set_has (&engine->failed, id))
             engine->poisoned_by = id;
           continue;
         }
       n_wait += waits;
-      retained += dep->kinds / PTO_DEP_RETAIN;
-      *to++ = (struct pto_dep){ id, dep->kinds };
+      retained += kinds / PTO_DEP_RETAIN;
+      *to++ = (struct pto_dep){ id, kinds };
     }
   engine->deps.count = (uint32_t) (to - engine->deps.items);
   *n_retained = retained;
@@ -260,25 +269,15 @@ note_place (struct launch *launch, uint32_t number)
   runtime->line = (int32_t) line;
 }
 
-/* A graph has forgotten more than which of its arguments are written. */
 static __attribute__ ((noinline)) void
 observe_args (const struct launch *launch, const struct pto_slot *slot,
               const struct pto_plan_task *task)
 {
-  const struct pto_plan_arg *args = &launch->graph->args[task->first_arg];
-  uint8_t types[PTO_ARGS_MAX];
+  const uint8_t *types = &launch->graph->types[task->first_arg];
+  const struct pto_witness *witness = launch->engine->witness;
 
-  for (uint32_t i = 0; i < task->n_args; i++)
-    {
-      enum pto_plan_source from = PTO_PLAN_SOURCE (args[i].what);
-
-      types[i] = from < PTO_PLAN_TENSOR                  ? PTO_PARAM_SCALAR
-                 : from == PTO_PLAN_MADE                 ? PTO_PARAM_OUTPUT
-                 : (args[i].what & PTO_PLAN_FENCED) != 0 ? PTO_PARAM_INOUT
-                                                         : PTO_PARAM_INPUT;
-    }
-  if (launch->engine->witness != NULL)
-    launch->engine->witness->task (launch->engine->witness->data, slot, NULL);
+  if (witness != NULL)
+    witness->task (witness->data, slot, types, !launch->graph->captured);
   pto_observe_args (launch->engine, slot, types);
 }
 
@@ -472,6 +471,8 @@ launch_task (struct launch *launch, uint32_t number)
                     &room);
   if (slot == NULL)
     return false;
+  if (PTO_UNLIKELY (engine->order != NULL))
+    pto_order_fill (room.heap, needs.heap);
   fill (launch, slot, task, &needs, &room);
   if (PTO_UNLIKELY (parts.bytes > 0))
     fill_parts (launch, slot, task, &parts);
@@ -486,7 +487,13 @@ launch_task (struct launch *launch, uint32_t number)
   if (!engine->observed)
     engine->stats.edges += task->n_deps - task->n_needed;
   if (PTO_UNLIKELY (task->n_tokens > 0))
-    pto_turn_claim (slot, &launch->graph->tokens[task->first_token], task->n_tokens);
+    {
+      pto_turn_claim (slot, &launch->graph->tokens[task->first_token], task->n_tokens);
+      if (engine->observed)
+        pto_observe_claims (engine, slot);
+    }
+  if (PTO_UNLIKELY (engine->order != NULL) && slot->kernel != PTO_KERNEL_NONE)
+    pto_order_take (engine, slot);
   if (direct)
     {
       pto_engine_let_go (engine, slot, n_wait, done, true);
@@ -545,21 +552,8 @@ describe_place (const struct pto_plan *graph, uint32_t task, char *text, size_t 
 
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, " (submitted at %s:%" PRIu32 ")", slash != NULL ? slash + 1 : file, line);
-}
-
-/* Nothing runs: nobody looks at what is there. */
-static bool
-make_shared (struct pto_engine *engine, uint32_t n)
-{
-  struct pto_shared_tensors *shared = &engine->shared;
-
-  if (n <= shared->n)
-    return true;
-  free (shared->items);
-  shared->items = malloc (n * sizeof *shared->items);
-  shared->n = shared->items != NULL ? n : 0;
-  return shared->items != NULL;
+    snprintf (text, size, _ (" (submitted at %s:%" PRIu32 ")"), slash != NULL ? slash + 1 : file,
+              line);
 }
 
 bool
@@ -578,9 +572,9 @@ pto_engine_launch (struct pto_engine *engine, const struct pto_launch *asked)
   launch.cohorts = malloc (((size_t) graph->n_cohorts + 1) * sizeof *launch.cohorts);
   if (launch.made == NULL || launch.kernels == NULL || launch.members == NULL
       || launch.cohorts == NULL || !pto_deps_reserve (&engine->deps, graph->max_deps)
-      || !make_shared (engine, graph->n_shared))
+      || !pto_shared_tensors_reserve (&engine->shared, graph->n_shared))
     pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                     "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
+                     _ ("no memory to launch a graph of %" PRIu32 " tasks"), graph->n_tasks);
   else
     {
       for (uint32_t k = 0; k < graph->n_kernels; k++)

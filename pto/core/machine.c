@@ -6,6 +6,7 @@
  */
 #include "machine.h"
 
+#include "../exec/text.h"
 #include "bits.h"
 #include "progress.h"
 #include "scheduler.h"
@@ -161,10 +162,11 @@ pto_runtime_fail (PTO2Runtime *rt, enum pto_status status, const char *format, .
 void
 pto_machine_refuse_thread (struct pto_machine *machine, const char *call)
 {
-  pto_engine_fail (&machine->engine, PTO_STATUS_INVALID_ARGS,
-                   "%s() is called on another thread than the orchestration's: call it on the one "
-                   "on which the orchestration was called, one call after the other",
-                   call);
+  pto_engine_fail (
+      &machine->engine, PTO_STATUS_INVALID_ARGS,
+      _ ("%s() is called on another thread than the orchestration's: call it on the one "
+         "on which the orchestration was called, one call after the other"),
+      call);
 }
 
 /* --- making and ending --- */
@@ -199,6 +201,8 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
   enum pto_status status;
 
   memset (machine, 0, sizeof *machine);
+  pthread_mutex_init (&machine->door.lock, NULL);
+  machine->door.totals = &machine->door.own;
   machine->ops = *own;
   machine->ops.size = sizeof (PTO2RuntimeOps);
   machine->ops.scope_begin = scope_begin;
@@ -211,7 +215,10 @@ pto_machine_init (struct pto_machine *machine, struct pto_exec *exec,
   machine->runtime.ops = &machine->ops;
   status = pto_engine_init (&machine->engine, exec, config, report);
   if (status != PTO_OK)
-    memset (&machine->engine, 0, sizeof machine->engine);
+    {
+      memset (&machine->engine, 0, sizeof machine->engine);
+      pthread_mutex_destroy (&machine->door.lock);
+    }
   else
     machine->engine.runtime = &machine->runtime;
   if (status == PTO_OK && config->notice_ns > 0)
@@ -227,6 +234,7 @@ pto_machine_clear (struct pto_machine *machine)
 {
   pto_engine_destroy (&machine->engine);
   pto_recorder_clear (&machine->recorder);
+  pthread_mutex_destroy (&machine->door.lock);
 }
 
 void
@@ -260,7 +268,7 @@ pto_machine_record (struct pto_machine *machine, uint32_t level, uint32_t n_acto
   engine->trace = pto_recorder_buffer (&machine->recorder, 0);
   engine->files = level > 0 ? &machine->recorder.trace->files : NULL;
   engine->watch = level >= PTO_TRACE_LEVEL_FULL ? watch : NULL;
-  engine->observed = engine->trace != NULL || engine->witness != NULL;
+  engine->observed = engine->trace != NULL || engine->witness != NULL || engine->order != NULL;
   for (uint32_t s = 0; s < n_schedulers; s++)
     engine->schedulers[s]->trace = pto_recorder_buffer (&machine->recorder, 1 + s);
   return PTO_OK;
@@ -290,6 +298,65 @@ gather (const struct pto_engine *engine, struct pto_run_stats *stats, uint64_t w
     }
 }
 
+void
+pto_machine_count_failed (struct pto_machine_totals *totals)
+{
+  atomic_fetch_add_explicit (&totals->failed_runs, 1, memory_order_relaxed);
+}
+
+void
+pto_machine_set_totals (struct pto_machine *machine, struct pto_machine_totals *totals)
+{
+  machine->door.totals = totals;
+}
+
+void
+pto_machine_inherit_totals (struct pto_machine *machine, const struct pto_machine *other)
+{
+  machine->door.own = other->door.own;
+  if (other->door.totals != &other->door.own)
+    machine->door.totals = other->door.totals;
+}
+
+/* From here on somebody may look. */
+static void
+open_door (struct pto_machine *machine, uint64_t now)
+{
+  struct pto_machine_door *door = &machine->door;
+
+  pthread_mutex_lock (&door->lock);
+  door->running = true;
+  door->n_begun++;
+  door->began = now;
+  pthread_mutex_unlock (&door->lock);
+}
+
+/* Not any more; and what it did is counted where it can be seen from now on. */
+static void
+shut_door (struct pto_machine *machine, enum pto_status status, const struct pto_run_stats *stats)
+{
+  struct pto_machine_door *door = &machine->door;
+  struct pto_machine_totals *totals = door->totals;
+
+  pthread_mutex_lock (&door->lock);
+  door->running = false;
+  totals->runs++;
+  if (status != PTO_OK)
+    pto_machine_count_failed (totals);
+  totals->submitted += stats->tasks;
+  totals->completed += stats->completed;
+  totals->failed += stats->failed;
+  totals->edges += stats->edges;
+  totals->stalls += stats->stalls;
+  totals->run_ns += stats->run_ns;
+  if (stats->peak_live_tasks > totals->peak_live)
+    totals->peak_live = stats->peak_live_tasks;
+  for (uint32_t r = 0; r < PTO_RINGS; r++)
+    if (stats->heap_peak[r] > totals->heap_peak[r])
+      totals->heap_peak[r] = stats->heap_peak[r];
+  pthread_mutex_unlock (&door->lock);
+}
+
 enum pto_status
 pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
                  struct pto_run_stats *stats, struct pto_report *report)
@@ -308,11 +375,12 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
   pto_engine_begin (engine);
   pto_recorder_begin (&machine->recorder, engine);
   wall = pto_wall_clock ();
+  open_door (machine, wall);
   result = run->orchestrate (&machine->runtime, run->data);
   if (result != 0)
     {
       engine->deadlock.heard = true;
-      pto_engine_fail (engine, PTO_STATUS_EXPLICIT, "the orchestration returned %d", result);
+      pto_engine_fail (engine, PTO_STATUS_EXPLICIT, _ ("the orchestration returned %d"), result);
     }
   else if (engine->depth > 1)
     pto_engine_refuse_open (engine);
@@ -321,5 +389,6 @@ pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
   pto_recorder_end (&machine->recorder, engine);
   engine->cancelled = NULL;
   gather (engine, stats, pto_wall_clock () - wall);
+  shut_door (machine, status, stats);
   return status;
 }

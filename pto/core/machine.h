@@ -21,6 +21,20 @@
 
 struct pto_watch; /* watch.h */
 
+/* For who looks at a run from outside (look.h): while he has the lock no run begins or ends, so
+ * that what a run is given (kernels and their names) stays. Held for a moment, by who runs twice a
+ * run. */
+struct pto_machine_door
+{
+  pthread_mutex_t lock;
+  /* Under the lock. */
+  bool running;
+  uint64_t n_begun; /* runs whose engine has begun; until the next, what it says stays */
+  uint64_t began;   /* pto_wall_clock(), of the run under way */
+  struct pto_machine_totals *totals; /* own, or somebody's who keeps them for longer */
+  struct pto_machine_totals own;
+};
+
 struct pto_machine
 {
   struct pto_engine engine;
@@ -36,6 +50,7 @@ struct pto_machine
   _Atomic uint64_t steps;
   void (*log) (void *data, int32_t severity, const char *message);
   void *log_data;
+  struct pto_machine_door door;
 };
 
 /* The part of an engine's configuration that is the same for every machine. */
@@ -77,6 +92,12 @@ pto_machine_record_of (const struct pto_machine *machine, uint32_t actor)
  * returns when everything is done. */
 enum pto_status pto_machine_run (struct pto_machine *machine, const struct pto_run *run,
                                  struct pto_run_stats *stats, struct pto_report *report);
+
+/* Before the first run: they are counted there, from what is there on; they stay longer than the
+ * machine. */
+void pto_machine_set_totals (struct pto_machine *machine, struct pto_machine_totals *totals);
+/* It takes the place of another one, which nothing runs on any more. */
+void pto_machine_inherit_totals (struct pto_machine *machine, const struct pto_machine *other);
 
 /* Nothing runs, and the machine is cleared next. None of those that it was given. */
 void pto_machine_take_heaps (struct pto_machine *machine, struct pto_heaps *heaps);

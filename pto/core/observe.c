@@ -7,6 +7,7 @@
 #include "parts.h"
 #include "place.h"
 #include "tensor_map.h"
+#include "turn.h"
 
 /* Where the orchestration is, as records have it: in the upper bits of an extra. Without a line
  * there is no file. */
@@ -103,6 +104,22 @@ pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot, const 
     }
 }
 
+/* Where its parts are to be, behind its submit. */
+static void
+add_parts (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  const struct pto_party *party = slot->queue == PTO_QUEUE_LINE ? slot->party : NULL;
+
+  pto_trace_add (engine->trace, PTO_TRACE_PARTS, slot->parts->n_blocks, slot->id, 0,
+                 party == NULL
+                     ? 0
+                     : (uint64_t) (party->cohort + 1) << 32 | (uint64_t) party->together << 31
+                           | (uint64_t) party->block << 16 | party->n_members);
+  for (uint32_t m = 0; party != NULL && m < party->n_members; m++)
+    if (party->members[m].need.place != PTO_PLACE_ANY)
+      pto_trace_add (engine->trace, PTO_TRACE_PLACE, 0, slot->id, m, party->members[m].need.place);
+}
+
 void
 pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
                     uint32_t n_deps, bool makes)
@@ -121,14 +138,36 @@ pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint
                  kernel != PTO_KERNEL_NONE ? kernel & ~(PTO_KERNEL_IF | PTO_KERNEL_PARTS)
                  : makes                   ? PTO_TRACE_ALLOC
                                            : kernel,
-                 (known ? source (engine, runtime->file, runtime->line) : 0) | ring << 8
-                     | pto_slot_kind (slot));
+                 (known ? source (engine, runtime->file, runtime->line) : 0)
+                     | (uint64_t) slot->priority << 28 | ring << 8 | pto_slot_kind (slot));
   if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     return;
   for (uint32_t i = 0; i < n_deps; i++)
     if ((engine->deps.items[i].kinds & ~PTO_DEP_RETAIN) != 0)
       pto_trace_add (engine->trace, PTO_TRACE_DEP, engine->stamp, slot->id,
                      engine->deps.items[i].kinds & ~PTO_DEP_RETAIN, engine->deps.items[i].task);
+  if (pto_slot_has_parts (slot))
+    add_parts (engine, slot);
+}
+
+void
+pto_observe_claims (struct pto_engine *engine, const struct pto_slot *slot)
+{
+  struct pto_claims *claims = pto_slot_claims (slot);
+
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    for (uint32_t i = 0; i < claims->n; i++)
+      pto_trace_add (engine->trace, PTO_TRACE_CLAIM, 0, slot->id, 0,
+                     pto_claims_item (claims, i)->token);
+}
+
+void
+pto_observe_reduce (struct pto_engine *engine, pto_task_id id, uint32_t role, uint32_t set,
+                    uint64_t what)
+{
+  if (id != PTO_TASK_NONE && engine->capture == NULL
+      && pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_REDUCE, what, id, role, set);
 }
 
 void
@@ -152,13 +191,9 @@ pto_observe_ready (struct pto_engine *engine, const struct pto_slot *slot, bool 
 void
 pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_t n)
 {
-  uint64_t now;
-
-  if (!pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
-    return;
-  now = pto_engine_stamp (engine);
-  for (uint32_t i = 0; i < n; i++)
-    pto_trace_add (engine->trace, PTO_TRACE_RETIRE, now, PTO_TASK_ID (ring, first + i), 0, 0);
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_RETIRE, pto_engine_stamp (engine),
+                   PTO_TASK_ID (ring, first), n - 1, 0);
 }
 
 void
@@ -181,4 +216,18 @@ pto_observe_scope (struct pto_engine *engine, uint32_t depth, bool begins)
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
     pto_trace_add (engine->trace, PTO_TRACE_SCOPE, pto_engine_stamp (engine), PTO_TASK_NONE, depth,
                    source (engine, scope->file, scope->line) | begins);
+}
+
+void
+pto_observe_hold (struct pto_engine *engine, uint32_t cohort, bool held)
+{
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_HOLD, 0, PTO_TASK_NONE, held, cohort);
+}
+
+void
+pto_observe_cost (struct pto_engine *engine, uint32_t step, uint64_t ns)
+{
+  if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
+    pto_trace_add (engine->trace, PTO_TRACE_COST, 0, PTO_TASK_NONE, step, ns);
 }

@@ -17,6 +17,11 @@ void pto_observe_args (struct pto_engine *engine, const struct pto_slot *slot,
 /* And what it says of itself, with what it waits for: engine->deps. makes: memory. */
 void pto_observe_submit (struct pto_engine *engine, const struct pto_slot *slot, uint32_t ring,
                          uint32_t n_deps, bool makes);
+/* Behind it: the slot has claims. */
+void pto_observe_claims (struct pto_engine *engine, const struct pto_slot *slot);
+/* Behind it: the task belongs to a set of those that reduce; role: PTO_TRACE_REDUCE_*. */
+void pto_observe_reduce (struct pto_engine *engine, pto_task_id id, uint32_t role, uint32_t set,
+                         uint64_t what);
 /* Behind pto_observe_submit(): it waits for one more. */
 void pto_observe_link (struct pto_engine *engine, pto_task_id consumer, pto_task_id producer);
 /* Before pto_observe_args(), of the same submit: it comes after a task that has retired. kinds: as
@@ -34,6 +39,11 @@ void pto_observe_retire (struct pto_engine *engine, uint32_t ring, uint32_t firs
 /* What the ring and the TensorMap hold now. */
 void pto_observe_occupancy (struct pto_engine *engine, uint32_t ring);
 void pto_observe_scope (struct pto_engine *engine, uint32_t depth, bool begins);
+/* A cohort is the orchestration's own, or not any more. */
+void pto_observe_hold (struct pto_engine *engine, uint32_t cohort, bool held);
+
+/* Before the run: what a step of the machine's own takes, PTO_TRACE_COST_*, in ns. */
+void pto_observe_cost (struct pto_engine *engine, uint32_t step, uint64_t ns);
 
 /* --- who watches; see watch.h for by whom and when --- */
 

@@ -5,6 +5,8 @@
 #include "params.h"
 
 #include "../exec/pto_exec.h"
+#include "../exec/text.h"
+#include "schedule.h"
 #include "tensor_map.h"
 
 #include <ctype.h>
@@ -21,6 +23,7 @@ enum kind
   KIND_POWER_OF_TWO,
   KIND_CHOICE,
   KIND_HAZARDS,
+  KIND_SCHEDULE,
   KIND_BOOLEAN
 };
 
@@ -40,92 +43,102 @@ struct description
 
 static const char *const backends[] = { "par", "det", "threads" };
 static const char *const checks[] = { "none", "access" };
+static const char *const costs[] = { "own", "chip", "cpu", "virtual" };
 
 #define GIB (UINT64_C (1) << 30)
 
 static const struct description descriptions[PTO_N_PARAMETERS] = {
   [PTO_PARAMETER_BACKEND]
   = { "backend", "PTO_BACKEND", KIND_CHOICE, PTO_BACKEND_PAR, 0, 2,
-      "par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core",
-      .names = backends, .list = "par, det or threads" },
+      N_ ("par: fibers on a few threads; det: seeded, virtual clock; threads: a thread a core"),
+      .names = backends, .list = N_ ("par, det or threads") },
   [PTO_PARAMETER_SEED]
-  = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, "seed of the det back end's choices" },
+  = { "seed", "PTO_SEED", KIND_COUNT, 1, 0, UINT64_MAX, N_ ("seed of the det back end's choices") },
   [PTO_PARAMETER_TASK_WINDOW]
   = { "task-window", "PTO2_RING_TASK_WINDOW", KIND_POWER_OF_TWO, 65536, 4, PTO_MAX_TASK_WINDOW,
-      "slots of each task ring, all but one usable; a power of two, or four of them",
+      N_ ("slots of each task ring, all but one usable; a power of two, or four of them"),
       PTO_MAX_TASK_WINDOW },
   [PTO_PARAMETER_HEAP]
   = { "heap", "PTO2_RING_HEAP", KIND_SIZE, GIB, 1024, GIB * 1024,
-      "bytes of each ring for outputs that the runtime allocates; or four numbers" },
+      N_ ("bytes of each ring for outputs that the runtime allocates; or four numbers") },
   [PTO_PARAMETER_DEP_POOL]
   = { "dep-pool", "PTO2_RING_DEP_POOL", KIND_COUNT, 65536, 16, 1u << 28,
-      "dependencies of the live tasks of each ring; rounded up to a power of two; or four numbers",
+      N_ ("dependencies of the live tasks of each ring; rounded up to a power of two; or four numbers"),
       1u << 26 },
   [PTO_PARAMETER_MAP_POOL]
   = { "map-pool", "PTO2_TENSORMAP_POOL_SIZE", KIND_COUNT, 65536, 16, 1u << 28,
-      "nodes of the TensorMap: live regions and their readers", 1u << 26 },
+      N_ ("nodes of the TensorMap: live regions and their readers"), 1u << 26 },
   [PTO_PARAMETER_HAZARDS]
   = { "hazards", "PTO_HAZARDS", KIND_HAZARDS, PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR, 0,
-      7, "which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges" },
+      7, N_ ("which hazards order tasks: raw,waw,war; raw,waw gives the seeds' exact edges") },
   [PTO_PARAMETER_READY_SHARDS] = { "ready-queue-shards", "PTO2_READY_QUEUE_SHARDS", KIND_COUNT, 1,
-                                   1, 16, "ready queues of each core type" },
+                                   1, 16, N_ ("ready queues of each core type") },
   [PTO_PARAMETER_AICPU_THREADS] = { "aicpu-threads", "PTO_AICPU_THREADS", KIND_COUNT, 0, 0, 64,
-                                    "scheduler threads + 1 orchestrator; 0 = the platform's" },
+                                    N_ ("scheduler threads + 1 orchestrator; 0 = the platform's") },
   [PTO_PARAMETER_CLUSTERS]
   = { "clusters", "PTO_CLUSTERS", KIND_COUNT, 0, 0, 1024,
-      "clusters of the simulated chip, more or less than its platform has; 0 = the platform's" },
+      N_ ("clusters of the simulated chip, more or less than its platform has; 0 = the platform's") },
   [PTO_PARAMETER_CARRIERS]
   = { "carriers", "PTO_CARRIERS", KIND_COUNT, 0, 0, 256,
-      "par: threads beside the caller's; 0 = one less than there are CPUs, at least one" },
-  [PTO_PARAMETER_TIMEOUT] = { "timeout", "PTO_TIMEOUT", KIND_COUNT, 10000, 1, 86400000,
-                              "milliseconds without any task finishing before a run is given up" },
+      N_ ("par: threads beside the caller's; 0 = one less than there are CPUs, at least one") },
+  [PTO_PARAMETER_TIMEOUT]
+  = { "timeout", "PTO_TIMEOUT", KIND_COUNT, 10000, 1, 86400000,
+      N_ ("milliseconds without any task finishing before a run is given up") },
   [PTO_PARAMETER_STACK]
-  = { "stack", "PTO_STACK", KIND_SIZE, 1u << 20, 16384, GIB, "bytes of a core's stack" },
+  = { "stack", "PTO_STACK", KIND_SIZE, 1u << 20, 16384, GIB, N_ ("bytes of a core's stack") },
   [PTO_PARAMETER_GUARD]
   = { "guard", "PTO_GUARD", KIND_SIZE, PTO_GUARD_DEFAULT, 0, 4096,
-      "bytes behind every allocated output that are checked for stray writes; 0 = none, "
-      "behind buffers neither" },
+      N_ ("bytes behind every allocated output that are checked for stray writes; 0 = none, "
+          "behind buffers neither") },
   [PTO_PARAMETER_TRACE]
-  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, "record what every core, or child, did" },
+  = { "trace", "PTO_TRACE", KIND_BOOLEAN, 0, 0, 1, N_ ("record what every core, or child, did") },
   [PTO_PARAMETER_TRACE_LEVEL]
   = { "trace-level", "PTO_TRACE_LEVEL", KIND_COUNT, 3, 1, 4,
-      "how much of a run is recorded: 1 kernels, 2 and their dispatch, 3 and their dependencies, "
-      "4 and their arguments and what rings hold" },
+      N_ ("how much of a run is recorded: 1 kernels, 2 and their dispatch, 3 and their dependencies, "
+          "4 and their arguments and what rings hold") },
   [PTO_PARAMETER_TRACE_RECORDS]
   = { "trace-records", "PTO_TRACE_RECORDS", KIND_COUNT, 1u << 20, 16, 1u << 28,
-      "records that each core, child and control thread may make" },
+      N_ ("records that each core, child and control thread may make") },
   [PTO_PARAMETER_UTILIZATION] = { "utilization", "PTO_UTILIZATION", KIND_BOOLEAN, 0, 0, 1,
-                                  "time every kernel, for the busy times of the statistics" },
+                                  N_ ("time every kernel, for the busy times of the statistics") },
   [PTO_PARAMETER_TASK_TIMEOUT]
   = { "task-timeout", "PTO_TASK_TIMEOUT", KIND_COUNT, 0, 0, 86400000,
-      "level 3 and up: milliseconds of one task without a sign of life; 0 = no limit" },
+      N_ ("level 3 and up: milliseconds of one task without a sign of life; 0 = no limit") },
   [PTO_PARAMETER_STOP_TIMEOUT]
   = { "stop-timeout", "PTO_STOP_TIMEOUT", KIND_COUNT, 2000, 0, 86400000,
-      "level 3 and up: milliseconds that a child may stand stopped; 0 = no limit" },
+      N_ ("level 3 and up: milliseconds that a child may stand stopped; 0 = no limit") },
   [PTO_PARAMETER_ISOLATE]
   = { "isolate", "PTO_ISOLATE", KIND_BOOLEAN, 0, 0, 1,
-      "level 2: the chip is a process of its own; one below another worker is so already" },
+      N_ ("level 2: the chip is a process of its own; one below another worker is so already") },
   [PTO_PARAMETER_ARENA]
   = { "arena", "PTO_ARENA", KIND_SIZE, GIB * 16, 1u << 20, GIB * 1024,
-      "level 3 and up, isolate: address space for what is shared after the start" },
+      N_ ("level 3 and up, isolate: address space for what is shared after the start") },
   [PTO_PARAMETER_PIPE_DEPTH] = { "pipe-depth", "PTO_PIPE_DEPTH", KIND_COUNT, 8, 1, 65536,
-                                 "entries of a pipe between the cores of a cluster" },
+                                 N_ ("entries of a pipe between the cores of a cluster") },
   [PTO_PARAMETER_BLOCKED_NOTICE]
   = { "blocked-notice", "PTO_BLOCKED_NOTICE", KIND_COUNT, 1000, 0, 86400000,
-      "milliseconds that a submit waits for room in a ring before a warning; 0 = none" },
+      N_ ("milliseconds that a submit waits for room in a ring before a warning; 0 = none") },
   [PTO_PARAMETER_RENAME]
   = { "rename", "PTO_RENAME", KIND_BOOLEAN, 0, 0, 1,
-      "an output over contents that are still used gets new memory, where there is some" },
+      N_ ("an output over contents that are still used gets new memory, where there is some") },
   [PTO_PARAMETER_BUILD_MODE]
   = { "build-mode", "PTO_BUILD_MODE", KIND_COUNT, 1, 0, 1,
-      "tasks that are added by hand run: 1: once they are published; 0: when their scope ends" },
+      N_ ("tasks that are added by hand run: 1: once they are published; 0: when their scope ends") },
   [PTO_PARAMETER_JITTER]
   = { "jitter", "PTO_JITTER", KIND_COUNT, 0, 0, 1000,
-      "det: each kernel takes up to so many percent longer, as the seed has it" },
+      N_ ("det: each kernel takes up to so many percent longer, as the seed has it") },
   [PTO_PARAMETER_CHECK]
   = { "check", "PTO_CHECK", KIND_CHOICE, PTO_CHECK_NOTHING, 0, 1,
-      "access: what kernels read and write is compared with their tasks' arguments; or none",
-      .names = checks, .list = "none or access" },
+      N_ ("access: what kernels read and write is compared with their tasks' arguments; or none"),
+      .names = checks, .list = N_ ("none or access") },
+  [PTO_PARAMETER_SCHEDULE]
+  = { "schedule", "PTO_SCHEDULE", KIND_SCHEDULE, 0, 0, 1,
+      N_ ("det: tasks run one after the other, in an order that pto explore has printed, such as "
+          "1:3-after-1:7; empty: as they come") },
+  [PTO_PARAMETER_COSTS]
+  = { "costs", "PTO_COSTS", KIND_CHOICE, PTO_COSTS_OWN, 0, 3,
+      N_ ("det: what kernels take: own: as they say; chip, cpu, virtual: as measured (pto calibrate)"),
+      .names = costs, .list = N_ ("own, chip, cpu or virtual") },
 };
 
 const char *
@@ -163,13 +176,15 @@ pto_param_no_effect (enum pto_param param, uint32_t level)
     case PTO_PARAMETER_PIPE_DEPTH:
     case PTO_PARAMETER_BUILD_MODE:
     case PTO_PARAMETER_JITTER:
-      return level > 2 ? "it is one of chips" : NULL;
+    case PTO_PARAMETER_SCHEDULE:
+    case PTO_PARAMETER_COSTS:
+      return level > 2 ? _ ("it is one of chips") : NULL;
     case PTO_PARAMETER_ISOLATE:
-      return level > 2 ? "what is below it is processes already" : NULL;
+      return level > 2 ? _ ("what is below it is processes already") : NULL;
     case PTO_PARAMETER_TASK_TIMEOUT:
     case PTO_PARAMETER_STOP_TIMEOUT:
     case PTO_PARAMETER_ARENA:
-      return level <= 2 ? "it is one of workers of level 3 and up" : NULL;
+      return level <= 2 ? _ ("it is one of workers of level 3 and up") : NULL;
     default:
       return NULL;
     }
@@ -211,7 +226,7 @@ pto_params_init (struct pto_params *params, uint32_t level)
 static enum pto_status
 refuse (struct pto_report *report, const char *as, const char *value, const char *expected)
 {
-  return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "%s: \"%s\" is not %s", as, value,
+  return pto_report_set (report, PTO_STATUS_INVALID_ARGS, _ ("%s: \"%s\" is not %s"), as, value,
                          expected);
 }
 
@@ -220,11 +235,12 @@ refuse_range (struct pto_report *report, const char *as, const char *value,
               const struct description *d)
 {
   return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                         "%s: \"%s\" is not a %s from %" PRIu64 " to %" PRIu64, as, value,
-                         d->kind == KIND_POWER_OF_TWO ? "power of two"
-                         : d->kind == KIND_SIZE       ? "size"
-                                                      : "number",
-                         d->min, d->max);
+                         d->kind == KIND_POWER_OF_TWO
+                             ? _ ("%s: \"%s\" is not a power of two from %" PRIu64 " to %" PRIu64)
+                         : d->kind == KIND_SIZE
+                             ? _ ("%s: \"%s\" is not a size from %" PRIu64 " to %" PRIu64)
+                             : _ ("%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64),
+                         as, value, d->min, d->max);
 }
 
 static bool
@@ -291,21 +307,33 @@ set (struct pto_params *params, int index, const char *as, const char *text,
 
   switch (d->kind)
     {
+    case KIND_SCHEDULE:
+      if (text[0] != '\0')
+        {
+          struct pto_schedule schedule;
+          enum pto_status status = pto_schedule_parse (&schedule, text, as, report);
+
+          if (status != PTO_OK)
+            return status;
+          pto_schedule_clear (&schedule);
+          value = 1;
+        }
+      break;
     case KIND_CHOICE:
       while (value <= d->max && strcmp (text, d->names[value]) != 0)
         value++;
       if (value > d->max)
-        return refuse (report, as, text, d->list);
+        return refuse (report, as, text, _ (d->list));
       break;
     case KIND_HAZARDS:
       if (!parse_hazards (text, &value))
-        return refuse (report, as, text, "a list of raw, waw, war with at least raw");
+        return refuse (report, as, text, _ ("a list of raw, waw, war with at least raw"));
       break;
     case KIND_BOOLEAN:
       if (strcmp (text, "1") == 0 || strcmp (text, "true") == 0 || strcmp (text, "yes") == 0)
         value = 1;
       else if (strcmp (text, "0") != 0 && strcmp (text, "false") != 0 && strcmp (text, "no") != 0)
-        return refuse (report, as, text, "0 or 1");
+        return refuse (report, as, text, _ ("0 or 1"));
       break;
     case KIND_COUNT:
     case KIND_SIZE:
@@ -316,9 +344,9 @@ set (struct pto_params *params, int index, const char *as, const char *text,
       if (d->kind == KIND_POWER_OF_TWO && (value & (value - 1)) != 0)
         return refuse_range (report, as, text, d);
       if (index == PTO_PARAMETER_GUARD && value % 8 != 0)
-        return refuse (report, as, text, "a multiple of 8");
+        return refuse (report, as, text, _ ("a multiple of 8"));
       if (index == PTO_PARAMETER_AICPU_THREADS && value == 1)
-        return refuse (report, as, text, "0 or at least 2 (a scheduler and the orchestrator)");
+        return refuse (report, as, text, _ ("0 or at least 2 (a scheduler and the orchestrator)"));
       break;
     }
   params->values[index] = value;
@@ -341,7 +369,7 @@ set_rings (struct pto_params *params, int index, const char *as, const char *tex
   if (n != 1 && n != PTO_N_RINGS)
     return pto_report_set (
         report, PTO_STATUS_INVALID_ARGS,
-        "%s: \"%s\" is %u numbers: one for all rings wanted, or %d, one for each", as, text, n,
+        _ ("%s: \"%s\" is %u numbers: one for all rings wanted, or %d, one for each"), as, text, n,
         PTO_N_RINGS);
   for (uint32_t r = 0; r < n; r++)
     {
@@ -381,7 +409,7 @@ pto_params_set (struct pto_params *params, const char *name, const char *value,
     if (strcmp (descriptions[i].name, name) == 0)
       return set_any (params, i, name, value, report);
   return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                         "there is no parameter \"%s\" (pto info lists them)", name);
+                         _ ("there is no parameter \"%s\" (pto info lists them)"), name);
 }
 
 bool
@@ -393,7 +421,9 @@ pto_params_get (const struct pto_params *params, const char *name, char *text, s
 
       if (strcmp (descriptions[i].name, name) != 0)
         continue;
-      if (descriptions[i].kind == KIND_CHOICE)
+      if (descriptions[i].kind == KIND_SCHEDULE)
+        text[0] = '\0';
+      else if (descriptions[i].kind == KIND_CHOICE)
         snprintf (text, size, "%s", descriptions[i].names[value]);
       else if (descriptions[i].kind == KIND_HAZARDS)
         snprintf (text, size, "raw%s%s", (value & PTO_HAZARD_WAW) != 0 ? ",waw" : "",
@@ -407,6 +437,14 @@ pto_params_get (const struct pto_params *params, const char *name, char *text, s
       return true;
     }
   return false;
+}
+
+const char *
+pto_params_choice (const struct pto_params *params, enum pto_param param)
+{
+  const struct description *d = &descriptions[param];
+
+  return d->kind == KIND_CHOICE ? d->names[params->values[param]] : NULL;
 }
 
 enum pto_status

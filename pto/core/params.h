@@ -44,6 +44,10 @@ enum pto_param
   PTO_PARAMETER_BUILD_MODE,     /* 0: added tasks wait for the end of their scope */
   PTO_PARAMETER_JITTER,         /* det: kernels take up to so many percent longer */
   PTO_PARAMETER_CHECK,          /* none | access (enum pto_check_kind) */
+  /* 1: runs have a schedule (schedule.h), whose text whoever sets it has to keep; 0: they have not
+   */
+  PTO_PARAMETER_SCHEDULE,
+  PTO_PARAMETER_COSTS, /* det: own | chip | cpu | virtual (enum pto_costs_of) */
   PTO_N_PARAMETERS
 };
 
@@ -52,6 +56,16 @@ enum pto_check_kind
 {
   PTO_CHECK_NOTHING,
   PTO_CHECK_ACCESS /* what kernels touch */
+};
+
+/* Whose times kernels take on the virtual clock: what they say themselves, or what was measured on
+ * a clock (PtoClock, one behind). */
+enum pto_costs_of
+{
+  PTO_COSTS_OWN,
+  PTO_COSTS_OF_CHIP,
+  PTO_COSTS_OF_CPU,
+  PTO_COSTS_OF_VIRTUAL
 };
 
 /* Those that every ring has of its own. */
@@ -87,8 +101,11 @@ pto_params_recording (const struct pto_params *params)
              ? (uint32_t) params->values[PTO_PARAMETER_TRACE_LEVEL]
              : 0;
 }
-/* The value as text; false when there is no such parameter. */
+/* The value as text, but for a schedule's, which is not kept here; false when there is no such
+ * parameter. */
 bool pto_params_get (const struct pto_params *params, const char *name, char *text, size_t size);
+/* The name of what was chosen, of one that has choices; otherwise NULL. */
+const char *pto_params_choice (const struct pto_params *params, enum pto_param param);
 /* For listings: name, environment variable (or NULL) and one line of description of parameter i <
  * PTO_N_PARAMETERS. */
 const char *pto_param_name (enum pto_param param);

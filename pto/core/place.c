@@ -5,6 +5,7 @@
 #include "place.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -129,7 +130,7 @@ refuse (struct pto_engine *engine, uint32_t kernel, enum pto_status status, cons
 static const char *
 advice (const char *text)
 {
-  return text != NULL ? text : "ask for less";
+  return text != NULL ? _ (text) : _ ("ask for less");
 }
 
 static bool
@@ -147,19 +148,19 @@ admit_names (struct pto_engine *engine, uint32_t kernel, const struct pto_wish *
       if (need->place >= line->n_places || line->places[need->place] == NULL
           || line->places[need->place]->endpoint->queue != need->queue)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       "member %u is for place %u, which is no %s of this machine", m, need->place,
-                       engine->config.queue_names[need->queue]);
+                       _ ("member %u is for place %u, which is no %s of this machine"), m,
+                       need->place, engine->config.queue_names[need->queue]);
       if (n_blocks > 1)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       "member %u names its place, but the task has %u blocks", m, n_blocks);
+                       _ ("member %u names its place, but the task has %u blocks"), m, n_blocks);
       if (wish->together)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       "member %u names its place, but members in one %s name the %s", m,
-                       pto_engine_cohort_name (engine), pto_engine_cohort_name (engine));
+                       _ ("member %u names its place, but members in one %s name the %s"), m,
+                       _ (pto_engine_cohort_name (engine)), _ (pto_engine_cohort_name (engine)));
       for (uint32_t other = 0; other < m; other++)
         if (wish->members[other].place == need->place)
           return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                         "members %u and %u are both for place %u and begin at once", other, m,
+                         _ ("members %u and %u are both for place %u and begin at once"), other, m,
                          need->place);
     }
   return true;
@@ -187,8 +188,8 @@ describe_block (const struct pto_engine *engine, const uint32_t *wanted, char *t
       {
         size_t length = strlen (text);
 
-        snprintf (text + length, size - length, "%s%u %s", length > 0 ? " and " : "", wanted[queue],
-                  engine->config.queue_names[queue]);
+        snprintf (text + length, size - length, "%s%u %s", length > 0 ? _ (" and ") : "",
+                  wanted[queue], engine->config.queue_names[queue]);
       }
 }
 
@@ -204,8 +205,9 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
   if (wish->cohort != PTO_COHORT_NONE
       && (wish->cohort >= line->n_cohorts || line->cohorts[wish->cohort].of == NULL))
     return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                   "it is for %s %u; this machine has %u: %s", pto_engine_cohort_name (engine),
-                   wish->cohort, line->n_cohorts, advice (engine->config.more_places));
+                   _ ("it is for %s %u; this machine has %u: %s"),
+                   _ (pto_engine_cohort_name (engine)), wish->cohort, line->n_cohorts,
+                   advice (engine->config.more_places));
   for (uint32_t c = 0; c < line->n_cohorts; c++)
     if (wish->cohort == PTO_COHORT_NONE || wish->cohort == c)
       fitting += n_fitting (line->cohorts[c].n_of, wanted);
@@ -213,12 +215,14 @@ admit_cohort (struct pto_engine *engine, uint32_t kernel, const struct pto_wish 
     return true;
   describe_block (engine, wanted, text, sizeof text);
   if (n_at_once == 1)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "no %s has %s: %s",
-                   pto_engine_cohort_name (engine), text, advice (engine->config.larger_cohorts));
+    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("no %s has %s: %s"),
+                   _ (pto_engine_cohort_name (engine)), text,
+                   advice (engine->config.larger_cohorts));
   return refuse (engine, kernel, PTO_STATUS_SYNC_START,
-                 "%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s", n_at_once,
-                 text, wish->cohort == PTO_COHORT_NONE ? "this machine" : "its ",
-                 wish->cohort == PTO_COHORT_NONE ? "" : pto_engine_cohort_name (engine), fitting,
+                 _ ("%u blocks of %s begin at once; %s%s has places for %" PRIu64 ": %s"),
+                 n_at_once, text, wish->cohort == PTO_COHORT_NONE ? _ ("this machine") : _ ("its "),
+                 wish->cohort == PTO_COHORT_NONE ? "" : _ (pto_engine_cohort_name (engine)),
+                 fitting,
                  advice (wish->cohort == PTO_COHORT_NONE ? engine->config.more_places
                                                          : engine->config.larger_cohorts));
 }
@@ -230,12 +234,12 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
   uint32_t wanted[PTO_QUEUES_MAX] = { 0 };
 
   if (wish->n_members == 0)
-    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, "a task has at least one member");
+    return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS, _ ("a task has at least one member"));
   for (uint32_t m = 0; m < wish->n_members; m++)
     {
       if (wish->members[m].queue >= engine->config.n_queues)
         return refuse (engine, kernel, PTO_STATUS_INVALID_ARGS,
-                       "member %u is for places of kind %u; there are %u kinds", m,
+                       _ ("member %u is for places of kind %u; there are %u kinds"), m,
                        wish->members[m].queue, engine->config.n_queues);
       wanted[wish->members[m].queue]++;
     }
@@ -250,7 +254,7 @@ pto_place_admit (struct pto_engine *engine, uint32_t kernel, const struct pto_wi
   for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
     if (wanted[queue] > engine->line.n_of[queue])
       return refuse (engine, kernel, PTO_STATUS_SYNC_START,
-                     "%u members need %s at once; this machine has %u: %s", wanted[queue],
+                     _ ("%u members need %s at once; this machine has %u: %s"), wanted[queue],
                      engine->config.queue_names[queue], engine->line.n_of[queue],
                      advice (engine->config.more_places));
   return true;

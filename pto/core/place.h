@@ -24,13 +24,12 @@
 #pragma once
 
 #include "engine.h"
+#include "wish.h"
 
 /* Beside the kinds of places: what a slot with a party has instead of a ready queue. */
 #define PTO_QUEUE_LINE PTO_QUEUES_MAX
 #define PTO_LANE_MIXED PTO_QUEUES_MAX
 #define PTO_LANE_NONE UINT32_MAX
-#define PTO_PLACE_ANY UINT32_MAX
-#define PTO_COHORT_NONE UINT32_MAX
 #define PTO_PLACE_WORDS 16u /* of a bit for each place of a scheduler */
 
 struct pto_endpoint;
@@ -96,28 +95,6 @@ struct pto_berth
   struct pto_party_member *keeper;
   struct pto_party_member *first;
   struct pto_party_member *last;
-};
-
-/* What a member needs. */
-struct pto_need
-{
-  uint32_t queue;
-  uint32_t place; /* a number, or PTO_PLACE_ANY */
-  uint32_t kernel;
-  /* For the endpoint, not read here: which of its cohort's places of the kind it means. */
-  uint32_t sub;
-};
-
-/* What a submit asks for. All members begin at once. */
-struct pto_wish
-{
-  bool together;   /* in one cohort; then no member names its place */
-  uint32_t cohort; /* then: in this one, or PTO_COHORT_NONE: in any */
-  /* More than 1: so many blocks begin at once, each in a cohort if they are together. Of all their
-   * members there are n_members, block by block. */
-  uint32_t n_at_once;
-  uint32_t n_members;
-  const struct pto_need *members; /* of each of its blocks */
 };
 
 struct pto_party_member

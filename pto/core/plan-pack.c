@@ -4,6 +4,7 @@
  */
 #include "plan-pack.h"
 
+#include "../exec/text.h"
 #include "bits.h"
 #include "engine.h"
 #include "place.h"
@@ -31,6 +32,7 @@ struct head
   uint32_t n_holds;
   uint32_t n_cohorts;
   uint64_t n_names; /* bytes */
+  uint64_t captured;
 };
 _Static_assert(sizeof (struct head) % 8 == 0, "the first array begins behind it");
 
@@ -40,7 +42,7 @@ struct array
   uint64_t bytes;
 };
 
-#define N_ARRAYS 13u
+#define N_ARRAYS 14u
 
 static void
 list_arrays (struct pto_plan *graph, const struct head *head, struct array arrays[N_ARRAYS])
@@ -51,6 +53,7 @@ list_arrays (struct pto_plan *graph, const struct head *head, struct array array
     { (void **) &graph->places, (uint64_t) head->n_tasks * sizeof *graph->places },
     { (void **) &graph->names, head->n_names },
     { (void **) &graph->args, (uint64_t) head->n_args * sizeof *graph->args },
+    { (void **) &graph->types, (uint64_t) head->n_args * sizeof *graph->types },
     { (void **) &graph->shapes, (uint64_t) head->n_shapes * sizeof *graph->shapes },
     { (void **) &graph->kernels, (uint64_t) head->n_kernels * sizeof *graph->kernels },
     { (void **) &graph->params, (uint64_t) head->n_params * sizeof *graph->params },
@@ -91,7 +94,8 @@ make_head (const struct pto_plan *graph, struct head *head, struct array arrays[
                          .n_tokens = graph->n_tokens,
                          .n_holds = graph->n_holds,
                          .n_cohorts = graph->n_cohorts,
-                         .n_names = graph->n_names };
+                         .n_names = graph->n_names,
+                         .captured = graph->captured };
   /* They are only read. */
   list_arrays ((struct pto_plan *) graph, head, arrays);
   head->bytes = count_bytes (arrays);
@@ -182,7 +186,7 @@ check_tables (const struct pto_plan *graph)
       const struct pto_plan_param *param = &graph->params[i];
       const Tensor *tensor = &param->tensor;
 
-      ok = is_bool (&param->fixed) && is_bool (&param->written)
+      ok = is_bool (&param->fixed) && is_bool (&param->written) && param->name <= graph->n_names
            && (tensor->ndims == 0
                || (measure (tensor->ndims, tensor->dtype, tensor->shapes, tensor->strides, &extent)
                    && extent == param->extent));
@@ -243,7 +247,10 @@ check_arg (struct pto_plan *graph, uint32_t task, const struct pto_plan_arg *arg
 {
   enum pto_plan_source source = PTO_PLAN_SOURCE (arg->what);
   bool is_tensor = source >= PTO_PLAN_TENSOR;
+  uint32_t type = graph->types[arg - graph->args];
 
+  if (type > PTO_PARAM_REDUCTION || is_tensor == (type == PTO_PARAM_SCALAR))
+    return false;
   if (source > PTO_PLAN_MADE || (is_tensor && PTO_PLAN_SHAPE (arg->what) >= graph->n_shapes)
       || ((arg->what & PTO_PLAN_FENCED) != 0 && source != PTO_PLAN_TENSOR
           && (source != PTO_PLAN_USED || arg->index >= graph->n_memory
@@ -315,6 +322,25 @@ tell_apart (struct looks *looks, struct pto_plan_arg *arg)
   return true;
 }
 
+/* Members with arguments of their own have such as the task has. */
+static bool
+check_members (const struct pto_plan *graph, const struct pto_plan_task *task)
+{
+  const struct pto_plan_parts *parts;
+  bool ok = true;
+
+  if (task->parts == 0)
+    return true;
+  parts = &graph->parts[task->parts - 1];
+  for (uint32_t m = 0; m < parts->n_members && ok; m++)
+    {
+      const struct pto_need *need = &graph->members[parts->first_member + m];
+
+      ok = need->n_args_plus_1 == 0 || need->first_arg + need->n_args_plus_1 - 1u <= task->n_args;
+    }
+  return ok;
+}
+
 static bool
 check_task (struct pto_plan *graph, uint32_t number, struct looks *looks)
 {
@@ -349,7 +375,7 @@ check_task (struct pto_plan *graph, uint32_t number, struct looks *looks)
                  < PTO_PLAN_TENSOR))
     return false;
   task->n_tensors = (uint16_t) n_tensors;
-  return n_made == task->n_made && n_fenced == task->n_fenced;
+  return n_made == task->n_made && n_fenced == task->n_fenced && check_members (graph, task);
 }
 
 /* What is held or let go of before the task. */
@@ -419,6 +445,7 @@ take_arrays (struct pto_plan *graph, const struct head *head, struct array array
   graph->n_holds = head->n_holds;
   graph->n_cohorts = head->n_cohorts;
   graph->n_names = (uint32_t) head->n_names;
+  graph->captured = head->captured != 0;
   graph->creators = malloc (((size_t) graph->n_memory + 1) * sizeof *graph->creators);
   if (graph->creators == NULL)
     return false;
@@ -445,13 +472,13 @@ pto_plan_unpack (struct pto_plan *graph, const void *bytes, uint64_t size,
           || !take_arrays (graph, &head, arrays, (const uint8_t *) bytes + sizeof head)))
     {
       close_looks (&looks);
-      return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a graph of %u tasks",
+      return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for a graph of %u tasks"),
                              head.n_tasks);
     }
   ok = ok && check_tables (graph) && check_tasks (graph, &looks);
   close_looks (&looks);
   if (!ok)
     return pto_report_set (report, PTO_STATUS_TAMPERED,
-                           "a graph of which only a part has arrived, or something else");
+                           _ ("a graph of which only a part has arrived, or something else"));
   return pto_plan_complete (graph, report);
 }

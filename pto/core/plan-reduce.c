@@ -76,6 +76,7 @@ pto_plan_add_reduction (struct pto_plan *graph, const struct pto_plan_reduction 
   added->token_at = graph->n_tokens;
   pto_plan_add_token (graph, reduction->token);
   pto_plan_add_unknown (graph, &copy);
+  pto_plan_set_type (graph, PTO_PARAM_COMMUTATIVE);
 }
 
 static bool
@@ -149,6 +150,7 @@ close_set (struct settling *all, struct set *set)
     }
   else
     pto_plan_add_tensor (graph, form->index, form->offset, &form->tensor, true, true);
+  pto_plan_set_type (graph, PTO_PARAM_COMMUTATIVE);
   pto_plan_add_use (graph, set->copies[0].memory, 0, &set->handle, false, false);
   use (all, &set->copies[0]);
 }

@@ -4,6 +4,7 @@
  */
 #include "plan.h"
 
+#include "../exec/text.h"
 #include "bits.h"
 #include "place.h"
 
@@ -29,6 +30,7 @@ pto_plan_free (struct pto_plan *graph)
   free (graph->places);
   free (graph->names);
   free (graph->args);
+  free (graph->types);
   free (graph->deps);
   free (graph->shapes);
   free (graph->kernels);
@@ -145,6 +147,17 @@ find_name (struct pto_plan *graph, const char *name)
   return at;
 }
 
+bool
+pto_plan_name_param (struct pto_plan *graph, uint32_t param, const char *name)
+{
+  uint32_t at = graph->no_memory ? NOBODY : find_name (graph, name);
+
+  if (at == NOBODY)
+    return false;
+  graph->params[param].name = at + 1;
+  return true;
+}
+
 void
 pto_plan_set_place (struct pto_plan *graph, const char *file, uint32_t line)
 {
@@ -252,12 +265,15 @@ pto_plan_merge_tokens (struct pto_plan *graph, uint32_t from, uint32_t to)
 }
 
 static struct pto_plan_arg *
-add_arg (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t value)
+add_arg (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t value,
+         PTOParamType type)
 {
   struct pto_plan_arg *arg;
 
-  if (!MAKE_ROOM (graph, args, n_args))
+  if (!make_room (graph, (void **) &graph->types, graph->n_args, sizeof *graph->types)
+      || !MAKE_ROOM (graph, args, n_args))
     return NULL;
+  graph->types[graph->n_args] = (uint8_t) type;
   arg = &graph->args[graph->n_args++];
   *arg = (struct pto_plan_arg){ .value = value, .index = index, .what = source };
   graph->tasks[graph->n_tasks - 1].n_args++;
@@ -267,13 +283,13 @@ add_arg (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, ui
 void
 pto_plan_add_number (struct pto_plan *graph, uint64_t value)
 {
-  add_arg (graph, PTO_PLAN_NUMBER, 0, value);
+  add_arg (graph, PTO_PLAN_NUMBER, 0, value, PTO_PARAM_SCALAR);
 }
 
 void
 pto_plan_add_scalar (struct pto_plan *graph, uint32_t param)
 {
-  add_arg (graph, PTO_PLAN_SCALAR, param, 0);
+  add_arg (graph, PTO_PLAN_SCALAR, param, 0, PTO_PARAM_SCALAR);
 }
 
 bool
@@ -358,9 +374,12 @@ find_shape (struct pto_plan *graph, const Tensor *tensor)
 
 static void
 add_tensor (struct pto_plan *graph, enum pto_plan_source source, uint32_t index, uint64_t offset,
-            const Tensor *tensor, bool fenced)
+            const Tensor *tensor, bool writes, bool fenced)
 {
-  struct pto_plan_arg *arg = add_arg (graph, source, index, offset);
+  struct pto_plan_arg *arg = add_arg (graph, source, index, offset,
+                                      source == PTO_PLAN_MADE ? PTO_PARAM_OUTPUT
+                                      : writes                ? PTO_PARAM_INOUT
+                                                              : PTO_PARAM_INPUT);
   struct pto_plan_task *task = &graph->tasks[graph->n_tasks - 1];
 
   if (arg == NULL)
@@ -377,7 +396,7 @@ pto_plan_add_tensor (struct pto_plan *graph, uint32_t param, uint64_t offset, co
 {
   if (writes)
     graph->params[param].written = true;
-  add_tensor (graph, PTO_PLAN_TENSOR, param, offset, tensor, fenced);
+  add_tensor (graph, PTO_PLAN_TENSOR, param, offset, tensor, writes, fenced);
 }
 
 void
@@ -397,7 +416,7 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
       graph->creators[memory] = graph->n_tasks - 1;
       task->n_made++;
     }
-  add_tensor (graph, makes ? PTO_PLAN_MADE : PTO_PLAN_USED, memory, offset, tensor,
+  add_tensor (graph, makes ? PTO_PLAN_MADE : PTO_PLAN_USED, memory, offset, tensor, fenced,
               /* What lies behind it is written when the task that makes it begins. */
               fenced && graph->creators[memory] != graph->n_tasks - 1);
   if (is_part && !graph->no_memory)
@@ -407,7 +426,14 @@ pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset, cons
 void
 pto_plan_add_unknown (struct pto_plan *graph, const Tensor *tensor)
 {
-  add_tensor (graph, PTO_PLAN_USED, NOBODY, 0, tensor, true);
+  add_tensor (graph, PTO_PLAN_USED, NOBODY, 0, tensor, true, true);
+}
+
+void
+pto_plan_set_type (struct pto_plan *graph, uint32_t type)
+{
+  if (!graph->no_memory)
+    graph->types[graph->n_args - 1] = (uint8_t) type;
 }
 
 struct pto_plan_reduction *
@@ -468,6 +494,24 @@ is_made_before (const struct pto_plan *graph, uint32_t task, uint32_t index)
   return false;
 }
 
+/* "graph.c:12: ", or nothing: before what is wrong with a task. */
+struct place_words
+{
+  char text[300];
+};
+
+static struct place_words
+place_of (const struct pto_plan *graph, uint32_t task)
+{
+  uint32_t line;
+  const char *file = pto_plan_get_place (graph, task, &line);
+  struct place_words words = { "" };
+
+  if (file != NULL)
+    snprintf (words.text, sizeof words.text, "%.250s:%" PRIu32 ": ", file, line);
+  return words;
+}
+
 /* Who uses what a task has made comes behind it, and keeps it. */
 static enum pto_status
 add_uses (struct pto_plan *graph, struct pto_report *report)
@@ -484,18 +528,19 @@ add_uses (struct pto_plan *graph, struct pto_report *report)
         creator = graph->creators[arg->index];
         if (creator == NOBODY)
           return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                 "task %" PRIu32 ": argument %" PRIu32
-                                 " is a tensor that no task of the graph outputs: add one that "
-                                 "does, or have it be an argument of the graph",
-                                 t, a);
+                                 _ ("%stask %" PRIu32 ": argument %" PRIu32
+                                    " is a tensor that no task of the graph outputs: add one that "
+                                    "does, or have it be an argument of the graph"),
+                                 place_of (graph, t).text, t, a);
         if (creator != t)
           pto_plan_add_edge (graph, creator, t, PTO_DEP_RETAIN);
         else if (!is_made_before (graph, t, a))
-          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                 "task %" PRIu32 ": argument %" PRIu32
-                                 " is a tensor that the task itself outputs, by an argument behind "
-                                 "it: no task has output it before",
-                                 t, a);
+          return pto_report_set (
+              report, PTO_STATUS_INVALID_ARGS,
+              _ ("%stask %" PRIu32 ": argument %" PRIu32
+                 " is a tensor that the task itself outputs, by an argument behind "
+                 "it: no task has output it before"),
+              place_of (graph, t).text, t, a);
       }
   return PTO_OK;
 }
@@ -634,9 +679,9 @@ order_tasks (struct pto_plan *graph, struct workshop *shop, struct pto_report *r
       while (shop->a[left] == 0)
         left++;
       return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                             "task %" PRIu32 " of the graph comes after itself: %" PRIu32
-                             " of %" PRIu32 " tasks wait in a circle",
-                             left, graph->n_tasks - n, graph->n_tasks);
+                             _ ("%stask %" PRIu32 " of the graph comes after itself: %" PRIu32
+                                " of %" PRIu32 " tasks wait in a circle"),
+                             place_of (graph, left).text, left, graph->n_tasks - n, graph->n_tasks);
     }
   memcpy (shop->tasks, graph->tasks, graph->n_tasks * sizeof *graph->tasks);
   memcpy (shop->places, graph->places, graph->n_tasks * sizeof *graph->places);
@@ -668,11 +713,11 @@ settle (struct pto_plan *graph, struct workshop *shop, struct pto_report *report
   /* Before numbers change. */
   for (uint32_t r = 0; r < graph->n_reductions; r++)
     if (graph->reductions[r].is_memory && graph->creators[graph->reductions[r].index] == NOBODY)
-      return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                             "task %" PRIu32
-                             " of the graph reduces into a tensor that no task of it "
-                             "outputs: add one that does, or have it be an argument of the graph",
-                             graph->reductions[r].task);
+      return pto_report_set (
+          report, PTO_STATUS_INVALID_ARGS,
+          _ ("%stask %" PRIu32 " of the graph reduces into a tensor that no task of it "
+             "outputs: add one that does, or have it be an argument of the graph"),
+          place_of (graph, graph->reductions[r].task).text, graph->reductions[r].task);
   status = order_tasks (graph, shop, report);
   if (status != PTO_OK)
     return status;
@@ -937,7 +982,7 @@ pto_plan_complete (struct pto_plan *graph, struct pto_report *report)
     graph->no_memory = true;
   if (graph->no_memory)
     status = pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                             "no memory for a graph of %" PRIu32 " tasks", graph->n_tasks);
+                             _ ("no memory for a graph of %" PRIu32 " tasks"), graph->n_tasks);
   for (uint32_t d = 0; ok && d < graph->n_deps; d++)
     graph->n_orders += (graph->deps[d].kinds & ~PTO_DEP_RETAIN) != 0;
   graph->complete = ok;
@@ -982,7 +1027,7 @@ describe_shape (const Tensor *tensor, char *text, size_t size)
     return;
   for (uint32_t d = 0; d < tensor->ndims && used < size; d++)
     used += (size_t) snprintf (text + used, size - used, "%s%" PRIu64,
-                               d > 0 ? "," : " with steps of ", tensor->strides[d]);
+                               d > 0 ? "," : _ (" with steps of "), tensor->strides[d]);
 }
 
 /* "2.5"; with what it is, "3 (an integer)", for two that would look alike. */
@@ -990,7 +1035,7 @@ static void
 describe_number (uint64_t kind, uint64_t word, bool say_kind, char *text, size_t size)
 {
   static const char *const names[]
-      = { " (an integer)", " (an integer)", " (a float)", " (a double)" };
+      = { N_ (" (an integer)"), N_ (" (an integer)"), N_ (" (a float)"), N_ (" (a double)") };
   float single;
   double number;
   char digits[40];
@@ -1017,7 +1062,26 @@ describe_number (uint64_t kind, uint64_t word, bool say_kind, char *text, size_t
       kind = PTO_PLAN_UNSIGNED;
       break;
     }
-  snprintf (text, size, "%s%s", digits, say_kind ? names[kind] : "");
+  snprintf (text, size, "%s%s", digits, say_kind ? _ (names[kind]) : "");
+}
+
+/* How a sentence names it: '1 ("x")'. */
+struct param_words
+{
+  char text[PTO_PLAN_NAME_MAX + 20];
+};
+
+static struct param_words
+describe_param (const struct pto_plan *graph, uint32_t param)
+{
+  const char *name = pto_plan_get_param_name (graph, param);
+  struct param_words words;
+
+  if (name != NULL)
+    snprintf (words.text, sizeof words.text, "%" PRIu32 " (\"%s\")", param, name);
+  else
+    snprintf (words.text, sizeof words.text, "%" PRIu32, param);
+  return words;
 }
 
 static bool
@@ -1046,16 +1110,15 @@ check_overlaps (const struct pto_plan *graph, const struct pto_plan_given *given
         if (before && (!now || a->first - b->first != given[i].word - given[j].word))
           return pto_report_set (
               report, PTO_STATUS_INVALID_ARGS,
-              "arguments %" PRIu32 " and %" PRIu32
-              " of the graph overlapped when it was made, and do not in the same "
-              "way now: give them so, or make a graph for these",
-              j, i);
+              _ ("arguments %s and %s of the graph overlapped when it was made, and do not in the same "
+                 "way now: give them so, or make a graph for these"),
+              describe_param (graph, j).text, describe_param (graph, i).text);
         if (!before && now && (a->written || b->written))
-          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                 "arguments %" PRIu32 " and %" PRIu32
-                                 " of the graph overlap, and a task writes there, but they lay "
-                                 "apart when it was made: give them so, or make a graph for these",
-                                 j, i);
+          return pto_report_set (
+              report, PTO_STATUS_INVALID_ARGS,
+              _ ("arguments %s and %s of the graph overlap, and a task writes there, but they lay "
+                 "apart when it was made: give them so, or make a graph for these"),
+              describe_param (graph, j).text, describe_param (graph, i).text);
       }
   return PTO_OK;
 }
@@ -1065,12 +1128,21 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
                 struct pto_report *report)
 {
   if (!graph->complete)
-    return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "the graph is not complete");
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS, _ ("the graph is not complete"));
   if (n != graph->n_params)
-    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "the graph takes %" PRIu32 " argument%s, but %" PRIu32 " %s given",
-                           graph->n_params, graph->n_params == 1 ? "" : "s", n,
-                           n == 1 ? "is" : "are");
+    {
+      bool is_named = n < graph->n_params && pto_plan_get_param_name (graph, n) != NULL;
+      char given_text[60];
+
+      snprintf (given_text, sizeof given_text,
+                P_ ("%" PRIu32 " is given", "%" PRIu32 " are given", n), n);
+      return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                             P_ ("the graph takes %" PRIu32 " argument, but %s%s%s",
+                                 "the graph takes %" PRIu32 " arguments, but %s%s%s",
+                                 graph->n_params),
+                             graph->n_params, given_text, is_named ? _ (": the next one is ") : "",
+                             is_named ? describe_param (graph, n).text : "");
+    }
   for (uint32_t i = 0; i < n; i++)
     {
       const struct pto_plan_param *param = &graph->params[i];
@@ -1079,9 +1151,11 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
       char got[160];
 
       if (is_tensor != (given[i].tensor != NULL))
-        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                               "argument %" PRIu32 " of the graph is a %s, but a %s is given", i,
-                               is_tensor ? "tensor" : "number", is_tensor ? "number" : "tensor");
+        return pto_report_set (
+            report, PTO_STATUS_INVALID_ARGS,
+            is_tensor ? _ ("argument %s of the graph is a tensor, but a number is given")
+                      : _ ("argument %s of the graph is a number, but a tensor is given"),
+            describe_param (graph, i).text);
       if (!is_tensor && param->fixed && given[i].word != param->word)
         {
           bool differ = param->kind != given[i].kind
@@ -1089,11 +1163,11 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
 
           describe_number (param->kind, param->word, differ, wanted, sizeof wanted);
           describe_number (given[i].kind, given[i].word, differ, got, sizeof got);
-          return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                 "argument %" PRIu32
-                                 " of the graph is the number %s, for which it was captured, but "
-                                 "%s is given: capture one for that",
-                                 i, wanted, got);
+          return pto_report_set (
+              report, PTO_STATUS_INVALID_ARGS,
+              _ ("argument %s of the graph is the number %s, for which it was captured, but "
+                 "%s is given: capture one for that"),
+              describe_param (graph, i).text, wanted, got);
         }
       if (!is_tensor)
         continue;
@@ -1102,13 +1176,14 @@ pto_plan_check (const struct pto_plan *graph, const struct pto_plan_given *given
           describe_shape (&param->tensor, wanted, sizeof wanted);
           describe_shape (given[i].tensor, got, sizeof got);
           return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                 "argument %" PRIu32 " of the graph is %s, but %s is given", i,
-                                 wanted, got);
+                                 _ ("argument %s of the graph is %s, but %s is given"),
+                                 describe_param (graph, i).text, wanted, got);
         }
       if (param->written && given[i].read_only)
         return pto_report_set (
             report, PTO_STATUS_INVALID_ARGS,
-            "argument %" PRIu32 " of the graph is written, but its memory can only be read", i);
+            _ ("argument %s of the graph is written, but its memory can only be read"),
+            describe_param (graph, i).text);
     }
   return check_overlaps (graph, given, report);
 }

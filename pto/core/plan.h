@@ -128,6 +128,7 @@ struct pto_plan_param
   uint64_t word;   /* of a number: the only one that there may be, if it is fixed */
   uint64_t first;  /* where its first element was when the graph was built ... */
   uint64_t extent; /* ... and how many bytes there are to the last one */
+  uint32_t name;   /* 1 + where that begins in the graph's names; 0: it has none */
   bool fixed;
   bool written; /* by a task */
 };
@@ -166,8 +167,9 @@ struct pto_plan
 {
   struct pto_plan_task *tasks;
   struct pto_plan_place *places; /* of the tasks */
-  char *names;                   /* of sources, each ended by 0 */
+  char *names;                   /* of sources and of arguments, each ended by 0 */
   struct pto_plan_arg *args;
+  uint8_t *types; /* of the args, apart from them as the places: PTO_PARAM_*, as they were given */
   struct pto_dep *deps; /* of the tasks, as if every ring began at 0 */
   TensorData *shapes;   /* without addresses */
   struct pto_plan_kernel *kernels;
@@ -198,6 +200,7 @@ struct pto_plan
   uint32_t n_cohorts; /* all numbers of cohorts are below */
   uint32_t n_memory;
   uint32_t max_deps; /* of one task */
+  bool captured;     /* what comes after what follows from types; else it was named */
   bool complete;
 
   /* While it is built. */
@@ -217,6 +220,9 @@ void pto_plan_free (struct pto_plan *graph);
 
 /* Gives its number. */
 uint32_t pto_plan_add_param (struct pto_plan *graph, const struct pto_plan_param *param);
+/* Of one that was added; the name is copied. Also of a graph that is complete, while nobody has
+ * it but the caller. false: no memory. */
+bool pto_plan_name_param (struct pto_plan *graph, uint32_t param, const char *name);
 uint32_t pto_plan_add_memory (struct pto_plan *graph, uint64_t bytes);
 /* A task in that ring, without arguments; those are added before the next task. */
 uint32_t pto_plan_add_task (struct pto_plan *graph, uint32_t kernel, uint32_t queue,
@@ -244,6 +250,9 @@ void pto_plan_add_tensor (struct pto_plan *graph, uint32_t param, uint64_t offse
 /* The first task that outputs it makes it. */
 void pto_plan_add_use (struct pto_plan *graph, uint32_t memory, uint64_t offset,
                        const Tensor *tensor, bool makes, bool fenced);
+/* Of the argument that was added last: PTO_PARAM_*, where it is another one than what was said of
+ * it lets one think: made OUTPUT, else written INOUT, else INPUT. */
+void pto_plan_set_type (struct pto_plan *graph, uint32_t type);
 /* As a use of memory that is not known yet, for pto_plan_add_reduction(): a tensor that is there
  * already, and is written. */
 void pto_plan_add_unknown (struct pto_plan *graph, const Tensor *tensor);
@@ -279,7 +288,19 @@ pto_plan_get_place (const struct pto_plan *graph, uint32_t task, uint32_t *line)
   return place->line > 0 ? graph->names + place->name : NULL;
 }
 
+/* NULL: it has none. */
+static inline const char *
+pto_plan_get_param_name (const struct pto_plan *graph, uint32_t param)
+{
+  uint32_t name = graph->params[param].name;
+
+  return name > 0 ? graph->names + (name - 1) : NULL;
+}
+
 /* --- what it is launched with --- */
+
+/* Names of arguments are no longer. */
+#define PTO_PLAN_NAME_MAX 100u
 
 struct pto_plan_given
 {

@@ -5,8 +5,10 @@
 #include "progress.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "added.h"
 #include "deadlock.h"
+#include "ready.h"
 
 #include <inttypes.h>
 
@@ -94,7 +96,7 @@ fail_stuck (struct pto_engine *engine)
   pto_added_describe (engine, held_up, sizeof held_up);
   pto_engine_fail (
       engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-      "deadlock: %" PRIu64 " of %" PRIu64 " tasks are done and nothing can run any more%s%s",
+      _ ("deadlock: %" PRIu64 " of %" PRIu64 " tasks are done and nothing can run any more%s%s"),
       pto_engine_completed (engine), engine->submitted, held_up[0] != '\0' ? ": " : "", held_up);
 }
 
@@ -107,6 +109,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
   bool forever = virtual_clock || patience == PTO_NEVER;
   uint64_t mark = pto_engine_progress (engine);
   uint64_t limit = forever ? PTO_NEVER : pto_now (engine->exec) + patience;
+  bool parked = false;
   bool ok = true;
 
   pto_store_relaxed (&engine->wait_slot, slot);
@@ -124,6 +127,10 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
       pto_fence_seq_cst ();
       if (wait_is_over (engine))
         break;
+      /* Release: what is waited for is written. No word of a protocol: nobody acts upon it. */
+      if (!parked)
+        atomic_store_explicit (&engine->wait_since, pto_wall_clock (), memory_order_release);
+      parked = true;
       if (!pto_engine_ask_cancelled (engine) && engine->cancelled != NULL && !virtual_clock
           && !pto_engine_has_failed (engine))
         deadline = pto_now (engine->exec) + CANCEL_POLL_NS;
@@ -143,7 +150,7 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
           limit = pto_now (engine->exec) + patience;
           break;
         case PTO_PARK_DEADLOCK:
-          ok = wait_is_over (engine)
+          ok = wait_is_over (engine) || (engine->order != NULL && pto_engine_go_on (engine, true))
                || (engine->config.unblock != NULL
                    && engine->config.unblock (engine->config.unblock_data));
           if (!ok && engine->blocked.told_at != PTO_NEVER)
@@ -158,5 +165,22 @@ pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t 
         pto_engine_tell_blocked (engine);
     }
   pto_store_relaxed (&engine->waiting, 0);
+  if (parked)
+    {
+      /* Before the words of the next wait: who reads one of those finds this changed. */
+      atomic_store_explicit (&engine->wait_since, 0, memory_order_relaxed);
+      atomic_thread_fence (memory_order_release);
+    }
   return ok;
+}
+
+void
+pto_engine_run_all (struct pto_engine *engine)
+{
+  do
+    /* Nobody wakes the submitter, who waits for nothing: the executor does when nobody can run. */
+    while (pto_park (engine->exec, &engine->progress, pto_word_get (&engine->progress), PTO_NEVER)
+           != PTO_PARK_DEADLOCK)
+      ;
+  while (pto_engine_go_on (engine, false));
 }

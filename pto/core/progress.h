@@ -25,5 +25,8 @@ bool pto_engine_slot_is_done (struct pto_slot *slot, uint32_t taken);
  * is. false: the executor has proved that this will not happen, and the run has failed; or patience
  * is at its end, which is the caller's to report. */
 bool pto_engine_wait_for (struct pto_engine *engine, struct pto_slot *slot, uint32_t taken);
+/* With an order: all that can run before the next submit has run, one task after the other. The
+ * submitter. */
+void pto_engine_run_all (struct pto_engine *engine);
 /* Wakes the submitter if it waits and what it waits for is there. After a batch of completions. */
 void pto_engine_tell_submitter (struct pto_engine *engine);

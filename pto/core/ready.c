@@ -5,7 +5,9 @@
 #include "ready.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "observe.h"
+#include "order.h"
 #include "place.h"
 #include "turn.h"
 
@@ -37,11 +39,12 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
       char place[256];
 
       pto_engine_describe_place (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                       "task %" PRIu64 " (%s)%s: there is no priority %" PRId32
-                       ": a task has one of 0, which is what others have, to %d, which goes first",
-                       engine->submitted, pto_engine_kernel_name (engine, kernel), place,
-                       (int32_t) priority, PTO_MAX_PRIORITY);
+      pto_engine_fail (
+          engine, PTO_STATUS_INVALID_ARGS,
+          _ ("task %" PRIu64 " (%s)%s: there is no priority %" PRId32
+             ": a task has one of 0, which is what others have, to %d, which goes first"),
+          engine->submitted, pto_engine_kernel_name (engine, kernel), place, (int32_t) priority,
+          PTO_MAX_PRIORITY);
       return false;
     }
   if ((priorities >> priority & 1) != 0)
@@ -53,7 +56,7 @@ pto_engine_use_priority (struct pto_engine *engine, uint32_t kernel, uint32_t pr
       if (urgent->cells == NULL && !pto_ready_queue_init (urgent, engine->ready[queue][0].capacity))
         {
           pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no address space for a ready queue of %u tasks of priority %u",
+                           _ ("no address space for a ready queue of %u tasks of priority %u"),
                            engine->ready[queue][0].capacity, priority);
           return false;
         }
@@ -84,6 +87,11 @@ pto_engine_push_ready (struct pto_engine *engine, struct pto_slot *slot, uint32_
       if (slot->queue == PTO_QUEUE_TURN)
         {
           push_in_turn (engine, slot, shard);
+          return;
+        }
+      if (slot->queue == PTO_QUEUE_ORDER)
+        {
+          pto_order_hold (engine, slot);
           return;
         }
       if (pto_load_relaxed (&slot->poison) == PTO_TASK_NONE)
@@ -152,16 +160,36 @@ pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t prior
   return false;
 }
 
+bool
+pto_engine_go_on (struct pto_engine *engine, bool must)
+{
+  struct pto_slot *slot = pto_order_next (engine, must);
+  uint32_t queue;
+
+  if (slot == NULL)
+    return false;
+  queue = slot->queue;
+  /* So that no two begin at one time, whatever they cost. */
+  pto_charge (engine->exec, 1);
+  pto_engine_push_ready (engine, slot, 0);
+  pto_engine_ring (engine, queue);
+  return true;
+}
+
 void
 pto_engine_ring (struct pto_engine *engine, uint32_t queue)
 {
-  uint64_t hungry;
-
   /* The push and these looks are seq_cst, and so are the announcement of hunger and the last look
    * at the queues behind it: one of the two sees the other. */
-  if (pto_load_seq_cst (&engine->lingering) != 0)
-    return;
-  hungry = pto_load_seq_cst (&engine->hungry[queue]);
+  if (pto_load_seq_cst (&engine->lingering) == 0)
+    pto_engine_wake_hungry (engine, queue);
+}
+
+void
+pto_engine_wake_hungry (struct pto_engine *engine, uint32_t queue)
+{
+  uint64_t hungry = pto_load_seq_cst (&engine->hungry[queue]);
+
   while (hungry != 0)
     {
       /* In turn, so that work goes round. W: whoever rings; a lost update only changes whose turn

@@ -24,9 +24,14 @@ uint32_t pto_engine_pop_ready (struct pto_engine *engine, uint32_t queue, uint32
 bool pto_engine_has_ready (struct pto_engine *engine, uint32_t queue);
 /* Does a task of a higher priority than that one wait for a place of that kind? */
 bool pto_engine_has_urgent (struct pto_engine *engine, uint32_t queue, uint32_t priority);
+/* With an order, which has tasks with nothing else to wait for, and nothing goes on: the next of
+ * them is on its way. must: also if all of them are delayed. false: none is. The submitter. */
+bool pto_engine_go_on (struct pto_engine *engine, bool must);
 /* Tasks in the ready queues, about. */
 uint64_t pto_engine_backlog (const struct pto_engine *engine);
 /* Wakes one scheduler that has an idle endpoint for that queue, if there is one. After pushes. */
 void pto_engine_ring (struct pto_engine *engine, uint32_t queue);
+/* Also if somebody looks for work anyway, and may have overlooked it. Any thread. */
+void pto_engine_wake_hungry (struct pto_engine *engine, uint32_t queue);
 /* For every queue with ready tasks. */
 void pto_engine_ring_all (struct pto_engine *engine);

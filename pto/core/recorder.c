@@ -4,6 +4,7 @@
  */
 #include "recorder.h"
 
+#include "../exec/text.h"
 #include "engine.h"
 
 #include <inttypes.h>
@@ -24,8 +25,8 @@ pto_recorder_choose (struct pto_recorder *recorder, uint32_t level, uint32_t n_a
     recorder->trace = pto_trace_new (n_actors, capacity);
   if (recorder->trace == NULL)
     return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                           "no address space for %u trace buffers of %" PRIu64
-                           " records: set trace-records to less",
+                           _ ("no address space for %u trace buffers of %" PRIu64
+                              " records: set trace-records to less"),
                            n_actors, capacity);
   pto_trace_clear (recorder->trace);
   for (uint32_t i = 0; i < n_actors; i++)

@@ -4,7 +4,10 @@
  */
 #include "reduce.h"
 
+#include "../exec/text.h"
+#include "observe.h"
 #include "submit.h"
+#include "turn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +31,13 @@ struct set
   PTOParam param; /* of the first that reduced: into what, with which kernel, from which value */
   struct pto_region region;
   struct pto_reduction form;
+  uint32_t number;
   uint32_t depth;    /* of the scope that it was opened in */
   uint32_t priority; /* the highest of its tasks' */
   uint32_t n_tasks;
   uint32_t n_copies;
-  uint32_t max_copies; /* with the memory that there is */
+  uint32_t room;       /* copies that there is memory for: */
+  uint32_t max_copies; /* with that */
   uint32_t n_wanted;   /* copies, with any amount of memory: */
   uint32_t max_wanted;
   uint64_t serial; /* of the submit that joined last */
@@ -43,6 +48,7 @@ struct pto_sets
 {
   struct set *open[SETS_MAX]; /* the oldest first; no two overlap */
   uint32_t n;
+  uint32_t n_opened;
   uint64_t serial;
   /* Of the scopes that are open, by the time since which they are free. */
   struct copy *first;
@@ -153,7 +159,8 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
       copy = calloc (1, sizeof *copy);
       if (copy == NULL)
         {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a copy of what is reduced");
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                           _ ("no memory for a copy of what is reduced"));
           return false;
         }
       copy->buffer.bytes = bytes_of (&set->param.tensor);
@@ -173,6 +180,8 @@ add_copy (struct pto_engine *engine, struct set *set, uint32_t priority)
                                                         .n_params = 2,
                                                         .priority = priority });
   engine->depth = depth;
+  if (engine->observed)
+    pto_observe_reduce (engine, id, PTO_TRACE_REDUCE_FILL, set->number, set->room);
   return goes_on (engine, id);
 }
 
@@ -226,12 +235,16 @@ combine (struct pto_engine *engine, const struct set *set, const Tensor *to, con
 {
   PTOParam params[2]
       = { pto2_make_param (PTO_PARAM_INOUT, to), pto2_make_param (PTO_PARAM_INPUT, from) };
+  pto_task_id id
+      = pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.combine,
+                                                         .queue = set->form.combine_queue,
+                                                         .params = params,
+                                                         .n_params = 2,
+                                                         .priority = set->priority });
 
-  return pto_engine_submit (engine, &(struct pto_submit){ .kernel = set->form.combine,
-                                                          .queue = set->form.combine_queue,
-                                                          .params = params,
-                                                          .n_params = 2,
-                                                          .priority = set->priority });
+  if (engine->observed)
+    pto_observe_reduce (engine, id, PTO_TRACE_REDUCE_COMBINE, set->number, 0);
+  return id;
 }
 
 static bool
@@ -337,7 +350,7 @@ settle (struct pto_engine *engine, const struct pto_submit *submit)
 static __attribute__ ((cold)) void
 refuse (struct pto_engine *engine, const struct pto_submit *submit, uint32_t index, const char *why)
 {
-  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "argument %u: %s", index,
+  pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %u: %s"), index,
                      why);
 }
 
@@ -352,11 +365,12 @@ limit_copies (const struct pto_engine *engine, const struct pto_submit *submit, 
 
   n = n > 0 ? n : 1;
   set->max_wanted = n;
-  if (n > ring->window / SLOTS_PER_COPY)
-    n = ring->window / SLOTS_PER_COPY;
-  if (n > room)
-    n = (uint32_t) room;
-  set->max_copies = n > 0 ? n : 1;
+  set->room = ring->window / SLOTS_PER_COPY;
+  if (set->room > room)
+    set->room = (uint32_t) room;
+  if (set->room == 0)
+    set->room = 1;
+  set->max_copies = n < set->room ? n : set->room;
 }
 
 /* With more memory it would have one copy more, and what advises to have more is to know. */
@@ -390,9 +404,10 @@ open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t i
   for (uint32_t s = 0; s < sets->n; s++)
     if (sets->open[s]->serial == sets->serial && meets (sets->open[s], param, &region))
       {
-        refuse (engine, submit, index,
-                "it overlaps another argument that the task reduces into in another way: one task "
-                "reduces into tensors that are apart, or are the same");
+        refuse (
+            engine, submit, index,
+            _ ("it overlaps another argument that the task reduces into in another way: one task "
+               "reduces into tensors that are apart, or are the same"));
         return NULL;
       }
   if (sets->n == SETS_MAX)
@@ -403,7 +418,7 @@ open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t i
         oldest++;
       if (oldest == sets->n)
         {
-          refuse (engine, submit, index, "a task reduces into at most 64 tensors");
+          refuse (engine, submit, index, _ ("a task reduces into at most 64 tensors"));
           return NULL;
         }
       close_set (engine, oldest);
@@ -411,12 +426,13 @@ open_set (struct pto_engine *engine, const struct pto_submit *submit, uint32_t i
   set = calloc (1, sizeof *set);
   if (set == NULL)
     {
-      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for what is reduced");
+      pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for what is reduced"));
       return NULL;
     }
   set->param = *param;
   set->region = region;
   set->form = form;
+  set->number = sets->n_opened++;
   set->depth = engine->depth;
   limit_copies (engine, submit, set);
   sets->open[sets->n++] = set;
@@ -461,11 +477,13 @@ static const char *
 judge (const struct pto_engine *engine)
 {
   if (engine->config.reduction == NULL)
-    return "what is reduced is combined by a kernel of a chip, and this level has none: reduce in "
-           "the orchestrations of its chips, or say INOUT or COMMUTATIVE here";
+    return _ (
+        "what is reduced is combined by a kernel of a chip, and this level has none: reduce in "
+        "the orchestrations of its chips, or say INOUT or COMMUTATIVE here");
   if (engine->tracked == 0)
-    return "nothing is reduced in a manual scope, or by a task that is added by hand, where nobody would know when to combine: reduce "
-           "in an ordinary scope";
+    return _ (
+        "nothing is reduced in a manual scope, or by a task that is added by hand, where nobody would know when to combine: reduce "
+        "in an ordinary scope");
   return NULL;
 }
 
@@ -498,6 +516,19 @@ join_all (struct pto_engine *engine, const struct pto_submit *submit, PTOParam *
   return true;
 }
 
+/* Which sets the task has just joined. */
+static void
+observe (struct pto_engine *engine, const struct pto_submit *submit, pto_task_id id)
+{
+  const struct pto_sets *sets = engine->sets;
+
+  for (uint32_t i = 0; i < submit->n_params; i++)
+    for (uint32_t s = 0; submit->params[i].type == PTO_PARAM_REDUCTION && s < sets->n; s++)
+      if (is_same (sets->open[s], &submit->params[i]))
+        pto_observe_reduce (engine, id, PTO_TRACE_REDUCE_UPDATE, sets->open[s]->number,
+                            engine->accesses[i].token % PTO_TURNS);
+}
+
 static pto_task_id
 submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
 {
@@ -508,13 +539,15 @@ submit_reducing (struct pto_engine *engine, const struct pto_submit *submit)
     engine->sets = calloc (1, sizeof *engine->sets);
   full.params = malloc (submit->n_params * sizeof *full.params);
   if (engine->sets == NULL || full.params == NULL)
-    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for what is reduced");
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for what is reduced"));
   else if (join_all (engine, submit, full.params))
     {
       /* What it accesses otherwise comes before those that it has just joined. */
       engine->before &= ~PTO_BEFORE_SETS;
       id = pto_engine_submit (engine, &full);
       note_open (engine);
+      if (engine->observed)
+        observe (engine, submit, id);
       for (uint32_t i = 0; i < submit->n_params; i++)
         if (submit->params[i].type != PTO_PARAM_REDUCTION)
           submit->params[i] = full.params[i];

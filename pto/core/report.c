@@ -5,6 +5,7 @@
 #include "status.h"
 
 #include "../api/pto_orchestration_api.h"
+#include "../exec/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,21 +49,21 @@ pto_tensor_status_text (uint32_t status)
   switch (status)
     {
     case PTO2_TENSOR_BAD_SHAPE:
-      return "a tensor has 1 to 5 dimensions of at least one element and a known type";
+      return _ ("a tensor has 1 to 5 dimensions of at least one element and a known type");
     case PTO2_TENSOR_OUT_OF_BOUNDS:
-      return "the view reaches beyond its tensor";
+      return _ ("the view reaches beyond its tensor");
     case PTO2_TENSOR_BAD_RESHAPE:
-      return "reshape() needs a contiguous tensor and the same number of elements";
+      return _ ("reshape() needs a contiguous tensor and the same number of elements");
     case PTO2_TENSOR_BAD_TRANSPOSE:
-      return "transpose() names a dimension that the tensor does not have";
+      return _ ("transpose() names a dimension that the tensor does not have");
     case PTO2_TENSOR_NO_POOL:
-      return "make_tensor() was called outside of an orchestration";
+      return _ ("make_tensor() was called outside of an orchestration");
     case PTO2_TENSOR_NO_ARGUMENT:
-      return "pto2_rt_arg_tensor() was asked for what was no tensor";
+      return _ ("pto2_rt_arg_tensor() was asked for what was no tensor");
     case PTO2_TENSOR_NO_INITIAL:
-      return "a kernel of the program combines what is reduced, and only the program knows what "
-             "copies begin with: give make_reduction_param() an initial value";
+      return _ ("a kernel of the program combines what is reduced, and only the program knows what "
+                "copies begin with: give make_reduction_param() an initial value");
     default:
-      return "the tensor is not initialized";
+      return _ ("the tensor is not initialized");
     }
 }

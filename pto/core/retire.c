@@ -5,6 +5,7 @@
 #include "retire.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "observe.h"
 #include "progress.h"
 
@@ -29,8 +30,8 @@ note_failures (struct pto_engine *engine, uint32_t ring, uint32_t first, uint32_
 
           if (items == NULL)
             {
-              pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory to note %u failed tasks",
-                               capacity);
+              pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
+                               _ ("no memory to note %u failed tasks"), capacity);
               return;
             }
           set->items = items;

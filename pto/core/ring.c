@@ -6,6 +6,7 @@
 
 #include "../exec/pto_atomic.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -216,6 +217,9 @@ pto_ring_reclaim (struct pto_ring *ring, uint32_t *tail)
   *tail = local;
   atomic_store_explicit (&ring->shared->heap_tail, ring->heap.tail, memory_order_relaxed);
   atomic_store_explicit (&ring->shared->last_task_alive, local, memory_order_relaxed);
+  /* Before slots are written anew: who reads one of those from outside (look.c) finds it retired.
+   */
+  atomic_thread_fence (memory_order_release);
   return n;
 }
 
@@ -245,4 +249,48 @@ pto_ring_give_back (struct pto_ring *ring, uint32_t tail, uint32_t new_tail, uin
   give_back (ring->slots, sizeof *ring->slots, ring->window, tail, new_tail, ring->head);
   give_back (ring->edges, sizeof *ring->edges, ring->edge_pool, edge_tail, ring->edge_tail,
              ring->edge_head);
+}
+
+/* --- tensors of several tasks --- */
+
+struct shared_block
+{
+  struct shared_block *before;
+  TensorData items[];
+};
+
+/* What was too few is not given back: nothing runs, but whoever is asked what is being done
+ * (sim/look.c) may still read what an argument has pointed to. Each is twice the one before. */
+bool
+pto_shared_tensors_reserve (struct pto_shared_tensors *shared, uint32_t n)
+{
+  struct shared_block *block;
+
+  if (n <= shared->n)
+    return true;
+  if (shared->n <= UINT32_MAX / 2 && n < 2 * shared->n)
+    n = 2 * shared->n;
+  block = malloc (sizeof *block + n * sizeof *block->items);
+  if (block == NULL)
+    return false;
+  block->before = shared->blocks;
+  shared->blocks = block;
+  shared->items = block->items;
+  shared->n = n;
+  return true;
+}
+
+void
+pto_shared_tensors_clear (struct pto_shared_tensors *shared)
+{
+  struct shared_block *block = shared->blocks;
+
+  while (block != NULL)
+    {
+      struct shared_block *before = block->before;
+
+      free (block);
+      block = before;
+    }
+  *shared = (struct pto_shared_tensors){ 0 };
 }

@@ -113,7 +113,8 @@ struct pto_slot
   uint32_t first_edge;
   uint32_t n_retained;
   uint32_t kernel;
-  /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE; or, until then, PTO_QUEUE_TURN */
+  /* which ready queue: core type, worker kind; or PTO_QUEUE_LINE; or, until then, PTO_QUEUE_TURN;
+   * or, until that, PTO_QUEUE_ORDER */
   uint16_t queue;
   uint8_t priority;
   bool has_turn; /* and lets others have theirs at its end. Ordered by the lock in turn.c */
@@ -130,11 +131,13 @@ struct pto_slot
   uint32_t mark_edge; /* index of that edge among the submit's */
   uint32_t taken;     /* references */
   uint32_t n_edges;
+  uint32_t due; /* in a run with an order (order.h): its queue, once it is let go */
   /* heap and argument storage behind this task: position and bytes since the one before */
   uint64_t heap_end;
   uint64_t heap_bytes;
   uint64_t storage_end;
   uint64_t storage_bytes;
+  uint64_t number; /* with an order: of the tasks with kernels, from 0 */
 };
 _Static_assert(sizeof (struct pto_slot) == 128, "two lines");
 
@@ -246,7 +249,12 @@ struct pto_shared_tensors
 {
   TensorData *items;
   uint32_t n;
+  void *blocks; /* the items, and those that were too few */
 };
+
+/* So many at least, of which none is kept, while nothing runs. false: there is no memory. */
+bool pto_shared_tensors_reserve (struct pto_shared_tensors *shared, uint32_t n);
+void pto_shared_tensors_clear (struct pto_shared_tensors *shared);
 
 /* Those that are a task's own stand between its arguments and its guards. */
 static inline const TensorData *

@@ -9,6 +9,7 @@
 #include "room.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "bits.h"
 #include "deadlock.h"
 #include "direct.h"
@@ -73,6 +74,7 @@ wait_for_ring (struct pto_engine *engine, uint32_t ring_index, enum pto_status w
   engine->stats.stalls++;
   ok = ok && wait_for (engine, pto_ring_slot (ring, engine->tails[ring_index]));
   blocked->told_at = PTO_NEVER;
+  blocked->what = PTO_OK;
   if (!ok)
     pto_engine_report_stuck (engine, what, ring_index);
   if (pto_trace_has (engine->trace, PTO_TRACE_LEVEL_GRAPH))
@@ -134,7 +136,7 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
       engine->deadlock.ring = ring_index;
       engine->deadlock.oversized = needs->heap;
       pto_engine_fail (engine, PTO_STATUS_HEAP_RING,
-                       "task %" PRIu64 " is too large for heap ring %u", engine->submitted,
+                       _ ("task %" PRIu64 " is too large for heap ring %u"), engine->submitted,
                        ring_index);
       return NULL;
     }
@@ -142,19 +144,20 @@ pto_engine_make_room (struct pto_engine *engine, uint32_t ring_index, const stru
     {
       pto_engine_fail (
           engine, PTO_STATUS_DEP_POOL,
-          "task %" PRIu64
-          " depends on %u tasks, dependency pool %u has %u edges: set dep-pool to %u or more",
+          _ ("task %" PRIu64
+             " depends on %u tasks, dependency pool %u has %u edges: set dep-pool to %u or more"),
           engine->submitted, needs->n_edges, ring_index, ring->edge_pool,
           power_of_two_at_least (needs->n_edges));
       return NULL;
     }
   if (n_nodes > pto_map_capacity (engine->map))
     {
-      pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
-                       "task %" PRIu64
-                       " needs %u nodes of the TensorMap, which has %u: set map-pool to %u or more",
-                       engine->submitted, n_nodes, pto_map_capacity (engine->map),
-                       power_of_two_at_least (n_nodes));
+      pto_engine_fail (
+          engine, PTO_STATUS_MAP_OVERFLOW,
+          _ ("task %" PRIu64
+             " needs %u nodes of the TensorMap, which has %u: set map-pool to %u or more"),
+          engine->submitted, n_nodes, pto_map_capacity (engine->map),
+          power_of_two_at_least (n_nodes));
       return NULL;
     }
   for (;;)

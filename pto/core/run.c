@@ -5,6 +5,7 @@
 #include "run.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "capture.h"
 #include "cohort.h"
 #include "deadlock.h"
@@ -33,6 +34,7 @@ pto_engine_begin (struct pto_engine *engine)
   engine->failed.count = 0;
   engine->blocked.notice_ns = engine->config.notice != NULL ? engine->config.notice_ns : PTO_NEVER;
   engine->blocked.told_at = PTO_NEVER;
+  engine->blocked.what = PTO_OK;
   engine->report.status = PTO_OK;
   pto_engine_begin_direct (engine);
   engine->unswept = engine->resume ? UINT32_MAX - 1 : 0;
@@ -77,8 +79,8 @@ pto_engine_end (struct pto_engine *engine, struct pto_report *report)
     }
   else
     pto_engine_fail (engine, PTO_STATUS_SCHEDULER_TIMEOUT,
-                     "no task finished for %" PRIu64 " ms (timeout %" PRIu64 " ms): %" PRIu64
-                     " of %" PRIu64 " tasks are done",
+                     _ ("no task finished for %" PRIu64 " ms (timeout %" PRIu64 " ms): %" PRIu64
+                        " of %" PRIu64 " tasks are done"),
                      engine->config.end_patience_ns / 1000000, engine->config.timeout_ns / 1000000,
                      pto_engine_completed (engine), engine->submitted);
   engine->run_ticks = pto_engine_stamp (engine);

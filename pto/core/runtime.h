@@ -39,6 +39,25 @@ struct pto_run_stats
   uint32_t restarts; /* of children, since the start */
 };
 
+/* What all runs of a machine have done that are over. */
+struct pto_machine_totals
+{
+  uint64_t runs;
+  _Atomic uint64_t failed_runs; /* also by what is found of a run that is over; relaxed: a count */
+  uint64_t submitted;
+  uint64_t completed;
+  uint64_t failed;
+  uint64_t edges;
+  uint64_t stalls;
+  uint64_t peak_live;
+  uint64_t heap_peak[PTO_RINGS];
+  uint64_t run_ns;
+};
+
+/* A run that was counted has failed after all: it ended well, but what was found of it afterwards
+ * is an error. Of the machine's totals, also where it is no more. */
+void pto_machine_count_failed (struct pto_machine_totals *totals);
+
 /* --- on the orchestration's thread, of chips and levels; machine.c --- */
 
 /* Has the run failed already? Any thread, but for that it is about the run under way. */

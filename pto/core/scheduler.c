@@ -5,6 +5,7 @@
 #include "scheduler.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "bits.h"
 #include "observe.h"
 #include "progress.h"
@@ -25,10 +26,15 @@
 #define PASS_TASKS 64u
 #define PASS_NS 8000u
 #define PASS_LOOK 8u
-/* Tasks taken from the queue together should not take longer than this, nor blocks of one task,
- * which are no more than so many. */
+/* Tasks taken from the queue together should not take longer than this, nor blocks of one task, of
+ * which there are no more than so many, and fewer towards the end of the task. */
 #define BATCH_NS 4000u
 #define BLOCKS_MAX 32u
+#define BLOCKS_MIN 4u
+/* Tasks that stand so long behind one that runs are for somebody who is idle. */
+#ifndef SHELF_NS /* at once where every step is explored */
+#define SHELF_NS 10000u
+#endif
 /* Yields, and looks at the queues among them, before a scheduler without work announces hunger: a
  * ring across CPUs costs the submitter as much as a submit. All together some 15 us. Looks are 2 us
  * apart: tasks are then taken in batches, and the submitter's cache lines stay with it meanwhile.
@@ -255,8 +261,8 @@ is_off (struct pto_engine *engine, const struct pto_slot *slot, bool *failed)
     {
       *failed = true;
       pto_engine_fail (engine, PTO_STATUS_KERNEL_FAULT,
-                       "task %u of ring %u (%s): its condition lies in memory that is not there "
-                       "any more (0x%" PRIx64 ")",
+                       _ ("task %u of ring %u (%s): its condition lies in memory that is not there "
+                          "any more (0x%" PRIx64 ")"),
                        PTO_TASK_LOCAL (slot->id), PTO_TASK_RING (slot->id),
                        pto_engine_kernel_name (engine, slot->kernel), address);
       return true;
@@ -442,12 +448,15 @@ claim_blocks (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, st
 {
   struct pto_parts *parts = slot->parts;
   uint32_t left = parts->n_blocks - parts->next;
+  /* Less and less towards the end, so that a block that takes long keeps few from the others. */
+  uint32_t share = left / scheduler->engine->config.n_schedulers;
 
   /* The others are in the queue behind this. */
   if (parts->next == 0)
     pto_observe_begin (scheduler->engine, slot);
   endpoint->block = parts->next;
-  endpoint->n_blocks = batch_size (scheduler, left < BLOCKS_MAX ? left : BLOCKS_MAX);
+  share = share > BLOCKS_MAX ? BLOCKS_MAX : share < BLOCKS_MIN ? BLOCKS_MIN : share;
+  endpoint->n_blocks = batch_size (scheduler, left < share ? left : share);
   parts->next += endpoint->n_blocks;
   if (parts->next == parts->n_blocks)
     return;
@@ -718,7 +727,7 @@ dispatch (struct pto_scheduler *scheduler)
       /* Asked each time: what is popped may be of the next run by then, and waits for places. */
       while (!pto_idle_is_empty (idle) || pto_engine_has_failed (engine))
         {
-          struct pto_slot *slots[PTO_POP_MAX];
+          struct pto_slot **slots = scheduler->shelf.slots;
           uint32_t popped
               = pto_engine_pop_ready (engine, queue, scheduler->config.index, slots, max);
 
@@ -731,7 +740,10 @@ dispatch (struct pto_scheduler *scheduler)
            * while this scheduler lingered (before its first pop) or looked for it. */
           if (attends && (n == popped || max == 1))
             pto_engine_ring_all (engine);
-          for (uint32_t i = 0; i < popped; i++)
+          if (popped > 1)
+            pto_shelf_open (&scheduler->shelf, popped);
+          for (uint32_t i = 0;
+               i < popped && (i == 0 || pto_shelf_take (&scheduler->shelf, engine->exec)); i++)
             {
               struct pto_slot *slot = slots[i];
               bool failed;
@@ -847,6 +859,23 @@ pass (struct pto_scheduler *scheduler, bool *called)
   return scheduler->finished > 0 || n_taken > 0;
 }
 
+/* Nothing is in the queues: is there something that stands behind a task that takes long? */
+static bool
+take_back (struct pto_scheduler *scheduler)
+{
+  struct pto_engine *engine = scheduler->engine;
+  uint64_t now = pto_now (engine->exec);
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
+    if (i != scheduler->config.index
+        && pto_shelf_is_stuck (&engine->schedulers[i]->shelf, now, SHELF_NS))
+      n += pto_shelf_take_back (&engine->schedulers[i]->shelf, engine, scheduler->config.index);
+  if (n > 0)
+    pto_engine_ring_all (engine);
+  return n > 0;
+}
+
 /* Is there something soon? Only where a spin of a few us costs nobody else: endpoints share this
  * carrier and have nothing to do. */
 static bool
@@ -855,6 +884,8 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
   struct pto_engine *engine = scheduler->engine;
   bool found = false;
 
+  if (take_back (scheduler))
+    return true;
   /* Relaxed: who does not see it yet rings those that are hungry, as ever. */
   pto_fetch_add_relaxed (&engine->lingering, 1);
   for (uint32_t i = 0; i < LINGER_YIELDS && !found; i++)
@@ -872,7 +903,21 @@ linger (struct pto_scheduler *scheduler, uint32_t seen)
   /* seq_cst: before the look at the queues behind announce_hunger(); pairs with
    * pto_engine_ring(). */
   pto_fetch_add_seq_cst (&engine->lingering, (uint32_t) -1);
-  return found;
+  return found || take_back (scheduler);
+}
+
+/* One that the submitter visits does not look by itself: visits are many, and each look takes the
+ * shelf's line from who works. */
+static bool
+is_called_back (struct pto_scheduler *scheduler)
+{
+  _Atomic uint32_t *stuck = &scheduler->engine->stuck;
+
+  /* Relaxed, both: one that is late, or comes twice, only looks in vain. */
+  if (PTO_LIKELY (pto_load_relaxed (stuck) == 0))
+    return false;
+  pto_store_relaxed (stuck, 0);
+  return take_back (scheduler);
 }
 
 void
@@ -892,8 +937,9 @@ pto_scheduler_main (void *data)
         continue;
       if (scheduler->busy == 0 && pto_load_acquire (&scheduler->words.stop) != 0)
         break;
-      if (scheduler->config.attends && scheduler->busy == 0 && !pto_exec_is_visited (engine->exec)
-          && linger (scheduler, seen))
+      if (scheduler->config.attends && scheduler->busy == 0
+          && (pto_exec_is_visited (engine->exec) ? is_called_back (scheduler)
+                                                 : linger (scheduler, seen)))
         continue;
       announce_hunger (scheduler);
       if (pto_exec_is_visited (engine->exec) || !has_missed_something (scheduler))
@@ -902,6 +948,26 @@ pto_scheduler_main (void *data)
     }
   for (uint32_t i = 0; i < scheduler->config.n_endpoints; i++)
     scheduler->config.endpoints[i]->ops->close (scheduler->config.endpoints[i]);
+}
+
+void
+pto_scheduler_watch (struct pto_engine *engine)
+{
+  uint64_t now;
+  bool stuck = false;
+
+  /* Others have no shelves. Nor may this thread read a virtual clock, which is its owners' alone.
+   */
+  if (!engine->schedulers[0]->config.attends)
+    return;
+  now = pto_now (engine->exec);
+  for (uint32_t i = 0; i < engine->config.n_schedulers; i++)
+    stuck = stuck || pto_shelf_is_stuck (&engine->schedulers[i]->shelf, now, SHELF_NS);
+  if (!stuck)
+    return;
+  pto_store_relaxed (&engine->stuck, 1);
+  for (uint32_t queue = 0; queue < engine->config.n_queues; queue++)
+    pto_engine_wake_hungry (engine, queue);
 }
 
 void

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "place.h"
+#include "shelf.h"
 
 /* What became of a task. */
 struct pto_outcome
@@ -50,6 +51,8 @@ struct pto_scheduler
    * exchange). */
   alignas (64) _Atomic uint64_t signalled[PTO_PLACE_WORDS];
   alignas (64) struct pto_scheduler_words words;
+  /* What it runs itself, where it attends to its endpoints. */
+  alignas (64) struct pto_shelf shelf;
 };
 
 #define PTO_ENDPOINTS_MAX (PTO_PLACE_WORDS * 64u)
@@ -65,6 +68,9 @@ void pto_scheduler_stop (struct pto_scheduler *scheduler);
  * COMPLETED or FAILED then, unless it waits for something. false: no endpoint is idle, and nothing
  * was done. */
 bool pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot);
+/* Called now and then by a thread that is nobody's actor: where tasks stand behind one that takes
+ * long, somebody idle is woken to take them. */
+void pto_scheduler_watch (struct pto_engine *engine);
 /* An endpoint's task is done. Called by the endpoint's actor. */
 void pto_scheduler_signal (struct pto_scheduler *scheduler, uint32_t index);
 

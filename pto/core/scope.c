@@ -4,6 +4,7 @@
  */
 #include "scope.h"
 
+#include "../exec/text.h"
 #include "bits.h"
 #include "build.h"
 #include "cohort.h"
@@ -25,7 +26,7 @@ describe (const char *file, int32_t line, char *text, size_t size)
 
   text[0] = '\0';
   if (file != NULL)
-    snprintf (text, size, " at %s:%" PRIi32, slash != NULL ? slash + 1 : file, line);
+    snprintf (text, size, _ (" at %s:%" PRIi32), slash != NULL ? slash + 1 : file, line);
 }
 
 static __attribute__ ((cold)) void
@@ -37,11 +38,12 @@ refuse_inside (struct pto_engine *engine, const char *file, int32_t line)
 
   describe (file, line, here, sizeof here);
   describe (outer->file, outer->line, there, sizeof there);
-  pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS,
-                   "%s%s finds dependencies, but lies in %s%s, whose tasks it can not see: open a "
-                   "manual one there, too",
-                   file != NULL ? "the scope opened" : "a scope", here,
-                   outer->file != NULL ? "the manual one opened" : "a manual one", there);
+  pto_engine_fail (
+      engine, PTO_STATUS_INVALID_ARGS,
+      _ ("%s%s finds dependencies, but lies in %s%s, whose tasks it can not see: open a "
+         "manual one there, too"),
+      file != NULL ? _ ("the scope opened") : _ ("a scope"), here,
+      outer->file != NULL ? _ ("the manual one opened") : _ ("a manual one"), there);
 }
 
 static void
@@ -57,10 +59,11 @@ open_scope (struct pto_engine *engine, const char *file, int32_t line, bool manu
       /* Counted, so that the ends that follow find their begins. */
       engine->depth++;
       describe (file, line, here, sizeof here);
-      pto_engine_fail (engine, PTO_STATUS_SCOPE_OVERFLOW,
-                       "scopes are nested more than %u deep%s%s: end one before another begins, or "
-                       "put the tasks of several into one",
-                       PTO_SCOPE_MAX, file != NULL ? ", by the one opened" : "", here);
+      pto_engine_fail (
+          engine, PTO_STATUS_SCOPE_OVERFLOW,
+          _ ("scopes are nested more than %u deep%s%s: end one before another begins, or "
+             "put the tasks of several into one"),
+          PTO_SCOPE_MAX, file != NULL ? _ (", by the one opened") : "", here);
       return;
     }
   if (engine->depth > 0 && engine->scopes[engine->depth - 1].manual && !manual)
@@ -166,7 +169,8 @@ pto_engine_scope_end (struct pto_engine *engine)
       char place[256];
 
       pto_engine_describe_call (engine, place, sizeof place);
-      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, "scope_end without a scope_begin%s", place);
+      pto_engine_fail (engine, PTO_STATUS_INVALID_ARGS, _ ("scope_end without a scope_begin%s"),
+                       place);
     }
   else
     close_scope (engine);
@@ -185,9 +189,9 @@ pto_engine_refuse_open (struct pto_engine *engine)
   describe (scope->file, scope->line, where, sizeof where);
   pto_engine_fail (
       engine, PTO_STATUS_SCOPE_OVERFLOW,
-      "the orchestration has returned, but %s%s is still open, %" PRIu32
-      " in all: each scope_begin needs its scope_end, also where the orchestration returns early",
-      scope->file != NULL ? "the scope opened" : "a scope", where, engine->depth - 1);
+      _ ("the orchestration has returned, but %s%s is still open, %" PRIu32
+         " in all: each scope_begin needs its scope_end, also where the orchestration returns early"),
+      scope->file != NULL ? _ ("the scope opened") : _ ("a scope"), where, engine->depth - 1);
 }
 
 void
@@ -216,7 +220,7 @@ pto_engine_new_buffer (struct pto_engine *engine, uint64_t bytes, uint32_t *gene
         }
       if (chunks == NULL || chunks[engine->n_buffer_chunks] == NULL)
         {
-          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for buffer %u",
+          pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for buffer %u"),
                            engine->n_buffers);
           *generation = 0;
           return NULL;

@@ -9,10 +9,12 @@
 #include "submit.h"
 
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "bits.h"
 #include "capture.h"
 #include "direct.h"
 #include "observe.h"
+#include "order.h"
 #include "progress.h"
 #include "ready.h"
 #include "rename.h"
@@ -46,10 +48,11 @@ refuse (struct pto_engine *engine, const struct pto_submit *submit, const PTOPar
   ptrdiff_t index = param - submit->params;
 
   if (submit->conditional && index + 1 == submit->n_params)
-    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "its condition: %s", why);
-  else
-    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, "argument %td: %s", index,
+    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("its condition: %s"),
                        why);
+  else
+    pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS, _ ("argument %td: %s"),
+                       index, why);
   return false;
 }
 
@@ -65,13 +68,14 @@ locate (const struct pto_engine *engine, Tensor *tensor)
   if (buffer == NULL)
     return NULL;
   if (PTO_UNLIKELY (buffer->generation != tensor->generation))
-    return "the tensor was made in a scope that has ended";
+    return _ ("the tensor was made in a scope that has ended");
   if (buffer->space.creator != PTO_TASK_NONE
       && PTO_UNLIKELY ((int32_t) (PTO_TASK_LOCAL (buffer->space.creator)
                                   - engine->rings[PTO_TASK_RING (buffer->space.creator)].floor)
                        < 0))
-    return "the tensor was output in a scope that has ended: its memory is gone; submit the task "
-           "that outputs it in the scope that uses it";
+    return _ (
+        "the tensor was output in a scope that has ended: its memory is gone; submit the task "
+        "that outputs it in the scope that uses it");
   tensor->buffer.addr = buffer->addr;
   return NULL;
 }
@@ -83,16 +87,17 @@ refuse_unusual (const struct pto_engine *engine, const PTOParam *param)
   const Tensor *tensor = &param->tensor;
 
   if (param->type == PTO_PARAM_COMMUTATIVE)
-    return engine->tracked != 0 ? NULL
-                                : "updates do not take turns in a manual scope, where nothing is "
-                                  "looked up: name whom the task comes after, or submit it in an "
-                                  "ordinary scope";
+    return engine->tracked != 0
+               ? NULL
+               : _ ("updates do not take turns in a manual scope, where nothing is "
+                    "looked up: name whom the task comes after, or submit it in an "
+                    "ordinary scope");
   if (param->type != PTO_PARAM_SCRATCH)
-    return "unknown kind of parameter";
+    return _ ("unknown kind of parameter");
   return tensor->storage == NULL && tensor->buffer.addr == 0
              ? NULL
-             : "scratch memory is the task's alone, and this tensor has memory, or a handle: "
-               "make_scratch_param() makes it of a shape";
+             : _ ("scratch memory is the task's alone, and this tensor has memory, or a handle: "
+                  "make_scratch_param() makes it of a shape");
 }
 
 /* Their records begin anew, as if nobody had output them yet. Who uses the old contents keeps them.
@@ -137,7 +142,7 @@ look_before (struct pto_engine *engine, const struct pto_submit *submit)
     engine->before &= ~(uint32_t) PTO_BEFORE_COMBINED;
   else if (engine->tracked == 0
            && !pto_deps_add (&engine->deps, engine->combined, PTO_HAZARD_EXPLICIT))
-    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, "no memory for a dependency of a task");
+    pto_engine_fail (engine, PTO_STATUS_NO_MEMORY, _ ("no memory for a dependency of a task"));
 }
 
 const char *
@@ -201,7 +206,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
           if (PTO_UNLIKELY (param->type != PTO_PARAM_OUTPUT && param->type != PTO_PARAM_SCRATCH))
             return !plain
                    && refuse (engine, submit, param,
-                              "the tensor has no memory yet: no task has output it");
+                              _ ("the tensor has no memory yet: no task has output it"));
           if (buffer != NULL)
             tensor->buffer.size = buffer->bytes;
           n_outputs++;
@@ -228,7 +233,7 @@ examine (struct pto_engine *engine, const struct pto_submit *submit, struct pto_
       if (PTO_UNLIKELY (!ok))
         {
           pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no memory for the %u dependencies of a task", deps->count);
+                           _ ("no memory for the %u dependencies of a task"), deps->count);
           return false;
         }
     }
@@ -251,11 +256,12 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
       if (PTO_TASK_RING (id) >= PTO_RINGS
           || (int32_t) (PTO_TASK_LOCAL (id) - engine->rings[PTO_TASK_RING (id)].head) >= 0)
         {
-          pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
-                             "it comes after task %" PRIu64
-                             " (number %u of those that it names), which is no task of this run: "
-                             "name a task by what its submit gave",
-                             id, i);
+          pto_engine_refuse (
+              engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
+              _ ("it comes after task %" PRIu64
+                 " (number %u of those that it names), which is no task of this run: "
+                 "name a task by what its submit gave"),
+              id, i);
           return false;
         }
       if (pto_task_is_retired (engine->tails, id))
@@ -267,7 +273,7 @@ name_producers (struct pto_engine *engine, const struct pto_submit *submit)
       else if (!pto_deps_add (&engine->deps, id, PTO_HAZARD_EXPLICIT))
         {
           pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no memory for the %u dependencies of a task", engine->deps.count);
+                           _ ("no memory for the %u dependencies of a task"), engine->deps.count);
           return false;
         }
     }
@@ -618,7 +624,7 @@ get_scratch (struct pto_engine *engine, uint64_t bytes)
       if (grown == NULL)
         {
           pto_engine_fail (engine, PTO_STATUS_NO_MEMORY,
-                           "no memory for the %" PRIu64 " bytes of a task's parts", bytes);
+                           _ ("no memory for the %" PRIu64 " bytes of a task's parts"), bytes);
           return NULL;
         }
       engine->scratch = grown;
@@ -664,7 +670,7 @@ submit_parts (struct pto_engine *engine, const struct pto_submit *submit)
   if (submit->conditional && full.wish != NULL)
     {
       pto_engine_refuse (engine, full.kernel, PTO_STATUS_INVALID_ARGS,
-                         "a task that says where its members run has no condition");
+                         _ ("a task that says where its members run has no condition"));
       return PTO_TASK_NONE;
     }
   full.parts_bytes
@@ -841,7 +847,7 @@ take_slot (struct pto_engine *engine, const struct pto_needs *needs, uint32_t ke
 
 /* The tokens of the submit's updates that commute, whose accesses are recorded. */
 static __attribute__ ((noinline)) void
-claim (const struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit)
+claim (struct pto_engine *engine, struct pto_slot *slot, const struct pto_submit *submit)
 {
   uint32_t tokens[PTO_ARGS_MAX];
   uint32_t n = 0;
@@ -850,6 +856,8 @@ claim (const struct pto_engine *engine, struct pto_slot *slot, const struct pto_
     if (submit->params[i].type == PTO_PARAM_COMMUTATIVE)
       tokens[n++] = engine->accesses[i].token;
   pto_turn_claim (slot, tokens, n);
+  if (engine->observed)
+    pto_observe_claims (engine, slot);
 }
 
 /* The slot is filled: it is wired to its producers. Gives how many of those were done already. */
@@ -994,7 +1002,7 @@ record (struct pto_engine *engine, const struct pto_submit *submit, struct pto_n
   if (!pto_map_reserve (engine->map, n_nodes))
     {
       pto_engine_fail (engine, PTO_STATUS_MAP_OVERFLOW,
-                       "task %" PRIu64 " of a graph that is captured: the TensorMap is full",
+                       _ ("task %" PRIu64 " of a graph that is captured: the TensorMap is full"),
                        engine->submitted);
       return PTO_TASK_NONE;
     }
@@ -1038,7 +1046,7 @@ observe_args (struct pto_engine *engine, const struct pto_slot *slot,
   for (uint32_t i = 0; i < submit->n_params; i++)
     types[i] = (uint8_t) submit->params[i].type;
   if (engine->witness != NULL)
-    engine->witness->task (engine->witness->data, slot, types);
+    engine->witness->task (engine->witness->data, slot, types, false);
   pto_observe_args (engine, slot, types);
 }
 
@@ -1083,6 +1091,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
     }
   pto_charge (engine->exec, engine->config.submit_cost
                                 + (uint64_t) needs.n_tensors * engine->config.argument_cost);
+  if (!plain && PTO_UNLIKELY (engine->order != NULL))
+    pto_order_leave_out (engine->order, &engine->deps);
   n_wait = merge_dependencies (engine, &n_retained);
   /* Memory of the runtime is retained by whoever uses it. */
   needs.n_fences = 0;
@@ -1099,6 +1109,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
       end_count (engine, submit->params, submit->n_params);
       return true;
     }
+  if (!plain && PTO_UNLIKELY (engine->order != NULL))
+    pto_order_fill (room.heap, needs.heap);
   fill_payload (engine, slot, submit, &needs, room.storage, room.heap, plain);
   if (!plain && PTO_UNLIKELY (submit->parts_bytes > 0))
     pto_engine_set_parts (engine, slot,
@@ -1114,6 +1126,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
   done = link_slot (engine, slot, &needs, n_wait, direct, &links, plain);
   if (!plain && PTO_UNLIKELY (needs.n_updates > 0) && submit->kernel != PTO_KERNEL_NONE)
     claim (engine, slot, submit);
+  if (!plain && PTO_UNLIKELY (engine->order != NULL) && submit->kernel != PTO_KERNEL_NONE)
+    pto_order_take (engine, slot);
   if (!plain && PTO_UNLIKELY (engine->adding))
     {
       /* Acquire: as in let_go(). What remains is never 0. */
@@ -1126,6 +1140,8 @@ submit_task (struct pto_engine *engine, const struct pto_submit *submit, bool pl
       expect_submits (&engine->rings[needs.ring], needs.storage);
       pto_engine_share (engine);
     }
+  if (!plain && PTO_UNLIKELY (engine->order != NULL))
+    pto_engine_run_all (engine);
   return true;
 }
 
@@ -1145,7 +1161,8 @@ pto_engine_submit (struct pto_engine *engine, const struct pto_submit *submit)
   if (PTO_UNLIKELY (submit->n_params > PTO_ARGS_MAX))
     {
       pto_engine_refuse (engine, submit->kernel, PTO_STATUS_INVALID_ARGS,
-                         "%u arguments; a task takes at most %u", submit->n_params, PTO_ARGS_MAX);
+                         _ ("%u arguments; a task takes at most %u"), submit->n_params,
+                         PTO_ARGS_MAX);
       return PTO_TASK_NONE;
     }
   if (PTO_UNLIKELY (submit->priority != 0)

@@ -19,6 +19,9 @@ typedef uint64_t pto_task_id;
 #define PTO_TASK_RING(id) ((uint32_t) ((id) >> 32))
 #define PTO_TASK_LOCAL(id) ((uint32_t) (id))
 
+/* Instead of a kernel: a task that only orders. */
+#define PTO_KERNEL_NONE UINT32_MAX
+
 /* Why one task must wait for another. */
 enum
 {

@@ -20,6 +20,7 @@
 #include "tensor_map.h"
 
 #include "map-space.h"
+#include "peek.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -448,6 +449,13 @@ pto_map_free (struct pto_map *map)
 }
 
 void
+pto_map_follow (struct pto_map *map, const struct pto_map *before)
+{
+  map->generation = before->generation;
+  pto_map_reset (map);
+}
+
+void
 pto_map_reset (struct pto_map *map)
 {
   while (map->indexes != NULL)
@@ -492,6 +500,12 @@ uint32_t
 pto_map_used (const struct pto_map *map)
 {
   return map->pool.used;
+}
+
+uint32_t
+pto_map_peek_used (const struct pto_map *map)
+{
+  return pto_peek (&map->pool.used);
 }
 
 uint32_t

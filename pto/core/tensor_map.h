@@ -30,6 +30,8 @@ struct pto_map_config
 /* NULL when memory is not to be had. Set-up is O(used): the pool is mapped, not touched. */
 struct pto_map *pto_map_new (const struct pto_map_config *config);
 void pto_map_free (struct pto_map *map);
+/* In the place of the other one, which is freed: spaces that that one has filled are empty here. */
+void pto_map_follow (struct pto_map *map, const struct pto_map *before);
 /* Forgets everything (between runs). Costs what was used, not what could have been. */
 void pto_map_reset (struct pto_map *map);
 void pto_map_set_hazards (struct pto_map *map, uint32_t hazards);
@@ -77,4 +79,6 @@ void pto_map_drop (struct pto_map *map, struct pto_space *space);
 
 /* Nodes in use, and the pool's size. */
 uint32_t pto_map_used (const struct pto_map *map);
+/* The same for somebody who has no part in the run (peek.h). */
+uint32_t pto_map_peek_used (const struct pto_map *map);
 uint32_t pto_map_capacity (const struct pto_map *map);

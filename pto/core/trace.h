@@ -26,9 +26,10 @@ enum pto_trace_level
 
 enum pto_trace_kind
 {
-  /* orchestrator; detail = kernel id, or PTO_TRACE_ALLOC; extra = line << 32 | file << 16 | ring <<
-   * 8 | core type. file: 1 + its number among those of the trace, 0: nobody knows where the submit
-   * stands */
+  /* orchestrator; detail = kernel id, or PTO_TRACE_ALLOC; extra = line << 32 | priority << 28 |
+   * file
+   * << 16 | ring << 8 | core type. file: 1 + its number among those of the trace, 0: nobody knows
+   * where the submit stands */
   PTO_TRACE_SUBMIT = 1,
   /* orchestrator; task = consumer, detail = PTO_HAZARD_*, extra = producer's id */
   PTO_TRACE_DEP = 2,
@@ -40,7 +41,9 @@ enum pto_trace_kind
   PTO_TRACE_ACK = 5,      /* core; as DISPATCH */
   PTO_TRACE_RUN = 6,      /* core, of each member; time = start, extra = end; detail = core */
   PTO_TRACE_COMPLETE = 7, /* scheduler saw FIN; detail = core, extra = 1 when the task failed */
-  PTO_TRACE_RETIRE = 8,   /* orchestrator: slot and memory are free again */
+  /* orchestrator: slot and memory are free again; detail = of how many tasks of the ring behind it
+   * they are, too */
+  PTO_TRACE_RETIRE = 8,
   /* orchestrator; detail = depth, extra = line << 32 | file << 16 | 1 begin, 0 end */
   PTO_TRACE_SCOPE = 9,
   /* orchestrator; time = start, extra = end; detail = ring | PTO_STALL_* << 8 */
@@ -61,8 +64,27 @@ enum pto_trace_kind
    * 32 | first), in task the strides alike; detail = the first. */
   PTO_TRACE_SHAPE = 33,
   /* The same of one dimension for which 32 bits are too few. */
-  PTO_TRACE_SHAPE_WIDE = 34
+  PTO_TRACE_SHAPE_WIDE = 34,
+  /* After its submit, of a task of several parts: time = blocks; extra = 1 + cohort << 32 (0: any)
+   * | PTO_TRACE_PARTS_*. Without members its blocks run wherever there is room. */
+  PTO_TRACE_PARTS = 35,
+  /* Behind PARTS, a member that names its place; detail = member, extra = place. */
+  PTO_TRACE_PLACE = 36,
+  /* After its submit: the task waits for its turn at the token extra. */
+  PTO_TRACE_CLAIM = 37,
+  /* The cohort extra is the orchestration's own from now on (detail 1), or not any more (0). */
+  PTO_TRACE_HOLD = 38,
+  /* Before all others, on the virtual clock: a step of the chip's own, PTO_TRACE_COST_* in detail,
+   * takes extra ns. */
+  PTO_TRACE_COST = 39,
+  /* After its submit, of a task by which others reduce into the same memory at the same time:
+   * detail = PTO_TRACE_REDUCE_*, extra = the set, by number. time = of who fills how many copies
+   * there is memory for; of who updates the token of its copy. */
+  PTO_TRACE_REDUCE = 40
 };
+/* The task of a RETIRE that is so many behind its first. */
+#define PTO_TRACE_RETIRED(first, n) \
+  PTO_TASK_ID (PTO_TASK_RING (first), PTO_TASK_LOCAL (first) + (n))
 /* Are these words of the record before them? */
 #define PTO_TRACE_IS_WORDS(kind) ((kind) >= PTO_TRACE_ARG)
 #define PTO_TRACE_ARG_TYPE(extra) ((uint32_t) (extra) &0xffu)
@@ -70,8 +92,32 @@ enum pto_trace_kind
 #define PTO_TRACE_ARG_NDIMS(extra) ((uint32_t) ((extra) >> 16) & 0xffu)
 /* Of a task without a kernel that is there for the memory that it outputs. */
 #define PTO_TRACE_ALLOC (UINT32_MAX - 1)
-#define PTO_TRACE_FILE(extra) ((uint32_t) ((extra) >> 16) & 0xffffu)
+#define PTO_TRACE_FILE(extra) ((uint32_t) ((extra) >> 16) & 0xfffu)
+#define PTO_TRACE_PRIORITY(extra) ((uint32_t) ((extra) >> 28) & 0xfu)
+/* Of PARTS: members, how many of them are a block that begins at once, whether they are together.
+ */
+#define PTO_TRACE_PARTS_MEMBERS(extra) ((uint32_t) (extra) &0xffffu)
+#define PTO_TRACE_PARTS_BLOCK(extra) ((uint32_t) ((extra) >> 16) & 0x7fffu)
+#define PTO_TRACE_PARTS_TOGETHER(extra) (((extra) >> 31 & 1) != 0)
+#define PTO_TRACE_PARTS_COHORT(extra) ((uint32_t) ((extra) >> 32) - 1)
 #define PTO_TRACE_LINE(extra) ((uint32_t) ((extra) >> 32))
+
+enum
+{
+  PTO_TRACE_COST_DISPATCH,
+  PTO_TRACE_COST_POLL,
+  PTO_TRACE_COST_FANOUT,
+  PTO_TRACE_COST_START,
+  PTO_TRACE_COST_FINISH,
+  PTO_TRACE_N_COSTS
+};
+
+enum
+{
+  PTO_TRACE_REDUCE_FILL,
+  PTO_TRACE_REDUCE_UPDATE,
+  PTO_TRACE_REDUCE_COMBINE /* two copies; and last a copy with what is reduced into */
+};
 
 enum
 {
@@ -94,6 +140,13 @@ struct pto_trace_record
 };
 _Static_assert(sizeof (struct pto_trace_record) == 32, "two records a cache line");
 
+/* Of how many tasks it speaks. */
+static inline uint64_t
+pto_trace_n_tasks (const struct pto_trace_record *record)
+{
+  return 1 + (record->kind == PTO_TRACE_RETIRE ? (uint64_t) record->detail : 0);
+}
+
 /* A cache line each: owners are on different CPUs. */
 struct pto_trace_buffer
 {
@@ -107,6 +160,7 @@ struct pto_trace_buffer
 /* Source files that submits and scopes stand in, by number. Owner: the orchestrator. Their names
  * are copies: who wrote them may be unloaded before somebody reads the record. */
 #define PTO_TRACE_FILES_MAX 256u
+_Static_assert(PTO_TRACE_FILES_MAX <= 0xfffu, "a SUBMIT has 12 bits for them");
 struct pto_trace_files
 {
   char *names[PTO_TRACE_FILES_MAX];

@@ -15,9 +15,9 @@
 struct pto_witness
 {
   void *data;
-  /* The slot is filled, and nobody else has seen it. types: PTO_PARAM_* of each argument; NULL: not
-   * known, of a graph that is launched. */
-  void (*task) (void *data, const struct pto_slot *slot, const uint8_t *types);
+  /* The slot is filled, and nobody else has seen it. types: PTO_PARAM_* of each argument. linked:
+   * of a graph that was built by hand, where what it comes after was named. */
+  void (*task) (void *data, const struct pto_slot *slot, const uint8_t *types, bool linked);
   /* It comes after producer. consumer: PTO_TASK_NONE: the task that is told next. */
   void (*edge) (void *data, pto_task_id consumer, pto_task_id producer);
   /* The orchestration has waited: what is submitted from now on comes after that task;

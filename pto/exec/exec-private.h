@@ -125,6 +125,8 @@ void pto_actor_recycle (struct pto_actor *actor);
 /* One actor less is alive. The last thing that is done for an actor. */
 void pto_actor_gone (struct pto_exec *exec);
 
+/* Asks what fences the system has: before the first thread that fences; heavy_fence.h. */
+void pto_heavy_fence_init (void);
 uint64_t pto_clock_ns (void);
 uint64_t pto_rng_next (uint64_t state[4]);
 /* Unbiased in 0 .. bound - 1 (Lemire). */

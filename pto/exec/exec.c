@@ -4,6 +4,7 @@
  */
 #include "exec-private.h"
 #include "guard-private.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -221,21 +222,22 @@ pto_exec_new (const struct pto_exec_config *config, char *error, size_t error_si
 
   if ((size_t) config->backend >= sizeof table / sizeof *table)
     {
-      snprintf (error, error_size, "There is no execution back end %d", (int) config->backend);
+      snprintf (error, error_size, _ ("There is no execution back end %d"), (int) config->backend);
       return NULL;
     }
   if (config->domains < 1 || config->domains > PTO_MAX_DOMAINS)
     {
-      snprintf (error, error_size, "%u domains asked for, 1 to %u are possible", config->domains,
-                PTO_MAX_DOMAINS);
+      snprintf (error, error_size, _ ("%u domains asked for, 1 to %u are possible"),
+                config->domains, PTO_MAX_DOMAINS);
       return NULL;
     }
   pthread_once (&ticks_once, begin_ticks);
+  pto_heavy_fence_init ();
   ops = table[config->backend];
   exec = aligned_alloc (64, (ops->size + 63) & ~(size_t) 63);
   if (exec == NULL)
     {
-      snprintf (error, error_size, "No memory for an executor (%zu bytes)", ops->size);
+      snprintf (error, error_size, _ ("No memory for an executor (%zu bytes)"), ops->size);
       return NULL;
     }
   memset (exec, 0, ops->size);
@@ -331,7 +333,8 @@ pto_exec_spawn (struct pto_exec *exec, uint32_t domain, const char *name, void (
 
   if (domain >= exec->config.domains)
     {
-      snprintf (error, error_size, "Domain %u of %u does not exist", domain, exec->config.domains);
+      snprintf (error, error_size, _ ("Domain %u of %u does not exist"), domain,
+                exec->config.domains);
       return -1;
     }
   pthread_mutex_lock (&exec->lock);
@@ -350,7 +353,7 @@ pto_exec_spawn (struct pto_exec *exec, uint32_t domain, const char *name, void (
 
       if (pto_stack_map (&stack, exec->config.stack_size) != 0)
         {
-          snprintf (error, error_size, "No stack of %zu KiB for %s: %s",
+          snprintf (error, error_size, _ ("No stack of %zu KiB for %s: %s"),
                     exec->config.stack_size >> 10, name, strerror (errno));
           return -1;
         }
@@ -358,7 +361,7 @@ pto_exec_spawn (struct pto_exec *exec, uint32_t domain, const char *name, void (
       if (actor == NULL)
         {
           pto_stack_unmap (&stack);
-          snprintf (error, error_size, "No memory for the actor %s", name);
+          snprintf (error, error_size, _ ("No memory for the actor %s"), name);
           return -1;
         }
       memset (actor, 0, sizeof *actor);

@@ -10,6 +10,7 @@
  * there. Nothing in a decision depends on an address.
  */
 #include "exec-private.h"
+#include "text.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -299,7 +300,7 @@ det_init (struct pto_exec *exec, char *error, size_t error_size)
     {
       free (det->ready);
       free (det->heap);
-      snprintf (error, error_size, "No memory for an executor");
+      snprintf (error, error_size, _ ("No memory for an executor"));
       return -1;
     }
   return 0;

@@ -28,6 +28,7 @@
  */
 #include "exec-private.h"
 #include "os_thread.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -726,7 +727,7 @@ par_init (struct pto_exec *exec, char *error, size_t error_size)
   par->carriers = aligned_alloc (64, (count * sizeof *par->carriers + 63) & ~(size_t) 63);
   if (par->carriers == NULL)
     {
-      snprintf (error, error_size, "No memory for %u carriers", count);
+      snprintf (error, error_size, _ ("No memory for %u carriers"), count);
       return -1;
     }
   memset (par->carriers, 0, count * sizeof *par->carriers);

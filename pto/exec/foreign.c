@@ -10,6 +10,7 @@
 
 #include "exec-private.h"
 #include "guard-private.h"
+#include "text.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -69,7 +70,7 @@ static int
 foreign_pthread_cancel (pthread_t thread)
 {
   if (pthread_equal (thread, pthread_self ()))
-    pto_guard_leave ("pthread_cancel() for its own thread");
+    pto_guard_leave (_ ("pthread_cancel() for its own thread"));
   return pthread_cancel (thread);
 }
 
@@ -84,7 +85,7 @@ foreign_syscall (long number, ...)
     a[i] = va_arg (args, long);
   va_end (args);
   if (number == SYS_exit)
-    pto_guard_leave ("exit(2) for its thread");
+    pto_guard_leave (_ ("exit(2) for its thread"));
   if (number == SYS_exit_group)
     leave_with_status ("exit_group", (int) a[0]);
   return syscall (number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -423,7 +424,7 @@ pto_foreign_call (void (*fn) (void *data), void *data, char *why, size_t size)
 
   if (pto_guard_init () != 0)
     {
-      snprintf (why, size, "can not be called: %s", strerror (errno));
+      snprintf (why, size, _ ("can not be called: %s"), strerror (errno));
       return false;
     }
   pto_guard_refresh ();

@@ -18,3 +18,7 @@ void pto_foreign_put_back (void);
  * when it is over. false: it did not return; why says what it did, to go on "it ...". Any thread.
  */
 bool pto_foreign_call (void (*fn) (void *data), void *data, char *why, size_t size);
+/* Calls code of the program itself: an exception of C++ or the end of the thread does not leave it;
+ * all else it does is its own affair. false: it did not return; why says what it did, to go on
+ * "it ...". Any thread. */
+bool pto_foreign_catch (void (*fn) (void *data), void *data, char *why, size_t size);

@@ -18,6 +18,10 @@ enum
   PTO_UNWOUND_BY_FORCE = 3 /* the thread ends */
 };
 
+/* Where of the registers it leaves what unwound. */
+#define PTO_GUARD_EXCEPTION 22
+int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t *args);
+
 /* A number that changes when signal masks and alternate stacks are to be looked at again: a thread
  * that has another one does so before its next guarded call. W: pto_guard_refresh(); R: every
  * guarded call, relaxed: nothing is passed on by it. */

@@ -12,6 +12,7 @@
  */
 #include "exec-private.h"
 #include "guard-private.h"
+#include "text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,12 +39,11 @@
 #define ALTERNATE_STACK ((size_t) 64 << 10)
 /* What a frame without probes may reach beyond the pointer to a stack that is not ours. */
 #define NEAR_STACK ((uintptr_t) 64 << 10)
-/* Places in pto_guard.registers: an exception that unwound to the call, the pointer to the call's
- * frame. Those before them are the assembly's. */
+/* Place in pto_guard.registers of the pointer to the call's frame. Those before it are the
+ * assembly's, and PTO_GUARD_EXCEPTION. */
 #ifdef __x86_64__
 #define WORDS 8 /* control words of the caller; 0: to be saved */
 #endif
-#define EXCEPTION 22
 #define FRAME 23
 
 /* On the stack of pto_guard_call(), above everything that is dropped. */
@@ -58,7 +58,6 @@ struct frame
 };
 
 #ifndef GUARD_JUMP
-int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t *args);
 _Noreturn void pto_guard_registers_continue (void **registers);
 #endif
 
@@ -691,7 +690,7 @@ end_badly (struct foreign *foreign, struct frame *frame, int end)
   else if (end == PTO_UNWOUND_BY_EXCEPTION)
     {
       pto_guard_pause ();
-      describe = pto_guard_describe (guard->registers[EXCEPTION], &unwound, guard->text,
+      describe = pto_guard_describe (guard->registers[PTO_GUARD_EXCEPTION], &unwound, guard->text,
                                      sizeof guard->text);
       foreign->fn = describe;
       foreign->args = (int64_t *) &unwound;
@@ -776,21 +775,22 @@ pto_guard_explain (const struct pto_guard *guard, const struct pto_fault *fault,
       snprintf (text, size, "returned");
       break;
     case PTO_FAULT_SIGNAL:
-      n = snprintf (text, size, "crashed: %s (signal %d)", strsignal (fault->signo), fault->signo);
+      n = snprintf (text, size, _ ("crashed: %s (signal %d)"), strsignal (fault->signo),
+                    fault->signo);
       if (fault->has_address && n > 0 && (size_t) n < size)
-        snprintf (text + n, size - (size_t) n, " at address 0x%" PRIx64, fault->address);
+        snprintf (text + n, size - (size_t) n, _ (" at address 0x%" PRIx64), fault->address);
       break;
     case PTO_FAULT_STACK_OVERFLOW:
-      snprintf (text, size, "used up its stack");
+      snprintf (text, size, _ ("used up its stack"));
       break;
     case PTO_FAULT_INTERRUPTED:
-      snprintf (text, size, "did not return");
+      snprintf (text, size, _ ("did not return"));
       break;
     case PTO_FAULT_EXCEPTION:
-      snprintf (text, size, "threw %s", guard->text);
+      snprintf (text, size, _ ("threw %s"), guard->text);
       break;
     case PTO_FAULT_ENDED:
-      snprintf (text, size, "called %s", guard->text);
+      snprintf (text, size, _ ("called %s"), guard->text);
       break;
     }
 }

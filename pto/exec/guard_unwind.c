@@ -7,7 +7,9 @@
  * links with one. The layouts are those of the Itanium C++ ABI.
  */
 #include "exec-private.h"
+#include "foreign.h"
 #include "guard-private.h"
+#include "text.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -74,6 +76,7 @@ describe (int64_t *args)
   const char *what = NULL;
   const char *name;
   char *clear = NULL;
+  int n;
 
   unwound->begin_catch (exception);
   type = unwound->current_type ();
@@ -84,6 +87,10 @@ describe (int64_t *args)
         name++;
       if (unwound->demangle != NULL)
         clear = unwound->demangle (name, NULL, NULL, NULL);
+      /* The name before what() is asked, and what that gives only when its end has been found:
+       * there may be nothing at its address, and the text is whole all the same. */
+      n = snprintf (unwound->text, unwound->size, "%s", clear != NULL ? clear : name);
+      free (clear);
       /* One that is thrown again from another thread does not lie behind its header. */
       if (unwound->base != NULL && (exception->exception_class & 0xff) == 0)
         {
@@ -96,9 +103,9 @@ describe (int64_t *args)
               what = ((What) table[2]) (object);
             }
         }
-      snprintf (unwound->text, unwound->size, "%s%s%s", clear != NULL ? clear : name,
-                what != NULL ? ": " : "", what != NULL ? what : "");
-      free (clear);
+      if (what != NULL && n >= 0 && (size_t) n < unwound->size)
+        snprintf (unwound->text + n, unwound->size - (size_t) n, ": %.*s",
+                  (int) strnlen (what, unwound->size), what);
     }
   unwound->end_catch ();
 }
@@ -109,7 +116,7 @@ pto_guard_describe (void *data, struct pto_unwound *unwound, char *text, size_t 
   struct _Unwind_Exception *exception = data;
   void *library = NULL;
 
-  snprintf (text, size, "an exception of another language");
+  snprintf (text, size, _ ("an exception of another language"));
   for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes && library == NULL; i++)
     if ((exception->exception_class & ~(uint64_t) 0xff) == runtimes[i].class)
       {
@@ -131,7 +138,53 @@ pto_guard_describe (void *data, struct pto_unwound *unwound, char *text, size_t 
              : NULL;
 }
 
+struct caught
+{
+  void (*fn) (void *data);
+  void *data;
+};
+
+static void
+call_caught (int64_t *args)
+{
+  struct caught *call = (struct caught *) args;
+
+  call->fn (call->data);
+}
+
+bool
+pto_foreign_catch (void (*fn) (void *data), void *data, char *why, size_t size)
+{
+  struct caught call = { fn, data };
+  struct pto_unwound unwound;
+  /* As of a guard that is not used otherwise. */
+  void *registers[sizeof ((struct pto_guard *) NULL)->registers / sizeof (void *)] = { NULL };
+  int end = pto_guard_registers_call (registers, call_caught, (int64_t *) &call);
+  pto_guard_describer ask;
+  char what[192];
+
+  if (end == 0)
+    return true;
+  if (end == PTO_UNWOUND_BY_FORCE)
+    {
+      snprintf (why, size, _ ("ended its thread (pthread_exit)"));
+      return false;
+    }
+  ask = pto_guard_describe (registers[PTO_GUARD_EXCEPTION], &unwound, what, sizeof what);
+  if (ask != NULL)
+    pto_guard_registers_call (registers, ask, (int64_t *) &unwound);
+  snprintf (why, size, _ ("threw %s"), what);
+  return false;
+}
+
 #else
+
+bool
+pto_foreign_catch (void (*fn) (void *data), void *data, char *why, size_t size)
+{
+  fn (data);
+  return true;
+}
 
 pto_guard_describer
 pto_guard_describe (void *exception, struct pto_unwound *unwound, char *text, size_t size)

@@ -6,6 +6,7 @@
 
 #include "exec-private.h"
 #include "guard-private.h"
+#include "text.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack
 
   if (start == NULL)
     {
-      snprintf (error, error_size, "No memory for the thread %s", name);
+      snprintf (error, error_size, _ ("No memory for the thread %s"), name);
       return -1;
     }
   start->fn = fn;
@@ -62,7 +63,7 @@ pto_os_thread_start (pthread_t *thread, const char *name, const struct pto_stack
   if (status != 0)
     {
       free (start);
-      snprintf (error, error_size, "No thread for %s: %s", name, strerror (status));
+      snprintf (error, error_size, _ ("No thread for %s: %s"), name, strerror (status));
       return -1;
     }
   return 0;

@@ -6,6 +6,7 @@
 
 #include "../core/fence.h"
 #include "../exec/memory_file.h"
+#include "../exec/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -82,14 +83,15 @@ make_region (uint64_t size, struct pto_report *report)
   void *memory;
 
   if (piece == NULL)
-    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the arena's list");
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the arena's list"));
   memory = pto_memory_file_map ("pto-arena", size, &fd);
   if (memory == NULL)
     {
       free (piece);
-      return pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                             "no address space for an arena of %llu bytes: %s: set arena to less",
-                             (unsigned long long) size, strerror (errno));
+      return pto_report_set (
+          report, PTO_STATUS_NO_MEMORY,
+          _ ("no address space for an arena of %llu bytes: %s: set arena to less"),
+          (unsigned long long) size, strerror (errno));
     }
   /* Tensors would fill core dumps. */
   madvise (memory, size, MADV_DONTDUMP);
@@ -120,12 +122,13 @@ pto_arena_acquire (uint64_t size, struct pto_report *report)
 
   pthread_once (&once, init_once);
   if (size == 0 || size > (uint64_t) INT64_MAX - arena.page)
-    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "an arena of %llu bytes can not be made: set arena to something else",
-                           (unsigned long long) size);
+    return pto_report_set (
+        report, PTO_STATUS_INVALID_ARGS,
+        _ ("an arena of %llu bytes can not be made: set arena to something else"),
+        (unsigned long long) size);
   /* Children know what lies behind buffers that are made after them. */
   if (!pto_fence_init ())
-    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the list of buffers");
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the list of buffers"));
   size = (size + arena.page - 1) / arena.page * arena.page;
   pthread_mutex_lock (&lock);
   if (arena.own.base == NULL)
@@ -287,7 +290,7 @@ struct range
   dev_t device;
   bool shared, readable, writable;
   bool forks;   /* children get it (maps does not say: true) */
-  bool checked; /* in the fork's list: it has been found to be as it was */
+  bool checked; /* in the fork's list: mentioned, and found to be as it was */
 };
 
 struct ranges
@@ -450,7 +453,7 @@ pto_shared_map_new (struct pto_report *report)
     {
       pto_report_set (report,
                       map == NULL || errno == ENOMEM ? PTO_STATUS_NO_MEMORY : PTO_STATUS_SYSTEM,
-                      "which memory is shared can not be known: /proc/self/maps: %s",
+                      _ ("which memory is shared can not be known: /proc/self/maps: %s"),
                       strerror (map == NULL ? ENOMEM : errno));
       free (map);
       return NULL;
@@ -557,8 +560,13 @@ pto_mapping_around (uint64_t address, uint64_t bytes, struct pto_mapping *mappin
   struct now now;
 
   *mapping = (struct pto_mapping){ .writable = true };
-  if (end < address || !now_open (&now))
+  if (end < address)
     return false;
+  if (!now_open (&now))
+    {
+      mapping->trouble = errno != 0 ? errno : ENOMEM;
+      return false;
+    }
   do
     {
       if (!now_at (&now, at, &range) || !range.readable)
@@ -609,6 +617,33 @@ is_checked (const struct pto_shared_map *map, uint64_t begin, uint64_t end)
       begin = range->end;
     }
   return true;
+}
+
+bool
+pto_shared_map_has_changed (const struct pto_shared_map *map, uint64_t *address)
+{
+  bool changed = false;
+  struct now now;
+  uint32_t i = 0;
+
+  while (i < map->at_fork.n && !map->at_fork.ranges[i].checked)
+    i++;
+  if (i == map->at_fork.n || !now_open (&now))
+    return false;
+  for (; i < map->at_fork.n && !changed; i++)
+    {
+      const struct range *range = &map->at_fork.ranges[i];
+      uint64_t until;
+      struct range here;
+
+      if (!range->checked)
+        continue;
+      until = agrees_until (map, &now, range->begin, range->end);
+      changed = until < range->end && now_at (&now, until, &here) && here.shared;
+      *address = until;
+    }
+  now_close (&now);
+  return changed;
 }
 
 static bool

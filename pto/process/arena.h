@@ -38,6 +38,7 @@ struct pto_mapping
 {
   uint64_t begin, end;
   bool writable; /* all of it */
+  int trouble;   /* errno: that can not be known; 0: it is known */
 };
 /* false: a part of the range can not be read. */
 bool pto_mapping_around (uint64_t address, uint64_t bytes, struct pto_mapping *mapping);
@@ -60,5 +61,9 @@ void pto_shared_map_free (struct pto_shared_map *map);
  * until pto_shared_map_look_again(). */
 enum pto_visibility pto_shared_map_check (struct pto_shared_map *map, uint64_t address,
                                           uint64_t bytes, bool write);
+/* Since the last look again: is there other shared memory now where something was mentioned that
+ * had been found to be as it was? Children do not see it. What is private now is taken for what the
+ * program maps once it is done with the other. */
+bool pto_shared_map_has_changed (const struct pto_shared_map *map, uint64_t *address);
 /* At the begin of a run. */
 void pto_shared_map_look_again (struct pto_shared_map *map);

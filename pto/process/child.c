@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "../exec/text.h"
 #include "child.h"
 
 #include <inttypes.h>
@@ -70,7 +71,7 @@ pto_child_refused (struct pto_child *child, const struct pto_failure *failure)
       return;
     }
   child->request = 0;
-  pto_child_kill (child, PTO_WHY_REFUSED, "could not start");
+  pto_child_kill (child, PTO_WHY_REFUSED, _ ("could not start"));
 }
 
 void
@@ -180,7 +181,7 @@ pto_child_look_after (struct pto_child *child, const struct pto_child_limits *li
     return;
   if (!pto_link_is_sound (&child->link))
     {
-      pto_child_kill (child, PTO_WHY_FAULT, "wrote over its mailbox");
+      pto_child_kill (child, PTO_WHY_FAULT, _ ("wrote over its mailbox"));
       return;
     }
   if (beat != child->beat)
@@ -195,16 +196,17 @@ pto_child_look_after (struct pto_child *child, const struct pto_child_limits *li
   coming_up = child->stopped_ns == 0 && is_coming_up (child);
   limit = limit_of (child, limits, closing, coming_up);
   if (child->stopped_ns > limits->stop_ns)
-    kill_late (child, PTO_WHY_FAULT, "stopped for", limits->stop_ns);
+    kill_late (child, PTO_WHY_FAULT, _ ("stopped for"), limits->stop_ns);
   else if (time - child->since > limit && coming_up && child->times_caught++ < PTO_CHILD_CAUGHT_MAX)
-    kill_late (child, PTO_WHY_CAUGHT, "did not come up for", limit);
+    kill_late (child, PTO_WHY_CAUGHT, _ ("did not come up for"), limit);
   else if (time - child->since > limit)
     kill_late (child, PTO_WHY_FAULT,
-               coming_up ? "did not come up: 33 times caught by a lock that another thread held "
-                           "when it was forked, the last time for"
-               : life == PTO_LIFE_ENDING || child->request == PTO_REQUEST_CLOSE ? "did not end for"
-               : child->request == PTO_REQUEST_TASK ? "gave no sign of life for task-timeout ="
-                                                    : "did not answer for",
+               coming_up ? _ ("did not come up: 33 times caught by a lock that another thread held "
+                              "when it was forked, the last time for")
+               : life == PTO_LIFE_ENDING || child->request == PTO_REQUEST_CLOSE
+                   ? _ ("did not end for")
+               : child->request == PTO_REQUEST_TASK ? _ ("gave no sign of life for task-timeout =")
+                                                    : _ ("did not answer for"),
                limit);
   else if (life == PTO_LIFE_ASKED)
     {
@@ -212,7 +214,8 @@ pto_child_look_after (struct pto_child *child, const struct pto_child_limits *li
 
       child->patience = child->patience > counted ? child->patience - counted : 0;
       if (child->patience == 0)
-        kill_late (child, PTO_WHY_UNWANTED, "was asked to stop and did not for", child->asked_ns);
+        kill_late (child, PTO_WHY_UNWANTED, _ ("was asked to stop and did not for"),
+                   child->asked_ns);
     }
 }
 

@@ -122,6 +122,7 @@ struct pto_child
   uint64_t patience;      /* ASKED: what is left of the time to stop ... */
   uint64_t asked_ns;      /* ... and what it was at first */
   uint64_t since;         /* pool time of the request, or of its last sign of life */
+  uint64_t asked_at;      /* of the request; for who looks from outside */
   uint64_t stopped_ns;    /* pool time for which it was found stopped, in a row */
   uint32_t beat;          /* signs of life by then */
   uint32_t failed_starts; /* in a row */
@@ -197,7 +198,7 @@ static inline void
 pto_child_ask (struct pto_child *child, enum pto_request request, uint64_t time)
 {
   child->request = request;
-  child->since = time;
+  child->since = child->asked_at = time;
   child->stopped_ns = 0;
   child->beat = pto_link_beat (&child->link);
   pto_child_set_life (child, request == PTO_REQUEST_START ? PTO_LIFE_STARTING : PTO_LIFE_BUSY);

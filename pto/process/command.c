@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
+#include "../exec/text.h"
 #include "command.h"
 
 #include <assert.h>
@@ -196,8 +197,8 @@ pto_command_begin (struct pto_command *command, const struct pto_command_config 
     {
       command->pid = 0;
       pto_command_end (command);
-      return pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be run: %s", config->argv[0],
-                             strerror (error));
+      return pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be run: %s"),
+                             config->argv[0], strerror (error));
     }
   command->pidfd = (int) syscall (SYS_pidfd_open, command->pid, 0);
   return PTO_OK;
@@ -311,7 +312,7 @@ look_for_end (struct pto_command *command, bool shell_is_gone)
 #define WATCHED (PIPES + 1)
 
 void
-pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_fd)
+pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_fd, int ms)
 {
   struct pollfd watched[PTO_COMMANDS_MAX * WATCHED + 1];
   nfds_t used = n * WATCHED;
@@ -330,9 +331,11 @@ pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_f
           of[PIPES] = (struct pollfd){ .fd = commands[i]->pidfd, .events = POLLIN };
         }
       watched[used] = (struct pollfd){ .fd = cancel_fd, .events = POLLIN };
-      if (poll (watched, used + 1, -1) < 0)
+      int n_ready = poll (watched, used + 1, ms);
+
+      if (n_ready < 0)
         continue;
-      found = watched[used].revents != 0;
+      found = n_ready == 0 || watched[used].revents != 0;
       for (uint32_t i = 0; i < n; i++)
         {
           const struct pollfd *of = &watched[i * WATCHED];

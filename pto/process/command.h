@@ -60,8 +60,9 @@ struct pto_command_config
 enum pto_status pto_command_begin (struct pto_command *command,
                                    const struct pto_command_config *config,
                                    struct pto_report *report);
-/* Until one of them is over that was not, or cancel_fd (-1: none) can be read. At least one is not
- * over; n is at most PTO_COMMANDS_MAX. */
-void pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_fd);
+/* Until one of them is over that was not, cancel_fd (-1: none) can be read, or nothing was heard of
+ * them for so many ms (-1: as long as it takes). At least one is not over; n is at most
+ * PTO_COMMANDS_MAX. */
+void pto_commands_wait (struct pto_command *const *commands, uint32_t n, int cancel_fd, int ms);
 /* Ends it with all its processes, if it is not over, and frees what it has. */
 void pto_command_end (struct pto_command *command);

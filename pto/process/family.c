@@ -5,6 +5,7 @@
 #include "family.h"
 
 #include "../exec/os_thread.h"
+#include "../exec/text.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -83,7 +84,7 @@ serve_on_thread (void *data, const struct pto_call *call, struct pto_failure *fa
   if (pto_os_thread_survives (serve_call, &thread_call))
     return thread_call.status;
   pto_failure_set (failure, PTO_STATUS_TASK_FAILED, NULL,
-                   "it ended its thread (pthread_exit), which is the worker's");
+                   _ ("it ended its thread (pthread_exit), which is the worker's"));
   return PTO_STATUS_TASK_FAILED;
 }
 
@@ -110,7 +111,7 @@ describe (const struct pto_child *child, char *text, size_t size, char *words, s
     snprintf (text, size, "%s", body->begin_error);
   /* Relaxed: lives is not written while the child is the carrier's, or gone. */
   else if (body->refused == pto_load_relaxed (&child->lives))
-    snprintf (text, size, "could not be started again: %.*s", (int) (size - 32),
+    snprintf (text, size, _ ("could not be started again: %.*s"), (int) (size - 32),
               body->failure.text);
   else
     pto_process_describe (&body->process, text, size);
@@ -177,7 +178,7 @@ begin_again (struct pto_child *child)
   body->begin_error[0] = '\0';
   ok = begin_process (body, &report) == PTO_OK;
   if (!ok)
-    snprintf (body->begin_error, sizeof body->begin_error, "could not be begun again (%.200s)",
+    snprintf (body->begin_error, sizeof body->begin_error, _ ("could not be begun again (%.200s)"),
               report.message);
   pthread_mutex_unlock (&family->lock);
   pto_exec_unhold (family->exec);
@@ -247,7 +248,7 @@ pto_family_init (struct pto_family *family, const struct pto_family_config *conf
     family->shared = NULL;
   if (family->bodies == NULL || family->children == NULL || family->shared == NULL)
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the %u children of %s", n,
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the %u children of %s"), n,
                       config->path);
       return false;
     }
@@ -334,12 +335,13 @@ pto_family_report_start (struct pto_family *family, const struct pto_child *chil
         status = PTO_STATUS_SYSTEM;
       /* What fails deeper down names its place itself. */
       return pto_report_set (report, status, "%s%s%s", named ? "" : path,
-                             named ? "" : " can not be started: ", body->failure.text);
+                             named ? "" : _ (" can not be started: "), body->failure.text);
     }
   describe (child, text, sizeof text, words, sizeof words);
-  return pto_report_set (
-      report, (enum pto_status) PTO_STATUS_WORKER_LOST, "%s can not be started: it %s%s%s%s", path,
-      text, words[0] != '\0' ? ". Its last words: \"" : "", words, words[0] != '\0' ? "\"" : "");
+  return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
+                         _ ("%s can not be started: it %s%s%s%s"), path, text,
+                         words[0] != '\0' ? _ (". Its last words: \"") : "", words,
+                         words[0] != '\0' ? "\"" : "");
 }
 
 /* --- ending --- */
@@ -371,7 +373,7 @@ pto_family_give_up (struct pto_family *family)
   for (uint32_t i = 0; i < family->n_children; i++)
     {
       pto_link_cancel (&family->children[i].link);
-      kill_process (&family->children[i], "the start was given up");
+      kill_process (&family->children[i], _ ("the start was given up"));
     }
 }
 

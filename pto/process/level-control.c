@@ -5,6 +5,7 @@
  */
 #include "level-private.h"
 
+#include "../exec/text.h"
 #include "arena.h"
 
 #include <inttypes.h>
@@ -117,7 +118,7 @@ send_control (struct pto_level *level, enum pto_request request, enum pto_child_
   if (control == NULL || !place_body (level, control, kind, body))
     {
       pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                      "no room for the %" PRIu64 " bytes of a registration: set arena to more",
+                      _ ("no room for the %" PRIu64 " bytes of a registration: set arena to more"),
                       bytes);
       if (control != NULL)
         pto_control_unref (control);
@@ -141,10 +142,10 @@ report_refusal (const struct pto_level *level, const struct pto_control *control
   path = level->family.children[control->refused].path;
   if (control->lost)
     return pto_report_set (report, (enum pto_status) PTO_STATUS_WORKER_LOST,
-                           "%s %s while it registered it; nothing was registered", path,
+                           _ ("%s %s while it registered it; nothing was registered"), path,
                            control->failure.text);
   return pto_report_set (report, control->status,
-                         "registration on %s refused: %s; nothing was registered", path,
+                         _ ("registration on %s refused: %s; nothing was registered"), path,
                          control->failure.text);
 }
 
@@ -161,9 +162,10 @@ pto_level_control (struct pto_level *level, enum pto_request request, enum pto_c
   if (control == NULL)
     return PTO_STATUS_NO_MEMORY;
   if (request == PTO_REQUEST_REGISTER)
-    status = await (level, control, cancelled, data)
-                 ? report_refusal (level, control, report)
-                 : pto_report_set (report, PTO_STATUS_CANCELLED, "the registration was cancelled");
+    status
+        = await (level, control, cancelled, data)
+              ? report_refusal (level, control, report)
+              : pto_report_set (report, PTO_STATUS_CANCELLED, _ ("the registration was cancelled"));
   else if (request == PTO_REQUEST_TRACE && !await (level, control, cancelled, data))
     status = PTO_STATUS_CANCELLED;
   pto_control_unref (control);
@@ -184,8 +186,8 @@ pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t ser
   bool unwanted;
 
   if (control == NULL)
-    return pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to begin children of %s again",
-                           level->config.path);
+    return pto_report_set (report, PTO_STATUS_NO_MEMORY,
+                           _ ("no memory to begin children of %s again"), level->config.path);
   for (uint32_t i = 0; i < level->family.n_children; i++)
     {
       const struct pto_child *child = &level->family.children[i];
@@ -210,6 +212,7 @@ pto_level_renew (struct pto_level *level, enum pto_child_kind kind, uint32_t ser
         if (!unwanted && !pto_child_has_started_since (child, lives[i]))
           return pto_family_report_start (&level->family, child, report);
       }
-  return unwanted ? pto_report_set (report, PTO_STATUS_CANCELLED, "the registration was cancelled")
-                  : PTO_OK;
+  return unwanted
+             ? pto_report_set (report, PTO_STATUS_CANCELLED, _ ("the registration was cancelled"))
+             : PTO_OK;
 }

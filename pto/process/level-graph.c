@@ -11,6 +11,7 @@
 
 #include "../core/capture.h"
 #include "../core/launch.h"
+#include "../exec/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,11 +25,11 @@ refuse_capture (void *data, const char *why)
 
   if (level->submitting != NULL)
     pto_engine_fail (&level->machine.engine, PTO_STATUS_INVALID_ARGS,
-                     "task %" PRIu64 " (\"%s\"): %s", level->machine.engine.submitted,
+                     _ ("task %" PRIu64 " (\"%s\"): %s"), level->machine.engine.submitted,
                      level->submitting->name, why);
   else
     pto_engine_fail (&level->machine.engine, PTO_STATUS_INVALID_ARGS,
-                     "task %" PRIu64 ", which only orders: %s", level->machine.engine.submitted,
+                     _ ("task %" PRIu64 ", which only orders: %s"), level->machine.engine.submitted,
                      why);
 }
 
@@ -104,7 +105,7 @@ look_at_all (struct look *look, const struct pto_plan_given *given, struct pto_r
     {
       status = look_at_task (look, &graph->tasks[t], &why);
       if (status != PTO_OK)
-        pto_report_set (report, status, "task %" PRIu32 " of the graph: %s", t, why.message);
+        pto_report_set (report, status, _ ("task %" PRIu32 " of the graph: %s"), t, why.message);
     }
   for (uint32_t i = 0; i < graph->n_params && status == PTO_OK; i++)
     if (look->accesses[i] != 0)
@@ -138,8 +139,9 @@ pto_level_launch (struct pto_level *level, const struct pto_plan *graph,
   look.members = malloc (((size_t) graph->n_members + 1) * sizeof *look.members);
   look.accesses = calloc ((size_t) graph->n_params + 1, sizeof *look.accesses);
   if (words == NULL || look.queues == NULL || look.members == NULL || look.accesses == NULL)
-    status = pto_report_set (&report, PTO_STATUS_NO_MEMORY,
-                             "no memory to launch a graph of %" PRIu32 " tasks", graph->n_tasks);
+    status
+        = pto_report_set (&report, PTO_STATUS_NO_MEMORY,
+                          _ ("no memory to launch a graph of %" PRIu32 " tasks"), graph->n_tasks);
   else
     status = pto_plan_check (graph, given, n, &report);
   if (status == PTO_OK)

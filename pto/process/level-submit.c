@@ -5,6 +5,7 @@
 #include "level-private.h"
 
 #include "../core/capture.h"
+#include "../exec/text.h"
 #include "arena.h"
 
 #include <inttypes.h>
@@ -33,24 +34,24 @@ static enum pto_status
 refuse_address (const char *whose, uint32_t argument, uint64_t address,
                 enum pto_visibility visibility, struct pto_report *report)
 {
-  const char *where = "no memory";
-  const char *what = "a child process would not see it";
+  const char *where = _ ("no memory");
+  const char *what = _ ("a child process would not see it");
 
   if (visibility == PTO_VISIBLE_PRIVATE)
     {
-      where = "private memory";
-      what = "a child process would see a copy of it, and write into that";
+      where = _ ("private memory");
+      what = _ ("a child process would see a copy of it, and write into that");
     }
   else if (visibility == PTO_VISIBLE_TOO_LATE)
-    where = "memory that was shared after the start";
+    where = _ ("memory that was shared after the start");
   else if (visibility == PTO_VISIBLE_READ_ONLY)
     {
-      where = "memory that is shared to be read";
-      what = "a child process could not write there";
+      where = _ ("memory that is shared to be read");
+      what = _ ("a child process could not write there");
     }
   return pto_report_set (report, (enum pto_status) PTO_STATUS_NOT_SHARED,
-                         "%s: argument %u lies in %s (0x%" PRIx64
-                         "): %s: use a buffer, alloc(), or memory that was shared before it",
+                         _ ("%s: argument %u lies in %s (0x%" PRIx64
+                            "): %s: use a buffer, alloc(), or memory that was shared before it"),
                          whose, argument, where, address, what);
 }
 
@@ -80,15 +81,16 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
   if (tensor->status != PTO2_TENSOR_OK)
     return PTO_OK;
   if (!pto2_tensor_is_contiguous (tensor))
-    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "task of \"%s\": argument %u is not contiguous: copy the part that is "
-                           "meant, workers get tensors without strides",
-                           task->name, argument);
+    return pto_report_set (
+        report, PTO_STATUS_INVALID_ARGS,
+        _ ("task of \"%s\": argument %u is not contiguous: copy the part that is "
+           "meant, workers get tensors without strides"),
+        task->name, argument);
   for (uint32_t d = 0; d < tensor->ndims; d++)
     if (tensor->shapes[d] > UINT32_MAX)
       return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                             "task of \"%s\": argument %u has %" PRIu64
-                             " elements in dimension %u; at most %u go to a worker",
+                             _ ("task of \"%s\": argument %u has %" PRIu64
+                                " elements in dimension %u; at most %u go to a worker"),
                              task->name, argument, tensor->shapes[d], d, UINT32_MAX);
   /* Of the rings, by the engine. */
   if (tensor->storage != NULL || !level->family.has_processes[task->kind]
@@ -101,17 +103,18 @@ check_tensor (const struct pto_level *level, const struct pto_level_task *task, 
                         given->type != PTO_PARAM_INPUT && given->type != PTO_PARAM_NO_DEP);
   if (visibility == PTO_VISIBLE)
     return PTO_OK;
-  snprintf (whose, sizeof whose, "task of \"%s\"", task->name);
+  snprintf (whose, sizeof whose, _ ("task of \"%s\""), task->name);
   return refuse_address (whose, argument, address, visibility, report);
 }
 
 static uint8_t
 access_of (PTOParamType type)
 {
+  /* What a task does not write of memory that was there stays as it was. */
   static const uint8_t access[] = { [PTO_PARAM_INPUT] = PTO_WIRE_READ,
                                     [PTO_PARAM_OUTPUT] = PTO_WIRE_WRITE,
                                     [PTO_PARAM_INOUT] = PTO_WIRE_READ | PTO_WIRE_WRITE,
-                                    [PTO_PARAM_OUTPUT_EXISTING] = PTO_WIRE_WRITE,
+                                    [PTO_PARAM_OUTPUT_EXISTING] = PTO_WIRE_READ | PTO_WIRE_WRITE,
                                     [PTO_PARAM_COMMUTATIVE] = PTO_WIRE_READ | PTO_WIRE_WRITE,
                                     [PTO_PARAM_SCRATCH] = PTO_WIRE_WRITE };
 
@@ -162,8 +165,9 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
       return after_submit (level, report);
     }
   if (task->n_members < 1 || task->n_members > PTO_CHILDREN_MAX)
-    return pto_report_set (report, PTO_STATUS_INVALID_ARGS, "a group of %u: it has 1 to %u members",
-                           task->n_members, PTO_CHILDREN_MAX);
+    return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                           _ ("a group of %u: it has 1 to %u members"), task->n_members,
+                           PTO_CHILDREN_MAX);
   for (uint32_t m = 0; m < task->n_members; m++)
     {
       const struct pto_member *member = &task->members[m];
@@ -174,10 +178,11 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
     }
   status = pto_pool_place (level->pool, task, task->members, largest, callable, needs, report);
   if (status == PTO_OK && n_params > PTO_ARGS_MAX)
-    status = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                             "task of \"%s\": %u arguments, all members' together; a task takes at "
-                             "most %u",
-                             task->name, n_params, PTO_ARGS_MAX);
+    status
+        = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                          _ ("task of \"%s\": %u arguments, all members' together; a task takes at "
+                             "most %u"),
+                          task->name, n_params, PTO_ARGS_MAX);
   for (uint32_t i = 0; i < n_params && status == PTO_OK; i++)
     if (params[i].type != PTO_PARAM_SCALAR)
       status = check_tensor (level, task, i, &params[i], report);

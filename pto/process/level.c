@@ -7,6 +7,7 @@
 
 #include "../core/progress.h"
 #include "../exec/os_thread.h"
+#include "../exec/text.h"
 #include "arena.h"
 
 #include <errno.h>
@@ -112,8 +113,8 @@ make_machine (struct pto_level *level, struct pto_report *report)
 
   if (exec == NULL)
     {
-      pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: %s", level->config.path,
-                      error);
+      pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: %s"),
+                      level->config.path, error);
       return false;
     }
   for (uint32_t i = 0; i < PTO_QUEUES_MAX; i++)
@@ -132,7 +133,7 @@ make_machine (struct pto_level *level, struct pto_report *report)
   while (inner.status == PTO_STATUS_NO_MEMORY && less != 0);
   pto_exec_free (exec);
   pto_report_set (report, inner.status,
-                  "%s can not be started: %s: set heap (heap-ring-size) to less",
+                  _ ("%s can not be started: %s: set heap (heap-ring-size) to less"),
                   level->config.path, inner.message);
   return false;
 }
@@ -176,7 +177,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
   keeper->event = level->family.event = level->event;
   if (level->has_scheduler && pto_keeper_init (keeper, &config.limits))
     return true;
-  pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for the children of %s",
+  pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for the children of %s"),
                   level->config.path);
   return false;
 }
@@ -189,13 +190,13 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   if (config->n_children > PTO_CHILDREN_MAX)
     {
       pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                      "%s has %u children; a worker has at most %u", config->path,
+                      _ ("%s has %u children; a worker has at most %u"), config->path,
                       config->n_children, PTO_CHILDREN_MAX);
       return NULL;
     }
   if (posix_memalign ((void **) &level, 64, (sizeof *level + 63) & ~(size_t) 63) != 0)
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for %s", config->path);
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
       return NULL;
     }
   memset (level, 0, sizeof *level);
@@ -223,7 +224,7 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   level->event = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   pto_bell_init (&level->family.hub->bell, level->event);
   if (level->event < 0)
-    pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: no event descriptor: %s",
+    pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: no event descriptor: %s"),
                     config->path, strerror (errno));
   if (level->event < 0 || !make_machine (level, report) || !make_pool (level, report))
     {
@@ -297,8 +298,8 @@ start_actors (struct pto_level *level, struct pto_report *report)
        && pto_family_start_threads (&level->family, error, sizeof error);
   if (ok)
     return PTO_OK;
-  return pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: %s", level->config.path,
-                         error);
+  return pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: %s"),
+                         level->config.path, error);
 }
 
 /* CLOSE to all; who has not ended in time is killed by the pump. at_once: they have nothing worth
@@ -383,7 +384,7 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
           if (cancelled != NULL && cancelled (data))
             {
               status = pto_report_set (report, PTO_STATUS_CANCELLED,
-                                       "the start of %s was cancelled", level->config.path);
+                                       _ ("the start of %s was cancelled"), level->config.path);
               break;
             }
           pto_park (level->machine.engine.exec, pto_pool_news (level->pool), seen,
@@ -450,9 +451,9 @@ static void
 name_task (pto_task_id task, char *text, size_t size)
 {
   if (PTO_TASK_RING (task) == 0)
-    snprintf (text, size, "task %u", PTO_TASK_LOCAL (task));
+    snprintf (text, size, _ ("task %u"), PTO_TASK_LOCAL (task));
   else
-    snprintf (text, size, "task %u of ring %u", PTO_TASK_LOCAL (task), PTO_TASK_RING (task));
+    snprintf (text, size, _ ("task %u of ring %u"), PTO_TASK_LOCAL (task), PTO_TASK_RING (task));
 }
 
 /* "; task 12 failed, 3 tasks that needed it did not run, 40 others finished" */
@@ -461,16 +462,22 @@ tell_consequences (const struct pto_run_stats *stats, const char *task, uint64_t
                    size_t size)
 {
   uint64_t finished = stats->completed - stats->failed;
-  int used = snprintf (text, size, "; %s failed", task);
+  int used = snprintf (text, size, _ ("; %s failed"), task);
 
   if (roots > 1)
-    used += snprintf (text + used, size - (size_t) used, ", as did %" PRIu64 " more", roots - 1);
+    used
+        += snprintf (text + used, size - (size_t) used, _ (", as did %" PRIu64 " more"), roots - 1);
   if (stats->poisoned > 0)
     used += snprintf (text + used, size - (size_t) used,
-                      ", %" PRIu64 " task%s that needed %s did not run", stats->poisoned,
-                      stats->poisoned > 1 ? "s" : "", roots > 1 ? "them" : "it");
-  snprintf (text + used, size - (size_t) used, ", %" PRIu64 " other%s finished", finished,
-            finished == 1 ? "" : "s");
+                      roots > 1
+                          ? P_ (", %" PRIu64 " task that needed them did not run",
+                                ", %" PRIu64 " tasks that needed them did not run", stats->poisoned)
+                          : P_ (", %" PRIu64 " task that needed it did not run",
+                                ", %" PRIu64 " tasks that needed it did not run", stats->poisoned),
+                      stats->poisoned);
+  snprintf (text + used, size - (size_t) used,
+            P_ (", %" PRIu64 " other finished", ", %" PRIu64 " others finished", finished),
+            finished);
 }
 
 /* The run's error is its first task that failed by itself. */
@@ -486,34 +493,36 @@ report_task (struct pto_level *level, const struct pto_run_stats *stats,
   name_task (first->task, task, sizeof task);
   tell_consequences (stats, task, first->roots, rest, sizeof rest);
   if (first->words[0] != '\0')
-    snprintf (words, sizeof words, ". Its last words: \"%s\"", first->words);
+    snprintf (words, sizeof words, _ (". Its last words: \"%s\""), first->words);
   switch (first->kind)
     {
     case PTO_FAILURE_ANSWERED:
       pto_failure_set (failure, first->failure.code, first->failure.domain,
-                       "%s (\"%s\")%s%s on %s failed%s%s", task, first->name, first->place,
+                       _ ("%s (\"%s\")%s%s on %s failed%s%s"), task, first->name, first->place,
                        first->place[0] != '\0' ? "," : "", first->path,
                        first->failure.bytes > 0 ? ": " : "", first->failure.text);
       pto_failure_copy_detail (failure, &first->failure);
       break;
     case PTO_FAILURE_LOST:
     case PTO_FAILURE_LOST_BEFORE:
-      pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL, "%s %s %s \"%s\"%s%s%s%s",
-                       first->path, first->failure.text,
-                       first->kind == PTO_FAILURE_LOST ? "while running" : "before it began with",
-                       first->name, first->place, rest, words,
-                       level->config.restart ? ""
-                                             : " (restart is never: set restart to on-failure to "
-                                               "start it again)");
+      pto_failure_set (
+          failure, PTO_STATUS_WORKER_LOST, NULL,
+          first->kind == PTO_FAILURE_LOST ? _ ("%s %s while running \"%s\"%s%s%s%s")
+                                          : _ ("%s %s before it began with \"%s\"%s%s%s%s"),
+          first->path, first->failure.text, first->name, first->place, rest, words,
+          level->config.restart ? ""
+                                : _ (" (restart is never: set restart to on-failure to "
+                                     "start it again)"));
       break;
     case PTO_FAILURE_NO_WORKER:
       pto_failure_set (failure, PTO_STATUS_WORKER_LOST, NULL,
-                       "%s (\"%s\")%s%s has nobody to run it: %s %s before%s%s%s", task,
+                       _ ("%s (\"%s\")%s%s has nobody to run it: %s %s before%s%s%s"), task,
                        first->name, first->place, first->place[0] != '\0' ? "," : "", first->path,
                        first->failure.text, rest, words,
-                       level->config.restart ? ""
-                                             : " (restart is never: set restart to on-failure to "
-                                               "start it again)");
+                       level->config.restart
+                           ? ""
+                           : _ (" (restart is never: set restart to on-failure to "
+                                "start it again)"));
       break;
     }
   return pto_report_set (report, first->status, "%s", failure->text);
@@ -542,6 +551,12 @@ choose_recording (struct pto_level *level, uint32_t record, struct pto_watch *wa
   pto_pool_record (level->pool, level->scheduler.trace, pto_machine_record_of (&level->machine, 0),
                    PTO_RECORD (level->n_recorded, record));
   return PTO_OK;
+}
+
+void
+pto_level_check (struct pto_level *level, bool checks)
+{
+  pto_pool_check (level->pool, checks);
 }
 
 const struct pto_trace *
@@ -585,10 +600,27 @@ orchestrate_for (PTO2Runtime *rt, void *data)
   pto_store_release (&call->level->guest, (uint64_t) pthread_self ());
   /* Or its worker, and who waits for that, would be left with what the run holds. */
   if (!pto_os_thread_survives (orchestrate_on_thread, call))
-    pto_runtime_fail (rt, PTO_STATUS_EXPLICIT, "the orchestration ended its thread (pthread_exit)");
+    pto_runtime_fail (rt, PTO_STATUS_EXPLICIT,
+                      _ ("the orchestration ended its thread (pthread_exit)"));
   if (call->result != 0 || pto_runtime_has_failed (rt))
     pto_level_give_up_run (call->level);
   return call->result;
+}
+
+/* Of memory that tasks of the run that is over mention. */
+static enum pto_status
+check_mappings (const struct pto_level *level, struct pto_report *report)
+{
+  uint64_t address = 0;
+
+  if (level->map == NULL || !pto_shared_map_has_changed (level->map, &address))
+    return PTO_OK;
+  return pto_report_set (
+      report, (enum pto_status) PTO_STATUS_NOT_SHARED,
+      _ ("memory at 0x%" PRIx64
+         ", which tasks of this run mention, was mapped anew while the run lasted: child processes "
+         "still have what was there before: use a buffer, alloc(), or map it anew between runs"),
+      address);
 }
 
 enum pto_status
@@ -605,6 +637,7 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
   struct pto_run_stats own_stats;
   struct pto_failure own_failure;
   enum pto_status status;
+  bool ended_well = false;
 
   if (stats == NULL)
     stats = &own_stats;
@@ -625,6 +658,9 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
         pto_shared_map_look_again (level->map);
       pto_pool_begin_run (level->pool);
       status = pto_machine_run (&level->machine, &run, stats, report);
+      ended_well = status == PTO_OK;
+      if (status == PTO_OK)
+        status = check_mappings (level, report);
       pto_store_release (&level->guest, 0);
       roots = pto_pool_first_failure (level->pool)->roots;
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
@@ -636,6 +672,8 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
     pto_failure_set (failure, (int32_t) status, NULL, "%s", report != NULL ? report->message : "");
   else if (pto_pool_first_failure (level->pool)->task != PTO_TASK_NONE)
     status = report_task (level, stats, failure, report);
+  if (ended_well && status != PTO_OK)
+    pto_machine_count_failed (level->machine.door.totals);
   level->cancelled = NULL;
   pto_exec_leave (level->machine.engine.exec);
   pthread_mutex_unlock (&level->guest_lock);
@@ -671,8 +709,8 @@ submit_kernel (PTO2Runtime *rt, int32_t kernel_id, int32_t worker_type, PTOParam
 
   pto_engine_fail (
       &level->machine.engine, (enum pto_status) PTO_STATUS_NOT_SUPPORTED,
-      "kernel %d was submitted to %s, which is of level %u: its tasks are run by workers, "
-      "not by cores",
+      _ ("kernel %d was submitted to %s, which is of level %u: its tasks are run by workers, "
+         "not by cores"),
       kernel_id, level->config.path, level->config.level);
   return PTO2_TASK_NONE;
 }

@@ -69,6 +69,10 @@ enum pto_status pto_level_run (struct pto_level *level, uint32_t record, struct 
                                struct pto_run_stats *stats, struct pto_failure *failure,
                                struct pto_report *report);
 
+/* Between runs: whether chips below check the accesses of their kernels in the runs from here on,
+ * in every task, whatever its configuration says. */
+void pto_level_check (struct pto_level *level, bool checks);
+
 /* The last run; NULL when it was not recorded. Valid until the next. */
 const struct pto_trace *pto_level_trace (struct pto_level *level);
 void pto_level_trace_topology (const struct pto_level *level, struct pto_trace_topology *topology);

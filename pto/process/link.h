@@ -37,6 +37,7 @@ struct pto_letter
   uint64_t far_body;                    /* 0, or where it lies instead: in the arena */
   const struct pto_call_config *config; /* TASK; NULL: as it was */
   uint32_t config_bytes;
+  bool checks;     /* TASK: accesses are checked, whatever its config says */
   uint64_t task;   /* TASK that is recorded: its id */
   uint32_t record; /* TASK: PTO_RECORD of the run that it is of; 0: of none */
 };

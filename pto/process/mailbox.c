@@ -6,7 +6,10 @@
 
 #include "../core/status.h"
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
+#include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -128,6 +131,8 @@ pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_le
   mailbox->record = letter->record;
   if (letter->config != NULL)
     memcpy (&mailbox->config, letter->config, letter->config_bytes);
+  if (letter->checks)
+    pto_wire_config_set_check (&mailbox->config, true);
   /* Numbers come again after hours: an old wish must not meet a new request. Relaxed: goes out with
    * the release below. */
   pto_store_relaxed (&mailbox->cancel, number - 1);
@@ -184,6 +189,41 @@ pto_call_beat (const struct pto_call *call)
   pto_fetch_add_relaxed (&call->mailbox->beat, 1);
 }
 
+struct pto_mailbox *
+pto_call_mailbox_new (void)
+{
+  struct pto_mailbox *mailbox
+      = (struct pto_mailbox *) aligned_alloc (alignof (struct pto_mailbox), sizeof *mailbox);
+
+  if (mailbox == NULL)
+    return NULL;
+  memset (mailbox, 0, sizeof *mailbox);
+  /* Request 1 is there for ever, and none is cancelled. */
+  pto_word_init (&mailbox->post, 1, false);
+  return mailbox;
+}
+
+void
+pto_call_mailbox_cancel (struct pto_mailbox *mailbox, bool cancelled)
+{
+  /* Relaxed: a hint. */
+  pto_store_relaxed (&mailbox->cancel, cancelled ? pto_load_relaxed (&mailbox->post.value) : 0);
+}
+
+void
+pto_call_mailbox_set_record (struct pto_mailbox *mailbox, uint32_t record, uint64_t task)
+{
+  mailbox->record = record;
+  mailbox->task = task;
+}
+
+uint32_t
+pto_call_mailbox_beat (const struct pto_mailbox *mailbox)
+{
+  /* Relaxed: only that it changes counts. */
+  return pto_load_relaxed (&mailbox->beat);
+}
+
 uint32_t
 pto_call_record (const struct pto_call *call, uint64_t *task)
 {
@@ -233,7 +273,7 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
   if (mailbox->far_body == 0 && mailbox->bytes > PTO_LINK_BODY)
     {
       pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,
-                       "a body of %u bytes is longer than the mailbox's %u", mailbox->bytes,
+                       _ ("a body of %u bytes is longer than the mailbox's %u"), mailbox->bytes,
                        PTO_LINK_BODY);
       return PTO_STATUS_INVALID_ARGS;
     }
@@ -245,7 +285,7 @@ serve (struct pto_mailbox *mailbox, const struct pto_server *server)
       if (!pto_args_view_init (&call.args, call.body, call.bytes))
         {
           pto_failure_set (&mailbox->failure, PTO_STATUS_INVALID_ARGS, NULL,
-                           "the arguments do not fit in the %u bytes that were sent",
+                           _ ("the arguments do not fit in the %u bytes that were sent"),
                            mailbox->bytes);
           return PTO_STATUS_INVALID_ARGS;
         }

@@ -37,7 +37,7 @@
 
 #include <stddef.h>
 
-/* A mailbox is 20 KiB of address space; a usual task touches 2 pages, and the last is nobody's. */
+/* A mailbox is 24 KiB of address space; a usual task touches 2 pages, and the last is nobody's. */
 #define PTO_MAILBOX_BYTES 24576u
 #define PTO_MAILBOX_GUARD 4096u
 

@@ -61,6 +61,7 @@ struct pto_pool
   bool closing;
   struct pto_trace_buffer *dispatches; /* of a run that is recorded; NULL: it is not */
   struct pto_trace_buffer *runs;       /* of each child */
+  bool checks;                         /* what children do is checked (wire.h) */
   uint32_t record;                     /* what the children are told; 0: nothing is recorded */
   struct pto_first_failure first;
 

@@ -7,6 +7,7 @@
 
 #include "../core/observe.h"
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,11 +40,11 @@ static const char *
 kind_name (uint32_t kind, uint32_t level, char *text, size_t size)
 {
   if (kind == PTO_CHILD_SUB)
-    snprintf (text, size, "SUB workers");
+    snprintf (text, size, _ ("SUB workers"));
   else if (level == 2)
-    snprintf (text, size, "chips");
+    snprintf (text, size, _ ("chips"));
   else
-    snprintf (text, size, "workers of level %u", level);
+    snprintf (text, size, _ ("workers of level %u"), level);
   return text;
 }
 
@@ -55,13 +56,15 @@ check_worker (const struct pto_pool *pool, const struct pto_level_task *task, ui
   char kind[40];
 
   if (worker >= n)
-    return pto_report_set (
-        report, (enum pto_status) PTO_STATUS_NOT_FOUND,
-        n == 1 ? "%s has no %s %u: there is only number 0" : "%s has no %s %u: they are 0 to %u",
-        pool->config.path, task->kind == PTO_CHILD_SUB ? "SUB worker" : "worker", worker, n - 1);
+    return pto_report_set (report, (enum pto_status) PTO_STATUS_NOT_FOUND,
+                           n == 1 ? _ ("%s has no %s %u: there is only number 0")
+                                  : _ ("%s has no %s %u: they are 0 to %u"),
+                           pool->config.path,
+                           task->kind == PTO_CHILD_SUB ? _ ("SUB worker") : _ ("worker"), worker,
+                           n - 1);
   if (find_worker (pool, task->kind, worker)->level != task->serves)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "\"%s\" is for %s, worker %u of %s is of level %u", task->name,
+                           _ ("\"%s\" is for %s, worker %u of %s is of level %u"), task->name,
                            kind_name (task->kind, task->serves, kind, sizeof kind), worker,
                            pool->config.path, find_worker (pool, task->kind, worker)->level);
   return PTO_OK;
@@ -79,11 +82,11 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
 
   if (class == NULL)
     return pto_report_set (
-        report, (enum pto_status) PTO_STATUS_NOT_FOUND, "\"%s\" is for %s, and %s has none",
+        report, (enum pto_status) PTO_STATUS_NOT_FOUND, _ ("\"%s\" is for %s, and %s has none"),
         task->name, kind_name (task->kind, task->serves, kind, sizeof kind), pool->config.path);
   if (task->n_members > class->n_children)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "a group of %u needs %u workers at one time; %s has %u %s",
+                           _ ("a group of %u needs %u workers at one time; %s has %u %s"),
                            task->n_members, task->n_members, pool->config.path, class->n_children,
                            kind_name (task->kind, task->serves, kind, sizeof kind));
   for (uint32_t m = 0; m < task->n_members; m++)
@@ -98,17 +101,18 @@ pto_pool_place (const struct pto_pool *pool, const struct pto_level_task *task,
       if (status != PTO_OK)
         return status;
       if (pto_pool_has_bit (named, worker))
-        return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                               "worker %u is named twice in a group: its members run at the same "
-                               "time",
-                               worker);
+        return pto_report_set (
+            report, PTO_STATUS_INVALID_ARGS,
+            _ ("worker %u is named twice in a group: its members run at the same "
+               "time"),
+            worker);
       pto_pool_set_bit (named, worker, true);
       needs[m].place = find_worker (pool, task->kind, worker)->index;
     }
   if (bytes > PTO_LINK_BODY)
     return pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                           "the arguments of \"%s\" take %" PRIu64
-                           " bytes (8, 40 a tensor, 9 a scalar); a task can take %u",
+                           _ ("the arguments of \"%s\" take %" PRIu64
+                              " bytes (8, 40 a tensor, 9 a scalar); a task can take %u"),
                            task->name, bytes, PTO_LINK_BODY);
   return PTO_OK;
 }
@@ -164,6 +168,7 @@ pto_pool_write_task (struct pto_pool *pool, struct pto_station *station)
                      &pto_level_task_members (task)[station->endpoint.member]),
     .config = &task->config,
     .config_bytes = task->config_bytes,
+    .checks = pool->checks,
     .task = slot->id,
     .record = pool->record,
   };
@@ -243,7 +248,7 @@ pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot, enum pto_fa
   copy_text (first->name, sizeof first->name, task->name);
   first->place[0] = '\0';
   if (task->file != NULL)
-    snprintf (first->place, sizeof first->place, ", submitted at %s:%" PRIu32, task->file,
+    snprintf (first->place, sizeof first->place, _ (", submitted at %s:%" PRIu32), task->file,
               task->line);
   if (kind == PTO_FAILURE_ANSWERED)
     {

@@ -7,6 +7,7 @@
 
 #include "../core/progress.h"
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,7 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
     case PTO_REQUEST_GRAPH:
     case PTO_REQUEST_FORGET:
     case PTO_REQUEST_CAPTURED:
+    case PTO_REQUEST_INSTRUMENT:
       return; /* of a solo child only */
     }
 }
@@ -306,7 +308,7 @@ settle_child (struct pto_pool *pool, struct pto_child *child)
   if (child->request != 0 && pto_link_is_idle (&child->link))
     take_answer (pool, child);
   else if (child->request != 0 && !pto_link_is_sound (&child->link))
-    pto_child_kill (child, PTO_WHY_FAULT, "wrote over its mailbox");
+    pto_child_kill (child, PTO_WHY_FAULT, N_ ("wrote over its mailbox"));
   if (!pto_child_is_there (child))
     return;
   if (dead)
@@ -542,6 +544,12 @@ pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
   pool->dispatches = scheduler;
   pool->runs = children;
   pool->record = scheduler != NULL ? number : 0;
+}
+
+void
+pto_pool_check (struct pto_pool *pool, bool checks)
+{
+  pool->checks = checks;
 }
 
 const struct pto_first_failure *

@@ -118,6 +118,8 @@ void pto_pool_begin_run (struct pto_pool *pool);
  * not. number: told to the children, never 0. */
 void pto_pool_record (struct pto_pool *pool, struct pto_trace_buffer *scheduler,
                       struct pto_trace_buffer *children, uint32_t number);
+/* Likewise: do the children check the accesses of what they run in its tasks? */
+void pto_pool_check (struct pto_pool *pool, bool checks);
 /* After the last task of a run. */
 const struct pto_first_failure *pto_pool_first_failure (const struct pto_pool *pool);
 /* What each of its members needs, as the engine is told; or why such a task could never run, before

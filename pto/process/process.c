@@ -6,8 +6,10 @@
  * next. Two things see to it, both the kernel's, in every phase of the child:
  *
  * - its line: a pipe whose only writer is the parent, and whose end kills the child (F_SETSIG),
- *   whatever it does, blocks, or has stopped for. The parent-death signal can not be SIGKILL: it
- *   comes when the thread that forked ends as well, and then the child is to live.
+ *   whatever it does, blocks, or has stopped for. Nothing is ever written there: the kernel signals
+ *   a byte when it may have been read already, and would kill a child that has gone on meanwhile.
+ *   The parent-death signal can not be SIGKILL: it comes when the thread that forked ends as well,
+ *   and then the child is to live.
  * - the parent-death signal, for who has closed descriptors that are not its own. It comes again
  *   for each thread that the child is handed on to, the last time when the whole process is gone.
  *   The handler asks who the parent is now and leaves if it is another.
@@ -17,6 +19,7 @@
 #include "../exec/fiber.h"
 #include "../exec/guard-private.h"
 #include "../exec/quiet.h"
+#include "../exec/text.h"
 #include "wire.h"
 
 #include <assert.h>
@@ -309,15 +312,16 @@ set_name (const char *path)
 
 /* Waits until the parent is ready, and ends with it from then on. */
 static void
-take_line (int line)
+take_line (int go, int line)
 {
   struct pollfd end = { .fd = line };
   ssize_t n;
   char ready;
 
   do
-    n = read (line, &ready, 1);
+    n = read (go, &ready, 1);
   while (n < 0 && errno == EINTR);
+  close (go);
   if (n != 1 || fcntl (line, F_SETOWN, getpid ()) != 0 || fcntl (line, F_SETSIG, SIGKILL) != 0
       || fcntl (line, F_SETFL, O_ASYNC) != 0)
     _exit (PTO_EXIT_ORPHAN);
@@ -330,7 +334,7 @@ take_line (int line)
 /* All signals are blocked. */
 static _Noreturn void
 child_main (const struct pto_process *process, const struct pto_process_config *config,
-            pid_t parent, int words, int line)
+            pid_t parent, int words, int go, int line)
 {
   sigset_t none;
 
@@ -362,7 +366,7 @@ child_main (const struct pto_process *process, const struct pto_process_config *
   sigemptyset (&none);
   pthread_sigmask (SIG_SETMASK, &none, NULL);
   /* Until then the parent has nothing but our number, which must not become another's. */
-  take_line (line);
+  take_line (go, line);
   leave (config->main (config->data));
 }
 
@@ -454,7 +458,8 @@ let_go (int *fd)
 struct openings
 {
   int pipe[2]; /* standard error of the child */
-  int line[2]; /* a byte: the child may go on; its end: so does the child */
+  int go[2];   /* a byte: the child may go on */
+  int line[2]; /* its end: that of the child */
 };
 
 static bool
@@ -464,7 +469,8 @@ make_openings (struct openings *openings, bool inherit_stderr)
 
   pthread_mutex_lock (&held_lock);
   ok = (inherit_stderr || (make_pipe (openings->pipe) && hold (&openings->pipe[0])))
-       && make_pipe (openings->line) && hold (&openings->line[1]);
+       && make_pipe (openings->go) && hold (&openings->go[1]) && make_pipe (openings->line)
+       && hold (&openings->line[1]);
   pthread_mutex_unlock (&held_lock);
   /* Only our end: the child waits for room. */
   if (ok && !inherit_stderr)
@@ -491,17 +497,20 @@ fail (const struct pto_process *process, struct openings *openings, const char *
 {
   let_go (&openings->pipe[0]);
   close_fd (&openings->pipe[1]);
+  close_fd (&openings->go[0]);
+  let_go (&openings->go[1]);
   close_fd (&openings->line[0]);
   let_go (&openings->line[1]);
-  return pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: %s: %s", process->path,
-                         what, error != 0 ? strerror (error) : "no reason was given");
+  return pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: %s: %s"),
+                         process->path, what,
+                         error != 0 ? strerror (error) : _ ("no reason was given"));
 }
 
 enum pto_status
 pto_process_begin (struct pto_process *process, const struct pto_process_config *config,
                    struct pto_report *report)
 {
-  struct openings openings = { .pipe = { -1, -1 }, .line = { -1, -1 } };
+  struct openings openings = { .pipe = { -1, -1 }, .go = { -1, -1 }, .line = { -1, -1 } };
   pid_t parent = getpid (), pid;
   char path[sizeof process->path];
   struct pto_quiet quiet;
@@ -515,7 +524,7 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
   pto_process_init (process, path);
   process->generation = pto_process_generation ();
   if (!make_openings (&openings, config->inherit_stderr))
-    return fail (process, &openings, "no pipe", errno, report);
+    return fail (process, &openings, _ ("no pipe"), errno, report);
 
   /* Or the child would print them once more. The program finds an error in its stream. */
   pto_quiet_begin (&quiet);
@@ -535,13 +544,13 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
       error = 0;
     }
   if (pid == 0)
-    child_main (process, config, parent, openings.pipe[1], openings.line[0]);
+    child_main (process, config, parent, openings.pipe[1], openings.go[0], openings.line[0]);
   pthread_sigmask (SIG_SETMASK, &mask, NULL);
   if (pid < 0)
     return fail (process, &openings, "fork", error, report);
 
   process->pid = pid;
-  /* It waits for its line, so the number is still its own, even where the program has the system or
+  /* It waits for the byte, so the number is still its own, even where the program has the system or
    * another thread reap all children. */
   process->pidfd = open_pidfd (pid);
   if (process->pidfd < 0)
@@ -552,16 +561,18 @@ pto_process_begin (struct pto_process *process, const struct pto_process_config 
         ;
       process->pid = 0;
       return fail (process, &openings,
-                   error == ENOSYS ? "pidfd_open (Linux 5.4 or newer is needed)" : "pidfd_open",
+                   error == ENOSYS ? _ ("pidfd_open (Linux 5.4 or newer is needed)") : "pidfd_open",
                    error, report);
     }
   process->words = openings.pipe[0];
   process->line = openings.line[1];
   close_fd (&openings.pipe[1]);
-  /* Its own end is still open here: no signal tells of a pipe without a reader. */
-  while (write (process->line, "", 1) < 0 && errno == EINTR)
-    ;
   close_fd (&openings.line[0]);
+  /* Its own end is still open here: no signal tells of a pipe without a reader. */
+  while (write (openings.go[1], "", 1) < 0 && errno == EINTR)
+    ;
+  close_fd (&openings.go[0]);
+  let_go (&openings.go[1]);
   return PTO_OK;
 }
 
@@ -824,7 +835,7 @@ pto_process_end (struct pto_process *process)
 
   if (is_ours (process) && !process->dead && !pto_process_reap (process))
     {
-      pto_process_kill (process, "not needed any more");
+      pto_process_kill (process, _ ("not needed any more"));
       wait_for_death (process, 0);
       process->dead = true;
     }
@@ -848,15 +859,15 @@ void
 pto_process_describe (const struct pto_process *process, char *text, size_t size)
 {
   if (!process->dead)
-    snprintf (text, size, "is alive");
+    snprintf (text, size, _ ("is alive"));
   else if (process->killed && process->code == CLD_KILLED && process->status == SIGKILL)
-    snprintf (text, size, "was ended: %s", process->why);
+    snprintf (text, size, _ ("was ended: %s"), process->why);
   else if (process->code == CLD_EXITED)
-    snprintf (text, size, "exited with status %d", process->status);
+    snprintf (text, size, _ ("exited with status %d"), process->status);
   else if (process->code == CLD_KILLED || process->code == CLD_DUMPED)
-    snprintf (text, size, "died (signal %d, %s)", process->status, strsignal (process->status));
+    snprintf (text, size, _ ("died (signal %d, %s)"), process->status, strsignal (process->status));
   else
-    snprintf (text, size, "died (somebody else has waited for it: how is not known)");
+    snprintf (text, size, _ ("died (somebody else has waited for it: how is not known)"));
 }
 
 void

@@ -19,11 +19,12 @@ enum pto_request
   PTO_REQUEST_CLOSE,      /* answered before the child ends */
   PTO_REQUEST_TRACE, /* of the last recorded run: how large, or into the memory that is named */
   /* of a chip in a process of its own (pto-machine-isolated.c) */
-  PTO_REQUEST_UP,      /* make the chip, as its parameters say by now */
-  PTO_REQUEST_RUN,     /* digest of a registration, or zeros: a launch, or what the stream says */
-  PTO_REQUEST_GRAPH,   /* body: its number, and it: to be kept */
-  PTO_REQUEST_FORGET,  /* body: the number of one that is not needed any more */
-  PTO_REQUEST_CAPTURED /* as TRACE: what the last run has captured */
+  PTO_REQUEST_UP,        /* make the chip, as its parameters say by now */
+  PTO_REQUEST_RUN,       /* digest of a registration, or zeros: a launch, or what the stream says */
+  PTO_REQUEST_GRAPH,     /* body: its number, and it: to be kept */
+  PTO_REQUEST_FORGET,    /* body: the number of one that is not needed any more */
+  PTO_REQUEST_CAPTURED,  /* as TRACE: what the last run has captured */
+  PTO_REQUEST_INSTRUMENT /* digest: tasks of a run that is checked name that kernel next */
 };
 
 enum pto_child_kind
@@ -53,6 +54,14 @@ struct pto_call
 bool pto_call_is_cancelled (const struct pto_call *call);
 /* A sign of life: something was finished inside. Any thread of the child. */
 void pto_call_beat (const struct pto_call *call);
+
+/* The same of calls that no mailbox brings, all of one server: not cancelled, without a sign of
+ * life (a remote worker's). NULL: no memory; freed by free(). Any thread. */
+struct pto_mailbox *pto_call_mailbox_new (void);
+void pto_call_mailbox_cancel (struct pto_mailbox *mailbox, bool cancelled);
+uint32_t pto_call_mailbox_beat (const struct pto_mailbox *mailbox);
+/* Of the next TASK: what pto_call_record() gives. On the serving thread. */
+void pto_call_mailbox_set_record (struct pto_mailbox *mailbox, uint32_t record, uint64_t task);
 
 /* What a recorded run is called by those who have a part in it: which it is, and how much of it is
  * recorded, which is never 0. */

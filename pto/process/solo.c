@@ -7,6 +7,7 @@
 #include "../exec/exec-private.h"
 #include "../exec/os_thread.h"
 #include "../exec/pto_atomic.h"
+#include "../exec/text.h"
 #include "child.h"
 #include "mailbox.h"
 
@@ -89,7 +90,7 @@ pto_solo_new (const struct pto_solo_config *config, struct pto_report *report)
   _Static_assert(sizeof (struct pto_hub) <= HUB_BYTES, "a page each");
   if (solo == NULL)
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory for a child");
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for a child"));
       return NULL;
     }
   snprintf (solo->path, sizeof solo->path, "%s", config->path);
@@ -107,7 +108,7 @@ pto_solo_new (const struct pto_solo_config *config, struct pto_report *report)
     solo->shared = NULL;
   if (solo->shared == NULL || !make_lanes (solo, config))
     {
-      pto_report_set (report, PTO_STATUS_SYSTEM, "%s can not be started: %s", solo->path,
+      pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: %s"), solo->path,
                       strerror (errno));
       pto_solo_free (solo);
       return NULL;
@@ -307,7 +308,7 @@ pto_solo_begin (struct pto_solo *solo, struct pto_report *report)
       taken = await_taken (solo, pto_child_caught_limit (i));
       if (!taken)
         {
-          pto_solo_kill (solo, "it hangs in a lock of another thread");
+          pto_solo_kill (solo, _ ("it hangs in a lock of another thread"));
           pto_solo_end (solo, true);
         }
     }
@@ -317,13 +318,14 @@ pto_solo_begin (struct pto_solo *solo, struct pto_report *report)
       if (status == PTO_OK)
         return PTO_OK;
       pto_solo_end (solo, true);
-      return pto_report_set (report, status, "%s can not be started: %.1500s", solo->path,
+      return pto_report_set (report, status, _ ("%s can not be started: %.1500s"), solo->path,
                              failure.text);
     }
-  return pto_report_set (report, PTO_STATUS_WORKER_LOST,
-                         taken ? "%s can not be started: it died at once"
-                               : "%s can not be started: locks of other threads held it each time",
-                         solo->path);
+  return pto_report_set (
+      report, PTO_STATUS_WORKER_LOST,
+      taken ? _ ("%s can not be started: it died at once")
+            : _ ("%s can not be started: locks of other threads held it each time"),
+      solo->path);
 }
 
 void
@@ -490,7 +492,7 @@ pto_solo_wait (struct pto_solo *solo, uint32_t index, uint32_t heard, uint64_t s
       else if (!alive)
         event = PTO_SOLO_DIED;
       else if (!pto_link_is_sound (&lane->link))
-        pto_solo_kill (solo, "it wrote into its mailbox");
+        pto_solo_kill (solo, _ ("it wrote into its mailbox"));
       now = pto_wall_clock ();
       /* seq_cst: behind the store above; pairs with the addition in pto_bell_ring(). */
       if (event != PTO_SOLO_LOOK || rung || now >= deadline

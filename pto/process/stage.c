@@ -5,7 +5,9 @@
 #include "stage.h"
 
 #include "../core/fence.h"
+#include "../exec/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,24 +321,34 @@ pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool
   if (stand_in == NULL || stand_in->checked_begin > address || stand_in->checked_end < end)
     {
       if (!pto_mapping_around (address, bytes, &mapping))
-        return address;
+        {
+          if (mapping.trouble == 0)
+            return address;
+          /* The child would write to a copy of its own. */
+          pto_report_set (report, PTO_STATUS_SYSTEM,
+                          _ ("whether the chip's process sees %" PRIu64 " bytes at 0x%" PRIx64
+                             " can not be known: /proc/self/maps: %s%s"),
+                          bytes, address, strerror (mapping.trouble),
+                          mapping.trouble == EMFILE ? _ (": close some, or raise ulimit -n") : "");
+          return 0;
+        }
       if (stand_in == NULL)
         stand_in = make_stand_in (stage, address, end, &mapping, &torn);
       if (torn)
         {
           pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                          "%" PRIu64 " bytes at 0x%" PRIx64
-                          " overlap others of this run, and their memory was mapped anew in "
-                          "between: keep it as it is until the run has ended",
+                          _ ("%" PRIu64 " bytes at 0x%" PRIx64
+                             " overlap others of this run, and their memory was mapped anew in "
+                             "between: keep it as it is until the run has ended"),
                           bytes, address);
           return 0;
         }
       if (stand_in == NULL)
         {
           pto_report_set (report, PTO_STATUS_NO_MEMORY,
-                          "no room for a copy of %" PRIu64 " bytes at 0x%" PRIx64
-                          ", which the chip's process does not see: set arena to more, or use a "
-                          "buffer",
+                          _ ("no room for a copy of %" PRIu64 " bytes at 0x%" PRIx64
+                             ", which the chip's process does not see: set arena to more, or use a "
+                             "buffer"),
                           bytes, address);
           return 0;
         }
@@ -347,7 +359,7 @@ pto_stage_place (struct pto_stage *stage, uint64_t address, uint64_t bytes, bool
   copy_in (stage, stand_in, address, end);
   if (!add_span (&stage->copied, address, end) || (written && !add_written (stage, address, end)))
     {
-      pto_report_set (report, PTO_STATUS_NO_MEMORY, "no memory to note what is copied");
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory to note what is copied"));
       return 0;
     }
   return stand_in->base + (address - stand_in->begin);
@@ -432,9 +444,12 @@ check_guards (const struct pto_stage *stage, struct pto_overrun *overrun, struct
       if (overrun != NULL)
         *overrun = (struct pto_overrun){ .begin = begin, .end = end, .bytes = n };
       return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
-                             "a kernel of this run wrote %" PRIu64 " byte%s past the %" PRIu64
-                             " bytes at 0x%" PRIx64 " that it was given",
-                             n, n == 1 ? "" : "s", end - begin, begin);
+                             P_ ("a kernel of this run wrote %" PRIu64 " byte past the %" PRIu64
+                                 " bytes at 0x%" PRIx64 " that it was given",
+                                 "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
+                                 " bytes at 0x%" PRIx64 " that it was given",
+                                 n),
+                             n, end - begin, begin);
     }
   return PTO_OK;
 }
@@ -459,10 +474,11 @@ pto_stage_end (struct pto_stage *stage, struct pto_overrun *overrun, struct pto_
           uint64_t until = stand_in->end < end ? stand_in->end : end;
 
           if (!copy_back (stand_in, begin, until) && status == PTO_OK)
-            status = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
-                                     "a kernel wrote into memory that can only be read (0x%" PRIx64
-                                     " to 0x%" PRIx64 ")",
-                                     begin, until);
+            status
+                = pto_report_set (report, PTO_STATUS_INVALID_ARGS,
+                                  _ ("a kernel wrote into memory that can only be read (0x%" PRIx64
+                                     " to 0x%" PRIx64 ")"),
+                                  begin, until);
           begin = until;
         }
     }

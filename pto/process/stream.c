@@ -7,6 +7,7 @@
 #include "../exec/pto_atomic.h"
 #include "../exec/shared.h"
 
+#include "../exec/text.h"
 #include "wire.h"
 
 #include <stddef.h>
@@ -71,7 +72,8 @@ struct reduction
   (sizeof (struct param) + 2 * PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + sizeof (struct reduction))
 
 /* What a submit says beside its parameters, which follow: the condition as one more, its index,
- * the tasks that it comes after, the kernels of a group. */
+ * the tasks that it comes after, the kernels of a group, how many parameters its members have, and
+ * their cores. */
 struct more
 {
   uint32_t n_after;
@@ -83,14 +85,16 @@ struct more
   int32_t in_cluster;
   int32_t cluster_id;
   int32_t n_group;
-  int32_t pad;
+  uint32_t has; /* lists of a group: HAS_* */
 };
+#define HAS_PARAMS 1u
+#define HAS_CORES 2u
 
 /* No command is longer. */
 #define COMMAND_MAX                                                                        \
   (sizeof (struct command) + sizeof (struct more) + (PTO_STREAM_PARAMS + 1) * TENSOR_BYTES \
    + PTO2_TENSOR_MAX_DIMS * sizeof (uint64_t) + PTO_STREAM_AFTER * sizeof (uint64_t)       \
-   + PTO_STREAM_GROUP * sizeof (int32_t) + PTO_STREAM_TEXT + 64)
+   + 3 * PTO_STREAM_GROUP * sizeof (int32_t) + PTO_STREAM_TEXT + 64)
 _Static_assert(2 * COMMAND_MAX < BYTES, "a command and what it leaves at the end fit");
 
 size_t
@@ -255,6 +259,17 @@ pto_stream_submit (struct pto_stream_writer *writer, int32_t kernel, int32_t wor
   commit (writer, command, PTO_COMMAND_SUBMIT, (size_t) (at - (uint8_t *) command));
 }
 
+/* One for each member of a group, or none. */
+static uint8_t *
+put_numbers (uint8_t *at, const int32_t *numbers, int32_t n)
+{
+  size_t bytes = numbers != NULL && n > 0 ? (size_t) n * sizeof *numbers : 0;
+
+  if (bytes > 0)
+    memcpy (at, numbers, bytes);
+  return at + bytes;
+}
+
 void
 pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *submit)
 {
@@ -290,11 +305,11 @@ pto_stream_submit_more (struct pto_stream_writer *writer, const PTO2Submit *subm
   if (submit->n_after > 0)
     memcpy (at, submit->after, (size_t) submit->n_after * sizeof *submit->after);
   at += (size_t) submit->n_after * sizeof *submit->after;
-  if (submit->n_group > 0)
-    {
-      memcpy (at, submit->group, (size_t) submit->n_group * sizeof *submit->group);
-      at += (size_t) submit->n_group * sizeof *submit->group;
-    }
+  more->has = (submit->group_params != NULL ? HAS_PARAMS : 0)
+              | (submit->group_cores != NULL ? HAS_CORES : 0);
+  at = put_numbers (at, submit->group, submit->n_group);
+  at = put_numbers (at, submit->group_params, submit->n_group);
+  at = put_numbers (at, submit->group_cores, submit->n_group);
   commit (writer, command, PTO_COMMAND_SUBMIT_MORE, (size_t) (at - (uint8_t *) command));
 }
 
@@ -548,6 +563,10 @@ replay_submit_more (const struct reader *reader, const struct command *command, 
   submit.after = (const PTO2TaskId *) (const void *) at;
   at += more->n_after * sizeof (PTO2TaskId);
   submit.group = more->n_group > 0 ? (const int32_t *) (const void *) at : NULL;
+  at += more->n_group > 0 ? (size_t) more->n_group * sizeof *submit.group : 0;
+  submit.group_params = (more->has & HAS_PARAMS) != 0 ? (const int32_t *) (const void *) at : NULL;
+  at += submit.group_params != NULL ? (size_t) more->n_group * sizeof *submit.group_params : 0;
+  submit.group_cores = (more->has & HAS_CORES) != 0 ? (const int32_t *) (const void *) at : NULL;
   id = rt->ops->submit (rt, &submit);
   memcpy (reader->stream->numbers, &id, sizeof id);
 }
@@ -668,7 +687,7 @@ pto_stream_replay (struct pto_stream *stream, const struct pto_stream_target *ta
           break;
         case PTO_COMMAND_BUFFER:
           if (!replay_buffer (&reader, command, rt))
-            target->fail (rt, PTO_STATUS_NO_MEMORY, "no memory to note a buffer");
+            target->fail (rt, PTO_STATUS_NO_MEMORY, _ ("no memory to note a buffer"));
           break;
         case PTO_COMMAND_DONE:
           rt->ops->orchestration_done (rt);

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In enable_scope_stats. */
+#define CHECKS_ACCESS 0x100
+
 /* Bytes of the UTF-8 character at text, 0 when there is none: malformed, cut off, or not a
  * character that a message should hold. */
 static size_t
@@ -83,6 +86,24 @@ pto_wire_config_bytes (const struct pto_call_config *config)
   if (length < room)
     length += strnlen (config->output_prefix + length, room - 1 - length) + 1;
   return (uint32_t) (offsetof (struct pto_call_config, output_prefix) + length);
+}
+
+int32_t
+pto_wire_config_scope_stats (const struct pto_call_config *config)
+{
+  return config->enable_scope_stats & ~CHECKS_ACCESS;
+}
+
+bool
+pto_wire_config_check (const struct pto_call_config *config)
+{
+  return (config->enable_scope_stats & CHECKS_ACCESS) != 0;
+}
+
+void
+pto_wire_config_set_check (struct pto_call_config *config, bool checks)
+{
+  config->enable_scope_stats = pto_wire_config_scope_stats (config) | (checks ? CHECKS_ACCESS : 0);
 }
 
 const char *

@@ -97,7 +97,7 @@ struct pto_call_config
   int32_t enable_dump_tensor;
   int32_t enable_pmu;
   int32_t enable_dep_gen;
-  int32_t enable_scope_stats;
+  int32_t enable_scope_stats; /* and a bit that the seed has no place for: are accesses checked? */
   char output_prefix[1024];
 };
 _Static_assert(sizeof (struct pto_call_config) == 1052, "seed 001 section 4");
@@ -107,6 +107,10 @@ _Static_assert(sizeof (struct pto_call_config) == 1052, "seed 001 section 4");
  * pto_wire_config_bytes() says. */
 uint32_t pto_wire_config_copy (struct pto_call_config *to, const struct pto_call_config *from);
 uint32_t pto_wire_config_bytes (const struct pto_call_config *config);
+/* What enable_scope_stats, from 0 to 255, is but for that bit; and the bit. */
+int32_t pto_wire_config_scope_stats (const struct pto_call_config *config);
+bool pto_wire_config_check (const struct pto_call_config *config);
+void pto_wire_config_set_check (struct pto_call_config *config, bool checks);
 /* Text of its own behind that of output_prefix, which ends there: which tensors are dumped. ""
  * where there is no room for any, or none was set. */
 const char *pto_wire_config_filter (const struct pto_call_config *config);

@@ -21,6 +21,7 @@ const kernelOf = Uint32Array.from (data.tasks.kernel);
 const rowOf = Int32Array.from (data.tasks.row);
 const schedulerOf = Int32Array.from (data.tasks.scheduler);
 const flags = Uint8Array.from (data.tasks.flags);
+const priority = data.tasks.priority ?? null;
 const block = data.tasks.block ? Int32Array.from (data.tasks.block) : null;
 const local = sumUp (data.tasks.local);
 const time = decodeTimes ();

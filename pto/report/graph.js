@@ -126,7 +126,7 @@ function drawGraph () {
       "aria-label": `${taskName (each)}, ran ${duration (end[each] - start[each])}` },
     make ("rect", { svg: true, width: NODE_W, height: NODE_H, rx: 7, class: "back" }),
     make ("rect", { svg: true, width: NODE_W, height: NODE_H, rx: 7, fill: kernel.colour }),
-    make ("text", { svg: true, x: 10, y: 15, class: "name" }, label + " " + local[each]),
+    make ("text", { svg: true, x: 10, y: 15, class: "name" }, label + " " + taskNumber (each)),
     make ("text", { svg: true, x: 10, y: 28, class: "small" },
       isNaN (end[each]) ? "ran nothing" : duration (end[each] - start[each]) + " on " + rows[rowOf[each]].name));
     node.addEventListener ("click", () => select (each));

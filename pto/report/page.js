@@ -67,7 +67,7 @@ function selectMiddle () {
 let found = [];
 let foundAt = -1;
 
-// By a part of a kernel's name, or a task's number: 12, 1:12 or "12 of ring 1".
+// By a part of a kernel's name, a task's number, 12, 1:12 or "12 of ring 1", or both, QK 1:12.
 function find (text, isExact) {
   const wanted = text.trim ().toLowerCase ();
   const number = /^(?:(\d+)\s*:\s*)?#?(\d+)(?:\s+of\s+ring\s+(\d+))?$/.exec (wanted);
@@ -79,11 +79,11 @@ function find (text, isExact) {
   if (wanted) {
     hits = new Uint8Array (n);
     const names = kernels.map (kernel => isExact ? kernel.name === text : kernel.name.toLowerCase ().includes (wanted));
-    const both = /^(.*\S)\s+#?(\d+)$/.exec (wanted);
+    const both = /^(.*\S)\s+#?(?:(\d+)\s*:\s*)?(\d+)$/.exec (wanted);
     for (let i = 0; i < n; i++) {
       const isNumber = number && !isExact && local[i] === Number (number[2])
         && (number[1] === undefined && number[3] === undefined || ring[i] === Number (number[1] || number[3]));
-      const isBoth = both && local[i] === Number (both[2]) && kernels[kernelOf[i]].name.toLowerCase () === both[1];
+      const isBoth = both && local[i] === Number (both[3]) && (both[2] === undefined || ring[i] === Number (both[2])) && kernels[kernelOf[i]].name.toLowerCase () === both[1];
       if (isNumber || isBoth || names[kernelOf[i]]) {
         hits[i] = 1;
         if (!isMember[i])
@@ -205,7 +205,8 @@ canvas.addEventListener ("pointermove", event => {
     return;
   }
   hovered = entryAt (pointer.x, pointer.y);
-  canvas.style.cursor = hovered >= 0 || pointer.x < place.left && rowAt (pointer.y) >= 0 && children[rowAt (pointer.y)].length ? "pointer" : "";
+  canvas.style.cursor = hovered >= 0 || isAtFold (pointer.y)
+    || pointer.x < place.left && rowAt (pointer.y) >= 0 && children[rowAt (pointer.y)].length ? "pointer" : "";
   showTip (event);
   drawOver ();
 });
@@ -222,6 +223,10 @@ canvas.addEventListener ("pointerup", event => {
     if (!collapsed.delete (r))
       collapsed.add (r);
     draw ();
+    return;
+  }
+  if (isAtFold (y)) {
+    toggleIdle ();
     return;
   }
   if (y >= place.top && y < place.bottom && x >= place.left)
@@ -340,6 +345,7 @@ const keys = {
   f: () => selected >= 0 && !canvas.hidden ? showEntry (selected) : null,
   Enter: () => !canvas.hidden ? selectMiddle () : null,
   c: () => toggleCritical (),
+  e: () => toggleIdle (),
   g: () => openView (canvas.hidden ? "timeline" : "graph"),
   t: () => switchTheme (),
   p: () => goToNeighbour (selected >= 0 ? lastProducer (owner[selected]) : -1),
@@ -405,6 +411,14 @@ function toggleCritical () {
   draw ();
 }
 $ ("critical").addEventListener ("click", toggleCritical);
+
+function toggleIdle () {
+  if (idle.rows.size === 0)
+    return;
+  isIdleShown = !isIdleShown;
+  say (foldText ());
+  draw ();
+}
 
 // --- light and dark ---
 
@@ -488,6 +502,9 @@ window.report = {
   n,
   spot: entry => ({ x0: currentScene ().x (start[entry]), x1: currentScene ().x (end[entry]), y: rowMiddle (currentScene (), rowOf[entry]) }),
   rowY: row => rowMiddle (currentScene (), row),
+  rowBox: row => [place.top - view.scroll + place.y.get (row), place.h.get (row)],
+  shown: () => place.shown.slice (),
+  fold: () => isNaN (place.fold) ? null : { text: foldText (), y: place.top - view.scroll + place.fold + FOLD / 2 },
   times: entry => Object.fromEntries (TIMES.map (name => [name, isNaN (time[name][entry]) ? null : time[name][entry]])),
   about: entry => ({ local: local[entry], ring: ring[entry], kernel: kernels[kernelOf[entry]].name, colour: kernels[kernelOf[entry]].colour,
     row: rowOf[entry], late: lastProducer (owner[entry]), waits: waitsOf (entry) }),

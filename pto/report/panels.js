@@ -64,7 +64,7 @@ function link (entry, ...beside) {
 // Where there is little room: the ring is in the words that are shown with the pointer.
 function shortLink (entry) {
   const button = link (entry);
-  button.replaceChildren (swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), " " + local[entry]);
+  button.replaceChildren (swatch (kernelOf[entry]), make ("b", {}, kernels[kernelOf[entry]].name), " " + taskNumber (entry));
   button.title = kernels[kernelOf[entry]].name + " " + taskNumber (entry);
   return button;
 }
@@ -163,6 +163,7 @@ function showTask () {
     make ("p", { class: "where" }, [
       rowOf[selected] >= 0 ? "on " + rowName (rowOf[selected]) : "on no core",
       block && block[selected] >= 0 ? "block " + block[selected] : "",
+      priority && priority[task] > 0 ? "priority " + priority[task] : "",
       schedulerOf[selected] >= 0 ? "by scheduler " + schedulerOf[selected] : ""
     ].filter (text => text).join (", ")),
     source ? make ("p", { class: "where", title: source }, "submitted at ", make ("span", { class: "code" }, baseName (source))) : null,

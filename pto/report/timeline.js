@@ -13,6 +13,7 @@ const AXIS = 24;
 const TICKS = 15;
 const CLUSTER_GAP = 5;
 const STRIP_GAP = 7;
+const FOLD = 18;
 const NARROW = 1.5;
 const DIM = 0.22;
 
@@ -44,9 +45,33 @@ function readInk () {
     ink[name] = style.getPropertyValue ("--" + name).trim ();
 }
 
+// Clusters in which nothing ran, or workers of a kind that had no task: one line below the rows.
+const idle = findIdle ();
+let isIdleShown = false;
+function findIdle () {
+  const groups = new Map ();
+  rows.forEach ((row, r) => {
+    if (row.depth === 0) {
+      const group = groups.get (row.cluster) || groups.set (row.cluster, { kind: row.kind, list: [], isUsed: false }).get (row.cluster);
+      group.list.push (r);
+      group.isUsed = group.isUsed || runs[r].length > 0 || children[r].length > 0;
+    }
+  });
+  const unused = [...groups.values ()].filter (group => !group.isUsed);
+  return { rows: new Set (unused.flatMap (group => group.list)), clusters: unused.length,
+    kinds: unused.map (({ kind, list }) => count (list.length, kind)).join (", ") };
+}
+
+function foldText () {
+  const what = data.is_level ? idle.kinds : count (idle.clusters, "cluster");
+  return what + " without work" + (isIdleShown ? ", shown" : "");
+}
+
 // --- where things are ---
 
 function isShown (r) {
+  if (!isIdleShown && idle.rows.has (r))
+    return false;
   for (let up = rows[r].parent; up >= 0; up = rows[up].parent)
     if (collapsed.has (up))
       return false;
@@ -75,7 +100,8 @@ function arrange (width, height, least) {
   p.top = p.control + p.nControl * p.tick + 8;
   p.strip = strips.length > 4 ? 26 : 34;
   p.strips = strips.length * (p.strip + STRIP_GAP) + 4;
-  const available = isNaN (height) ? 0 : height - p.top - p.strips - 8;
+  const fold = idle.rows.size > 0 ? FOLD + CLUSTER_GAP : 0;
+  const available = isNaN (height) ? 0 : height - p.top - p.strips - 8 - fold;
   p.row = Math.max (least, Math.min (34, Math.floor ((available - gaps) / Math.max (weight, 1))));
   p.y = new Map ();
   p.h = new Map ();
@@ -89,6 +115,8 @@ function arrange (width, height, least) {
     p.h.set (r, h);
     y += h;
   });
+  p.fold = fold > 0 ? y + CLUSTER_GAP : NaN;
+  y += fold;
   p.content = y;
   p.bottom = isNaN (height) ? p.top + y : Math.min (height - p.strips, p.top + y + 4);
   p.stripTop = p.bottom + 10;
@@ -140,6 +168,11 @@ function rowAt (y) {
   return -1;
 }
 
+function isAtFold (y) {
+  const at = y - place.top + view.scroll - place.fold;
+  return y >= place.top && y < place.bottom && at >= 0 && at < FOLD;
+}
+
 function entryAt (x, y) {
   const r = rowAt (y);
   if (r < 0 || x < place.left || x > place.right)
@@ -188,22 +221,29 @@ function isBright (entry) {
   return isRelated (entry);
 }
 
-// Columns of one pixel, a line for each row, for all that is narrower than that. A line is drawn as
-// high as its row is: as quick for 100 000 tasks as for 1000.
-const thin = { c: make ("canvas", {}).getContext ("2d", { willReadFrequently: true }), image: null, ratio: 1, lines: [] };
+// Columns of one pixel, LEVELS lines for each row, for all that is narrower than that: a column is
+// as high as what ran in it took a share of its time, however many runs that were. Lines are drawn
+// as high as their row is: as quick for 100 000 tasks as for 1000.
+const LEVELS = 8;
+const thin = { c: make ("canvas", {}).getContext ("2d", { willReadFrequently: true }), image: null, ratio: 1, rows: [],
+  covered: new Float32Array (0), longest: new Int32Array (0), took: new Float32Array (0), bright: new Uint8Array (0) };
 const rgb = kernels.map (kernel => [1, 3, 5].map (k => parseInt (kernel.colour.slice (k, k + 2), 16)));
 
 function beginThin (scene, ratio) {
-  const width = Math.max (1, Math.ceil ((scene.place.right - scene.place.left) * ratio) + 1);
-  const height = Math.max (1, scene.place.shown.length);
+  const width = Math.max (1, Math.ceil ((scene.place.right - scene.place.left) * ratio) + 2);
+  const height = Math.max (1, scene.place.shown.length * LEVELS);
   if (!thin.image || thin.image.width !== width || thin.image.height < height) {
     thin.c.canvas.width = width;
     thin.c.canvas.height = height;
     thin.image = thin.c.createImageData (width, height);
+    thin.covered = new Float32Array (width);
+    thin.longest = new Int32Array (width);
+    thin.took = new Float32Array (width);
+    thin.bright = new Uint8Array (width);
   }
   thin.image.data.fill (0);
   thin.ratio = ratio;
-  thin.lines = [];
+  thin.rows = [];
 }
 
 function endThin (scene) {
@@ -212,8 +252,26 @@ function endThin (scene) {
   thin.c.putImageData (thin.image, 0, 0);
   c.globalAlpha = 1;
   c.imageSmoothingEnabled = false;
-  thin.lines.forEach (([top, height], line) =>
-    c.drawImage (thin.c.canvas, 0, line, width, 1, p.left, top, width / thin.ratio, height));
+  thin.rows.forEach (([top, height], k) =>
+    c.drawImage (thin.c.canvas, 0, k * LEVELS, width, LEVELS, p.left, top, width / thin.ratio, height));
+}
+
+// What ran in a column of the row takes that share of it, from the ground up; a shade says that
+// there was something at all.
+function fillColumn (column, isBright) {
+  const bytes = thin.image.data;
+  const width = thin.image.width;
+  const colour = rgb[kernelOf[thin.longest[column]]];
+  const level = Math.min (1, thin.covered[column]) * LEVELS;
+  const ground = (thin.rows.length + 1) * LEVELS - 1;
+  for (let k = 0; k < LEVELS; k++) {
+    const at = 4 * ((ground - k) * width + column);
+    const part = Math.max (k === 0 ? 0.5 : 0.12, Math.min (1, level - k));
+    bytes[at] = colour[0];
+    bytes[at + 1] = colour[1];
+    bytes[at + 2] = colour[2];
+    bytes[at + 3] = 255 * (isBright ? 1 : DIM) * part;
+  }
 }
 
 function drawRow (scene, r, y, h) {
@@ -223,22 +281,13 @@ function drawRow (scene, r, y, h) {
   const height = h - (h > 14 ? 3 : 2);
   const size = Math.max (8.5, Math.min (11.5, h - 7));
   const labels = [];
-  const ratio = thin.ratio;
-  const bytes = thin.image.data;
-  const base = thin.lines.length * thin.image.width;
-  // What shares the pixel that is being filled.
-  let pixel = -1, covered = 0, longest = -1, took = -1, bright = false;
+  const { ratio, covered, longest, took, bright } = thin;
+  // Columns from the one on are being filled, up to the other.
+  let first = 0, last = -1;
 
-  function flush () {
-    if (pixel < 0)
-      return;
-    const colour = rgb[kernelOf[longest]];
-    const at = 4 * (base + pixel);
-    bytes[at] = colour[0];
-    bytes[at + 1] = colour[1];
-    bytes[at + 2] = colour[2];
-    bytes[at + 3] = 255 * (bright ? 1 : DIM) * (0.45 + 0.55 * Math.min (1, covered));
-    pixel = -1;
+  function flush (until) {
+    for (; first <= last && first < until; first++)
+      fillColumn (first, bright[first] > 0);
   }
 
   const isPlain = hits === null && related === null;
@@ -250,22 +299,30 @@ function drawRow (scene, r, y, h) {
       break;
     const a = Math.max (start[i] * scale + zero, left);
     const b = Math.min (end[i] * scale + zero, right);
-    const light = isPlain || isBright (i);
+    const light = isPlain || isBright (i) ? 1 : 0;
     if (b - a < NARROW) {
-      const column = Math.floor ((a - left) * ratio);
-      if (column !== pixel) {
-        flush ();
-        pixel = column;
-        covered = 0;
-        longest = i;
-        took = -1;
-        bright = false;
+      const from = (a - left) * ratio;
+      const to = (b - left) * ratio;
+      const begin = Math.floor (from);
+      const finish = Math.max (begin, Math.ceil (to) - 1);
+      if (begin > last) {
+        flush (begin);
+        first = begin;
       }
-      covered += (b - a) * ratio;
-      if (light && !bright || light === bright && b - a > took) {
-        longest = i;
-        took = b - a;
-        bright = light;
+      for (let column = begin; column <= finish; column++) {
+        if (column > last) {
+          last = column;
+          covered[column] = 0;
+          took[column] = -1;
+          bright[column] = 0;
+        }
+        const part = Math.max (0, Math.min (to, column + 1) - Math.max (from, column));
+        covered[column] += part;
+        if (light > bright[column] || light === bright[column] && part > took[column]) {
+          longest[column] = i;
+          took[column] = part;
+          bright[column] = light;
+        }
       }
       continue;
     }
@@ -274,11 +331,11 @@ function drawRow (scene, r, y, h) {
     c.fillRect (a, top, b - a > 3 ? b - a - 0.6 : b - a, height);
     if (flags[i] & 1)
       markFailed (scene, a, top, b - a, height);
-    if (b - a > 18 && h >= 11 && light)
+    if (b - a > 18 && h >= 11 && light > 0)
       labels.push (i, a, b);
   }
-  flush ();
-  thin.lines.push ([top, height]);
+  flush (Infinity);
+  thin.rows.push ([top, height]);
   drawLabels (scene, labels, top + height / 2, size);
   c.globalAlpha = 1;
 }
@@ -332,7 +389,7 @@ function drawLabels (scene, labels, middle, size) {
   for (let k = 0; k < labels.length; k += 3) {
     const [i, a, b] = [labels[k], labels[k + 1], labels[k + 2]];
     const name = kernels[kernelOf[i]].name;
-    let text = name + " " + local[i];
+    let text = taskName (i);
     if (textWidth (c, text) + 8 > b - a)
       text = textWidth (c, name) + 6 <= b - a ? name : shorten (c, name, b - a - 8);
     if (text)
@@ -390,6 +447,26 @@ function drawNames (scene) {
     const left = data.is_level || isNarrow ? x + 2 : 32;
     c.fillText (row.name, left, y + h / 2 + 0.5, p.left - left - (row.depth === 0 && !isNarrow ? 70 : 6));
   }
+}
+
+// Which rows are not there.
+function drawFold (scene) {
+  const { c, place: p } = scene;
+  if (isNaN (p.fold))
+    return;
+  const y = p.top - scene.scroll + p.fold;
+  c.fillStyle = scene.ink.paper;
+  c.fillRect (0, y, p.right, FOLD);
+  c.strokeStyle = scene.ink.line;
+  c.lineWidth = 1;
+  c.setLineDash ([4, 3]);
+  c.strokeRect (6.5, Math.round (y) + 0.5, p.right - 7, FOLD - 1);
+  c.setLineDash ([]);
+  c.font = `10.5px ${FONT}`;
+  c.textAlign = "left";
+  c.textBaseline = "middle";
+  c.fillStyle = scene.ink.muted;
+  c.fillText ((isIdleShown ? "\u25be " : "\u25b8 ") + foldText (), 14, y + FOLD / 2 + 0.5);
 }
 
 function drawBands (scene) {
@@ -611,7 +688,8 @@ function drawOverview (scene, shown) {
   const y = 6;
   const h = OVERVIEW - 10;
   const w = (p.right - p.left) / BINS;
-  const most = peak * 1.08;
+  // Full is what could have been: all cores that ran anything were busy.
+  const most = Math.max (peak, rows.filter ((row, r) => row.depth === 0 && runs[r].length > 0).length) * 1.08;
   c.fillStyle = scene.ink.band;
   c.fillRect (p.left, y, p.right - p.left, h);
   const base = new Float64Array (BINS);
@@ -770,6 +848,7 @@ function paint (scene, isPrinted) {
   c.rect (0, p.top - 3, p.width, p.bottom - p.top + 6);
   c.clip ();
   drawNames (scene);
+  drawFold (scene);
   c.beginPath ();
   c.rect (p.left, p.top - 3, p.right - p.left, p.bottom - p.top + 6);
   c.clip ();

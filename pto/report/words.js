@@ -35,17 +35,18 @@ function count (value, one, many) {
   return group (value) + "\u00a0" + (value === 1 ? one : many || one + "s");
 }
 
+// "9", or "1:9" of ring 1: as in the picture, the JSON, and for `pto trace FILE why`.
 function taskNumber (entry) {
-  return ring[entry] ? local[entry] + " of ring " + ring[entry] : String (local[entry]);
+  return (ring[entry] ? ring[entry] + ":" : "") + local[entry];
 }
 
 function taskName (entry) {
-  return kernels[kernelOf[entry]].name + " " + local[entry];
+  return kernels[kernelOf[entry]].name + " " + taskNumber (entry);
 }
 
 function goneName (id) {
   const r = Math.floor (id / 4294967296);
-  return id % 4294967296 + (r ? " of ring " + r : "");
+  return (r ? r + ":" : "") + id % 4294967296;
 }
 
 function rowName (row) {

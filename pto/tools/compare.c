@@ -134,7 +134,8 @@ append_element (GString *text, guint32 dtype, gconstpointer data, guint64 i)
 }
 
 static void
-describe (const ReferenceArgument *argument, gconstpointer got, guint64 i, GString *text)
+describe (const ReferenceArgument *argument, gconstpointer got, gconstpointer expected, guint64 i,
+          GString *text)
 {
   guint64 position[PTO2_TENSOR_MAX_DIMS];
   guint64 rest = i;
@@ -150,7 +151,17 @@ describe (const ReferenceArgument *argument, gconstpointer got, guint64 i, GStri
   g_string_append (text, "]: ");
   append_element (text, argument->dtype, got, i);
   g_string_append (text, _ (" instead of "));
-  append_element (text, argument->dtype, argument->expected, i);
+  append_element (text, argument->dtype, expected, i);
+}
+
+char *
+reference_describe (const ReferenceArgument *argument, gconstpointer got, gconstpointer expected,
+                    guint64 index)
+{
+  GString *text = g_string_new (NULL);
+
+  describe (argument, got, expected, index, text);
+  return g_string_free (text, FALSE);
 }
 
 void
@@ -184,7 +195,7 @@ reference_compare (const ReferenceArgument *argument, gconstpointer data, double
         {
           if (lines->len > 0)
             g_string_append_c (lines, '\n');
-          describe (argument, data, i, lines);
+          describe (argument, data, argument->expected, i, lines);
           if (comparison->n_bad == 1)
             {
               comparison->first_index = i;

@@ -19,18 +19,6 @@ static const GOptionEntry entries[]
     = { { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object"), NULL },
         G_OPTION_ENTRY_NULL };
 
-GOptionContext *
-tool_info_get_options (void)
-{
-  GOptionContext *context = g_option_context_new (NULL);
-
-  g_option_context_set_summary (context,
-                                _ ("Tells the platforms, this machine, the back ends and the "
-                                   "parameters with their values."));
-  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
-  return context;
-}
-
 /* What this process may use, which is not always what the machine has. */
 static guint
 count_cpus (void)
@@ -88,6 +76,11 @@ add_int (JsonBuilder *builder, const char *name, guint64 value)
   json_builder_add_int_value (builder, (gint64) value);
 }
 
+/* The chips themselves. */
+static const char *const hardware[] = { "a2a3", "a5" };
+static const char no_hardware[]
+    = N_ ("the chips themselves: there is no module for them (doc/hardware.md)");
+
 static void
 print_json (PtoWorker *worker)
 {
@@ -119,6 +112,19 @@ print_json (PtoWorker *worker)
                pto_platform_get_cores_per_cluster (platform, PTO_CORE_AIV));
       add_int (builder, "aicpu_threads", pto_platform_get_n_aicpu_threads (platform));
       add_int (builder, "counter_hz", pto_platform_get_counter_frequency (platform));
+      json_builder_end_object (builder);
+    }
+  json_builder_end_array (builder);
+
+  json_builder_set_member_name (builder, "hardware");
+  json_builder_begin_array (builder);
+  for (guint i = 0; i < G_N_ELEMENTS (hardware); i++)
+    {
+      json_builder_begin_object (builder);
+      add_string (builder, "name", hardware[i]);
+      json_builder_set_member_name (builder, "available");
+      json_builder_add_boolean_value (builder, FALSE);
+      add_string (builder, "description", no_hardware);
       json_builder_end_object (builder);
     }
   json_builder_end_array (builder);
@@ -188,18 +194,17 @@ print_text (PtoWorker *worker)
                (double) pto_platform_get_counter_frequency (platform) / 1e6);
     }
 
-  g_print ("  %-14s%s\n", "a2a3, a5",
-           _ ("the chips themselves: there is no module for them (doc/hardware.md)"));
+  tool_print_row ("a2a3, a5", _ (no_hardware));
 
   g_print ("\n%s\n", _ ("This machine"));
-  g_print ("  %-14s%s %s, %s\n", _ ("system"), system.sysname, system.release, system.machine);
-  g_print (_ ("  %-14s%u usable\n"), _ ("CPUs"), count_cpus ());
-  g_print ("  %-14s%s\n", _ ("memory"), memory);
-  g_print ("  %-14s%s\n", _ ("C compiler"), c != NULL ? c : _ ("none"));
-  g_print ("  %-14s%s\n", _ ("C++ compiler"), cxx != NULL ? cxx : _ ("none"));
+  tool_print_row_printf (_ ("system"), "%s %s, %s", system.sysname, system.release, system.machine);
+  tool_print_row_printf (_ ("CPUs"), _ ("%u usable"), count_cpus ());
+  tool_print_row (_ ("memory"), memory);
+  tool_print_row (_ ("C compiler"), c != NULL ? c : _ ("none"));
+  tool_print_row (_ ("C++ compiler"), cxx != NULL ? cxx : _ ("none"));
 
   g_print ("\n%s\n", _ ("Compiled in"));
-  g_print ("  %-14s%s\n", _ ("back ends"), backend_list);
+  tool_print_row (_ ("back ends"), backend_list);
   g_print ("  %-14s%u.%u.%u\n", "GLib", glib_major_version, glib_minor_version, glib_micro_version);
 
   for (guint i = 0; parameters[i] != NULL; i++)
@@ -220,25 +225,19 @@ print_text (PtoWorker *worker)
 
       g_print ("  %-*s  %-*s  %-*s  %s\n", widest_name, parameters[i], widest_value,
                value != NULL ? value : "", widest_variable, variable != NULL ? variable : "",
-               pto_worker_describe_parameter (parameters[i]));
+               _ (pto_worker_describe_parameter (parameters[i])));
     }
 }
 
-gboolean
+static gboolean
 tool_info (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
   g_auto (GStrv) platforms = pto_platform_list_names ();
   g_autoptr (PtoWorker) worker = NULL;
 
-  if (!tool_parse_options (tool_info_get_options (), &rest, error))
+  if (!tool_parse_options (&tool_info_command, &rest, error))
     return FALSE;
-  if (rest[1] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("info takes no \"%s\" (see pto help info)"), rest[1]);
-      return FALSE;
-    }
   /* A worker that is never started knows the defaults and the environment. */
   worker = pto_worker_new (2, platforms[0], error);
   if (worker == NULL)
@@ -249,3 +248,12 @@ tool_info (char **words, GError **error)
     print_text (worker);
   return TRUE;
 }
+
+const ToolCommand tool_info_command = {
+  .name = "info",
+  .purpose = N_ ("tell the platforms, this machine, the back ends and the parameters"),
+  .summary = N_ ("Tells the platforms, this machine, the back ends and the parameters with their "
+                 "values."),
+  .entries = entries,
+  .run = tool_info,
+};

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "terminal.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ wait_for_interrupt (gpointer data)
   while (read (wake[0], &byte, 1) < 0 && errno == EINTR)
     ;
   g_atomic_int_set (&is_interrupted, TRUE);
-  g_printerr (_ ("%spto: cancelled\n"), isatty (STDERR_FILENO) == 1 ? "\r\033[K" : "");
+  terminal_end_line ();
+  g_printerr (_ ("pto: cancelled\n"));
   g_cancellable_cancel (cancellable);
   g_usleep (GRACE_US);
   _exit (TOOL_INTERRUPTED);

@@ -50,7 +50,7 @@ fail (Manifest *manifest, GError **error, const char *format, ...)
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, message);
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: %s", manifest->file, message);
   return FALSE;
 }
 
@@ -196,21 +196,56 @@ find_directory (const char *directory)
   return g_strdup (directory);
 }
 
-/* An example without cases is a program, called as its directory is: two-chips/two_chips.py. */
+/* The script that runs directories with kernel_config.py and golden.py: beside the example, or in
+ * the checkout. */
+static char *
+find_runner (const char *directory)
+{
+  const char *root = g_getenv ("PTO_SOURCE_ROOT");
+  g_autofree char *beside = g_build_filename (directory, "..", "scripts", "run_example.py", NULL);
+  g_autofree char *checkout
+      = root != NULL ? g_build_filename (root, "examples", "scripts", "run_example.py", NULL)
+                     : NULL;
+
+  if (g_file_test (beside, G_FILE_TEST_EXISTS))
+    return g_canonicalize_filename (beside, NULL);
+  if (checkout != NULL && g_file_test (checkout, G_FILE_TEST_EXISTS))
+    return g_steal_pointer (&checkout);
+  return g_strdup ("examples/scripts/run_example.py");
+}
+
+/* An example without cases is a program, called as its directory is: two-chips/two_chips.py. Or it
+ * has Python's layout. */
 static char *
 describe_missing (const char *directory)
 {
   g_autofree char *name = g_path_get_basename (directory);
-  g_autofree char *file = g_strconcat (g_strdelimit (name, "-", '_'), ".py", NULL);
-  g_autofree char *program = g_build_filename (directory, file, NULL);
+  g_autofree char *stem = g_build_filename (directory, g_strdelimit (name, "-", '_'), NULL);
+  g_autofree char *python = g_strconcat (stem, ".py", NULL);
+  g_autofree char *c = g_strconcat (stem, ".c", NULL);
+  g_autofree char *kernels = g_build_filename (directory, "kernels", NULL);
+  g_autofree char *config = g_build_filename (kernels, "kernel_config.py", NULL);
+  g_autofree char *golden = g_build_filename (directory, "golden.py", NULL);
+  g_autofree char *runner = NULL;
 
-  if (!g_file_test (program, G_FILE_TEST_EXISTS))
+  if (g_file_test (python, G_FILE_TEST_EXISTS))
+    return g_strdup_printf (
+        _ ("%s: a program, not an example with cases: there is no file pto.ini; start it with "
+           "/usr/bin/python3 %s (where libpto is not installed, put meson devenv -C build "
+           "--workdir \"$PWD\" before that)"),
+        directory, python);
+  if (g_file_test (c, G_FILE_TEST_EXISTS))
+    return g_strdup_printf (
+        _ ("%s: a program, not an example with cases: there is no file pto.ini; compile it with "
+           "cc %s $(pkg-config --cflags --libs pto-1) -lm -o %s, and start that"),
+        directory, c, name);
+  if (!g_file_test (config, G_FILE_TEST_EXISTS) || !g_file_test (golden, G_FILE_TEST_EXISTS))
     return g_strdup_printf (_ ("%s: no example here: there is no file pto.ini"), directory);
+  runner = find_runner (directory);
   return g_strdup_printf (
-      _ ("%s: a program, not an example with cases: there is no file pto.ini; start it with "
-         "/usr/bin/python3 %s (where libpto is not installed, put meson devenv -C build --workdir "
-         "\"$PWD\" before that)"),
-      directory, program);
+      _ ("%s: no example with cases: there is no file pto.ini, but kernel_config.py and golden.py; start it with "
+         "python3 %s -k %s -g %s -p a2a3sim"),
+      directory, runner, kernels, golden);
 }
 
 Manifest *
@@ -226,14 +261,14 @@ manifest_load (const char *name, GError **error)
 
   if (!g_file_test (directory, G_FILE_TEST_EXISTS))
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: no such directory"), directory);
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: no such directory"), directory);
       return NULL;
     }
   if (!g_file_test (manifest->file, G_FILE_TEST_EXISTS))
     {
       g_autofree char *text = describe_missing (directory);
 
-      g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_FAILED, text);
+      g_set_error_literal (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, text);
       return NULL;
     }
   manifest->chip = pto_chip_orchestration_new_for_directory (directory, error);

@@ -269,7 +269,7 @@ bench_save_chart (const BenchResults *results, const char *file, GError **error)
       }
   if (panels->len == 0)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: a chart needs one of W1 to W6"),
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: a chart needs one of W1 to W6"),
                    file);
       return FALSE;
     }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pto-bench.h"
+#include <gio/gio.h>
 
 G_BEGIN_DECLS
 

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "pto-bench-private.h"
+#include "terminal.h"
 #include "tool.h"
 
 #include <glib/gi18n.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROGRAM_SECONDS 120 /* more than any program needs */
+#define PROGRAM_SECONDS 120 /* more than any program needs: then it is given up */
 
 /* Behind the runtimes: the program that measures workers with children. */
 #define LEVEL BENCH_N_RUNTIMES
@@ -78,10 +79,10 @@ bench_programs_new (BenchResults *results, GError **error)
   if (programs->paths[BENCH_PTO] != NULL)
     return g_steal_pointer (&programs);
   if (directory != NULL)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                  _ ("%s: there is no bench-pto (PTO_BENCH_DIR)"), directory);
   else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                  _ ("the benchmark programs are not built (meson configure -Dtests=enabled)"));
   return NULL;
 }
@@ -97,41 +98,15 @@ bench_programs_free (BenchPrograms *programs)
 void
 bench_show_progress (const char *workload, const char *runtime, guint turn, guint n_turns)
 {
-  if (isatty (STDERR_FILENO))
-    g_printerr ("\r\033[K%s %s %u/%u", workload, runtime, turn + 1, n_turns);
+  g_autofree char *line = g_strdup_printf ("%s %s %u/%u", workload, runtime, turn + 1, n_turns);
+
+  terminal_show_line (line);
 }
 
 void
 bench_hide_progress (void)
 {
-  if (isatty (STDERR_FILENO))
-    g_printerr ("\r\033[K");
-}
-
-/* What a program may take before it is given up. */
-static gboolean
-give_up (gpointer data)
-{
-  g_subprocess_force_exit (data);
-  return G_SOURCE_REMOVE;
-}
-
-typedef struct
-{
-  GMainLoop *loop;
-  char *output;
-  char *errors;
-  GError *error;
-} Talk;
-
-static void
-on_communicated (GObject *object, GAsyncResult *result, gpointer data)
-{
-  Talk *talk = data;
-
-  g_subprocess_communicate_utf8_finish (G_SUBPROCESS (object), result, &talk->output, &talk->errors,
-                                        &talk->error);
-  g_main_loop_quit (talk->loop);
+  terminal_hide_line ();
 }
 
 char *
@@ -139,48 +114,29 @@ bench_run_program (const char *const *words, const char *directory, GError **err
 {
   g_autoptr (GSubprocessLauncher) launcher
       = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
-  g_autoptr (GMainContext) context = g_main_context_new ();
-  g_autoptr (GMainLoop) loop = g_main_loop_new (context, FALSE);
   g_autoptr (GSubprocess) process = NULL;
-  g_autoptr (GSource) alarm = g_timeout_source_new_seconds (PROGRAM_SECONDS);
-  Talk talk = { .loop = loop };
+  g_autofree char *output = NULL;
+  g_autofree char *errors = NULL;
 
   if (directory != NULL)
     g_subprocess_launcher_set_cwd (launcher, directory);
   process = g_subprocess_launcher_spawnv (launcher, words, error);
   if (process == NULL)
     return NULL;
-  g_main_context_push_thread_default (context);
-  g_source_set_callback (alarm, give_up, process, NULL);
-  g_source_attach (alarm, context);
-  g_subprocess_communicate_utf8_async (process, NULL, NULL, on_communicated, &talk);
-  g_main_loop_run (loop);
-  g_source_destroy (alarm);
-  g_main_context_pop_thread_default (context);
-
-  if (talk.error != NULL)
-    {
-      g_propagate_error (error, talk.error);
-      g_clear_pointer (&talk.output, g_free);
-    }
-  else if (!g_subprocess_get_successful (process))
-    {
-      char *end = talk.errors != NULL ? strchr (talk.errors, '\n') : NULL;
-
-      if (end != NULL)
-        *end = '\0';
-      if (talk.errors != NULL && *talk.errors != '\0')
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s", talk.errors);
-      else if (g_subprocess_get_if_signaled (process))
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("it ended with signal %d"),
-                     g_subprocess_get_term_sig (process));
-      else
-        g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("it ended with status %d"),
-                     g_subprocess_get_exit_status (process));
-      g_clear_pointer (&talk.output, g_free);
-    }
-  g_free (talk.errors);
-  return talk.output;
+  if (!tool_communicate (process, PROGRAM_SECONDS, NULL, &output, &errors, error))
+    return NULL;
+  if (g_subprocess_get_successful (process))
+    return g_steal_pointer (&output);
+  errors[strcspn (errors, "\n")] = '\0';
+  if (*errors != '\0')
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s", errors);
+  else if (g_subprocess_get_if_signaled (process))
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it ended with signal %d"),
+                 g_subprocess_get_term_sig (process));
+  else
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it ended with status %d"),
+                 g_subprocess_get_exit_status (process));
+  return NULL;
 }
 
 /* Takes the lines a program printed. */
@@ -204,7 +160,7 @@ take_lines (BenchResults *results, const char *output, const char *runtime, GErr
       value = json_object_get_double_member_with_default (object, "value", NAN);
       if (!isfinite (value))
         {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("it gave no value: %s"), lines[i]);
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("it gave no value: %s"), lines[i]);
           return FALSE;
         }
       bench_results_add (results,

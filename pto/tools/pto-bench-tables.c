@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "pto-bench-private.h"
+#include "terminal.h"
 #include "tool.h"
 
 #include "../pto-save-private.h"
@@ -207,7 +208,7 @@ print_table (GPtrArray *table, gboolean last_is_text)
       GPtrArray *cells = g_ptr_array_index (table, r);
 
       for (guint c = 0; c < cells->len; c++)
-        widths[c] = MAX (widths[c], (guint) g_utf8_strlen (g_ptr_array_index (cells, c), -1));
+        widths[c] = MAX (widths[c], terminal_count_columns (g_ptr_array_index (cells, c)));
     }
   for (guint r = 0; r < table->len; r++)
     {
@@ -216,7 +217,7 @@ print_table (GPtrArray *table, gboolean last_is_text)
       for (guint c = 0; c < cells->len; c++)
         {
           const char *cell = g_ptr_array_index (cells, c);
-          guint padding = widths[c] - (guint) g_utf8_strlen (cell, -1);
+          guint padding = widths[c] - terminal_count_columns (cell);
 
           if (c == 0)
             g_print ("  %s%*s", cell, (int) padding, "");

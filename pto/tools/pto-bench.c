@@ -23,33 +23,12 @@ static const GOptionEntry entries[]
     = { { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON array, not tables"),
           NULL },
         { "only", 0, 0, G_OPTION_ARG_STRING, &option_only,
-          N_ ("Measure only these, apart by commas"), N_ ("NAMES") },
+          N_ ("Measure only these, apart by commas"), N_ ("MEASURE[,MEASURE...]") },
         { "quick", 0, 0, G_OPTION_ARG_NONE, &option_quick, N_ ("Fewer repetitions"), NULL },
         { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a chart"), N_ ("FILE.svg") },
         { "markdown", 0, 0, G_OPTION_ARG_FILENAME, &option_markdown,
           N_ ("Save the tables and the machine"), N_ ("FILE.md") },
         G_OPTION_ENTRY_NULL };
-
-GOptionContext *
-tool_bench_get_options (void)
-{
-  GOptionContext *context = g_option_context_new (NULL);
-  g_autoptr (GString) names = g_string_new (NULL);
-
-  g_option_context_set_summary (
-      context,
-      _ ("Measures this runtime, and those other task runtimes that were built with it, on the "
-         "same graphs with 2 workers each. A quiet machine needs about ten minutes, with --quick two."));
-  for (guint i = 0; i < BENCH_N_WORKLOADS; i++)
-    g_string_append_printf (names, "  %-18s%s\n", bench_workloads[i].name,
-                            _ (bench_workloads[i].description));
-  for (const BenchFigure *figure = bench_figures; figure->name != NULL; figure++)
-    g_string_append_printf (names, "%s  %-18s%s", figure > bench_figures ? "\n" : "", figure->name,
-                            _ (figure->description));
-  g_option_context_set_description (context, names->str);
-  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
-  return context;
-}
 
 static gboolean
 is_wanted (char **only, const char *name)
@@ -103,7 +82,7 @@ measure_all (BenchResults *results, BenchPrograms *programs, char **only)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (BenchResults, bench_results_clear)
 
-gboolean
+static gboolean
 tool_bench (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
@@ -113,18 +92,12 @@ tool_bench (char **words, GError **error)
   GError *failures = NULL;
   GError *failure = NULL;
 
-  if (!tool_parse_options (tool_bench_get_options (), &rest, error))
+  if (!tool_parse_options (&tool_bench_command, &rest, error))
     return FALSE;
-  if (rest[1] != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                   _ ("bench takes no \"%s\" (see pto help bench)"), rest[1]);
-      return FALSE;
-    }
   if (option_only != NULL)
     only = g_strsplit (option_only, ",", -1);
-  if (!tool_check_output ("svg", option_svg, ".svg", error)
-      || !tool_check_output ("markdown", option_markdown, ".md", error))
+  if (!tool_check_output ("--svg", option_svg, ".svg", error)
+      || !tool_check_output ("--markdown", option_markdown, ".md", error))
     return FALSE;
   bench_results_init (&results);
   if (!check_names (only, error) || (programs = bench_programs_new (&results, error)) == NULL)
@@ -149,10 +122,37 @@ tool_bench (char **words, GError **error)
     bench_save_markdown (&results, option_markdown, &failure);
   tool_add_failure (&failures, failure);
   if (results.failed)
-    tool_add_failure (&failures, g_error_new_literal (TOOL_ERROR, TOOL_ERROR_FAILED,
+    tool_add_failure (&failures, g_error_new_literal (TOOL_ERROR, TOOL_ERROR_TROUBLE,
                                                       _ ("not all could be measured")));
   if (failures == NULL)
     return TRUE;
   g_propagate_error (error, failures);
   return FALSE;
 }
+
+static void
+add_words (GArray *words)
+{
+  for (guint i = 0; i < BENCH_N_WORKLOADS; i++)
+    g_array_append_vals (
+        words,
+        &(ToolWord){ .name = bench_workloads[i].name, .purpose = bench_workloads[i].description },
+        1);
+  for (const BenchFigure *figure = bench_figures; figure->name != NULL; figure++)
+    g_array_append_vals (words, &(ToolWord){ .name = figure->name, .purpose = figure->description },
+                         1);
+}
+
+const ToolCommand tool_bench_command = {
+  .name = "bench",
+  .purpose = N_ ("measure this runtime and others on this machine"),
+  .summary
+  = N_ ("Measures this runtime, and those other task runtimes that were built with it, on the "
+        "same graphs\nwith 2 workers each. A quiet machine needs about ten minutes, with --quick "
+        "two."),
+  .entries = entries,
+  .words_title = N_ ("What is measured"),
+  .words_name = "MEASURE",
+  .add_words = add_words,
+  .run = tool_bench,
+};

@@ -2,20 +2,24 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Exit status: 0 when all went well, 1 when something failed, 2 when the command was wrong, 130
- * after Ctrl-C. An error is one line on standard error; only a compiler's own words may follow it.
+ * An error is one line on standard error; only a compiler's own words may follow it. Exit statuses
+ * are in the table of commands.c.
  */
 #include "config.h"
 
-#include "pto-bench.h"
+#include "terminal.h"
 #include "tool.h"
 
+#include "../pto-printable-private.h"
 #include "../pto-save-private.h"
+#include "../pto-text-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gi18n.h>
+#include <glib/gstdio.h>
+#include <inttypes.h>
 #include <json-glib/json-glib.h>
+#include <libintl.h>
 #include <locale.h>
 #include <pto/pto.h>
 #include <signal.h>
@@ -26,70 +30,122 @@
 
 G_DEFINE_QUARK (tool_error, tool_error)
 
-static const struct
+void
+tool_print (const char *text, gboolean is_json)
 {
-  const char *name;
-  gboolean (*run) (char **words, GError **error);
-  GOptionContext *(*get_options) (void);
-  const char *description;
-} commands[] = {
-  { "run", tool_run, tool_run_get_options,
-    N_ ("build an example, run it on a simulated chip and check what it computes") },
-  { "trace", tool_trace, tool_trace_get_options,
-    N_ ("tell why a run took as long as it did, from its trace") },
-  { "whatif", tool_whatif, tool_whatif_get_options,
-    N_ ("tell how long it would have taken with other settings, from its trace") },
-  { "info", tool_info, tool_info_get_options,
-    N_ ("tell the platforms, this machine, the back ends and the parameters") },
-  { "bench", tool_bench, tool_bench_get_options,
-    N_ ("measure this runtime and others on this machine") },
-};
+  g_autofree char *printable
+      = is_json ? pto_escape_json (text) : pto_make_printable (g_strdup (text), TRUE);
+
+  g_print ("%s", printable);
+}
+
+void
+tool_print_error (const char *message)
+{
+  g_autofree char *printable = pto_make_printable (g_strdup (message), TRUE);
+  g_autofree char *name = terminal_paint (STDERR_FILENO, TERMINAL_BAD, "pto:");
+
+  terminal_hide_line ();
+  g_printerr ("%s %s\n", name, printable);
+}
+
+void
+tool_listen (void)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (!pto_answer_start (&error))
+    g_warning ("%s", error->message);
+}
 
 gboolean
-tool_parse_options (GOptionContext *context, char ***words, GError **error)
+tool_parse_number (const char *option, const char *text, guint64 least, guint64 most,
+                   guint64 *value, GError **error)
 {
-  g_autoptr (GOptionContext) owned = context;
-  g_autoptr (GError) local = NULL;
-
-  g_option_context_set_help_enabled (context, FALSE);
-  if (g_option_context_parse_strv (context, words, &local))
+  if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "%s", local->message);
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+               _ ("--%s %s: a number from %" PRIu64 " to %" PRIu64 " wanted"), option, text, least,
+               most);
   return FALSE;
 }
 
 void
-tool_print_help (const char *command, GOptionContext *context)
+tool_print_row (const char *name, const char *value)
 {
-  g_autoptr (GOptionContext) owned = context;
-  g_autofree char *program = g_strdup_printf ("pto %s", command);
-  g_autofree char *text = NULL;
+  g_autofree char *padded = terminal_pad (name, 13);
 
-  g_set_prgname (program);
-  g_option_context_set_help_enabled (context, FALSE);
-  text = g_option_context_get_help (context, TRUE, NULL);
-  g_print ("%s", text);
+  g_print ("  %s %s\n", padded, value);
+}
+
+void
+tool_print_verdict (const char *name, gboolean is_good, const char *value)
+{
+  gsize word = strcspn (value, " ");
+  g_autofree char *verdict = g_strndup (value, word);
+  g_autofree char *painted
+      = terminal_paint (STDOUT_FILENO, is_good ? TERMINAL_GOOD : TERMINAL_BAD, verdict);
+  g_autofree char *whole = g_strconcat (painted, value + word, NULL);
+
+  tool_print_row (name, whole);
+}
+
+void
+tool_print_row_printf (const char *name, const char *format, ...)
+{
+  g_autofree char *value = NULL;
+  va_list args;
+
+  va_start (args, format);
+  value = g_strdup_vprintf (format, args);
+  va_end (args);
+  tool_print_row (name, value);
 }
 
 gboolean
-tool_check_output (const char *option, const char *path, const char *suffix, GError **error)
+tool_check_output (const char *what, const char *path, const char *suffix, GError **error)
 {
   g_autofree char *lower = path != NULL ? g_ascii_strdown (path, -1) : NULL;
 
   if (path == NULL)
     return TRUE;
   if (path[0] == '\0')
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--%s: the name of the file is empty"),
-                 option);
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("%s: the name of the file is empty"),
+                 what);
   else if (!g_str_has_suffix (lower, suffix)
            && (!g_file_test (path, G_FILE_TEST_EXISTS)
                || g_file_test (path, G_FILE_TEST_IS_REGULAR)))
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-                 _ ("--%s %s: it writes %s files: the name must end so"), option, path,
+                 _ ("%s %s: it writes %s files: the name must end so"), what, path,
                  /* What writes the one writes the other, by its name. */
                  strcmp (suffix, ".json") == 0 ? _ (".json and .ptotrace") : suffix);
   else
     return pto_save_check (path, error);
+  return FALSE;
+}
+
+gboolean
+tool_check_other (const char *what, const char *path, const char *other, GError **error)
+{
+  GStatBuf a, b;
+  gboolean same;
+
+  if (path == NULL || other == NULL)
+    return TRUE;
+  if (g_stat (path, &a) == 0 && g_stat (other, &b) == 0)
+    same = S_ISREG (a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  else
+    {
+      g_autofree char *here = g_canonicalize_filename (path, NULL);
+      g_autofree char *there = g_canonicalize_filename (other, NULL);
+
+      same = strcmp (here, there) == 0;
+    }
+  if (!same)
+    return TRUE;
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+               _ ("%s %s: it would be written over %s, which is in use here: name another file"),
+               what, path, other);
   return FALSE;
 }
 
@@ -99,9 +155,21 @@ tool_add_failure (GError **failures, GError *failure)
   if (failure == NULL)
     return;
   if (*failures != NULL)
-    g_printerr ("pto: %s\n", (*failures)->message);
+    tool_print_error ((*failures)->message);
+  /* What was looked at and is wrong stays so, whatever else could not be done. */
+  if (g_error_matches (*failures, TOOL_ERROR, TOOL_ERROR_FAILED))
+    {
+      failure->domain = TOOL_ERROR;
+      failure->code = TOOL_ERROR_FAILED;
+    }
   g_clear_error (failures);
   g_propagate_error (failures, failure);
+}
+
+int
+tool_get_status (const GError *error)
+{
+  return error->domain == TOOL_ERROR ? error->code : TOOL_ERROR_TROUBLE;
 }
 
 char *
@@ -136,68 +204,46 @@ tool_print_json (gpointer json_builder)
   g_print ("%s\n", text);
 }
 
-static void
-print_help (void)
-{
-  g_print (
-      _ ("Usage: pto COMMAND [OPTION...]\n\nRuns task graphs the way an Ascend NPU does, without "
-         "the NPU.\n\nCommands:\n"));
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    g_print ("  %-10s%s\n", commands[i].name, _ (commands[i].description));
-  g_print ("  %-10s%s\n", "help", _ ("tell about a command: pto help run"));
-  g_print (_ ("\nOptions:\n"));
-  g_print ("  %-10s%s\n", "--version", _ ("print the version"));
-}
-
 static gboolean
-help (char **words, GError **error)
+dispatch (char ***words, GError **error)
 {
-  if (words[1] == NULL)
-    {
-      print_help ();
-      return TRUE;
-    }
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    if (strcmp (words[1], commands[i].name) == 0)
-      {
-        tool_print_help (commands[i].name, commands[i].get_options ());
-        return TRUE;
-      }
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("unknown command \"%s\" (see pto help)"),
-               words[1]);
-  return FALSE;
-}
+  const ToolCommand *command;
+  ToolFirst first;
+  char **rest;
 
-static gboolean
-dispatch (char **words, GError **error)
-{
-  if (words[0] == NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("a command is missing (see pto help)"));
-      return FALSE;
-    }
-  if (strcmp (words[0], "--version") == 0)
+  if (!tool_parse_first (words, &first, error))
+    return FALSE;
+  if (first.page != NULL)
+    return tool_print_page (first.page, error);
+  if (first.version)
     {
       g_print ("pto %s\n", PTO_VERSION_S);
       return TRUE;
     }
-  if (strcmp (words[0], "help") == 0 || strcmp (words[0], "--help") == 0
-      || strcmp (words[0], "-h") == 0)
-    return help (words, error);
-  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    if (strcmp (words[0], commands[i].name) == 0)
+  rest = *words + 1;
+  if (first.help)
+    {
+      command = rest[0] != NULL ? tool_find_command (rest[0], error) : NULL;
+      if (rest[0] != NULL && command == NULL)
+        return FALSE;
+      tool_print_help (command);
+      return TRUE;
+    }
+  if (rest[0] == NULL)
+    {
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("a command is missing (see pto help)"));
+      return FALSE;
+    }
+  command = tool_find_command (rest[0], error);
+  if (command == NULL)
+    return FALSE;
+  for (char **word = rest + 1; *word != NULL && strcmp (*word, "--") != 0; word++)
+    if (strcmp (*word, "--help") == 0 || strcmp (*word, "-h") == 0)
       {
-        for (guint k = 1; words[k] != NULL && strcmp (words[k], "--") != 0; k++)
-          if (strcmp (words[k], "--help") == 0 || strcmp (words[k], "-h") == 0)
-            {
-              tool_print_help (commands[i].name, commands[i].get_options ());
-              return TRUE;
-            }
-        return commands[i].run (words, error);
+        tool_print_help (command);
+        return TRUE;
       }
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("unknown command \"%s\" (see pto help)"),
-               words[0]);
-  return FALSE;
+  return command->run (rest, error);
 }
 
 /* What the library and an orchestration have to say, one line each, as the program itself would. */
@@ -210,7 +256,7 @@ log_line (const char *domain, GLogLevelFlags level, const char *message, gpointe
       && (debug == NULL
           || (strstr (debug, "all") == NULL && (domain == NULL || strstr (debug, domain) == NULL))))
     return;
-  g_printerr ("pto: %s\n", message);
+  tool_print_error (message);
 }
 
 /* Why standard output has lost something; 0: it has not. */
@@ -223,6 +269,7 @@ print (const char *text)
   g_autofree char *converted = NULL;
   const char *charset;
 
+  terminal_hide_line ();
   if (!g_get_console_charset (&charset))
     converted = g_convert_with_fallback (text, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
   if ((fputs (converted != NULL ? converted : text, stdout) < 0 || fflush (stdout) != 0)
@@ -238,7 +285,7 @@ finish_output (GError **error)
     output_error = errno;
   if (output_error == 0 && ferror (stdout) == 0)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("standard output can not be written: %s"),
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("standard output can not be written: %s"),
                output_error != 0 ? g_strerror (output_error) : _ ("something is missing"));
   return FALSE;
 }
@@ -266,23 +313,23 @@ main (int argc, char **argv)
   setlocale (LC_ALL, "");
   /* Numbers look the same everywhere: they are read by programs too. */
   setlocale (LC_NUMERIC, "C");
-  bindtextdomain (GETTEXT_PACKAGE, LOCALEDIR);
-  bind_textdomain_codeset (GETTEXT_PACKAGE, "UTF-8");
+  pto_text_bind ();
   textdomain (GETTEXT_PACKAGE);
   g_set_prgname ("pto");
   g_log_set_default_handler (log_line, NULL);
 
   prepare_streams ();
+  terminal_begin ();
   tool_watch_interrupts ();
 
-  words = g_strdupv (argv + MIN (argc, 1));
-  dispatch (words, &error);
+  words = g_strdupv (argc > 0 ? argv : (char *[]){ (char *) "pto", NULL });
+  dispatch (&words, &error);
   finish_output (&unwritten);
   tool_add_failure (&error, unwritten);
   if (tool_was_interrupted ())
     return TOOL_INTERRUPTED;
   if (error == NULL)
     return EXIT_SUCCESS;
-  g_printerr ("pto: %s\n", error->message);
-  return error->domain == TOOL_ERROR ? error->code : TOOL_ERROR_FAILED;
+  tool_print_error (error->message);
+  return tool_get_status (error);
 }

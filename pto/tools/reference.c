@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <glib/gi18n.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,8 +182,7 @@ case_array (PTO2Case *c, const char *name, DataType dtype, uint32_t ndims, const
   argument->is_output = output;
   argument->data = calloc (1, element);
   if (argument->data == NULL)
-    set_error (reference, _ ("array \"%s\": no memory for %" G_GUINT64_FORMAT " bytes"), name,
-               element);
+    set_error (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name, element);
   return argument->data;
 }
 
@@ -223,7 +223,7 @@ case_expected (PTO2Case *c, const char *name)
   if (argument->expected == NULL)
     argument->expected = calloc (1, argument->n_bytes);
   if (argument->expected == NULL)
-    set_error (reference, _ ("array \"%s\": no memory for %" G_GUINT64_FORMAT " bytes"), name,
+    set_error (reference, _ ("array \"%s\": no memory for %" PRIu64 " bytes"), name,
                argument->n_bytes);
   return argument->expected;
 }
@@ -295,7 +295,7 @@ call (Reference *reference, const char *symbol, GError **error)
   *(void **) &function = dlsym (reference->module, symbol);
   if (function == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                    _ ("%s: [reference]: %s does not define %s()"), reference->manifest->file,
                    reference->manifest->reference, symbol);
       return FALSE;
@@ -303,7 +303,7 @@ call (Reference *reference, const char *symbol, GError **error)
   data = (Call){ function, &reference->base, 0 };
   if (!pto_call_foreign (reference->module, call_function, &data, &local))
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s: %s() %s"),
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s: %s() %s"),
                    reference->manifest->file, reference->item->name, reference->manifest->reference,
                    symbol, local->message);
       return FALSE;
@@ -312,7 +312,7 @@ call (Reference *reference, const char *symbol, GError **error)
     set_error (reference, _ ("%s() gave %d and no reason"), symbol, data.status);
   if (reference->error == NULL)
     return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: case \"%s\": %s",
+  g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"),
                reference->manifest->file, reference->item->name, reference->error);
   return FALSE;
 }
@@ -337,14 +337,14 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
                : pto_compile_shared_object (manifest->reference, tool_get_cancellable (), &local);
   if (object == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: [reference]: %s", manifest->file,
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: [reference]: %s", manifest->file,
                    local->message);
       return NULL;
     }
   reference->module = dlopen (object, RTLD_NOW | RTLD_LOCAL);
   if (reference->module == NULL)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: [reference]: %s", manifest->file,
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, "%s: [reference]: %s", manifest->file,
                    dlerror ());
       return NULL;
     }
@@ -363,7 +363,7 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
       outputs++;
       if (argument->expected == NULL)
         {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+          g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                        _ ("%s: case \"%s\": the reference does not say what to expect of \"%s\""),
                        manifest->file, item->name, argument->name);
           return NULL;
@@ -371,7 +371,7 @@ reference_new (Manifest *manifest, const ManifestCase *item, GError **error)
     }
   if (outputs == 0)
     {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
+      g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                    _ ("%s: case \"%s\": the reference declares no output"), manifest->file,
                    item->name);
       return NULL;

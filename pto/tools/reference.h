@@ -51,6 +51,9 @@ typedef struct
 void reference_compare (const ReferenceArgument *argument, gconstpointer data, double rtol,
                         double atol, Comparison *comparison);
 void comparison_clear (Comparison *comparison);
+/* "f[0, 3]: 41.5 instead of 47", of any two. */
+char *reference_describe (const ReferenceArgument *argument, gconstpointer got,
+                          gconstpointer expected, guint64 index);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Reference, reference_free)
 

@@ -1,17 +1,17 @@
 /* run.c: does an example compute what its reference expects, and how fast?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A parameter of the runtime is taken from, the later the stronger: the default, the case in the
- * manifest, the environment, the command line.
  */
 #include "config.h"
 
-#include "manifest.h"
-#include "reference.h"
+#include "example.h"
+#include "progress.h"
 #include "tool.h"
 
+#include "../pto-save-private.h"
+
 #include <glib/gi18n.h>
+#include <inttypes.h>
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
@@ -24,11 +24,14 @@ static char *option_platform;
 static char *option_backend;
 static char *option_seed;
 static char *option_check;
+static char *option_schedule;
+static char *option_costs;
 static char **option_set;
 static char *option_repeat;
 static char *option_trace;
 static char *option_svg;
 static char *option_report;
+static char *option_metrics;
 static char *option_dump;
 static char *option_dump_filter;
 static gboolean option_json;
@@ -36,26 +39,30 @@ static gboolean option_no_isolate;
 
 static const GOptionEntry entries[] = {
   { "case", 'c', 0, G_OPTION_ARG_STRING, &option_case,
-    N_ ("The case to run (default: the manifest's)"), N_ ("NAME") },
+    N_ ("The case to run (default: the manifest's)"), N_ ("CASE") },
   { "platform", 'p', 0, G_OPTION_ARG_STRING, &option_platform,
     N_ ("The chip to simulate, or a file that describes one (default: a2a3sim)"),
-    N_ ("NAME|FILE") },
+    N_ ("PLATFORM|FILE") },
   { "backend", 'b', 0, G_OPTION_ARG_STRING, &option_backend,
-    N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"), N_ ("NAME") },
+    N_ ("How to run it: par (fast), det (virtual clock, reproducible) or threads"),
+    N_ ("par|det|threads") },
   { "seed", 0, 0, G_OPTION_ARG_STRING, &option_seed, N_ ("The seed of the back end det"),
     N_ ("NUMBER") },
   { "set", 's', 0, G_OPTION_ARG_STRING_ARRAY, &option_set,
     N_ ("Set a parameter of the runtime (pto info lists them); may be given more than once"),
-    N_ ("NAME=VALUE") },
+    N_ ("PARAMETER=VALUE") },
   { "repeat", 'n', 0, G_OPTION_ARG_STRING, &option_repeat,
     N_ ("Run it so many times and tell the median"), N_ ("NUMBER") },
   { "trace", 0, 0, G_OPTION_ARG_FILENAME, &option_trace,
-    N_ ("Save the trace: .ptotrace for `pto trace`, .json for ui.perfetto.dev"), N_ ("FILE") },
+    N_ ("Save the trace: .ptotrace for `pto trace`, .json for ui.perfetto.dev"),
+    N_ ("FILE.ptotrace|FILE.json") },
   { "svg", 0, 0, G_OPTION_ARG_FILENAME, &option_svg, N_ ("Save a picture of the run"),
     N_ ("FILE.svg") },
   { "report", 0, 0, G_OPTION_ARG_FILENAME, &option_report,
     N_ ("Save a report of the run: a page for a browser, which needs nothing else"),
     N_ ("FILE.html") },
+  { "metrics", 0, 0, G_OPTION_ARG_FILENAME, &option_metrics,
+    N_ ("Save what the run has counted, as OpenMetrics text"), N_ ("FILE") },
   { "dump", 0, 0, G_OPTION_ARG_FILENAME, &option_dump,
     N_ ("Save what each task reads and writes as .npy files, and PREFIXdump.json, which lists them"),
     N_ ("PREFIX") },
@@ -65,6 +72,14 @@ static const GOptionEntry entries[] = {
     N_ ("access: also check what kernels read and write against their tasks' arguments, and that "
         "tasks which touch the same bytes are in an order"),
     N_ ("access") },
+  { "schedule", 0, 0, G_OPTION_ARG_STRING, &option_schedule,
+    N_ ("Run one task after the other, in an order that pto explore has printed: 1:0-after-1:3 "
+        "(on the back end det)"),
+    N_ ("STRING") },
+  { "costs", 0, 0, G_OPTION_ARG_STRING, &option_costs,
+    N_ ("What kernels take on the virtual clock: own (as they say), or as measured on the clock "
+        "chip, cpu or virtual (pto calibrate)"),
+    N_ ("own|chip|cpu|virtual") },
   { "no-isolate", 0, 0, G_OPTION_ARG_NONE, &option_no_isolate,
     N_ ("Run in this process, for debuggers: a kernel that crashes may end it"), NULL },
   { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object, not a table"),
@@ -80,6 +95,7 @@ typedef struct
   const char *trace_file;       /* where it was saved; NULL: nowhere */
   const char *svg_file;         /* where its picture was */
   const char *report_file;      /* where its report was */
+  const char *metrics_file;     /* where what was counted was */
   char *dump_file;              /* the list of what was dumped */
   GArray *run_ns;               /* guint64, one per repetition, ascending */
   double max_abs_error;
@@ -93,18 +109,6 @@ typedef struct
   char *bad_lines;
   char *lies; /* what kernels touched and must not, of the first repetition that had any; NULL */
 } Outcome;
-
-GOptionContext *
-tool_run_get_options (void)
-{
-  GOptionContext *context = g_option_context_new (_ ("DIR"));
-
-  g_option_context_set_summary (
-      context, _ ("Builds the example in DIR (its pto.ini says of what), runs it on a "
-                  "simulated chip and\nchecks the results against its reference."));
-  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
-  return context;
-}
 
 static void
 outcome_clear (Outcome *outcome)
@@ -141,54 +145,6 @@ median_ns (const Outcome *outcome)
   return (g_array_index (outcome->run_ns, guint64, n / 2 - 1) + upper) / 2;
 }
 
-static gboolean
-parse_number (const char *option, const char *text, guint64 least, guint64 most, guint64 *value,
-              GError **error)
-{
-  if (g_ascii_string_to_unsigned (text, 10, least, most, value, NULL))
-    return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
-               _ ("--%s %s: a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT " wanted"),
-               option, text, least, most);
-  return FALSE;
-}
-
-static gboolean
-is_in_environment (const char *parameter)
-{
-  const char *variable = pto_worker_get_parameter_variable (parameter);
-  g_autofree char *upper = g_ascii_strup (parameter, -1);
-  g_autofree char *own = g_strdup_printf ("PTO_%s", g_strdelimit (upper, "-", '_'));
-
-  return (variable != NULL && g_getenv (variable) != NULL) || g_getenv (own) != NULL;
-}
-
-/* From the command line: what is refused there was typed wrong. */
-static gboolean
-set_option (PtoWorker *worker, const char *option, const char *name, const char *value,
-            GError **error)
-{
-  g_autoptr (GError) local = NULL;
-
-  if (pto_worker_set_parameter (worker, name, value, &local))
-    return TRUE;
-  g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "--%s: %s", option, local->message);
-  return FALSE;
-}
-
-static gboolean
-was_set (const char *parameter)
-{
-  for (guint i = 0; option_set != NULL && option_set[i] != NULL; i++)
-    {
-      gsize length = strlen (parameter);
-
-      if (strncmp (option_set[i], parameter, length) == 0 && option_set[i][length] == '=')
-        return TRUE;
-    }
-  return FALSE;
-}
-
 /* Of the record of the run. */
 static gboolean
 is_file_wanted (void)
@@ -213,23 +169,34 @@ check_effect (PtoWorker *worker, const char *backend, GError **error)
                       || (option_json && strcmp (backend, "det") == 0);
   const char *option = option_seed != NULL ? "seed" : "set seed";
 
-  if ((option_seed != NULL || was_set ("seed")) && strcmp (backend, "det") != 0)
+  if ((option_seed != NULL || example_was_set (option_set, "seed")) && strcmp (backend, "det") != 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--%s has no effect on the back end %s: add --backend det"), option, backend);
-  else if (option_no_isolate && was_set ("isolate"))
+  else if (option_no_isolate && example_was_set (option_set, "isolate"))
     g_set_error (
         error, TOOL_ERROR, TOOL_ERROR_USAGE,
         _ ("--no-isolate and --set isolate say the same or contradict each other: give one"));
-  else if (was_set ("carriers") && strcmp (backend, "par") != 0)
+  else if (example_was_set (option_set, "carriers") && strcmp (backend, "par") != 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--set carriers has no effect on the back end %s, only on par"), backend);
-  else if (was_set ("utilization") && strcmp (backend, "det") == 0)
+  else if (example_was_set (option_set, "utilization") && strcmp (backend, "det") == 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--set utilization has no effect on the back end det, which always knows it"));
-  else if (was_set ("jitter") && strcmp (backend, "det") != 0)
+  else if ((option_schedule != NULL || example_was_set (option_set, "schedule"))
+           && strcmp (backend, "det") != 0)
+    g_set_error (
+        error, TOOL_ERROR, TOOL_ERROR_USAGE,
+        _ ("--%s needs the back end det, not %s: no other knows when nothing else goes on"),
+        option_schedule != NULL ? "schedule" : "set schedule", backend);
+  else if (example_was_set (option_set, "jitter") && strcmp (backend, "det") != 0)
     g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                  _ ("--set jitter has no effect on the back end %s: add --backend det"), backend);
-  else if (was_set ("trace-records") && !recorded)
+  else if ((option_costs != NULL || example_was_set (option_set, "costs"))
+           && strcmp (backend, "det") != 0)
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
+                 _ ("--%s has no effect on the back end %s: add --backend det"),
+                 option_costs != NULL ? "costs" : "set costs", backend);
+  else if (example_was_set (option_set, "trace-records") && !recorded)
     g_set_error (
         error, TOOL_ERROR, TOOL_ERROR_USAGE,
         _ ("--set trace-records has no effect on a run that is not recorded: add --report, "
@@ -255,49 +222,34 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
 
   /* Unless somebody says otherwise: whatever a kernel does ends in a message. Who has written what
    * is known in the chip's process only. */
-  if ((option_no_isolate || !is_in_environment ("isolate"))
+  if ((option_no_isolate || !example_is_in_environment ("isolate"))
       && !pto_worker_set_parameter (worker, "isolate",
                                     option_no_isolate || option_check != NULL ? "0" : "1", error))
     return FALSE;
-  for (guint i = 0; i < item->parameters->len; i += 2)
-    {
-      const char *name = g_ptr_array_index (item->parameters, i);
-      const char *value = g_ptr_array_index (item->parameters, i + 1);
-      g_autoptr (GError) local = NULL;
-
-      if (!is_in_environment (name) && !pto_worker_set_parameter (worker, name, value, &local))
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"),
-                       manifest->file, item->name, local->message);
-          return FALSE;
-        }
-    }
+  if (!example_set_case (worker, manifest, item, error))
+    return FALSE;
 
   /* How busy the cores were is worth two looks at the clock a task, unless somebody says otherwise.
    */
-  if (!is_in_environment ("utilization")
+  if (!example_is_in_environment ("utilization")
       && !pto_worker_set_parameter (worker, "utilization", "1", error))
     return FALSE;
-  for (guint i = 0; option_set != NULL && option_set[i] != NULL; i++)
-    {
-      const char *equal = strchr (option_set[i], '=');
-      g_autofree char *name = NULL;
-
-      if (equal == NULL || equal == option_set[i])
-        {
-          g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, _ ("--set %s: NAME=VALUE wanted"),
-                       option_set[i]);
-          return FALSE;
-        }
-      name = g_strndup (option_set[i], (gsize) (equal - option_set[i]));
-      if (!set_option (worker, "set", name, equal + 1, error))
-        return FALSE;
-    }
-  if (option_backend != NULL && !set_option (worker, "backend", "backend", option_backend, error))
+  if (!example_set_options (worker, option_set, error))
     return FALSE;
-  if (option_seed != NULL && !set_option (worker, "seed", "seed", option_seed, error))
+  if (option_backend != NULL
+      && !example_set_option (worker, "backend", "backend", option_backend, error))
     return FALSE;
-  if (option_check != NULL && !set_option (worker, "check", "check", option_check, error))
+  /* No other has one. */
+  if (option_schedule != NULL && option_backend == NULL && !example_was_set (option_set, "backend")
+      && !pto_worker_set_parameter (worker, "backend", "det", error))
+    return FALSE;
+  if (!example_set_schedule (worker, option_schedule, error))
+    return FALSE;
+  if (option_seed != NULL && !example_set_option (worker, "seed", "seed", option_seed, error))
+    return FALSE;
+  if (option_check != NULL && !example_set_option (worker, "check", "check", option_check, error))
+    return FALSE;
+  if (option_costs != NULL && !example_set_option (worker, "costs", "costs", option_costs, error))
     return FALSE;
 
   backend = pto_worker_dup_parameter (worker, "backend", error);
@@ -305,32 +257,15 @@ set_parameters (PtoWorker *worker, Manifest *manifest, const ManifestCase *item,
     return FALSE;
 
   /* Two runs are compared by their traces: on det the digest is part of the result. */
-  deterministic = option_json && strcmp (backend, "det") == 0 && !was_set ("trace");
+  deterministic
+      = option_json && strcmp (backend, "det") == 0 && !example_was_set (option_set, "trace");
   if ((is_file_wanted () || deterministic)
       && !pto_worker_set_parameter (worker, "trace", "1", error))
     return FALSE;
   /* What is asked of it later is not known now. */
   return (option_report == NULL && (option_trace == NULL || !is_record (option_trace)))
-         || was_set ("trace-level") || pto_worker_set_parameter (worker, "trace-level", "4", error);
-}
-
-/* An array's buffer on the device, and its tensor among the arguments; NULL with an error. */
-static PtoBuffer *
-add_array (PtoWorker *worker, const ReferenceArgument *argument, PtoTaskArgs *args, GError **error)
-{
-  g_autoptr (PtoBuffer) buffer = pto_worker_alloc_buffer (worker, argument->n_bytes, error);
-  g_autoptr (PtoTensor) tensor = NULL;
-
-  if (buffer == NULL
-      || !pto_worker_copy_to_address (worker, pto_buffer_get_address (buffer),
-                                      (guintptr) argument->data, argument->n_bytes, error))
-    return NULL;
-  tensor = pto_tensor_new_for_buffer (buffer, 0, (PtoDtype) argument->dtype, argument->n_dims,
-                                      argument->shape, error);
-  if (tensor == NULL)
-    return NULL;
-  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_INOUT);
-  return g_steal_pointer (&buffer);
+         || example_was_set (option_set, "trace-level")
+         || pto_worker_set_parameter (worker, "trace-level", "4", error);
 }
 
 /* Makes the arguments on the device, runs, and compares every output. */
@@ -364,7 +299,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
           pto_task_args_add_scalar (args, argument->value);
           continue;
         }
-      buffers[i] = add_array (worker, argument, args, &local);
+      buffers[i] = example_add_array (worker, argument, args, &local);
       good = buffers[i] != NULL;
     }
   good = good
@@ -418,7 +353,7 @@ run_once (PtoWorker *worker, PtoCallableHandle *handle, Manifest *manifest,
   for (guint i = 0; i < n; i++)
     g_clear_pointer (&buffers[i], pto_buffer_unref);
   if (!good)
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"), manifest->name,
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE, _ ("%s: case \"%s\": %s"), manifest->name,
                  item->name, local->message);
   return good;
 }
@@ -466,6 +401,7 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   const PtoRunStatistics *statistics = outcome->statistics;
   g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
   g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
+  g_autofree char *schedule = pto_worker_dup_parameter (worker, "schedule", NULL);
   gboolean deterministic = g_strcmp0 (backend, "det") == 0;
   guint64 seed_value = 0;
 
@@ -479,6 +415,8 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
     add_int (builder, "seed", seed_value);
   else
     add_string (builder, "seed", seed);
+  if (schedule != NULL && schedule[0] != '\0')
+    add_string (builder, "schedule", schedule);
   add_int (builder, "tasks", pto_run_statistics_get_tasks (statistics));
   add_int (builder, "edges", pto_run_statistics_get_edges (statistics));
   json_builder_set_member_name (builder, "passed");
@@ -523,28 +461,9 @@ print_json (PtoWorker *worker, Manifest *manifest, const ManifestCase *item, con
   add_string (builder, "svg", outcome->svg_file);
   add_string (builder, "report", outcome->report_file);
   add_string (builder, "dump", outcome->dump_file);
+  add_string (builder, "metrics", outcome->metrics_file);
   json_builder_end_object (builder);
   tool_print_json (builder);
-}
-
-static void
-print_row (const char *name, const char *value)
-{
-  /* Padded by characters: a translated name may have more bytes. */
-  g_print ("  %s%*s%s\n", name, MAX (14 - (int) g_utf8_strlen (name, -1), 1), "", value);
-}
-
-G_GNUC_PRINTF (2, 3)
-static void
-print_row_printf (const char *name, const char *format, ...)
-{
-  g_autofree char *value = NULL;
-  va_list args;
-
-  va_start (args, format);
-  value = g_strdup_vprintf (format, args);
-  va_end (args);
-  print_row (name, value);
 }
 
 /* Where a file went: whole, when `meson devenv` has put the program into a directory of its own. */
@@ -571,6 +490,7 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
   const PtoRunStatistics *statistics = outcome->statistics;
   g_autofree char *backend = pto_worker_dup_parameter (worker, "backend", NULL);
   g_autofree char *seed = pto_worker_dup_parameter (worker, "seed", NULL);
+  g_autofree char *schedule = pto_worker_dup_parameter (worker, "schedule", NULL);
   g_autofree char *threads = pto_worker_dup_parameter (worker, "aicpu-threads", NULL);
   g_autofree char *tasks = tool_group_digits (pto_run_statistics_get_tasks (statistics));
   g_autofree char *edges = tool_group_digits (pto_run_statistics_get_edges (statistics));
@@ -579,6 +499,7 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
   g_autofree char *rate = tool_group_digits ((guint64) tasks_per_second (outcome));
   g_autofree char *duration = format_duration (median_ns (outcome));
   g_autofree char *schedulers = NULL;
+  g_autofree char *verdict = NULL;
   g_autoptr (GString) kernels = g_string_new (NULL);
   guint64 n_threads = threads != NULL ? g_ascii_strtoull (threads, NULL, 10) : 0;
 
@@ -590,9 +511,9 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
            pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIC),
            pto_run_statistics_get_n_cores (statistics, PTO_CORE_AIV), schedulers);
   if (item->title != NULL)
-    print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
+    tool_print_row_printf (_ ("case"), "%s: %s", item->name, item->title);
   else
-    print_row (_ ("case"), item->name);
+    tool_print_row (_ ("case"), item->name);
   for (guint i = 0;
        i < pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (manifest->chip)); i++)
     if (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i) != NULL)
@@ -600,80 +521,90 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
           kernels, "%s%s", kernels->len > 0 ? " " : "",
           pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (manifest->chip), i));
   if (kernels->len == 0)
-    print_row (_ ("kernels"), _ ("none"));
+    tool_print_row (_ ("kernels"), _ ("none"));
   else if (outcome->n_built > 0)
-    print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
-                      outcome->build_seconds);
+    tool_print_row_printf (_ ("kernels"), _ ("%s (built in %.1f s)"), kernels->str,
+                           outcome->build_seconds);
   else
-    print_row_printf (_ ("kernels"), _ ("%s (cached)"), kernels->str);
-  print_row (_ ("tasks"), tasks);
-  print_row (_ ("edges"), edges);
+    tool_print_row_printf (_ ("kernels"), _ ("%s (cached)"), kernels->str);
+  tool_print_row (_ ("tasks"), tasks);
+  tool_print_row (_ ("edges"), edges);
   if (g_strcmp0 (backend, "det") == 0)
-    print_row_printf (_ ("back end"), _ ("%s, seed %s"), backend, seed);
+    tool_print_row_printf (_ ("back end"), _ ("%s, seed %s"), backend, seed);
   else
-    print_row (_ ("back end"), backend);
-  if (outcome->n_bad == 0)
-    print_row_printf (_ ("result"), _ ("PASS  max error %.2g"), outcome->max_abs_error);
-  else if (outcome->not_a_number)
-    print_row_printf (_ ("result"), _ ("FAIL  not a number"));
+    tool_print_row (_ ("back end"), backend);
+  if (schedule != NULL && schedule[0] != '\0')
+    tool_print_row (_ ("schedule"), schedule);
+  if (outcome->not_a_number && outcome->n_bad > 0)
+    verdict = g_strdup (_ ("FAIL  not a number"));
   else
-    print_row_printf (_ ("result"), _ ("FAIL  max error %.2g"), outcome->max_abs_error);
+    verdict = g_strdup_printf (outcome->n_bad == 0 ? _ ("PASS  max error %.2g")
+                                                   : _ ("FAIL  max error %.2g"),
+                               outcome->max_abs_error);
+  tool_print_verdict (_ ("result"), outcome->n_bad == 0, verdict);
   if (outcome->bad_lines != NULL)
     {
       g_auto (GStrv) lines = g_strsplit (outcome->bad_lines, "\n", -1);
 
       for (guint i = 0; lines[i] != NULL; i++)
-        print_row ("", lines[i]);
+        tool_print_row ("", lines[i]);
     }
   if (outcome->first_writer != NULL)
-    print_row_printf (_ ("written by"), "%s", outcome->first_writer);
+    tool_print_row_printf (_ ("written by"), "%s", outcome->first_writer);
   if (checks_accesses (worker))
-    print_row (_ ("accesses"), outcome->lies == NULL ? _ ("as declared") : _ ("not as declared"));
+    tool_print_row (_ ("accesses"),
+                    outcome->lies == NULL ? _ ("as declared") : _ ("not as declared"));
   if (outcome->run_ns->len > 1)
-    print_row_printf (_ ("run time"), _ ("%s, %s tasks/s (median of %u)"), duration, rate,
-                      outcome->run_ns->len);
+    tool_print_row_printf (_ ("run time"), _ ("%s, %s tasks/s (median of %u)"), duration, rate,
+                           outcome->run_ns->len);
   else
-    print_row_printf (_ ("run time"), _ ("%s, %s tasks/s"), duration, rate);
+    tool_print_row_printf (_ ("run time"), _ ("%s, %s tasks/s"), duration, rate);
   if (pto_run_statistics_get_virtual_ns (statistics) > 0)
     {
       g_autofree char *on_chip = format_duration (pto_run_statistics_get_virtual_ns (statistics));
 
-      print_row_printf (_ ("virtual time"), "%s", on_chip);
+      tool_print_row_printf (_ ("virtual time"), "%s", on_chip);
     }
-  print_row_printf (_ ("chip busy"), _ ("AIC %.0f %%  AIV %.0f %%"),
-                    100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC),
-                    100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV));
-  print_row_printf (_ ("slots"), _ ("%s in use at most, recycled %s times"), peak, recycled);
+  tool_print_row_printf (_ ("chip busy"), _ ("AIC %.0f %%  AIV %.0f %%"),
+                         100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIC),
+                         100 * pto_run_statistics_get_utilization (statistics, PTO_CORE_AIV));
+  tool_print_row_printf (_ ("slots"), _ ("%s in use at most, recycled %s times"), peak, recycled);
   if (outcome->trace != NULL && pto_trace_get_dropped (outcome->trace) > 0)
-    print_row_printf (_ ("dropped"),
-                      _ ("%" G_GUINT64_FORMAT " records of the trace: set trace-records higher"),
-                      pto_trace_get_dropped (outcome->trace));
+    tool_print_row_printf (_ ("dropped"),
+                           _ ("%" PRIu64 " records of the trace: set trace-records higher"),
+                           pto_trace_get_dropped (outcome->trace));
   if (outcome->trace_file != NULL)
     {
       g_autofree char *path = shown_path (outcome->trace_file);
 
-      print_row_printf (_ ("trace"),
-                        is_record (outcome->trace_file) ? _ ("%s (ask it: pto trace)")
-                                                        : _ ("%s (open in ui.perfetto.dev)"),
-                        path);
+      tool_print_row_printf (_ ("trace"),
+                             is_record (outcome->trace_file) ? _ ("%s (ask it: pto trace)")
+                                                             : _ ("%s (open in ui.perfetto.dev)"),
+                             path);
     }
   if (outcome->svg_file != NULL)
     {
       g_autofree char *path = shown_path (outcome->svg_file);
 
-      print_row (_ ("picture"), path);
+      tool_print_row (_ ("picture"), path);
     }
   if (outcome->report_file != NULL)
     {
       g_autofree char *path = shown_path (outcome->report_file);
 
-      print_row_printf (_ ("report"), _ ("%s (open in a browser)"), path);
+      tool_print_row_printf (_ ("report"), _ ("%s (open in a browser)"), path);
     }
   if (outcome->dump_file != NULL)
     {
       g_autofree char *path = shown_path (outcome->dump_file);
 
-      print_row (_ ("tensors"), path);
+      tool_print_row (_ ("tensors"), path);
+    }
+  if (outcome->metrics_file != NULL)
+    {
+      g_autofree char *path = shown_path (outcome->metrics_file);
+
+      tool_print_row (_ ("metrics"), path);
     }
 }
 
@@ -687,7 +618,7 @@ save (Outcome *outcome, GError **failures)
     return;
   if (outcome->trace == NULL)
     {
-      g_set_error (failures, TOOL_ERROR, TOOL_ERROR_FAILED,
+      g_set_error (failures, TOOL_ERROR, TOOL_ERROR_TROUBLE,
                    _ ("there is no trace: the run was not recorded"));
       return;
     }
@@ -705,31 +636,16 @@ save (Outcome *outcome, GError **failures)
   tool_add_failure (failures, failure);
 }
 
-/* While the library builds; on a terminal it is told. */
+/* Of all repetitions; of a run that has failed, too. */
 static void
-on_progress (PtoWorker *worker, guint done, guint total, const char *name, gboolean cached,
-             gpointer data)
+save_metrics (PtoWorker *worker, Outcome *outcome, GError **failures)
 {
-  Outcome *outcome = data;
+  g_autofree char *metrics = option_metrics != NULL ? pto_worker_dup_metrics (worker) : NULL;
+  GError *failure = NULL;
 
-  outcome->n_built += !cached;
-  if (isatty (STDERR_FILENO) == 1)
-    g_printerr (_ ("\rpto: building: %u of %u (%s)\033[K"), done, total, name);
-}
-
-/* A chip that can not be had is no matter of the manifest's: parameters come from elsewhere, too,
- * and so do limits of the system. */
-static void
-set_not_ready (const Manifest *manifest, const ManifestCase *item, PtoWorker *worker,
-               const GError *failure, GError **error)
-{
-  if (pto_worker_get_state (worker) == PTO_WORKER_STATE_NEW
-      || g_error_matches (failure, PTO_ERROR, PTO_ERROR_SYSTEM)
-      || g_error_matches (failure, PTO_ERROR, PTO_ERROR_NO_MEMORY))
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"), manifest->name,
-                 item->name, failure->message);
-  else
-    g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED, "%s: %s", manifest->file, failure->message);
+  if (metrics != NULL && pto_save (option_metrics, metrics, strlen (metrics), 0666, &failure))
+    outcome->metrics_file = option_metrics;
+  tool_add_failure (failures, failure);
 }
 
 static gboolean
@@ -738,84 +654,53 @@ run_example (const char *directory, guint repeat, GError **error)
   const char *platform = option_platform != NULL ? option_platform : "a2a3sim";
   g_autoptr (Manifest) manifest = NULL;
   g_autoptr (PtoWorker) worker = NULL;
-  g_autoptr (PtoCallableHandle) handle = NULL;
-  g_autoptr (Reference) reference = NULL;
   g_autoptr (PtoPlatform) known = NULL;
-  g_autoptr (GError) local = NULL;
-  g_autofree char *title = NULL;
-  g_autofree char *unread = NULL;
+  g_auto (Example) example = { 0 };
   g_auto (Outcome) outcome = { 0 };
+  g_autoptr (Progress) progress = NULL;
   GError *failures = NULL;
   const ManifestCase *item;
-  gint64 build_start;
 
-  known = pto_platform_lookup (platform, &local);
+  known = example_find_platform (platform, error);
   if (known == NULL)
-    {
-      g_set_error (error, TOOL_ERROR,
-                   strpbrk (platform, "/.") != NULL ? TOOL_ERROR_FAILED : TOOL_ERROR_USAGE,
-                   "--platform: %s", local->message);
-      return FALSE;
-    }
+    return FALSE;
   manifest = manifest_load (directory, error);
   item = manifest != NULL ? manifest_find_case (manifest, option_case, error) : NULL;
   if (item == NULL)
     return FALSE;
 
   worker = pto_worker_new (LEVEL_CHIP, platform, error);
-  if (worker == NULL || !set_parameters (worker, manifest, item, error))
+  if (worker == NULL || !set_parameters (worker, manifest, item, error)
+      || !example_start (&example, worker, manifest, item, error))
     return FALSE;
-  /* A registration keeps the name that it was made with: the title of the trace. */
-  title
-      = g_strdup_printf ("%s: %s", manifest->name, item->title != NULL ? item->title : item->name);
-  pto_callable_set_name (manifest->chip, title);
-
-  build_start = g_get_monotonic_time ();
-  g_signal_connect (worker, "progress", G_CALLBACK (on_progress), &outcome);
-  if (pto_worker_start (worker, tool_get_cancellable (), &local))
-    handle = pto_worker_register (worker, manifest->chip, tool_get_cancellable (), &local);
-  outcome.build_seconds = (double) (g_get_monotonic_time () - build_start) / 1e6;
-  g_signal_handlers_disconnect_by_data (worker, &outcome);
-  if (handle != NULL)
-    reference = reference_new (manifest, item, error);
-  if (isatty (STDERR_FILENO) == 1)
-    g_printerr ("\r\033[K");
-  if (handle == NULL)
-    {
-      set_not_ready (manifest, item, worker, local, error);
-      return FALSE;
-    }
-  if (reference == NULL)
-    return FALSE;
-  unread = reference_list_unread_keys (reference);
-  if (unread != NULL)
-    {
-      g_set_error (error, TOOL_ERROR, TOOL_ERROR_FAILED,
-                   _ ("%s: case \"%s\": nobody reads %s: neither a parameter of the runtime nor a "
-                      "key of the reference"),
-                   manifest->file, item->name, unread);
-      return FALSE;
-    }
+  outcome.build_seconds = example.build_seconds;
+  outcome.n_built = example.n_built;
 
   outcome.run_ns = g_array_new (FALSE, FALSE, sizeof (guint64));
+  progress = progress_begin (worker);
   for (guint i = 0; i < repeat; i++)
-    if (!run_once (worker, handle, manifest, item, reference, &outcome, error))
-      return FALSE;
+    if (!run_once (worker, example.handle, manifest, item, example.reference, &outcome, &failures))
+      {
+        save_metrics (worker, &outcome, &failures);
+        g_propagate_error (error, failures);
+        return FALSE;
+      }
+  g_clear_pointer (&progress, progress_end);
   g_array_sort (outcome.run_ns, compare_u64);
   outcome.trace = pto_worker_ref_trace (worker);
   save (&outcome, &failures);
+  save_metrics (worker, &outcome, &failures);
 
   if (option_json)
     print_json (worker, manifest, item, &outcome);
   else
     print_table (worker, known, manifest, item, &outcome);
   if (outcome.n_bad > 0)
-    tool_add_failure (&failures,
-                      g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED,
-                                   _ ("%s: case \"%s\": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                                      " elements are wrong, the first is %s"),
-                                   manifest->name, item->name, outcome.n_bad, outcome.n_compared,
-                                   outcome.first_bad));
+    tool_add_failure (&failures, g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED,
+                                              _ ("%s: case \"%s\": %" PRIu64 " of %" PRIu64
+                                                 " elements are wrong, the first is %s"),
+                                              manifest->name, item->name, outcome.n_bad,
+                                              outcome.n_compared, outcome.first_bad));
   if (outcome.lies != NULL)
     tool_add_failure (&failures,
                       g_error_new (TOOL_ERROR, TOOL_ERROR_FAILED, _ ("%s: case \"%s\": %s"),
@@ -826,13 +711,42 @@ run_example (const char *directory, guint repeat, GError **error)
   return FALSE;
 }
 
-gboolean
+/* Each is of its kind, and none is written over another one, or over what is read. */
+static gboolean
+check_outputs (const char *directory, GError **error)
+{
+  g_autofree char *manifest = g_build_filename (directory, "pto.ini", NULL);
+  const struct
+  {
+    const char *option;
+    const char *path;
+    const char *suffix;
+  } outputs[] = { { "--trace", option_trace,
+                    option_trace != NULL && is_record (option_trace) ? ".ptotrace" : ".json" },
+                  { "--svg", option_svg, ".svg" },
+                  { "--report", option_report, ".html" },
+                  { "--metrics", option_metrics, "" } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (outputs); i++)
+    {
+      if (!tool_check_output (outputs[i].option, outputs[i].path, outputs[i].suffix, error)
+          || !tool_check_other (outputs[i].option, outputs[i].path, manifest, error)
+          || !tool_check_other (outputs[i].option, outputs[i].path, option_platform, error))
+        return FALSE;
+      for (guint k = 0; k < i; k++)
+        if (!tool_check_other (outputs[i].option, outputs[i].path, outputs[k].path, error))
+          return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
 tool_run (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
   guint64 repeat = 1, seed;
 
-  if (!tool_parse_options (tool_run_get_options (), &rest, error))
+  if (!tool_parse_options (&tool_run_command, &rest, error))
     return FALSE;
   if (rest[1] == NULL)
     {
@@ -846,9 +760,10 @@ tool_run (char **words, GError **error)
                    _ ("one directory at a time, not \"%s\" too"), rest[2]);
       return FALSE;
     }
-  if (option_repeat != NULL && !parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error))
+  if (option_repeat != NULL
+      && !tool_parse_number ("repeat", option_repeat, 1, 1000000, &repeat, error))
     return FALSE;
-  if (option_seed != NULL && !parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
+  if (option_seed != NULL && !tool_parse_number ("seed", option_seed, 0, G_MAXUINT64, &seed, error))
     return FALSE;
   if (option_dump_filter != NULL && option_dump == NULL)
     {
@@ -862,11 +777,18 @@ tool_run (char **words, GError **error)
                    _ ("--dump needs what the names of its files begin with, such as out/"));
       return FALSE;
     }
-  if (!tool_check_output ("trace", option_trace,
-                          option_trace != NULL && is_record (option_trace) ? ".ptotrace" : ".json",
-                          error)
-      || !tool_check_output ("svg", option_svg, ".svg", error)
-      || !tool_check_output ("report", option_report, ".html", error))
+  if (!check_outputs (rest[1], error))
     return FALSE;
+  tool_listen ();
   return run_example (rest[1], (guint) repeat, error);
 }
+
+const ToolCommand tool_run_command = {
+  .name = "run",
+  .purpose = N_ ("build an example, run it on a simulated chip and check what it computes"),
+  .operands = N_ ("DIR"),
+  .summary = N_ ("Builds the example in DIR (its pto.ini says of what), runs it on a "
+                 "simulated chip and\nchecks the results against its reference."),
+  .entries = entries,
+  .run = tool_run,
+};

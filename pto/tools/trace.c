@@ -21,47 +21,44 @@ static const GOptionEntry entries[]
 
 static const struct
 {
-  const char *name;
+  ToolWord word;
   PtoTraceTopic topic;
-  const char *description;
 } topics[] = {
-  { "summary", PTO_TRACE_TOPIC_SUMMARY, N_ ("time, busy cores, kernels; asked when nothing is") },
-  { "critical-path", PTO_TRACE_TOPIC_CRITICAL_PATH,
-    N_ ("the tasks that made it as long as it was, and the gaps between") },
-  { "overhead", PTO_TRACE_TOPIC_OVERHEAD, N_ ("what the tasks of each kernel waited for") },
-  { "scopes", PTO_TRACE_TOPIC_SCOPES, N_ ("what scopes held at most, and what sizes would do") },
-  { "counters", PTO_TRACE_TOPIC_COUNTERS, N_ ("what kernels and cores were busy with, and bytes") },
-  { "deps", PTO_TRACE_TOPIC_DEPS, N_ ("which task waits for which, for Graphviz: dot -Tsvg") },
+  { { "summary", NULL, N_ ("time, busy cores, kernels; asked when nothing is") },
+    PTO_TRACE_TOPIC_SUMMARY },
+  { { "critical-path", NULL,
+      N_ ("the tasks that made it as long as it was, and the gaps between") },
+    PTO_TRACE_TOPIC_CRITICAL_PATH },
+  { { "overhead", NULL, N_ ("what the tasks of each kernel waited for") },
+    PTO_TRACE_TOPIC_OVERHEAD },
+  { { "scopes", NULL, N_ ("what scopes held at most, and what sizes would do") },
+    PTO_TRACE_TOPIC_SCOPES },
+  { { "counters", NULL, N_ ("what kernels and cores were busy with, and bytes") },
+    PTO_TRACE_TOPIC_COUNTERS },
+  { { "deps", NULL, N_ ("which task waits for which, for Graphviz: dot -Tsvg") },
+    PTO_TRACE_TOPIC_DEPS },
+};
+
+/* What is no topic. */
+static const ToolWord questions[] = {
+  { "why", N_ ("TASK"),
+    N_ ("why a task started when it did: 17, 1:17 of ring 1, or 7/1:17 inside of task 7") },
+  { "diff", N_ ("OTHER.ptotrace"),
+    N_ ("what differs between this run, before, and another one, after") },
+  { "export", N_ ("FILE"),
+    N_ ("save it as .html (a report), .perfetto-trace or .json (both for ui.perfetto.dev), or "
+        ".svg") },
+  { "simulate", N_ ("FILE.ptotrace SETTING..."),
+    N_ ("save as .ptotrace when a tree of workers would have run on one virtual clock: "
+        "link-latency=2us link-bandwidth=56GB/s function=NAME=COST submit=870ns") },
 };
 
 static void
-append_topic (GString *text, const char *name, const char *description)
+add_questions (GArray *words)
 {
-  g_string_append_printf (text, "  %-20s%s\n", name, description);
-}
-
-GOptionContext *
-tool_trace_get_options (void)
-{
-  GOptionContext *context = g_option_context_new (_ ("FILE.ptotrace [QUESTION]"));
-  g_autoptr (GString) text = g_string_new (_ ("Questions:\n"));
-
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
-    append_topic (text, topics[i].name, _ (topics[i].description));
-  append_topic (text, "why TASK",
-                _ ("why a task started when it did: 17, 1:17 of ring 1, or 7/1:17 inside "
-                   "of task 7"));
-  append_topic (text, "diff OTHER.ptotrace",
-                _ ("what differs between this run, before, and another one, after"));
-  append_topic (
-      text, "export FILE",
-      _ ("save it as .html (a report), .perfetto-trace or .json (both for ui.perfetto.dev), or "
-         ".svg"));
-  g_option_context_set_summary (context, _ ("Tells what a trace says that `pto run --trace "
-                                            "FILE.ptotrace` has saved."));
-  g_option_context_set_description (context, text->str);
-  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
-  return context;
+    g_array_append_val (words, topics[i].word);
+  g_array_append_vals (words, questions, G_N_ELEMENTS (questions));
 }
 
 /* Takes the answer; NULL: the error is set. */
@@ -71,7 +68,11 @@ tell (char *answer)
   gsize length = answer != NULL ? strlen (answer) : 0;
 
   if (answer != NULL)
-    g_print ("%s%s", answer, length > 0 && answer[length - 1] == '\n' ? "" : "\n");
+    {
+      tool_print (answer, option_json);
+      if (length == 0 || answer[length - 1] != '\n')
+        g_print ("\n");
+    }
   g_free (answer);
   return answer != NULL;
 }
@@ -110,10 +111,32 @@ compare (PtoTrace *trace, const char *path, GError **error)
                               : pto_trace_compare (trace, other));
 }
 
+/* The trace on the virtual clock, and what it says in short. */
 static gboolean
-answer (PtoTrace *trace, char **words, GError **error)
+simulate (PtoTrace *trace, const char *from, const char *path, char **settings, GError **error)
 {
-  const char *question = words[0] != NULL ? words[0] : topics[0].name;
+  g_autoptr (GError) local = NULL;
+  g_autoptr (PtoTrace) simulated = NULL;
+
+  if (!tool_check_output ("simulate", path, ".ptotrace", error)
+      || !tool_check_other ("simulate", path, from, error))
+    return FALSE;
+  simulated = pto_trace_simulate (trace, (const char *const *) settings, &local);
+  if (simulated != NULL)
+    return pto_trace_save (simulated, path, error)
+           && tell (option_json ? pto_trace_describe_json (simulated, topics[0].topic)
+                                : pto_trace_describe (simulated, topics[0].topic));
+  if (!g_error_matches (local, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+    g_propagate_error (error, g_steal_pointer (&local));
+  else
+    g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE, "simulate: %s", local->message);
+  return FALSE;
+}
+
+static gboolean
+answer (PtoTrace *trace, const char *from, char **words, GError **error)
+{
+  const char *question = words[0] != NULL ? words[0] : topics[0].word.name;
 
   if (option_perfetto && strcmp (question, "export") != 0)
     {
@@ -123,7 +146,7 @@ answer (PtoTrace *trace, char **words, GError **error)
     }
 
   for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
-    if (strcmp (question, topics[i].name) == 0)
+    if (strcmp (question, topics[i].word.name) == 0)
       return tell (option_json ? pto_trace_describe_json (trace, topics[i].topic)
                                : pto_trace_describe (trace, topics[i].topic));
   if (strcmp (question, "why") == 0)
@@ -132,8 +155,12 @@ answer (PtoTrace *trace, char **words, GError **error)
   if (strcmp (question, "diff") == 0)
     return need_word (question, words[1], _ ("the other trace"), error)
            && compare (trace, words[1], error);
+  if (strcmp (question, "simulate") == 0)
+    return need_word (question, words[1], _ ("the file to write"), error)
+           && simulate (trace, from, words[1], words + 2, error);
   if (strcmp (question, "export") == 0)
     return need_word (question, words[1], _ ("the file to write"), error)
+           && tool_check_other (question, words[1], from, error)
            && (option_perfetto ? pto_trace_save_perfetto (trace, words[1], error)
                                : pto_trace_save (trace, words[1], error));
   g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
@@ -141,14 +168,14 @@ answer (PtoTrace *trace, char **words, GError **error)
   return FALSE;
 }
 
-gboolean
+static gboolean
 tool_trace (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
   g_autoptr (PtoTrace) trace = NULL;
   guint n_words;
 
-  if (!tool_parse_options (tool_trace_get_options (), &rest, error))
+  if (!tool_parse_options (&tool_trace_command, &rest, error))
     return FALSE;
   n_words = g_strv_length (rest);
   if (n_words < 2)
@@ -159,10 +186,11 @@ tool_trace (char **words, GError **error)
     }
   if (n_words > 2)
     {
+      gboolean takes_all = strcmp (rest[2], "simulate") == 0;
       gboolean takes_word = strcmp (rest[2], "why") == 0 || strcmp (rest[2], "diff") == 0
                             || strcmp (rest[2], "export") == 0;
 
-      if (n_words > (takes_word ? 4 : 3))
+      if (!takes_all && n_words > (takes_word ? 4 : 3))
         {
           g_set_error (error, TOOL_ERROR, TOOL_ERROR_USAGE,
                        _ ("one question at a time: what is "
@@ -172,5 +200,17 @@ tool_trace (char **words, GError **error)
         }
     }
   trace = pto_trace_new_from_file (rest[1], error);
-  return trace != NULL && answer (trace, rest + 2, error);
+  return trace != NULL && answer (trace, rest[1], rest + 2, error);
 }
+
+const ToolCommand tool_trace_command = {
+  .name = "trace",
+  .purpose = N_ ("tell why a run took as long as it did, from its trace"),
+  .operands = N_ ("FILE.ptotrace [QUESTION]"),
+  .summary = N_ ("Tells what a trace says that `pto run --trace FILE.ptotrace` has saved."),
+  .entries = entries,
+  .words_title = N_ ("Questions"),
+  .words_name = "QUESTION",
+  .add_words = add_questions,
+  .run = tool_trace,
+};

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "terminal.h"
 #include "tool.h"
 
 #include "../pto-save-private.h"
@@ -34,22 +35,6 @@ static const GOptionEntry entries[] = {
   { "json", 0, 0, G_OPTION_ARG_NONE, &option_json, N_ ("Print one JSON object"), NULL },
   G_OPTION_ENTRY_NULL
 };
-
-GOptionContext *
-tool_whatif_get_options (void)
-{
-  GOptionContext *context = g_option_context_new (_ ("FILE.ptotrace"));
-
-  g_option_context_set_summary (
-      context,
-      _ ("Runs the graph of a trace again on paper, with other settings: how long would it "
-         "take, what bounds that, and what limits it?"));
-  g_option_context_set_description (
-      context, _ ("An option with several values makes a point of each, with each of the other "
-                  "options. What is not given is as it was recorded.\n"));
-  g_option_context_add_main_entries (context, entries, GETTEXT_PACKAGE);
-  return context;
-}
 
 /* --- the picture --- */
 
@@ -117,7 +102,10 @@ append_bar (GString *svg, JsonObject *point, double y, double left, double us_wi
 
   append_text (svg, "end", left - 8, y + 15, name);
   if (json_object_has_member (point, "stuck"))
-    label = g_strdup_printf (_ ("never ends: %s is too small"), limit);
+    label
+        = g_strdup_printf (g_str_has_prefix (limit, "task ring") ? _ ("never ends: %s is too small")
+                                                                 : _ ("never ends: too few %s"),
+                           limit);
   else
     {
       JsonObject *bounds = json_object_get_object_member (point, "bounds");
@@ -160,7 +148,7 @@ save_chart (JsonObject *object, const char *path, GError **error)
       JsonObject *point = g_ptr_array_index (points, i);
       g_autofree char *name = dup_settings (point);
 
-      left = MAX (left, 24 + 7.5 * (double) g_utf8_strlen (name, -1));
+      left = MAX (left, 24 + 7.5 * (double) terminal_count_columns (name));
       longest
           = MAX (longest,
                  (double) json_object_get_int_member_with_default (point, "makespan_ns", 0) / 1000);
@@ -212,7 +200,7 @@ name_option (GError **error, GError *failure)
   return FALSE;
 }
 
-gboolean
+static gboolean
 tool_whatif (char **words, GError **error)
 {
   g_auto (GStrv) rest = g_strdupv (words);
@@ -224,7 +212,7 @@ tool_whatif (char **words, GError **error)
   g_autofree char *text = NULL;
   GError *failure = NULL;
 
-  if (!tool_parse_options (tool_whatif_get_options (), &rest, error))
+  if (!tool_parse_options (&tool_whatif_command, &rest, error))
     return FALSE;
   if (g_strv_length (rest) != 2)
     {
@@ -232,7 +220,8 @@ tool_whatif (char **words, GError **error)
                    _ ("one trace is asked: pto whatif FILE.ptotrace (see pto help whatif)"));
       return FALSE;
     }
-  if (!tool_check_output ("svg", option_svg, ".svg", error))
+  if (!tool_check_output ("--svg", option_svg, ".svg", error)
+      || !tool_check_other ("--svg", option_svg, rest[1], error))
     return FALSE;
   add_setting (builder, "clusters", option_clusters);
   add_setting (builder, "schedulers", option_schedulers);
@@ -254,6 +243,20 @@ tool_whatif (char **words, GError **error)
     text = pto_trace_predict (trace, (const char *const *) settings, error);
   if (!option_json && text == NULL)
     return FALSE;
-  g_print ("%s%s", option_json ? json : text, option_json ? "\n" : "");
+  tool_print (option_json ? json : text, option_json);
+  g_print ("%s", option_json ? "\n" : "");
   return TRUE;
 }
+
+const ToolCommand tool_whatif_command = {
+  .name = "whatif",
+  .purpose = N_ ("tell how long it would have taken with other settings, from its trace"),
+  .operands = N_ ("FILE.ptotrace"),
+  .summary
+  = N_ ("Runs the graph of a trace again on paper, with other settings: how long would it take, "
+        "what\nbounds that, and what limits it?"),
+  .notes = N_ ("An option with several values makes a point of each, with each of the other "
+               "options. What is\nnot given is as it was recorded."),
+  .entries = entries,
+  .run = tool_whatif,
+};

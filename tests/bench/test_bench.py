@@ -97,7 +97,7 @@ class Bench(unittest.TestCase):
 
     def test_failing_figure(self):
         result = self.bench("--json", "--quick", "--only", "floor_72,det,sub_task,parent_killed",
-                            FAIL="pto floor_72,level sub_task", status=1)
+                            FAIL="pto floor_72,level sub_task", status=3)
         self.assertEqual([row["workload"] for row in json.loads(result.stdout)], ["det", "parent_killed"])
         self.assertIn("left out: level: sub_task: it does not feel well\n", result.stderr)
 
@@ -126,7 +126,7 @@ class Bench(unittest.TestCase):
 
     def test_nothing_there(self):
         os.unlink(self.path("bench-pto"))
-        self.assertIn("there is no bench-pto", self.bench("--quick", status=1).stderr)
+        self.assertIn("there is no bench-pto", self.bench("--quick", status=3).stderr)
 
     def test_no_room(self):
         for words in ((), ("--json",)):
@@ -134,14 +134,14 @@ class Bench(unittest.TestCase):
                 result = subprocess.run([PROGRAM, "bench", "--quick", "--only", "chain_72", *words], stdout=full,
                                         stderr=subprocess.PIPE, text=True, timeout=DEADLINE,
                                         env=dict(os.environ, PTO_BENCH_DIR=self.directory.name))
-            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.returncode, 3)
             self.assertIn("standard output can not be written", result.stderr.splitlines()[-1])
         for option in ("--svg", "--markdown"):
-            result = self.bench("--quick", "--only", "W1", option, "/dev/full", status=1)
+            result = self.bench("--quick", "--only", "W1", option, "/dev/full", status=3)
             self.assertIn("/dev/full: can not be written", result.stderr)
             self.assertFalse(os.path.isfile("/dev/full"))
         result = self.bench("--quick", "--only", "W1", "--svg", "/dev/full", "--markdown", self.path("rest.md"),
-                            status=1)
+                            status=3)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertIn("**", self.read("rest.md"))
 

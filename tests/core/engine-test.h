@@ -22,7 +22,7 @@
 #define WATCHDOG_S 1200
 #else
 #define SCALE(n) (n)
-#define WATCHDOG_S 240
+#define WATCHDOG_S 600
 #endif
 
 #define MACHINE_SCHEDULERS_MAX 4u

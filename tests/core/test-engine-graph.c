@@ -411,6 +411,12 @@ lie (struct pto_plan *graph, uint32_t which)
     case 8: /* the name of the last file goes on behind all of them */
       graph->names[graph->n_names - 1] = 'x';
       break;
+    case 9: /* a tensor has the tag of a number */
+      graph->types[graph->tasks[1].first_arg] = PTO_PARAM_SCALAR;
+      break;
+    case 10: /* an argument has a tag that there is not */
+      graph->types[graph->tasks[1].first_arg] = PTO_PARAM_REDUCTION + 1;
+      break;
     }
 }
 
@@ -422,7 +428,7 @@ test_packed_lies (void)
   Tensor tensor = machine_external (memory, BLOCK);
 
   /* The last one is none. */
-  for (uint32_t which = 0; which <= 9; which++)
+  for (uint32_t which = 0; which <= 11; which++)
     {
       struct pto_plan *copy = pto_plan_new ();
       struct pto_report report = { .status = PTO_OK };
@@ -450,7 +456,7 @@ test_packed_lies (void)
       lie (graph, which);
       packed = pack (graph, &size);
       g_assert_cmpint (pto_plan_unpack (copy, packed, size, &report), ==,
-                       which < 9 ? PTO_STATUS_TAMPERED : PTO_OK);
+                       which < 11 ? PTO_STATUS_TAMPERED : PTO_OK);
       pto_plan_free (graph);
       pto_plan_free (copy);
     }
@@ -1071,6 +1077,18 @@ test_launches_refused (void)
   given[1].read_only = false;
   given[1].word = a.buffer.addr + BLOCK - 1;
   check_refused (graph, given, 3, "arguments 0 and 1 of the graph overlap, and a task writes");
+
+  /* The same with names, as far as there are some. */
+  g_assert_true (pto_plan_name_param (graph, 1, "out"));
+  check_refused (graph, given, 3, "arguments 0 and 1 (\"out\") of the graph overlap, and a task");
+  given[1].read_only = true;
+  check_refused (graph, given, 3, "argument 1 (\"out\") of the graph is written, but its memory");
+  given[1].read_only = false;
+  given[1].tensor = &longer;
+  check_refused (graph, given, 3, "argument 1 (\"out\") of the graph is 32 uint8, but 33 uint8 is");
+  check_refused (graph, given, 1, "3 arguments, but 1 is given: the next one is 1 (\"out\")");
+  given[1].tensor = NULL;
+  check_refused (graph, given, 3, "argument 1 (\"out\") of the graph is a tensor, but a number");
   pto_plan_free (graph);
 }
 

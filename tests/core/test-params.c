@@ -247,6 +247,13 @@ test_choices (void)
   message = refuse (PTO_PARAMETER_CHECK, "par");
   g_assert_nonnull (strstr (message, "none or access"));
   g_free (message);
+  accept (PTO_PARAMETER_COSTS, "own", PTO_COSTS_OWN);
+  accept (PTO_PARAMETER_COSTS, "chip", PTO_COSTS_OF_CHIP);
+  accept (PTO_PARAMETER_COSTS, "cpu", PTO_COSTS_OF_CPU);
+  accept (PTO_PARAMETER_COSTS, "virtual", PTO_COSTS_OF_VIRTUAL);
+  message = refuse (PTO_PARAMETER_COSTS, "wall");
+  g_assert_nonnull (strstr (message, "own, chip, cpu or virtual"));
+  g_free (message);
   accept (PTO_PARAMETER_HAZARDS, "raw", PTO_HAZARD_RAW);
   accept (PTO_PARAMETER_HAZARDS, "raw,waw", PTO_HAZARD_RAW | PTO_HAZARD_WAW);
   accept (PTO_PARAMETER_HAZARDS, "war,waw,raw", PTO_HAZARD_RAW | PTO_HAZARD_WAW | PTO_HAZARD_WAR);
@@ -257,11 +264,31 @@ test_choices (void)
   g_free (refuse (PTO_PARAMETER_HAZARDS, "raw;waw"));
   g_free (refuse (PTO_PARAMETER_HAZARDS, "raw,,waw"));
   g_free (refuse (PTO_PARAMETER_HAZARDS, ""));
+  /* Its text is kept elsewhere. */
+  accept (PTO_PARAMETER_SCHEDULE, "", 0);
+  accept (PTO_PARAMETER_SCHEDULE, "1:3-after-1:7,without-war", 1);
+  message = refuse (PTO_PARAMETER_SCHEDULE, "1:3-after-1:x");
+  g_assert_nonnull (strstr (message, "one task wanted"));
+  g_free (message);
   for (gsize i = 0; i < 3; i++)
     {
       accept (PTO_PARAMETER_TRACE, ((const char *[]){ "1", "true", "yes" })[i], 1);
       accept (PTO_PARAMETER_TRACE, ((const char *[]){ "0", "false", "no" })[i], 0);
     }
+}
+
+/* What was chosen, by its name. */
+static void
+test_choice (void)
+{
+  struct pto_params params;
+  struct pto_report report = { 0 };
+
+  pto_params_init (&params, 2);
+  g_assert_cmpstr (pto_params_choice (&params, PTO_PARAMETER_BACKEND), ==, "par");
+  g_assert_cmpint (pto_params_set (&params, "backend", "det", &report), ==, PTO_OK);
+  g_assert_cmpstr (pto_params_choice (&params, PTO_PARAMETER_BACKEND), ==, "det");
+  g_assert_null (pto_params_choice (&params, PTO_PARAMETER_SEED));
 }
 
 static void
@@ -371,6 +398,7 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/params/powers-of-two", test_powers_of_two);
   g_test_add_func ("/pto/params/odd-values", test_odd_values);
   g_test_add_func ("/pto/params/choices", test_choices);
+  g_test_add_func ("/pto/params/choice", test_choice);
   g_test_add_func ("/pto/params/unknown-name", test_unknown_name);
   g_test_add_func ("/pto/params/text-and-back", test_text_and_back);
   g_test_add_func ("/pto/params/environment", test_environment);

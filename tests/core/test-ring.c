@@ -28,6 +28,34 @@ below (uint64_t *state, uint32_t n)
   return (uint32_t) ((next_random (state) >> 32) * n >> 32);
 }
 
+/* --- tensors of several tasks --- */
+
+/* Whoever looks may still read those that were too few. */
+static void
+test_shared_tensors_stay (void)
+{
+  struct pto_shared_tensors shared = { 0 };
+  TensorData *first;
+
+  g_assert_true (pto_shared_tensors_reserve (&shared, 3));
+  g_assert_cmpuint (shared.n, ==, 3);
+  first = shared.items;
+  memset (first, 7, 3 * sizeof *first);
+  g_assert_true (pto_shared_tensors_reserve (&shared, 2));
+  g_assert_true (shared.items == first);
+  g_assert_true (pto_shared_tensors_reserve (&shared, 4));
+  g_assert_cmpuint (shared.n, ==, 6);
+  g_assert_true (shared.items != first);
+  memset (shared.items, 9, shared.n * sizeof *first);
+  g_assert_true (pto_shared_tensors_reserve (&shared, 1000));
+  g_assert_cmpuint (shared.n, ==, 1000);
+  for (gsize i = 0; i < 3 * sizeof *first; i++)
+    g_assert_cmpuint (((const guint8 *) first)[i], ==, 7);
+  pto_shared_tensors_clear (&shared);
+  g_assert_null (shared.items);
+  g_assert_cmpuint (shared.n, ==, 0);
+}
+
 /* --- the circle --- */
 
 struct piece
@@ -705,5 +733,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/ring/large-gives-back", test_large_gives_back);
   g_test_add_func ("/pto/ring/full-gives-nothing-back", test_full_gives_nothing_back);
   g_test_add_func ("/pto/ring/references", test_references);
+  g_test_add_func ("/pto/ring/shared-tensors-stay", test_shared_tensors_stay);
   return g_test_run ();
 }

@@ -208,6 +208,31 @@ test_reset (MapFixture *fixture, gconstpointer data)
     }
 }
 
+/* A map in the place of another one finds nothing in spaces that that has filled; nor does the next
+ * one find what this one has. */
+static void
+test_follow (MapFixture *fixture, gconstpointer data)
+{
+  struct pto_map_config config = { 64, ALL, fixture->tails };
+
+  (void) data;
+  for (uint32_t turn = 0; turn < 3; turn++)
+    {
+      struct pto_map *map = pto_map_new (&config);
+
+      map_put (fixture, &fixture->matrix, PTO_PARAM_OUTPUT, PTO_TASK_ID (0, 5));
+      map_look (fixture, &fixture->matrix, PTO_PARAM_INPUT);
+      map_assert_one (fixture, PTO_TASK_ID (0, 5), PTO_HAZARD_RAW);
+      g_assert_nonnull (map);
+      pto_map_follow (map, fixture->map);
+      pto_map_free (fixture->map);
+      fixture->map = map;
+      map_look (fixture, &fixture->matrix, PTO_PARAM_INPUT);
+      map_assert_none (fixture);
+      g_assert_cmpuint (pto_map_used (map), ==, 0);
+    }
+}
+
 /* A buffer that goes takes its entries along, and its record can serve another. */
 static void
 test_drop (MapFixture *fixture, gconstpointer data)
@@ -280,6 +305,7 @@ main (int argc, char **argv)
   map_add ("tensor-map-pool/stale", test_stale);
   map_add ("tensor-map-pool/positions-wrap", test_positions_wrap);
   map_add ("tensor-map-pool/reset", test_reset);
+  map_add ("tensor-map-pool/follow", test_follow);
   map_add ("tensor-map-pool/drop", test_drop);
   map_add ("tensor-map-pool/drop-frees-memory", test_drop_frees_memory);
   g_test_add_func ("/pto/tensor-map-pool/exhaustion", test_exhaustion);

@@ -42,6 +42,22 @@ class Examples(unittest.TestCase):
                     self.assertTrue(result["passed"])
                     self.assertEqual((result["example"], result["case"]), (example, case))
 
+    def test_picture_of_the_readme(self):
+        """It is what this build draws, to the byte, and what is said below it is in it."""
+        words = ["examples/batch-paged-attention", "--case", "seed", "--backend", "det", "--svg", "doc/attention.svg"]
+        with tempfile.TemporaryDirectory() as scratch:
+            picture = os.path.join(scratch, "attention.svg")
+            result = self.result("batch-paged-attention", *words[1:-1], picture)
+            with open(picture, encoding="utf-8") as file:
+                drawn = file.read()
+        with open(os.path.join(os.path.dirname(README), "doc", "attention.svg"), encoding="utf-8") as file:
+            self.assertTrue(drawn == file.read(), "doc/attention.svg is of another version: pto run " + " ".join(words))
+        with open(README, encoding="utf-8") as file:
+            below = re.search(r"!\[.*\]\(doc/attention\.svg\)\s+\*(.*?)\*\n", file.read(), re.DOTALL).group(1)
+        shown = re.search(r'class="numbers"[^>]*>(\d+) tasks .* ([\d.]+) µs of virtual time', drawn).groups()
+        for number in *shown, "%.1f" % (result["virtual_ns"] / 1000), str(result["peak_live_tasks"]):
+            self.assertRegex(below, r"\b%s\b" % re.escape(number))
+
     def test_accesses(self):
         """Every example touches what it says, and no two of its tasks are in no order that have to be."""
         for example in sorted(os.listdir(EXAMPLES)):
@@ -73,11 +89,11 @@ class Examples(unittest.TestCase):
                 text = file.read()
             self.assertIn("products  ×48", text)
             self.assertIn("softmax  ×96", text)
-            self.assertEqual(text.count("dispatched "), len(re.findall(r": (?:products|softmax), block [0-9]+ on A", text)))
+            self.assertEqual(text.count("dispatched "), len(re.findall(r"task (?:products|softmax) [0-9:]+, block [0-9]+ on A", text)))
 
     def test_too_many_at_once(self):
         done = run(os.path.join(EXAMPLES, "barrier"), "--set", "clusters=7")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("barrier_orch.c:", done.stderr)
         self.assertIn("this machine has 14: set clusters to more", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1)
@@ -97,6 +113,21 @@ class Examples(unittest.TestCase):
                             for case in ("priorities", "plain"))
             self.assertLess(first["virtual_ns"], 0.85 * plain["virtual_ns"])
             self.assertEqual(first["max_abs_error"], plain["max_abs_error"])
+
+    def test_priorities_of_attention(self):
+        """The longest chain first: the times that examples/README.md tells, and the same numbers."""
+        cases = ("priorities", 1273434), ("plain", 1444059)
+        results = [self.result("paged-attention", "--case", case, "--backend", "det") for case, _ in cases]
+        self.assertEqual([result["virtual_ns"] for result in results], [ns for _, ns in cases])
+        self.assertEqual([(result["tasks"], result["edges"]) for result in results], [(709, 860)] * 2)
+        self.assertEqual(len({result["max_abs_error"] for result in results}), 1)
+        with open(os.path.join(EXAMPLES, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        for _, ns in cases:
+            self.assertIn(f"{ns / 1000:.0f} us", text)
+        for seed in "2", "3":
+            first, plain = (self.result("paged-attention", "--case", case, "--backend", "det", "--seed", seed)["virtual_ns"] for case, _ in cases)
+            self.assertLess(first, 0.92 * plain)
 
     def test_small_window(self):
         """Behaviour 2: 208 tasks through 16 slots, each used about 13 times."""
@@ -129,7 +160,7 @@ class Examples(unittest.TestCase):
         """Behaviour 12: a window that is too small names one that passes."""
         example = os.path.join(EXAMPLES, "batch-paged-attention")
         done = run(example, "--set", "task-window=8")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         advice = re.search(r"Set task-window to (\d+) or more", done.stderr)
         self.assertIsNotNone(advice, done.stderr)
         self.assertIn("batch_paged_attention_orch.c:", done.stderr)
@@ -176,16 +207,30 @@ class Examples(unittest.TestCase):
                 file.write("poll=fast\n")
             done = run(os.path.join(EXAMPLES, "bgemm"), "--platform", path)
         self.assertEqual((done.returncode, done.stderr.splitlines()),
-                         (1, [f"pto: --platform: {path}: [costs]: poll=fast: a number from 0 to 1000000000 wanted"]))
+                         (3, [f"pto: --platform: {path}: [costs]: poll=fast: a number from 0 to 1000000000 wanted"]))
 
     def test_programs_are_named(self):
         """A directory that holds a program, and one that holds a chip's part of it, are no examples with cases."""
         done = run(os.path.join(EXAMPLES, "two-chips"))
-        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (3, 1))
         self.assertIn("there is no file pto.ini", done.stderr)
         self.assertIn("/usr/bin/python3 " + os.path.join(EXAMPLES, "two-chips", "two_chips.py"), done.stderr)
+        diamond, script = os.path.join(EXAMPLES, "diamond"), os.path.join(EXAMPLES, "scripts", "run_example.py")
+        done = run(diamond)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, f"pto: {diamond}: no example with cases: there is no file pto.ini, but kernel_config.py and "
+                             f"golden.py; start it with python3 {script} -k {diamond}/kernels -g {diamond}/golden.py "
+                             "-p a2a3sim\n"))
+        by_hand = os.path.join(EXAMPLES, "by-hand")
+        done = run(by_hand)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, f"pto: {by_hand}: a program, not an example with cases: there is no file pto.ini; compile it with "
+                             f"cc {by_hand}/by_hand.c $(pkg-config --cflags --libs pto-1) -lm -o by_hand, and start that\n"))
+        done = run(os.path.join(EXAMPLES, "scripts"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, f"pto: {EXAMPLES}/scripts: no example here: there is no file pto.ini\n"))
         done = run(os.path.join(EXAMPLES, "two-chips", "partial-sum"))
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("the group [example] is missing: a program can use this", done.stderr)
 
     def test_readme_program(self):

@@ -1,9 +1,11 @@
-# test_level_examples.py: do the programs of levels 3 and 4 compute what their references say, in C and in Python?
+# test_level_examples.py: do the examples that are programs of their own compute what their references say, in each language?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gi"))
@@ -12,6 +14,7 @@ import tap  # noqa: E402
 PROGRAMS = {os.path.basename(path): path for path in sys.argv[1:]}
 EXAMPLES = os.environ["PTO_TEST_EXAMPLES"]
 PYTHON = os.environ["PTO_TEST_PYTHON"]
+GJS = os.environ["PTO_TEST_GJS"]
 DECODE_STEP = (r"40 layers, 21840 tasks, \d+ edges, captured once, launched 100 times: [\d.]+ ms a step, [\d.]+ as an "
                "orchestration")
 
@@ -23,14 +26,21 @@ class LevelExamples(unittest.TestCase):
         self.assertRegex(done.stdout, "^" + pattern + ": PASS\n$")
         return done.stdout
 
-    def script(self, path, pattern):
+    def script(self, path, pattern, *words):
         if PYTHON == "":
             self.skipTest("no Python with gi")
         if subprocess.run([PYTHON, "-c", "import numpy"], capture_output=True, check=False).returncode != 0:
             self.skipTest("no numpy")
-        return self.passes(pattern, PYTHON, os.path.join(EXAMPLES, path))
+        return self.passes(pattern, PYTHON, os.path.join(EXAMPLES, path), *words)
+
+    def javascript(self, path, pattern):
+        if GJS == "":
+            self.skipTest("no gjs")
+        return self.passes(pattern, GJS, "-m", os.path.join(EXAMPLES, path))
 
     def program(self, name, pattern, *words):
+        if "example-" + name not in PROGRAMS:
+            self.skipTest(f"{name} was not built: no compiler of its language")
         return self.passes(pattern, PROGRAMS["example-" + name], *(os.path.join(EXAMPLES, *path) for path in words))
 
     def test_two_chips_c(self):
@@ -54,11 +64,35 @@ class LevelExamples(unittest.TestCase):
         out = self.script("tensor-parallel/tensor_parallel.py", r"3 layers on 2 chips, 9 tasks, greatest error \S+")
         self.assertLess(float(re.search(r"error (\S+):", out).group(1)), 1e-4)
 
+    def test_simulated(self):
+        """The step on one virtual clock, as the program in Python and `pto trace` tell it."""
+        with tempfile.TemporaryDirectory() as directory:
+            record, step = (os.path.join(directory, name) for name in ("record.ptotrace", "step.ptotrace"))
+            out = self.script("tensor-parallel/simulated.py", r"3 layers on 8 chips in one process, greatest error \S+; "
+                              r"on one virtual clock: [\d.]+ us", "--record", record)
+            settings = ["link-latency=2us", "link-bandwidth=56GB/s", "function=allreduce=linear:5000:0.02"]
+            words = [os.environ["PTO_TEST_PROGRAM"], "trace", record, "simulate"]
+            answer = subprocess.run([*words, step, *settings, "--json"], capture_output=True, text=True, timeout=100, check=True)
+            elapsed = json.loads(answer.stdout)["elapsed_ns"]
+            self.assertIn(f"clock: {elapsed / 1000:.3f} us:", out)
+            again = subprocess.run([words[0], "trace", step, "--json"], capture_output=True, text=True, timeout=100, check=True)
+            self.assertEqual(again.stdout, answer.stdout)
+            for wrong, status, part in ((["link-latency=2"], 2, "simulate: link-latency=2: a time wanted"), ([], 3, 'function "allreduce"')):
+                failed = subprocess.run([*words, step + "2.ptotrace", *wrong], capture_output=True, text=True, timeout=100, check=False)
+                self.assertEqual((failed.returncode, failed.stderr.count("\n")), (status, 1))
+                self.assertIn(part, failed.stderr)
+                self.assertFalse(os.path.exists(step + "2.ptotrace"))
+
     def test_recursion_c(self):
         self.program("recursion", "L4 -> L3 -> SUB: the function ran 1 time, in another process")
 
     def test_recursion_python(self):
         self.script("recursion/recursion.py", "L4 -> L3 -> SUB: the function ran 1 time, in another process")
+
+    def test_data_parallel(self):
+        out = self.script("data-parallel/data_parallel.py",
+                          r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+")
+        self.assertLess(float(re.search(r"error is (\S+):", out).group(1)), 1e-6)
 
     def test_worked_example_c(self):
         self.program("worked-example", "c = a . b on chip 0, 3 clusters of it", ("worked-example", "add"),
@@ -75,6 +109,35 @@ class LevelExamples(unittest.TestCase):
 
     def test_by_hand(self):
         self.program("by-hand", "4 tasks, 4 edges, built by hand, launched 3 times", ("vector", "kernels"))
+
+    def test_vector_vala(self):
+        self.program("vector-vala", "16384 elements, 5 tasks, 6 edges", ("vector", "kernels"))
+
+    def test_vector_cplusplus(self):
+        self.program("vector-cplusplus", "16384 elements, 5 tasks, 6 edges", ("vector", "kernels"))
+
+    def test_javascript_chapter(self):
+        """The program that doc/javascript.md begins with, with the kernel of README.md."""
+        if GJS == "":
+            self.skipTest("no gjs")
+        readme = os.environ["PTO_TEST_README"]
+        with tempfile.TemporaryDirectory() as directory:
+            for name, file, pattern in (("scale.c", readme, r"```c\n(/\* scale\.c.*?)```"),
+                                        ("six.js", os.path.join(os.path.dirname(readme), "doc", "javascript.md"), r"```js\n(.*?)```")):
+                with open(file, encoding="utf-8") as text, open(os.path.join(directory, name), "w", encoding="utf-8") as out:
+                    out.write(re.search(pattern, text.read(), re.DOTALL).group(1))
+            done = subprocess.run([GJS, "-m", "six.js"], capture_output=True, text=True, timeout=100, check=False, cwd=directory)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "6,6,6,6\n", ""))
+
+    def test_vector_javascript(self):
+        self.javascript("vector/vector.js", "16384 elements, 5 tasks, 6 edges")
+
+    def test_attention_javascript(self):
+        out = self.javascript("paged-attention/paged_attention.js", r"4 requests, 16 heads, 128 tasks, greatest error \S+")
+        self.assertLess(float(re.search(r"error (\S+):", out).group(1)), 1e-5)
+
+    def test_two_chips_javascript(self):
+        self.javascript("two-chips/two_chips.js", r"two chips: 32610\.\d+, expected 32610\.880")
 
     def test_readme(self):
         """The program for several chips that README.md shows."""

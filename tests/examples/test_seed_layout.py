@@ -292,15 +292,22 @@ class SeedLayout(unittest.TestCase):
         def config(text):
             text = text.replace('"aiv/kernel_add.cpp",', '"aiv/kernel_add.cpp", "flags": ["-USIDE", "-DSIDE=128"],')
             return text + 'BUILD_CONFIG = {"include_dirs": ["include"], "cxxflags": "-DSIDE=none -DFOR_ALL"}\n'
+
+        def own(text):
+            return (config(text).replace('"flags": [', '"cxxflags": [').replace('"aiv/kernel_add.cpp",', '"aiv/kernel_add.cpp", "include": "include",')
+                    .replace('"include_dirs": ["include"], ', ""))
         root = {"PTO_ISA_ROOT": os.environ["PTO_TEST_TILE_HEADERS"]}
         done = self.written("", config, files, {**root, "CXXFLAGS": "-O3"})
         self.passes(done, "  f: PASS (16384/16384 elements matched)")
+        self.passes(self.written("", own, files, root), "  f: PASS (16384/16384 elements matched)")
         done = self.written("", config, files)
         self.assertEqual(done.returncode, 1)
         self.assertIn("set PTO_ISA_ROOT to the directory", done.stderr)
         for old, new, word in (('"include_dirs": ["include"]', '"include_dirs": "include"', "is no list of texts"),
                                ('"include_dirs"', '"include_dir"', "BUILD_CONFIG: unknown key 'include_dir'"),
                                ('"-DSIDE=none', '"\'-D', "BUILD_CONFIG: cxxflags"),
+                               ('"flags": [', '"cflags": [', "cflags says nothing of "),
+                               ('BUILD_CONFIG = {', 'BUILD_CONFIG = {"include": [], ', "are the same: one of them"),
                                ('["-USIDE"', '["-c"', "the flag -c can not be used")):
             with self.subTest(word=word):
                 done = self.written("", lambda text: config(text).replace(old, new), files, root)

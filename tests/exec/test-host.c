@@ -150,13 +150,15 @@ keeper_main (void *arg)
   struct parent *parent = arg;
   struct pollfd pollfd = { .fd = parent->event, .events = POLLIN };
 
-  while (atomic_load (&parent->stop) == 0)
+  for (;;)
     {
       pto_exec_keep (parent->exec);
       atomic_fetch_add (&parent->turns, 1);
+      /* Behind what may have taken the event that was written for it. */
+      if (atomic_load (&parent->stop) != 0)
+        return NULL;
       g_assert_cmpint (poll (&pollfd, 1, -1), ==, 1);
     }
-  return NULL;
 }
 
 /* The hub comes first: children are forked when there is no thread yet. */

@@ -11,6 +11,28 @@ def fan_out(orch, args, config):
     raise LookupError("nothing to fan out to")
 
 
+class Mismatch(ValueError):
+    """With several arguments, and more that it has been told since."""
+    def __init__(self, name, wanted, found, *, where=None):
+        super().__init__(name, wanted, found)
+        self.name, self.wanted, self.found, self.where = name, wanted, found, where
+
+    def __str__(self):
+        return f"{self.name}: {self.found},\nbut {self.wanted} is wanted"
+
+
+class Deep(Exception):
+    """Made anew in another process, it says no."""
+    home = None
+
+    def __reduce__(self):
+        return refuse_elsewhere, (self.args,)
+
+
+def refuse_elsewhere(args):
+    raise RuntimeError("not here")
+
+
 class Refused(Exception):
     """Its constructor wants something else than its text."""
     def __init__(self, count):

@@ -30,7 +30,7 @@ class TapResult(unittest.TestResult):
         super().addSubTest(test, subtest, err)
         if err is not None:
             self.tell("not ok", subtest)
-            for line in (self.failures + self.errors)[-1][1].splitlines():
+            for line in self._exc_info_to_string(err, test).splitlines():
                 print("#", line)
 
     def addError(self, test, err):
@@ -41,10 +41,12 @@ class TapResult(unittest.TestResult):
 
 
 def main(module="__main__"):
-    # A shell ignores it for what it starts in the background, and that is handed on: tests that send
-    # it would wait for ever.
+    # A shell ignores them for what it starts in the background, and that is handed on: tests that send
+    # them would wait for ever.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGQUIT) == signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     suite = unittest.defaultTestLoader.loadTestsFromName(module)
     result = TapResult()
     print(f"1..{suite.countTestCases()}", flush=True)

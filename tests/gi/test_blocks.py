@@ -48,6 +48,9 @@ KERNELS = {  # name: type of core, text
     "vector": ("aiv", NOTE.replace("%d", "1 + get_sub_block_id (args)")),
     "meet": ("aiv", MEET % 0),
     "meet_cube": ("aic", MEET % 100),
+    "nothing": ("aiv", "{ }\n"),
+    "nothing_cube": ("aic", "{ }\n"),
+    "trap": ("aiv", "{ __builtin_trap (); }\n"),
     "push": ("aic", "{ int32_t five = 5; TPUSH (args, 0, &five, 4); }\n"),
     "pop": ("aiv", "{ int32_t five = 0; TPOP (args, 0, &five, 4); cells (args[0])[get_block_idx (args)] += five; }\n"),
     "scratch": ("aiv", """\
@@ -60,6 +63,10 @@ KERNELS = {  # name: type of core, text
 """),
     "copy": ("aiv", "{ cells (args[1])[get_block_idx (args)] += cells (args[0])[get_block_idx (args)]; }\n"),
     "add": ("aiv", "{ cells (args[0])[0] += (int32_t) args[1]; }\n"),
+    # Of a group whose members have arguments of their own.
+    "own": ("aiv", "{ cells (args[1])[0] = cells (args[0])[0] + 1000 * (int32_t) get_block_idx (args)"
+                   " + 100 * (int32_t) get_block_num (args) + (int32_t) args[2]; }\n"),
+    "own_cube": ("aic", "{ cells (args[0])[0] = 10000 * (int32_t) get_block_idx (args) + (int32_t) args[1]; }\n"),
 }
 
 
@@ -87,6 +94,42 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
       value = 0;
       if (!pto2_rt_set_element (rt, &x, last, &value))
         return round;
+    }
+  return 0;
+}
+"""
+
+
+# The same group as below.
+GROUP = """\
+#include "pto_orchestration_api.h"
+PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
+{
+  return (PTO2OrchestrationConfig){ 3 };
+}
+int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
+{
+  const uint64_t one[1] = { 1 }, at[3][1] = { { 0 }, { 1 }, { 2 } };
+  Tensor x = pto2_rt_arg_tensor (rt, 0), y = pto2_rt_arg_tensor (rt, 1), z = pto2_rt_arg_tensor (rt, 2);
+  Tensor made;
+  PTOParam first[3];
+  const int32_t kernels[] = { 0, 1, 0 }, n_params[] = { 3, 2, 3 }, cores[] = { 5, 2, -1 };
+
+  pto2_rt_init_tensor_pool (rt);
+  made = make_tensor (one, 1, PTO_DTYPE_INT32);
+  first[0] = make_input_param (pto2_tensor_view (&x, one, at[0]));
+  first[1] = make_output_param (made);
+  first[2] = make_scalar_param (5);
+  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, first, 3);
+  PTOParam params[] = { make_input_param (made), make_output_param (pto2_tensor_view (&y, one, at[0])), make_scalar_param (1),
+                        make_output_param (pto2_tensor_view (&y, one, at[1])), make_scalar_param (7),
+                        make_input_param (pto2_tensor_view (&x, one, at[2])), make_output_param (pto2_tensor_view (&y, one, at[2])),
+                        make_scalar_param (3) };
+  pto2_rt_submit_group_members (rt, kernels, 3, params, n_params, cores);
+  for (int i = 0; i < 3; i++)
+    {
+      PTOParam copy[] = { make_input_param (pto2_tensor_view (&y, one, at[i])), make_inout_param (z) };
+      pto2_rt_submit_task (rt, 2, PTO2_WORKER_VECTOR, copy, 2);
     }
   return 0;
 }
@@ -126,6 +169,24 @@ class Blocks(unittest.TestCase):
                 orch.submit(self.block, x.no_dep(), 2, block_dim=100, when=(flags, 1), after=between)
             worker.run(graph, x, flags)
             np.testing.assert_array_equal(x, 2003)
+
+    def test_without_arguments(self):
+        """What else a submit says of its task is kept where the kernel is given nothing."""
+        for worker in self.workers(trace=1):
+            flag = np.zeros(1, "i4")
+
+            def graph(orch, flag):
+                first = orch.submit(self.nothing)
+                orch.submit(self.nothing, after=first, block_dim=2)
+                orch.submit(self.nothing, after=first, cluster=orch.allocate_cluster())
+                orch.submit(self.nothing, after=first, block_dim=2, sync_start=True)
+                orch.submit_mixed(self.nothing_cube, self.nothing, None, after=first, block_dim=2)
+                orch.submit(self.trap, when=flag, block_dim=4)
+                with self.assertRaisesRegex(GLib.Error, r"\(sync_start\) has no condition"):
+                    orch.submit(self.trap, when=flag, block_dim=4, sync_start=True)
+            worker.run(graph, flag)
+            producers = [edge.producer for edge in worker.trace.list_edges()]
+            self.assertEqual(producers, [producers[0]] * 4)
 
     def test_element(self):
         """Behaviour 21: the orchestration reads what all blocks have written, and writes when all have read."""
@@ -201,6 +262,77 @@ class Blocks(unittest.TestCase):
             np.testing.assert_array_equal(z, [3, 103, 3, 0, 0])
             self.assertEqual((sum_[0], worker.statistics.tasks), (153, 21))
 
+    def members(self, orch, x, y, z):
+        x, y = ([what.view([1], [i]) for i in range(3)] for what in (x, y))
+        made = orch.tensor(1, "i4")
+        orch.submit(self.own, x[0].read(), made.write(), 5)
+        orch.submit_group([self.own, self.own_cube, self.own], cores=["AIV5", 2, None], priority=2, args_list=[
+            [made.read(), y[0].write_existing(), 1], [y[1].write_existing(), 7], [x[2].read(), y[2].write_existing(), 3]])
+        self.assertEqual(orch.priority, 0)
+        for part in y:
+            orch.submit(self.copy, part.read(), z.update())
+
+    def check_members(self, worker, x, y, z, priority=2):
+        expected = [x[0] + 105 + 301, 10007, x[2] + 2303]
+        self.assertEqual((y.tolist(), z.tolist()), (expected, [sum(expected)]))
+        trace = worker.trace
+        tasks, cores = trace.list_tasks(), [core.name for core in trace.list_cores()]
+        group = tasks[1]
+        ran = {cores[part.core] for part in group.list_members()}
+        self.assertEqual((len(ran), {"AIV5", "AIC2"} <= ran, group.priority), (3, True, priority))
+        self.assertEqual(sorted((edge.producer, edge.consumer) for edge in trace.list_edges()), [(0, 1), (1, 2), (1, 3), (1, 4), (2, 3), (3, 4)])
+
+    def test_members(self):
+        """A group of which each member has arguments of its own, and some their cores; it is one task."""
+        source = os.path.join(self.directory, "group.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(GROUP)
+        for worker in self.workers(trace=1):
+            x, y, z = np.array([4, 5, 6], "i4"), np.zeros(3, "i4"), np.zeros(1, "i4")
+            worker.run(self.members, x, y, z)
+            self.check_members(worker, x, y, z)
+            graph = worker.capture(self.members, x, y, z)
+            for _ in range(2):
+                x, y, z = x + 1, np.zeros(3, "i4"), np.zeros(1, "i4")
+                worker.run(graph, x, y, z)
+                self.check_members(worker, x, y, z)
+            chip = Pto.ChipOrchestration.new(source, None)
+            for i, name in enumerate(("own", "own_cube", "copy")):
+                chip.add_kernel(i, name, getattr(self, name))
+            handle = worker.register(chip)
+            for what in handle, worker.capture(handle, x, y, z):
+                x, y, z = x + 1, np.zeros(3, "i4"), np.zeros(1, "i4")
+                worker.run(what, x, y, z)
+                self.check_members(worker, x, y, z, 0)
+            # All get the same arguments; cores are named all the same, and each kernel's virtual time is that of its own arguments.
+            y = np.zeros(3, "i4")
+            worker.run(lambda orch, y: orch.submit_group([self.meet] * 3, y.write_existing(), cores=[47, "AIV0", 3]), y)
+            self.assertEqual(y.tolist(), [3] * 3)
+            names = [core.name for core in worker.trace.list_cores()]
+            task, = worker.trace.list_tasks()
+            self.assertEqual({names[part.core] for part in task.list_members()}, {"AIV47", "AIV0", "AIV3"})
+        with Pto.Worker(platform="a2a3sim") as small:
+            small.set_parameter("clusters", 2)
+            small.set_parameter("aicpu-threads", 2)
+            with self.assertRaisesRegex(GLib.Error, "task 1.*: member 0 is for place 8, which is no AIV of this machine"):
+                small.run(graph, x, np.zeros(3, "i4"), z)
+
+    def test_cost_of_members(self):
+        """In virtual time a member costs what its own arguments are."""
+        own = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(self.directory, "own.c"), None)
+        own.set_cost("linear:0:10")
+        times = []
+        for length in 100, 300:
+            with Pto.Worker(platform="a2a3sim") as worker:
+                worker.set_parameter("backend", "det")
+                worker.set_parameter("trace", 1)
+                x, y = np.zeros((2, 1000), "i4"), np.zeros(2, "i4")
+                worker.run(lambda orch, x, y: orch.submit_group([own, own], args_list=[
+                    [x.view([1, n], [i, 0]).read(), y.view([1], [i]).write_existing(), 0] for i, n in enumerate((100, length))]), x, y)
+                task, = worker.trace.list_tasks()
+                times.append(sorted(part.end_ns - part.start_ns for part in task.list_members()))
+        self.assertEqual(times, [[4040, 4040], [4040, 12040]])
+
     def test_clusters(self):
         """Behaviour 25: who is for a cluster runs there; one is waited for, or will never be free."""
         for worker in self.workers(clusters=4, aicpu_threads=3, trace=1):
@@ -264,10 +396,67 @@ class Blocks(unittest.TestCase):
                     np.testing.assert_array_equal(x, [1006] * 10 + [1001] * 90)
                     np.testing.assert_array_equal(y, [48] * 48 + [0] * 52)
                     self.assertEqual(list(z[:3]), [102 + 499500, 2, 0])
-                by_hand = Pto.Graph.new()
-                made = by_hand.make_tensor(1000, "i4")
-                with self.assertRaisesRegex(GLib.Error, 'kernel "scratch": argument 1: a task that is added by hand has no scratch'):
-                    by_hand.add_task(self.scratch, by_hand.add_argument(1, "i4").update(), (made, Pto.Direction.SCRATCH))
+
+    def test_by_hand(self):
+        """What a capture keeps of several kernels, of scratch memory, conditions, orders and priorities, a graph by hand has, too."""
+        graph = Pto.Graph()
+        x, y, z, flags = (graph.add_argument(n, "i4", name) for n, name in ((100, "x"), (48, "y"), (8, "z"), (2, "flags")))
+        made = graph.make_tensor(1, "i4")
+        block = graph.add_task(self.block, x.update(), 1, block_dim=100)
+        graph.add_task(self.meet, y.update(), block_dim=48, sync_start=True, priority=3)
+        mixed = graph.add_mixed(self.push, self.pop, None, x.update(), block_dim=10)
+        alloc = graph.add_order(made.write())
+        group = graph.add_group([self.own, self.own_cube], [
+            [z.view([1], [0]).read(), z.view([1], [1]).write_existing(), 5], [made.write_existing(), 8]], priority=1)
+        last = graph.add_task(self.copy, made.read(), z.view([1], [2]).update())
+        scratch = graph.add_task(self.scratch, z.view([1], [3]).update(), graph.scratch(1000, "i4"))
+        graph.priority = 2
+        skipped = graph.add_task(self.add, z.view([1], [4]).update(), 7, when=(flags, 0))
+        taken = graph.add_task(self.add, z.view([1], [4]).update(), 9, when=(flags, 1), block_dim=3)
+        self.assertEqual([block, mixed, alloc, group, last, scratch, skipped, taken], [0, 2, 3, 4, 5, 6, 7, 8])
+        for before, after in ((block, mixed), (alloc, group), (group, last), (skipped, taken)):
+            graph.add_successor(before, after)
+        for worker in self.workers(trace=1):
+            for _ in range(2):
+                a, b, c = np.zeros(100, "i4"), np.zeros(48, "i4"), np.array([3] + [0] * 7, "i4")
+                worker.run(graph, a, b, c, np.array([0, 1], "i4"))
+                np.testing.assert_array_equal(a, [1006] * 10 + [1001] * 90)
+                np.testing.assert_array_equal(b, 48)
+                self.assertEqual(c.tolist(), [3, 208, 10008, 499500, 27, 0, 0, 0])
+                tasks = list(worker.trace.list_tasks())
+                self.assertEqual([task.priority for task in tasks], [0, 3, 0, 0, 1, 0, 0, 2, 2])
+                self.assertEqual(tasks[3].name, "alloc")
+
+        def terms(**choices):
+            args = Pto.TaskArgs(x.update(), 1)
+            for name, value in choices.items():
+                getattr(args, name)(value)
+            return args
+        graph = Pto.Graph()
+        x = graph.add_argument(4, "i4")
+        foreign = Pto.Tensor.of(np.zeros(4, "i4"))
+        for words, call in (
+                (r'^pto-error-quark: test_blocks\.py:\d+: task 0: kernel "scratch": argument 1 is scratch memory, which each launch makes',
+                 lambda: graph.add_task(self.scratch, x.update(), (foreign, Pto.Direction.SCRATCH))),
+                ("its condition is no tensor of this graph", lambda: graph.add_task(self.add, x.update(), 1, when=foreign)),
+                ("an element that its tensor does not have", lambda: graph.add_task(self.add, x.update(), 1, when=(x, 4))),
+                ("has no condition", lambda: graph.add_task(self.block, x.update(), 1, when=x, block_dim=2, sync_start=True)),
+                ("the arguments are for a cluster: in a graph nobody allocates one", lambda: graph.add_task(self.add, terms(set_cluster=1))),
+                (r"which tasks it comes after: only a submit has that, and add_successor\(\)", lambda: graph.add_task(self.add, terms(add_after=1))),
+                ("block_dim is 0: a task has 1 to", lambda: graph.add_task(self.block, x.update(), 1, block_dim=0)),
+                ("there is no priority 4", lambda: graph.add_task(self.add, x.update(), 1, priority=4)),
+                ('kernel "vector" is for the AIV, but it is given as aic', lambda: graph.add_mixed(self.vector, None, None, x.update(), x.update())),
+                ("a mixed task has at least one kernel", lambda: graph.add_mixed(None, None, None)),
+                ("a group has 1 kernels and 2 lists", lambda: graph.add_group([self.add], [[x.update(), 1]] * 2)),
+                ('member 1 of a group: kernel "add": argument 0 is no tensor', lambda: graph.add_group([self.add] * 2, [[x.update(), 1], [foreign.update(), 1]])),
+                ("of a group, whose kernels are its blocks", lambda: graph.add_group([self.add], [terms(set_block_dim=2)])),
+                ("argument 0 of 1 is nothing that it uses", lambda: graph.add_order(5))):
+            with self.subTest(words), self.assertRaisesRegex(GLib.Error, words):
+                call()
+        self.assertEqual(graph.get_n_tasks(), 0)
+        graph.add_task(self.meet, x.update(), block_dim=49, sync_start=True)
+        with Pto.Worker(platform="a2a3sim") as worker, self.assertRaisesRegex(GLib.Error, r"test_blocks\.py:\d+: .*49 members need AIV at once; this machine has 48"):
+            worker.run(graph, np.zeros(4, "i4"))
 
     def test_refused(self):
         """One sentence with task, argument and what to do; and the run goes on."""
@@ -304,6 +493,19 @@ class Blocks(unittest.TestCase):
             (lambda orch, x: orch.submit_group([self.meet_cube] * 25, x.update()), GLib.Error,
              'kernel "meet_cube": its task needs 25 AIC cores of the chip at once, which this one has 24 of'),
             (lambda orch, x: orch.submit_group([], x.update()), GLib.Error, "a group has at least one kernel"),
+            (lambda orch, x: orch.submit_group([self.meet, self.meet], args_list=[[x.update()]]), GLib.Error,
+             "a group has 2 kernels, 1 lists of arguments and 0 cores: it needs a kernel, a list for each"),
+            (lambda orch, x: orch.submit_group([self.meet] * 2, x.update(), cores=[3]), GLib.Error, "2 lists of arguments and 1 cores"),
+            (lambda orch, x: orch.submit_group([self.meet] * 2, x.update(), cores=[1, 48]), GLib.Error,
+             r'member 1 of a group \(kernel "meet"\) is for AIV48; this chip has AIV0 to AIV47'),
+            (lambda orch, x: orch.submit_group([self.meet_cube, self.meet, self.meet], x.update(), cores=[3, 3, 3]), GLib.Error,
+             "members 1 and 2 of a group are both for AIV3, and begin at once"),
+            (lambda orch, x: orch.submit_group([self.meet_cube], x.update(), cores=["AIV3"]), ValueError, "member 0 is for 'AIV3': a core of its kernel's type"),
+            (lambda orch, x: orch.submit_group([self.meet], x.update(), args_list=[[x.update()]]), TypeError, "one or the other"),
+            (lambda orch, x: orch.submit_group([self.meet] * 2, args_list=[[x.update()], [Pto.Tensor.of(np.zeros(2, "i4")).as_read_only().update()]]),
+             GLib.Error, r'member 1 of a group: kernel "meet": argument 0 '),
+            (lambda orch, x: orch.submit_group([self.meet] * 2, args_list=[[x.read()] * 100, [x.read()] * 100]), GLib.Error,
+             "the members of a group have 200 arguments together; a task takes at most 128"),
             (lambda orch, x: submit(orch, x, block_dim=4, sync_start=True, when=x), GLib.Error, r"\(sync_start\) has no condition"),
             (lambda orch, x: submit(orch, x, cluster=99), GLib.Error, 'kernel "meet": cluster 99 is not allocated in this run'),
             (lambda orch, x: submit(orch, x, cluster=1.5), TypeError, 'kernel "meet": cluster is 1.5: a number that allocate_cluster'),

@@ -1,5 +1,6 @@
 # test_graphs.py: are graphs captured, built by hand and launched from Python?
 # SPDX-License-Identifier: LGPL-2.1-or-later
+import functools
 import asyncio
 import ctypes
 import itertools
@@ -176,7 +177,7 @@ class Graphs(unittest.TestCase):
             worker.run_async(graph, x, callback=done)
             loop.run()
             self.assertEqual(y.tolist(), (x + 3).tolist())
-            self.assertEqual(ended, [True, "the graph takes 2 arguments, but 1 is given"])
+            self.assertEqual(ended, [True, 'the graph takes 2 arguments, but 1 is given: the next one is 1 ("y")'])
 
     def test_another_worker(self):
         for worker in self.each():
@@ -208,15 +209,15 @@ class Graphs(unittest.TestCase):
         for worker in self.each():
             x, y = np.arange(8, dtype="f4"), np.zeros(8, "f4")
             graph = worker.capture(self.function, x, y)
-            with self.assertRaisesRegex(Exception, "argument 1 of the graph is 8 float32, but 9 float32 is given"):
+            with self.assertRaisesRegex(Exception, r'argument 1 \("y"\) of the graph is 8 float32, but 9 float32 is given'):
                 worker.run(graph, x, np.zeros(9, "f4"))
-            with self.assertRaisesRegex(Exception, "argument 0 of the graph is 8 float32, but 8 int32 is given"):
+            with self.assertRaisesRegex(Exception, r'argument 0 \("x"\) of the graph is 8 float32, but 8 int32 is given'):
                 worker.run(graph, x.astype("i4"), y)
-            with self.assertRaisesRegex(Exception, "takes 2 arguments, but 1"):
+            with self.assertRaisesRegex(Exception, r'takes 2 arguments, but 1 is given: the next one is 1 \("y"\)'):
                 worker.run(graph, x)
-            with self.assertRaisesRegex(Exception, "arguments 0 and 1 of the graph overlap"):
+            with self.assertRaisesRegex(Exception, r'arguments 0 \("x"\) and 1 \("y"\) of the graph overlap'):
                 worker.run(graph, x, x)
-            with self.assertRaisesRegex(Exception, "argument 1 of the graph is written"):
+            with self.assertRaisesRegex(Exception, r'argument 1 \("y"\) of the graph is written'):
                 worker.run(graph, x, np.frombuffer(bytes(32), "f4"))
             with self.assertRaisesRegex(Exception, "argument 1 lies in memory that is no argument of the run"):
                 worker.capture(lambda orch, a: self.function(orch, a, Pto.Tensor.of(y)), x)
@@ -224,6 +225,38 @@ class Graphs(unittest.TestCase):
                 worker.capture(lambda orch, a: 1 / 0, x)
             worker.run(graph, x, y)
             self.assertEqual(y.tolist(), (x + 3).tolist())
+
+    def test_names(self):
+        """Arguments are called as parameters are, where that is known; or as somebody says, which a launch tells."""
+        for worker in self.each():
+            x, y = np.zeros(8, "f4"), np.zeros(8, "f4")
+            graphs = [worker.capture(function, x, y) for function in (
+                functools.partial(self.function), lambda orch, given, *rest: self.function(orch, given, *rest), lambda *given: self.function(*given))]
+            graphs.append(worker.capture(lambda orch, args, config: self.function(orch, args.get_tensor(0), args.get_tensor(1)),
+                                         Pto.TaskArgs(Pto.Tensor.of(x).read(), Pto.Tensor.of(y).update())))
+            names = [[graph.dup_argument_name(i) for i in range(3)] for graph in graphs]
+            self.assertEqual(names, [["x", "y", None], ["given", None, None], [None] * 3, [None] * 3])
+            with self.assertRaisesRegex(GLib.Error, "argument 1 of the graph is 8 float32, but 9"):
+                worker.run(graphs[3], x, np.zeros(9, "f4"))
+            graphs[3].set_argument_name(1, "größe")
+            for _ in range(2):
+                with self.assertRaisesRegex(GLib.Error, r'argument 1 \("größe"\) of the graph is 8 float32, but 9'):
+                    worker.run(graphs[3], x, np.zeros(9, "f4"))
+            worker.run(graphs[3], x, y)
+            self.assertEqual(y.tolist(), [3] * 8)
+            graph = Pto.Graph()
+            given, number = graph.add_argument(8, name="given"), graph.add_scalar_argument(name="number")
+            graph.add_task(self.add, given.read(), given.update(), 1)
+            self.assertEqual((number, [graph.dup_argument_name(i) for i in range(2)]), (1, ["given", "number"]))
+            for words, wrong in ((r'argument 0 \("given"\) of the graph is 8 float32, but 4', (x[:4], 1)),
+                                 (r'argument 1 \("number"\) of the graph is a number, but a tensor', (x, y)),
+                                 (r'2 arguments, but 1 is given: the next one is 1 \("number"\)', (x,))):
+                with self.assertRaisesRegex(GLib.Error, words):
+                    worker.run(graph, *wrong)
+            for index, name, words in ((2, "x", "the graph has no argument 2: it has 2"), (0, "", "argument 0 of the graph: a name has 1 to 100 bytes"),
+                                       (1, "x" * 101, "a name has 1 to 100"), (1, "a\nb", "none of them a control character")):
+                with self.assertRaisesRegex(GLib.Error, words):
+                    graph.set_argument_name(index, name)
 
     def test_by_hand(self):
         for worker in self.each():
@@ -235,7 +268,7 @@ class Graphs(unittest.TestCase):
             first = graph.add_task(self.add, x.read(), made.write(), 1)
             graph.add_successor(first, last)
             graph.bind_scalar(last, 2, number)
-            with self.assertRaisesRegex(Exception, "argument 0 is no tensor of this graph"):
+            with self.assertRaisesRegex(Exception, r'quark: test_graphs\.py:\d+: task 2: kernel "add": argument 0 is no tensor of this graph'):
                 graph.add_task(self.add, Pto.Tensor.of(np.zeros(3, "f4")).read(), y.write(), 1)
             with self.assertRaisesRegex(Exception, 'kernel "add": 200 arguments; a task takes at most 128'):
                 graph.add_task(self.add, *[x.read()] * 200)
@@ -348,14 +381,14 @@ class Graphs(unittest.TestCase):
         tasks = [graph.add_task(self.add, x.read(), x.write_existing(), 1) for _ in range(3)]
         for task in tasks:
             graph.add_successor(task, tasks[(task + 1) % 3])
-        with self.assertRaisesRegex(Exception, "task 0 of the graph comes after itself: 3 of 3"):
+        with self.assertRaisesRegex(Exception, r"quark: test_graphs\.py:\d+: task 0 of the graph comes after itself: 3 of 3"):
             graph.complete()
 
     def test_output_of_its_own(self):
         graph = Pto.Graph()
         made = graph.tensor(8)
         graph.add_task(self.add, made.read(), made.write(), 1)
-        with self.assertRaisesRegex(Exception, "task 0: argument 0 is a tensor that the task itself outputs"):
+        with self.assertRaisesRegex(Exception, r"quark: test_graphs\.py:\d+: task 0: argument 0 is a tensor that the task itself outputs"):
             graph.complete()
 
     def test_tasks_are_of_kernels(self):

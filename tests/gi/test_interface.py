@@ -44,7 +44,7 @@ def symbols(element, path=""):
 class Interface(unittest.TestCase):
     def test_symbols_are_described(self):
         output = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-        exported = {line.split()[-1].split("@")[0] for line in output.splitlines()}
+        exported = {line.split()[-1].split("@")[0] for line in output.splitlines() if line.split()[-2] != "A"}  # versions
         with open(gir, encoding="utf-8") as file:
             text = file.read()
         functions = re.findall(r"<(?:function|method|constructor)\s[^>]*?c:identifier=\"(\w+)\"", text)
@@ -75,6 +75,33 @@ class Interface(unittest.TestCase):
                      for pair in re.findall(r"\[(\d), '(\w+)'\]", line[2])}
             self.assertEqual(these, known)
             self.assertGreater(len(known), n)
+
+    def test_verbs_say_who_owns(self):
+        """What a get gives belongs to what it is asked of; what a dup, a ref or a list gives belongs to the caller."""
+        root = ElementTree.parse(gir).getroot()
+        asked = {"none": 0, "full": 0}
+        for method in root.iter(CORE + "method"):
+            verb, result = method.get("name").split("_")[0], method.find(CORE + "return-value")
+            wanted = {"get": "none", "dup": "full", "ref": "full", "list": "full"}.get(verb)
+            if wanted is not None and method.get("name") != "ref":
+                asked[wanted] += 1
+                self.assertEqual(result.get("transfer-ownership"), wanted, method.get(C + "identifier"))
+                for out in method.findall(f"{CORE}parameters/{CORE}parameter[@direction='out']"):
+                    if out.get("caller-allocates") != "1":
+                        self.assertEqual(out.get("transfer-ownership"), "full" if out.find(CORE + "type") is not None else wanted,
+                                         method.get(C + "identifier"))
+        self.assertGreater(asked["none"], 50)
+        self.assertGreater(asked["full"], 10)
+
+    def test_objects_say_what_they_are(self):
+        root = ElementTree.parse(gir).getroot()
+        classes = {kind.get("name"): kind for tag in ("class", "record") for kind in root.iter(CORE + tag)
+                   if kind.get(GLIB + "get-type") is not None}
+        for name, kind in classes.items():
+            line = kind
+            while line is not None and line.find(f"{CORE}method[@name='to_string']") is None:
+                line = classes.get(line.get("parent"))
+            self.assertIsNotNone(line, name)
 
     def test_types_are_described(self):
         with open(gir, encoding="utf-8") as file:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import concurrent.futures
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,22 @@ class Isolate(unittest.TestCase):
         with self.assertRaisesRegex(GLib.Error, "processes already"):
             Pto.Worker(level=3, sub_workers=1, isolate=True).init()
 
+    def test_hangs_while_it_loads(self):
+        """A constructor that does not return: the call that waits for it does."""
+        path = os.path.join(self.directory, "hangs.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(HEAD + DOUBLE + "__attribute__ ((constructor)) static void hang (void)\n{\n"
+                                       f"  while (getpid () != {os.getpid()})\n    pause ();\n}}\n")
+        hangs = Pto.Callable.kernel(path)
+        self.worker.set_parameter("timeout", 500)
+        self.worker.start()
+        with self.assertRaisesRegex(GLib.Error, r'"hangs": the chip\'s process was ended: it did not answer within the timeout'):
+            self.worker.register(hangs)
+        x, y = Pto.Buffer.array(4), Pto.Buffer.array(4)
+        x[:] = 3
+        self.worker.run(self.graph, x, y)
+        self.assertEqual(list(y), [12] * 4)
+
     def test_crashes(self):
         """The program lives, the kernel is named, the next run works."""
         x, y = np.ones(10, "f4"), np.zeros(10, "f4")
@@ -98,6 +115,28 @@ class Isolate(unittest.TestCase):
                 self.worker.run(lambda orch, a, b: orch.submit(kernel, a.read(), b.write_existing()), x, y)
             self.worker.run(self.graph, x, y)
             self.assertTrue((y == 4).all())
+
+    def test_no_descriptor_left(self):
+        """A kernel that takes a while is watched as before: its thread is not taken for one that has ended. What can not be known
+        then of memory fails the run, which would lose what is written there."""
+        x, y = np.ones(10, "f4"), np.zeros(10, "f4")
+        path = os.path.join(self.directory, "slow.c")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#define _GNU_SOURCE\n#include <unistd.h>\nvoid kernel_entry (long *args)\n{\n"
+                       "  for (int i = 0; i < 50; i++)\n    usleep (10000);\n}\n")
+        slow = Pto.Callable.kernel(path)
+        self.worker.run(lambda orch: orch.submit(slow))
+        self.worker.run(self.graph, x, y)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            self.worker.run(lambda orch: orch.submit(slow))
+            with self.assertRaisesRegex(GLib.Error, "whether the chip's process sees 40 bytes at 0x[0-9a-f]+ can not be known: .*ulimit -n"):
+                self.worker.run(self.graph, y, x)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.worker.run(self.graph, y, x)
+        self.assertTrue((x == 16).all())
 
     def test_exception(self):
         """Of the function itself; the run before and after it works."""

@@ -17,6 +17,8 @@ function equal(found, expected, what) {
 function check(error, type, part) {
     if (!(error instanceof type) || !error.message.includes(part))
         throw error;
+    if (error instanceof Pto.Error)
+        equal(error.name, 'Pto.Error', 'the name of an error');
 }
 
 function refused(call, type, part) {
@@ -138,13 +140,15 @@ const tests = {
         refused(() => worker.run(orch => {
             submit_fill(orch, buffer, 1);
             orch.submit(fill, args, {after: [0]});
-        }, null, null, null), TypeError, 'Pto.Orchestrator.submit takes 2 arguments, but 3 are given');
-        refused(() => worker.run(orch => orch.submit(fill, {after: [0]}), null, null, null), TypeError, 'not a subclass');
+        }, null, null, null), TypeError, 'a TaskArgs says itself what its task is, after');
+        refused(() => worker.run(orch => orch.submit(fill, {afer: [0]}), null, null, null), TypeError, 'submit: there is no option afer: there are after, when');
+        refused(() => worker.run(orch => orch.submit(fill, args, args)), TypeError, 'argument 0: [Pto.TaskArgs: ');
         refused(() => worker.run(orch => orch.tensor(FLOAT32, [1.5]), null, null, null), TypeError, '1.5 is not an integer');
         kernel.include_dirs = here;
         equal(kernel.include_dirs.join('|'), here, 'one directory');
         kernel.set_compiler_flags(`-O1 -DVALUE='a b'`);
         equal(kernel.compiler_flags.join('|'), '-O1|-DVALUE=a b', 'one text');
+        refused(() => (kernel.compiler_flags = '-O1 -c'), Pto.Error, 'the flag -c can not be used');
         kernel.set_compiler_flags(' ');
         equal(kernel.compiler_flags, null, 'no words');
         worker.close();
@@ -156,6 +160,30 @@ const tests = {
         equal(`${parameters.dup_parameter('clusters')} ${parameters.dup_parameter('trace')}`, '3 1', 'parameters');
         refused(() => parameters.set_parameter('clusters', 1.5), Pto.Error, '1.5');
         parameters.close();
+    },
+
+    schedule() {
+        const worker = chip('det'), buffer = Pto.Buffer.new(4 * elements);
+        const graph = orch => {
+            for (let value = 1; value <= 3; value++) {
+                const args = new Pto.TaskArgs();
+                args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.NO_DEP);
+                args.add_scalar_float(value);
+                orch.submit(fill, args);
+            }
+        };
+        for (const [schedule, last] of [['0:0-last', 1], ['0:1-after-0:2', 2], ['in-order', 3], ['0:1-last,0:0-after-0:1', 1]]) {
+            worker.set_parameter('schedule', schedule);
+            equal(worker.dup_parameter('schedule'), schedule, 'the schedule');
+            worker.run(graph, null, null, null);
+            equal(floats(buffer)[0], last, schedule);
+        }
+        refused(() => worker.set_parameter('schedule', '0:1-last;'), Pto.Error, '"0:1-last;"');
+        worker.set_parameter('schedule', '');
+        worker.close();
+        const other = chip('par');
+        refused(() => other.set_parameter('schedule', 'in-order'), Pto.Error, 'needs the back end det');
+        other.close();
     },
 
     // 0 of what is no number would be a choice, too.
@@ -208,6 +236,34 @@ const tests = {
         equal([...trace.list_tasks()].map(task => task.name).join(), 'fill,fill', 'tasks');
         equal([...trace.list_edges()].length, 1, 'edges');
         equal([...trace.list_cores()].length, trace.n_cores, 'cores');
+        equal(`${[trace.list_tasks(), trace.list_edges(), worker.children].map(String)}`,
+            '[2 of Pto.TraceTask],[1 of Pto.TraceEdge],[0 of Pto.Worker]', 'texts');
+        equal(String(Pto.Platform.lookup('a2a3sim')), '[Pto.Platform: a2a3sim: 24 AIC and 48 AIV cores in 24 clusters, 4 AICPU threads]', 'platform');
+        worker.close();
+    },
+
+    indices() {
+        const worker = Pto.Worker.new_chip('a2a3sim');
+        worker.set_parameter('trace', '1');
+        const args = new Pto.TaskArgs();
+        args.add_scalar_signed(-2);
+        equal(args.get_scalar_value(0), -2, 'the last one');
+        worker.run(orch => submit_fill(orch, Pto.Buffer.new(elements * 4), 1));
+        const {statistics, trace} = worker;
+        equal(statistics.get_ring_tasks(0), 1, 'ring 0');
+        equal(statistics.get_n_cores(Pto.CoreType.AIV), 48, 'cores');
+        for (const [where, n, names] of [
+            [args, 1, ['direction', 'tensor', 'scalar', 'scalar_kind', 'scalar_double', 'scalar_value'].map(name => `get_${name}`)],
+            [statistics, Pto.N_RINGS, ['get_last_task_alive', 'get_ring_tasks', 'get_heap_peak']],
+            [statistics, 2, ['get_busy_ns', 'get_waited_ns', 'get_n_cores', 'get_utilization']],
+            [trace, 72, ['dup_core_name', 'get_core_utilization']],
+        ]) {
+            for (const name of names) {
+                for (const wrong of [n, -1, 0.5, 999])
+                    refused(() => where[name](wrong), Error, String(wrong));
+                refused(() => where[name](n), RangeError, `${name}: ${n} is none of the ${n}, which count from 0`);
+            }
+        }
         worker.close();
     },
 
@@ -246,6 +302,40 @@ const tests = {
             equal(floats(b)[0], 5, 'b');
             worker.close();
         }
+    },
+
+    async run_progress() {
+        const buffer = new Pto.Buffer(4 * elements);
+        const worker = chip('par');
+        const told = [];
+        equal(worker.progress, null, 'no run');
+        worker.progress_interval = 1;
+        worker.connect('run-progress', (that, done, submitted, failed) => {
+            equal(that, worker, 'whose');
+            told.push([done, submitted, failed]);
+        });
+        let seen = null;
+        const graph = orch => {
+            const deadline = GLib.get_monotonic_time() + 60e6;
+            const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]);
+            let n = 0;
+            while ((n++ === 0 || told.length < 2) && GLib.get_monotonic_time() < deadline) {
+                submit_fill(orch, buffer, n);
+                orch.get_element(tensor, [0]);
+            }
+            seen = worker.progress;
+        };
+        worker.run(graph, null, null, null);
+        const {tasks} = worker.statistics;
+        equal(told.length > 2, true, 'how often');
+        equal(told.at(-1).join(), [tasks, tasks, 0].join(), 'the last');
+        equal([seen.done, seen.submitted, seen.failed].join(), [tasks, tasks, 0].join(), 'at the end of the function');
+        const before = told.length;
+        await worker.run_async(graph, null, null, null);
+        equal(told.length > before, true, 'of a promise');
+        const {tasks: later_tasks} = worker.statistics;
+        equal(told.at(-1).join(), [later_tasks, later_tasks, 0].join(), 'the last of a promise');
+        worker.close();
     },
 
     async later() {
@@ -469,7 +559,35 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         equal(trace.describe('critical-path'), trace.describe(Pto.TraceTopic.CRITICAL_PATH), 'by its name');
         equal(trace.describe_json('scopes'), trace.describe_json(Pto.TraceTopic.SCOPES), 'by its name');
         refused(() => trace.describe('critical'), TypeError, 'critical is none of Pto.TraceTopic');
+        const costs = Pto.Costs.new();
+        costs.add_time('move', 'chip', 1000, 1500.5);
+        equal(costs.dup_cost('move', 'chip'), 'constant:1500.5', 'a clock by its name');
+        equal(costs.dup_cost('move', 'cpu'), null, 'another clock');
+        refused(() => costs.dup_cost('move', 'tpu'), TypeError, 'tpu is none of Pto.Clock');
+        refused(() => costs.add_time('move', 7, 1000, 1), TypeError, '7 is none of Pto.Clock');
+        refused(() => costs.add_trace(trace), Pto.Error, 'no kernel ran in this trace');
         worker.close();
+    },
+
+    // What a worker does is asked by name, and of an object; only a process that listens can be asked by another one.
+    asking() {
+        const worker = chip('par'), buffer = Pto.Buffer.new(elements * 4);
+        worker.run((orch) => submit_fill(orch, buffer, 2), null, null, null);
+        const {path, level, run, totals, cores} = worker.doing;
+        equal(JSON.stringify([path, level, run, totals.runs, totals.submitted, totals.completed, cores.length]), '["L2/0",2,null,1,1,1,72]', 'doing');
+        equal(worker.describe_state().includes('L2/0: a2a3sim on par, no run is under way\n'), true, 'text');
+        equal(worker.dup_metrics().includes('\npto_tasks_submitted_total{worker="L2/0",number="'), true, 'metrics');
+        for (const format of ['json', Pto.AnswerFormat.JSON])
+            equal(JSON.parse(Pto.Worker.ask_process(0, format)).workers.some(each => each.path === path), true, 'this process');
+        equal(Pto.answer_is_on(), false, 'off');
+        refused(() => Pto.Worker.ask_process(0, 'xml'), TypeError, 'xml is none of Pto.AnswerFormat');
+        refused(() => Pto.Worker.ask_process(-1), TypeError, '-1 is the number of no process');
+        refused(() => Pto.Worker.ask_process(undefined), TypeError, 'undefined is the number of no process');
+        refused(() => Pto.Worker.ask_process(2 ** 60), TypeError, '1152921504606847000 is the number of no process');
+        refused(() => Pto.Worker.ask_process(2 ** 40), GLib.Error, '1099511627776 is the number of no process');
+        refused(() => Pto.Worker.ask_process(4194309), GLib.Error, 'there is no process 4194309');
+        worker.close();
+        equal(worker.doing, null, 'closed');
     },
 
     // Each is of its own type, says what it is, and refuses names that are misspelt.
@@ -484,6 +602,17 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
             fill.nmae = 'x';
         }, TypeError, 'nmae does not exist');
         refused(() => sub.set_cost('constant:1'), TypeError, 'set_cost');
+        const orchestration = Pto.ChipOrchestration.new(GLib.build_filenamev([here, 'fill_orch.c']), null);
+        const others = [sub, Pto.OrchestrationFunction.new('g', () => true), Pto.ImportedFunction.new(Pto.CallableKind.SUB, 'a:b')];
+        for (const name of ['build', 'build_async', 'set_include_dirs', 'get_include_dirs', 'set_compiler_flags', 'get_compiler_flags']) {
+            equal(name in fill && name in orchestration, true, `what is compiled has ${name}`);
+            equal(others.some(other => name in other), false, `functions have no ${name}`);
+        }
+        equal(fill instanceof Pto.DeviceCode && !(sub instanceof Pto.DeviceCode), true, 'what is compiled');
+        equal(`${orchestration.symbol} ${fill.symbol} ${others[2].symbol}`, 'aicpu_orchestration_entry kernel_entry null', 'symbols');
+        refused(() => {
+            sub.include_dirs = here;
+        }, TypeError, 'include_dirs does not exist');
         refused(() => new Pto.Callable(), Error, 'abstract');
         const worker = chip('par');
         refused(() => worker.register(new Pto.Kernel(), null), Pto.Error, 'was not made by a constructor');
@@ -595,7 +724,7 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
                     }
                 }
                 refused(() => wait('close'), Pto.Error, 'close() ends the run');
-                const what = worker.level === 2 ? fill : Pto.SubFunction.new('answer', () => true);
+                const what = worker.level === 2 ? fill : Pto.OrchestrationFunction.new('answer', () => true);
                 equal(wait('register', what, null) instanceof Pto.CallableHandle, true, 'a registration');
             };
             equal(worker.run(inside, null, null, null), true, 'a run');
@@ -655,6 +784,9 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         equal(config.get_block_dim(), 4, 'set');
         equal(config.block_dim, 4, 'got');
         equal(config.output_prefix, 'here', 'got');
+        config.enable_access_check = 1;
+        equal(config.enable_access_check, 1, 'got');
+        equal(config.to_string(), 'block_dim=4 enable_access_check=1 output_prefix=here', 'all of it');
         const buffer = Pto.Buffer.new(64);
         const tensor = Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [2, 8]);
         equal(tensor.shape.join(), '2,8', 'shape');
@@ -691,6 +823,37 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         worker.close();
     },
 
+    // A group whose members have arguments of their own, and one its core.
+    members() {
+        const buffers = [0, 1].map(() => Pto.Buffer.new(4 * elements));
+        for (const isolate of [false, true]) {
+            const worker = new Pto.Worker({isolate});
+            worker.set_parameter('trace', 1);
+            const submit = orch => {
+                const lists = buffers.map((buffer, i) => {
+                    const args = new Pto.TaskArgs();
+                    args.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.OUTPUT_EXISTING);
+                    args.add_scalar_float(i + 1);
+                    return args;
+                });
+                orch.submit_group_members([fill, fill], lists, [7, -1]);
+                refused(() => orch.submit_group_members([fill, fill], lists, [7, 7]), Pto.Error, 'members 0 and 1 of a group are both for AIV7');
+                refused(() => orch.submit_group_members([fill, fill], lists, [7, 1.5]), TypeError, '1.5 is not an integer');
+                refused(() => orch.submit_group_members([fill], lists), Pto.Error, 'a group has 1 kernels, 2 lists of arguments');
+            };
+            for (let i = 0; i < 2; i++) {
+                worker.run(submit);
+                equal(buffers.map(buffer => floats(buffer)[elements - 1]).join(), '1,2', 'the numbers');
+                const list = worker.trace.list_tasks().get_item(0).list_members();
+                const members = Array.from({length: list.get_n_items()}, (_, j) => list.get_item(j));
+                const cores = members.map(member => worker.trace.list_cores().get_item(member.core).name);
+                check(new Error(cores.join()), Error, 'AIV7');
+                equal(members.length, 2, 'members');
+            }
+            worker.close();
+        }
+    },
+
     // By hand: what tasks reduce is combined with what there was.
     reduced() {
         const buffers = [0, 1].map(() => Pto.Buffer.new(4 * elements));
@@ -698,7 +861,7 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         for (const buffer of buffers)
             given.add_tensor(Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [elements]), Pto.Direction.INOUT);
         const graph = new Pto.Graph();
-        const [x, y] = buffers.map(() => graph.add_argument(Pto.Dtype.FLOAT32, [elements]));
+        const [x, y] = buffers.map((_, i) => graph.add_argument(Pto.Dtype.FLOAT32, [elements], i === 0 ? null : 'y'));
         const add = (tensor, what, value) => {
             const args = new Pto.TaskArgs();
             args.add_reduction(tensor, what);
@@ -709,15 +872,36 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
             add(x, Pto.Reduction.MAX, value);
         for (const value of [5, 3])
             add(y, Pto.Reduction.SUM, value);
+        graph.priority = 2;
+        equal(graph.priority, 2, 'a priority');
+        refused(() => (graph.priority = Pto.MAX_PRIORITY + 1), Pto.Error, 'there is no priority 4');
+        refused(() => (graph.priority = 0.5), TypeError, 'not an integer');
+        refused(() => graph.add_mixed(fill, null, null), Pto.Error, 'is for the AIV, but it is given as aic of a mixed task');
+        equal(graph.add_order(), 5, 'an order');
+        const own = new Pto.TaskArgs();
+        own.add_tensor(y, Pto.Direction.OUTPUT_EXISTING);
+        own.add_scalar_float(-1);
+        refused(() => graph.add_group([fill], [own, own]), Pto.Error, 'a group has 1 kernels and 2 lists of arguments');
+        equal(graph.add_group([fill], [own]), 6, 'a group');
+        equal(graph.add_mixed(null, fill, null, own), 7, 'a mixed task');
+        graph.add_successor(6, 5);
+        graph.add_successor(7, 6);
+        for (const task of [0, 1, 2, 3, 4]) // of what is tested here these two are before all
+            graph.add_successor(5, task);
+        const short = new Pto.TaskArgs();
+        [0, 1].forEach(i => short.add_tensor(Pto.Tensor.new_for_buffer(buffers[i], 0, Pto.Dtype.FLOAT32, [elements - i]), Pto.Direction.INOUT));
         graph.complete();
-        equal(graph.n_tasks, 5 + (3 + 3) + (2 + 2), 'tasks');
+        equal(graph.n_tasks, 3 + 5 + (3 + 3) + (2 + 2), 'tasks');
+        equal([0, 1].map(i => graph.dup_argument_name(i)).join(), ',y', 'a name');
+        refused(() => graph.set_argument_name(2, 'z'), Pto.Error, 'the graph has no argument 2: it has 2');
         for (const isolate of [false, true]) {
             const worker = new Pto.Worker({isolate});
             floats(buffers[0]).fill(7);
             floats(buffers[1]).fill(100);
             worker.run_graph(graph, given, null, null);
             equal(floats(buffers[0])[elements - 1], 9, 'the largest');
-            equal(floats(buffers[1])[elements - 1], 108, 'the sum');
+            equal(floats(buffers[1])[elements - 1], 7, 'the sum');
+            refused(() => worker.run_graph(graph, short), Pto.Error, `argument 1 ("y") of the graph is ${elements} float32, but ${elements - 1}`);
             worker.close();
         }
     },
@@ -749,6 +933,7 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
             equal(orch.priority, priorities[11], 'at last');
         }, null, null, null);
         const tasks = worker.trace.list_tasks();
+        equal(priorities.map((_, i) => tasks.get_item(i + 2).priority).join(), priorities.join(), 'recorded');
         const starts = priorities.map((_, i) => tasks.get_item(i + 2).start_ns);
         const order = [...priorities.keys()];
         equal([...order].sort((a, b) => starts[a] - starts[b]).join(),
@@ -775,6 +960,14 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
                     refused(() => orch.set_element(tensor, [0], 1e300), Pto.Error, 'which float32 can not hold');
                 }, null, null, null);
                 equal(floats(buffer).slice(2, 5).join(), '2.5,7,2.5', 'the numbers');
+                worker.run(orch => {
+                    const types = [Pto.Dtype.FLOAT16, Pto.Dtype.BFLOAT16, Pto.Dtype.FLOAT8_E4M3FN, Pto.Dtype.FLOAT8_E5M2, Pto.Dtype.INT4];
+                    types.forEach((type, i) => {
+                        const small = orch.alloc(type, [2]);
+                        orch.set_element(small, [1], i === 4 ? -3 : -0.75);
+                        equal(orch.get_element(small, [1]), i === 4 ? -3 : -0.75, 'of few bits');
+                    });
+                });
                 worker.close();
             }
         }

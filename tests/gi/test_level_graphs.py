@@ -320,16 +320,16 @@ class LevelGraphs(unittest.TestCase):
             handle = worker.register(double)
             graph = worker.capture(lambda orch, x, y, n: orch.submit_sub(handle, [x.read(), y.write_existing(), n]), new(), new(), 3)
             x, y = new(1), new()
-            for words, given in (("takes 3 arguments, but 2 are given", (x, y)),
-                                 ("argument 0 of the graph is 8 int64, but 4 int64 is given", (new(0, 4), y, 3)),
-                                 ("argument 1 of the graph is 8 int64, but 8 float64 is given", (x, Pto.Buffer.array(N, "f8"), 3)),
-                                 ("argument 2 of the graph is the number 3, for which it was captured, but 4 is given", (x, y, 4)),
-                                 ("argument 1 of the graph is a tensor, but a number is given", (x, 1, 3)),
-                                 ("arguments 0 and 1 of the graph overlap, and a task writes there", (x, x, 3)),
+            for words, given in ((r'takes 3 arguments, but 2 are given: the next one is 2 \("n"\)', (x, y)),
+                                 (r'argument 0 \("x"\) of the graph is 8 int64, but 4 int64 is given', (new(0, 4), y, 3)),
+                                 (r'argument 1 \("y"\) of the graph is 8 int64, but 8 float64 is given', (x, Pto.Buffer.array(N, "f8"), 3)),
+                                 (r'argument 2 \("n"\) of the graph is the number 3, for which it was captured, but 4 is given', (x, y, 4)),
+                                 (r'argument 1 \("y"\) of the graph is a tensor, but a number is given', (x, 1, 3)),
+                                 (r'arguments 0 \("x"\) and 1 \("y"\) of the graph overlap, and a task writes there', (x, x, 3)),
                                  (r"graph: argument 1 lies in private memory \(0x[0-9a-f]+\): a child process would see a copy",
                                   (x, np.zeros(N, "i8"), 3)),
                                  ("graph: argument 0 lies in private memory", (np.zeros(N, "i8"), y, 3)),
-                                 ("argument 1 of the graph is written, but its memory can only be read", (x, Pto.Tensor.of(y).read(), 3))):
+                                 (r'argument 1 \("y"\) of the graph is written, but its memory can only be read', (x, Pto.Tensor.of(y).read(), 3))):
                 with self.subTest(words):
                     self.refused(words, worker.run, graph, *given)
                     self.assertEqual((y.tolist(), worker.statistics.tasks), ([0] * N, 0))

@@ -20,6 +20,7 @@ gi.require_version("Pto", "1")
 from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from trace_reader import EPS_US, Json, Slice  # noqa: E402
 
 try:
     import numpy as np
@@ -34,7 +35,6 @@ N = 64
 ROUNDS = 4
 # The processor's counter, by which a run is recorded, and the system's clock may drift apart.
 SLACK_US = 1000.0
-EPS_US = 0.0011
 KILLER = """
 #include <signal.h>
 #include <stdint.h>
@@ -42,47 +42,8 @@ KILLER = """
 void kernel_entry (int64_t *args) { kill (getpid (), SIGKILL); }
 """
 
-Slice = collections.namedtuple("Slice", "row start end name args")
-
-
 def bits(value):
     return struct.unpack("<I", struct.pack("<f", value))[0]
-
-
-class Json:
-    """What ui.perfetto.dev would show: slices by process and thread."""
-    def __init__(self, test, trace):
-        self.root = json.loads(trace.to_json())
-        self.names, self.sort = {}, {}
-        self.slices = collections.defaultdict(list)  # (process, thread) -> slices, by start
-        self.flows = {}
-        events = self.root["traceEvents"]
-        for event in events:
-            if event["ph"] == "M" and event["name"].endswith("_name"):
-                key = (event["pid"], event["tid"] if event["name"] == "thread_name" else 0)
-                test.assertNotIn(key, self.names, "each row is named once")
-                self.names[key] = event["args"]["name"]
-        tids = [tid for _, tid in self.names if tid != 0]
-        test.assertEqual(len(tids), len(set(tids)), "a thread's number is its own")
-        processes = [name for (_, tid), name in self.names.items() if tid == 0]
-        test.assertEqual(len(processes), len(set(processes)), "a process's name is its own")
-        for event in events:
-            if event["ph"] == "X":
-                row = (self.names[event["pid"], 0], self.names[event["pid"], event["tid"]])
-                self.slices[row].append(Slice(row, event["ts"], event["ts"] + event["dur"], event["name"],
-                                              event["args"]))
-            elif event["ph"] in "sf":
-                self.flows.setdefault(event["id"], []).append(event)
-        for slices in self.slices.values():
-            slices.sort(key=lambda s: (s.start, s.end))
-
-    def row(self, process, thread):
-        return self.slices.get((process, thread), [])
-
-    def below(self, process):
-        """Slices of kernels on the cores of a chip."""
-        return sorted((s for (name, thread), slices in self.slices.items()
-                       if name.startswith(process + " cluster ") for s in slices), key=lambda s: s.start)
 
 
 @unittest.skipIf(np is None, "no numpy")
@@ -305,11 +266,9 @@ class Trace(unittest.TestCase):
             title = node.find(space + "title")
             if title is None:
                 continue
-            found = re.match(r"task (\d+): (\w+) on (\w+(?:/\w+)?)", title.text)
+            found = re.match(r"task (\w+) (\d+) on (\w+(?:/\w+)?)", title.text)
             if found:
-                bars[found[2]].append((float(node.get("x")), float(node.get("width")), int(found[1]), found[3]))
-            elif title.text.endswith("tasks, among them fill"):
-                titles["clumps"] += 1
+                bars[found[1]].append((float(node.get("x")), float(node.get("width")), int(found[2]), found[3]))
             titles["virtual"] += "of its virtual time" in title.text
         self.assertEqual(titles["virtual"] > 0, backend == "det")
         self.assertEqual("chips with a virtual clock" in text, backend == "det")

@@ -19,6 +19,8 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Gio, Pto  # noqa: E402
 
 import levels_helper  # noqa: E402
+import sources_helper  # noqa: E402
+from levels_helper import Deep, Mismatch, Refused  # noqa: E402
 import tap  # noqa: E402
 
 try:
@@ -203,7 +205,7 @@ class Levels(unittest.TestCase):
         def several(args):
             class Local(Exception):
                 pass
-            raise ExceptionGroup("all of it", [ValueError("one"), ExceptionGroup("deep", [KeyError("k")]), Local("l")])
+            raise ExceptionGroup("all of it", [ValueError("one"), ExceptionGroup("deep", [KeyError("k")]), Local("l"), Mismatch("m", 1, 2)])
 
         w4, l3 = Pto.Worker(level=4), Pto.Worker(level=3, sub_workers=1)
         sub = l3.register(several)
@@ -212,11 +214,89 @@ class Levels(unittest.TestCase):
         with w4, self.assertRaises(ExceptionGroup) as caught:
             w4.run(lambda orch: orch.submit_next_level(below))
         group = caught.exception
-        self.assertEqual((group.message, len(group.exceptions)), ("all of it", 3))
+        self.assertEqual((group.message, len(group.exceptions)), ("all of it", 4))
         self.assertEqual(repr(group.exceptions[0]), "ValueError('one')")
         self.assertEqual((group.exceptions[1].message, repr(group.exceptions[1].exceptions)), ("deep", "(KeyError('k'),)"))
         self.assertIsInstance(group.exceptions[2], RuntimeError)
         self.assertRegex(str(group.exceptions[2]), r"several\.<locals>\.Local: l$")
+        self.assertEqual((type(group.exceptions[3]), group.exceptions[3].args), (Mismatch, ("m", 1, 2)))
+
+    def raised_below(self, make):
+        """What the parent raises for what two processes below it have raised, of SUB workers and of orchestrations."""
+        def sub(args):
+            raise make()
+
+        def below(orch, args, config):
+            raise make()
+
+        w4, l3 = Pto.Worker(level=4), Pto.Worker(level=3, sub_workers=1)
+        sub = l3.register(sub)
+        through = w4.register(lambda orch, args, config: orch.submit_sub(sub))
+        below = w4.register(below)
+        w4.add_worker(l3)
+        with w4:
+            for handle in through, below:
+                try:
+                    w4.run(lambda orch: orch.submit_next_level(handle))
+                    self.fail("nothing was raised")
+                except Exception as exception:
+                    yield exception
+
+    def test_exception_whole(self):
+        """Of its class, with all its arguments, attributes and notes, however many lines it says."""
+        def mismatch():
+            exception = Mismatch("y", [1, 2.5, "\u00e9"], {"z": (3,)}, where=b"\0\xff")
+            exception.more = complex(1, 2)
+            return exception
+
+        for exception in self.raised_below(mismatch):
+            self.assertIs(type(exception), Mismatch)
+            self.assertEqual(exception.args, ("y", [1, 2.5, "\u00e9"], {"z": (3,)}))
+            self.assertEqual((exception.wanted, exception.where, exception.more), ([1, 2.5, "\u00e9"], b"\0\xff", complex(1, 2)))
+            self.assertEqual(str(exception), "y: {'z': (3,)},\nbut [1, 2.5, '\u00e9'] is wanted")
+            self.assertIn("L4/0/L3/0", exception.__cause__.message)
+        for exception in self.raised_below(lambda: FileNotFoundError(2, "nothing there", "/a/b")):
+            self.assertEqual((exception.errno, exception.strerror, exception.filename), (2, "nothing there", "/a/b"))
+        for exception in self.raised_below(lambda: UnicodeDecodeError("utf-8", b"a\xff", 1, 2, "why")):
+            self.assertEqual((exception.object, exception.start, exception.reason), (b"a\xff", 1, "why"))
+        for exception in self.raised_below(lambda: ValueError("a line\n" * 100, 7)):  # the text is cut, its arguments are not
+            self.assertEqual(exception.args, ("a line\n" * 100, 7))
+
+    def test_exception_in_part(self):
+        """What has no pickle, one that is too long, and one that can not be made here, arrive as their class and text."""
+        for exception in self.raised_below(lambda: ValueError("locked", threading.Lock())):
+            self.assertIs(type(exception), ValueError)
+            self.assertRegex(str(exception), "^\\('locked', <unlocked _thread.lock")
+        for exception in self.raised_below(lambda: ValueError("long", bytes(5000))):
+            self.assertIs(type(exception), ValueError)
+            self.assertTrue(str(exception).startswith("('long', b'"))
+        for exception in self.raised_below(lambda: Deep("down")):
+            self.assertIs(type(exception), Deep)
+            self.assertEqual(str(exception), "down")
+        for exception in self.raised_below(lambda: Refused(3)):
+            self.assertIsInstance(exception, Refused)
+            self.assertEqual(str(exception), "refused 3 times")
+
+    def test_exception_s_cause(self):
+        """The chain is told with the traceback."""
+        def raise_it():
+            try:
+                raise KeyError("first")
+            except KeyError as error:
+                raise Mismatch("x", 1, 2) from error
+
+        def chained():
+            try:
+                raise_it()
+            except Mismatch as error:
+                return error
+
+        for exception in self.raised_below(chained):
+            self.assertIs(type(exception), Mismatch)
+            if hasattr(exception, "add_note"):
+                note, = exception.__notes__
+                self.assertIn("KeyError: 'first'", note)
+                self.assertIn("direct cause", note)
 
     def test_errors_are_glib_s(self):
         """What others print of an error of theirs is none of our business."""
@@ -270,6 +350,92 @@ class Levels(unittest.TestCase):
             add = host.register(lambda args: None)
             with self.assertRaisesRegex(TypeError, r"argument 1: .* x\.read\(\)"):
                 host.run(lambda orch, x: orch.submit_sub(add, [x.read(), x]), self.board)
+
+    def slow_compiler(self):
+        """A directory, and a compiler in CC that takes as many seconds to compile as a file "slow" there says, once it is there."""
+        directory = tempfile.TemporaryDirectory(prefix="pto-slow-")
+        self.addCleanup(directory.cleanup)
+        place = pathlib.Path(directory.name)
+        (place / "cc").write_text(f'#!/bin/sh\ncase " $* " in *" -shared "*) if test -e {place}/slow; then : >{place}/began; '
+                                  f'sleep "$(cat {place}/slow)"; fi ;; esac\nexec cc "$@"\n')
+        (place / "cc").chmod(0o755)
+        before = os.environ.get("CC")
+        os.environ["CC"] = str(place / "cc")
+        self.addCleanup(lambda: os.environ.pop("CC") if before is None else os.environ.__setitem__("CC", before))
+        return place
+
+    def kernel_of(self, place, name):
+        """Of a source that no cache has."""
+        path = place / (name + ".c")
+        path.write_text(f'#include "tensor.h"\nconst char *path_of_{name} = "{path}";\nvoid kernel_entry (int64_t *args)\n{{\n'
+                        "  const TensorData *to = (const TensorData *) args[1];\n  ((float *) to->buffer.addr)[0] = args[2];\n}\n")
+        return Pto.Callable.kernel(str(path))
+
+    def test_compiling_is_a_sign_of_life(self):
+        """A kernel that is built inside of a task may take longer than its child may be silent: also two levels below, and in a
+        function that builds one."""
+        place = self.slow_compiler()
+        (place / "graph.c").write_text(sources_helper.one_task(5))
+        chips = []
+        for level in 3, 4:
+            chips.append(Pto.ChipOrchestration.new(str(place / "graph.c"), None))
+            chips[-1].add_kernel(0, "five", self.kernel_of(place, f"five{level}"))
+        other = self.kernel_of(place, "other")
+        checked = Pto.CallConfig(enable_access_check=1)
+        x, y = Pto.Buffer.array(1), Pto.Buffer.array(1)
+        with Pto.Worker(level=3, devices=1, sub_workers=1) as host:
+            host.set_parameter("task-timeout", 500)
+            part, build = host.register(chips[0]), host.register(lambda args: other.build(None))
+            host.run(lambda orch: None)
+            (place / "slow").write_text("2")
+            host.run(lambda orch, x, y: orch.submit_next_level(part, [x.read(), y.write_existing()], config=checked), x, y)
+            self.assertEqual(y[0], 5)
+            host.run(lambda orch: orch.submit_sub(build))
+        (place / "slow").unlink()
+        y[0] = 0
+        l3 = Pto.Worker(level=3, devices=1)
+        part = l3.register(chips[1])
+        with Pto.Worker(level=4) as w4:
+            for worker in l3, w4:
+                worker.set_parameter("task-timeout", 500)
+
+            def inner(orch, args, config):
+                orch.submit_next_level(part, [args.get_tensor(0).read(), args.get_tensor(1).write_existing()], config=checked)
+            handle = w4.register(inner)
+            w4.add_worker(l3)
+            w4.run(lambda orch: None)
+            (place / "slow").write_text("2")
+            w4.run(lambda orch, x, y: orch.submit_next_level(handle, [x.read(), y.write_existing()]), x, y)
+            self.assertEqual(y[0], 5)
+
+    def test_compiling_is_cancelled(self):
+        """With the task that needs it: its child need not be ended for that."""
+        place = self.slow_compiler()
+        other = self.kernel_of(place, "other")
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            build = host.register(lambda args: other.build(None))
+
+            def where():
+                self.board[0] = os.getpid()
+            here = host.register(where)
+            host.run(lambda orch: orch.submit_sub(here))
+            process = self.board[0]
+            (place / "slow").write_text("600")
+            cancellable = Gio.Cancellable()
+
+            def cancel():
+                deadline = time.monotonic() + 60
+                while not (place / "began").exists() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                cancellable.cancel()
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            with self.assertRaises(GLib.Error) as caught:
+                host.run(lambda orch: orch.submit_sub(build), cancellable=cancellable)
+            thread.join()
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED), caught.exception)
+            host.run(lambda orch: orch.submit_sub(here))
+            self.assertEqual(self.board[0], process)
 
     def test_late_registrations(self):
         with Pto.Worker(level=3, sub_workers=2) as host:
@@ -408,7 +574,7 @@ void kernel_entry (int64_t *args)
 
         with Pto.Worker(platform="a2a3sim") as chip:
             chip.run(lambda orch: None)
-            interrupts = sys.modules["gi.overrides.Pto"]._interrupts[0]
+            interrupts = sys.modules["gi.overrides.PtoInterrupts"]._interrupts[0]
             interrupts.reader = Slow(interrupts.reader)
             try:
                 for _ in range(3):
@@ -459,17 +625,19 @@ void kernel_entry (int64_t *args)
         self.assertEqual(self.board[0], 20)
 
     def test_printed_once(self):
-        """What a program has printed and not flushed, and what a child prints, is there once."""
-        program = ("import gi; gi.require_version('Pto', '1')\n"
+        """What a program has printed and not flushed, and what a child prints, is there once, also in a pipe, where Python keeps it."""
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        program = ("import sys, gi; gi.require_version('Pto', '1')\n"
                    "from gi.repository import Pto\n"
                    "import atexit; atexit.register(print, 'at the end')\n"
                    "print('before')\n"
+                   "print('and there', end='', file=sys.stderr)\n"
                    "with Pto.Worker(level=3, sub_workers=2) as host:\n"
                    "    handle = host.register(lambda: print('in a child'))\n"
                    "    host.run(lambda orch: orch.submit_sub(handle))\n"
                    "print('after')\n")
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False, env=environment)
+        self.assertEqual((done.returncode, done.stderr), (0, "and there"))
         self.assertEqual(sorted(done.stdout.split("\n")), sorted(["before", "in a child", "after", "at the end", ""]))
 
     def test_chip(self):

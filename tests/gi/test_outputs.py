@@ -12,6 +12,7 @@ gi.require_version("Pto", "1")
 from gi.repository import GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
+from sources_helper import one_task  # noqa: E402
 
 try:
     import numpy as np
@@ -62,22 +63,6 @@ void kernel_entry (int64_t *args)
 }
 """
 
-CHIP = """\
-#include "pto_orchestration_api.h"
-PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int arg_count)
-{
-  return (PTO2OrchestrationConfig){ .expected_arg_count = 2 };
-}
-int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
-{
-  PTOParam params[] = { make_input_param (pto2_rt_arg_tensor (rt, 0)), make_output_existing_param (pto2_rt_arg_tensor (rt, 1)),
-                        make_scalar_param (4) };
-
-  pto2_rt_submit_task (rt, 0, PTO2_WORKER_VECTOR, params, 3);
-  return 0;
-}
-"""
-
 CRASH = "#include <stdint.h>\nvoid kernel_entry (int64_t *args) { *(volatile int *) (intptr_t) (args[0] & 8) = 1; }\n"
 
 
@@ -87,7 +72,7 @@ class Outputs(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="pto-test-")
         self.addCleanup(shutil.rmtree, self.dir)
         self.n_prefixes = 0
-        for name, text in ("add", ADD), ("bump", BUMP), ("part", PART), ("crash", CRASH), ("chip", CHIP):
+        for name, text in ("add", ADD), ("bump", BUMP), ("part", PART), ("crash", CRASH), ("chip", one_task(4)):
             with open(os.path.join(self.dir, name + ".c"), "w", encoding="utf-8") as file:
                 file.write(text)
             setattr(self, name, os.path.join(self.dir, name + ".c"))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import itertools
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import GLib, Pto  # noqa: E402
+from gi.repository import Gio, GLib, Pto  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -138,9 +139,11 @@ class Tasks(unittest.TestCase):
                 self.assertEqual((a[0], b[0]), (3, 4))
                 self.check(worker.trace)
 
+    PRIORITIES = [0, 0] + [i * 5 // 2 % (Pto.MAX_PRIORITY + 1) for i in range(12)]
+
     def by_priority(self, order, submit):
         """Two tasks keep the cores or the worker busy until the others are submitted."""
-        priorities = [i * 5 // 2 % (Pto.MAX_PRIORITY + 1) for i in range(12)]
+        priorities = self.PRIORITIES[2:]
 
         def graph(orch):
             self.assertEqual(orch.priority, 0)
@@ -179,7 +182,35 @@ class Tasks(unittest.TestCase):
                 worker.run(self.by_priority(order, lambda orch, _: submit(orch, add, Pto.Tensor.of(x))))
                 starts = [task.start_ns for task in worker.trace.list_tasks()][2:]
                 self.assertEqual(sorted(range(12), key=lambda i: starts[i]), order)
+                self.assertEqual([task.priority for task in worker.trace.list_tasks()], self.PRIORITIES)
+                self.assertIn(", priority 2)", worker.trace.explain(3))
                 self.assertEqual(x[0], 14)
+
+    def test_schedule(self):
+        """The order of its tasks is a parameter of the worker, which can be set between runs, too."""
+        for isolate in False, True:
+            with self.subTest(isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                x, y = np.zeros(1, "i4"), np.ones(1, "i4")
+                copy = Pto.Kernel.new(Pto.CoreType.AIV, self.path("copy.c"), None)
+                worker.set_parameter("backend", "det")
+
+                def graph(orch):
+                    """Each adds the other one to its own: the numbers are the order."""
+                    orch.submit(copy, Pto.Tensor.of(x).no_dep(), Pto.Tensor.of(y).no_dep())
+                    orch.submit(copy, Pto.Tensor.of(y).no_dep(), Pto.Tensor.of(x).no_dep())
+                for schedule, values in ("0:0-after-0:1", (1, 2)), ("in-order", (1, 1)), ("0:0-last", (1, 2)), ("without-raw", (1, 1)):
+                    worker.set_parameter("schedule", schedule)
+                    self.assertEqual(worker.dup_parameter("schedule"), schedule)
+                    x[0], y[0] = 0, 1
+                    worker.run(graph)
+                    self.assertEqual((x[0], y[0]), values)
+                with self.assertRaisesRegex(GLib.Error, 'schedule: "0:0-behind-0:1": behind the task -after-TASK or -last wanted'):
+                    worker.set_parameter("schedule", "0:0-behind-0:1")
+        with Pto.Worker(platform="a2a3sim") as worker:
+            worker.set_parameter("backend", "threads")
+            with self.assertRaisesRegex(GLib.Error, "schedule needs the back end det.*threads"):
+                worker.set_parameter("schedule", "in-order")
+                worker.run(lambda orch: None)
 
     def test_priorities_of_levels(self):
         """A function of a SUB worker, and one on a worker below."""
@@ -205,9 +236,12 @@ class Tasks(unittest.TestCase):
                 def whole(orch):
                     graph(orch)
                     board[0] = 1
+                worker.set_parameter("trace", 1)
                 with worker:
                     worker.run(whole)
+                    trace = worker.trace
                 self.assertEqual([i for i in board[2:2 + 14] if i >= 0], order)
+                self.assertEqual([task.priority for task in trace.list_tasks() if task.level == level], self.PRIORITIES)
 
     def test_commutative(self):
         """No order among them, and one at a time; who reads comes after all."""
@@ -537,11 +571,54 @@ class Tasks(unittest.TestCase):
         for refused, words in ((lambda: orch.get_element(tensor, 2, 0), "there is no element 2 in dimension 0 of the tensor, which has 2"),
                                (lambda: orch.get_element(tensor, 0), "by 1 number, but the tensor has 2 dimensions"),
                                (lambda: orch.set_element(tensor, value=2), "is 2, which is no number of the type bool"),
-                               (lambda: orch.get_element(np.zeros(1, "f2")), "float16 are no numbers here: let a task make float32"),
                                (lambda: orch.set_element(np.zeros(1, "f4"), value=-1e300), r"is -1e\+300, which float32 can not hold"),
                                (lambda: orch.set_element([1, 2], value=1), "its tensor can only be read")):
             with self.assertRaisesRegex(GLib.Error, words):
                 refused()
+
+    def test_element_of_any_type(self):
+        """Each number that a type has is written and read as it is; what it can not hold becomes the nearest, or is refused."""
+        def small(bits, exponent, fraction, infinities):  # a float of at most 16 bits
+            sign, magnitude = bits >> (exponent + fraction), bits & (1 << (exponent + fraction)) - 1
+            e, f, bias = magnitude >> fraction, magnitude & (1 << fraction) - 1, (1 << (exponent - 1)) - 1
+            if e == (1 << exponent) - 1 and (infinities or f == (1 << fraction) - 1):
+                number = math.nan if f or not infinities else math.inf
+            else:
+                number = math.ldexp(f, 1 - bias - fraction) if e == 0 else math.ldexp(f + (1 << fraction), e - bias - fraction)
+            return -number if sign else number
+
+        formats = {"float16": (5, 10, True), "bfloat16": (8, 7, True), "float8_e4m3fn": (4, 3, False), "float8_e5m2": (5, 2, True)}
+
+        def graph(orch):
+            for dtype, (exponent, fraction, infinities) in formats.items():
+                raw = np.zeros(1, "u2" if dtype.endswith("16") else "u1")
+                tensor = Pto.Tensor.new_for_object(raw.ctypes.data, getattr(Pto.Dtype, dtype.upper()), [1], Gio.Cancellable())
+                n_bits = 1 + exponent + fraction
+                for bits in range(0, 1 << n_bits, 1 if n_bits == 8 else 61):
+                    orch.set_element(raw, value=bits)
+                    number, expected = orch.get_element(tensor), small(bits, exponent, fraction, infinities)
+                    self.assertEqual(repr(number), repr(expected) if expected == expected else "nan", (dtype, bits))
+                    orch.set_element(raw, value=0)
+                    orch.set_element(tensor, value=number)
+                    if number == number:
+                        self.assertEqual(orch.get_element(raw), bits, dtype)
+                orch.set_element(tensor, value=1 + 2.0 ** -(fraction + 2))
+                self.assertEqual(orch.get_element(tensor), 1)  # the nearest
+                with self.assertRaisesRegex(GLib.Error, "no number of the type"):
+                    orch.set_element(tensor, value=1e39)
+            nibble = orch.alloc(2, "int4")
+            for value in range(-8, 8):
+                orch.set_element(nibble, 1, value=value)
+                self.assertEqual((orch.get_element(nibble, 1), type(orch.get_element(nibble, 1))), (value, int))
+            with self.assertRaisesRegex(GLib.Error, "is 8, which is no number of the type int4"):
+                orch.set_element(nibble, value=8)
+            for dtype, value in (("float16", -1.5), ("bfloat16", 3), ("float8_e5m2", 0.25), ("int4", -3)):  # of tasks, too
+                tensor = orch.tensor(4, dtype)
+                orch.fill(tensor, value)
+                self.assertEqual(orch.get_element(tensor, 3), value)
+        for isolate in False, True:
+            with self.subTest(isolate=isolate), Pto.Worker(platform="a2a3sim", isolate=isolate) as worker:
+                worker.run(graph)
 
     def test_element_in_trace(self):
         """The submitter's wait for an element is one of its waits, in numbers, in the record and in the picture."""

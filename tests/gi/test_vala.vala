@@ -198,7 +198,16 @@ class Test {
     var worker = new Pto.Worker.chip ("a2a3sim");
     assert (yield fill.build_async (null));
     yield worker.start_async (null);
+    uint64 told = 0;
+    worker.progress_interval = 1;
+    worker.run_progress.connect ((done, submitted, failed) => {
+      assert (failed == 0 && done <= submitted);
+      told = done;
+    });
     yield worker.run_async ((orch, args, config) => submit (orch, 7), null, null, null);
+    uint64 done, submitted, failed;
+    bool is_running = worker.get_progress (out done, out submitted, out failed);
+    assert (told == 1 && !is_running && done + submitted + failed == 0);
     assert (first () == 7);
     yield worker.close_async ();
     assert (worker.get_state () == Pto.WorkerState.CLOSED);

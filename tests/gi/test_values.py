@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 import weakref
 
 import gi
@@ -68,6 +69,44 @@ def chip(backend="par"):
     return worker
 
 
+class Costs(unittest.TestCase):
+    def test_times(self):
+        """Times become a cost that a kernel takes; of a run's record, too, and each clock for itself."""
+        costs = Pto.Costs.new()
+        costs.add_time("move", "chip", 1000, 1500.5)
+        costs.add_time("move", Pto.Clock.CHIP, 3000, 2500.5)
+        self.assertEqual(costs.dup_cost("move", "chip"), "linear:1000.5:0.5")
+        self.assertIsNone(costs.dup_cost("move", "cpu"))
+        self.assertEqual(costs.list_kernels(), ["move"])
+        self.assertIn("1000.5 ns + 0.5 ns/byte", costs.describe())
+        move.set_cost(costs.dup_cost("move", "chip"))
+        self.assertEqual(move.get_cost(), "linear:1000.5:0.5")
+        with self.assertRaisesRegex(ValueError, "'tpu' is no clock: chip, cpu, virtual"):
+            costs.dup_cost("move", "tpu")
+        with self.assertRaises(GLib.Error) as caught:
+            costs.add_time("move", "chip", 1, 0)
+        self.assertTrue(caught.exception.matches(Pto.error_quark(), Pto.Error.INVALID_ARGS))
+        with tempfile.TemporaryDirectory() as place:
+            table = pathlib.Path(place, "times.csv")
+            table.write_text("kernel,us\nk,2.5\n", encoding="utf-8")
+            costs.add_file(table)
+            self.assertEqual(costs.dup_cost("k", "chip"), "constant:2500")
+
+    @unittest.skipIf(np is None, "no numpy")
+    def test_trace(self):
+        with chip("det") as worker:
+            worker.set_parameter("trace", "1")
+            worker.set_parameter("trace-level", "4")
+            scale.set_cost("linear:500:2")
+            x = np.ones(16, np.float32)
+            y = np.zeros(16, np.float32)
+            worker.run(lambda orch, x, y: orch.submit(scale, x.read(), y.write(), 2.0), x, y)
+            costs = Pto.Costs.new()
+            costs.add_trace(worker.ref_trace())
+        self.assertEqual(costs.dup_cost("scale", "virtual"), "constant:756")  # 500 + 2 * 128 bytes
+        self.assertIsNone(costs.dup_cost("scale", "cpu"))
+
+
 @unittest.skipIf(np is None, "no numpy")
 class Flags(unittest.TestCase):
     def test_kernel(self):
@@ -119,6 +158,17 @@ class Chips(unittest.TestCase):
         with self.assertRaisesRegex(GLib.Error, "one for all rings wanted, or 4, one for each"):
             worker.set_parameter("task-window", (16, 32))
 
+    def test_parameters_are_texts_or_numbers(self):
+        worker = Pto.Worker(platform="a2a3sim")
+        for name, value, words in (("schedule", None, "None is no text"), ("schedule", 5, "5 is no text"),
+                                   ("clusters", None, "None is no number, switch or text"), ("backend", b"det", "b'det' is no")):
+            with self.assertRaisesRegex(TypeError, f"the parameter {name}: {words}"):
+                worker.set_parameter(name, value)
+        worker.set_parameter("schedule", "in-order")
+        worker.set_parameter("clusters", np.int32(3))
+        worker.set_parameter("trace", True)
+        self.assertEqual([worker.dup_parameter(name) for name in ("schedule", "clusters", "trace")], ["in-order", "3", "1"])
+
     def test_parameters_come_first(self):
         for use in lambda worker: worker.alloc_buffer(64), lambda worker: worker.malloc(64), lambda worker: worker.start():
             worker = Pto.Worker(platform="a2a3sim")
@@ -167,6 +217,10 @@ class Memory(unittest.TestCase):
             self.assertRegex(repr(worker.dup_statistics()), r"^<Pto.RunStatistics: 1 task, 0 edges, 0 failed, \d+ ns>$")
             self.assertRegex(repr(worker.ref_trace()), r"^<Pto.Trace: .*1 task, 0 edges, \d+ ns on the virtual clock>$")
             self.assertRegex(repr(worker.alloc_buffer(1)), "^<Pto.Buffer: 1 byte of device memory at 0x")
+            self.assertEqual([repr(some) for some in (worker.trace.list_tasks(), worker.trace.list_edges(), worker.trace.list_cores())],
+                             ["<1 of Pto.TraceTask>", "<0 of Pto.TraceEdge>", "<72 of Pto.TraceCore>"])
+            self.assertEqual(repr(worker.children), "<0 of Pto.Worker>")
+        self.assertEqual(repr(Pto.Platform.lookup("a2a3sim")), "<Pto.Platform: a2a3sim: 24 AIC and 48 AIV cores in 24 clusters, 4 AICPU threads>")
 
     def test_limits(self):
         """A limit can be asked for, and is one: one more is refused by its number."""
@@ -186,7 +240,7 @@ class Memory(unittest.TestCase):
             self.assertEqual(array.tolist(), [2, 4, 6, 8])
             with self.assertRaisesRegex(GLib.Error, "belongs to a buffer"):
                 worker.free(address)
-            self.assertEqual(worker.copy_from(address, 16).get_data(), array.tobytes())
+            self.assertEqual(worker.copy_from(address, 16), array.tobytes())
             del array
             gc.collect()
             with self.assertRaisesRegex(GLib.Error, "lies in no device buffer"):
@@ -198,6 +252,35 @@ class Memory(unittest.TestCase):
             last.read(0, 4)
         with self.assertRaisesRegex(GLib.Error, "the worker is closed: parameter clusters can be set on a new one"):
             worker.set_parameter("clusters", 2)
+
+    def test_bytes(self):
+        """What is meant as bytes is given and comes as bytes, and as GLib.Bytes where somebody has those."""
+        buffer = Pto.Buffer.new(8)
+        for data in (b"01234567", bytearray(b"12345678"), memoryview(b"23456789"), np.arange(4, dtype="u2"),
+                     GLib.Bytes.new(b"abcdefgh"), memoryview(b"0_1_2_3_4_5_6_7_")[::2]):
+            buffer.write(0, data)
+            wanted = data.get_data() if isinstance(data, GLib.Bytes) else data.tobytes() if hasattr(data, "tobytes") else bytes(data)
+            read = buffer.read(0, 8)
+            self.assertIsInstance(read, bytes)
+            self.assertEqual(read, wanted)
+            self.assertEqual((read.get_data(), read.get_size()), (wanted, 8))  # as before
+        buffer.write(2, buffer.read(0, 4)[2:])
+        self.assertEqual(buffer.read(0, 4), b"0123"[:2] + b"23")
+        self.assertEqual(buffer.read(8, 0), b"")
+        for wrong in "01234567", 5, [1, 2], None:
+            with self.assertRaisesRegex(TypeError, r"Buffer\.write: bytes: .* is not bytes"):
+                buffer.write(0, wrong)
+        with self.assertRaisesRegex(TypeError, r"'text' is not bytes: b'text' is"):
+            buffer.write(0, "text")
+        self.assertIsInstance(buffer.bytes, GLib.Bytes)  # the memory itself
+        args = Pto.TaskArgs(1, 2.5)
+        blob = args.to_blob()
+        self.assertIsInstance(blob, bytes)
+        self.assertEqual(Pto.TaskArgs.new_from_blob(blob).to_blob(), blob)
+        with self.assertRaises(Pto.Error):
+            Pto.TaskArgs.new_from_blob(blob[:-1])
+        tensor = Pto.Tensor.new_for_bytes(b"\0\0\x80?", 0, Pto.Dtype.FLOAT32, [1])
+        self.assertEqual(tuple(tensor.shape), (1,))
 
     def test_tensor_keeps_array(self):
         given = Gone([1, 2, 3, 4])
@@ -303,6 +386,13 @@ class Memory(unittest.TestCase):
         frozen = whole[:, ::2]
         frozen.flags.writeable = False
         self.assertTrue(Pto.Tensor.of(frozen).is_read_only())
+
+    def test_too_many_dimensions(self):
+        for make in Pto.Tensor.of, Pto.seeds.make_ct:
+            self.assertEqual(make(np.ones((1,) * 5, "f4")).shape, (1,) * 5)
+            for array in (np.ones((1,) * 9, "f4"), np.ones((2,) * 12, "f4")[:, ::2]):
+                with self.assertRaisesRegex(ValueError, f"an array of {array.ndim} dimensions is no tensor, which has at most 5"):
+                    make(array)
 
     def test_shapes_of_buffers(self):
         for shape, expected in ((3, (3,)), ((), ()), ([2, np.int64(3)], (2, 3)), ((0, 5), (0, 5))):
@@ -606,6 +696,8 @@ class Words(unittest.TestCase):
         frame = trace._repr_html_()
         self.assertRegex(frame, r'^<iframe sandbox="allow-scripts" [^<>]* srcdoc="[^"<>]*"></iframe>$')
         self.assertEqual(html.unescape(frame.split('srcdoc="')[1].split('"')[0]), trace.to_html())
+        self.assertEqual(trace._repr_svg_(), trace.to_svg())
+        self.assertEqual(ElementTree.fromstring(trace._repr_svg_()).tag, "{http://www.w3.org/2000/svg}svg")
         with tempfile.TemporaryDirectory() as place:
             for save in (trace.save, trace.save_html):
                 save(os.path.join(place, "run.html"))
@@ -722,6 +814,24 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(GLib.Error, "/none: there is no such directory"):
             Pto.Callable.kernel(str(here / "fill.c"), include_dirs="/none")
 
+    def test_methods_of_callables(self):
+        """What is compiled has methods for that; functions have not, nor have they attributes of that name."""
+        here = pathlib.Path(__file__).resolve().parent
+        compiled = Pto.Callable.kernel(str(here / "fill.c")), Pto.ChipOrchestration.new(str(here / "fill_orch.c"), None)
+        functions = (Pto.Callable.function(lambda args: None), Pto.Callable.function(lambda orch, args, config: None),
+                     Pto.ImportedFunction.new(Pto.CallableKind.SUB, "a:b"))
+        for name in ("build", "build_async", "build_finish", "set_include_dirs", "get_include_dirs", "include_dirs",
+                     "set_compiler_flags", "get_compiler_flags", "compiler_flags"):
+            self.assertEqual([hasattr(it, name) for it in compiled + functions], [True] * 2 + [False] * 3, name)
+        for name in "name", "kind", "path", "source", "to_string", "set_name":
+            self.assertTrue(all(hasattr(it, name) for it in compiled + functions), name)
+        self.assertEqual([getattr(it, "symbol", "none") for it in compiled + functions],
+                         ["kernel_entry", "aicpu_orchestration_entry", "none", "none", None])
+        self.assertEqual([isinstance(it, Pto.DeviceCode) for it in compiled + functions], [True] * 2 + [False] * 3)
+        for it in functions:
+            with self.assertRaisesRegex(AttributeError, "include_dirs"):
+                it.include_dirs = str(here)
+
     def test_members_of_exceptions(self):
         group = Pto.Exception.new("Group", "all of them", None, [Pto.Exception.new("KeyError", "two", None, [])])
         self.assertEqual((str(group), str(group.get_member(0))), ("<Pto.Exception: Group: all of them>", "<Pto.Exception: KeyError: two>"))
@@ -803,7 +913,8 @@ class Exceptions(unittest.TestCase):
             handle = host.register(bad)
             with self.assertRaises(ValueError) as caught:
                 host.run(lambda orch: orch.submit_sub(handle))
-            self.assertIn("bad \\udc80 and \\0 text", str(caught.exception))
+            self.assertEqual(str(caught.exception), "bad \udc80 and \0 text")
+            self.assertIn("bad \\udc80 and \\0 text", caught.exception.__cause__.message)
         with chip() as worker:
             with self.assertRaises(ValueError) as caught:
                 worker.run(bad)

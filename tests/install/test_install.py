@@ -39,8 +39,11 @@ class Install(unittest.TestCase):
         with open(os.path.join(pkgconfig, "pto-1.pc"), encoding="utf-8") as file:
             text = file.read()
         cls.pc = text
-        with open(os.path.join(pkgconfig, "pto-1.pc"), "w", encoding="utf-8") as file:
-            file.write(re.sub(r"^prefix=.*$", "prefix=" + cls.root, text, flags=re.M))
+        for name in ("pto-1.pc", "pto-seeds-1.pc"):
+            with open(os.path.join(pkgconfig, name), encoding="utf-8") as file:
+                text = file.read()
+            with open(os.path.join(pkgconfig, name), "w", encoding="utf-8") as file:
+                file.write(re.sub(r"^prefix=.*$", "prefix=" + cls.root, text, flags=re.M))
         cls.env = dict(os.environ, LD_LIBRARY_PATH=cls.libdir, PKG_CONFIG_PATH=pkgconfig,
                        GI_TYPELIB_PATH=os.path.join(cls.libdir, "girepository-1.0"),
                        XDG_CACHE_HOME=os.path.join(cls.directory, "cache"))
@@ -65,19 +68,100 @@ class Install(unittest.TestCase):
         kernels = os.path.join(examples, "vector", "kernels")
         self.assertEqual(run([program, kernels], env=self.env, cwd="/"), "(2 + 3) * (2 + 3) = 25\n")
 
+    def test_cplusplus(self):
+        """Each header on its own, what C++ makes of its macros, and a program: without a warning, also of casts."""
+        compilers = [["g++", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"], ["clang++"]]
+        compilers = [words for words in compilers if shutil.which(words[0]) is not None]
+        if not compilers:
+            self.skipTest("neither g++ nor clang++")
+        libs = run(["pkg-config", "--libs", "pto-1"], env=self.env).split()
+        flags = run(["pkg-config", "--cflags", "pto-1"], env=self.env).split()
+        # What GLib's own headers say is not ours.
+        flags = ["-isystem" + flag[2:] if flag.startswith("-I") and self.root not in flag else flag for flag in flags]
+        api = run(["pkg-config", "--variable=apidir", "pto-1"], env=self.env).strip()
+        headers = ["pto/pto.h", *(f"pto/api/{name}" for name in sorted(os.listdir(api)))]
+        program = os.path.join(self.directory, "cplusplus")
+        vector = os.path.join(source, "examples", "vector")
+        for words in compilers:
+            strict = [*words, "-std=c++17", "-Wall", "-Wextra", "-Wold-style-cast", "-Werror"]
+            for header in headers:
+                run([*strict, "-fsyntax-only", *flags, "-x", "c++", "-"], input=f"#include <{header}>\n", env=self.env)
+            run([*strict, "-fsyntax-only", "-I" + api, os.path.join(here, "strict.cc")])
+            run([*strict, os.path.join(vector, "vector.cc"), "-o", program, *flags, *libs], env=self.env)
+            self.assertEqual(run([program, os.path.join(vector, "kernels")], env=self.env, cwd="/"), "16384 elements, 5 tasks, 6 edges: PASS\n")
+
+    def test_vala(self):
+        """With the bindings, which bring along what they need."""
+        bindings = os.path.join(self.root, "share", "vala", "vapi")
+        if not os.path.isdir(bindings):
+            self.skipTest("built without vapigen")
+        self.assertEqual(sorted(os.listdir(bindings)), ["pto-1.deps", "pto-1.vapi"])
+        if shutil.which("valac") is None:
+            self.skipTest("no valac")
+        program = os.path.join(self.directory, "vala")
+        vector = os.path.join(source, "examples", "vector")
+        run(["valac", "--quiet", "--vapidir", bindings, "--pkg", "pto-1", "-X", "-w", os.path.join(vector, "vector.vala"), "-o", program],
+            env=self.env, cwd=self.directory)
+        self.assertEqual(run([program, os.path.join(vector, "kernels")], env=self.env, cwd="/"), "16384 elements, 5 tasks, 6 edges: PASS\n")
+
+    def test_javascript(self):
+        """With the override and what it is made of, where XDG_DATA_DIRS finds them."""
+        if shutil.which("gjs") is None or not os.path.isdir(os.path.join(self.root, "share", "gjs-1.0")):
+            self.skipTest("no gjs, or no introspection data")
+        env = {name: value for name, value in self.env.items() if name != "GJS_PATH"}
+        env["XDG_DATA_DIRS"] = os.path.join(self.root, "share") + ":/usr/share"
+        said = run(["gjs", "-m", os.path.join(source, "examples", "vector", "vector.js")], env=env, cwd="/")
+        self.assertEqual(said, "16384 elements, 5 tasks, 6 edges: PASS\n")
+
     def test_kernel_headers(self):
         directory = run(["pkg-config", "--variable=apidir", "pto-1"], env=self.env).strip()
         self.assertEqual(sorted(os.listdir(directory)), ["pto_access.h", "pto_block.h", "pto_build_graph.h", "pto_limits.h", "pto_orchestration_api.h", "pto_reference.h", "tensor.h"])
         self.assertTrue(directory.startswith(self.root))
 
+    def test_seeds(self):
+        """Headers, library and modules with the names of the seeds."""
+        compiler = os.environ.get("CXX", "c++").split()
+        if shutil.which(compiler[0]) is None:
+            self.skipTest("no compiler of C++")
+        flags = run(["pkg-config", "--cflags", "--libs", "pto-seeds-1"], env=self.env).split()
+        program = os.path.join(self.directory, "seeds")
+        run([*compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", os.path.join(here, "seeds.cc"), "-o", program, *flags],
+            env=self.env)
+        add = os.path.join(source, "examples", "worked-example", "add")
+        self.assertEqual(run([program, add], env=self.env, cwd="/"), "2 + 3 = 5\n")
+        modules = run(["pkg-config", "--variable=pythondir", "pto-seeds-1"], env=self.env).strip()
+        self.assertTrue(modules.startswith(self.root), modules)
+        if not gi_python:
+            return
+        override = next(d for d, _, names in os.walk(self.root) if "Pto.py" in names)
+        packages = os.path.dirname(os.path.dirname(override))
+        text = ("from simpler.task_interface import ChipWorker\nfrom binary_compiler import BinaryCompiler\n"
+                "from bindings import bind_host_binary\nimport sys\n"
+                "ChipWorker().init()\nRuntime = bind_host_binary(BinaryCompiler().compile('host', [], [sys.argv[1]]))\n"
+                "runtime = Runtime()\nruntime.initialize()\nruntime.finalize()\nprint('well')\n")
+        said = run([gi_python, "-c", text, os.path.join(source, "tests", "seeds", "wrong")], cwd="/",
+                   env=dict(self.env, PYTHONPATH=os.pathsep.join([modules, packages])))
+        self.assertEqual(said, "well\n")
+
     def test_command(self):
         self.assertIn("a2a3sim", run([os.path.join(self.root, "bin", "pto"), "info"], env=self.env, cwd="/"))
+
+    def test_pages(self):
+        """The manual page and the completions, where man, bash and zsh look, as the program makes them."""
+        for kind, place in (("man", "man/man1/pto.1"), ("bash", "bash-completion/completions/pto"), ("zsh", "zsh/site-functions/_pto")):
+            with open(os.path.join(self.root, "share", place), encoding="utf-8") as file:
+                self.assertEqual(file.read(), run([os.path.join(self.root, "bin", "pto"), "--print-page", kind], env=dict(self.env, LC_ALL="C")))
 
     def test_python(self):
         if not gi_python:
             self.skipTest("no Python with gi, or no introspection data")
         script = os.path.join(here, "..", "gi", "ten_lines.py")
         self.assertEqual(run([gi_python, script, kernel], env=self.env, cwd="/"), "42.5 42.5 42.5 42.5\n")
+        # Beside the package that it describes, where type checkers look.
+        override = next(d for d, _, names in os.walk(self.root) if "Pto.py" in names)
+        stubs = os.path.join(os.path.dirname(os.path.dirname(override)), "gi-stubs")
+        self.assertEqual(sorted(os.listdir(stubs)), ["__init__.pyi", "repository"])
+        self.assertEqual(sorted(os.listdir(os.path.join(stubs, "repository"))), ["Pto.pyi", "__init__.pyi"])
 
     def say_how(self, where, override=True):
         packages = {"/usr": "/usr/lib/python3/dist-packages"}.get(where, where + "/lib/python3/dist-packages")

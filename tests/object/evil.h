@@ -52,6 +52,7 @@ enum evil
   EVIL_THROW,
   EVIL_THROW_INT,
   EVIL_THROW_NOEXCEPT,
+  EVIL_THROW_LOST,
   /* These return. */
   EVIL_BLOCK,
   EVIL_IGNORE_SIGINT,
@@ -141,6 +142,16 @@ evil_noexcept () noexcept
 {
   evil_throw ();
 }
+
+/* There is nothing where it says that its text is. */
+struct EvilLost : std::exception
+{
+  const char *
+  what () const noexcept override
+  {
+    return (const char *) (uintptr_t) (evil_for_ever * 16);
+  }
+};
 
 struct EvilWitness
 {
@@ -266,6 +277,8 @@ evil_do (int what, int64_t *args)
     case EVIL_THROW_NOEXCEPT:
       evil_noexcept ();
       break;
+    case EVIL_THROW_LOST:
+      throw EvilLost ();
     case EVIL_BLOCK:
       pthread_sigmask (SIG_SETMASK, &all, NULL);
       break;

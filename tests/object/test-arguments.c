@@ -47,6 +47,43 @@ make_piece (float value, guint *released, GThread *thread)
 
 /* --- what keeps --- */
 
+/* The bytes of a view are those between its first and its last element, and keep the memory. */
+static void
+test_tensor_bytes (void)
+{
+  g_autoptr (GError) error = NULL;
+  guint released = 0;
+  PtoTensor *tensor = make_piece (3, &released, NULL);
+  PtoTensor *columns = pto_tensor_as_strided (tensor, 2, (const guint64[]){ 2, 3 },
+                                              (const guint64[]){ 5, 1 }, 4, &error);
+  g_autoptr (PtoTensor) unplaced = pto_tensor_new (PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 4 });
+  g_autoptr (PtoTensor) refused
+      = pto_tensor_new_external (4096, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ 0 });
+  GBytes *bytes;
+  gsize size;
+
+  g_assert_no_error (error);
+  bytes = pto_tensor_ref_bytes (columns, &error);
+  g_assert_no_error (error);
+  g_assert_true (
+      g_bytes_get_data (bytes, &size)
+      == (gconstpointer) (guintptr) (pto_tensor_get_address (tensor) + 4 * sizeof (float)));
+  g_assert_cmpuint (size, ==, (5 + 2 + 1) * sizeof (float));
+  g_clear_pointer (&tensor, pto_tensor_unref);
+  g_clear_pointer (&columns, pto_tensor_unref);
+  g_assert_cmpuint (released, ==, 0);
+  g_assert_cmpfloat (*(const float *) g_bytes_get_data (bytes, NULL), ==, 3);
+  g_bytes_unref (bytes);
+  g_assert_cmpuint (released, ==, 1);
+
+  g_assert_null (pto_tensor_ref_bytes (unplaced, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  g_assert_nonnull (strstr (error->message, "tensor float32 [4] has no memory"));
+  g_clear_error (&error);
+  g_assert_null (pto_tensor_ref_bytes (refused, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+}
+
 static void
 test_views_and_arguments (void)
 {
@@ -425,6 +462,7 @@ test_read_only_mapping (Fixture *fixture, gconstpointer backend)
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
   PtoCallableHandle *handle = register_fill (fixture);
   gsize size = ELEMENTS * sizeof (float);
+  Refused refused = { fixture, NULL, PTO_DIRECTION_OUTPUT_EXISTING };
   void *mapping = mmap (NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   g_autoptr (PtoTensor) tensor = pto_tensor_new_external (
       (guint64) (guintptr) mapping, PTO_DTYPE_FLOAT32, 1, (const guint64[]){ ELEMENTS });
@@ -442,7 +480,16 @@ test_read_only_mapping (Fixture *fixture, gconstpointer backend)
   object_test_assert_contains (error->message, "orchestration \"orch\": argument 0 is an existing "
                                                "output, but its memory can only be read");
   g_clear_error (&error);
+  refused.tensor = tensor;
+  g_assert_false (pto_worker_run (fixture->worker, fill_it, &refused, NULL, NULL, NULL, &error));
+  g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+  object_test_assert_contains (error->message,
+                               "argument 0 is an existing output, but its memory can only be read");
+  g_clear_error (&error);
   g_assert_cmpint (mprotect (mapping, size, PROT_READ | PROT_WRITE), ==, 0);
+  pto_worker_run (fixture->worker, fill_it, &refused, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (((float *) mapping)[ELEMENTS - 1], ==, 5);
   pto_worker_run_callable (fixture->worker, handle, args, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpfloat (((float *) mapping)[ELEMENTS - 1], ==, 7);
@@ -862,6 +909,7 @@ main (int argc, char **argv)
   };
 
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/pto/arguments/tensor-bytes", test_tensor_bytes);
   g_test_add_func ("/pto/arguments/views-and-arguments", test_views_and_arguments);
   g_test_add_func ("/pto/arguments/object", test_object);
   g_test_add_func ("/pto/arguments/bytes", test_bytes);

@@ -372,6 +372,7 @@ test_config (void)
     g_assert_cmpint (wire.output_prefix[i], ==, 0);
   usual = pto_call_config_new_from_wire (&wire);
   g_assert_cmpint (usual->aicpu_thread_num, ==, 0);
+  g_assert_cmpint (usual->enable_access_check, ==, 0);
   g_assert_null (usual->output_prefix);
 
   pto_call_config_set_block_dim (config, 1);
@@ -381,11 +382,12 @@ test_config (void)
   pto_call_config_set_enable_pmu (config, 6);
   pto_call_config_set_enable_dep_gen (config, 7);
   pto_call_config_set_enable_scope_stats (config, 8);
+  pto_call_config_set_enable_access_check (config, 1);
   pto_call_config_set_output_prefix (config, longest);
   pto_call_config_set_dump_filter (config, "QK.2");
   pto_call_config_to_wire (config, &wire);
   memcpy (numbers, &wire, sizeof numbers);
-  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 1, 3, 4, 5, 6, 7, 8 }), 28);
+  g_assert_cmpmem (numbers, sizeof numbers, ((const gint32[]){ 1, 3, 4, 5, 6, 7, 0x108 }), 28);
   g_assert_cmpstr ((const char *) &wire + 28, ==, longest);
   back = pto_call_config_new_from_wire (&wire);
   g_assert_cmpint (back->aicpu_thread_num, ==, 3);
@@ -395,6 +397,7 @@ test_config (void)
   g_assert_cmpint (back->enable_pmu, ==, 6);
   g_assert_cmpint (back->enable_dep_gen, ==, 7);
   g_assert_cmpint (back->enable_scope_stats, ==, 8);
+  g_assert_cmpint (back->enable_access_check, ==, 1);
   g_assert_cmpstr (back->output_prefix, ==, longest);
   g_assert_cmpstr (back->dump_filter, ==, "QK.2");
 

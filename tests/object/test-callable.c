@@ -47,7 +47,6 @@ test_closures (void)
   g_assert_cmpint (pto_callable_get_source (sub), ==, PTO_CALLABLE_SOURCE_CLOSURE);
   g_assert_cmpstr (pto_callable_get_name (sub), ==, "reduce");
   g_assert_null (pto_callable_get_path (sub));
-  g_assert_null (pto_callable_get_symbol (sub));
   g_assert_cmpint (pto_callable_get_kind (graph), ==, PTO_CALLABLE_ORCHESTRATION);
   g_assert_cmpint (data.destroyed, ==, 0);
   g_object_unref (sub);
@@ -92,6 +91,13 @@ test_types (void)
   guint n_notified = 0;
 
   g_assert_true (G_TYPE_IS_ABSTRACT (PTO_TYPE_CALLABLE));
+  g_assert_true (G_TYPE_IS_ABSTRACT (PTO_TYPE_DEVICE_CODE));
+  g_assert_true (g_type_parent (PTO_TYPE_DEVICE_CODE) == PTO_TYPE_CALLABLE);
+  /* What is not compiled has nothing that a compiler is told. */
+  g_assert_true (PTO_IS_DEVICE_CODE (kernel) && PTO_IS_DEVICE_CODE (chip));
+  g_assert_false (PTO_IS_DEVICE_CODE (sub) || PTO_IS_DEVICE_CODE (graph));
+  g_assert_false (PTO_IS_DEVICE_CODE (import) || PTO_IS_DEVICE_CODE (symbol));
+  g_assert_null (pto_imported_function_get_symbol (PTO_IMPORTED_FUNCTION (import)));
   assert_is (kernel, PTO_TYPE_KERNEL, as_kernel);
   assert_is (chip, PTO_TYPE_CHIP_ORCHESTRATION, as_chip);
   assert_is (sub, PTO_TYPE_SUB_FUNCTION, "the SUB function \"f\" of this process");
@@ -205,9 +211,9 @@ test_symbols (void)
   g_assert_cmpint (pto_callable_get_kind (sub), ==, PTO_CALLABLE_SUB);
   g_assert_cmpint (pto_callable_get_source (sub), ==, PTO_CALLABLE_SOURCE_SYMBOL);
   g_assert_cmpstr (pto_callable_get_name (sub), ==, "fn_1");
-  g_assert_cmpstr (pto_callable_get_symbol (sub), ==, "fn_1");
+  g_assert_cmpstr (pto_imported_function_get_symbol (PTO_IMPORTED_FUNCTION (sub)), ==, "fn_1");
   g_assert_null (pto_callable_get_path (sub));
-  g_assert_cmpstr (pto_callable_get_symbol (colon), ==, "_f");
+  g_assert_cmpstr (pto_imported_function_get_symbol (PTO_IMPORTED_FUNCTION (colon)), ==, "_f");
 }
 
 static void

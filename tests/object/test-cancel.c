@@ -479,7 +479,7 @@ test_long_task (gconstpointer backend)
       test_init (&test);
       pto_worker_set_parameter (pto_worker_get_child (child, 0), "backend", backend, &error);
       g_assert_no_error (error);
-      pto_worker_set_parameter (child, "task-timeout", "200", &error);
+      pto_worker_set_parameter (child, "task-timeout", "400", &error);
       g_assert_no_error (error);
       test.handle = pto_worker_register (child, test.chain, NULL, &error);
       g_assert_no_error (error);
@@ -488,7 +488,7 @@ test_long_task (gconstpointer backend)
         {
           below = g_steal_pointer (&test.handle);
           test.worker = level_test_host (4, 0, 0);
-          pto_worker_set_parameter (test.worker, "task-timeout", "200", &error);
+          pto_worker_set_parameter (test.worker, "task-timeout", "400", &error);
           g_assert_no_error (error);
           pto_worker_add_worker (test.worker, child, &error);
           g_assert_no_error (error);
@@ -497,7 +497,7 @@ test_long_task (gconstpointer backend)
         }
       atomic_store (&test.board.words[WORD_SLEEPS], 1);
       atomic_store (&test.board.words[WORD_COMES], 1);
-      test.n = 30;
+      test.n = 40;
       test.us = 20000;
       run_chain (&test, &error);
       g_assert_no_error (error);

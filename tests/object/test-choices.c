@@ -10,12 +10,37 @@
 
 #define N 64
 
-static const char *const of_chips[]
-    = { "backend",       "det", "seed",       "7", "ready-queue-shards", "2",
-        "aicpu-threads", "3",   "clusters",   "2", "carriers",           "1",
-        "stack",         "64K", "guard",      "0", "utilization",        "1",
-        "isolate",       "1",   "pipe-depth", "3", "build-mode",         "0",
-        "jitter",        "20",  NULL };
+static const char *const of_chips[] = { "backend",
+                                        "det",
+                                        "seed",
+                                        "7",
+                                        "ready-queue-shards",
+                                        "2",
+                                        "aicpu-threads",
+                                        "3",
+                                        "clusters",
+                                        "2",
+                                        "carriers",
+                                        "1",
+                                        "stack",
+                                        "64K",
+                                        "guard",
+                                        "0",
+                                        "utilization",
+                                        "1",
+                                        "isolate",
+                                        "1",
+                                        "pipe-depth",
+                                        "3",
+                                        "build-mode",
+                                        "0",
+                                        "jitter",
+                                        "20",
+                                        "schedule",
+                                        "0:1-last",
+                                        "costs",
+                                        "cpu",
+                                        NULL };
 static const char *const of_hosts[]
     = { "task-timeout", "5", "stop-timeout", "5", "arena", "1M", NULL };
 static const char *const of_all[]

@@ -6,6 +6,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <utime.h>
 
 typedef struct
 {
@@ -90,7 +91,7 @@ expect_unbuilt (PtoCallable *callable, const char *file, const char *symbol)
 {
   g_autoptr (GError) error = NULL;
 
-  g_assert_false (pto_callable_build (callable, NULL, &error));
+  g_assert_false (pto_device_code_build (PTO_DEVICE_CODE (callable), NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
   object_test_assert_contains (error->message, file);
   object_test_assert_contains (error->message, symbol);
@@ -462,8 +463,8 @@ test_callable_getters (Fixture *fixture, gconstpointer data)
   g_assert_cmpint (pto_callable_get_kind (kernel), ==, PTO_CALLABLE_KERNEL);
   g_assert_cmpint (pto_kernel_get_core_type (PTO_KERNEL (kernel)), ==, PTO_CORE_AIC);
   g_assert_cmpstr (pto_callable_get_path (kernel), ==, path);
-  g_assert_cmpstr (pto_callable_get_symbol (kernel), ==, "my_kernel");
-  g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "my_entry");
+  g_assert_cmpstr (pto_device_code_get_symbol (PTO_DEVICE_CODE (kernel)), ==, "my_kernel");
+  g_assert_cmpstr (pto_device_code_get_symbol (PTO_DEVICE_CODE (chip)), ==, "my_entry");
   g_assert_cmpstr (pto_callable_get_name (kernel), ==, "fill");
   pto_callable_set_name (kernel, "FILL");
   g_assert_cmpstr (pto_callable_get_name (kernel), ==, "FILL");
@@ -502,9 +503,24 @@ test_callable_getters (Fixture *fixture, gconstpointer data)
 static void
 test_cost (Fixture *fixture, gconstpointer data)
 {
-  static const char *const good[]
-      = { "constant:5", "linear:600:0.05", "linear:0:0",
-          "measure",    "table:0:10",      "table:0:10,4096:20.5,65536:1e3" };
+  static const char *const much[] = { "constant:1.1e15",
+                                      "constant:9e18",
+                                      "constant:1e300",
+                                      "constant:1e400",
+                                      "linear:1e16:0",
+                                      "linear:1:1e300",
+                                      "linear:1e400:1e400",
+                                      "table:0:1e16",
+                                      "table:0:5,1:1e16",
+                                      "table:1:1e16,2:5",
+                                      "constant:99999999999999999999" };
+  static const char *const good[] = { "constant:5",
+                                      "linear:600:0.05",
+                                      "linear:0:0",
+                                      "measure",
+                                      "table:0:10",
+                                      "linear:1e15:1e15",
+                                      "table:0:10,4096:20.5,65536:1e3" };
   static const char *const bad[] = { "",
                                      "linear",
                                      "linear:",
@@ -530,6 +546,9 @@ test_cost (Fixture *fixture, gconstpointer data)
                                      "table:5:1;6:2",
                                      "table:18446744073709551615:1",
                                      "constant:x",
+                                     "constant:0x10",
+                                     "linear:1e16",
+                                     "table:5:1e16,4:1",
                                      "linear::1",
                                      "cube:3" };
   g_autoptr (GError) error = NULL;
@@ -547,6 +566,19 @@ test_cost (Fixture *fixture, gconstpointer data)
       g_assert_false (pto_kernel_set_cost (PTO_KERNEL (kernel), bad[i], &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, "kernel \"fill\"");
+      object_test_assert_contains (error->message, "is no cost: write constant:NS");
+      g_clear_error (&error);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (much); i++)
+    {
+      g_autofree char *says
+          = g_strdup_printf ("kernel \"fill\": \"%s\" is too much: no number of a cost is greater "
+                             "than 1e15 ns (11 days)",
+                             much[i]);
+
+      g_assert_false (pto_kernel_set_cost (PTO_KERNEL (kernel), much[i], &error));
+      g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
+      g_assert_cmpstr (error->message, ==, says);
       g_clear_error (&error);
     }
   g_assert_cmpstr (pto_kernel_get_cost (PTO_KERNEL (kernel)), ==, good[G_N_ELEMENTS (good) - 1]);
@@ -682,12 +714,14 @@ test_without_waiting (Fixture *fixture, gconstpointer data)
       g_source_set_callback (source, when_at_work, &waiting, NULL);
       g_source_attach (source, context);
       if (is_callable)
-        pto_callable_build_async (kernel, cancellable, on_built, &waiting);
+        pto_device_code_build_async (PTO_DEVICE_CODE (kernel), cancellable, on_built, &waiting);
       else
         pto_compile_shared_object_async (path, cancellable, on_built, &waiting);
       g_main_loop_run (waiting.loop);
       if (is_callable)
-        g_assert_true (pto_callable_build_finish (kernel, waiting.result, &error) == !is_cancelled);
+        g_assert_true (
+            pto_device_code_build_finish (PTO_DEVICE_CODE (kernel), waiting.result, &error)
+            == !is_cancelled);
       else
         object = pto_compile_shared_object_finish (waiting.result, &error);
       if (is_cancelled)
@@ -715,23 +749,20 @@ test_without_waiting (Fixture *fixture, gconstpointer data)
   g_main_context_unref (context);
 }
 
-/* A source that is wrong, a function, and what is nothing. */
+/* A source that is wrong, and what is nothing. */
 static void
 test_build (Fixture *fixture, gconstpointer data)
 {
   g_autofree char *path = object_test_write (fixture->dir, "wrong.c", "int x = y;\n");
   g_autoptr (PtoCallable) wrong = pto_kernel_new (PTO_CORE_AIV, path, NULL, NULL);
-  g_autoptr (PtoCallable) import = pto_imported_function_new (PTO_CALLABLE_SUB, "a:b", NULL);
   g_autoptr (PtoCallable) nothing = g_object_new (PTO_TYPE_KERNEL, NULL);
   g_autoptr (GError) error = NULL;
 
-  g_assert_false (pto_callable_build (wrong, NULL, &error));
+  g_assert_false (pto_device_code_build (PTO_DEVICE_CODE (wrong), NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_COMPILE);
   object_test_assert_contains (error->message, "kernel \"wrong\": ");
   g_clear_error (&error);
-  g_assert_true (pto_callable_build (import, NULL, &error));
-  g_assert_no_error (error);
-  g_assert_false (pto_callable_build (nothing, NULL, &error));
+  g_assert_false (pto_device_code_build (PTO_DEVICE_CODE (nothing), NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
 }
 
@@ -787,6 +818,137 @@ test_signature (Fixture *fixture, gconstpointer data)
 
 #define ADD(name, function) g_test_add (name, Fixture, NULL, set_up, function, tear_down)
 
+/* --- what was compiled is what is there --- */
+
+/* At a time of its own, long before now: what is written while a compiler reads it is not known. */
+static void
+write_at (const char *dir, const char *name, const char *text, gint64 seconds)
+{
+  g_autofree char *path = object_test_write (dir, name, text);
+  struct utimbuf times = { seconds, seconds };
+
+  g_assert_cmpint (g_utime (path, &times), ==, 0);
+}
+
+static void
+build_kernel (PtoCallable *kernel)
+{
+  g_autoptr (GError) error = NULL;
+
+  pto_device_code_build (PTO_DEVICE_CODE (kernel), NULL, &error);
+  g_assert_no_error (error);
+}
+
+static void
+test_edited (Fixture *fixture, gconstpointer data)
+{
+  static const char *const names[] = { "edited.c", "outer.h", "inner.h", "a \"b\".h" };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) kernel = NULL;
+  g_autofree char *path = g_build_filename (fixture->dir, names[0], NULL);
+  g_auto (GStrv) none = NULL;
+  g_auto (GStrv) files = NULL;
+
+  write_at (fixture->dir, names[0],
+            "#include \"outer.h\"\n#include <stdint.h>\n#line 7 \"nowhere.y\"\n"
+            "void kernel_entry (int64_t *args) { args[0] = NUMBER; }\n",
+            1000);
+  write_at (fixture->dir, names[1],
+            "#include <inner.h>\n#include \"inner.h\"\n#include <a \"b\".h>\n", 1000);
+  write_at (fixture->dir, names[2], "#define NUMBER 1\n", 1000);
+  write_at (fixture->dir, names[3], "", 1000);
+  kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
+  g_assert_no_error (error);
+  pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel),
+                                    (const char *const[]){ fixture->dir, NULL }, &error);
+  g_assert_no_error (error);
+  none = pto_device_code_dup_files (PTO_DEVICE_CODE (kernel));
+  g_assert_cmpuint (g_strv_length (none), ==, 0);
+  g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+
+  build_kernel (kernel);
+  files = pto_device_code_dup_files (PTO_DEVICE_CODE (kernel));
+  g_assert_cmpuint (g_strv_length (files), ==, G_N_ELEMENTS (names));
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *name = g_build_filename (fixture->dir, names[i], NULL);
+
+      g_assert_true (g_strv_contains ((const char *const *) files, name));
+    }
+  g_assert_cmpstr (files[0], ==, path);
+  g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+
+  /* Of the same length. */
+  write_at (fixture->dir, names[2], "#define NUMBER 2\n", 1001);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+  /* Who has compiled it before still has what it was. */
+  build_kernel (kernel);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+}
+
+/* Whoever wrote it while it was read may have been too late for that. */
+static void
+test_edited_meanwhile (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = g_build_filename (fixture->dir, "edited.c", NULL);
+  g_autoptr (PtoCallable) kernel = NULL;
+
+  write_at (fixture->dir, "edited.c", "void kernel_entry (long *args) { }\n",
+            g_get_real_time () / G_USEC_PER_SEC + 3600);
+  kernel = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
+  g_assert_no_error (error);
+  build_kernel (kernel);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+  write_at (fixture->dir, "edited.c", "void kernel_entry (long *args) { }\n", 1000);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (kernel)));
+}
+
+/* An orchestration is all of its kernels; an object is itself. */
+static void
+test_edited_parts (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *ini = g_strdup ("[orchestration]\nsource=graph.c\n"
+                                   "[kernel 0]\nname=k\nsource=k.c\ncore=aiv\n");
+  g_autoptr (PtoCallable) chip = NULL;
+  g_autoptr (PtoCallable) of_object = NULL;
+  g_autofree char *source = g_build_filename (fixture->dir, "k.c", NULL);
+  g_autofree char *object = NULL;
+  g_autofree char *copy = g_build_filename (fixture->dir, "copy.so", NULL);
+  g_autofree char *contents = NULL;
+  struct utimbuf times = { 1000, 1000 };
+  gsize size;
+
+  write_at (fixture->dir, "pto.ini", ini, 1000);
+  write_at (
+      fixture->dir, "graph.c",
+      "#include \"pto_orchestration_api.h\"\n"
+      "PTO2OrchestrationConfig aicpu_orchestration_config (uint64_t *args, int n)\n"
+      "{ return (PTO2OrchestrationConfig){ 0 }; }\n"
+      "int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int n) { return 0; }\n",
+      1000);
+  write_at (fixture->dir, "k.c", "void kernel_entry (long *args) { }\n", 1000);
+  chip = pto_chip_orchestration_new_for_directory (fixture->dir, &error);
+  g_assert_no_error (error);
+  build_kernel (chip);
+  g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (chip)));
+  write_at (fixture->dir, "k.c", "void kernel_entry (long *args) { }\n", 1001);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (chip)));
+
+  object = pto_compile_shared_object (source, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (g_file_get_contents (object, &contents, &size, NULL));
+  g_assert_true (g_file_set_contents (copy, contents, (gssize) size, NULL));
+  g_assert_cmpint (g_utime (copy, &times), ==, 0);
+  of_object = pto_kernel_new (PTO_CORE_AIV, copy, NULL, &error);
+  g_assert_no_error (error);
+  build_kernel (of_object);
+  g_assert_false (pto_device_code_is_edited (PTO_DEVICE_CODE (of_object)));
+  g_unlink (copy);
+  g_assert_true (pto_device_code_is_edited (PTO_DEVICE_CODE (of_object)));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -815,5 +977,8 @@ main (int argc, char **argv)
   ADD ("/pto/callable/cost", test_cost);
   ADD ("/pto/callable/cost-changes-digest", test_cost_changes_digest);
   ADD ("/pto/callable/signature", test_signature);
+  ADD ("/pto/callable/edited", test_edited);
+  ADD ("/pto/callable/edited-meanwhile", test_edited_meanwhile);
+  ADD ("/pto/callable/edited-parts", test_edited_parts);
   return g_test_run ();
 }

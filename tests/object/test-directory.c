@@ -42,7 +42,7 @@ test_everything (void)
   g_assert_no_error (error);
   g_assert_cmpint (pto_callable_get_kind (chip), ==, PTO_CALLABLE_CHIP);
   g_assert_cmpstr (pto_callable_get_path (chip), ==, orchestration);
-  g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "graph_2");
+  g_assert_cmpstr (pto_device_code_get_symbol (PTO_DEVICE_CODE (chip)), ==, "graph_2");
   g_assert_cmpstr (pto_callable_get_name (chip), ==, "graph");
   g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 8);
   g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (chip), 2), ==,
@@ -78,13 +78,44 @@ test_build (void)
 
   g_assert_no_error (error);
   kernel = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 0);
-  flags = g_strjoinv ("|", (char **) pto_callable_get_compiler_flags (chip));
+  flags = g_strjoinv ("|", (char **) pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (chip)));
   g_assert_cmpstr (flags, ==, "-O1|-DA=\"b c\"|-DG");
-  flags_of_kernel = g_strjoinv ("|", (char **) pto_callable_get_compiler_flags (kernel));
+  flags_of_kernel
+      = g_strjoinv ("|", (char **) pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel)));
   g_assert_cmpstr (flags_of_kernel, ==, "-O1|-DA=\"b c\"|-O2");
-  dirs = g_strjoinv ("|", (char **) pto_callable_get_include_dirs (kernel));
+  dirs = g_strjoinv ("|", (char **) pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel)));
   wanted = g_strdup_printf ("/usr|%s|/usr/include", dir);
   g_assert_cmpstr (dirs, ==, wanted);
+  object_test_remove_dir (dir);
+}
+
+/* What a group says of its source alone, in words of its language. */
+static void
+test_own_flags (void)
+{
+  g_autoptr (GError) error = NULL;
+  char *dir = make_dir ("[build]\ninclude=/usr/include\ncflags=-O1\n" ORCHESTRATION
+                        "cflags=-DG\ninclude=.\n" KERNEL "cflags=-O2\nflags=-O3\n"
+                        "[kernel 1]\nname=plus\nsource=plus.cc\ncore=aic\ncxxflags=-Og\n");
+  g_autofree char *source = object_test_write (dir, "plus.cc", "int plus;\n");
+  g_autoptr (PtoCallable) chip = pto_chip_orchestration_new_for_directory (dir, &error);
+  PtoCallable *all[3] = { chip, NULL, NULL };
+  const char *const wanted[] = { "-O1|-DG", "-O1|-O2|-O3", "-Og" };
+  g_autofree char *dirs = NULL;
+  g_autofree char *wanted_dirs = g_strdup_printf ("%s|/usr/include", dir);
+
+  g_assert_no_error (error);
+  all[1] = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 0);
+  all[2] = pto_chip_orchestration_get_kernel (PTO_CHIP_ORCHESTRATION (chip), 1);
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
+    {
+      g_autofree char *flags = g_strjoinv (
+          "|", (char **) pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (all[i])));
+
+      g_assert_cmpstr (flags, ==, wanted[i]);
+    }
+  dirs = g_strjoinv ("|", (char **) pto_device_code_get_include_dirs (PTO_DEVICE_CODE (chip)));
+  g_assert_cmpstr (dirs, ==, wanted_dirs);
   object_test_remove_dir (dir);
 }
 
@@ -99,7 +130,8 @@ test_least (void)
   g_free (object_test_write (dir, "pto.ini", text));
   chip = pto_chip_orchestration_new_for_directory (dir, &error);
   g_assert_no_error (error);
-  g_assert_cmpstr (pto_callable_get_symbol (chip), ==, "aicpu_orchestration_entry");
+  g_assert_cmpstr (pto_device_code_get_symbol (PTO_DEVICE_CODE (chip)), ==,
+                   "aicpu_orchestration_entry");
   g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (chip)), ==, 0);
   object_test_remove_dir (dir);
 }
@@ -126,7 +158,8 @@ test_refused (void)
     { "[orchestration]\nfunction=f\n", PTO_ERROR_INVALID_ARGS,
       "[orchestration]: the key \"source\" is missing" },
     { ORCHESTRATION "entry=f\n", PTO_ERROR_INVALID_ARGS,
-      "[orchestration]: unknown key \"entry\" (known: source, function, include-dirs, flags)" },
+      "[orchestration]: unknown key \"entry\" (known: source, function, include, "
+      "include-dirs, cflags, cxxflags, flags)" },
     { ORCHESTRATION "function=f g\n", PTO_ERROR_INVALID_ARGS, "[orchestration]: " },
     { "[orchestration]\nsource=none.c\n", PTO_ERROR_NOT_FOUND, "[orchestration]: " },
     { "[orchestration]\nsource=notes.txt\n", PTO_ERROR_NOT_SUPPORTED, "[orchestration]: " },
@@ -137,8 +170,8 @@ test_refused (void)
     { ORCHESTRATION "[kernel 4096]\nname=add\nsource=add.c\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
       "kernel \"add\": " },
     { ORCHESTRATION KERNEL "speed=1\n", PTO_ERROR_INVALID_ARGS,
-      "[kernel 0]: unknown key \"speed\" (known: name, source, core, cost, args, include-dirs, "
-      "flags)" },
+      "[kernel 0]: unknown key \"speed\" (known: name, source, core, cost, args, include, "
+      "include-dirs, cflags, cxxflags, flags)" },
     { ORCHESTRATION "[kernel 0]\nname=\nsource=add.c\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
       "[kernel 0]: the key \"name\" is missing" },
     { ORCHESTRATION "[kernel 0]\nname=add\ncore=aiv\n", PTO_ERROR_INVALID_ARGS,
@@ -147,13 +180,23 @@ test_refused (void)
       "[kernel 0]: core=gpu: aic or aiv wanted" },
     { ORCHESTRATION KERNEL "args=-1\n", PTO_ERROR_INVALID_ARGS,
       "[kernel 0]: args=-1: a number from 0 to 128 wanted" },
-    { ORCHESTRATION KERNEL "cost=much\n", PTO_ERROR_INVALID_ARGS, "kernel \"add\": " },
+    { ORCHESTRATION KERNEL "cost=much\n", PTO_ERROR_INVALID_ARGS,
+      "kernel \"add\": \"much\" is no cost: " },
+    { ORCHESTRATION KERNEL "cost=constant:9e18\n", PTO_ERROR_INVALID_ARGS,
+      "kernel \"add\": \"constant:9e18\" is too much: no number of a cost is greater than 1e15 ns" },
     { ORCHESTRATION "[kernel 0]\nname=add\nsource=none.c\ncore=aiv\n", PTO_ERROR_NOT_FOUND,
       "kernel \"add\": " },
     { ORCHESTRATION "[kernel 0]\nname=add\nsource=fake.so\ncore=aiv\n", PTO_ERROR_LOAD,
       "kernel \"add\": " },
     { ORCHESTRATION "[build]\nflags=-O2\n", PTO_ERROR_INVALID_ARGS,
-      "[build]: unknown key \"flags\" (known: include-dirs, cflags, cxxflags)" },
+      "[build]: unknown key \"flags\" (known: include, include-dirs, cflags, "
+      "cxxflags)" },
+    { ORCHESTRATION KERNEL "include=.\ninclude-dirs=.\n", PTO_ERROR_INVALID_ARGS,
+      "[kernel 0]: include and include-dirs are the same: one of them" },
+    { ORCHESTRATION KERNEL "cxxflags=-O2\n", PTO_ERROR_INVALID_ARGS,
+      "[kernel 0]: cxxflags says nothing of " },
+    { ORCHESTRATION KERNEL "cflags=-c\n", PTO_ERROR_INVALID_ARGS,
+      "[kernel 0]: cflags: the flag -c " },
     { ORCHESTRATION KERNEL "include-dirs=nowhere\n", PTO_ERROR_NOT_FOUND, "[kernel 0]: \"add\": " },
     { ORCHESTRATION "flags=-c\n", PTO_ERROR_INVALID_ARGS, "[orchestration]: flags: the flag -c " },
     { ORCHESTRATION "[build]\ncflags='-O2\n", PTO_ERROR_INVALID_ARGS, "[build]: cflags='-O2: " },
@@ -201,6 +244,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/pto/directory/everything", test_everything);
   g_test_add_func ("/pto/directory/build", test_build);
+  g_test_add_func ("/pto/directory/own-flags", test_own_flags);
   g_test_add_func ("/pto/directory/least", test_least);
   g_test_add_func ("/pto/directory/refused", test_refused);
   g_test_add_func ("/pto/directory/odd-files", test_odd_files);

@@ -427,6 +427,8 @@ test_diagnostics_refused (WorkerTest *fixture, gconstpointer data)
     { pto_call_config_set_enable_dep_gen, 2, PTO_ERROR_INVALID_ARGS, "enable_dep_gen is 2" },
     { pto_call_config_set_enable_scope_stats, -1, PTO_ERROR_INVALID_ARGS,
       "enable_scope_stats is -1" },
+    { pto_call_config_set_enable_access_check, 2, PTO_ERROR_INVALID_ARGS,
+      "enable_access_check is 2" },
     { pto_call_config_set_enable_l2_swimlane, 5, PTO_ERROR_INVALID_ARGS, "enable_l2_swimlane" },
     { pto_call_config_set_block_dim, -1, PTO_ERROR_INVALID_ARGS, "block_dim" },
     { pto_call_config_set_block_dim, 25, PTO_ERROR_INVALID_ARGS, "24 clusters" },

@@ -91,7 +91,8 @@ set_flags (PtoCallable *kernel, const char *text)
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) words = g_strsplit (text, " ", -1);
 
-  pto_callable_set_compiler_flags (kernel, (const char *const *) words, &error);
+  pto_device_code_set_compiler_flags (PTO_DEVICE_CODE (kernel), (const char *const *) words,
+                                      &error);
   g_assert_no_error (error);
 }
 
@@ -170,13 +171,13 @@ test_include_dirs (Fixture *fixture, gconstpointer data)
       = make_kernel (fixture, PTO_CORE_AIV, "k.c", "#include <sizes.h>\nint size = SIZE;\n" KERNEL);
   char *dirs[] = { object_test_make_dir (), object_test_make_dir (), NULL };
 
-  g_assert_null (pto_callable_get_include_dirs (kernel));
+  g_assert_null (pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel)));
   expect_refused (fixture, kernel, PTO_ERROR_COMPILE,
                   (const char *const[]){ "sizes.h", "include-dirs", "CFLAGS=-IDIR", NULL });
   g_free (object_test_write (dirs[1], "sizes.h", "#define SIZE 1\n"));
-  pto_callable_set_include_dirs (kernel, (const char *const *) dirs, &error);
+  pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel), (const char *const *) dirs, &error);
   g_assert_no_error (error);
-  g_assert_cmpstr (pto_callable_get_include_dirs (kernel)[1], ==, dirs[1]);
+  g_assert_cmpstr (pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel))[1], ==, dirs[1]);
   g_assert_cmpuint (build (fixture, kernel), ==, 1);
   /* The first that has it. */
   g_free (object_test_write (dirs[0], "sizes.h", "#define SIZE 2\n"));
@@ -184,15 +185,54 @@ test_include_dirs (Fixture *fixture, gconstpointer data)
   g_free (object_test_write (dirs[0], "sizes.h", "#define SIZE 1\n"));
   g_assert_cmpuint (build (fixture, kernel), ==, 0);
 
-  g_assert_false (
-      pto_callable_set_include_dirs (kernel, (const char *const[]){ "/nowhere", NULL }, &error));
+  g_assert_false (pto_device_code_set_include_dirs (
+      PTO_DEVICE_CODE (kernel), (const char *const[]){ "/nowhere", NULL }, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND);
   object_test_assert_contains (error->message, "\"k\": /nowhere: ");
-  g_assert_cmpuint (g_strv_length ((char **) pto_callable_get_include_dirs (kernel)), ==, 2);
-  g_assert_true (pto_callable_set_include_dirs (kernel, NULL, NULL));
-  g_assert_null (pto_callable_get_include_dirs (kernel));
+  g_assert_cmpuint (
+      g_strv_length ((char **) pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel))), ==, 2);
+  g_assert_true (pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel), NULL, NULL));
+  g_assert_null (pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel)));
   object_test_remove_dir (dirs[0]);
   object_test_remove_dir (dirs[1]);
+}
+
+/* A compiler that speaks another language is asked to speak English, with the same characters. */
+static void
+test_language (Fixture *fixture, gconstpointer data)
+{
+  static const char *const names[] = { "CC", "LC_ALL", "LANGUAGE", "LC_MESSAGES" };
+  static const char *const values[] = { NULL, "de_DE.UTF-8", "de", "de_DE.UTF-8" };
+  static const char script[]
+      = "#!/bin/sh\n"
+        "case \"$LC_CTYPE.$LANGUAGE.${LC_ALL:-$LC_MESSAGES}\" in\n"
+        "de_DE.UTF-8..C) exec cc \"$@\" ;;\n"
+        "*) [ \"$1\" = --version ] && exec cc --version\n"
+        "echo 'k.c:2: schwerwiegender Fehler: sizes.h: Datei oder Verzeichnis nicht gefunden' >&2\n"
+        "exit 1 ;;\n"
+        "esac\n";
+  g_autoptr (PtoCallable) kernel
+      = make_kernel (fixture, PTO_CORE_AIV, "k.c", "#include <sizes.h>\n" KERNEL);
+  g_autofree char *compiler = object_test_write (fixture->dir, "mycc", script);
+  char *before[G_N_ELEMENTS (names)];
+
+  g_assert_cmpint (g_chmod (compiler, 0755), ==, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      before[i] = g_strdup (g_getenv (names[i]));
+      g_setenv (names[i], i == 0 ? compiler : values[i], TRUE);
+    }
+  expect_refused (
+      fixture, kernel, PTO_ERROR_COMPILE,
+      (const char *const[]){ "sizes.h: No such file", "include-dirs", "CFLAGS=-IDIR", NULL });
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      if (before[i] != NULL)
+        g_setenv (names[i], before[i], TRUE);
+      else
+        g_unsetenv (names[i]);
+      g_free (before[i]);
+    }
 }
 
 /* --- flags --- */
@@ -204,17 +244,18 @@ test_flags (Fixture *fixture, gconstpointer data)
       = make_kernel (fixture, PTO_CORE_AIV, "k.c",
                      "#if TILE != 64 || __STDC_VERSION__ != 201112L\n#error\n#endif\n" KERNEL);
 
-  g_assert_null (pto_callable_get_compiler_flags (kernel));
+  g_assert_null (pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel)));
   expect_refused (fixture, kernel, PTO_ERROR_COMPILE, (const char *const[]){ "k.c:3:", NULL });
   set_flags (kernel, "-std=gnu11 -D TILE=64");
-  g_assert_cmpstr (pto_callable_get_compiler_flags (kernel)[0], ==, "-std=gnu11");
+  g_assert_cmpstr (pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel))[0], ==,
+                   "-std=gnu11");
   g_assert_cmpuint (build (fixture, kernel), ==, 1);
   g_assert_cmpuint (build (fixture, kernel), ==, 0);
   /* What does not change the text is part of what is kept all the same. */
   set_flags (kernel, "-std=gnu11 -DTILE=64 -O1");
   g_assert_cmpuint (build (fixture, kernel), ==, 1);
-  g_assert_true (pto_callable_set_compiler_flags (kernel, NULL, NULL));
-  g_assert_null (pto_callable_get_compiler_flags (kernel));
+  g_assert_true (pto_device_code_set_compiler_flags (PTO_DEVICE_CODE (kernel), NULL, NULL));
+  g_assert_null (pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel)));
 }
 
 /* Of those of the environment the callable's own are the stronger ones. */
@@ -242,6 +283,49 @@ test_environment (Fixture *fixture, gconstpointer data)
 }
 
 static void
+count_notify (GObject *object, GParamSpec *pspec, gpointer data)
+{
+  (*(guint *) data)++;
+}
+
+/* As the calls that say why not; a property can only warn. */
+static void
+test_properties (Fixture *fixture, gconstpointer data)
+{
+  g_autoptr (PtoCallable) kernel
+      = make_kernel (fixture, PTO_CORE_AIV, "k.c", "#if TILE != 64\n#error TILE\n#endif\n" KERNEL);
+  const char *const dirs[] = { fixture->dir, NULL };
+  const char *const flags[] = { "-DTILE=64", NULL };
+  const char *const wrong[] = { "-c", NULL };
+  const char *const nowhere[] = { "/nowhere", NULL };
+  g_auto (GStrv) dirs_set = NULL;
+  g_auto (GStrv) flags_set = NULL;
+  guint n_told = 0;
+
+  g_signal_connect (kernel, "notify::include-dirs", G_CALLBACK (count_notify), &n_told);
+  g_signal_connect (kernel, "notify::compiler-flags", G_CALLBACK (count_notify), &n_told);
+  g_object_set (kernel, "include-dirs", dirs, "compiler-flags", flags, NULL);
+  g_assert_cmpuint (n_told, ==, 2);
+  g_assert_cmpuint (build (fixture, kernel), ==, 1);
+
+  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING, "\"k\": the flag -c can not be used*");
+  g_object_set (kernel, "compiler-flags", wrong, NULL);
+  g_test_expect_message ("Pto", G_LOG_LEVEL_WARNING,
+                         "\"k\": /nowhere: there is no such directory*");
+  g_object_set (kernel, "include-dirs", nowhere, NULL);
+  g_test_assert_expected_messages ();
+  g_assert_cmpuint (n_told, ==, 2);
+  g_object_get (kernel, "include-dirs", &dirs_set, "compiler-flags", &flags_set, NULL);
+  g_assert_cmpstrv (dirs_set, dirs);
+  g_assert_cmpstrv (flags_set, flags);
+
+  g_object_set (kernel, "include-dirs", NULL, "compiler-flags", NULL, NULL);
+  g_assert_null (pto_device_code_get_include_dirs (PTO_DEVICE_CODE (kernel)));
+  g_assert_null (pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel)));
+  g_assert_cmpuint (n_told, ==, 4);
+}
+
+static void
 test_refused (Fixture *fixture, gconstpointer data)
 {
   static const struct
@@ -258,7 +342,6 @@ test_refused (Fixture *fixture, gconstpointer data)
     { { "-O2", "-I" }, "\"k\": nothing follows the flag -I" },
   };
   g_autoptr (PtoCallable) kernel = make_kernel (fixture, PTO_CORE_AIV, "k.c", KERNEL);
-  g_autoptr (PtoCallable) import = pto_imported_function_new (PTO_CALLABLE_SUB, "a:b", NULL);
   g_autoptr (PtoCallable) object = NULL;
   g_autoptr (GError) error = NULL;
   g_autofree char *path = NULL;
@@ -266,25 +349,26 @@ test_refused (Fixture *fixture, gconstpointer data)
   set_flags (kernel, "-O1");
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_assert_false (pto_callable_set_compiler_flags (kernel, cases[i].flags, &error));
+      g_assert_false (
+          pto_device_code_set_compiler_flags (PTO_DEVICE_CODE (kernel), cases[i].flags, &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       g_assert_true (g_str_has_prefix (error->message, cases[i].says));
       g_clear_error (&error);
     }
-  g_assert_cmpstr (pto_callable_get_compiler_flags (kernel)[0], ==, "-O1");
+  g_assert_cmpstr (pto_device_code_get_compiler_flags (PTO_DEVICE_CODE (kernel))[0], ==, "-O1");
 
   /* They would have no effect. */
   path = pto_compile_shared_object (pto_callable_get_path (kernel), NULL, &error);
   g_assert_no_error (error);
   object = pto_kernel_new (PTO_CORE_AIV, path, NULL, &error);
   g_assert_no_error (error);
-  for (guint i = 0; i < 4; i++)
+  for (guint i = 0; i < 2; i++)
     {
-      PtoCallable *callable = i < 2 ? import : object;
-      const char *const words[] = { i % 2 == 0 ? "-O1" : fixture->dir, NULL };
+      PtoDeviceCode *code = PTO_DEVICE_CODE (object);
+      const char *const words[] = { i == 0 ? "-O1" : fixture->dir, NULL };
 
-      g_assert_false (i % 2 == 0 ? pto_callable_set_compiler_flags (callable, words, &error)
-                                 : pto_callable_set_include_dirs (callable, words, &error));
+      g_assert_false (i == 0 ? pto_device_code_set_compiler_flags (code, words, &error)
+                             : pto_device_code_set_include_dirs (code, words, &error));
       g_assert_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS);
       object_test_assert_contains (error->message, "is not made from a source");
       g_clear_error (&error);
@@ -329,8 +413,10 @@ main (int argc, char **argv)
 #endif
   ADD ("/pto/flags/wrong-root", test_wrong_root);
   ADD ("/pto/flags/include-dirs", test_include_dirs);
+  ADD ("/pto/flags/language", test_language);
   ADD ("/pto/flags/flags", test_flags);
   ADD ("/pto/flags/environment", test_environment);
+  ADD ("/pto/flags/properties", test_properties);
   ADD ("/pto/flags/refused", test_refused);
   ADD ("/pto/flags/libraries", test_libraries);
   return g_test_run ();

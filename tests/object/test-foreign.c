@@ -61,6 +61,7 @@ static const struct
   { EVIL_THROW, PTO_ERROR_KERNEL_FAULT, "threw std::runtime_error: no row 17" },
   { EVIL_THROW_INT, PTO_ERROR_KERNEL_FAULT, "threw int" },
   { EVIL_THROW_NOEXCEPT, PTO_ERROR_KERNEL_FAULT, "crashed: Aborted (signal 6)" },
+  { EVIL_THROW_LOST, PTO_ERROR_KERNEL_FAULT, "threw EvilLost" },
   { EVIL_BLOCK, 0, NULL },
   { EVIL_IGNORE_SIGINT, 0, NULL },
   { EVIL_DIRECTION, 0, NULL },
@@ -232,6 +233,9 @@ test_kernels (gconstpointer data)
             g_assert_error (error, PTO_ERROR, (int) rows[i].code);
             object_test_assert_contains (error->message, rows[i].says);
             object_test_assert_contains (error->message, "(evil) on core AIV");
+            /* The words that a name is put over do not show behind it. */
+            g_assert_null (strstr (error->message, "ception\""));
+            g_assert_null (strstr (error->message, "EvilLost:"));
           }
         g_assert_cmpint (ok, ==, rows[i].says == NULL);
         assert_well (&fixture, &caller);

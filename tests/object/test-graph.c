@@ -549,6 +549,43 @@ test_by_hand (Fixture *fixture, gconstpointer data)
   g_object_unref (worker);
 }
 
+/* As many tasks as the founding documents ask for: each adds 1 to what the one before has made. */
+static void
+test_many (Fixture *fixture, gconstpointer data)
+{
+  const guint64 shape[1] = { N };
+  const int n_tasks = 131072;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoGraph) graph = pto_graph_new ();
+  g_autoptr (PtoTensor) x = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTensor) y = pto_graph_add_argument (graph, PTO_DTYPE_FLOAT32, 1, shape, &error);
+  g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
+  PtoWorker *worker = object_test_worker ();
+
+  for (int i = 0; i < n_tasks; i++)
+    {
+      pto_task_args_reset (args);
+      pto_task_args_add_tensor (args, i % 2 == 0 ? x : y, PTO_DIRECTION_INPUT);
+      pto_task_args_add_tensor (args, i % 2 == 0 ? y : x, PTO_DIRECTION_OUTPUT_EXISTING);
+      pto_task_args_add_scalar_float (args, 1);
+      g_assert_cmpint (pto_graph_add_task (graph, fixture->add_scalar, args, &error), ==, i);
+      if (i > 0)
+        g_assert_true (pto_graph_add_successor (graph, i - 1, i, &error));
+    }
+  g_assert_true (pto_graph_complete (graph, &error));
+  g_assert_cmpuint (pto_graph_get_n_tasks (graph), ==, n_tasks);
+  g_assert_cmpuint (pto_graph_get_n_edges (graph), ==, n_tasks - 1);
+  for (int i = 0; i < 2; i++)
+    {
+      object_test_floats (fixture->buffers[0])[2] = 3;
+      pto_worker_run_graph (worker, graph, fixture->args, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpfloat (object_test_floats (fixture->buffers[0])[2], ==, 3 + n_tasks);
+    }
+  pto_worker_close (worker);
+  g_object_unref (worker);
+}
+
 static void
 take_result (GObject *source, GAsyncResult *result, gpointer data)
 {
@@ -702,6 +739,7 @@ main (int argc, char **argv)
   ADD ("recorded", test_recorded);
   ADD ("refused", test_refused);
   ADD ("by-hand", test_by_hand);
+  ADD ("many", test_many);
   ADD ("updates", test_updates);
   ADD ("reduced", test_reduced);
   ADD ("reductions-refused", test_reductions_refused);

@@ -74,6 +74,15 @@ put_text (GByteArray *bytes, const char *text)
   g_byte_array_append (bytes, (const guint8 *) text, (guint) strlen (text));
 }
 
+/* How a source is compiled: in C, as any other. */
+static void
+put_recipe (GByteArray *bytes)
+{
+  put_u32 (bytes, PTO_LANGUAGE_C);
+  put_u32 (bytes, 0);
+  put_u32 (bytes, 0);
+}
+
 static void
 hash (gconstpointer data, gsize size, guint8 *digest)
 {
@@ -175,6 +184,7 @@ test_golden_chip (Fixture *fixture, gconstpointer data)
 
       put_text (sources, g_ptr_array_index (registration->objects, i));
       put_text (sources, path);
+      put_recipe (sources);
     }
   g_assert_cmpmem (g_bytes_get_data (registration->sources, NULL),
                    g_bytes_get_size (registration->sources), sources->data, sources->len);
@@ -295,7 +305,8 @@ test_send_chip (Fixture *fixture, gconstpointer data)
 
   g_assert_true (callable != chip);
   g_assert_cmpstr (pto_callable_get_name (callable), ==, "graph");
-  g_assert_cmpstr (pto_callable_get_symbol (callable), ==, "aicpu_orchestration_entry");
+  g_assert_cmpstr (pto_device_code_get_symbol (PTO_DEVICE_CODE (callable)), ==,
+                   "aicpu_orchestration_entry");
   g_assert_cmpuint (pto_chip_orchestration_get_n_kernels (PTO_CHIP_ORCHESTRATION (callable)), ==,
                     8);
   g_assert_cmpstr (pto_chip_orchestration_get_kernel_name (PTO_CHIP_ORCHESTRATION (callable), 0),
@@ -361,7 +372,8 @@ test_send_functions (Fixture *fixture, gconstpointer data)
   pto_registration_unref (first);
   received = send (second);
   g_assert_cmpstr (PTO_IMPORTED_FUNCTION (received->callable)->library, ==, "libm.so.6");
-  g_assert_cmpstr (pto_callable_get_symbol (received->callable), ==, "cos");
+  g_assert_cmpstr (pto_imported_function_get_symbol (PTO_IMPORTED_FUNCTION (received->callable)),
+                   ==, "cos");
   g_assert_null (pto_callable_get_path (received->callable));
   pto_registration_unref (received);
   pto_registration_unref (second);
@@ -511,6 +523,7 @@ test_other_contents (Fixture *fixture, gconstpointer data)
           put_text (sources,
                     k < 2 || i == 3 ? g_ptr_array_index (registration->objects, MIN (k, 1)) : path);
           put_text (sources, "/made/of.c");
+          put_recipe (sources);
         }
       /* Nothing there; one bit; the last byte is missing; another kernel. */
       if (i == 1)
@@ -555,14 +568,87 @@ test_other_sources (Fixture *fixture, gconstpointer data)
   assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "more contents than sources");
   g_byte_array_set_size (sources, 0);
   put_u32 (sources, 2);
-  for (guint i = 0; i < 4; i++)
-    put_text (sources, path);
+  for (guint i = 0; i < 2; i++)
+    {
+      put_text (sources, path);
+      put_text (sources, path);
+      put_recipe (sources);
+    }
   assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "more sources than contents");
+  /* A language that there is not; a flag that says what is made. */
+  for (guint i = 0; i < 2; i++)
+    {
+      g_byte_array_set_size (sources, 0);
+      put_u32 (sources, 1);
+      put_text (sources, path);
+      put_text (sources, path);
+      put_u32 (sources, i == 0 ? PTO_LANGUAGE_OBJECT + 1 : PTO_LANGUAGE_C);
+      put_u32 (sources, 0);
+      put_u32 (sources, i);
+      if (i == 1)
+        put_text (sources, "-c");
+      assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "sources are cut off");
+    }
   g_byte_array_set_size (sources, 0);
   put_u32 (sources, 1);
   put_text (sources, "add.c");
   assert_file_refused (registration, sources, PTO_ERROR_INVALID_ARGS, "no absolute path");
   pto_registration_unref (registration);
+}
+
+/* How it was compiled goes with it, as it was then, wherever it is sent. */
+static void
+test_source_jobs (Fixture *fixture, gconstpointer data)
+{
+  static const char *const flags[] = { "-DSEVEN=7", "-O1", NULL };
+  static const char *const other[] = { "-DSEVEN=8", NULL };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) chip = make_chip (fixture);
+  g_autoptr (PtoCallable) kernel = object_test_kernel (fixture->dir, "add.c", object_test_add);
+  const char *const dirs[] = { fixture->dir, NULL };
+  PtoRegistration *registrations[4];
+
+  pto_device_code_set_compiler_flags (PTO_DEVICE_CODE (kernel), flags, &error);
+  g_assert_no_error (error);
+  pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel), dirs, &error);
+  g_assert_no_error (error);
+  registrations[0] = make (kernel);
+  registrations[1] = send (registrations[0]);
+  registrations[2] = make (chip);
+  registrations[3] = send (registrations[2]);
+  pto_device_code_set_compiler_flags (PTO_DEVICE_CODE (kernel), other, &error);
+  g_assert_no_error (error);
+  pto_device_code_set_include_dirs (PTO_DEVICE_CODE (kernel), NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 4; i++)
+    {
+      static const char *const names[] = { "graph.c", "fill.c", "add.c" };
+      guint n;
+      PtoCompilerJob *jobs = pto_registration_make_source_jobs (registrations[i], &n);
+
+      g_assert_cmpuint (n, ==, i < 2 ? 1 : 3);
+      for (guint k = 0; k < n; k++)
+        {
+          g_autofree char *path = g_build_filename (fixture->dir, names[i < 2 ? 2 : k], NULL);
+
+          g_assert_cmpstr (jobs[k].path, ==, path);
+          g_assert_cmpint (jobs[k].language, ==, PTO_LANGUAGE_C);
+          g_assert_cmpint (jobs[k].is_kernel, ==, i < 2 || k > 0);
+          g_assert_null (jobs[k].object);
+          if (i < 2)
+            {
+              g_assert_cmpstrv (jobs[k].flags, flags);
+              g_assert_cmpstrv (jobs[k].include_dirs, dirs);
+            }
+          else
+            {
+              g_assert_null (jobs[k].flags);
+              g_assert_null (jobs[k].include_dirs);
+            }
+        }
+      pto_registration_free_jobs (jobs, n);
+      pto_registration_unref (registrations[i]);
+    }
 }
 
 /* Bytes that hash to what they claim and are still no descriptor, or another one. There is one form
@@ -786,7 +872,8 @@ test_library_without_path (Fixture *fixture, gconstpointer data)
   registration = make (away);
   g_assert_false (pto_registration_resolve (registration, NULL, NULL, &error));
   g_assert_error (error, PTO_ERROR, PTO_ERROR_LOAD);
-  object_test_assert_contains (error->message, "libpto-no-such.so");
+  object_test_assert_contains (error->message,
+                               "\"f\": libpto-no-such.so: can not be loaded: cannot open ");
   pto_registration_unref (registration);
 }
 
@@ -902,6 +989,7 @@ main (int argc, char **argv)
   ADD ("/pto/identity/other-digest", test_other_digest);
   ADD ("/pto/identity/other-contents", test_other_contents);
   ADD ("/pto/identity/other-sources", test_other_sources);
+  ADD ("/pto/identity/source-jobs", test_source_jobs);
   ADD ("/pto/identity/damaged", test_damaged);
   ADD ("/pto/identity/remote", test_remote);
   ADD ("/pto/identity/symbol", test_symbol);

@@ -333,7 +333,11 @@ import_count (PtoCallableKind kind, const char *path, gpointer data, GError **er
   g_assert_cmpstr (path, ==, "somewhere:count");
   if (nth == atomic_load (&test->board.words[WORD_REFUSED]))
     {
-      g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND, "not on this day");
+      g_autoptr (PtoException) why = pto_exception_new ("Refusal", "today", NULL, NULL, 0);
+
+      /* Of another domain, and of one whose errors have something inside. */
+      pto_exception_throw (why);
+      g_set_error_literal (error, PTO_EXCEPTION, 0, "not on this day");
       return NULL;
     }
   return pto_sub_function_new ("count", count, NULL, NULL);

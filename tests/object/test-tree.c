@@ -432,7 +432,7 @@ test_ended_threads (void)
                                      ", on L4/0/L3/0 failed: the orchestration ended "
                                      "its thread (pthread_exit)");
       else
-        object_test_assert_contains (error->message, "it ended its thread (pthread_exit)");
+        object_test_assert_contains (error->message, "bottom ended its thread (pthread_exit)");
       g_clear_error (&error);
       g_assert_cmpuint (tree.board.words[WORD_COUNT], ==, round + (round > 1 ? round - 1 : 0));
     }

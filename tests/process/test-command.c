@@ -68,7 +68,7 @@ static void
 finish (struct pto_command *command)
 {
   while (!command->over)
-    pto_commands_wait (&command, 1, -1);
+    pto_commands_wait (&command, 1, -1, -1);
 }
 
 static void
@@ -319,13 +319,13 @@ test_cancel (void)
       begin (&command, scripts[i], NULL, 0);
       pthread_create (&thread, NULL, write_when_told, (int[]){ told[0], cancel[1] });
       g_assert_cmpint (write (told[1], "", 1), ==, 1);
-      pto_commands_wait (&one, 1, cancel[0]);
+      pto_commands_wait (&one, 1, cancel[0], -1);
       pthread_join (thread, NULL);
       /* Cancelled already: it comes back at once, and what was written by then is read. */
       while (command.output.n == 0 || memchr (command.output.data, '\n', command.output.n) == NULL)
         {
           g_usleep (1000);
-          pto_commands_wait (&one, 1, cancel[0]);
+          pto_commands_wait (&one, 1, cancel[0], -1);
         }
       g_assert_false (command.over);
       pid = atoi (command.output.data);
@@ -394,7 +394,7 @@ test_several (void)
     {
       guint before = over;
 
-      pto_commands_wait (all, N, -1);
+      pto_commands_wait (all, N, -1, -1);
       over = 0;
       for (guint i = 0; i < N; i++)
         over += commands[i].over;
@@ -430,7 +430,7 @@ test_one_waits_for_another (void)
       begin (&commands[i], i == 0 ? waits : works, i == 0 ? NULL : input, i == 0 ? 0 : SIZE);
     }
   while (!commands[0].over || !commands[1].over)
-    pto_commands_wait (all, 2, -1);
+    pto_commands_wait (all, 2, -1, -1);
   assert_text (&commands[0].output, "done\n");
   g_assert_cmpmem (commands[1].output.data, commands[1].output.n, input, SIZE);
   for (guint i = 0; i < 2; i++)
@@ -465,7 +465,7 @@ test_no_standard_descriptors (void)
           != PTO_OK)
         _exit (1);
       while (!command.over)
-        pto_commands_wait (&one, 1, -1);
+        pto_commands_wait (&one, 1, -1, -1);
       _exit (command.status == 0 && command.output.n == 2 && command.complaints.n == 4 ? 0 : 2);
     }
   g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);

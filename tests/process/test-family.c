@@ -70,6 +70,14 @@ hang (PtoTaskArgs *args, gpointer data, GError **error)
   return TRUE;
 }
 
+/* What hangs begins when all else has ended: who is ended with it, then, does not depend on how
+ * fast the others are. */
+static PtoDirection
+order (gboolean hangs)
+{
+  return hangs ? PTO_DIRECTION_INOUT : PTO_DIRECTION_NO_DEP;
+}
+
 static gboolean
 walk (Family *family, guint id, PtoOrchestrator *orchestrator, PtoTaskArgs *args, GError **error)
 {
@@ -77,9 +85,9 @@ walk (Family *family, guint id, PtoOrchestrator *orchestrator, PtoTaskArgs *args
   gboolean hangs = id == 0 && pto_task_args_get_scalar (args, 1) == 1;
 
   note_pid (level_test_words (args, 0), FIRST_WORKER + id);
-  for (guint i = 0; i < 2; i++)
+  for (int i = 1; i >= 0; i--)
     if (!level_test_submit (orchestrator, hangs && i == 0 ? family->hang[id] : family->note[id],
-                            board, PTO_DIRECTION_NO_DEP, 2 * id + i, (int) i, error))
+                            board, order (hangs), 2 * id + (guint) i, i, error))
       return FALSE;
   return TRUE;
 }
@@ -104,9 +112,9 @@ graph (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config, 
 {
   Family *family = data;
 
-  for (guint i = 0; i < 2; i++)
+  for (int i = 1; i >= 0; i--)
     if (!level_test_submit (orchestrator, family->walk[i], family->board.tensor,
-                            PTO_DIRECTION_NO_DEP, (guint64) family->hangs, (int) i, error))
+                            order (family->hangs != 0), (guint64) family->hangs, i, error))
       return FALSE;
   return TRUE;
 }

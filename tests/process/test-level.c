@@ -80,6 +80,8 @@ check_config (struct rig *rig, const struct pto_call *call, struct pto_failure *
   if (call->args.scalars[0] != 17 || call->args.scalars[1] != UINT64_MAX)
     return call_fail (failure, PTO_STATUS_INVALID_ARGS, "scalars");
   atomic_fetch_add (&rig->board->counters[0], 1);
+  if (pto_wire_config_check (call->config))
+    atomic_fetch_add (&rig->board->counters[1], 1);
   return 0;
 }
 
@@ -204,6 +206,15 @@ test_arguments (gconstpointer threads)
 
   rig_run_ok (rig, one_of_everything, NULL);
   g_assert_cmpuint (rig->board->counters[0], ==, 1);
+  g_assert_cmpuint (rig->board->counters[1], ==, 0);
+  /* Of all tasks of a run, whatever goes with them: these, and no others. */
+  for (uint32_t i = 1; i < 4; i++)
+    {
+      pto_level_check (rig->level, i % 2 == 1);
+      rig_run_ok (rig, one_of_everything, NULL);
+      g_assert_cmpuint (rig->board->counters[0], ==, 1 + i);
+      g_assert_cmpuint (rig->board->counters[1], ==, (i + 1) / 2);
+    }
   rig_free (rig);
 }
 
@@ -219,12 +230,12 @@ of_each_direction (struct rig *rig, void *data)
   params[1] = make_inout_param (tensors[1]);
   params[2] = make_output_existing_param (tensors[2]);
   params[3] = make_no_dep_param (tensors[3]);
-  params[4] = scalar (0x0231);
+  params[4] = scalar (0x0331);
   rig_submit (rig, ACCESS, PTO_CHILD_SUB, ANY, params, 5);
   SUB (rig, ACCESS, ANY, make_output_param (rig_tensor (rig, 1)), make_input_param (tensors[0]),
        scalar (0x12));
   /* Each member is given its own. */
-  rig_group (rig, ACCESS, 2, NULL, &params[2], 2);
+  rig_group (rig, ACCESS, 2, NULL, &params[2], 3);
 }
 
 static void
@@ -687,6 +698,63 @@ test_read_only_memory (void)
   rig_free (rig);
 }
 
+struct remap
+{
+  void *page;
+  int n_before; /* tasks that mention it before it is mapped anew */
+  int flags;    /* with these; 0: it is not */
+};
+
+static void
+mapped_anew (struct rig *rig, void *data)
+{
+  const struct remap *remap = data;
+  Tensor tensor = make_tensor_external (remap->page, (uint64_t[]){ 8 }, 1, PTO_DTYPE_UINT64);
+
+  for (int i = 0; i < remap->n_before; i++)
+    SUB (rig, COUNT, ANY, make_inout_param (tensor), scalar (0));
+  if (remap->flags != 0)
+    g_assert_true (mmap (remap->page, 4096, PROT_READ | PROT_WRITE,
+                         MAP_FIXED | MAP_ANONYMOUS | remap->flags, -1, 0)
+                   == remap->page);
+}
+
+/* While the run lasts: what a task writes, and what tasks say again, is where it was before. */
+static void
+test_memory_mapped_anew (void)
+{
+  static const struct
+  {
+    int n_before, flags;
+    bool fails;
+  } cases[] = {
+    { 2, 0, false }, { 1, MAP_SHARED, true }, { 2, MAP_PRIVATE, false }, { 2, MAP_SHARED, true }
+  };
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      void *page = mmap (NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      struct remap remap = { page, cases[i].n_before, cases[i].flags };
+      struct rig *rig = new_rig (NULL, 0, 1);
+      g_autofree char *where = g_strdup_printf ("memory at %p,", page);
+
+      if (!cases[i].fails)
+        rig_run_ok (rig, mapped_anew, &remap);
+      else
+        {
+          g_assert_cmpint (rig_run (rig, mapped_anew, &remap), ==, PTO_STATUS_NOT_SHARED);
+          assert_says (rig->report.message, where);
+          assert_says (rig->report.message, "mapped anew while the run lasted");
+          /* The next one asks at its first mention. */
+          rig_run_ok (rig, unmapped_memory, page);
+          remap = (struct remap){ page, 0, 0 };
+          rig_run_ok (rig, mapped_anew, &remap);
+        }
+      rig_free (rig);
+      munmap (page, 4096);
+    }
+}
+
 /* Too much for a mailbox. */
 static void
 many_scalars (struct rig *rig, void *data)
@@ -883,6 +951,7 @@ add_tests (void)
   add_both ("orders-only", test_orders_only);
   add_both ("life", test_life);
   g_test_add_func ("/pto/level/read-only-memory", test_read_only_memory);
+  g_test_add_func ("/pto/level/memory-mapped-anew", test_memory_mapped_anew);
   g_test_add_func ("/pto/level/too-long-tensors", test_too_long_tensors);
   g_test_add_func ("/pto/level/free-nothing", test_free_nothing);
   g_test_add_func ("/pto/level/recycle", test_recycle);

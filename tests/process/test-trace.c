@@ -104,7 +104,8 @@ count_kind (const struct pto_trace *trace, uint32_t buffer, uint32_t kind)
   uint64_t n = 0;
 
   for (uint64_t i = 0; i < trace->buffers[buffer].count; i++)
-    n += trace->buffers[buffer].records[i].kind == kind;
+    if (trace->buffers[buffer].records[i].kind == kind)
+      n += pto_trace_n_tasks (&trace->buffers[buffer].records[i]);
   return n;
 }
 

@@ -286,7 +286,7 @@ sim_trace_each (const struct pto_trace *trace, uint32_t kind,
 static void
 count_one (const struct pto_trace_record *record, void *data)
 {
-  ++*(uint64_t *) data;
+  *(uint64_t *) data += pto_trace_n_tasks (record);
 }
 
 uint64_t
@@ -410,18 +410,20 @@ static void
 check_record (struct lives *lives, struct core_state *cores,
               const struct pto_trace_topology *topology, const struct pto_trace_record *r)
 {
-  struct life *life;
-
   if (r->kind == PTO_TRACE_SCOPE || r->kind == PTO_TRACE_STALL || r->kind == PTO_TRACE_DEP
       || r->kind == PTO_TRACE_OCCUPANCY || PTO_TRACE_IS_WORDS (r->kind))
     return;
-  life = life_of (lives, r->task);
-  if (life->counts[r->kind]++ == 0 || r->time < life->times[r->kind])
-    life->times[r->kind] = r->time;
+  for (uint32_t i = 0; i < pto_trace_n_tasks (r); i++)
+    {
+      struct life *life = life_of (lives, PTO_TRACE_RETIRED (r->task, i));
+
+      if (life->counts[r->kind]++ == 0 || r->time < life->times[r->kind])
+        life->times[r->kind] = r->time;
+    }
   if (r->kind < PTO_TRACE_DISPATCH || r->kind > PTO_TRACE_COMPLETE)
     return;
   g_assert_cmpuint (r->detail, <, topology->n_cores);
-  check_on_core (life, &cores[r->detail], r);
+  check_on_core (life_of (lives, r->task), &cores[r->detail], r);
 }
 
 static void

@@ -192,24 +192,24 @@ static const struct
   { "task-window=4", nothing_else,
     "[TaskRing] BLOCKED (Flow Control): ring=1, current=3, last_alive=0, active=3/3 (100.0%), "
     "waited=",
-    " ms: set task-window to 8 or more if submits are to go on" },
+    " ms: for submits to go on, set task-window to 8 or more" },
   { "guard=0 heap=4K", outputs,
     "[HeapRing] BLOCKED: ring=1, requesting 1024 bytes, available=0, top=4096, tail=0, "
     "active=4096/4096 (100.0%), waited=",
-    " ms: set heap to 8192 or more if submits are to go on" },
+    " ms: for submits to go on, set heap to 8192 or more" },
   { "guard=0 heap=4K", larger_outputs,
     "[HeapRing] BLOCKED: ring=1, requesting 2048 bytes, available=1024, top=3072, tail=0, "
     "active=3072/4096 (75.0%), waited=",
-    " ms: set heap to 8192 or more if submits are to go on", true },
+    " ms: for submits to go on, set heap to 8192 or more", true },
   { "dep-pool=16", readers,
     "[DepPool] BLOCKED: ring=1, requesting 1 of 16 edges, active=16/16 (100.0%), waited=",
-    " ms: set dep-pool to 32 or more if submits are to go on" },
+    " ms: for submits to go on, set dep-pool to 32 or more" },
   { "map-pool=16", writers,
     "[TensorMap] BLOCKED: requesting 1 of 16 nodes, active=16/16 (100.0%), waited=",
-    " ms: set map-pool to 32 or more if submits are to go on" },
+    " ms: for submits to go on, set map-pool to 32 or more" },
   { "clusters=1 aicpu-threads=2", clusters,
     "[Cluster] BLOCKED: no free cluster, held=0, active=1/1 (100.0%), waited=",
-    " ms: set clusters to more, or block-dim if that is less if submits are to go on" },
+    " ms: for submits to go on, set clusters to more, or block-dim if that is less" },
 };
 
 /* How long it says, in ms. */

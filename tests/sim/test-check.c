@@ -606,12 +606,17 @@ test_graph (enum pto_backend on)
   struct pto_chip *chip = chip_of (on, NULL);
   struct pto_chip_arg args[1] = { { .tensor = bytes_of (memory, sizeof memory) } };
   struct pto_run_config config = { .args = args, .n_args = 1 };
-  static const SimOrchestration all[] = { follow_long_ago, hide_long_ago };
-  static const char *const expected[]
-      = { "", "add task 101 as a successor of task 0 to the graph" };
+  /* Each but for the first two is well. */
+  static const SimOrchestration all[]
+      = { hide_long_ago, write_input, follow_long_ago, use_rings, take_turns, reduce, meet };
+  static const char *const expected[] = {
+    "the second reads byte 3 of its argument 0 (NO_DEP, uint8, from element 3): give argument 0 "
+    "of task 101 as INPUT",
+    "wrote to byte 63 of its argument 0 (INPUT, uint8, from element 63): give it as INOUT"
+  };
 
   args[0].word = args[0].tensor.buffer.addr;
-  for (guint i = 0; i < 2; i++)
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
     {
       struct pto_plan *graph = pto_plan_new ();
       struct pto_report report = { 0 };
@@ -624,12 +629,106 @@ test_graph (enum pto_backend on)
         {
           memset (&report, 0, sizeof report);
           g_assert_cmpint (pto_chip_run (chip, &program, &config, launch, graph, NULL, &report), ==,
-                           i == 1 ? PTO_STATUS_ACCESS : PTO_OK);
-          g_assert_nonnull (strstr (report.message, expected[i]));
+                           i < 2 ? PTO_STATUS_ACCESS : PTO_OK);
+          g_assert_nonnull (strstr (report.message, i < 2 ? expected[i] : ""));
         }
       pto_plan_free (graph);
     }
   pto_chip_free (chip);
+}
+
+/* Built by hand: its edges are what was named, and not what tags say. */
+static void
+test_linked (enum pto_backend on)
+{
+  struct pto_chip *chip = chip_of (on, NULL);
+  struct pto_chip_arg args[1] = { { .tensor = bytes_of (memory, sizeof memory) } };
+  struct pto_run_config config = { .args = args, .n_args = 1 };
+  struct pto_plan_param param = { .tensor = args[0].tensor };
+
+  args[0].word = param.word = param.first = args[0].tensor.buffer.addr;
+  param.extent = sizeof memory;
+  for (guint named = 0; named < 2; named++)
+    {
+      struct pto_plan *graph = pto_plan_new ();
+      struct pto_report report = { 0 };
+
+      pto_plan_add_param (graph, &param);
+      for (guint i = 0; i < 2; i++)
+        {
+          Tensor tensor = part (0, 64);
+
+          pto_plan_add_task (graph, TOUCH_1, PTO_CORE_TYPE_AIV, false, 0);
+          pto_plan_add_tensor (graph, 0, 0, &tensor, i == 0, i == 0);
+          pto_plan_add_number (graph, i == 0 ? DO (DO_WRITE, 0, 0, 64) : DO (DO_READ, 0, 0, 1));
+          pto_plan_add_number (graph, 0);
+        }
+      if (named == 1)
+        pto_plan_add_edge (graph, 0, 1, PTO_HAZARD_EXPLICIT);
+      g_assert_cmpint (pto_plan_complete (graph, &report), ==, PTO_OK);
+      g_assert_cmpint (pto_chip_run (chip, &program, &config, launch, graph, NULL, &report), ==,
+                       named == 1 ? PTO_OK : PTO_STATUS_ACCESS);
+      if (named == 0)
+        sim_assert_says (
+            &report, PTO_STATUS_ACCESS,
+            "the first writes byte 0 of its argument 0 (INOUT, uint8, from element 0), "
+            "the second reads byte 0 of its argument 0 (INPUT, uint8, from element 0): "
+            "add task 1 as a successor of task 0 to the graph",
+            NULL);
+      pto_plan_free (graph);
+    }
+  pto_chip_free (chip);
+}
+
+/* --- one run of many --- */
+
+/* Only that which asks for it is checked, wherever it comes; the others are as if there were none,
+ * also in what they leave in memory that is used again, and how long they take. */
+static void
+test_one_run (enum pto_backend on)
+{
+  static const char *const windows[] = { "", "task-window=16 heap=16K", "map-pool=64" };
+
+  for (guint w = 0; w < G_N_ELEMENTS (windows); w++)
+    {
+      struct pto_chip *plain = sim_chip (on, windows[w]);
+      struct pto_chip *chip = sim_chip (on, windows[w]);
+      struct pto_run_config config = { .checks = true };
+      struct pto_run_stats expected;
+      struct pto_run_stats stats;
+      char text[400];
+
+      sim_run (plain, &program, use_rings, NULL, &expected);
+      for (guint turn = 0; turn < 3; turn++)
+        {
+          struct pto_report report = { 0 };
+
+          sim_run (chip, &program, hide_long_ago, NULL, NULL);
+          g_assert_cmpint (
+              pto_chip_run (chip, &program, &config, hide_long_ago, NULL, NULL, &report), ==,
+              PTO_STATUS_ACCESS);
+          sim_assert_says (&report, PTO_STATUS_ACCESS, "task 101 of ring 1", "are in no order",
+                           NULL);
+          pto_chip_describe_writer (chip, (uint64_t) (uintptr_t) memory, text, sizeof text);
+          g_assert_true (g_str_has_prefix (text, "task 0 of ring 1 (one)"));
+          memset (&report, 0, sizeof report);
+          g_assert_cmpint (pto_chip_run (chip, &program, &config, use_rings, NULL, NULL, &report),
+                           ==, PTO_OK);
+          sim_run (chip, &program, use_rings, NULL, &stats);
+          g_assert_cmpuint (stats.tasks, ==, expected.tasks);
+          g_assert_cmpuint (stats.busy_ns[PTO_CORE_TYPE_AIV] > 0, ==,
+                            expected.busy_ns[PTO_CORE_TYPE_AIV] > 0);
+          if (on == PTO_BACKEND_DET)
+            {
+              g_assert_cmpuint (stats.virtual_ns, ==, expected.virtual_ns);
+              g_assert_cmpuint (stats.edges, ==, expected.edges);
+            }
+          pto_chip_describe_writer (chip, (uint64_t) (uintptr_t) memory, text, sizeof text);
+          g_assert_cmpstr (text, ==, "");
+        }
+      pto_chip_free (chip);
+      pto_chip_free (plain);
+    }
 }
 
 /* --- what is known afterwards --- */
@@ -741,6 +840,8 @@ add_tests (void)
   sim_add ("check/turns", test_turns);
   sim_add ("check/parts", test_parts);
   sim_add ("check/graph", test_graph);
+  sim_add ("check/graph-by-hand", test_linked);
+  sim_add ("check/one-run", test_one_run);
   sim_add ("check/last-writer", test_writer);
   sim_add ("check/with-a-failure", test_failure);
   sim_add ("check/many", test_many);

@@ -541,22 +541,23 @@ test_for_ever (enum pto_backend backend)
   for (uint32_t i = 0; i < 2; i++)
     {
       /* Who began with it, and what has become of him; det has waited for all that there was. */
-      sim_run_fails (
-          chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
-          "task 0 of ring 0 (pop) on core AIV",
-          "in TPOP() from pipe 2, which is empty (0 of 8 entries)",
-          proved ? ": nobody will end that" : ": nobody ",
-          proved ? ". Of its block (nothing) has ended" : ". Of its block (nothing) has ", NULL);
+      sim_run_fails (chip, &program, submit_pair, &pops, PTO_STATUS_KERNEL_HANG,
+                     "task 0 of ring 0 (pop) on core AIV",
+                     "in TPOP() from pipe 2, which is empty (0 of 8 entries)",
+                     proved ? ": nobody will end that" : ": nobody ",
+                     proved ? ". Of its block (nothing) on core AIC" : ". Of its block (nothing) ",
+                     proved ? " has ended" : "has ", NULL);
       sim_run_fails (chip, &program, submit_pair, &pushes, PTO_STATUS_KERNEL_HANG,
                      "(push) on core AIV", "in TPUSH() to pipe 5, which is full (8 of 8 entries)",
-                     "set pipe-depth to more", ". Of its block (nothing) has ", NULL);
+                     "set pipe-depth to more", ". Of its block (nothing) ", " has ", NULL);
       /* He runs: the words are about one that waits for him, or about him. */
       if (!proved)
         sim_run_fails (chip, &program, submit_pair, &waits, PTO_STATUS_KERNEL_HANG, "(linger)",
                        NULL);
       sim_run_fails (chip, &program, submit_pair, &both, PTO_STATUS_KERNEL_HANG,
                      proved ? "(pop_cube) on core AIC" : "(pop_cube)",
-                     proved ? "(pop) on core AIV" : "(pop)", proved ? "; and " : "nobody", NULL);
+                     proved ? "(pop) on core AIV" : "(pop)", proved ? "; and " : " on core AI",
+                     " (0 of 8 entries)", "nobody", NULL);
       sim_run_fails (chip, &program, submit_pair, &few, PTO_STATUS_KERNEL_HANG, "(sync)",
                      proved ? "in pto_sync_all(), where 2 of 4 have come"
                             : "in pto_sync_all(), where ",
@@ -565,6 +566,58 @@ test_for_ever (enum pto_backend backend)
                      NULL);
       sim_assert_well (chip);
     }
+  pto_chip_free (chip);
+}
+
+/* A cluster that is allocated: whoever waits is told, and who was last on the other side of the
+ * pipe. Both tasks begin, for the one that pops waits for nothing but entries. */
+struct guests
+{
+  int32_t pushed; /* by one task, in pipe 3; 0: there is none */
+  int32_t popped;
+  int32_t seen[16];
+};
+
+static int
+submit_guests (PTO2Runtime *rt, void *data)
+{
+  struct guests *guests = data;
+  int32_t cluster = pto2_rt_allocate_cluster (rt);
+  PTOParam pushes[]
+      = { make_signed_param (guests->pushed), make_scalar_param (3), make_scalar_param (0) };
+  PTOParam pops[] = { make_signed_param (guests->popped), make_scalar_param (3),
+                      make_inout_param (cells (guests->seen, 16)) };
+
+  if (guests->pushed > 0)
+    pto2_rt_submit_task_clustered (rt, PUSH, AIV, pushes, 3, cluster);
+  if (guests->popped > 0)
+    pto2_rt_submit_task_clustered (rt, POP_CUBE, AIC, pops, 3, cluster);
+  return 0;
+}
+
+static void
+test_guests_for_ever (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "timeout=400 clusters=2 aicpu-threads=2");
+  struct guests too_few = { .pushed = 3, .popped = 4 };
+  struct guests too_many = { .pushed = 13, .popped = 4 };
+  struct guests alone = { .popped = 1 };
+  struct guests full = { .pushed = 9 };
+
+  sim_run_fails (chip, &program, submit_guests, &too_few, PTO_STATUS_KERNEL_HANG,
+                 "task 1 of ring 0 (pop_cube) on core AIC",
+                 "in TPOP() from pipe 3, which is empty (0 of 8 entries)", ". In cluster ",
+                 " task 0 of ring 0 (push) on core AIV", " was the last to push to it", NULL);
+  sim_run_fails (chip, &program, submit_guests, &too_many, PTO_STATUS_KERNEL_HANG,
+                 "task 0 of ring 0 (push) on core AIV",
+                 "in TPUSH() to pipe 3, which is full (8 of 8 entries)",
+                 " task 1 of ring 0 (pop_cube) on core AIC", " was the last to pop from it", NULL);
+  /* What others have pushed before is not theirs. */
+  sim_run_fails (chip, &program, submit_guests, &alone, PTO_STATUS_KERNEL_HANG,
+                 "(pop_cube) on core AIC", " nobody has pushed to it", NULL);
+  sim_run_fails (chip, &program, submit_guests, &full, PTO_STATUS_KERNEL_HANG, "(push) on core AIV",
+                 " nobody has popped from it", NULL);
+  sim_assert_well (chip);
   pto_chip_free (chip);
 }
 
@@ -710,6 +763,45 @@ test_left (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+struct pushes
+{
+  uint64_t ns[2]; /* of the first task of each cluster */
+  uint32_t n;
+};
+
+static void
+see_push (const struct pto_trace_record *record, void *data)
+{
+  struct pushes *pushes = data;
+
+  if (PTO_TASK_LOCAL (record->task) % 2 != 0)
+    return;
+  g_assert_cmpuint (pushes->n, <, 2);
+  pushes->ns[pushes->n++] = record->extra - record->time;
+}
+
+/* Each entry costs what the platform says, on either side: a kernel of 1000 ns that pushes so many
+ * takes that much longer, and who pops the last one ends behind it. */
+static void
+test_pipe_costs (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (PTO_BACKEND_DET, "clusters=2 aicpu-threads=2");
+
+  for (int32_t n = 0; n <= 8; n += 4)
+    {
+      struct left left = { .pushed = n, .popped = n };
+      struct pushes pushes = { .n = 0 };
+      struct pto_run_stats stats;
+
+      sim_trace_each (sim_record (chip, &program, submit_left, &left, &stats), PTO_TRACE_RUN,
+                      see_push, &pushes);
+      g_assert_cmpuint (pushes.n, ==, 2);
+      for (uint32_t i = 0; i < 2; i++)
+        g_assert_cmpuint (pushes.ns[i], ==, 1000 + (uint64_t) n * 50);
+    }
+  pto_chip_free (chip);
+}
+
 struct cancelled
 {
   struct pto_chip *chip;
@@ -752,6 +844,8 @@ add (void)
   sim_add ("interconnect/stream", test_stream);
   sim_add ("interconnect/relay", test_relay);
   sim_add ("interconnect/for-ever", test_for_ever);
+  sim_add ("interconnect/guests-for-ever", test_guests_for_ever);
+  sim_add_once ("interconnect/pipe-costs", test_pipe_costs);
   sim_add ("interconnect/refused", test_refused);
   sim_add ("interconnect/left", test_left);
 #ifndef SIM_SANITIZED

@@ -295,7 +295,7 @@ run_in_company (void *data)
     {
       struct pto_report report = { 0 };
 
-      c->sums[i].n = 2000;
+      c->sums[i].n = 200 + SCALE (1800);
       c->wrong
           += pto_chip_run (c->chip, &program, NULL, chains, &c->sums[i], NULL, &report) != PTO_OK;
       c->wrong += !sums_are_right (&c->sums[i]);

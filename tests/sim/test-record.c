@@ -104,7 +104,8 @@ record (struct pto_chip *chip, uint32_t level, struct lines *lines, struct count
       for (uint64_t i = 0; i < trace->buffers[b].count; i++)
         {
           g_assert_cmpuint (trace->buffers[b].records[i].kind, <, 64);
-          counts->kinds[trace->buffers[b].records[i].kind]++;
+          counts->kinds[trace->buffers[b].records[i].kind]
+              += pto_trace_n_tasks (&trace->buffers[b].records[i]);
         }
     }
   return trace;
@@ -114,16 +115,24 @@ record (struct pto_chip *chip, uint32_t level, struct lines *lines, struct count
 static void
 test_levels (enum pto_backend backend)
 {
-  static const struct
+  const struct
   {
     uint32_t level;
     uint32_t kind;
     uint32_t n;
-  } rows[]
-      = { { 1, PTO_TRACE_SUBMIT, 3 },   { 1, PTO_TRACE_RUN, 3 },    { 2, PTO_TRACE_READY, 3 },
-          { 2, PTO_TRACE_DISPATCH, 3 }, { 2, PTO_TRACE_ACK, 3 },    { 2, PTO_TRACE_COMPLETE, 3 },
-          { 3, PTO_TRACE_DEP, 3 },      { 3, PTO_TRACE_RETIRE, 3 }, { 3, PTO_TRACE_SCOPE, 4 },
-          { 4, PTO_TRACE_ARG, 6 },      { 4, PTO_TRACE_SHAPE, 5 },  { 4, PTO_TRACE_OCCUPANCY, 0 } };
+  } rows[] = { { 1, PTO_TRACE_SUBMIT, 3 },
+               { 1, PTO_TRACE_RUN, 3 },
+               { 2, PTO_TRACE_READY, 3 },
+               { 2, PTO_TRACE_DISPATCH, 3 },
+               { 2, PTO_TRACE_ACK, 3 },
+               { 2, PTO_TRACE_COMPLETE, 3 },
+               { 3, PTO_TRACE_DEP, 3 },
+               { 3, PTO_TRACE_RETIRE, 3 },
+               { 3, PTO_TRACE_SCOPE, 4 },
+               { 4, PTO_TRACE_ARG, 6 },
+               { 4, PTO_TRACE_SHAPE, 5 },
+               { 4, PTO_TRACE_OCCUPANCY, 0 },
+               { 3, PTO_TRACE_COST, backend == PTO_BACKEND_DET ? PTO_TRACE_N_COSTS : 0 } };
   struct pto_chip *chip = sim_chip (backend, NULL);
 
   for (uint32_t level = 1; level <= 4; level++)
@@ -310,6 +319,164 @@ test_occupancy (enum pto_backend backend)
   pto_chip_free (chip);
 }
 
+/* --- what a submit asks for --- */
+
+static void
+nothing (int64_t *args)
+{
+  (void) args;
+}
+
+static const struct pto_kernel idle_kernels[]
+    = { { "cube", nothing, PTO_CORE_TYPE_AIC, { .base_ns = 1000 } },
+        { "vector", nothing, PTO_CORE_TYPE_AIV, { .base_ns = 1000 } } };
+static const struct pto_program idle_program = { idle_kernels, G_N_ELEMENTS (idle_kernels) };
+
+enum
+{
+  WISH_BLOCKS,
+  WISH_MIXED,
+  WISH_GROUP,
+  WISH_CLUSTER,
+  WISH_TURN,
+  WISH_TURN_TOO,
+  WISH_REDUCE,
+  WISH_REDUCE_TOO,
+  N_WISHES
+};
+
+struct wishes
+{
+  float memory[2];
+  pto_task_id tasks[N_WISHES];
+};
+
+static int
+wish (PTO2Runtime *rt, void *data)
+{
+  static const int32_t mixed[3] = { 0, 1, PTO2_KERNEL_NONE };
+  static const int32_t group[2] = { 1, 1 };
+  static const int32_t cores[2] = { -1, 5 };
+  struct wishes *wishes = data;
+  uint64_t n[] = { 1 };
+  Tensor one = make_tensor_external (&wishes->memory[0], n, 1, PTO_DTYPE_FLOAT32);
+  Tensor two = make_tensor_external (&wishes->memory[1], n, 1, PTO_DTYPE_FLOAT32);
+  PTO2Submit submit = pto2_make_submit (1, AIV, NULL, 0);
+  PTOParam param;
+
+  submit.block_dim = 4;
+  wishes->tasks[WISH_BLOCKS] = pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, NULL, 0);
+  submit.mixed = mixed;
+  submit.block_dim = 3;
+  submit.sync_start = 1;
+  wishes->tasks[WISH_MIXED] = pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (PTO2_KERNEL_NONE, 0, NULL, 0);
+  submit.group = group;
+  submit.n_group = 2;
+  submit.group_cores = cores;
+  wishes->tasks[WISH_GROUP] = pto2_rt_submit (rt, &submit);
+  submit = pto2_make_submit (0, AIC, NULL, 0);
+  submit.in_cluster = 1;
+  submit.cluster_id = pto2_rt_allocate_cluster (rt);
+  wishes->tasks[WISH_CLUSTER] = pto2_rt_submit (rt, &submit);
+  pto2_rt_free_cluster (rt, submit.cluster_id);
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      param = make_commutative_param (one);
+      submit = pto2_make_submit (1, AIV, &param, 1);
+      wishes->tasks[WISH_TURN + i] = pto2_rt_submit (rt, &submit);
+    }
+  for (uint32_t i = 0; i < 2; i++)
+    {
+      param = make_reduction_param (two, PTO2_KERNEL_SUM, NULL);
+      submit = pto2_make_submit (1, AIV, &param, 1);
+      wishes->tasks[WISH_REDUCE + i] = pto2_rt_submit (rt, &submit);
+    }
+  return 0;
+}
+
+/* Where its parts are to be, whose turn it waits for, by which set it reduces. */
+static void
+test_wishes (enum pto_backend backend)
+{
+  struct pto_chip *chip = sim_chip (backend, "clusters=4");
+  struct pto_run_config config = { .record = PTO_TRACE_LEVEL_GRAPH };
+  struct pto_report report = { 0 };
+  struct wishes wishes = { { 0 }, { 0 } };
+  const struct pto_trace_buffer *buffer;
+  uint64_t tokens[2] = { 0 };
+  uint32_t n_parts = 0, n_places = 0, n_turns = 0, n_holds = 0;
+  uint32_t n_reduces[3] = { 0 };
+
+  g_assert_cmpint (pto_chip_run (chip, &idle_program, &config, wish, &wishes, NULL, &report), ==,
+                   PTO_OK);
+  buffer = &pto_chip_trace (chip)->buffers[0];
+  for (uint64_t i = 0; i < buffer->count; i++)
+    {
+      const struct pto_trace_record *at = &buffer->records[i];
+      uint32_t members = PTO_TRACE_PARTS_MEMBERS (at->extra);
+
+      switch (at->kind)
+        {
+        case PTO_TRACE_PARTS:
+          g_assert_cmpuint (at->task, ==, wishes.tasks[n_parts]);
+          g_assert_cmpuint (at->time, ==, n_parts == WISH_BLOCKS ? 4 : 1);
+          g_assert_cmpuint (members, ==,
+                            n_parts == WISH_BLOCKS  ? 0
+                            : n_parts == WISH_MIXED ? 6
+                            : n_parts == WISH_GROUP ? 2
+                                                    : 1);
+          if (members > 0)
+            g_assert_cmpuint (PTO_TRACE_PARTS_BLOCK (at->extra), ==, n_parts == WISH_MIXED ? 2 : 1);
+          g_assert_cmpint (PTO_TRACE_PARTS_TOGETHER (at->extra), ==,
+                           n_parts == WISH_MIXED || n_parts == WISH_CLUSTER);
+          g_assert_cmpuint (PTO_TRACE_PARTS_COHORT (at->extra), ==,
+                            n_parts == WISH_CLUSTER ? 0 : UINT32_MAX);
+          n_parts++;
+          break;
+        case PTO_TRACE_PLACE:
+          /* AIV 5 is the second one of cluster 2. */
+          g_assert_cmpuint (at->task, ==, wishes.tasks[WISH_GROUP]);
+          g_assert_cmpuint (at->detail, ==, 1);
+          g_assert_cmpuint (at->extra, ==, 2 * 3 + 2);
+          n_places++;
+          break;
+        case PTO_TRACE_HOLD:
+          g_assert_cmpuint (at->detail, ==, n_holds == 0);
+          g_assert_cmpuint (at->extra, ==, 0);
+          n_holds++;
+          break;
+        case PTO_TRACE_CLAIM:
+          if (at->task == wishes.tasks[WISH_TURN] || at->task == wishes.tasks[WISH_TURN_TOO])
+            {
+              g_assert_cmpuint (at->task, ==, wishes.tasks[WISH_TURN + n_turns]);
+              tokens[n_turns++] = at->extra;
+            }
+          break;
+        case PTO_TRACE_REDUCE:
+          g_assert_cmpuint (at->detail, <, 3);
+          g_assert_cmpuint (at->extra, ==, 0);
+          if (at->detail == PTO_TRACE_REDUCE_UPDATE)
+            g_assert_cmpuint (at->task, ==, wishes.tasks[WISH_REDUCE + n_reduces[at->detail]]);
+          if (at->detail == PTO_TRACE_REDUCE_FILL)
+            g_assert_cmpuint (at->time, >=, 2);
+          n_reduces[at->detail]++;
+          break;
+        default:
+          break;
+        }
+    }
+  g_assert_cmpuint (n_parts, ==, 4);
+  g_assert_cmpuint (n_places, ==, 1);
+  g_assert_cmpuint (n_holds, ==, 2);
+  g_assert_cmpuint (n_turns, ==, 2);
+  g_assert_cmpuint (tokens[0], ==, tokens[1]);
+  for (uint32_t role = 0; role < 3; role++)
+    g_assert_cmpuint (n_reduces[role], ==, 2);
+  pto_chip_free (chip);
+}
+
 static void
 add_tests (void)
 {
@@ -319,6 +486,7 @@ add_tests (void)
   sim_add ("record/arguments", test_arguments);
   sim_add ("record/last-producer", test_last_producer);
   sim_add ("record/occupancy", test_occupancy);
+  sim_add ("record/wishes", test_wishes);
 }
 
 int

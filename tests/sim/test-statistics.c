@@ -173,9 +173,11 @@ walk (struct pto_chip *chip, const struct pto_trace *trace, struct walk *w)
             w->most_heap[ring] = MAX (w->most_heap[ring], w->heap[ring]);
             break;
           case PTO_TRACE_RETIRE:
-            g_assert_cmpuint (local, ==, w->retired[ring]++); /* in order */
-            w->live--;
-            w->heap[ring] -= w->plan->bytes[ring][local];
+            g_assert_cmpuint (local, ==, w->retired[ring]); /* in order */
+            w->retired[ring] += pto_trace_n_tasks (record);
+            w->live -= pto_trace_n_tasks (record);
+            for (; local < w->retired[ring]; local++)
+              w->heap[ring] -= w->plan->bytes[ring][local];
             break;
           case PTO_TRACE_STALL:
             w->stalls++;

@@ -58,8 +58,14 @@ enum
   MEASURE,
   CUBE,
   NO_POINTS,
-  SPOIL
+  SPOIL,
+  LONG,
+  ENDLESS,
+  STEEP,
+  HIGH
 };
+
+static const struct pto_cost_point high_points[] = { { 64, 1e18 }, { 128, 1e300 } };
 
 static const struct pto_kernel kernels[] = {
   [NONE] = { "none", kernel_none, PTO_CORE_TYPE_AIV, { .base_ns = 0 } },
@@ -72,6 +78,13 @@ static const struct pto_kernel kernels[] = {
   [CUBE] = { "cube", kernel_none, PTO_CORE_TYPE_AIC, { .base_ns = 4000 } },
   [NO_POINTS] = { "no-points", kernel_none, PTO_CORE_TYPE_AIV, { .model = PTO_COST_TABLE } },
   [SPOIL] = { "spoil", kernel_spoil, PTO_CORE_TYPE_AIV, { .base_ns = 1000, .ns_per_byte = 2.5 } },
+  [LONG] = { "long", kernel_none, PTO_CORE_TYPE_AIV, { .base_ns = PTO_COST_MOST_NS } },
+  [ENDLESS] = { "endless", kernel_none, PTO_CORE_TYPE_AIV, { .base_ns = 1.8e19 } },
+  [STEEP] = { "steep", kernel_none, PTO_CORE_TYPE_AIV, { .ns_per_byte = 1e300 } },
+  [HIGH] = { "high",
+             kernel_none,
+             PTO_CORE_TYPE_AIV,
+             { .model = PTO_COST_TABLE, .points = high_points, .n_points = 2 } },
 };
 static const struct pto_program program = { kernels, G_N_ELEMENTS (kernels) };
 
@@ -136,6 +149,54 @@ test_cost_models (enum pto_backend backend)
   assert_one (chip, (struct one){ TABLE, 8, 2000, 0 }, 3448); /* after the last */
   assert_one (chip, (struct one){ NO_POINTS, 1, 64, 0 }, 0);
   assert_one (chip, (struct one){ SPOIL, 1, 100, 0 }, 1000 + 250);
+  pto_chip_free (chip);
+}
+
+/* Tasks one after the other. */
+static int
+submit_chain (PTO2Runtime *rt, void *arg)
+{
+  const uint32_t *n = arg;
+  uint64_t shape[] = { 8 };
+
+  for (uint32_t i = 0; i < *n; i++)
+    {
+      PTOParam param = make_inout_param (make_tensor_external (data, shape, 1, PTO_DTYPE_UINT8));
+
+      pto2_rt_submit_task (rt, LONG, PTO_CORE_TYPE_AIV, &param, 1);
+    }
+  return 0;
+}
+
+/* Who would pass the end of the clock fails the run, whose clock does not turn over; the next run
+ * begins at 0. */
+static void
+test_end_of_clock (enum pto_backend backend)
+{
+  static const struct one rows[] = { { ENDLESS, 0, 0, 0 },
+                                     { STEEP, 1, 8, 0 },
+                                     { HIGH, 1, 64, 0 },
+                                     { HIGH, 1, 100, 0 },
+                                     { HIGH, 1, 200, 0 } };
+  struct pto_chip *chip = sim_chip (backend, NULL);
+  struct pto_run_stats stats;
+  uint32_t n = 4;
+
+  for (uint32_t i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      struct one one = rows[i];
+
+      sim_run_fails (chip, &program, submit_one, &one, PTO_STATUS_INVALID_ARGS,
+                     kernels[one.kernel].name,
+                     "than the virtual clock goes: to 4503599627370496 ns (52 days)", NULL);
+    }
+  sim_run (chip, &program, submit_chain, &n, &stats);
+  g_assert_cmpuint (stats.virtual_ns, >, 4 * (uint64_t) PTO_COST_MOST_NS);
+  g_assert_cmpuint (stats.virtual_ns, <, 4 * (uint64_t) PTO_COST_MOST_NS + 100000);
+  n = 7;
+  sim_run_fails (chip, &program, submit_chain, &n, PTO_STATUS_INVALID_ARGS,
+                 "task 4 of ring 0 (long) on core AIV", NULL);
+  assert_one (chip, (struct one){ LINEAR, 1, 100, 0 }, 1000 + 250);
   pto_chip_free (chip);
 }
 
@@ -388,21 +449,27 @@ test_recording (enum pto_backend backend)
   struct pto_run_stats stats;
   uint32_t n = 100;
   uint64_t produced = 0;
+  uint64_t retired;
+  /* On the virtual clock a trace begins with what the chip's own steps cost. */
+  const uint64_t costs = backend == PTO_BACKEND_DET ? PTO_TRACE_N_COSTS : 0;
   const struct pto_trace *trace;
 
   /* Off unless it is asked for. */
   sim_run (chip, &program, independent, &n, NULL);
   g_assert_null (pto_chip_trace (chip));
-  /* Full buffers count what they drop: 100 submits, 100 readies, the scope twice, 100 retired. */
+  /* Full buffers count what they drop: 100 submits, 100 readies, the scope twice, and all retired
+   * in one record or some. */
   g_assert_cmpint (pto_chip_run (chip, &program, &record, independent, &n, &stats, &report), ==,
                    PTO_OK);
   trace = pto_chip_trace (chip);
   g_assert_nonnull (trace);
   g_assert_cmpuint (trace->buffers[0].count, ==, 16);
-  g_assert_cmpuint (trace->buffers[0].dropped, ==, 302 - 16);
+  retired = trace->buffers[0].dropped + 16 - costs - 202;
+  g_assert_cmpuint (retired, >=, 1);
+  g_assert_cmpuint (retired, <=, 100);
   for (uint32_t b = 0; b < trace->n_buffers; b++)
     produced += trace->buffers[b].count + trace->buffers[b].dropped;
-  g_assert_cmpuint (produced, ==, 100 * 7 + 2);
+  g_assert_cmpuint (produced, ==, costs + 100 * 6 + 2 + retired);
   /* The last run is the one that counts. */
   sim_run (chip, &program, independent, &n, NULL);
   g_assert_null (pto_chip_trace (chip));
@@ -491,6 +558,7 @@ static void
 add_tests (void)
 {
   sim_add_once ("time/cost-models", test_cost_models);
+  sim_add_once ("time/end-of-clock", test_end_of_clock);
   sim_add_once ("time/measured", test_measured);
   sim_add_once ("time/steps", test_steps);
   sim_add_once ("time/chain", test_chain);

@@ -49,7 +49,7 @@ class Browser:
                 options["binary"] = shutil.which(name)
                 break
         try:
-            session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {
+            session = self.begin({"capabilities": {"alwaysMatch": {
                 "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
                 "goog:chromeOptions": options}}})
             self.session = "/session/" + session["sessionId"]
@@ -58,6 +58,16 @@ class Browser:
         except BaseException:
             self.close()
             raise
+
+    def begin(self, wanted):
+        """On a busy machine the browser's own parts may miss each other as they come up."""
+        for _ in range(2):
+            try:
+                return self.ask("POST", "/session", wanted)
+            except RuntimeError as error:
+                if "session not created" not in str(error):
+                    raise
+        return self.ask("POST", "/session", wanted)
 
     def close(self):
         try:

@@ -4,7 +4,7 @@
 protos/perfetto/trace/trace_packet.proto, track_event/*.proto, interned_data.proto, clock_snapshot.proto."""
 import collections
 
-from trace_truth import stall_name
+from trace_truth import stall_name, task_label
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 CLEARED, NEEDS = 1, 2
@@ -139,6 +139,8 @@ class Trace:
             return bool(annotation.uint(2))
         if 3 in annotation.fields:
             return annotation.uint(3)
+        if 6 in annotation.fields:
+            return annotation.text(6)
         return self.strings[annotation.uint(17)]
 
     def read_event(self, packet):
@@ -188,9 +190,11 @@ class Trace:
 # --- what the records say ---
 
 def task_args(truth, task):
-    args = {"task": task.id, "ring": task.id >> 32}
+    args = {"task": task_label(task.id), "ring": task.id >> 32}
+    if task.priority:
+        args["priority"] = task.priority
     if task.deps:
-        args["waited_for"] = list(task.deps)
+        args["waited_for"] = [task_label(p) for p in task.deps]
     return args
 
 
@@ -247,7 +251,7 @@ def check(test, truth, data, sha256, is_run):
     test.assertEqual(
         sorted((item.row, item.start, item.end, item.name, item.args["task"], repr(item.args))
                for item in trace.of("submit")),
-        sorted((orchestrator, t.submit, max(t.submit, t.submit_end), truth.kernel_name(t.kernel), t.id,
+        sorted((orchestrator, t.submit, max(t.submit, t.submit_end), truth.kernel_name(t.kernel), task_label(t.id),
                 repr(task_args(truth, t))) for t in truth.tasks.values() if t.submit is not None))
     test.assertEqual(
         sorted((item.row, item.start, item.end, item.args["depth"]) for item in trace.of("scope")),
@@ -259,13 +263,13 @@ def check(test, truth, data, sha256, is_run):
     test.assertEqual(
         sorted((item.row[1], item.time, item.name, item.args["task"])
                for item in trace.instants if item.category == "scheduler"),
-        sorted((f"scheduler {t.scheduler}", time, name, t.id) for t in truth.tasks.values()
+        sorted((f"scheduler {t.scheduler}", time, name, task_label(t.id)) for t in truth.tasks.values()
                for name, time in (("dispatch", t.dispatch), ("complete", t.complete))
                if t.scheduler is not None and time is not None))
     order = {number: i for i, number in enumerate(truth.tasks)}
     test.assertEqual(
         sorted((begin.args["task"], end.args["task"]) for begin, end in trace.flows.values()),
-        sorted((p, t.id) for t in truth.tasks.values() for p in t.deps
+        sorted((task_label(p), task_label(t.id)) for t in truth.tasks.values() for p in t.deps
                if t.core is not None and p in truth.tasks and truth.tasks[p].core is not None
                and has_arrow(order, truth.tasks[p], t)))
     test.assertEqual(dict(trace.counters), counters(truth))

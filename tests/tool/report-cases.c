@@ -168,6 +168,48 @@ save_blocks (const char *directory)
   save (trace, directory, "blocks");
 }
 
+/* So many runs that each is a fraction of a pixel: of every 100 ns the cores are busy for 8, 40 and
+ * 90; the first in two kernels, which take 2 and 6 of these. */
+static void
+save_short (const char *directory)
+{
+  enum
+  {
+    N = 8000
+  };
+  static const char *const names[] = { "brief", "long" };
+  static const guint64 took[] = { 6, 40, 90 };
+  struct pto_trace_topology topology = {
+    .n_schedulers = 1, .n_cores = 3, .n_clusters = 1, .aiv_per_cluster = 3, .virtual_clock = true
+  };
+  g_autofree struct pto_trace_record *submits = g_new0 (struct pto_trace_record, 4 * N);
+  g_autofree struct pto_trace_record *runs = g_new0 (struct pto_trace_record, 4 * N);
+  struct pto_trace_buffer buffers[5] = { { submits, 4 * N } };
+  struct pto_trace records = { buffers, G_N_ELEMENTS (buffers) };
+  g_autoptr (PtoTrace) trace = NULL;
+
+  buffers[2].records = runs;
+  buffers[2].count = 2 * N;
+  for (guint c = 1; c < 3; c++)
+    buffers[2 + c] = (struct pto_trace_buffer){ runs + (1 + c) * N, N };
+  for (guint i = 0; i < N; i++)
+    {
+      guint64 now = 100 * i;
+
+      for (guint k = 0; k < 4; k++)
+        submits[4 * i + k] = (struct pto_trace_record){ now, 4 * i + k, PTO_TRACE_SUBMIT, k == 0,
+                                                        PTO_CORE_TYPE_AIV };
+      runs[2 * i] = (struct pto_trace_record){ now, 4 * i, PTO_TRACE_RUN, 0, now + took[0] };
+      runs[2 * i + 1]
+          = (struct pto_trace_record){ now + 50, 4 * i + 1, PTO_TRACE_RUN, 0, now + 52 };
+      for (guint c = 1; c < 3; c++)
+        runs[(1 + c) * N + i]
+            = (struct pto_trace_record){ now, 4 * i + 1 + c, PTO_TRACE_RUN, c, now + took[c] };
+    }
+  trace = pto_trace_new_from_run (&records, &topology, names, 2, "short");
+  save (trace, directory, "short");
+}
+
 /* One task writes a tensor of 4 by 8, another reads its left half; each of another line, in a scope
  * of line 7. */
 static void
@@ -198,7 +240,8 @@ save_given (const char *directory)
     { 4 * line | 4, line | 8, PTO_TRACE_SHAPE, 0, 0 },
     { address, second, PTO_TRACE_ARG, 1, TENSOR | PTO_PARAM_INOUT },
     { 8 * line | 4, line | 8, PTO_TRACE_SHAPE, 0, 0 },
-    { 1200, second, PTO_TRACE_SUBMIT, 1, 13 * line | FILE | 1 << 8 | PTO_CORE_TYPE_AIV },
+    { 1200, second, PTO_TRACE_SUBMIT, 1,
+      13 * line | 2 << 28 | FILE | 1 << 8 | PTO_CORE_TYPE_AIV }, /* of priority 2 */
     { 1200, second, PTO_TRACE_DEP, PTO_HAZARD_RAW | PTO_HAZARD_WAW, first },
     { 1200, 2 * 4096, PTO_TRACE_OCCUPANCY, 1, line | 3 },
     { 1300, PTO_TASK_NONE, PTO_TRACE_SCOPE, 1, 0 },
@@ -239,6 +282,7 @@ main (int argc, char **argv)
     }
   wanted = argv + 2;
   save_attention (argv[1], "small", 4, 2, synthetic_attention_kernels, "attention, small", 0);
+  save_attention (argv[1], "few", 1, 24, synthetic_attention_kernels, "attention, few clusters", 0);
   save_attention (argv[1], "large", 7693, 24, synthetic_attention_kernels, "attention", 0);
   save_attention (argv[1], "evil", 2, 1, evil,
                   "</title><script>document.title='broken'</script>{{style.css}}", 0);
@@ -246,6 +290,7 @@ main (int argc, char **argv)
   save_tree (argv[1]);
   save_blocks (argv[1]);
   save_given (argv[1]);
+  save_short (argv[1]);
   save (empty, argv[1], "empty");
   return 0;
 }

@@ -44,6 +44,7 @@ class Report:
         assert len(tasks) == columns["n"]
         assert all(len(columns[name]) == columns["n"] for name in TIMES)
         blocks = columns.get("block", [-1] * len(tasks))
+        priorities = columns.get("priority", [0] * len(tasks))
         last = 0
         sources = [None] * len(tasks)
         if "file" in columns:
@@ -55,6 +56,7 @@ class Report:
             task["waits"] = [columns[name][i] for name in ("wait_data", "wait_core", "wait_scheduler")]
             task["waited"] = columns["waited"][i] if "waited" in columns else 0
             task["block"] = blocks[i] if blocks[i] >= 0 else None
+            task["priority"] = priorities[i]
             base = last
             for name in TIMES:
                 task[name] = None
@@ -116,7 +118,7 @@ def check(test, truth, text):
             for task in report.tasks]
     test.same(said, [{
         "kernel": truth.kernel_name(task.kernel), "row": task.core, "scheduler": task.scheduler,
-        "failed": bool(task.failed), "shares": False, "id": task.id, "block": None, "submit": task.submit,
+        "failed": bool(task.failed), "shares": False, "id": task.id, "block": None, "priority": task.priority, "submit": task.submit,
         "submitted": task.submit_end, "ready": task.ready, "dispatch": task.dispatch, "ack": task.ack,
         "start": task.start, "end": task.end, "complete": task.complete, "retire": task.retire}
         for task in tasks])

@@ -168,7 +168,7 @@ test_refusals (void)
           = g_strdup_printf ("%s/pto.ini: case \"one\": %s", directory, refusals[i].message);
 
       g_assert_null (reference_new (manifest, manifest_find_case (manifest, "one", NULL), &error));
-      g_assert_error (error, TOOL_ERROR, TOOL_ERROR_FAILED);
+      g_assert_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE);
       g_assert_cmpstr (error->message, ==, expected);
     }
 }
@@ -186,7 +186,7 @@ test_no_module (void)
   g_assert_true (g_file_get_contents (path, &before, &length, NULL));
   write_file ("reference.so", "no object", -1);
   g_assert_null (reference_new (manifest, manifest_find_case (manifest, NULL, NULL), &error));
-  g_assert_error (error, TOOL_ERROR, TOOL_ERROR_FAILED);
+  g_assert_error (error, TOOL_ERROR, TOOL_ERROR_TROUBLE);
   g_assert_nonnull (strstr (error->message, "pto.ini: [reference]: "));
   g_assert_nonnull (strstr (error->message, "reference.so"));
   write_file ("reference.so", before, (gssize) length);

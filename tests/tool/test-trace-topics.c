@@ -53,7 +53,7 @@ static struct pto_trace_record orchestrator[] = {
   { 0x1000 + 64, B, PTO_TRACE_ARG, 1, 2 << 16 | PTO_DTYPE_FLOAT32 << 8 | PTO_PARAM_INPUT },
   { 1, 8, PTO_TRACE_SHAPE_WIDE, 0, 0 },
   { 6, 1, PTO_TRACE_SHAPE_WIDE, 1, 0 },
-  SUBMIT (200, B, 1, PTO_CORE_TYPE_AIV, 11),
+  SUBMIT (200, B, 1, 2 << 28 | PTO_CORE_TYPE_AIV, 11), /* of priority 2 */
   { 200, B, PTO_TRACE_DEP, PTO_HAZARD_RAW, A },
   { 210, 4096, PTO_TRACE_OCCUPANCY, 1, G_GUINT64_CONSTANT (3) << 32 | 5 },
   SCOPE (300, 1, 9, 0),
@@ -147,8 +147,10 @@ test_why (void)
   g_assert_false (json_object_has_member (b, "retire_ns"));
   g_assert_cmpuint (json_array_get_length (json_object_get_array_member (c, "producers")), ==, 0);
   g_assert_cmpuint (json_array_get_length (producers), ==, 1);
+  g_assert_cmpint (json_object_get_int_member (b, "priority"), ==, 2);
   a = json_array_get_object_element (producers, 0);
   g_assert_cmpstr (json_object_get_string_member (a, "task"), ==, "0");
+  g_assert_false (json_object_has_member (a, "priority"));
   g_assert_true (json_object_get_boolean_member (a, "last"));
   g_assert_cmpstr (json_array_get_string_element (json_object_get_array_member (a, "hazards"), 0),
                    ==, "RAW");
@@ -162,7 +164,7 @@ test_why (void)
   g_assert_no_error (error);
   g_assert_cmpstr (
       text, ==,
-      "task 1 (consume on AIV1), submitted at graph.c:11\n"
+      "task 1 (consume on AIV1, priority 2), submitted at graph.c:11\n"
       "started at 1.180 us, 1.030 us after its submit:\n"
       "       0.950 us for data\n"
       "       0.080 us for the scheduler\n"
@@ -226,7 +228,7 @@ test_critical_path (void)
       "         0.050 us for the scheduler\n"
       "       1.000 us task 0 (produce on AIC0), submitted at graph.c:10\n"
       "         0.080 us for the scheduler\n"
-      "       0.500 us task 1 (consume on AIV1), submitted at graph.c:11\n"
+      "       0.500 us task 1 (consume on AIV1, priority 2), submitted at graph.c:11\n"
       "2 tasks until 1.680 us, of which\n"
       "       1.500 us in kernels\n"
       "       0.035 us until it was submitted\n"
@@ -487,7 +489,7 @@ test_file (void)
 
   g_file_get_contents (path, &bytes, &size, &error);
   g_assert_no_error (error);
-  g_assert_cmpint (strncmp (bytes, "PTOTRACE\1\0\0\0\40\0\0\0", 16), ==, 0);
+  g_assert_cmpint (strncmp (bytes, "PTOTRACE\2\0\0\0\40\0\0\0", 16), ==, 0);
   for (gsize n = 0; n < size; n += n < 40 ? 1 : 97)
     assert_refused (path, bytes, n, G_IO_ERROR_INVALID_DATA, n < 8 ? "no trace" : "cut off");
   assert_refused (path, "hello", 5, G_IO_ERROR_INVALID_DATA, "no trace");
@@ -497,11 +499,17 @@ test_file (void)
       assert_refused (path, bytes, size, G_IO_ERROR_INVALID_DATA, "garbled");
       bytes[at] ^= 1;
     }
-  bytes[8] = 2;
+  bytes[8] = 3;
   assert_refused (path, bytes, size, G_IO_ERROR_NOT_SUPPORTED, "later version");
   bytes[8] = 0;
   assert_refused (path, bytes, size, G_IO_ERROR_INVALID_DATA, "garbled");
+  /* Files of version 1 are read on. */
   bytes[8] = 1;
+  g_assert_true (g_file_set_contents (path, bytes, (gssize) size, &error));
+  g_clear_object (&again);
+  again = pto_trace_new_from_file (path, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (pto_trace_get_sha256 (again), ==, pto_trace_get_sha256 (trace));
   g_unlink (path);
   g_assert_null (pto_trace_new_from_file (path, &error));
   g_assert_error (error, G_FILE_ERROR, G_FILE_ERROR_NOENT);

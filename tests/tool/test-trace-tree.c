@@ -676,18 +676,17 @@ test_picture (void)
 
   for (guint i = 0; i < 2; i++)
     g_assert_nonnull (strstr (svg, i == 0 ? ">L2/0</text>" : ">L2/1</text>"));
-  g_assert_nonnull (strstr (svg, "<title>task 0: fill on AIV0\n13.000 to 15.000 \302\265s, of its "
+  g_assert_nonnull (strstr (svg, "<title>task fill 0 on AIV0\n13.000 to 15.000 \302\265s, of its "
                                  "virtual time 0.050 to 0.250</title>"));
-  g_assert_nonnull (
-      strstr (svg, "<title>task 0: fill on AIV0\n11.100 to 11.300 \302\265s</title>"));
+  g_assert_nonnull (strstr (svg, "<title>task fill 0 on AIV0\n11.100 to 11.300 \302\265s</title>"));
   g_assert_nonnull (strstr (svg, "chips with a virtual clock: stretched"));
   g_assert_nonnull (strstr (svg, ">sum  \303\2271<"));
   g_assert_nonnull (strstr (svg, ">fill  \303\2273<"));
   g_assert_null (strstr (svg, "rows more"));
   /* What is inside of a worker is close to its row, and apart from the next one's. */
-  find_bar (svg, "task 0: part", &inner_top, &worker_bottom);
-  find_bar (svg, "task 0: fill on AIV0\n11.100", &inner_top, &inner_bottom);
-  find_bar (svg, "task 1: part", &next_top, &bottom);
+  find_bar (svg, "task part 0", &inner_top, &worker_bottom);
+  find_bar (svg, "task fill 0 on AIV0\n11.100", &inner_top, &inner_bottom);
+  find_bar (svg, "task part 1", &next_top, &bottom);
   g_assert_cmpfloat (inner_top, >=, worker_bottom);
   g_assert_cmpfloat (next_top - inner_bottom, >=, inner_top - worker_bottom + 2);
   /* The band of the workers ends below what is inside of the last one, before the SUB workers. */
@@ -696,8 +695,8 @@ test_picture (void)
   band_top = g_match_info_fetch (match, 1);
   band_height = g_match_info_fetch (match, 2);
   band_bottom = g_ascii_strtod (band_top, NULL) + g_ascii_strtod (band_height, NULL);
-  find_bar (svg, "task 0: fill on AIV0\n13.000", &inner_top, &inner_bottom);
-  find_bar (svg, "task 3: sum", &next_top, &bottom);
+  find_bar (svg, "task fill 0 on AIV0\n13.000", &inner_top, &inner_bottom);
+  find_bar (svg, "task sum 3", &next_top, &bottom);
   g_assert_cmpfloat (band_bottom, >=, inner_bottom);
   g_assert_cmpfloat (band_bottom, <=, next_top);
 }
@@ -735,7 +734,7 @@ static double
 find_scale (const char *svg)
 {
   g_autoptr (GRegex) regex
-      = g_regex_new ("<rect [^>]*\\bx=\"([0-9.]+)\"[^>]*><title>task ([02]): part", 0, 0, NULL);
+      = g_regex_new ("<rect [^>]*\\bx=\"([0-9.]+)\"[^>]*><title>task part ([02])\\b", 0, 0, NULL);
   g_autoptr (GMatchInfo) match = NULL;
   double x[3] = { 0 };
 
@@ -750,8 +749,37 @@ find_scale (const char *svg)
   return 20000 / (x[2] - x[0]);
 }
 
-/* What is narrower than a unit and at most half of one apart is one bar, of at most two, in the
- * colour of what took longest. */
+/* A bar of several, on a shade of this height: as high as what they took is a share of its width,
+ * and of each kernel as much as that took. styles: what each is drawn with, as far as that is
+ * known. */
+static void
+check_joined (const char *rects, const guint64 took[3], const guint64 weights[3], double width_ns,
+              double height, char *const styles[3])
+{
+  g_autoptr (GRegex) regex
+      = g_regex_new ("<rect class=\"(k[0-9]+)\"[^>]*\\bheight=\"([0-9.]+)\"/>", 0, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  double total = (double) (took[0] + took[1] + took[2]);
+  double filled = CLAMP (total / width_ns * height, 1, height);
+  double sum = 0;
+
+  g_regex_match (regex, rects, 0, &match);
+  for (; g_match_info_matches (match); g_match_info_next (match, NULL))
+    {
+      g_autofree char *style = g_match_info_fetch (match, 1);
+      g_autofree char *part = g_match_info_fetch (match, 2);
+
+      sum += g_ascii_strtod (part, NULL);
+      for (guint k = 0; k < 3; k++)
+        if (g_strcmp0 (style, styles[k]) == 0)
+          g_assert_cmpfloat_with_epsilon (
+              g_ascii_strtod (part, NULL),
+              filled * (double) weights[k] / (double) (weights[0] + weights[1] + weights[2]), 0.02);
+    }
+  g_assert_cmpfloat_with_epsilon (sum, filled, 0.03);
+}
+
+/* What is narrower than a unit and at most two of them apart is one bar, of at most four. */
 static void
 test_inner_bars (void)
 {
@@ -760,6 +788,7 @@ test_inner_bars (void)
   {
     N = 40
   };
+  guint n_joined = 0;
 
   for (guint round = 0; round < 30; round++)
     {
@@ -767,8 +796,9 @@ test_inner_bars (void)
       struct pto_trace_record runs[N];
       guint32 kernels[N];
       g_autoptr (GRegex) regex = g_regex_new (
-          "<rect class=\"(k[0-9]+)\"[^>]*\\bwidth=\"([0-9.]+)\"[^>]*><title>([^<]*) on AIV0\n"
-          "([^<]*)</title>",
+          "<(?:rect class=\"(k[0-9]+)\"[^>]*\\bwidth=\"([0-9.]+)\"[^>]*|g)><title>([^<]*) on AIV0\n"
+          "([0-9.]+ to [0-9.]+ \302\265s)([^<]*)</title>"
+          "(?:<rect class=\"joined\"[^>]*\\bwidth=\"([0-9.]+)\" height=\"([0-9.]+)\"/>(.*)</g>)?",
           0, 0, NULL);
       g_autoptr (GMatchInfo) match = NULL;
       g_autofree char *svg = NULL;
@@ -793,12 +823,15 @@ test_inner_bars (void)
         {
           guint longest = first;
           guint64 begin = runs[first].time, end = runs[first].extra;
+          guint64 took[3] = { 0 };
+          guint64 weights[3] = { 0 }; /* what ran for no time, is there, too */
           g_autofree char *title = NULL;
           g_autofree char *times = NULL;
           g_autofree char *style = NULL;
           g_autofree char *width = NULL;
           g_autofree char *said = NULL;
           g_autofree char *said_times = NULL;
+          g_autofree char *said_share = NULL;
 
           n = 1;
           if ((double) (end - begin) < unit)
@@ -807,39 +840,65 @@ test_inner_bars (void)
                 const struct pto_trace_record *next = &runs[first + n];
 
                 if ((double) (next->extra - next->time) >= unit
-                    || (double) (next->time - end) > unit / 2
-                    || (double) (next->extra - begin) > 2 * unit)
+                    || (double) (next->time - end) > 2 * unit
+                    || (double) (next->extra - begin) > 4 * unit)
                   break;
                 end = next->extra;
                 if (next->extra - next->time > runs[longest].extra - runs[longest].time)
                   longest = first + n;
               }
-          title = n == 1 ? g_strdup_printf ("task %u: %s", first, names[kernels[first]])
+          for (guint i = first; i < first + n; i++)
+            {
+              took[kernels[i]] += runs[i].extra - runs[i].time;
+              weights[kernels[i]] = MAX (took[kernels[i]], 1);
+            }
+          title = n == 1 ? g_strdup_printf ("task %s %u", names[kernels[first]], first)
                          : g_strdup_printf ("%u tasks, among them %s", n, names[kernels[longest]]);
           /* The level's time 0 is 1 us after its begin. */
           times = g_strdup_printf ("%.3f to %.3f \302\265s", (double) (11000 + begin) / 1000,
                                    (double) (11000 + end) / 1000);
           g_assert_true (g_match_info_matches (match));
           style = g_match_info_fetch (match, 1);
-          width = g_match_info_fetch (match, 2);
+          width = g_match_info_fetch (match, n == 1 ? 2 : 6);
           said = g_match_info_fetch (match, 3);
           said_times = g_match_info_fetch (match, 4);
+          said_share = g_match_info_fetch (match, 5);
           /* Half a unit can still be seen. */
           g_assert_cmpfloat_with_epsilon (g_ascii_strtod (width, NULL),
                                           MAX ((double) (end - begin) / unit, 0.5), 0.02);
           g_assert_cmpstr (said, ==, title);
           g_assert_cmpstr (said_times, ==, times);
-          if (styles[kernels[longest]] == NULL)
-            styles[kernels[longest]] = g_strdup (style);
-          g_assert_cmpstr (style, ==, styles[kernels[longest]]);
+          if (n == 1)
+            {
+              g_assert_cmpstr (said_share, ==, "");
+              if (styles[kernels[first]] == NULL)
+                styles[kernels[first]] = g_strdup (style);
+              g_assert_cmpstr (style, ==, styles[kernels[first]]);
+            }
+          else
+            {
+              g_autofree char *height = g_match_info_fetch (match, 7);
+              g_autofree char *rects = g_match_info_fetch (match, 8);
+              g_autofree char *share = g_strdup_printf (
+                  ", %.0f %% of it",
+                  100.0 * (double) (took[0] + took[1] + took[2]) / (double) (end - begin));
+
+              if (end > begin)
+                g_assert_cmpstr (said_share, ==, share);
+              check_joined (rects, took, weights, MAX ((double) (end - begin), 0.5 * unit),
+                            g_ascii_strtod (height, NULL), styles);
+              n_joined++;
+            }
           g_match_info_next (match, NULL);
         }
       g_assert_false (g_match_info_matches (match));
       for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
-        g_assert_cmpstr (styles[k], !=, styles[(k + 1) % G_N_ELEMENTS (styles)]);
+        if (styles[k] != NULL)
+          g_assert_cmpstr (styles[k], !=, styles[(k + 1) % G_N_ELEMENTS (styles)]);
       for (guint k = 0; k < G_N_ELEMENTS (styles); k++)
         g_free (styles[k]);
     }
+  g_assert_cmpuint (n_joined, >, 30);
 }
 
 /* Each core inside has a row, one below the other; a kernel of the level's name has its colour. */
@@ -852,8 +911,8 @@ test_inner_rows (void)
                                                   { 0, 2, PTO_TRACE_RUN, 2, 5000 } };
   static const guint32 kernels[] = { 0, 1, 2 };
   static const char *const titles[]
-      = { "task 0: sum on AIC0", "task 1: other on AIV0", "task 2: part on AIV1",
-          "task 3: sum on sub0", "task 0: part on L2/0" };
+      = { "task sum 0 on AIC0", "task other 1 on AIV0", "task part 2 on AIV1", "task sum 3 on sub0",
+          "task part 0 on L2/0" };
   g_autoptr (PtoTrace) trace = make_level (three_runs, G_N_ELEMENTS (three_runs));
   g_autofree char *svg = NULL;
   char *styles[G_N_ELEMENTS (titles)];

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 import xml.etree.ElementTree
 
 import pto_test
 import report_reader
-from pto_test import (EXAMPLES, REQUIRED_KEYS, COPY_ORCHESTRATION, RAW_EXIT_GROUP, FLOAT32, FLOAT16,
+from pto_test import (EXAMPLES, PROGRAM, REQUIRED_KEYS, COPY_ORCHESTRATION, RAW_EXIT_GROUP, FLOAT32, FLOAT16,
                       INT8, rows, duration, PtoTest)
 
 
@@ -100,7 +101,7 @@ class Words(PtoTest):
         info = self.info(CC="true", CXX="false -x")
         description = ("%d clusters of 1 AIC + 2 AIV, %d schedulers + 1 orchestrator, %s counter")
         version = self.passes("--version").split()[1]
-        self.assertEqual(list(info), ["version", "platforms", "machine", "backends", "parameters"])
+        self.assertEqual(list(info), ["version", "platforms", "hardware", "machine", "backends", "parameters"])
         self.assertEqual(info["version"], version)
         self.assertEqual(info["platforms"], [
             {"name": name, "description": description % (clusters, threads - 1, words),
@@ -108,6 +109,9 @@ class Words(PtoTest):
              "aicpu_threads": threads, "counter_hz": hz}
             for name, clusters, threads, hz, words in (("a2a3sim", 24, 4, 50000000, "50 MHz"),
                                                        ("a5sim", 36, 5, 1000000000, "1 GHz"))])
+        self.assertEqual(info["hardware"], [
+            {"name": name, "available": False, "description": "the chips themselves: there is no module for them (doc/hardware.md)"}
+            for name in ("a2a3", "a5")])
         system = os.uname()
         self.assertEqual(info["machine"], {
             "system": system.sysname, "release": system.release, "architecture": system.machine,
@@ -164,12 +168,64 @@ class Words(PtoTest):
         self.assertEqual(values["task-window"], "128")
 
 
+class Status(PtoTest):
+    """What a script goes by: right, wrong, not what can be meant, not possible."""
+
+    def test_listed(self):
+        """130 is tried where Ctrl-C is (test_pto_output.py)."""
+        text = self.passes("help").split("Exit status:\n")[1]
+        self.assertEqual(re.findall(r"(?m)^  (\d+) +\S", text), ["0", "1", "2", "3", "130"])
+        section = re.search(r"(?ms)^\.SH EXIT STATUS\n(.*?)^\.SH", self.passes("--print-page", "man")).group(1)
+        self.assertEqual(re.findall(r"(?m)^\.TP\n\\fB(\d+)\\fR\n", section), ["0", "1", "2", "3", "130"])
+
+    def test_wrong(self):
+        self.copy_example(dtype=FLOAT32, got=0, expected=0)
+        self.passes("run", "copy")
+        self.copy_example(dtype=FLOAT32, got=0, expected=0x3f800000)
+        for words in ([], ["--json"], ["--no-isolate"], ["--backend", "det"]):
+            self.fails(1, ["5 of 6 elements are wrong"], "run", "copy", *words)
+        self.fails(1, ["wrong already"], "explore", "copy")
+
+    def test_wrong_and_more(self):
+        """Wrong it stays, whatever else can not be done."""
+        self.copy_example(dtype=FLOAT32, got=0, expected=0x3f800000)
+        self.fails(1, ["/dev/full"], "run", "copy", "--svg", "/dev/full", lines=2)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([PROGRAM, "run", "copy"], stdout=full, stderr=subprocess.PIPE, cwd=self.directory,
+                                    env=self.environment, timeout=pto_test.DEADLINE, check=False)
+        self.assertEqual((result.returncode, result.stderr.count(b"\n")), (1, 2))
+
+    def test_accesses(self):
+        self.copy_example(dtype=FLOAT32, got=0, expected=0)
+        self.edit("copy/orch.c", "make_input_param (from)", "make_output_param (from)")
+        self.passes("run", "copy")
+        self.fails(1, ["read bytes"], "run", "copy", "--check=access")
+
+    def test_usage(self):
+        self.copy_example(dtype=FLOAT32, got=0, expected=0x3f800000)
+        for words in ([], ["walk"], ["run"], ["run", "copy", "--fast"], ["run", "copy", "--set", "task-window=3"],
+                      ["run", "copy", "--svg", "x.png"], ["top", "x"], ["help", "walk"], ["--fast", "run", "copy"]):
+            self.fails(2, [], *words)
+
+    def test_trouble(self):
+        self.fails(3, ["no such directory"], "run", "nowhere")
+        self.fails(3, ["nowhere"], "trace", "nowhere")
+        self.fails(3, ["no process"], "top", str(2 ** 22 + 5))
+        self.copy_example(dtype=FLOAT32, got=0, expected=0x3f800000)
+        self.fails(3, ["PTO2_RING_TASK_WINDOW"], "run", "copy", environment={"PTO2_RING_TASK_WINDOW": "17"})
+        self.fails(3, ["the compiler failed"], "run", "copy", lines=0, environment={"CC": "false"})
+        self.edit("copy/copy.c", "memcpy (", "abort (); memcpy (")
+        self.edit("copy/copy.c", "#include <string.h>", "#include <string.h>\n#include <stdlib.h>")
+        for words in ([], ["--no-isolate"]):
+            self.fails(3, ["(copy)"], "run", "copy", *words)
+
+
 class Manifest(PtoTest):
     """Every way to write a wrong pto.ini: one line names file and thing, and no file is made."""
 
     def refuses(self, fragments, lines=1, **words):
         before = sorted(os.listdir(self.directory))
-        result = self.fails(1, fragments, "run", "ex", "--trace", "t.json", "--svg", "t.svg",
+        result = self.fails(3, fragments, "run", "ex", "--trace", "t.json", "--svg", "t.svg",
                             "--report", "t.html", lines=lines, **words)
         self.assertEqual(result.stdout, "")
         self.assertEqual(sorted(os.listdir(self.directory)), before)
@@ -182,6 +238,8 @@ class Manifest(PtoTest):
 
     def test_no_directory(self):
         self.refuses(["ex", "no such directory"])
+        # A name is not obeyed by the terminal.
+        self.assertIn("no?[31m?", self.fails(3, [], "run", "no\x1b[31m\x9b").stderr)
 
     def test_no_manifest(self):
         os.mkdir(os.path.join(self.directory, "ex"))
@@ -192,6 +250,21 @@ class Manifest(PtoTest):
         with open(os.path.join(self.directory, "ex/pto.ini"), "wb") as file:
             file.write(b"\x7fELF\x00\xff\xfe")
         self.refuses(["ex/pto.ini", "UTF-8"])
+
+    def test_cost_beyond_the_clock(self):
+        """A cost that no clock has room for is refused with file and kernel, and a chain that comes to its end fails."""
+        self.example()
+        with open(os.path.join(self.directory, "ex/pto.ini"), encoding="utf-8") as file:
+            manifest = re.sub(r"(?m)^cost=.*\n", "", file.read())
+        for cost in "constant:9e18", "constant:1.8e19", "constant:1e300", "linear:1:1e300", "table:0:1e16":
+            self.write("ex/pto.ini", manifest.replace("core=aiv\n", f"core=aiv\ncost={cost}\n"))
+            for words in ([], ["--backend", "det"]):
+                result = self.fails(3, ["ex/pto.ini: kernel \"", f'"{cost}" is too much: no number of a cost is greater than 1e15 ns'],
+                                    "run", "ex", *words)
+                self.assertEqual(result.stdout, "")
+        self.write("ex/pto.ini", manifest.replace("core=aiv\n", "core=aiv\ncost=linear:1e15:1e15\n"))
+        self.fails(3, ["task 0 of ring", "than the virtual clock goes"], "run", "ex", "--backend", "det")
+        self.passes("run", "ex")
 
     def test_not_a_key_file(self):
         self.spoil("[example]", "example:", [])
@@ -322,7 +395,7 @@ dtype={FLOAT16}
         # The library's limit, in its words.
         for previous, number in (4095, 4096), (4096, 65536), (65536, 4294967295):
             self.edit("copy/pto.ini", f"[kernel {previous}]", f"[kernel {number}]")
-            self.fails(1, [path[len(self.directory) + 1:], "copy", f"function id {number} is too large: at most 4095"],
+            self.fails(3, [path[len(self.directory) + 1:], "copy", f"function id {number} is too large: at most 4095"],
                        "run", "copy")
 
     def test_bad_function_id(self):
@@ -342,7 +415,7 @@ dtype={FLOAT16}
 
     def test_unknown_case(self):
         self.example()
-        self.fails(1, ["ex/pto.ini", '"six"', "five", "four"], "run", "ex", "--case", "six")
+        self.fails(3, ["ex/pto.ini", '"six"', "five", "four"], "run", "ex", "--case", "six")
         shutil.rmtree(os.path.join(self.directory, "ex"))
         self.spoil("default-case=five", "default-case=six", ["default-case=six", "five", "four"])
 
@@ -411,7 +484,7 @@ dtype={FLOAT16}
     def test_orchestration_refuses(self):
         self.example()
         self.edit("ex/pto.ini", "form=5", "form=6")
-        result = self.fails(1, ["form 6"], "run", "ex", lines=2)  # its own words come first
+        result = self.fails(3, ["form 6"], "run", "ex", lines=2)  # its own words come first
         self.assertIn('"five"', result.stderr.splitlines()[1])
 
     def test_wrong_argument_count(self):
@@ -440,7 +513,7 @@ dtype={FLOAT16}
             self.write("copy/orch.cc", text)
             line = text[:text.index(code)].count("\n") + 1
             with self.subTest(code=code):
-                self.fails(1, [f"{words}{line}"], "run", "copy")
+                self.fails(3, [f"{words}{line}"], "run", "copy")
 
     def test_unread_key(self):
         for key in ("elemnts=3", "titel=five", "titles=x"):
@@ -542,7 +615,7 @@ class Run(PtoTest):
         self.assertIsNone(self.gives(self.vector)["dump"])
         self.fails(2, ["--dump-filter", "no effect", "--dump PREFIX"], "run", self.vector, "--dump-filter", "a")
         self.fails(2, ["--dump", "begin with"], "run", self.vector, "--dump", "")
-        self.fails(1, ["dump_filter", "is no task"], "run", self.vector, "--dump", "out-", "--dump-filter", ".1")
+        self.fails(3, ["dump_filter", "is no task"], "run", self.vector, "--dump", "out-", "--dump-filter", ".1")
 
     def test_table_says_what_json_says(self):
         """On det two runs are one and the same."""
@@ -659,13 +732,19 @@ class Run(PtoTest):
         self.assertEqual({event["name"] for event in kernels}, {"add", "add_scalar", "mul"})
         root = xml.etree.ElementTree.parse(os.path.join(self.directory, "run.svg")).getroot()
         texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
-        for name in ["AIC%d" % i for i in range(24)] + ["AIV%d" % i for i in range(48)]:
-            self.assertIn(name, texts)
+        # A cluster that had work has all of its rows, and the others are one line.
+        used = {event["pid"] for event in kernels}
+        clusters = sorted(int(event["args"]["name"].split()[1]) for event in trace["traceEvents"]
+                          if event["name"] == "process_name" and event["pid"] in used)
+        self.assertEqual({text for text in texts if re.fullmatch(r"AI[CV]\d+", text or "")},
+                         {"AIC%d" % c for c in clusters} | {"AIV%d" % (2 * c + i) for c in clusters for i in (0, 1)})
+        self.assertEqual([text.partition(":")[0] for text in texts if "without work" in (text or "")],
+                         ["%d clusters without work" % (24 - len(clusters))])
 
     def test_unwritable(self):
         missing = os.path.join(self.directory, "nowhere", "run.json")
-        self.fails(1, [missing], "run", self.vector, "--trace", missing)
-        self.fails(1, [self.directory, "directory"], "run", self.vector, "--svg", self.directory)
+        self.fails(3, [missing], "run", self.vector, "--trace", missing)
+        self.fails(3, [self.directory, "directory"], "run", self.vector, "--svg", self.directory)
         self.assertEqual(os.listdir(self.directory), [])
 
     def test_repeat(self):
@@ -685,7 +764,7 @@ class Run(PtoTest):
         self.assertEqual((result["platform"], result["passed"]), ("a5sim", True))
 
     def test_kernel_that_ends_its_process(self):
-        """Whatever it does: kernel, task and core are named, status 1, and the next run works."""
+        """Whatever it does: kernel, task and core are named, status 3, and the next run works."""
         for code, why in (("_exit (3);", "the kernel called _exit(3)"),
                           ("signal (SIGSEGV, SIG_DFL); *bad = 1;", "the kernel crashed: Segmentation fault (signal 11)"),
                           ("abort ();", "the kernel crashed: Aborted (signal 6)"),
@@ -699,7 +778,7 @@ class Run(PtoTest):
                        "#include <signal.h>\n#include <unistd.h>\nvolatile int *volatile bad = (volatile int *) 8;\n"
                        "void kernel_entry (int64_t *args) { (void) args; (void) bad; " + code + " }\n")
             result = self.pto("run", "copy")
-            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(result.returncode, 3, result.stderr)
             line = result.stderr.splitlines()[-1]
             self.assertRegex(line, r"^pto: .*task 0 of ring \d \(.*\) on core AIV\d+: the kernel")
             self.assertIn(why, line)
@@ -717,12 +796,12 @@ class Run(PtoTest):
     def test_environment_is_stronger_than_the_case(self):
         self.example()
         self.edit("ex/pto.ini", "elements=16384", "elements=16384\ntask-window=17")
-        self.fails(1, ["task-window"], "run", "ex")
+        self.fails(3, ["task-window"], "run", "ex")
         result = self.gives("ex", environment={"PTO2_RING_TASK_WINDOW": "16"})
         self.assertTrue(result["passed"])
 
     def test_bad_environment(self):
-        self.fails(1, ["PTO2_RING_TASK_WINDOW", "17"], "run", self.vector,
+        self.fails(3, ["PTO2_RING_TASK_WINDOW", "17"], "run", self.vector,
                    environment={"PTO2_RING_TASK_WINDOW": "17"})
 
     def test_wrong_result(self):
@@ -763,7 +842,7 @@ class Blocks(PtoTest):
             picture = file.read()
         self.assertRegex(picture, r"critical path: [^<]* to submit, then 1 task in ")
         for block in range(n):
-            self.assertRegex(picture, rf"task 0 of ring 1: copy, block {block} on AIV[01]\n")
+            self.assertRegex(picture, rf"task copy 1:0, block {block} on AIV[01]\n")
 
 
 pto_test.tap.main()

@@ -34,7 +34,7 @@ class Output(PtoTest):
                               preexec_fn=prepare, **options)
 
     def refused(self, result, *fragments):
-        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.returncode, 3, result.stderr)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertTrue(result.stderr.startswith("pto: "), result.stderr)
         for fragment in fragments:
@@ -116,7 +116,7 @@ class Output(PtoTest):
     def test_several(self):
         """All that is lost is told, a line each, and what can be saved is."""
         result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "/dev/full")
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, 3)
         self.assertEqual([line.startswith("pto: /dev/full: ") for line in result.stderr.splitlines()], [True, True])
         result = self.ends(subprocess.PIPE, "run", self.vector, "--trace", "/dev/full", "--svg", "run.svg")
         self.refused(result, "/dev/full")
@@ -124,7 +124,7 @@ class Output(PtoTest):
         self.assertEqual(os.listdir(self.directory), ["run.svg"])
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = self.ends(full, "run", self.vector, "--trace", "/dev/full")
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, 3)
         self.assertEqual(["standard output" in line for line in result.stderr.splitlines()], [False, True])
 
     def test_cache(self):
@@ -132,7 +132,7 @@ class Output(PtoTest):
         with tempfile.TemporaryDirectory() as cache:
             self.environment = dict(self.environment, XDG_CACHE_HOME=cache)
             result = self.ends(subprocess.PIPE, "run", self.vector, limit=1000)
-            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(result.returncode, 3, result.stderr)
             self.assertIn(os.strerror(errno.EFBIG), result.stderr)
             self.assertEqual([name for _, _, names in os.walk(cache) for name in names if name.endswith(".so")], [])
 

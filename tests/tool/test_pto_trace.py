@@ -3,12 +3,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import json
 import os
+import re
 import shutil
 import subprocess
 
 import perfetto_reader
 import pto_test
 from pto_test import EXAMPLES, PtoTest
+
+
+def label(number):
+    """An id of JSON, as pictures and exports have it."""
+    ring, local = divmod(int(number), 2 ** 32)
+    return "%d:%d" % (ring, local) if ring else str(local)
 
 
 class Trace(PtoTest):
@@ -59,8 +66,8 @@ class Trace(PtoTest):
     def test_labels(self):
         """A task that is in another ring only is named."""
         n = self.run_["tasks"]
-        self.refused(1, [self.file, "why", str(n - 1)], f"task {n - 1}: no such task is in the trace, which has {n}; there is 1:{n - 1}")
-        self.refused(1, [self.file, "why", "1/2"], "task 1: the trace has nothing that a worker recorded inside of it")
+        self.refused(3, [self.file, "why", str(n - 1)], f"task {n - 1}: no such task is in the trace, which has {n}; there is 1:{n - 1}")
+        self.refused(3, [self.file, "why", "1/2"], "task 1: the trace has nothing that a worker recorded inside of it")
         self.refused(2, [self.file, "why", "1:2:3"], 'why: "1:2:3" is no task: it is a number, 17, one of a ring, 1:17, of which there are')
 
     def test_scopes(self):
@@ -126,6 +133,57 @@ class Trace(PtoTest):
         with open(self.file, "rb") as first, open(os.path.join(self.directory, "again.ptotrace"), "rb") as again:
             self.assertEqual(first.read(), again.read())
 
+    def test_names_agree(self):
+        """A task has one name, in the picture, in the JSON and for the question why."""
+        picture, events = (os.path.join(self.directory, name) for name in ("names.svg", "names.json"))
+        for path in picture, events:
+            self.passes("trace", self.file, "export", path)
+        with open(events, encoding="utf-8") as file:
+            runs = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "kernel"]
+        with open(picture, encoding="utf-8") as file:
+            text = file.read()
+        told = {(name, task): waits for name, task, waits in
+                re.findall(r"<title>task (\w+) (\S+) on \w+\n[^<]*?(?:\nwaited for ([^<]*))?</title>", text)}
+        self.assertEqual(set(told), {(run["name"], run["args"]["task"]) for run in runs})
+        for run in runs:
+            waits = told[run["name"], run["args"]["task"]]
+            self.assertEqual([wait.split()[-1] for wait in waits.split(", ") if wait], run["args"]["waited_for"])
+        letters = set(re.findall(r">(\w+ \d+:\d+)</text>", text))
+        self.assertGreater(len(letters), 20)
+        self.assertLessEqual(letters, {" ".join(name) for name in told})
+        name, task = sorted(told)[0]
+        self.assertTrue(self.passes("trace", self.file, "why", task).startswith(
+            "task %s of ring %s (%s on " % (*task.split(":")[::-1], name)))
+
+    def test_not_over_itself(self):
+        """What is read is not written over, by whatever name."""
+        link, hard = (os.path.join(self.directory, name) for name in ("link.ptotrace", "hard.svg"))
+        os.symlink(self.file, link)
+        os.link(self.file, hard)
+        with open(self.file, "rb") as file:
+            before = file.read()
+        for words in (["simulate", self.file], ["simulate", link, "submit=1ns"], ["export", link], ["export", hard],
+                      ["export", "--perfetto", self.file], ["simulate", os.path.join(self.directory, ".", "run.ptotrace")]):
+            path = [word for word in words if os.sep in word][0]
+            self.refused(2, [self.file, *words], f"pto: {words[0]} {path}: it would be written over {self.file}, which is in use here")
+        self.fails(2, [f"--svg {hard}: it would be written over {self.file}"], "whatif", self.file, "--clusters", "2", "--svg", hard)
+        with open(self.file, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.refused(2, [self.file, "simulate", "s.foo"], "pto: simulate s.foo: it writes .ptotrace files: the name must end so")
+        self.refused(3, ["nowhere.ptotrace"], "pto: nowhere.ptotrace: can not be read: No such file or directory")
+        self.refused(3, [self.directory], f"pto: {self.directory}: can not be read: Is a directory")
+
+    def test_outputs_of_a_run(self):
+        """None is written over another one, nor over the example."""
+        example = self.example()
+        link = os.path.join(self.directory, "link.svg")
+        self.write("p.json", "")
+        os.symlink("p.json", link)
+        for words, part in ((["--metrics", f"{example}/pto.ini"], f"--metrics {example}/pto.ini: it would be written over {example}/pto.ini"),
+                            (["--trace", "t.json", "--metrics", "./t.json"], "--metrics ./t.json: it would be written over t.json"),
+                            (["--trace", "p.json", "--svg", "link.svg"], "--svg link.svg: it would be written over p.json")):
+            self.fails(2, [part], "run", example, *words)
+
     def test_perfetto(self):
         """All of level 4: arguments, lines, what rings held; by any of the names."""
         files = []
@@ -138,15 +196,15 @@ class Trace(PtoTest):
         deps = self.ask("deps")
         self.assertEqual(len(trace.of("run")), self.run_["tasks"])
         self.assertEqual(sorted((begin.args["task"], end.args["task"]) for begin, end in trace.flows.values()),
-                         sorted((int(edge["from"]), int(edge["to"])) for edge in deps["edges"]))
+                         sorted((label(edge["from"]), label(edge["to"])) for edge in deps["edges"]))
         for ring in self.ask("scopes")["rings"]:
             name = f"ring {ring['ring']}"
             for counter, key in (("heap", "heap_bytes"), ("dependency pool", "dep_entries")):
                 steps = trace.counters["AICPU", f"{counter}, {name}"]
                 self.assertEqual(max((value for _, value in steps), default=0), ring[key], counter)
         why = self.ask("why", "1:17")
-        run, = [item for item in trace.of("run") if item.args["task"] == int(why["task"])]
-        submit, = [item for item in trace.of("submit") if item.args["task"] == int(why["task"])]
+        run, = [item for item in trace.of("run") if item.args["task"] == "1:17"]
+        submit, = [item for item in trace.of("submit") if item.args["task"] == "1:17"]
         self.assertEqual((run.name, run.row[1], run.start, run.end),
                          (why["kernel"], why["core"], why["start_ns"], why["end_ns"]))
         self.assertEqual(run.args["submitted_at"], why["submitted_at"])
@@ -160,25 +218,25 @@ class Trace(PtoTest):
 
     def test_refused(self):
         self.refused(2, [], "a trace is missing")
-        self.refused(1, ["nowhere.ptotrace"], "nowhere.ptotrace")
-        self.refused(1, [__file__], "no trace")
+        self.refused(3, ["nowhere.ptotrace"], "nowhere.ptotrace")
+        self.refused(3, [__file__], "no trace")
         self.refused(2, [self.file, "nonsense"], "nonsense")
         self.refused(2, [self.file, "why"], "the task is missing")
-        self.refused(1, [self.file, "why", "123456"], "no such task", str(self.run_["tasks"]))
+        self.refused(3, [self.file, "why", "123456"], "no such task", str(self.run_["tasks"]))
         for word in "x", "-1", "9:1", "1:", ":1", "1:4294967296", "18446744073709551616":
             self.refused(2, [self.file, "why", "--", word], word)
-        self.refused(1, [self.file, "export", os.path.join(self.directory, "run.txt")], ".ptotrace")
+        self.refused(3, [self.file, "export", os.path.join(self.directory, "run.txt")], ".ptotrace")
         self.refused(2, [self.file, "export"], "file to write is missing")
         self.refused(2, [self.file, "summary", "--perfetto"], "--perfetto", "summary")
         self.refused(2, [self.file, "diff"], "other trace is missing")
-        self.refused(1, [self.file, "diff", "nowhere.ptotrace"], "nowhere.ptotrace")
+        self.refused(3, [self.file, "diff", "nowhere.ptotrace"], "nowhere.ptotrace")
         self.refused(2, [self.file, "diff", self.file, "again"], "again")
         self.refused(2, [self.file, "summary", "again"], "again")
         with open(self.file, "rb") as file:
             start = file.read(1000)
         with open(self.file, "wb") as file:
             file.write(start)
-        self.refused(1, [self.file], self.file, "cut off", "968")
+        self.refused(3, [self.file], self.file, "cut off", "968")
 
 
 pto_test.tap.main()

@@ -67,10 +67,30 @@ class ReportTest(unittest.TestCase):
                 words = (node.get("class") or "").split()
                 title = node.find("{http://www.w3.org/2000/svg}title")
                 if words and re.fullmatch(r"k\d+", words[0]) and title is not None:
-                    found = re.match(r"(?:task [^:]*: |\d+ tasks, among them )(\S+)", title.text)
-                    shown[found.group(1).rstrip(",")] = fills[int(words[0][1:])]
+                    found = re.match(r"task (\S+) [\d:]+(?:,| on )", title.text)
+                    shown[found.group(1)] = fills[int(words[0][1:])]
             self.assertEqual({kernel["name"]: kernel["colour"] for kernel in report.data["kernels"]}, shown)
             self.assertGreaterEqual(len(shown), 5)
+
+    def test_short_tasks_in_a_picture(self):
+        """32 000 runs in a few thousand bars: each row as full as its core was busy, and of the kernels that ran."""
+        self.report("short")
+        space = "{http://www.w3.org/2000/svg}"
+        rows = {}
+        for group in xml.etree.ElementTree.fromstring(self.read("short.svg").encode()).iter(space + "g"):
+            shade, *parts = [{key: float(node.get(key)) for key in ("x", "y", "width", "height")}
+                             | {"class": node.get("class")} for node in group.iter(space + "rect")]
+            self.assertEqual(shade["class"], "joined")
+            row = rows.setdefault(shade["y"], {"joined": 0, "k0": 0, "k1": 0})
+            row["joined"] += shade["width"] * shade["height"]
+            for part in parts:
+                row[part["class"]] += part["width"] * part["height"]
+        shares = [[row[kernel] / row["joined"] for kernel in ("k0", "k1")] for _, row in sorted(rows.items())]
+        for got, wanted in zip(shares, ((0.02, 0.06), (0.4, 0), (0.9, 0)), strict=True):
+            for a, b in zip(got, wanted):
+                self.assertAlmostEqual(a, b, delta=0.02)
+        self.assertIn("many short tasks: as high as busy", self.read("short.svg"))
+        self.assertNotIn("many short tasks", self.read("small.svg"))
 
     def test_tree(self):
         report = self.report("tree")

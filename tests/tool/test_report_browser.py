@@ -207,6 +207,63 @@ class BrowserTest(unittest.TestCase):
         self.press("c")
         self.assertEqual(self.pixel(spot["x0"] + 4, spot["y"]), self.colour(report, entry))
 
+    def test_columns_are_as_high_as_they_were_busy(self):
+        """What is narrower than a pixel fills the share of it that it took, from the ground up."""
+        report = self.open("short")
+        self.focus()
+        self.press("c")
+        colours = {kernel["name"]: rgb(kernel["colour"]) for kernel in report.data["kernels"]}
+        for row, share, kernel in (0, 0.08, "long"), (1, 0.4, "brief"), (2, 0.9, "brief"):
+            self.assertAlmostEqual(report.data["rows"][row]["busy"] / report.data["elapsed"], share, delta=0.001)
+            top, height = self.ask("report.rowBox (arguments[0])", row)
+            self.assertGreater(height, 30)
+            top, height = top + 1.5, height - 3
+            for x in range(160, 1000, 83):
+                pixels = self.browser.run(PIXELS, "timeline", x, round(top), round(height))
+                strong = [max(abs(a - b) for a, b in zip(pixel, colours[kernel])) < 40 for pixel in pixels]
+                pale = [max(pixel) > 215 and pixel != list(PAPER) for pixel in pixels]
+                ground = len(strong) - 1 - int(share * len(strong))
+                # In eighths of the row, and as far as a column is not quite like the others.
+                if share > 0.1:
+                    self.assertTrue(all(strong[ground + 6:-1]), (row, x, pixels))
+                self.assertFalse(any(strong[:max(ground - 6, 0)]), (row, x, pixels))
+                self.assertTrue(all(pale[1:max(ground - 6, 1)]), (row, x, pixels))
+        # The chart above it is not full either: 1.38 of three cores.
+        pixels = self.browser.run(PIXELS, "timeline", 600, 6, 36)
+        coloured = sum(any(max(abs(a - b) for a, b in zip(pixel, colour)) < 60 for colour in colours.values())
+                       for pixel in pixels)
+        self.assertAlmostEqual(coloured, 36 / 1.08 * 1.38 / 3, delta=2.5)
+
+    def test_clusters_without_work(self):
+        report = self.open("few")
+        used = {task["row"] // 3 for task in report.tasks if task["row"] >= 0}
+        self.assertTrue(1 <= len(used) < 20)
+        rows = [row for row in range(72) if row // 3 in used]
+        text = f"{24 - len(used)}\u00a0clusters without work"
+        self.assertEqual(self.ask("report.shown ()"), rows)
+        fold = self.ask("report.fold ()")
+        self.assertEqual(fold["text"], text)
+        # It lies below the last row, and is to be seen.
+        top, height = self.ask("report.rowBox (arguments[0])", rows[-1])
+        self.assertGreater(fold["y"] - 9, top + height)
+        dark = self.browser.run("""
+            const [y] = arguments;
+            const bytes = document.getElementById ("timeline").getContext ("2d").getImageData (12, Math.round (y) - 6, 150, 12).data;
+            return bytes.filter ((value, k) => k % 4 === 0 && value < 150).length;""", fold["y"])
+        self.assertGreater(dark, 100)
+        # A click there shows them, and again not; so does a key.
+        self.browser.click(self.stage[0] + 40, self.stage[1] + fold["y"])
+        self.assertEqual(self.ask("report.shown ()"), list(range(72)))
+        self.assertEqual(self.ask("report.fold ()")["text"], text + ", shown")
+        self.focus()
+        self.press("e")
+        self.assertEqual(self.ask("report.shown ()"), rows)
+        self.press("e", "e")
+        self.assertEqual(self.ask("report.shown ()"), rows)
+        # Where all have work there is nothing to fold.
+        self.open("small")
+        self.assertIsNone(self.ask("report.fold ()"))
+
     # --- a task ---
 
     def test_selected_task(self):
@@ -260,7 +317,7 @@ class BrowserTest(unittest.TestCase):
                          [["0", "INPUT", "float32 [4, 4] by [8, 1]", "0xffff800012345000"],
                           ["1", "INOUT", "float32 [4, 8]", "0xffff800012345000"]])
         self.assertEqual(self.texts("#panel-task .where"),
-                         ["on AIV0, by scheduler 0", "submitted at <graph>.c:13", "in the scope of <graph>.c:7"])
+                         ["on AIV0, priority 2, by scheduler 0", "submitted at <graph>.c:13", "in the scope of <graph>.c:7"])
         self.assertIn("RAW WAW, argument 1, 128\u00a0bytes", self.text("#panel-task .tasks"))
         self.click_entry(0)
         self.assertEqual(self.texts(".arguments tr:nth-child(2) td"), ["scalar", "-5", ""])
@@ -338,7 +395,8 @@ class BrowserTest(unittest.TestCase):
         self.press("Enter", "Enter")
         self.assertEqual(self.ask("report.selected"), wanted[1])
         self.browser.run("document.getElementById ('search').value = ''; document.getElementById ('search').focus ();")
-        for text, numbers in (("1:17", [17]), ("17 of ring 1", [17]), ("0:17", []), ("up 12", [12]), ("qk 12", [])):
+        for text, numbers in (("1:17", [17]), ("17 of ring 1", [17]), ("0:17", []), ("up 12", [12]), ("qk 12", []),
+                              ("up 1:12", [12]), ("up 0:12", [])):
             self.browser.run("const field = document.getElementById ('search'); field.value = arguments[0];"
                              "field.dispatchEvent (new Event ('input'));", text)
             self.assertEqual([report.tasks[i]["id"] % 2 ** 32 for i in self.ask("report.found")], numbers, text)

@@ -18,7 +18,7 @@ import report_reader
 from svg_reader import Svg
 from trace_truth import (ACK, COMPLETE, DEP, DISPATCH, EXPLICIT, NO_TASK, RAW, READY, RETIRE, RUN, SCOPE,
                          STALL, SUBMIT, UNSURE, WAR, WAW, Case, Truth, hazard_name, stall_name,
-                         summary)
+                         summary, task_label)
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "trace-cases"
 DEADLINE = 240
@@ -72,7 +72,8 @@ def random_case(seed):
         local[ring] += 1
         kernel = r.choice([0, 0, 1, 2, 2, 3, 9, 10, NO_KERNEL])
         core_type = 0 if aic and (not aiv or r.random() < 0.4) else 1
-        put(orchestrator, now, task, SUBMIT, kernel, ring << 8 | core_type)
+        priority = r.choice([0, 0, 0, 1, 3])
+        put(orchestrator, now, task, SUBMIT, kernel, priority << 28 | ring << 8 | core_type)
         producers = r.sample(done, min(len(done), r.choice([0, 1, 1, 2, 3, 9])))
         ready = now
         for producer, end in producers:
@@ -101,6 +102,10 @@ def random_case(seed):
         done.append((task, end))
         if r.random() < 0.8:
             put(orchestrator, max(now, end), task, RETIRE, 0, 0)
+    if len(done) > 2:  # several at once, some of which are not there
+        first = r.randrange(len(done) - 1)
+        put(orchestrator, max(end for _, end in done[first:]), done[first][0], RETIRE,
+            r.randrange(1, len(done) - first), 0)
     names = ["mul", "add & <sub>", None, "a kernel \"with\" a very long \\ name — too long", "e", "f", "g", "h",
              "i", "two\nlines"]
     if lossy:
@@ -359,9 +364,9 @@ class TraceTruthTest(unittest.TestCase):
                                         "ts": micro(start), "dur": micro(end - start), "args": args})
 
         def who(task):
-            return {"task": str(task.id), "ring": task.id >> 32,
-                    "kernel": truth.kernel_name(task.kernel),
-                    "waited_for": [str(p) for p in task.deps]}
+            return {"task": task_label(task.id), "ring": task.id >> 32,
+                    "kernel": truth.kernel_name(task.kernel), **({"priority": task.priority} if task.priority else {}),
+                    "waited_for": [task_label(p) for p in task.deps]}
 
         for start, end, depth in truth.scopes:
             slice_("scope", "orchestrator", start, end, "scope", {"depth": depth})
@@ -376,7 +381,7 @@ class TraceTruthTest(unittest.TestCase):
                 if task.scheduler is not None and time is not None:
                     expected["i", "scheduler"].append(
                         {"ph": "i", "s": "t", "cat": "scheduler", "name": name, "ts": micro(time),
-                         "row": "scheduler %d" % task.scheduler, "args": {"task": str(task.id)}})
+                         "row": "scheduler %d" % task.scheduler, "args": {"task": task_label(task.id)}})
         for core, runs in enumerate(truth.runs):
             for task in runs:
                 args = who(task)

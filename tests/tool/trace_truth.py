@@ -7,6 +7,7 @@ SUBMIT, DEP, READY, DISPATCH, ACK, RUN, COMPLETE, RETIRE, SCOPE, STALL = range(1
 RAW, WAW, WAR, UNSURE, EXPLICIT = 1, 2, 4, 8, 16
 NO_TASK = 2 ** 64 - 1
 N_RINGS = 4
+UNKNOWN = 2 ** 32 - 3  # the kernel of a task whose submit was not recorded
 THIN = "\u2009"
 
 
@@ -42,8 +43,9 @@ class Task:
         self.id = number
         self.submit = self.submit_end = self.ready = self.dispatch = self.ack = None
         self.start = self.end = self.complete = self.retire = None
-        self.kernel = 2 ** 32 - 1
+        self.kernel = UNKNOWN
         self.core_type = self.core = self.scheduler = None
+        self.priority = 0
         self.deps = {}  # producer's id -> kinds, in order
         self.failed = self.critical = False
         self.last = None  # whose end made it ready: its id
@@ -85,6 +87,7 @@ class Truth:
                 task.submit = task.submit_end = now
                 task.kernel = detail
                 task.core_type = extra & 0xff
+                task.priority = extra >> 28 & 0xf
             elif kind == DEP:
                 task.deps[extra] = task.deps.get(extra, 0) | detail
                 if task.submit is None or now > task.submit_end:
@@ -106,6 +109,9 @@ class Truth:
                 task.failed = task.failed or extra == 1
             elif kind == RETIRE:
                 task.retire = now
+                for i in range(1, detail + 1):
+                    if number + i in self.tasks:
+                        self.tasks[number + i].retire = now
 
     def read_scopes(self):
         scopes, opened = [], []
@@ -211,7 +217,8 @@ class Truth:
     def kernel_name(self, kernel):
         if kernel < len(self.case.kernels):
             return self.case.kernels[kernel] or "kernel %d" % kernel
-        return "alloc" if kernel == 2 ** 32 - 2 else "no kernel" if kernel >= 2 ** 31 else "kernel %d" % kernel
+        named = {2 ** 32 - 1: "no kernel", 2 ** 32 - 2: "alloc", UNKNOWN: "unknown kernel"}
+        return named[kernel] if kernel >= 2 ** 31 else "kernel %d" % kernel
 
     def type_cores(self, core_type):
         return [c for c in range(self.case.n_cores) if self.locate(c)[1] == core_type]
@@ -247,9 +254,10 @@ class Truth:
 
 # --- how numbers are written ---
 
-def task_name(number):
+def task_label(number):
+    """As pictures, reports and exports name it, and `pto trace FILE why` takes it."""
     ring, local = number >> 32, number & 0xffffffff
-    return "%d of ring %d" % (local, ring) if ring else str(local)
+    return "%d:%d" % (ring, local) if ring else str(local)
 
 
 def us(ns):
@@ -300,8 +308,10 @@ def summary(truth):
             lines.append("%d %s busy %.0f %%"
                          % (n, name, 100.0 * truth.type_utilization(core_type)))
     if truth.path:
-        lines.append("critical path: submitted at %s us, then %s in %s us, of which %s us in "
-                     "kernels" % (us(truth.path[0].submit or 0), plural(len(truth.path), "task"),
+        begin = truth.path[0].submit
+        lines.append("critical path: %s, then %s in %s us, of which %s us in "
+                     "kernels" % ("submitted at %s us" % us(begin) if begin is not None
+                                  else "its begin was not recorded", plural(len(truth.path), "task"),
                                   us(truth.path[-1].end - truth.path[0].start),
                                   us(sum(t.end - t.start for t in truth.path))))
     if truth.failed:

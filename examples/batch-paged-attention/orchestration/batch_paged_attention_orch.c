@@ -58,7 +58,8 @@ submit_chunk (PTO2Runtime *rt, const Attention *attention, uint64_t first, uint6
   Tensor mi = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
   PTOParam hub[] = { make_output_param (oi), make_output_param (li), make_output_param (mi) };
 
-  pto2_rt_submit_task (rt, KERNEL_HUB, PTO2_WORKER_VECTOR, hub, 3);
+  pto2_rt_submit_task_with_priority (rt, KERNEL_HUB, PTO2_WORKER_VECTOR, hub, 3,
+                                     attention_priority (config, blocks));
   for (uint64_t block = 0; block < blocks; block++)
     {
       Tensor sij = make_tensor (scores, 2, PTO_DTYPE_FLOAT32);
@@ -66,6 +67,7 @@ submit_chunk (PTO2Runtime *rt, const Attention *attention, uint64_t first, uint6
       Tensor mij = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
       Tensor lij = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
       Tensor oi_new = make_tensor (accumulator, 2, PTO_DTYPE_FLOAT32);
+      int32_t priority = attention_priority (config, blocks - block);
       bool last = block + 1 == blocks;
       PTOParam qk[] = { make_input_param (query), make_input_param (attention->key_cache),
                         make_input_param (table), make_input_param (lengths),
@@ -88,10 +90,10 @@ submit_chunk (PTO2Runtime *rt, const Attention *attention, uint64_t first, uint6
                         last ? make_output_param (out) : make_no_dep_param (out),
                         make_scalar_param (last) };
 
-      pto2_rt_submit_task (rt, KERNEL_QK, PTO2_WORKER_CUBE, qk, 8);
-      pto2_rt_submit_task (rt, KERNEL_SF, PTO2_WORKER_VECTOR, sf, 7);
-      pto2_rt_submit_task (rt, KERNEL_PV, PTO2_WORKER_CUBE, pv, 8);
-      pto2_rt_submit_task (rt, KERNEL_UP, PTO2_WORKER_VECTOR, up, 8);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_QK, PTO2_WORKER_CUBE, qk, 8, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_SF, PTO2_WORKER_VECTOR, sf, 7, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_PV, PTO2_WORKER_CUBE, pv, 8, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_UP, PTO2_WORKER_VECTOR, up, 8, priority);
     }
 }
 

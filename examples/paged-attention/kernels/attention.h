@@ -15,8 +15,8 @@
 enum
 {
   ATTENTION_LANES = 16,
-  ATTENTION_MAX_DIM = 512,   /* head_dim */
-  ATTENTION_MAX_QUERY = 8192 /* elements of the queries a task keeps at hand */
+  ATTENTION_MAX_DIM = 512,    /* head_dim */
+  ATTENTION_MAX_QUERY = 16384 /* elements of the queries a task keeps at hand */
 };
 
 /* The maximum of no score at all: finite, so that differences stay numbers. */

@@ -55,7 +55,9 @@ submit_chain (PTO2Runtime *rt, const Attention *attention, uint64_t request, uin
   Tensor mi = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
   PTOParam hub[] = { make_output_param (oi), make_output_param (li), make_output_param (mi) };
 
-  pto2_rt_submit_task (rt, KERNEL_HUB, PTO2_WORKER_VECTOR, hub, 3);
+  pto2_rt_submit_task_with_priority (
+      rt, KERNEL_HUB, PTO2_WORKER_VECTOR, hub, 3,
+      attention_priority (config, (length + block_size - 1) / block_size));
   for (uint64_t block = 0; block * block_size < length; block++)
     {
       uint64_t left = length - block * block_size;
@@ -68,6 +70,7 @@ submit_chain (PTO2Runtime *rt, const Attention *attention, uint64_t request, uin
       Tensor mij = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
       Tensor lij = make_tensor (rows, 1, PTO_DTYPE_FLOAT32);
       Tensor oi_new = make_tensor (accumulator, 2, PTO_DTYPE_FLOAT32);
+      int32_t priority = attention_priority (config, (left + block_size - 1) / block_size);
       bool last = tokens == left;
       PTOParam qk[] = { make_input_param (q), make_input_param (k), make_output_param (sij) };
       PTOParam sf[] = { make_input_param (sij),     make_output_param (pij),
@@ -83,10 +86,10 @@ submit_chain (PTO2Runtime *rt, const Attention *attention, uint64_t request, uin
                         last ? make_output_param (out) : make_no_dep_param (out),
                         make_scalar_param (last) };
 
-      pto2_rt_submit_task (rt, KERNEL_QK, PTO2_WORKER_CUBE, qk, 3);
-      pto2_rt_submit_task (rt, KERNEL_SF, PTO2_WORKER_VECTOR, sf, 6);
-      pto2_rt_submit_task (rt, KERNEL_PV, PTO2_WORKER_CUBE, pv, 3);
-      pto2_rt_submit_task (rt, KERNEL_UP, PTO2_WORKER_VECTOR, up, 8);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_QK, PTO2_WORKER_CUBE, qk, 3, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_SF, PTO2_WORKER_VECTOR, sf, 6, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_PV, PTO2_WORKER_CUBE, pv, 3, priority);
+      pto2_rt_submit_task_with_priority (rt, KERNEL_UP, PTO2_WORKER_VECTOR, up, 8, priority);
     }
 }
 

@@ -66,7 +66,7 @@ aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count)
   (void) arg_count;
   if (args[ARG_FORM] != 4 && args[ARG_FORM] != 5)
     {
-      LOG_ERROR (rt, "vector: form %llu: 4 or 5 wanted", (unsigned long long) args[ARG_FORM]);
+      LOG_ERROR (rt, "form %llu: 4 or 5 wanted", (unsigned long long) args[ARG_FORM]);
       return -1;
     }
   pto2_rt_init_tensor_pool (rt);

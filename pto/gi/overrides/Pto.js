@@ -2,10 +2,14 @@
 //
 // SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// Plain functions as orchestrations, promises, attributes. What works through plain GJS works here, too.
-const {Gio, GLib} = imports.gi;
+// Plain functions as orchestrations, promises, attributes, and what is refused; typed arrays, arguments and submits are in the files
+// beside this one. What works through plain GJS works here, too.
+const {Gio, GLib, GObject} = imports.gi;
+const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
+const {takeGraphs} = imports.overrides.PtoGraphs;
+const {takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
 
-const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
+const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
     'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
     'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
@@ -16,7 +20,7 @@ function refuseLater(func, what) {
 }
 
 // Of the program that submits, or adds a task to a graph: records and errors name it.
-const [here] = new Error().stack.match(/@.*Pto\.js(?=:)/) ?? ['@?'];
+const [here] = new Error().stack.match(/@.*\/(?=Pto\.js:)/) ?? ['@?'];
 function notePlace(of) {
     const frame = new Error().stack.split('\n').find(line => line.includes('@') && !line.includes(here));
     const [, file, line] = frame?.match(/@(.*):(\d+):\d+$/) ?? [];
@@ -28,7 +32,7 @@ let isNoting = false;
 
 // Which calls note their place, an orchestrator's where somebody looks at it: a stack costs as much as two submits.
 const noted = {
-    Graph: /^add_task$/,
+    Graph: /^add_(task|mixed|group|order)$/,
     Orchestrator: /^(submit.*|allocate_cluster|[gs]et_element|alloc|fill|fill_after|(begin|with)_(manual_)?scope)$/,
 };
 
@@ -182,6 +186,8 @@ function isInexact(value, isSwitch) {
 
 // Which argument is a choice, or a list of them: GJS takes the first one, 0, for what is no number.
 const choices = {
+    'Costs.add_time': [1, 'Clock'],
+    'Costs.dup_cost': [1, 'Clock'],
     'Dtype.get_size': [0, 'Dtype'],
     'Graph.add_argument': [0, 'Dtype'],
     'Graph.make_tensor': [0, 'Dtype'],
@@ -206,6 +212,7 @@ const choices = {
     'Tensor.new_for_object': [1, 'Dtype'],
     'Trace.describe': [0, 'TraceTopic'],
     'Trace.describe_json': [0, 'TraceTopic'],
+    'Worker.ask_process': [1, 'AnswerFormat'],
 };
 
 // Which arguments are lists of sizes or places, and what they are called.
@@ -250,12 +257,15 @@ function checkList(where_to, values) {
 
 // What may be left out behind the first so many arguments, and what is meant then.
 const optional = {
-    'Callable.build': [0, null],
-    'Callable.build_async': [0, null],
+    'DeviceCode.build': [0, null],
+    'DeviceCode.build_async': [0, null],
+    'Graph.add_mixed': [3, null],
+    'Graph.add_order': [0, null],
     'Graph.add_task': [1, null],
     'Kernel.new': [2, null],
     'Orchestrator.submit': [1, null],
     'Orchestrator.submit_group': [1, null],
+    'Orchestrator.submit_group_members': [2, null],
     'Orchestrator.submit_mixed': [3, null],
     'Orchestrator.submit_next_level': [1, null, null, -1],
     'Orchestrator.submit_next_level_group': [2, null, null],
@@ -286,13 +296,13 @@ function fillUp(args, [least, ...rest], hasCallback) {
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
-    const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group$/.test(method); // -1: any worker
-    const isFraction = /^(add_scalar_(float|double)|set_element|add_reduction_kernel|fill|fill_after)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
+    const listed = lists[`${name}.${method}`] ?? [], isOfAny = /_group(_members)?$/.test(method); // -1: any worker, any core
+    const isFraction = /^(add_scalar_(float|double)|add_time|set_element|add_reduction_kernel|fill|fill_after)$/.test(method), isSwitch = /^set_(enable_|sync_start)/.test(method);
     const isNoted = where !== imports.gi.Pto[name] && (noted[name]?.test(method) ?? false);
     const isNotedAlways = isNoted && name === 'Graph';
     const {length} = original; // whose getter costs a tenth of a call
     const left = optional[`${name}.${method}`], hasCallback = method.endsWith('_async') ? 1 : 0;
-    const areTexts = ['set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json'].includes(method);
+    const areTexts = ['set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json', 'simulate'].includes(method);
     const check = value => {
         if (isInexact(value, isSwitch))
             throw new TypeError(`${where_to}: ${String(value)} is not an integer`);
@@ -374,6 +384,32 @@ function takeOneOrMore(where) {
     where.set_compiler_flags = function (flags) {
         set_compiler_flags.call(this, typeof flags === 'string' ? words(flags) : flags);
     };
+    // Properties of these names could only warn of what is refused.
+    for (const field of ['include_dirs', 'compiler_flags']) {
+        Object.defineProperty(where, field, {
+            configurable: true,
+            get() {
+                return this[`get_${field}`]();
+            },
+            set(value) {
+                this[`set_${field}`](value);
+            },
+        });
+    }
+}
+
+// An argument of a graph is named where it is added.
+function nameArguments(where) {
+    for (const add of ['add_argument', 'add_scalar_argument']) {
+        const original = where[add], {length} = original;
+        where[add] = function (...args) {
+            const [name, ...more] = args.splice(length);
+            const added = original.apply(this, [...args, ...more]);
+            if (name !== undefined && name !== null)
+                this.set_argument_name(this.get_n_arguments() - 1, name);
+            return added;
+        };
+    }
 }
 
 // Nor is a text a number, or what is missing.
@@ -384,6 +420,20 @@ function takeNumber(where, name, wanted, isWanted) {
             throw new TypeError(`${name}: ${String(args[0])} is not ${wanted}`);
         return original.apply(this, args);
     };
+}
+
+// A clock also by its name.
+function takeClocks(Pto) {
+    const where = Pto.Costs.prototype;
+    for (const name of ['add_time', 'dup_cost']) {
+        const original = where[name];
+        where[name] = function (kernel, clock, ...rest) {
+            const member = typeof clock === 'string' ? Pto.Clock[clock.toUpperCase()] : clock;
+            if (!Object.values(Pto.Clock).includes(member))
+                throw new TypeError(`Pto.Costs.${name}: ${String(clock)} is none of Pto.Clock`);
+            return original.call(this, kernel, member, ...rest);
+        };
+    }
 }
 
 // A topic also by its name; a task also by its label, or as one of the list.
@@ -414,12 +464,67 @@ function takeQuestions(Pto) {
     }
 }
 
+// The library gives 0 or nothing for what is behind the last one.
+function takeIndex(where, name, bound) {
+    const original = where[name];
+    where[name] = function (index, ...rest) {
+        const n = bound(this);
+        if (!Number.isInteger(index) || index < 0 || index >= n)
+            throw new RangeError(`${name}: ${String(index)} is none of the ${n}, which count from 0`);
+        return original.call(this, index, ...rest);
+    };
+}
+
+function takeIndices(Pto) {
+    const indexed = [
+        [Pto.TaskArgs, 'get_', ['direction', 'tensor', 'scalar', 'scalar_kind', 'scalar_double', 'scalar_value'], args => args.get_n_args()],
+        [Pto.RunStatistics, 'get_', ['last_task_alive', 'ring_tasks', 'heap_peak'], () => Pto.N_RINGS],
+        [Pto.RunStatistics, 'get_', ['busy_ns', 'waited_ns', 'n_cores', 'utilization'], () => 2], // types of cores
+        [Pto.Trace, '', ['dup_core_name', 'get_core_utilization'], trace => trace.get_n_cores()],
+    ];
+    for (const [type, prefix, names, bound] of indexed) {
+        for (const name of names)
+            takeIndex(type.prototype, prefix + name, bound);
+    }
+}
+
+// A form also by its name; what a worker does as an object, or null where there is nothing to tell.
+function takeAsking(Pto) {
+    const {ask_process} = Pto.Worker;
+    Pto.Worker.ask_process = function (...given) {
+        // Nothing is this process; something that is not known is nobody.
+        const [process = given.length === 0 ? 0 : NaN, format = 'text', cancellable = null] = given;
+        const member = typeof format === 'string' ? Pto.AnswerFormat[format.toUpperCase()] : format;
+        if (!Number.isSafeInteger(process) || process < 0)
+            throw new TypeError(`Pto.Worker.ask_process: ${String(given[0])} is the number of no process`);
+        if (!Object.values(Pto.AnswerFormat).includes(member))
+            throw new TypeError(`Pto.Worker.ask_process: ${String(format)} is none of Pto.AnswerFormat`);
+        return ask_process.call(this, process, member, cancellable);
+    };
+    Object.defineProperty(Pto.Worker.prototype, 'progress', {
+        configurable: true,
+        get() {
+            const [isRunning, done, submitted, failed] = this.get_progress();
+            return isRunning ? {done, submitted, failed} : null;
+        },
+    });
+    Object.defineProperty(Pto.Worker.prototype, 'doing', {
+        configurable: true,
+        get() {
+            return JSON.parse(this.describe_state_json()).workers[0] ?? null;
+        },
+    });
+}
+
 // GJS knows the interface of what is given, not its type.
 function makeIterable(where, name) {
     const original = where[name];
     where[name] = function (...args) {
         const list = original.apply(this, args);
         list[Symbol.iterator] = Gio.ListStore.prototype[Symbol.iterator];
+        list.toString = function () {
+            return `[${this.get_n_items()} of ${GObject.type_name(this.get_item_type()).replace('Pto', 'Pto.')}]`;
+        };
         return list;
     };
 }
@@ -456,6 +561,7 @@ function _init() {
     const Pto = this;
 
     GLib.quark_from_string('pto-javascript-override'); // or the library says, at the first type, that this file was not found
+    Object.defineProperty(Pto.Error.prototype, 'name', {configurable: true, writable: true, value: 'Pto.Error'}); // as JavaScript's own have one
     for (const name of types.filter(type => 'to_string' in Pto[type].prototype)) {
         Pto[name].prototype.toString = function () {
             return `[Pto.${name}: ${this.to_string()}]`;
@@ -465,14 +571,13 @@ function _init() {
         exactAll(name, Pto[name]);
     exact('Dtype', Pto.Dtype, 'get_size');
     exactProperties('Worker', Pto.Worker);
-    takeOneOrMore(Pto.Callable.prototype);
+    takeOneOrMore(Pto.DeviceCode.prototype);
     takeParameters(Pto.Worker.prototype);
     runWithoutNesting(Pto); // before run_async gives a promise
     for (const name of ['start', 'register', 'run', 'run_callable', 'run_graph', 'close'])
         Gio._promisify(Pto.Worker.prototype, `${name}_async`, `${name}_finish`);
-    Gio._promisify(Pto.Callable.prototype, 'build_async', 'build_finish');
+    Gio._promisify(Pto.DeviceCode.prototype, 'build_async', 'build_finish');
     Gio._promisify(Pto, 'compile_shared_object_async', 'compile_shared_object_finish');
-    Pto.Orchestrator.prototype.tensor = Pto.Orchestrator.prototype.make_tensor; // as in Python
     Pto.Worker.prototype.init = Pto.Worker.prototype.start; // as the five design documents call it
     takePlainFunction(Pto.OrchestrationFunction, 'new', 1);
     takePlainFunction(Pto.SubFunction, 'new', 1);
@@ -483,15 +588,21 @@ function _init() {
             : func instanceof Pto.CallableHandle ? this.run_callable_async(func, ...rest) : run_async.call(this, func, ...rest);
     };
     takeQuestions(Pto);
+    takeNumbers(Pto);
+    takeIndices(Pto);
+    takeClocks(Pto);
+    takeAsking(Pto);
     takePlainFunction(Pto.Worker.prototype, 'run', 0);
     takePlainFunction(Pto.Worker.prototype, 'capture', 0);
     takePlainFunction(Pto.Worker.prototype, 'run_async', 0);
+    nameArguments(Pto.Graph.prototype);
     const {get_element} = Pto.Orchestrator.prototype;
     Pto.Orchestrator.prototype.get_element = function (...args) {
         return get_element.apply(this, args).at(-1); // GJS gives the return value that is to be skipped, too
     };
     for (const name of ['list_cores', 'list_edges', 'list_tasks'])
         makeIterable(Pto.Trace.prototype, name);
+    makeIterable(Pto.TraceTask.prototype, 'list_members');
     makeIterable(Pto.Worker.prototype, 'get_children');
     Object.defineProperty(Pto.Worker.prototype, 'children', {
         configurable: true,
@@ -503,6 +614,7 @@ function _init() {
         takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
         takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
+    takeNumber(Pto.Graph.prototype, 'set_priority', `an integer of 0 to ${Pto.MAX_PRIORITY}`, value => Number.isInteger(value) && value >= 0 && value < 2 ** 32);
     takeNumber(Pto.Orchestrator.prototype, 'set_priority', `an integer of 0 to ${Pto.MAX_PRIORITY}`, value => Number.isInteger(value) && value >= 0 && value < 2 ** 32);
     takeNumber(Pto.TaskArgs.prototype, 'set_block_dim', `a whole number of blocks, 1 to ${Pto.MAX_BLOCKS}`,
         value => Number.isInteger(value) && Math.abs(value) <= Pto.MAX_BLOCKS);
@@ -514,6 +626,11 @@ function _init() {
         takeNumber(Pto.CallConfig.prototype, name, 'an integer', value => Number.isInteger(value) || typeof value === 'boolean');
     for (const name of ['add_scalar_float', 'add_scalar_double'])
         takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
+    takeTags(Pto);
+    takeGraphs(Pto);
+    takeCallables(Pto);
+    takeData(Pto, plain);
+    takeProperties(Pto);
     for (const name of types)
-        close(name, Pto[name].prototype, Object.getPrototypeOf(Pto[name].prototype) === Pto.Callable.prototype);
+        close(name, Pto[name].prototype, Pto.Callable.prototype.isPrototypeOf(Pto[name].prototype));
 }

@@ -8,9 +8,10 @@ import functools
 import operator
 
 from gi._gi import Boxed, Direction, EnumInfo
-from gi.repository import GObject
+from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
+from .PtoErrors import with_classes
 
 Pto = get_introspection_module("Pto")
 
@@ -47,12 +48,47 @@ def switch(value, where):
     return value
 
 
+class _Bytes(bytes):
+    """What the library gives as bytes: bytes, which can be asked as GLib.Bytes can be, for programs that were written for those."""
+
+    def get_data(self):
+        return bytes(self)
+
+    def get_size(self):
+        return len(self)
+
+
+def _as_bytes(value, where):
+    """Of bytes, or of whatever gives its memory as such: a bytearray, a memoryview, an array."""
+    if isinstance(value, GLib.Bytes):
+        return value
+    try:
+        view = memoryview(value)
+    except TypeError:
+        also = f": {value.encode()!r} is" if isinstance(value, str) and len(value) < 40 else ""
+        raise TypeError(f"{where}: {value!r} is not bytes{also}") from None
+    return GLib.Bytes.new(value if type(value) is bytes else view.tobytes())
+
+
+def _giving_bytes(function):
+    @functools.wraps(function, assigned=("__name__", "__doc__"))
+    def call(*args, **named):
+        result = function(*args, **named)
+        return None if result is None else _Bytes(result.get_data() or b"")
+    return call
+
+
+def _is_bytes(type_):
+    return (type_.get_tag_as_string() == "interface" and type_.get_interface().get_namespace() == "GLib"
+            and type_.get_interface().get_name() == "Bytes")
+
+
 def _getters(type_):
     """Methods without arguments that give something, by what they give: get_x, or dup_x and ref_x of what is made for it."""
     for name, method in list(vars(type_).items()):
         if name.startswith(("get_", "dup_", "ref_")) and hasattr(method, "get_arguments") and method.is_method():
             if all(argument.get_direction() == Direction.OUT for argument in method.get_arguments()):
-                yield name[4:], method
+                yield name[4:], name
 
 
 def _checked(type_, set_attribute):
@@ -91,6 +127,8 @@ def _checked_arguments(function):
             yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
         elif tag == "gboolean":
             yield place, name, switch, False
+        elif _is_bytes(types_[i]):
+            yield place, name, _as_bytes, arguments[i].may_be_null()
         elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
             type_ = getattr(Pto, types_[i].get_interface().get_name(), None)
             if type_ is not None and types_[i].get_interface().get_namespace() == "Pto":
@@ -110,12 +148,20 @@ _INTEGERS = {f"{sign}int{bits}": (0, 2**bits - 1) if "u" in sign else (-2**(bits
 
 
 def _exact(type_, name, function):
+    """What it is given is checked, and what it raises is of its class."""
     checked = list(_checked_arguments(function))
+    first = int(function.is_method())
+    if function.can_throw_gerror():
+        classed = with_classes(getattr(type_, name))
+        setattr(type_, name, classed if first else staticmethod(classed))
+    if _is_bytes(function.get_return_type()) and name != "ref_bytes":  # which is a view of the memory, not a copy
+        giving = _giving_bytes(getattr(type_, name))
+        setattr(type_, name, giving if first else staticmethod(giving))
     if not checked:
         return
     if name.startswith("set_enable_"):
         checked = [(place, word, functools.partial(integer, switch=True), rest) for place, word, _, rest in checked]
-    plain, first = getattr(type_, name), int(function.is_method())
+    plain = getattr(type_, name)
 
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
     def method(*args, **named):
@@ -133,21 +179,48 @@ def _setter(name):
     return lambda self, value: getattr(self, name)(value)
 
 
+def _told(type_, name):
+    """A list, of a type that has no name here, is told as what it is a list of."""
+    plain = getattr(type_, name)
+
+    @functools.wraps(plain, assigned=("__name__", "__doc__"))
+    def method(self):
+        result = plain(self)
+        if type(result).__repr__ is not _list_repr:
+            type(result).__repr__ = _list_repr
+        return result
+    setattr(type_, name, method)
+
+
+def _list_repr(self):
+    return f"<{self.get_n_items()} of {self.get_item_type().name.replace('Pto', 'Pto.', 1)}>"
+
+
 def complete():
-    """Gives every type of the library attributes for its getters and setters, and refuses all others."""
+    """Gives every type of the library attributes for its getters and setters, and refuses all others. The functions of no type
+    whose errors are to be of their classes come as what is to be exported, by their names."""
+    functions = {}
     for name in dir(Pto):
         type_ = getattr(Pto, name, None)
+        if hasattr(type_, "get_arguments") and type_.can_throw_gerror():
+            functions[name] = with_classes(type_)
         if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
             continue
+        fields = list(_getters(type_))
         for member, function in list(vars(type_).items()):
             if hasattr(function, "get_arguments"):
                 _exact(type_, member, function)
-        for field, get in _getters(type_):
+        for field, get in fields:
             if not hasattr(type_, field):
+                get = getattr(type_, get)
                 setattr(type_, field, property(get, _setter("set_" + field) if hasattr(type_, "set_" + field) else None))
         if hasattr(type_, "to_string"):
             type_.__repr__ = type_.__str__ = lambda self: f"<Pto.{type(self).__name__}: {self.to_string()}>"
         _checked(type_, type_.__setattr__)
+    _told(Pto.Worker, "get_children")
+    Pto.Worker.children = property(Pto.Worker.get_children)
+    for name in ("list_cores", "list_edges", "list_tasks"):
+        _told(Pto.Trace, name)
     for name in ("direction", "tensor", "scalar", "scalar_kind", "scalar_double", "scalar_value"):
         _bounded(Pto.TaskArgs, "get_" + name, Pto.TaskArgs.get_n_args)
     for name in ("last_task_alive", "ring_tasks", "heap_peak"):
@@ -157,3 +230,4 @@ def complete():
     _bounded(Pto.Exception, "get_member", Pto.Exception.get_n_members)
     for name in ("dup_core_name", "get_core_utilization"):
         _bounded(Pto.Trace, name, Pto.Trace.get_n_cores)
+    return functions

@@ -2,10 +2,13 @@
 #
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# It is thrown as a Pto.Exception, with its type, its members and where it was raised, and made anew of that where it comes
-# out: in this process, or in the parent of a child.
+# It is thrown as a Pto.Exception, with its type, its members, where it was raised, and its pickle, and made anew of that where
+# it comes out: in this process, or in the parent of a child. One that can not be pickled, or whose pickle is too long, arrives
+# as its class with its text.
 import ast
 import contextlib
+import io
+import pickle
 import traceback
 
 from gi.repository import GLib
@@ -14,6 +17,9 @@ from ..module import get_introspection_module
 
 Pto = get_introspection_module("Pto")
 EXCEPTION = GLib.quark_to_string(Pto.Exception.quark())
+_MARK = b"Python pickle\0"  # before one
+_MOST = 65536
+_CUT = 300  # bytes, less than what is left of a text
 
 
 def text_of(what):
@@ -29,12 +35,42 @@ def _full_name(type_):
     return type_.__qualname__ if type_.__module__ == "builtins" else f"{type_.__module__}.{type_.__qualname__}"
 
 
-def _of(exception):
-    """Pto.Exception of a Python exception, and of the members of its group."""
-    members = [_of(member) for member in getattr(exception, "exceptions", ())]
-    trace = "".join(traceback.format_tb(exception.__traceback__)).rstrip()
+class _Limited(io.BytesIO):
+    """What is more does not fit where it goes; and a pickle of everything that hangs on an exception may be very much."""
+
+    def write(self, data):
+        if self.tell() + len(data) > _MOST:
+            raise OverflowError("too long")
+        return super().write(data)
+
+
+def _contents(exception):
+    """Its pickle; None: it has none, or a long one."""
+    file = _Limited(_MARK)
+    file.seek(len(_MARK))
+    try:
+        pickle.Pickler(file, pickle.HIGHEST_PROTOCOL).dump(exception)
+    except Exception:  # whatever is inside says why not, each in its way
+        return None
+    return file.getvalue()
+
+
+def _trace(exception):
+    """Where it was raised, and of what."""
+    has_cause = exception.__cause__ is not None or (exception.__context__ is not None and not exception.__suppress_context__)
+    lines = (traceback.format_exception(type(exception), exception, exception.__traceback__) if has_cause
+             else traceback.format_tb(exception.__traceback__))
+    trace = "".join(lines).rstrip()
+    return text_of(trace) if trace else None
+
+
+def _of(exception, with_contents):
+    """Pto.Exception of a Python exception, and of the members of its group. These have contents where it has none."""
+    contents = _contents(exception) if with_contents else None
+    members = [_of(member, with_contents and contents is None) for member in getattr(exception, "exceptions", ())]
     message = exception.message if members else exception
-    return Pto.Exception.new(_full_name(type(exception)), text_of(message), text_of(trace) if trace else None, members)
+    what = _full_name(type(exception)), text_of(message), _trace(exception), members
+    return Pto.Exception.new_with_contents(*what, contents) if contents is not None else Pto.Exception.new(*what)
 
 
 def _line(exception):
@@ -42,11 +78,11 @@ def _line(exception):
     return exception.message if isinstance(exception, GLib.Error) else f"{_full_name(type(exception))}: {text_of(exception)}"
 
 
-def error_of(exception):
-    """What stands for an exception on its way through C."""
+def error_of(exception, is_kept):
+    """What stands for an exception on its way through C. Whoever has kept it does not want its pickle."""
     if isinstance(exception, GLib.Error):
         return exception
-    _of(exception).throw()
+    _of(exception, not is_kept).throw()
     return GLib.Error(_line(exception), EXCEPTION, 0)
 
 
@@ -72,8 +108,45 @@ def _make_exception(type_, text):
     return None
 
 
+def _add_note(exception, was):
+    if was.get_trace() is not None and hasattr(exception, "add_note"):
+        exception.add_note(f"Raised in a child, traceback:\n{was.get_trace()}")
+
+
+def _add_notes(exception, was):
+    _add_note(exception, was)
+    for i, member in enumerate(getattr(exception, "exceptions", ())):
+        if i < was.get_n_members():
+            _add_notes(member, was.get_member(i))
+
+
+def _says(exception, was):
+    """A pickle calls the class with what Exception was given, and that may make another text of it. A long one was cut."""
+    text, told = text_of(getattr(exception, "message", exception) if was.get_n_members() else exception), was.get_message()
+    return text == told or (len(told.encode()) > _CUT and text.startswith(told.rstrip("\ufffd")))
+
+
+def _unpickled(was):
+    """The exception itself, with its class, arguments and attributes, as the library has it of a process that this one has
+    forked, and of no other (Pto.Exception.get_contents()); None: it has none, or its class can not be made here."""
+    data = was.get_contents()
+    if data is None or not data.startswith(_MARK):
+        return None
+    try:
+        exception = pickle.loads(memoryview(data)[len(_MARK):])
+    except Exception:
+        return None
+    if not isinstance(exception, Exception) or _full_name(type(exception)) != was.get_type_name() or not _says(exception, was):
+        return None
+    _add_notes(exception, was)
+    return exception
+
+
 def _exception(was):
     """A Python exception of a Pto.Exception; None if its type is not known here."""
+    exception = _unpickled(was)
+    if exception is not None:
+        return exception
     name, members = was.get_type_name(), [was.get_member(i) for i in range(was.get_n_members())]
     types_ = [type_ for type_ in (Exception, *_subclasses(Exception)) if _full_name(type_) == name]
     if not types_:
@@ -84,8 +157,8 @@ def _exception(was):
         with contextlib.suppress(Exception):
             exception = types_[-1](was.get_message(), made)
     exception = exception or _make_exception(types_[-1], was.get_message())
-    if exception is not None and was.get_trace() is not None and hasattr(exception, "add_note"):
-        exception.add_note(f"Raised in a child, traceback:\n{was.get_trace()}")
+    if exception is not None:
+        _add_note(exception, was)
     return exception
 
 

@@ -13,14 +13,36 @@ Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig
 ContinuousTensor, ChipStorageTaskArgs = Pto.Tensor, Pto.TaskArgs
 Orchestrator, TaskArgsView = Pto.Orchestrator, Pto.TaskArgsView
 _library = Pto.Pto
-CallableHandle, ChipCallable = _library.CallableHandle, _library.ChipOrchestration
+CallableHandle, ChipCallable = _library.CallableHandle, Pto.ChipOrchestration
 TensorArgType = _library.Direction
 IN, OUT, INOUT = TensorArgType.INPUT, TensorArgType.OUTPUT, TensorArgType.INOUT
 OUTPUT_EXISTING, NO_DEP = TensorArgType.OUTPUT_EXISTING, TensorArgType.NO_DEP
 PROCESS, THREAD = _library.ChildMode.PROCESS, _library.ChildMode.THREAD
 NEXT_LEVEL, SUB = Pto.NEXT_LEVEL, Pto.SUB
 RUNTIME = "tensormap_and_ringbuffer"
+HOST_GRAPH = "host_build_graph"  # the whole graph is built, then launched
+RUNTIMES = (RUNTIME, HOST_GRAPH, "aicpu_build_graph")
 _DEVICES = 16
+
+
+def _device(device_id):
+    if isinstance(device_id, bool) or not isinstance(device_id, int):
+        raise TypeError(f"device_id={device_id!r} is no integer")
+    if not 0 <= device_id < _DEVICES:
+        raise ValueError(f"device_id={device_id}: there are 0 to {_DEVICES - 1}")
+    return device_id
+
+
+def _platform(platform):
+    platform = _path("platform", platform)
+    _library.Platform.lookup(platform)
+    return platform
+
+
+def _path(what, path):
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{what}={path!r}: a name or a path is wanted")
+    return os.fspath(path)
 
 
 def make_ct(array):
@@ -29,34 +51,38 @@ def make_ct(array):
 
 
 class RuntimeBuilder:
-    """What a chip runs on: its binaries are in the library, so only their names are told."""
+    """What a chip runs on. Of a chip that is simulated the programs are in libpto: what stands for them are the names of
+    the runtime and of the platform, as libpto-seeds takes them, too."""
 
     def __init__(self, platform="a2a3sim"):
-        _library.Platform.lookup(platform)
-        self.platform = platform
+        self.platform = _platform(platform)
 
     def get_binaries(self, runtime_name=RUNTIME):
-        if runtime_name != RUNTIME:
-            raise ValueError(f"there is no runtime {runtime_name!r}: {RUNTIME!r} is")
-        return types.SimpleNamespace(platform=self.platform, runtime=runtime_name)
+        """What ChipWorker.init() and the seeds' other programs take as bins."""
+        if runtime_name not in RUNTIMES:
+            raise ValueError(f"there is no runtime {runtime_name!r}: {', '.join(map(repr, RUNTIMES))} are")
+        return types.SimpleNamespace(platform=self.platform, runtime=runtime_name, host="libpto-seeds-1.so.0",
+                                     aicpu=runtime_name.encode(), aicore=self.platform.encode())
 
 
 class KernelCompiler:
     """Compiles with the compiler of kernels here: what it gives has been built, and lies in the cache."""
 
     def __init__(self, platform="a2a3sim"):
-        _library.Platform.lookup(platform)
+        _platform(platform)
 
     @staticmethod
     def compile_incore(source, core_type="aiv"):
-        kernel = Pto.Callable.kernel(os.fspath(source), core_type)
+        """A kernel of a source, compiled."""
+        kernel = Pto.Callable.kernel(_path("source", source), core_type)
         kernel.build()
         return kernel
 
     @staticmethod
     def compile_orchestration(runtime_name, source):
+        """The orchestration of a source, compiled; kernels are added to it."""
         RuntimeBuilder().get_binaries(runtime_name)
-        orchestration = ChipCallable.new(os.fspath(source), None)
+        orchestration = ChipCallable.new(_path("source", source), None)
         orchestration.build()
         return orchestration
 
@@ -66,23 +92,57 @@ class ChipWorker:
 
     def __init__(self):
         self.worker = Worker(level=2)
+        self.runtime = RUNTIME
         self.handles = {}
+        self.ended = False
 
     def init(self, device_id=0, bins=None):
-        if not 0 <= device_id < _DEVICES:
-            raise ValueError(f"device_id={device_id}: there are 0 to {_DEVICES - 1}")
-        if bins is not None and bins.platform != self.worker.platform:
-            self.worker = Worker(level=2, platform=bins.platform)
+        """Begins, also once more after finalize(): then as if it had just been made."""
+        _device(device_id)
+        if bins is not None:
+            if any(not isinstance(getattr(bins, name, None), str) for name in ("platform", "runtime")):
+                raise TypeError(f"bins={bins!r}: what RuntimeBuilder(platform).get_binaries() gives is wanted")
+        if self.ended:
+            ChipWorker.__init__(self)
+        if bins is not None:
+            self.runtime = bins.runtime
+        platform = bins.platform if bins is not None else self.worker.platform
+        if (platform, device_id) != (self.worker.platform, self.worker.get_device_id()):
+            self.worker = Worker(level=2, platform=platform, device_id=device_id)
         self.worker.start()
 
-    def run(self, callable_, args=None, config=None):
+    def _known(self, callable_):
         """A callable is registered at its first run; a handle, or a function that submits, is run as it is."""
-        what = callable_
-        if isinstance(callable_, _library.Callable):
-            if callable_ not in self.handles:
-                self.handles[callable_] = self.worker.register(callable_)
-            what = self.handles[callable_]
-        return self.worker.run(what, args if args is not None else TaskArgs(), config)
+        if not isinstance(callable_, _library.Callable):
+            return callable_
+        if callable_ not in self.handles:
+            self.handles[callable_] = self.worker.register(callable_)
+        return self.handles[callable_]
+
+    def run(self, callable_, args=None, config=None):
+        """On the runtime host_build_graph the whole graph is built, and then launched."""
+        what, args = self._known(callable_), args if args is not None else TaskArgs()
+        if self.runtime == HOST_GRAPH:
+            what = self.worker.capture(what, args, config)
+        return self.worker.run(what, args, config)
+
+    def malloc(self, size):
+        """The address of as many bytes of the chip's memory."""
+        return self.worker.malloc(size)
+
+    def free(self, device):
+        """Gives them back."""
+        return self.worker.free(device)
+
+    def copy_to(self, device, host, size):
+        """From an address of this process to one of the chip."""
+        return self.worker.copy_to_address(device, host, size)
+
+    def copy_from(self, host, device, size):
+        """From an address of the chip to one of this process."""
+        return self.worker.copy_from_address(host, device, size)
 
     def finalize(self):
+        """Gives the chip back, with all that was registered; init() begins again."""
         self.worker.close()
+        self.ended = True

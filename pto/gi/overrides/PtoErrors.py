@@ -1,0 +1,121 @@
+# PtoErrors.py: of which class is an error that a call raises?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# One class for each code of Pto's domain, below Pto.Error, which is a GLib.Error and has the codes as Pto.Error.BUSY. Those
+# of rings in which nothing can be freed are below Pto.Deadlock, whose own code is that of an open scope. What PyGObject raises is given its class on its way out of a call: GLib.Error itself stays what it is in every other library.
+from __future__ import annotations
+
+from gi.repository import GLib
+
+from ..module import get_introspection_module
+
+_codes = get_introspection_module("Pto").Error
+DOMAIN = "pto-error-quark"
+
+_DOCS = {  # as pto-error.h has them
+    "SCOPE_DEADLOCK": "tasks of an open scope hold every slot of a task ring",
+    "HEAP_RING": "a heap ring can not give a task its outputs",
+    "TASK_RING": "a task ring has no free slot",
+    "DEP_POOL": "a dependency pool is used up",
+    "INVALID_ARGS": "an argument of a task, a parameter or a call is refused",
+    "SYNC_START": "a synchronised start can not be had",
+    "TENSOR_WAIT": "waiting for a tensor came to nothing",
+    "EXPLICIT": "the orchestration itself failed the run",
+    "SCOPE_OVERFLOW": "scopes are nested too deeply or not balanced",
+    "MAP_OVERFLOW": "the TensorMap is used up",
+    "SCHEDULER_TIMEOUT": "nothing has made progress for the time set by the parameter `timeout`",
+    "KERNEL_FAULT": "a kernel or an orchestration crashed, threw an exception or ended its thread or the process",
+    "KERNEL_HANG": "a kernel or an orchestration did not return in time",
+    "OUT_OF_BOUNDS": "a kernel wrote past one of its outputs",
+    "READY_QUEUE": "a ready queue failed",
+    "NO_MEMORY": "memory is not to be had",
+    "SYSTEM": "the operating system refused something",
+    "ACCESS": "in a run whose accesses are checked: a task touched bytes that its arguments do not let it touch, or two tasks "
+              "in no order touched the same ones",
+    "COMPILE": "the compiler refused a source, or can not be run",
+    "LOAD": "a shared object can not be loaded, or does not export what it must",
+    "CLOSED": "the worker is closed, or the run of an orchestrator is over",
+    "NOT_FOUND": "there is nothing of that name, number or path",
+    "NOT_SUPPORTED": "what was asked for does not exist or has no effect in this version",
+    "BUSY": "the worker is in use in a way that this call could wait for without end",
+    "WRONG_THREAD": "an orchestrator was used on another thread than its orchestration function's",
+    "RUN_FAILED": "the run has failed already; its first error is reported by the call that runs it",
+    "TASK_FAILED": "the function of a task failed and gave no error of its own",
+    "WORKER_LOST": "a child died, was stopped or did not answer",
+    "TAMPERED": "contents do not hash to what they claim",
+    "NOT_SHARED": "a tensor lies where children would see a copy, or nothing",
+    "INTERNAL": "the runtime gave a code that this library does not know",
+}
+
+
+class Error(GLib.Error):
+    """What a call of Pto raises for an error of its own domain: one of the classes below this one, each for one code.
+
+    message says what happened and what to do about it, code and domain are those of the GLib.Error that it is, too. The codes
+    are Pto.Error.BUSY and so on; Pto.Error(206) is the code with that number."""
+
+    __module__ = "gi.repository.Pto"
+    __enum_values__ = _codes.__enum_values__
+
+    def __new__(cls, message="", *more, **named):
+        return _codes(message) if type(message) is int else super().__new__(cls, message, *more, **named)
+
+    def __init__(self, message: str = "", domain: str = DOMAIN, code: int | None = None) -> None:
+        super().__init__(message, domain, int(type(self).CODE if code is None else code))
+
+    def __repr__(self):
+        return f"Pto.{type(self).__name__}({self.message!r})"
+
+    def copy(self: _Self) -> _Self:
+        """The same error once more."""
+        return type(self)(self.message, self.domain, self.code)
+
+
+Error.quark = staticmethod(_codes.quark)
+Error.CODE = _codes.INTERNAL  # of a number that is none of these
+
+
+def _name(code):
+    """Pto.CompileError of COMPILE; a deadlock is called what it is."""
+    return "Deadlock" if code == "SCOPE_DEADLOCK" else code.title().replace("_", "") + "Error"
+
+
+_DEADLOCKS = "HEAP_RING", "TASK_RING", "DEP_POOL"  # in which ring nothing can be freed
+
+
+def _make():
+    deadlock = None
+    for number, code in sorted(_codes.__enum_values__.items()):  # the first is the deadlock
+        constant = code.value_nick.upper().replace("-", "_")
+        setattr(Error, constant, code)
+        doc = _DOCS.get(constant, constant)
+        name = _name(constant)
+        made = type(name, (deadlock if constant in _DEADLOCKS else Error,),
+                    {"__module__": Error.__module__, "__doc__": doc[0].upper() + doc[1:] + ".", "CODE": code})
+        deadlock = made if constant == "SCOPE_DEADLOCK" else deadlock
+        yield number, made
+
+
+_classes = dict(_make())
+classes = (Error, *_classes.values())
+globals().update({type_.__name__: type_ for type_ in classes})
+
+
+def classify(error):
+    """Gives an error of Pto's domain that PyGObject has made the class of its code; others stay what they are."""
+    if error.domain == DOMAIN and type(error) is GLib.Error:
+        error.__class__ = _classes.get(error.code, Error)
+    return error
+
+
+def with_classes(function):
+    """The function, whose errors are of their classes."""
+    def call(*args, **named):
+        try:
+            return function(*args, **named)
+        except GLib.Error as error:
+            classify(error)
+            raise
+    call.__name__, call.__qualname__, call.__doc__ = function.__name__, function.__name__, function.__doc__
+    return call

@@ -1,0 +1,214 @@
+// PtoGraphs.js: how does JavaScript say what a graph is?
+//
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// To an orchestrator while it runs, or to a graph that is built first.
+const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
+const {Argument, Task, isPlain, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
+
+const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
+
+// Both orders: (dtype, shape) as in C, (shape, dtype) with float32 where nothing is said.
+function typeAndShape([first, second, ...rest]) {
+    if (second === undefined && !Array.isArray(first))
+        throw new TypeError(`shape: ${String(first)} is not a list of integers, as [4] and [4, 4] are`);
+    return Array.isArray(first) ? [dtypeOf(second ?? 'float32'), first, ...rest] : [dtypeOf(first), second, ...rest];
+}
+
+function takeTypes(where, name) {
+    const original = where[name];
+    where[name] = function (...args) {
+        return original.apply(this, args.length === 0 ? args : typeAndShape(args));
+    };
+}
+
+// Of one submit, instead of that of the orchestrator or graph.
+function withPriority(of, {priority = null}, call) {
+    if (priority === null)
+        return call();
+    const before = of.get_priority();
+    of.set_priority(priority);
+    try {
+        return call();
+    } finally {
+        of.set_priority(before);
+    }
+}
+
+// Submits of kernels: so many things first, then arguments, then options. What original gives, or the task.
+function takeArguments(where, name, n_first, allowed, makeResult) {
+    const original = where[name];
+    where[name] = function (...given) {
+        const first = given.splice(0, n_first);
+        const options = takeOptions(name, given, allowed);
+        const args = taskArgs(name, given, options);
+        return withPriority(this, options, () => makeResult(this, original.call(this, ...first, args)));
+    };
+}
+
+// Kernels with arguments of their own, on cores that are named, if somebody says so.
+function takeGroups(where) {
+    const {submit_group, submit_group_members} = where;
+    where.submit_group = function (kernels, ...given) {
+        const options = takeOptions('submit_group', given, ['after', 'args_list', 'cores', 'priority']);
+        const {args_list = null, cores = null, after = []} = options;
+        if (!Array.isArray(kernels))
+            throw new TypeError(`submit_group: ${String(kernels)} is not a list of kernels`);
+        if (args_list !== null && given.length > 0)
+            throw new TypeError('submit_group: args_list has the arguments of each member, and there are some beside it: one or the other');
+        withPriority(this, options, () => {
+            if (args_list === null && cores === null) {
+                submit_group.call(this, kernels, taskArgs('submit_group', given, options));
+                return;
+            }
+            const lists = members('submit_group', args_list ?? kernels.map(() => given), after);
+            submit_group_members.call(this, kernels, lists, cores === null ? null : cores.map((core, i) => coreOf(kernels[i], core, i)));
+        });
+        return new Task(this.get_last_task());
+    };
+}
+
+// Of each member of a group. A group is one task: what one of its members says of that is said of all.
+function members(where, args_list, after) {
+    if (!Array.isArray(args_list))
+        throw new TypeError(`${where}: ${String(args_list)} is not a list of lists of arguments`);
+    return args_list.map((values, i) =>
+        taskArgs(where, Array.isArray(values) ? [values] : [values], i === 0 && tasksOf(after).length > 0 ? {after} : {}) ?? new imports.gi.Pto.TaskArgs());
+}
+
+function coreOf(kernel, core, i) {
+    if (core === null)
+        return -1;
+    if (typeof core !== 'string')
+        return core;
+    const {CoreType} = imports.gi.Pto;
+    const type = Object.keys(CoreType).find(name => CoreType[name] === kernel?.core_type);
+    const number = new RegExp(`^${type}(\\d+)$`).exec(core)?.[1];
+    if (number === undefined)
+        throw new TypeError(`submit_group: cores: member ${i} is for ${core}: a core of its kernel's type is wanted, ${type}0 or a number`);
+    return Number(number);
+}
+
+// To workers below: submit(handle, [x.read(), 2n], {worker: 0}), or as in C.
+function takeLevel(where, name, allowed, order) {
+    const original = where[name], isGroup = name.endsWith('_group');
+    where[name] = function (handle, ...given) {
+        const isOne = given.length === 0 || given[0] === null || given[0] === undefined || Array.isArray(given[0]) ||
+            given[0] instanceof imports.gi.Pto.TaskArgs;
+        if (isOne && given.length > 1 && !isPlain(given.at(-1))) { // as in C
+            const [args, ...rest] = given;
+            return original.call(this, handle, isGroup ? members(name, args, []) : taskArgs(name, [args]), ...rest);
+        }
+        const options = takeOptions(name, given, allowed);
+        const {after = [], ...others} = options;
+        const args = isGroup ? members(name, given[0], after) : taskArgs(name, given, {after});
+        original.call(this, handle, args, ...order.map(([field, otherwise]) => others[field] ?? otherwise));
+        return new Task(this.get_last_task());
+    };
+}
+
+// The number at a place, or the first one. Integers of 64 bits are BigInts: each half is one that a Number holds.
+function elementAt(get_element, orch, tensor, index) {
+    const {Dtype, Tensor} = imports.gi.Pto, {INT64, UINT32, UINT64} = Dtype;
+    const address = tensor.get_address();
+    if (![INT64, UINT64].includes(tensor.dtype) || address === 0)
+        return get_element.call(orch, tensor, index);
+    const [shape, strides] = [tensor.shape, tensor.strides];
+    if (index.length !== shape.length || index.some((at, i) => !(at < shape[i])))
+        return get_element.call(orch, tensor, index); // which says what is wrong
+    const first = index.reduce((sum, at, i) => sum + at * strides[i], 0);
+    const halves = Tensor.new_external(address + 8 * first, UINT32, [2]);
+    const [low, high] = [0, 1].map(half => BigInt(get_element.call(orch, halves, [half])));
+    return (tensor.dtype === INT64 ? BigInt.asIntN : BigInt.asUintN)(64, high << 32n | low);
+}
+
+function takeElements(where) {
+    const {get_element, set_element, fill, fill_after} = where;
+    where.get_element = function (what, index = null) {
+        const tensor = tensorOf(what);
+        return elementAt(get_element, this, tensor, index ?? tensor.shape.map(() => 0));
+    };
+    where.set_element = function (what, ...given) {
+        const tensor = tensorOf(what);
+        if (given.length === 1 && !Array.isArray(given[0]))
+            given.unshift(tensor.shape.map(() => 0));
+        return set_element.call(this, tensor, ...given);
+    };
+    where.fill = function (what, ...given) {
+        const {after = null} = takeOptions('fill', given, ['after']);
+        const args = [tensorOf(what), ...given];
+        if (after === null)
+            fill.apply(this, args);
+        else
+            fill_after.call(this, ...args, tasksOf(after));
+        return new Task(this.get_last_task());
+    };
+    where.fill_after = function (what, value, after, ...rest) {
+        return fill_after.call(this, tensorOf(what), value, Array.isArray(after) ? after.map(task => task instanceof Task ? task.number : task) : after, ...rest);
+    };
+}
+
+// for (const inner of orch.scope()) { ... }: it ends however the body does.
+function takeScopes(where) {
+    for (const [name, begin] of [['scope', 'begin_scope'], ['manual_scope', 'begin_manual_scope']]) {
+        where[name] = function* () {
+            this[begin]();
+            try {
+                yield this;
+            } finally {
+                this.end_scope(); // what it throws behind a throw of the body is dropped by the loop
+            }
+        };
+    }
+}
+
+function scratch(...given) {
+    const {Direction, Tensor} = imports.gi.Pto;
+    return new Argument(Tensor.new(...typeAndShape(given)), Direction.SCRATCH);
+}
+
+function takeGraphs(Pto) {
+    const orchestrator = Pto.Orchestrator.prototype, graph = Pto.Graph.prototype;
+    const submitted = of => new Task(of.get_last_task());
+    const added = (_, task) => task;
+
+    for (const name of ['alloc', 'make_tensor'])
+        takeTypes(orchestrator, name);
+    for (const name of ['add_argument', 'make_tensor'])
+        takeTypes(graph, name);
+    for (const where of [orchestrator, graph]) {
+        where.tensor = where.make_tensor; // as in Python
+        where.scratch = scratch;
+    }
+    takeArguments(orchestrator, 'submit', 1, terms, submitted);
+    takeArguments(orchestrator, 'submit_mixed', 3, terms.filter(term => term !== 'when'), submitted);
+    takeArguments(orchestrator, 'submit_order', 0, ['after'], submitted);
+    takeGroups(orchestrator);
+    takeLevel(orchestrator, 'submit_next_level', ['after', 'config', 'worker'], [['config', null], ['worker', -1]]);
+    takeLevel(orchestrator, 'submit_next_level_group', ['after', 'config', 'workers'], [['config', null], ['workers', null]]);
+    takeLevel(orchestrator, 'submit_sub', ['after', 'worker'], [['worker', -1]]);
+    takeLevel(orchestrator, 'submit_sub_group', ['after', 'workers'], [['workers', null]]);
+    takeElements(orchestrator);
+    takeScopes(orchestrator);
+    takeArguments(graph, 'add_task', 1, ['when', 'block_dim', 'sync_start', 'priority'], added);
+    takeArguments(graph, 'add_mixed', 3, ['block_dim', 'sync_start', 'priority'], added);
+    takeArguments(graph, 'add_order', 0, ['priority'], added);
+    const {add_group} = graph;
+    graph.add_group = function (kernels, args_list, ...given) {
+        const options = takeOptions('add_group', given, ['priority']);
+        return withPriority(this, options, () => add_group.call(this, kernels, members('add_group', args_list, []), ...given));
+    };
+
+    Pto.Buffer.array = makeArray;
+    Pto.Tensor.of = tensorOf;
+    Pto.Tensor.prototype.to_array = function () {
+        return arrayOf(this);
+    };
+    // As that of an array, of the first dimension.
+    Pto.Tensor.prototype.subarray = function (begin = 0, end = this.shape[0]) {
+        const [n, ...others] = this.shape, [from, to] = [begin, end].map(at => at < 0 ? at + n : Math.min(at, n));
+        if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || from >= to)
+            throw new RangeError(`subarray: ${begin} to ${end} of ${n} is ${from >= to ? 'empty, which no tensor is' : 'no part of it'}`);
+        return this.view([to - from, ...others], [from, ...others.map(() => 0)]);
+    };
+}

@@ -1,0 +1,59 @@
+# PtoRemote.py: which functions does a remote worker import, and how is one asked for?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import pkgutil
+import sys
+
+from gi.repository import GLib
+
+from ..module import get_introspection_module
+
+Pto = get_introspection_module("Pto")
+
+_roots: list[str] | None = None  # directories that functions may come from; None: this is no remote worker
+
+
+def options(devices, sub_workers, platform, roots, python, program, address):
+    roots = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots or ())
+    if python is None and roots:
+        python = sys.executable if address == "local:" else "python3"
+    values = {"devices": GLib.Variant("u", devices), "sub-workers": GLib.Variant("u", sub_workers)}
+    if address == "local:":  # of other machines their directories
+        roots = [os.path.abspath(root) for root in roots]
+    for name, type_, value in (("platform", "s", platform), ("roots", "as", [os.fspath(root) for root in roots]),
+                               ("python", "s", python), ("program", "s", program)):
+        if value:
+            values[name] = GLib.Variant(type_, value)
+    return GLib.Variant("a{sv}", values)
+
+
+def resolve(path):
+    """What module:qualname is; of a remote worker, only from its roots."""
+    if _roots is None:
+        return pkgutil.resolve_name(path)
+    top = path.partition(":")[0].partition(".")[0]
+    spec = importlib.machinery.PathFinder.find_spec(top, _roots)
+    if spec is None:
+        raise ImportError(f'{top} is in none of the directories that this worker imports from: {", ".join(_roots) or "it has none"}')
+    found = sys.modules.get(top)
+    if found is not None and spec.origin is not None and getattr(found, "__file__", None) != spec.origin:
+        raise ImportError(f"{top} is another module here already: {getattr(found, '__file__', 'a built-in one')}")
+    return pkgutil.resolve_name(path)
+
+
+def serve_remote(roots: list[str]) -> int:
+    """What pto-remote runs: this process is a worker of whoever has launched it, and imports functions from these
+    directories only. Gives its exit status."""
+    global _roots
+    _roots = [os.path.abspath(root) for root in roots]
+    sys.path[:0] = _roots
+    try:
+        Pto.remote_serve()
+    except GLib.Error as error:
+        print(f"pto-remote: {error.message}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,183 @@
+// PtoRuns.js: how does JavaScript make a worker, and give a run what it works on?
+//
+// SPDX-License-Identifier: LGPL-2.1-or-later
+//
+// Arrays for a run, promises, and errors as they were thrown.
+const {Gio, GLib} = imports.gi;
+const {Copies, isArray} = imports.overrides.PtoArrays;
+const {Argument, Scalar, argsOf, isPlain, takeOptions, untagged} = imports.overrides.PtoArguments;
+
+// As it can pass through C: an error of JavaScript, or one of GLib.
+function errorOf(thrown) {
+    return thrown instanceof Error || thrown instanceof GLib.Error ? thrown : new Error(`not an Error was thrown: ${String(thrown)}`);
+}
+
+function configOf(config) {
+    return isPlain(config) ? Object.assign(new imports.gi.Pto.CallConfig(), config) : config;
+}
+
+function isAsInC(rest) {
+    const {CallConfig, TaskArgs} = imports.gi.Pto, types = [TaskArgs, CallConfig, Gio.Cancellable];
+    return rest.length <= types.length && rest.every((value, i) => value === null || value === undefined || value instanceof types[i]);
+}
+
+function check(value) {
+    const {CallConfig, TaskArgs} = imports.gi.Pto;
+    if ([CallConfig, TaskArgs, Gio.Cancellable].some(type => value instanceof type)) {
+        throw new TypeError('after what is run come its arguments, or one TaskArgs and perhaps a CallConfig: run(graph, x, y, ' +
+            '{config, cancellable})');
+    }
+}
+
+// What is run, with all that it is given; what a run throws, and what becomes of arrays behind it.
+class Run {
+    constructor(what, rest, isCapture) {
+        const {CallableHandle, Graph, Tensor} = imports.gi.Pto;
+        if (typeof what !== 'function' && !(what instanceof Graph) && !(what instanceof CallableHandle))
+            throw new TypeError(`${String(what)} can not be run: a function can, the handle of what is registered, or a graph`);
+        const options = takeOptions('run', rest, ['config', 'cancellable']);
+        this._what = what;
+        this._thrown = null;
+        this.given = [what, null, options.config ?? null, options.cancellable ?? null];
+        if (isAsInC(rest)) {
+            rest.forEach((value, i) => {
+                this.given[i + 1] = value ?? this.given[i + 1];
+            });
+        } else {
+            rest.forEach(check);
+            this._copies = new Copies(rest);
+            this._data = rest.map(value => isArray(value) || Array.isArray(value) || value instanceof imports.gi.Pto.Buffer
+                ? this._copies.tensorOf(value) : value);
+            if (isCapture || typeof what !== 'function')
+                this.given[1] = argsOf(this._data.map(untagged));
+            this._data = this._data.map(value => value instanceof Argument && !(value instanceof Tensor) ? value : value instanceof Scalar ? value.value : value);
+        }
+        this.given[2] = configOf(this.given[2]);
+    }
+
+    // The callback of the library. plain: what looks after how functions of this kind are called.
+    callback(plain) {
+        if (typeof this._what !== 'function')
+            return this._what;
+        const call = plain(this._what);
+        return (...given) => {
+            try {
+                return call(...this._data === undefined ? given : [given[0], ...this._data]);
+            } catch (thrown) {
+                this._thrown = {thrown, error: errorOf(thrown)};
+                throw this._thrown.error;
+            }
+        };
+    }
+
+    // What was thrown here, if the run has ended with that.
+    original(error) {
+        return this._thrown !== null && this._thrown.error.message === error.message ? this._thrown.thrown : error;
+    }
+
+    end() {
+        this._copies?.takeBack();
+    }
+}
+
+function takeData(Pto, plain) {
+    const where = Pto.Worker.prototype, {run, run_async, capture} = where;
+
+    for (const [name, original] of Object.entries({run, capture})) {
+        where[name] = function (what, ...rest) {
+            const one = new Run(what, rest, name === 'capture');
+            try {
+                return original.call(this, one.callback(plain), ...one.given.slice(1));
+            } catch (error) {
+                throw one.original(error);
+            } finally {
+                if (name === 'run')
+                    one.end();
+            }
+        };
+    }
+    where.run_async = function (what, ...rest) {
+        if (typeof rest.at(-1) === 'function') // as in C: with a callback
+            return run_async.call(this, what, ...rest);
+        const one = new Run(what, rest, false);
+        return run_async.call(this, one.callback(plain), ...one.given.slice(1)).catch(error => {
+            throw one.original(error);
+        }).finally(() => one.end());
+    };
+    // Closed at the end, however that comes, and whether it comes now or is promised.
+    where.use = function (func) {
+        if (typeof func !== 'function')
+            throw new TypeError(`use: ${String(func)} is not a function`);
+        let result;
+        try {
+            result = func(this);
+        } catch (error) {
+            this.close();
+            throw error;
+        }
+        if (typeof result?.then === 'function') {
+            return Promise.resolve(result).finally(() => this.close_async());
+        }
+        this.close();
+        return result;
+    };
+}
+
+function enumOf(type, field, value) {
+    if (typeof value !== 'string')
+        return value;
+    const found = type[value.toUpperCase().replaceAll('-', '_')];
+    if (found === undefined)
+        throw new TypeError(`Pto.Worker: ${field}: ${value} is none of ${Object.keys(type).map(name => name.toLowerCase().replaceAll('_', '-')).join(', ')}`);
+    return found;
+}
+
+// devices: 2 or [0, 1], sub_workers: 1, choices by their names.
+function takeProperties(Pto) {
+    const where = Pto.Worker.prototype, {_init} = where;
+    where._init = function (given = {}) {
+        if (!isPlain(given))
+            throw new TypeError(`Pto.Worker: ${String(given)} is no object of properties, as {platform: 'a2a3sim'} is`);
+        const {devices, sub_workers, ...properties} = given;
+        const n = Array.isArray(devices) ? devices.length : devices;
+        if (n !== undefined) {
+            if (!Number.isInteger(n) || n < 0 || n > Pto.MAX_CHILDREN)
+                throw new TypeError(`Pto.Worker: devices: ${String(devices)}: a number of them, 0 to ${Pto.MAX_CHILDREN}, or a list is wanted`);
+            const ids = Array.isArray(devices) ? devices : [...new Array(n).keys()];
+            if (ids.some(id => !Number.isInteger(id) || id < 0))
+                throw new TypeError(`Pto.Worker: devices: [${ids}] is not a list of numbers of devices`);
+            properties.device_ids = new GLib.Variant('au', ids);
+        }
+        if (sub_workers !== undefined)
+            properties.n_sub_workers = sub_workers;
+        for (const [field, type] of [['child_mode', Pto.ChildMode], ['restart', Pto.Restart]]) {
+            if (field in properties)
+                properties[field] = enumOf(type, field, properties[field]);
+        }
+        const parameter = Object.keys(properties).find(name => name !== 'isolate' && Pto.Worker.list_parameters().includes(name.replaceAll('_', '-')));
+        if (parameter !== undefined) {
+            throw new TypeError(`Pto.Worker: ${parameter} is a parameter: after this, worker.set_parameter('${parameter.replaceAll('_', '-')}', ` +
+                `'${properties[parameter]}')`);
+        }
+        _init.call(this, properties);
+    };
+}
+
+function takeCallables(Pto) {
+    Pto.Callable.kernel = (path, options = {}) => {
+        if (!isPlain(options))
+            throw new TypeError(`Pto.Callable.kernel: ${String(options)} is no object of options, as {core: 'aiv', args: 3} is`);
+        const {core = 'aiv', args = null, include_dirs = null, flags = null, cost = null} = takeOptions('Pto.Callable.kernel', [options],
+            ['core', 'args', 'include_dirs', 'flags', 'cost']);
+        const type = typeof core === 'string' ? Pto.CoreType[core.toUpperCase()] : core;
+        if (!Object.values(Pto.CoreType).includes(type))
+            throw new TypeError(`${path}: there is no such type of core: ${String(core)}: it is "aic" or "aiv"`);
+        const kernel = Pto.Kernel.new(type, path, null);
+        for (const [set, value] of [['n_args', args], ['include_dirs', include_dirs], ['compiler_flags', flags], ['cost', cost]]) {
+            if (value !== null)
+                kernel[`set_${set}`](value);
+        }
+        return kernel;
+    };
+    Pto.Callable.chip = directory => Pto.ChipOrchestration.new_for_directory(directory);
+}

@@ -1,0 +1,33 @@
+/* pto-remote-child-private.h: what does the process behind a remote worker's mailbox do?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Made in the parent, before the fork, as PtoChild is, and serves in the child. It begins the
+ * worker at the other end when it is started, says on what it is asked, and takes inputs there and
+ * outputs back. It ends when the other end does: whoever watches it finds that, and begins it again
+ * if the worker above is to do so.
+ *
+ * Thread safety: served by one thread; everything else by its parent, before and after that.
+ */
+#pragma once
+
+#include "process/service.h"
+
+#include "pto-child-private.h"
+#include "pto-machine-private.h"
+#include "pto-remote-wire-private.h"
+
+G_BEGIN_DECLS
+
+typedef struct _PtoRemoteChild PtoRemoteChild;
+
+/* worker: one that was added with an address (pto-worker-remote.c); list_own: what is registered on
+ * itself, as of PtoChildParent. */
+PtoRemoteChild *pto_remote_child_new (PtoWorker *worker, const char *path,
+                                      const PtoChildParent *parent,
+                                      GPtrArray *(*list_own) (PtoMachine *machine));
+void pto_remote_child_free (PtoRemoteChild *child);
+/* serve() and its data; is_orphan is left to the level. */
+void pto_remote_child_get_server (PtoRemoteChild *child, struct pto_server *server);
+
+G_END_DECLS

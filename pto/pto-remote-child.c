@@ -1,0 +1,1096 @@
+/* pto-remote-child.c: what does the process behind a remote worker's mailbox do?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-remote-child-private.h"
+
+#include "pto-callable-private.h"
+#include "pto-error-private.h"
+#include "pto-exception-private.h"
+#include "pto-function-private.h"
+#include "pto-identity-private.h"
+#include "pto-text-private.h"
+#include "pto-trace-private.h"
+#include "pto-worker-private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* While an answer is waited for: so often it is looked whether it is still wanted, and asked for a
+ * sign of life. */
+#define LOOK_MS 10
+#define PROGRESS_US 100000
+/* What has come may be read for so long after the connection has ended; and so long is waited for
+ * the end of what was launched, once it is told. */
+#define LAST_WORDS_MS 100
+#define END_MS 1000
+/* How often the other clock is asked: the fastest answer says most. */
+#define CLOCK_ROUNDS 8
+/* More of a record is nobody's that the parameter trace-records allows. */
+#define RECORD_BYTES_MAX (G_GUINT64_CONSTANT (1) << 31)
+
+struct _PtoRemoteChild
+{
+  /* Immutable. */
+  PtoWorker *worker; /* owned */
+  char *path;
+  PtoChildParent parent;
+  GPtrArray *(*list_own) (PtoMachine *machine);
+
+  /* The serving thread's. */
+  PtoRemoteStream *stream; /* NULL: not connected */
+  GPid process;            /* that was launched; 0: none */
+  GHashTable *refused;     /* digest -> GError: why a function of this process can not be there */
+  GHashTable *digests;     /* of what was sent -> that by which the other end knows it */
+  guint32 progress;        /* of the other end, as it was told last */
+  guint32 record;          /* of the tasks that were run last; 0: of none, or it was told */
+  gboolean has_pieces;     /* that record was fetched */
+  PtoTracePieces pieces;   /* of it */
+  GThread *watch;          /* that waits for the end of the connection; NULL: not connected */
+  /* Atomic. closing: the end is ours. W: the serving thread; R: the watch. ending: somebody ends
+   * the process. W, R: both. */
+  int closing;
+  int ending;
+};
+
+/* --- calls --- */
+
+/* A connection that is lost was a worker: this process is nobody without it. Its last words say
+ * what its death was. */
+static _Noreturn void
+end_with_connection (PtoRemoteChild *self, const GError *error)
+{
+  /* The other thread is about to. */
+  while (!g_atomic_int_compare_and_exchange (&self->ending, FALSE, TRUE))
+    pause ();
+  fprintf (stderr, "the remote worker at %s is lost: %s\n", self->worker->remote->address,
+           error->message);
+  fflush (stderr);
+  _exit (EX_UNAVAILABLE);
+}
+
+/* Between two requests nobody reads: that the other end has died would be the next task's to find.
+ * What it has answered before that is still taken. */
+static gpointer
+watch_connection (gpointer data)
+{
+  PtoRemoteChild *self = data;
+  g_autoptr (GError) error = NULL;
+
+  pto_remote_stream_wait_end (self->stream);
+  for (guint i = 0; i < LAST_WORDS_MS && !g_atomic_int_get (&self->closing); i++)
+    g_usleep (1000);
+  if (g_atomic_int_get (&self->closing))
+    return NULL;
+  g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
+  end_with_connection (self, error);
+}
+
+/* As a call under way sees itself. */
+typedef struct
+{
+  const struct pto_call *call;
+  guint32 serial;          /* of the message that is to be answered */
+  guint32 progress_serial; /* of the last question for progress; 0: it was answered */
+  gint64 asked_at;
+  gboolean cancelled; /* and has said so */
+} Waiting;
+
+/* While it is waited: is it still wanted, does the other end get on? */
+static gboolean
+look_after (PtoRemoteChild *self, Waiting *waiting, GError **error)
+{
+  gint64 now = g_get_monotonic_time ();
+  g_autoptr (GDBusMessage) message = NULL;
+
+  if (!waiting->cancelled && pto_call_is_cancelled (waiting->call))
+    {
+      waiting->cancelled = TRUE;
+      message = pto_remote_make_call ("Cancel", NULL, FALSE);
+      return pto_remote_stream_send (self->stream, message, NULL, error);
+    }
+  if (waiting->progress_serial != 0 || now - waiting->asked_at < PROGRESS_US)
+    return TRUE;
+  waiting->asked_at = now;
+  message = pto_remote_make_call ("Progress", NULL, TRUE);
+  return pto_remote_stream_send (self->stream, message, &waiting->progress_serial, error);
+}
+
+static void
+take_progress (PtoRemoteChild *self, Waiting *waiting, GDBusMessage *reply)
+{
+  GVariant *body = g_dbus_message_get_body (reply);
+  guint32 progress;
+
+  waiting->progress_serial = 0;
+  if (body == NULL || !g_variant_is_of_type (body, G_VARIANT_TYPE ("(u)")))
+    return;
+  g_variant_get (body, "(u)", &progress);
+  if (progress != self->progress)
+    pto_call_beat (waiting->call);
+  self->progress = progress;
+}
+
+/* The reply of a call, whose type is that of its body; NULL: it was refused. Does not return when
+ * the connection is lost, unless it has not served yet (call is NULL). */
+static GVariant *
+call_far (PtoRemoteChild *self, const struct pto_call *call, const char *method,
+          GVariant *arguments, const char *type, GError **error)
+{
+  g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, TRUE);
+  Waiting waiting = { .call = call, .asked_at = g_get_monotonic_time () };
+  GError *lost = NULL;
+
+  if (!pto_remote_stream_send (self->stream, message, &waiting.serial, &lost))
+    goto lost;
+  for (;;)
+    {
+      g_autoptr (GDBusMessage) reply = pto_remote_stream_receive (
+          self->stream, call->request == PTO_REQUEST_START ? -1 : LOOK_MS, &lost);
+      guint32 serial = reply != NULL ? g_dbus_message_get_reply_serial (reply) : 0;
+      GVariant *body;
+
+      if (lost != NULL)
+        break;
+      if (serial != 0 && serial == waiting.progress_serial)
+        take_progress (self, &waiting, reply);
+      if (serial != waiting.serial)
+        {
+          if (call->request != PTO_REQUEST_START && !look_after (self, &waiting, &lost))
+            break;
+          continue;
+        }
+      if (g_dbus_message_get_message_type (reply) == G_DBUS_MESSAGE_TYPE_ERROR)
+        {
+          pto_remote_take_refusal (reply, error);
+          return NULL;
+        }
+      body = g_dbus_message_get_body (reply);
+      if (g_strcmp0 (body != NULL ? g_variant_get_type_string (body) : "()", type) == 0)
+        return body != NULL ? g_variant_ref (body) : g_variant_ref_sink (g_variant_new ("()"));
+      g_set_error (&lost, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, _ ("its answer to %s is none"),
+                   method);
+      break;
+    }
+lost:
+  if (call->request != PTO_REQUEST_START)
+    end_with_connection (self, lost);
+  g_propagate_error (error, lost);
+  return NULL;
+}
+
+static void
+tell_far (PtoRemoteChild *self, const char *method, GVariant *arguments)
+{
+  g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, FALSE);
+  g_autoptr (GError) error = NULL;
+
+  if (!pto_remote_stream_send (self->stream, message, NULL, &error))
+    end_with_connection (self, error);
+}
+
+/* --- what it can run --- */
+
+static gboolean
+send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *path,
+               const guint8 *digest, GError **error)
+{
+  g_autofree char *data = NULL;
+  gsize size;
+  gsize at = 0;
+
+  if (!g_file_get_contents (path, &data, &size, error))
+    return FALSE;
+  do
+    {
+      gsize n = MIN (size - at, PTO_REMOTE_INLINE_BYTES);
+      g_autoptr (GVariant) reply
+          = call_far (self, call, "Content",
+                      g_variant_new ("(@ay@ayb)", pto_remote_make_bytes (digest, PTO_DIGEST_SIZE),
+                                     pto_remote_make_bytes (data + at, n), at + n == size),
+                      "()", error);
+
+      if (reply == NULL)
+        return FALSE;
+      at += n;
+    }
+  while (at < size);
+  return TRUE;
+}
+
+/* Those that the other end has not, by their digests: each is sent once, to whoever asks. */
+static gboolean
+send_missing (PtoRemoteChild *self, const struct pto_call *call,
+              const PtoRegistration *registration, GError **error)
+{
+  g_autoptr (GVariant) reply = NULL;
+  g_autoptr (GVariant) there = NULL;
+  GVariantBuilder digests;
+
+  if (registration->objects->len == 0)
+    return TRUE;
+  g_variant_builder_init (&digests, G_VARIANT_TYPE ("aay"));
+  for (guint i = 0; i < registration->objects->len; i++)
+    g_variant_builder_add_value (
+        &digests, pto_remote_make_bytes (registration->contents->data + i * PTO_DIGEST_SIZE,
+                                         PTO_DIGEST_SIZE));
+  reply = call_far (self, call, "Has", g_variant_new ("(aay)", &digests), "(ab)", error);
+  if (reply == NULL)
+    return FALSE;
+  there = g_variant_get_child_value (reply, 0);
+  for (guint i = 0; i < registration->objects->len; i++)
+    {
+      gboolean is_there = FALSE;
+
+      if (i < g_variant_n_children (there))
+        g_variant_get_child (there, i, "b", &is_there);
+      if (!is_there
+          && !send_contents (self, call, g_ptr_array_index (registration->objects, i),
+                             registration->contents->data + i * PTO_DIGEST_SIZE, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* A function of this process is there what it is imported by; NULL: nothing is known of that. */
+static PtoRegistration *
+make_importable (PtoRemoteChild *self, const PtoRegistration *registration, GError **error)
+{
+  const PtoClosure *closure = pto_callable_get_closure (registration->callable);
+  g_autoptr (PtoCallable) callable = NULL;
+
+  if (closure->import_path == NULL)
+    return NULL;
+  callable = pto_imported_function_new (registration->callable->kind, closure->import_path, error);
+  if (callable == NULL)
+    return NULL;
+  pto_callable_set_name (callable, registration->name);
+  return pto_registration_new (callable, self->worker->platform, FALSE, NULL, NULL, NULL, error);
+}
+
+static gboolean
+send_bytes (PtoRemoteChild *self, const struct pto_call *call, const PtoRegistration *registration,
+            gboolean below, GError **error)
+{
+  g_autoptr (GVariant) reply = NULL;
+  gconstpointer descriptor, sources;
+  gsize descriptor_size, sources_size;
+
+  if (!send_missing (self, call, registration, error))
+    return FALSE;
+  descriptor = g_bytes_get_data (registration->descriptor, &descriptor_size);
+  sources = g_bytes_get_data (registration->sources, &sources_size);
+  reply = call_far (self, call, "Register",
+                    g_variant_new ("(@ay@ay@ayb)",
+                                   pto_remote_make_bytes (registration->digest, PTO_DIGEST_SIZE),
+                                   pto_remote_make_bytes (descriptor, descriptor_size),
+                                   pto_remote_make_bytes (sources, sources_size), below),
+                    "()", error);
+  return reply != NULL;
+}
+
+static GError *
+make_refusal (PtoRemoteChild *self, const char *name)
+{
+  return g_error_new (
+      PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+      _ ("\"%s\" is a function of this process, which %s can not be sent: register "
+         "what it imports (module:qualname) or loads (library:symbol), or say which "
+         "worker is to run it"),
+      name, self->worker->remote->address);
+}
+
+/* FALSE without an error: it can not be sent. */
+static gboolean
+send_registration (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
+                   gboolean below, GError **error)
+{
+  PtoRegistration *sent = registration->callable->source == PTO_CALLABLE_SOURCE_CLOSURE
+                              ? make_importable (self, registration, error)
+                              : pto_registration_ref (registration);
+  gboolean ok;
+
+  if (sent == NULL)
+    return FALSE;
+  ok = send_bytes (self, call, sent, below, error);
+  if (ok)
+    g_hash_table_replace (self->digests, g_memdup2 (registration->digest, PTO_DIGEST_SIZE),
+                          g_memdup2 (sent->digest, PTO_DIGEST_SIZE));
+  pto_registration_unref (sent);
+  return ok;
+}
+
+/* For its own tasks. A function of this process may be somebody else's to run: when it can not be
+ * there, whether it has a path or not, its tasks are refused, and not all that it is registered
+ * with. */
+static gboolean
+offer (PtoRemoteChild *self, const struct pto_call *call, PtoRegistration *registration,
+       GError **error)
+{
+  GError *refused = NULL;
+
+  if (send_registration (self, call, registration, FALSE, &refused))
+    return TRUE;
+  if (refused != NULL && registration->callable->source != PTO_CALLABLE_SOURCE_CLOSURE)
+    {
+      g_propagate_error (error, refused);
+      return FALSE;
+    }
+  g_hash_table_replace (self->refused, g_memdup2 (registration->digest, PTO_DIGEST_SIZE),
+                        refused != NULL ? refused : make_refusal (self, registration->name));
+  return TRUE;
+}
+
+static gboolean
+add_from_call (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  g_autoptr (GBytes) descriptor = NULL;
+  g_autoptr (GBytes) sources = NULL;
+  PtoRegistration *registration;
+  gboolean ok;
+
+  if (g_hash_table_contains (self->digests, call->digest))
+    return TRUE;
+  if (!pto_child_unpack_registration (call->body, call->bytes, &descriptor, &sources))
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_TAMPERED,
+                           _ ("a registration of which only a part has arrived"));
+      return FALSE;
+    }
+  registration = pto_registration_new_from_bytes (call->digest, descriptor, sources, error);
+  if (registration == NULL)
+    return FALSE;
+  ok = offer (self, call, registration, error);
+  pto_registration_unref (registration);
+  return ok;
+}
+
+/* A function and what is imported by its path are one there. */
+static gboolean
+is_shared (PtoRemoteChild *self, const guint8 *digest, const guint8 *there)
+{
+  GHashTableIter iter;
+  gpointer other, others;
+
+  g_hash_table_iter_init (&iter, self->digests);
+  while (g_hash_table_iter_next (&iter, &other, &others))
+    if (!pto_digest_equal (other, digest) && pto_digest_equal (others, there))
+      return TRUE;
+  return FALSE;
+}
+
+static void
+remove_from_call (PtoRemoteChild *self, const struct pto_call *call)
+{
+  const guint8 *there = g_hash_table_lookup (self->digests, call->digest);
+  g_autoptr (GVariant) reply = NULL;
+
+  if (there != NULL && !is_shared (self, call->digest, there))
+    reply = call_far (self, call, "Unregister",
+                      g_variant_new ("(@ay)", pto_remote_make_bytes (there, PTO_DIGEST_SIZE)), "()",
+                      NULL);
+  g_hash_table_remove (self->digests, call->digest);
+  g_hash_table_remove (self->refused, call->digest);
+}
+
+/* --- start and end --- */
+
+static GVariant *
+make_options (PtoWorker *worker)
+{
+  GVariantBuilder options, chips;
+
+  g_variant_builder_init (&chips, G_VARIANT_TYPE ("aa{ss}"));
+  for (guint i = 0; i < worker->remote->n_devices; i++)
+    g_variant_builder_add_value (&chips,
+                                 pto_worker_pack_parameters (pto_worker_get_child (worker, i)));
+  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (worker->level));
+  g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (worker->id));
+  g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (worker->platform));
+  g_variant_builder_add (&options, "{sv}", "sub-workers",
+                         g_variant_new_uint32 (worker->n_sub_workers));
+  g_variant_builder_add (&options, "{sv}", "parameters", pto_worker_pack_parameters (worker));
+  /* One for each chip. */
+  g_variant_builder_add (&options, "{sv}", "chips", g_variant_builder_end (&chips));
+  return g_variant_builder_end (&options);
+}
+
+/* What was launched has ended, with that status; FALSE: not within so long, or nobody knows. */
+static gboolean
+reap (PtoRemoteChild *self, int *status)
+{
+  for (guint i = 0; i < END_MS && self->process != 0; i++)
+    {
+      pid_t found = waitpid (self->process, status, WNOHANG);
+
+      if (found == self->process)
+        {
+          self->process = 0;
+          return TRUE;
+        }
+      if (found < 0 && errno != EINTR)
+        break;
+      g_usleep (1000);
+    }
+  return FALSE;
+}
+
+/* What launching it came to, when it never said a word: that of the program, if it has ended. */
+static void
+explain_end (PtoRemoteChild *self, GError **error)
+{
+  const PtoRemoteSpec *spec = self->worker->remote;
+  int status = 0;
+
+  if (!g_error_matches (*error, G_IO_ERROR, G_IO_ERROR_CLOSED))
+    return;
+  g_clear_error (error);
+  if (!reap (self, &status))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                 _ ("\"%s\" for %s has hung up before it was ready"), spec->argv[0], spec->address);
+  else if (WIFEXITED (status))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                 _ ("\"%s\" for %s has exited with status %d before it was ready"), spec->argv[0],
+                 spec->address, WEXITSTATUS (status));
+  else
+    g_set_error (error, PTO_ERROR, PTO_ERROR_WORKER_LOST,
+                 _ ("\"%s\" for %s was ended by signal %d before it was ready"), spec->argv[0],
+                 spec->address, WTERMSIG (status));
+}
+
+static gboolean
+say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  g_autofree char *session = g_uuid_string_random ();
+  g_autoptr (GVariant) reply = call_far (self, call, "Hello",
+                                         g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session,
+                                                        self->path, make_options (self->worker)),
+                                         "(ussu)", error);
+  guint32 protocol;
+
+  if (reply == NULL)
+    {
+      explain_end (self, error);
+      return FALSE;
+    }
+  g_variant_get_child (reply, 0, "u", &protocol);
+  if (protocol == PTO_REMOTE_PROTOCOL)
+    return TRUE;
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+      _ ("%s speaks version %u of the protocol, this is version %u: install the same libpto "
+         "there"),
+      self->worker->remote->address, protocol, PTO_REMOTE_PROTOCOL);
+  return FALSE;
+}
+
+static gboolean
+start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  g_autoptr (GPtrArray) list = NULL;
+  g_autoptr (GPtrArray) below = NULL;
+
+  if (!pto_remote_spec_launch (self->worker->remote, &self->stream, &self->process, error)
+      || !say_hello (self, call, error))
+    return FALSE;
+  below = self->list_own (self->worker->machine);
+  for (guint i = 0; i < below->len; i++)
+    {
+      PtoRegistration *registration = g_ptr_array_index (below, i);
+      GError *refused = NULL;
+
+      if (send_registration (self, call, registration, TRUE, &refused))
+        continue;
+      if (refused == NULL)
+        refused = make_refusal (self, registration->name);
+      g_propagate_error (error, refused);
+      return FALSE;
+    }
+  list = self->parent.list (self->parent.data);
+  for (guint i = 0; i < list->len; i++)
+    {
+      PtoRegistration *registration = g_ptr_array_index (list, i);
+
+      if (registration->callable->kind == PTO_CALLABLE_ORCHESTRATION
+          && !offer (self, call, registration, error))
+        return FALSE;
+    }
+  self->watch = g_thread_new ("pto-bridge", watch_connection, self);
+  return TRUE;
+}
+
+static void
+disconnect (PtoRemoteChild *self)
+{
+  int status;
+
+  if (self->stream != NULL)
+    {
+      g_atomic_int_set (&self->closing, TRUE);
+      pto_remote_stream_shut (self->stream);
+      if (self->watch != NULL)
+        g_thread_join (g_steal_pointer (&self->watch));
+      g_clear_pointer (&self->stream, pto_remote_stream_free);
+    }
+  /* It ends when the connection does, or is no worker. */
+  if (self->process == 0 || reap (self, &status) || self->process == 0)
+    return;
+  kill (self->process, SIGKILL);
+  waitpid (self->process, NULL, 0);
+  self->process = 0;
+}
+
+static void
+close_far (PtoRemoteChild *self, const struct pto_call *call)
+{
+  g_autoptr (GVariant) reply = NULL;
+
+  if (self->stream == NULL)
+    return;
+  g_atomic_int_set (&self->closing, TRUE);
+  reply = call_far (self, call, "Close", NULL, "()", NULL);
+  disconnect (self);
+}
+
+/* --- tasks --- */
+
+/* Memory of one or more tensors of a task that overlap. */
+typedef struct
+{
+  guint64 begin, end;
+  guint32 access; /* of them all */
+} Piece;
+
+static guint64
+get_bytes (const struct pto_continuous_tensor *tensor)
+{
+  guint64 n = pto_dtype_size ((DataType) tensor->dtype);
+
+  for (guint i = 0; i < tensor->ndims; i++)
+    n *= tensor->shapes[i];
+  return n;
+}
+
+static int
+compare_pieces (gconstpointer a, gconstpointer b)
+{
+  const Piece *left = a;
+  const Piece *right = b;
+
+  return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+/* Overlapping ones are one, so that they overlap there, too. */
+static GArray *
+make_pieces (const struct pto_args_view *args)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Piece));
+  guint n = 0;
+
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      Piece piece = { tensor->data, tensor->data + get_bytes (tensor), tensor->access };
+
+      g_array_append_val (all, piece);
+    }
+  g_array_sort (all, compare_pieces);
+  for (guint i = 0; i < all->len; i++)
+    {
+      Piece *piece = &g_array_index (all, Piece, i);
+      Piece *last = n > 0 ? &g_array_index (all, Piece, n - 1) : NULL;
+
+      if (last != NULL && piece->begin < last->end)
+        {
+          last->end = MAX (last->end, piece->end);
+          last->access |= piece->access;
+        }
+      else
+        g_array_index (all, Piece, n++) = *piece;
+    }
+  g_array_set_size (all, n);
+  /* What is written in a part only comes back as it was in all others. */
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+
+      for (guint p = 0; p < n; p++)
+        {
+          Piece *piece = &g_array_index (all, Piece, p);
+
+          if (piece->begin <= tensor->data && tensor->data < piece->end
+              && tensor->data + get_bytes (tensor) - tensor->data < piece->end - piece->begin)
+            piece->access |= PTO_WIRE_READ;
+        }
+    }
+  return all;
+}
+
+static guint
+find_piece (const GArray *pieces, guint64 address)
+{
+  guint low = 0;
+  guint high = pieces->len;
+
+  while (high - low > 1)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (g_array_index (pieces, Piece, middle).begin <= address)
+        low = middle;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+/* Their contents in parts, ahead of the call. FALSE: they are not wanted any more, and what was
+ * put is nobody's. */
+static gboolean
+put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces, GError **error)
+{
+  GVariantBuilder sizes;
+
+  g_variant_builder_init (&sizes, G_VARIANT_TYPE ("at"));
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (pieces, Piece, i);
+
+      g_variant_builder_add (&sizes, "t", piece->end - piece->begin);
+    }
+  tell_far (self, "Begin", g_variant_new ("(at)", &sizes));
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (pieces, Piece, i);
+
+      for (guint64 at = piece->begin; (piece->access & PTO_WIRE_READ) != 0 && at < piece->end;
+           at += PTO_REMOTE_INLINE_BYTES)
+        {
+          if (pto_call_is_cancelled (call))
+            {
+              g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
+              return FALSE;
+            }
+          tell_far (self, "Put",
+                    g_variant_new (
+                        "(ut@ay)", i, at - piece->begin,
+                        pto_remote_make_bytes ((gconstpointer) (guintptr) at,
+                                               MIN (piece->end - at, PTO_REMOTE_INLINE_BYTES))));
+          /* It has taken another part: that is a sign of life. */
+          pto_call_beat (call);
+        }
+    }
+  return TRUE;
+}
+
+static GVariant *
+make_piece_list (const GArray *pieces, gboolean were_put)
+{
+  GVariantBuilder list;
+
+  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tuay)"));
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      const Piece *piece = &g_array_index (pieces, Piece, i);
+      gboolean travels = !were_put && (piece->access & PTO_WIRE_READ) != 0;
+
+      g_variant_builder_add (
+          &list, "(tu@ay)", piece->end - piece->begin,
+          piece->access | (were_put ? PTO_REMOTE_PUT : 0),
+          pto_remote_make_bytes ((gconstpointer) (guintptr) piece->begin,
+                                 travels ? (gsize) (piece->end - piece->begin) : 0));
+    }
+  return g_variant_builder_end (&list);
+}
+
+static GVariant *
+make_tensor_list (const struct pto_args_view *args, const GArray *pieces)
+{
+  GVariantBuilder list;
+
+  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(utuau)"));
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      guint piece = find_piece (pieces, tensor->data);
+
+      g_variant_builder_add (&list, "(utu@au)", piece,
+                             tensor->data - g_array_index (pieces, Piece, piece).begin,
+                             tensor->dtype,
+                             g_variant_new_fixed_array (G_VARIANT_TYPE_UINT32, tensor->shapes,
+                                                        tensor->ndims, sizeof tensor->shapes[0]));
+    }
+  return g_variant_builder_end (&list);
+}
+
+static GVariant *
+make_config (const struct pto_call_config *config)
+{
+  gsize size = pto_wire_config_bytes (config);
+  gsize head = offsetof (struct pto_call_config, output_prefix);
+
+  return g_variant_new ("(iiiiiii@ay)", config->block_dim, config->aicpu_thread_num,
+                        config->enable_l2_swimlane, config->enable_dump_tensor, config->enable_pmu,
+                        config->enable_dep_gen, config->enable_scope_stats,
+                        pto_remote_make_bytes (config->output_prefix, size - head));
+}
+
+static gboolean
+check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **error)
+{
+  for (int i = 0; i < args->tensor_count; i++)
+    if (args->tensors[i].access == 0)
+      {
+        g_set_error (
+            error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
+            _ ("argument %d goes to %s, which does not share this memory, and its tag "
+               "(NO_DEP) does not say what is to be copied: tag it INPUT, OUTPUT or INOUT"),
+            i, self->worker->remote->address);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+static gboolean
+fetch (PtoRemoteChild *self, const struct pto_call *call, guint piece, guint64 offset, guint64 to,
+       guint64 bytes, GError **error)
+{
+  for (guint64 at = 0; at < bytes; at += PTO_REMOTE_INLINE_BYTES)
+    {
+      guint64 n = MIN (bytes - at, PTO_REMOTE_INLINE_BYTES);
+      g_autoptr (GVariant) reply = call_far (
+          self, call, "Get", g_variant_new ("(utt)", piece, offset + at, n), "(ay)", error);
+      g_autoptr (GVariant) contents = NULL;
+      gconstpointer data;
+      gsize size;
+
+      if (reply == NULL)
+        return FALSE;
+      contents = g_variant_get_child_value (reply, 0);
+      data = g_variant_get_fixed_array (contents, &size, 1);
+      if (size != n)
+        {
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                               _ ("the remote worker gave less than was asked for"));
+          return FALSE;
+        }
+      memcpy ((gpointer) (guintptr) (to + at), data, size);
+      pto_call_beat (call);
+    }
+  return TRUE;
+}
+
+/* Just what its tensors say, for somebody else may write what lies between. */
+static gboolean
+take_written (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces,
+              GVariant *written, GError **error)
+{
+  const struct pto_args_view *args = &call->args;
+  gsize n_written = g_variant_n_children (written);
+
+  for (int i = 0; i < args->tensor_count; i++)
+    {
+      const struct pto_continuous_tensor *tensor = &args->tensors[i];
+      guint number = find_piece (pieces, tensor->data);
+      const Piece *piece = &g_array_index (pieces, Piece, number);
+      guint64 offset = tensor->data - piece->begin;
+      guint64 bytes = get_bytes (tensor);
+      g_autoptr (GVariant) contents = NULL;
+      const guint8 *data;
+      gsize size;
+
+      if ((tensor->access & PTO_WIRE_WRITE) == 0 || bytes == 0)
+        continue;
+      if (n_written == 0)
+        {
+          if (!fetch (self, call, number, offset, tensor->data, bytes, error))
+            return FALSE;
+          continue;
+        }
+      if (number < n_written)
+        contents = g_variant_get_child_value (written, number);
+      data = contents != NULL ? g_variant_get_fixed_array (contents, &size, 1) : NULL;
+      if (data == NULL || size != piece->end - piece->begin)
+        {
+          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                               _ ("the remote worker has not given what was written"));
+          return FALSE;
+        }
+      memcpy ((gpointer) (guintptr) tensor->data, data + offset, bytes);
+    }
+  return TRUE;
+}
+
+/* Only words: with contents a language makes an exception anew, and runs what they name. The other
+ * end should have kept them, but it is another machine. */
+static void
+take_detail (GVariant *detail, struct pto_failure *failure)
+{
+  gsize size;
+  const guint8 *data = g_variant_get_fixed_array (detail, &size, 1);
+  g_autoptr (PtoException) exception = pto_exception_unpack (data, size);
+
+  if (exception != NULL)
+    failure->detail_bytes
+        = (guint32) pto_exception_pack (exception, FALSE, failure->detail, sizeof failure->detail);
+}
+
+/* 0, or its status, and failure. */
+static guint32
+take_completion (GVariant *reply, struct pto_failure *failure)
+{
+  g_autoptr (GVariant) detail = NULL;
+  const char *domain;
+  const char *text;
+  guint32 status;
+  gint32 code;
+
+  g_variant_get (reply, "(u(i&s&s@ay)@aay)", &status, &code, &domain, &text, &detail, NULL);
+  if (status == 0)
+    return 0;
+  pto_failure_set (failure, code, *domain != '\0' ? domain : NULL, "%s", text);
+  take_detail (detail, failure);
+  return status;
+}
+
+/* --- records --- */
+
+static void
+begin_record (PtoRemoteChild *self, guint32 record)
+{
+  pto_trace_pieces_clear (&self->pieces);
+  pto_trace_pieces_init (&self->pieces);
+  self->has_pieces = FALSE;
+  self->record = record;
+}
+
+/* How far the other machine's clock is ahead of ours: it was read between two looks at ours, of
+ * which nobody knows more. What is wrong by that is less than the fastest answer took, and no run
+ * is drawn outside of its task (pto-trace-tree.c). */
+static gboolean
+compare_clocks (PtoRemoteChild *self, const struct pto_call *call, gint64 *ahead, GError **error)
+{
+  guint64 fastest = G_MAXUINT64;
+
+  for (guint i = 0; i < CLOCK_ROUNDS; i++)
+    {
+      guint64 before = pto_remote_get_time ();
+      g_autoptr (GVariant) reply = call_far (self, call, "Clock", NULL, "(t)", error);
+      guint64 after = pto_remote_get_time ();
+      guint64 there;
+
+      if (reply == NULL)
+        return FALSE;
+      g_variant_get (reply, "(t)", &there);
+      if (after - before >= fastest)
+        continue;
+      fastest = after - before;
+      *ahead = (gint64) (there - (before + fastest / 2));
+    }
+  return TRUE;
+}
+
+static gboolean
+fetch_record (PtoRemoteChild *self, const struct pto_call *call, GByteArray *bytes, GError **error)
+{
+  guint64 total = 0;
+
+  do
+    {
+      g_autoptr (GVariant) reply = call_far (
+          self, call, "Trace", g_variant_new ("(t)", (guint64) bytes->len), "(tay)", error);
+      g_autoptr (GVariant) part = NULL;
+      gconstpointer data;
+      gsize size;
+
+      if (reply == NULL)
+        return FALSE;
+      g_variant_get (reply, "(t@ay)", &total, &part);
+      data = g_variant_get_fixed_array (part, &size, 1);
+      if (total > RECORD_BYTES_MAX || size > total - MIN (total, bytes->len)
+          || (size == 0 && bytes->len < total))
+        {
+          g_set_error (
+              error, PTO_ERROR, PTO_ERROR_INTERNAL,
+              _ ("the remote worker at %s has sent no record of its runs that could be read"),
+              self->worker->remote->address);
+          return FALSE;
+        }
+      g_byte_array_append (bytes, data, (guint) size);
+      pto_call_beat (call);
+    }
+  while (bytes->len < total);
+  return TRUE;
+}
+
+static gboolean
+fetch_pieces (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  g_autoptr (GByteArray) bytes = g_byte_array_new ();
+  gint64 ahead = 0;
+
+  self->has_pieces = TRUE;
+  if (!compare_clocks (self, call, &ahead, error) || !fetch_record (self, call, bytes, error))
+    return FALSE;
+  if (bytes->len > 0
+      && !pto_trace_pieces_unpack (&self->pieces, self->worker->id, bytes->data, bytes->len))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INTERNAL,
+                   _ ("the remote worker at %s has sent no record of its runs that could be read"),
+                   self->worker->remote->address);
+      return FALSE;
+    }
+  pto_trace_pieces_set_back (&self->pieces, ahead);
+  return TRUE;
+}
+
+/* As a child whose memory is shared would. */
+static gboolean
+tell_record (PtoRemoteChild *self, const struct pto_call *call, GError **error)
+{
+  if (self->record == 0 || self->stream == NULL)
+    return TRUE;
+  if (!self->has_pieces && !fetch_pieces (self, call, error))
+    return FALSE;
+  if (pto_child_tell_pieces (call, self->worker->id, &self->pieces))
+    begin_record (self, 0);
+  return TRUE;
+}
+
+/* --- a task --- */
+
+static guint32
+run_task (PtoRemoteChild *self, const struct pto_call *call, struct pto_failure *failure,
+          GError **error)
+{
+  const struct pto_args_view *args = &call->args;
+  const GError *refused = g_hash_table_lookup (self->refused, call->digest);
+  const guint8 *digest = g_hash_table_lookup (self->digests, call->digest);
+  g_autoptr (GArray) pieces = NULL;
+  g_autoptr (GVariant) reply = NULL;
+  g_autoptr (GVariant) written = NULL;
+  guint64 total = 0;
+  guint64 id;
+  guint32 record = pto_call_record (call, &id);
+  guint32 status;
+
+  if (record != 0 && record != self->record)
+    begin_record (self, record);
+  if (refused != NULL)
+    {
+      g_propagate_error (error, g_error_copy (refused));
+      return 0;
+    }
+  if (!check_args (self, args, error))
+    return 0;
+  pieces = make_pieces (args);
+  for (guint i = 0; i < pieces->len; i++)
+    total += g_array_index (pieces, Piece, i).end - g_array_index (pieces, Piece, i).begin;
+  if (total > PTO_REMOTE_INLINE_BYTES && !put_pieces (self, call, pieces, error))
+    return 0;
+  reply = call_far (
+      self, call, "Run",
+      g_variant_new (
+          "(@ay@(iiiiiiiay)@a(tuay)@a(utuau)@at@ayut)",
+          pto_remote_make_bytes (digest != NULL ? digest : call->digest, PTO_DIGEST_SIZE),
+          make_config (call->config), make_piece_list (pieces, total > PTO_REMOTE_INLINE_BYTES),
+          make_tensor_list (args, pieces),
+          g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, args->scalars,
+                                     (gsize) args->scalar_count, sizeof args->scalars[0]),
+          pto_remote_make_bytes (call->kinds, call->kinds != NULL ? (gsize) args->scalar_count : 0),
+          record, id),
+      "(u(issay)aay)", error);
+  if (reply == NULL)
+    return 0;
+  status = take_completion (reply, failure);
+  written = g_variant_get_child_value (reply, 2);
+  if (status == 0)
+    take_written (self, call, pieces, written, error);
+  return status;
+}
+
+/* --- requests --- */
+
+static uint32_t
+serve (void *data, const struct pto_call *call, struct pto_failure *failure)
+{
+  PtoRemoteChild *self = data;
+  GError *error = NULL;
+  uint32_t status = 0;
+
+  switch (call->request)
+    {
+    case PTO_REQUEST_START:
+      /* Its process may write no signal of a connection that is cut. */
+      signal (SIGPIPE, SIG_IGN);
+      if (!start (self, call, &error))
+        disconnect (self);
+      break;
+    case PTO_REQUEST_TASK:
+      status = run_task (self, call, failure, &error);
+      break;
+    case PTO_REQUEST_REGISTER:
+      add_from_call (self, call, &error);
+      break;
+    case PTO_REQUEST_UNREGISTER:
+      remove_from_call (self, call);
+      break;
+    case PTO_REQUEST_CLOSE:
+      close_far (self, call);
+      break;
+    case PTO_REQUEST_TRACE:
+      /* Whoever asks for traces goes on without one. */
+      if (!tell_record (self, call, &error))
+        g_warning ("%s", error->message);
+      break;
+    default:
+      g_set_error (&error, PTO_ERROR, PTO_ERROR_INTERNAL, _ ("request %d is unknown to %s"),
+                   (int) call->request, self->path);
+    }
+  return error != NULL ? pto_failure_take_error (failure, error, TRUE) : status;
+}
+
+PtoRemoteChild *
+pto_remote_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent,
+                      GPtrArray *(*list_own) (PtoMachine *machine))
+{
+  PtoRemoteChild *self = g_new0 (PtoRemoteChild, 1);
+
+  self->worker = g_object_ref (worker);
+  self->path = g_strdup (path);
+  self->parent = *parent;
+  self->list_own = list_own;
+  pto_trace_pieces_init (&self->pieces);
+  self->refused = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free,
+                                         (GDestroyNotify) g_error_free);
+  self->digests = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
+  return self;
+}
+
+void
+pto_remote_child_free (PtoRemoteChild *self)
+{
+  /* Of a process that was forked it has nothing. */
+  pto_trace_pieces_clear (&self->pieces);
+  g_hash_table_unref (self->refused);
+  g_hash_table_unref (self->digests);
+  g_object_unref (self->worker);
+  g_free (self->path);
+  g_free (self);
+}
+
+void
+pto_remote_child_get_server (PtoRemoteChild *self, struct pto_server *server)
+{
+  server->serve = serve;
+  server->data = self;
+  server->probe = pto_child_probe;
+}

@@ -1,0 +1,158 @@
+/* pto-remote-contract.c: which messages do the two ends of a remote worker send each other?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-remote-wire-private.h"
+
+#include "pto-error-private.h"
+#include "pto-exception-private.h"
+#include "pto-text-private.h"
+
+#include <string.h>
+
+/* A change that the other end has to know is a new PTO_REMOTE_PROTOCOL. */
+static const char contract[]
+    = "<node><interface name='" PTO_REMOTE_INTERFACE "'>"
+      /* The first call. session: another one for each life of a worker; path: of it in its tree;
+       * options: of it, by name. Its reply is READY: it can run tasks. */
+      "<method name='Hello'>"
+      "<arg direction='in' name='protocol' type='u'/><arg direction='in' name='session' type='s'/>"
+      "<arg direction='in' name='path' type='s'/>"
+      "<arg direction='in' name='options' type='a{sv}'/>"
+      "<arg direction='out' name='protocol' type='u'/><arg direction='out' name='version' type='s'/>"
+      "<arg direction='out' name='host' type='s'/><arg direction='out' name='process' type='u'/>"
+      "</method>"
+      /* Which of these contents (SHA-256) are there already? */
+      "<method name='Has'><arg direction='in' name='digests' type='aay'/>"
+      "<arg direction='out' name='there' type='ab'/></method>"
+      /* A part of contents, in order; the last one is checked against the digest. */
+      "<method name='Content'><arg direction='in' name='digest' type='ay'/>"
+      "<arg direction='in' name='bytes' type='ay'/><arg direction='in' name='last' type='b'/>"
+      "</method>"
+      /* below: for tasks of the worker, by its orchestrations; otherwise it is one of those. */
+      "<method name='Register'><arg direction='in' name='digest' type='ay'/>"
+      "<arg direction='in' name='descriptor' type='ay'/>"
+      "<arg direction='in' name='sources' type='ay'/><arg direction='in' name='below' type='b'/>"
+      "</method>"
+      "<method name='Unregister'><arg direction='in' name='digest' type='ay'/></method>"
+      /* Memory of the next task, when its contents are too many for its call; no reply. */
+      "<method name='Begin'><arg direction='in' name='sizes' type='at'/></method>"
+      "<method name='Put'><arg direction='in' name='piece' type='u'/>"
+      "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='ay'/>"
+      "</method>"
+      /* A task. config: as CallConfig has it, then its texts; pieces: bytes, enum pto_wire_access,
+       * contents; tensors: piece, offset in it, DataType, shape. The reply is its completion: 0 or
+       * a status, then code, domain, text and detail of the failure; and, of all pieces that are
+       * written, the contents, unless they are too many. record: which recorded run of its parent
+       * it is of, and how much of it is recorded (PTO_RECORD()), or 0; id: of the task there. */
+      "<method name='Run'><arg direction='in' name='digest' type='ay'/>"
+      "<arg direction='in' name='config' type='(iiiiiiiay)'/>"
+      "<arg direction='in' name='pieces' type='a(tuay)'/>"
+      "<arg direction='in' name='tensors' type='a(utuau)'/>"
+      "<arg direction='in' name='scalars' type='at'/><arg direction='in' name='kinds' type='ay'/>"
+      "<arg direction='in' name='record' type='u'/><arg direction='in' name='id' type='t'/>"
+      "<arg direction='out' name='status' type='u'/>"
+      "<arg direction='out' name='failure' type='(issay)'/>"
+      "<arg direction='out' name='written' type='aay'/></method>"
+      /* What the last task has written. */
+      "<method name='Get'><arg direction='in' name='piece' type='u'/>"
+      "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
+      "<arg direction='out' name='contents' type='ay'/></method>"
+      /* What the tasks of the last recorded run have left (pto-trace-pack.c), in parts: the first
+       * is asked for at 0. total: 0: nothing was recorded. */
+      "<method name='Trace'><arg direction='in' name='offset' type='t'/>"
+      "<arg direction='out' name='total' type='t'/><arg direction='out' name='bytes' type='ay'/>"
+      "</method>"
+      /* Answered at once: CLOCK_MONOTONIC, ns. */
+      "<method name='Clock'><arg direction='out' name='time' type='t'/></method>"
+      /* The task under way is not wanted any more; no reply. */
+      "<method name='Cancel'/>"
+      /* Answered at once, also during a task: a number that changes while it gets on. */
+      "<method name='Progress'><arg direction='out' name='progress' type='u'/></method>"
+      "<method name='Close'/>"
+      "</interface></node>";
+
+#define ERROR_NAME PTO_REMOTE_INTERFACE ".Refused"
+
+static const GDBusInterfaceInfo *
+get_contract (void)
+{
+  static gsize info;
+
+  if (g_once_init_enter (&info))
+    {
+      g_autoptr (GError) error = NULL;
+      GDBusNodeInfo *node = g_dbus_node_info_new_for_xml (contract, &error);
+
+      /* It is a constant of this file. */
+      g_assert_no_error (error);
+      g_once_init_leave (&info, (gsize) node);
+    }
+  return ((GDBusNodeInfo *) info)->interfaces[0];
+}
+
+gboolean
+pto_remote_check_call (GDBusMessage *message, GError **error)
+{
+  const char *member = g_dbus_message_get_member (message);
+  GDBusMethodInfo *method = NULL;
+  GString *expected = g_string_new (NULL);
+  gboolean ok;
+
+  if (g_dbus_message_get_message_type (message) == G_DBUS_MESSAGE_TYPE_METHOD_CALL
+      && g_strcmp0 (g_dbus_message_get_interface (message), PTO_REMOTE_INTERFACE) == 0)
+    method = g_dbus_interface_info_lookup_method ((GDBusInterfaceInfo *) get_contract (), member);
+  for (guint i = 0; method != NULL && method->in_args != NULL && method->in_args[i] != NULL; i++)
+    g_string_append (expected, method->in_args[i]->signature);
+  ok = method != NULL && strcmp (g_dbus_message_get_signature (message), expected->str) == 0;
+  if (!ok)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("a message \"%s\" (%s) is none of %s"), member != NULL ? member : "",
+                 g_dbus_message_get_signature (message), PTO_REMOTE_INTERFACE);
+  g_string_free (expected, TRUE);
+  return ok;
+}
+
+GDBusMessage *
+pto_remote_make_call (const char *method, GVariant *arguments, gboolean wants_reply)
+{
+  GDBusMessage *message = g_dbus_message_new_method_call (NULL, "/", PTO_REMOTE_INTERFACE, method);
+
+  if (arguments != NULL)
+    g_dbus_message_set_body (message, arguments);
+  if (!wants_reply)
+    g_dbus_message_set_flags (message, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
+  return message;
+}
+
+GDBusMessage *
+pto_remote_make_refusal (GDBusMessage *call, const GError *error)
+{
+  GDBusMessage *reply = g_dbus_message_new_method_error_literal (call, ERROR_NAME, error->message);
+
+  g_dbus_message_set_body (reply, g_variant_new ("(sis)", error->message, error->code,
+                                                 g_quark_to_string (error->domain)));
+  return reply;
+}
+
+void
+pto_remote_take_refusal (GDBusMessage *reply, GError **error)
+{
+  GVariant *body = g_dbus_message_get_body (reply);
+  const char *message = _ ("it was refused without a word");
+  const char *domain = "";
+  int code = PTO_ERROR_INTERNAL;
+
+  if (body != NULL && g_variant_is_of_type (body, G_VARIANT_TYPE ("(sis)")))
+    g_variant_get (body, "(&si&s)", &message, &code, &domain);
+  /* Other domains are those of whoever is there. */
+  if (strcmp (domain, g_quark_to_string (G_IO_ERROR)) == 0)
+    g_set_error_literal (error, G_IO_ERROR, code, message);
+  else
+    g_set_error_literal (
+        error, PTO_ERROR,
+        strcmp (domain, g_quark_to_string (PTO_ERROR)) == 0 && code > 0 ? code : PTO_ERROR_LOAD,
+        message);
+}

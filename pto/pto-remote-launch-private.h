@@ -1,0 +1,30 @@
+/* pto-remote-launch-private.h: how is the program begun that is a remote worker?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+typedef struct _PtoRemoteStream PtoRemoteStream; /* pto-remote-wire-private.h */
+
+/* What an address and options say; checked. NULL: they can not be followed. */
+typedef struct
+{
+  char *address;
+  char **argv; /* the program that is launched */
+  char *host;  /* for messages; NULL: this one */
+  guint n_devices;
+  guint n_sub_workers;
+  char *platform; /* NULL: the default */
+} PtoRemoteSpec;
+
+PtoRemoteSpec *pto_remote_spec_new (const char *address, GVariant *options, GError **error);
+void pto_remote_spec_free (PtoRemoteSpec *spec);
+/* Launches it, connected to stream. Any thread, also of a process that was forked. */
+gboolean pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPid *process,
+                                 GError **error);
+
+G_END_DECLS

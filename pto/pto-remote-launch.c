@@ -1,0 +1,268 @@
+/* pto-remote-launch.c: how is the program begun that is a remote worker?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Each launcher is a line of a table: words to which the host, the program and its arguments are
+ * added. What it launches talks through its standard input and output, so no port is opened, and
+ * nothing secret is on a command line; who it is, is what the launcher knows (ssh: its keys).
+ */
+#include "config.h"
+
+#include "pto-remote-launch-private.h"
+
+#include "pto-error-private.h"
+#include "pto-remote-wire-private.h"
+#include "pto-text-private.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct
+{
+  const char *scheme;
+  const char *words[8]; /* "%h" is the host */
+  gboolean quotes;      /* a shell there reads the rest */
+} Launcher;
+
+static const Launcher launchers[] = {
+  { "local", { NULL }, FALSE },
+  { "ssh", { "ssh", "-T", "-oBatchMode=yes", "--", "%h" }, TRUE },
+  { "srun", { "srun", "--quiet", "--ntasks=1", "--nodelist", "%h" }, FALSE },
+  { "mpirun", { "mpirun", "--quiet", "-n", "1", "--host", "%h" }, FALSE },
+};
+
+static const Launcher *
+find_launcher (const char *address, const char **host, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    {
+      const Launcher *launcher = &launchers[i];
+      gsize n = strlen (launcher->scheme);
+
+      if (strncmp (address, launcher->scheme, n) != 0 || address[n] != ':')
+        continue;
+      *host = address + n + 1;
+      if (launcher->words[0] == NULL && **host == '\0')
+        return launcher;
+      /* What begins with a dash would be an option of the launcher. */
+      if (launcher->words[0] != NULL && g_str_has_prefix (*host, "//") && (*host)[2] != '\0'
+          && (*host)[2] != '-' && strpbrk (*host + 2, "/ \t\n") == NULL)
+        {
+          *host += 2;
+          return launcher;
+        }
+    }
+  g_set_error (
+      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+      _ ("\"%s\" is no address of a remote worker: write local:, ssh://host, srun://host or "
+         "mpirun://host"),
+      address);
+  return NULL;
+}
+
+static void
+add_word (GPtrArray *argv, const Launcher *launcher, const char *word)
+{
+  g_ptr_array_add (argv, launcher->quotes ? g_shell_quote (word) : g_strdup (word));
+}
+
+/* Of options that were looked at. */
+static char **
+make_argv (const Launcher *launcher, const char *host, const char *program, char **roots,
+           const char *python)
+{
+  GPtrArray *argv = g_ptr_array_new ();
+
+  for (guint i = 0; launcher->words[i] != NULL; i++)
+    g_ptr_array_add (argv,
+                     g_strdup (strcmp (launcher->words[i], "%h") == 0 ? host : launcher->words[i]));
+  add_word (argv, launcher, program);
+  if (python != NULL)
+    {
+      add_word (argv, launcher, "--python");
+      add_word (argv, launcher, python);
+    }
+  for (guint i = 0; roots != NULL && roots[i] != NULL; i++)
+    {
+      add_word (argv, launcher, "--root");
+      add_word (argv, launcher, roots[i]);
+    }
+  g_ptr_array_add (argv, NULL);
+  return (char **) g_ptr_array_free (argv, FALSE);
+}
+
+static const struct
+{
+  const char *name;
+  const char *type;
+  const char *what;
+} known_options[] = {
+  { "devices", "u", N_ ("a number") }, { "sub-workers", "u", N_ ("a number") },
+  { "platform", "s", N_ ("a text") },  { "program", "s", N_ ("a text") },
+  { "python", "s", N_ ("a text") },    { "roots", "as", N_ ("a list of texts") },
+};
+
+static gboolean
+check_options (GVariant *options, GError **error)
+{
+  GVariantIter iter;
+  const char *name;
+  GVariant *value;
+
+  g_variant_iter_init (&iter, options);
+  while (g_variant_iter_loop (&iter, "{&sv}", &name, &value))
+    {
+      guint i = 0;
+
+      while (i < G_N_ELEMENTS (known_options) && strcmp (known_options[i].name, name) != 0)
+        i++;
+      if (i < G_N_ELEMENTS (known_options)
+          && g_variant_is_of_type (value, G_VARIANT_TYPE (known_options[i].type)))
+        continue;
+      if (i == G_N_ELEMENTS (known_options))
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
+                        "platform, program, python and roots"),
+                     name);
+      else
+        g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                     _ ("the option %s of a remote worker is %s (GVariant type %s)"), name,
+                     known_options[i].what, known_options[i].type);
+      g_variant_unref (value);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Of this machine: as the environment says, or what was installed with this library; elsewhere, and
+ * where that is not there, it is looked for in PATH. */
+static char *
+dup_program (const PtoRemoteSpec *spec)
+{
+  const char *variable = g_getenv ("PTO_REMOTE");
+  Dl_info info;
+
+  if (spec->host != NULL)
+    return g_strdup ("pto-remote");
+  if (variable != NULL && *variable != '\0')
+    return g_strdup (variable);
+  if (dladdr ((void *) pto_remote_spec_new, &info) != 0 && info.dli_fname != NULL)
+    {
+      g_autofree char *real = realpath (info.dli_fname, NULL);
+      g_autofree char *libdir = g_path_get_dirname (real != NULL ? real : info.dli_fname);
+      g_autofree char *bindir = g_canonicalize_filename (PTO_BIN_DIR_FROM_LIBDIR, libdir);
+      char *program = g_build_filename (bindir, "pto-remote", NULL);
+
+      if (g_file_test (program, G_FILE_TEST_IS_EXECUTABLE))
+        return program;
+      g_free (program);
+    }
+  return g_strdup ("pto-remote");
+}
+
+PtoRemoteSpec *
+pto_remote_spec_new (const char *address, GVariant *options, GError **error)
+{
+  g_autoptr (GVariant) none = NULL;
+  g_autofree const char **roots = NULL;
+  g_autofree char *usual = NULL;
+  const char *program = NULL;
+  const char *python = NULL;
+  const char *platform = NULL;
+  const char *host;
+  const Launcher *launcher = find_launcher (address, &host, error);
+  PtoRemoteSpec *spec;
+
+  if (launcher == NULL)
+    return NULL;
+  if (options == NULL)
+    options = none = g_variant_ref_sink (g_variant_new ("a{sv}", NULL));
+  if (!g_variant_is_of_type (options, G_VARIANT_TYPE_VARDICT))
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("options of a remote worker are of the type a{sv}, these are %s"),
+                   g_variant_get_type_string (options));
+      return NULL;
+    }
+  if (!check_options (options, error))
+    return NULL;
+  spec = g_new0 (PtoRemoteSpec, 1);
+  spec->address = g_strdup (address);
+  spec->host = launcher->words[0] != NULL ? g_strdup (host) : NULL;
+  g_variant_lookup (options, "devices", "u", &spec->n_devices);
+  g_variant_lookup (options, "sub-workers", "u", &spec->n_sub_workers);
+  g_variant_lookup (options, "program", "&s", &program);
+  g_variant_lookup (options, "platform", "&s", &platform);
+  g_variant_lookup (options, "python", "&s", &python);
+  g_variant_lookup (options, "roots", "^a&s", &roots);
+  spec->platform = g_strdup (platform);
+  if (program == NULL)
+    program = usual = dup_program (spec);
+  spec->argv = make_argv (launcher, host, program, (char **) roots,
+                          python != NULL && *python != '\0' ? python : NULL);
+  return spec;
+}
+
+void
+pto_remote_spec_free (PtoRemoteSpec *spec)
+{
+  g_free (spec->address);
+  g_strfreev (spec->argv);
+  g_free (spec->host);
+  g_free (spec->platform);
+  g_free (spec);
+}
+
+/* In the new process: a terminal's Ctrl-C is for those who wait for it. A launcher that is still
+ * looking for its host sees no connection that ends: it ends with who has launched it, by whom it
+ * may be ended for that. */
+static void
+leave_group (gpointer data)
+{
+  const PtoRemoteSpec *spec = data;
+
+  setpgid (0, 0);
+  if (spec->host != NULL)
+    prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
+}
+
+gboolean
+pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPid *process,
+                        GError **error)
+{
+  g_autoptr (GError) local = NULL;
+  int ends[2];
+  gboolean ok;
+
+  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
+      return FALSE;
+    }
+  ok = g_spawn_async_with_pipes_and_fds (NULL, (const char *const *) spec->argv, NULL,
+                                         G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                                         leave_group, (gpointer) spec, ends[1], ends[1], -1, NULL,
+                                         NULL, 0, process, NULL, NULL, NULL, &local);
+  close (ends[1]);
+  if (!ok)
+    {
+      close (ends[0]);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                   _ ("\"%s\" for %s can not be launched: %s%s"), spec->argv[0], spec->address,
+                   g_error_matches (local, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)
+                       ? _ ("there is no such program")
+                       : local->message,
+                   spec->host == NULL
+                       ? _ (": set PTO_REMOTE, or the option program, to where pto-remote is")
+                       : "");
+      return FALSE;
+    }
+  *stream = pto_remote_stream_new (ends[0], ends[0]);
+  return TRUE;
+}

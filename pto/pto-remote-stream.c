@@ -1,0 +1,208 @@
+/* pto-remote-stream.c: how do messages come and go over a connection that a process inherited?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Descriptors may be pipes or a socket. Reading and writing block; nobody else's thread has a part
+ * in it, so it works in a process that was forked.
+ */
+#include "config.h"
+
+#include "pto-remote-wire-private.h"
+
+#include "pto-error-private.h"
+#include "pto-text-private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A message's length is known from so many bytes. */
+#define HEAD_BYTES 16
+#define READ_BYTES 65536
+
+struct _PtoRemoteStream
+{
+  int in;
+  int out;
+  /* Of who reads. */
+  GByteArray *read;
+  gsize used; /* bytes at its front that were messages */
+  /* Guards what is below, and the order of what is written. */
+  GMutex lock;
+  guint32 serial;
+};
+
+PtoRemoteStream *
+pto_remote_stream_new (int in, int out)
+{
+  PtoRemoteStream *stream = g_new0 (PtoRemoteStream, 1);
+
+  stream->in = in;
+  stream->out = out;
+  stream->read = g_byte_array_new ();
+  g_mutex_init (&stream->lock);
+  return stream;
+}
+
+void
+pto_remote_stream_free (PtoRemoteStream *stream)
+{
+  close (stream->in);
+  if (stream->out != stream->in)
+    close (stream->out);
+  g_byte_array_unref (stream->read);
+  g_mutex_clear (&stream->lock);
+  g_free (stream);
+}
+
+void
+pto_remote_stream_wait_end (PtoRemoteStream *stream)
+{
+  struct pollfd end = { .fd = stream->in, .events = POLLRDHUP };
+
+  while (poll (&end, 1, -1) < 0 && errno == EINTR)
+    ;
+}
+
+void
+pto_remote_stream_shut (PtoRemoteStream *stream)
+{
+  shutdown (stream->in, SHUT_RDWR);
+}
+
+static gboolean
+write_all (int out, const guint8 *data, gsize size, GError **error)
+{
+  while (size > 0)
+    {
+      gssize n = write (out, data, size);
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n < 0)
+        {
+          int saved = errno;
+
+          g_set_error (error, G_IO_ERROR, saved == EPIPE ? G_IO_ERROR_CLOSED : G_IO_ERROR_FAILED,
+                       _ ("the connection is lost: %s"), g_strerror (saved));
+          return FALSE;
+        }
+      data += n;
+      size -= (gsize) n;
+    }
+  return TRUE;
+}
+
+gboolean
+pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
+                        GError **error)
+{
+  g_autofree guint8 *blob = NULL;
+  gsize size;
+  gboolean ok;
+
+  g_mutex_lock (&stream->lock);
+  /* 0 is no number. */
+  if (++stream->serial == 0)
+    stream->serial++;
+  g_dbus_message_set_serial (message, stream->serial);
+  if (serial != NULL)
+    *serial = stream->serial;
+  blob = g_dbus_message_to_blob (message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, error);
+  ok = blob != NULL && write_all (stream->out, blob, size, error);
+  g_mutex_unlock (&stream->lock);
+  return ok;
+}
+
+/* How long the message is that has begun to come; 0: that is not known yet. */
+static gssize
+get_length (PtoRemoteStream *stream, GError **error)
+{
+  gsize n = stream->read->len - stream->used;
+  g_autoptr (GError) local = NULL;
+  gssize length;
+
+  if (n < HEAD_BYTES)
+    return 0;
+  length = g_dbus_message_bytes_needed (stream->read->data + stream->used, n, &local);
+  if (length > 0 && (guint64) length <= PTO_REMOTE_MESSAGE_BYTES)
+    return length;
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, _ ("what came is no message: %s"),
+               length > 0 ? _ ("it is too long") : local->message);
+  return -1;
+}
+
+static GDBusMessage *
+take_message (PtoRemoteStream *stream, gsize length, GError **error)
+{
+  GDBusMessage *message = g_dbus_message_new_from_blob (stream->read->data + stream->used, length,
+                                                        G_DBUS_CAPABILITY_FLAGS_NONE, error);
+
+  stream->used += length;
+  if (stream->used == stream->read->len)
+    {
+      g_byte_array_set_size (stream->read, 0);
+      stream->used = 0;
+    }
+  return message;
+}
+
+/* 1: there is something; 0: nothing came for so long. */
+static int
+wait_for_more (int in, int timeout_ms)
+{
+  struct pollfd poll_in = { .fd = in, .events = POLLIN };
+  int n;
+
+  do
+    n = poll (&poll_in, 1, timeout_ms);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+static gboolean
+read_more (PtoRemoteStream *stream, GError **error)
+{
+  GByteArray *read_so_far = stream->read;
+  gsize n = read_so_far->len - stream->used;
+  gssize got;
+  int saved;
+
+  if (stream->used > 0)
+    {
+      memmove (read_so_far->data, read_so_far->data + stream->used, n);
+      stream->used = 0;
+    }
+  g_byte_array_set_size (read_so_far, (guint) n + READ_BYTES);
+  do
+    got = read (stream->in, read_so_far->data + n, READ_BYTES);
+  while (got < 0 && errno == EINTR);
+  saved = errno;
+  g_byte_array_set_size (read_so_far, (guint) (n + (gsize) MAX (got, 0)));
+  if (got > 0)
+    return TRUE;
+  if (got == 0 || saved == ECONNRESET)
+    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
+  else
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, _ ("the connection is lost: %s"),
+                 g_strerror (saved));
+  return FALSE;
+}
+
+GDBusMessage *
+pto_remote_stream_receive (PtoRemoteStream *stream, int timeout_ms, GError **error)
+{
+  for (;;)
+    {
+      gssize length = get_length (stream, error);
+
+      if (length < 0)
+        return NULL;
+      if (length > 0 && stream->read->len - stream->used >= (gsize) length)
+        return take_message (stream, (gsize) length, error);
+      if (wait_for_more (stream->in, timeout_ms) == 0 || !read_more (stream, error))
+        return NULL;
+    }
+}

@@ -1,0 +1,89 @@
+/* pto-remote-wire-private.h: what do the two ends of a remote worker say to each other, and how?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A remote worker is a child of a worker like any other, a process behind a mailbox
+ * (process/link.h). What that process does with a request is pto-remote-child.c: it says it on, as
+ * messages of D-Bus, to a program that it has launched (pto-remote-launch.c), here or on another
+ * machine, whose input and output are the one connection there is. That program is
+ * pto-remote-serve.c: a worker of level 3 of its own, and a child (pto-child.c) that serves it as
+ * if the mailbox were there. So the engine, who is poisoned, who is begun again and who is killed
+ * is what it is for every child; nobody but these files knows that memory is not shared.
+ *
+ * The messages are those of D-Bus and their contract is the introspection data of
+ * pto-remote-contract.c. The connection is no GDBusConnection, whose thread can not be had in a
+ * process that was forked: the two ends read and write it themselves, one request at a time, and no
+ * main context is needed. Who may be at the other end is the launcher's to know (ssh, or the parent
+ * itself): the connection is inherited, nobody listens anywhere.
+ *
+ * Thread safety: as each function says.
+ */
+#pragma once
+
+#include "pto-types.h"
+
+#include <gio/gio.h>
+#include <time.h>
+
+G_BEGIN_DECLS
+
+/* --- pto-remote-contract.c --- */
+
+#define PTO_REMOTE_INTERFACE "org.libpto.Remote1"
+/* What the two ends have to agree on in Hello. */
+#define PTO_REMOTE_PROTOCOL 1u
+/* Contents of a task's tensors up to this size, all together, travel in its call; more of them in
+ * parts of this size. */
+#define PTO_REMOTE_INLINE_BYTES (G_GUINT64_CONSTANT (1) << 20)
+/* No message is longer. */
+#define PTO_REMOTE_MESSAGE_BYTES (G_GUINT64_CONSTANT (4) << 20)
+/* Most tensors of a task, and of anything else in one message. */
+#define PTO_REMOTE_ITEMS_MAX 4096u
+/* Beside enum pto_wire_access: what a piece of memory holds has been put there before the call. */
+#define PTO_REMOTE_PUT 4u
+
+/* Does the message say what the contract has for it? Else it came from somebody who knows another
+ * one. Any thread. */
+gboolean pto_remote_check_call (GDBusMessage *message, GError **error);
+/* A call of that method. wants_reply: is there a reply that says more than that it came? */
+GDBusMessage *pto_remote_make_call (const char *method, GVariant *arguments, gboolean wants_reply);
+/* An argument of type ay. */
+static inline GVariant *
+pto_remote_make_bytes (gconstpointer data, gsize size)
+{
+  return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, data, size, 1);
+}
+
+/* Of CLOCK_MONOTONIC, by which all of a machine tell when a run began; ns. */
+static inline guint64
+pto_remote_get_time (void)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return (guint64) now.tv_sec * 1000000000 + (guint64) now.tv_nsec;
+}
+
+/* A reply that refuses, with a GError as far as it can be told; and back. */
+GDBusMessage *pto_remote_make_refusal (GDBusMessage *call, const GError *error);
+void pto_remote_take_refusal (GDBusMessage *reply, GError **error);
+
+/* --- pto-remote-stream.c --- */
+
+typedef struct _PtoRemoteStream PtoRemoteStream;
+
+/* Takes the descriptors, which may be the same. */
+PtoRemoteStream *pto_remote_stream_new (int in, int out);
+void pto_remote_stream_free (PtoRemoteStream *stream);
+/* Waits until the other end has hung up, or this one (pto_remote_stream_shut()). Any thread;
+ * whoever frees it waits for that first. */
+void pto_remote_stream_wait_end (PtoRemoteStream *stream);
+void pto_remote_stream_shut (PtoRemoteStream *stream);
+/* Gives it a number, which serial (or NULL) is told, and writes all of it. Any thread. */
+gboolean pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
+                                 GError **error);
+/* The next message; NULL without an error: nothing came for so long (-1: waits). The end of the
+ * connection is G_IO_ERROR_CLOSED. One thread at a time. */
+GDBusMessage *pto_remote_stream_receive (PtoRemoteStream *stream, int timeout_ms, GError **error);
+
+G_END_DECLS

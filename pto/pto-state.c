@@ -1,0 +1,172 @@
+/* pto-state.c: what do the workers of a process do, and what do they wait for?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-state-private.h"
+
+#include "pto-version.h"
+#include "pto-worker-private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static void
+add_string (JsonBuilder *json, const char *name, const char *value)
+{
+  json_builder_set_member_name (json, name);
+  if (value != NULL)
+    json_builder_add_string_value (json, value);
+  else
+    json_builder_add_null_value (json);
+}
+
+static void
+add_number (JsonBuilder *json, const char *name, guint64 value)
+{
+  json_builder_set_member_name (json, name);
+  json_builder_add_int_value (json, (gint64) value);
+}
+
+/* --- workers --- */
+
+static const char *
+get_backend (const PtoWorker *worker)
+{
+  static const char *const names[] = { "par", "det", "threads" };
+  guint64 backend = worker->params.values[PTO_PARAMETER_BACKEND];
+
+  return backend < G_N_ELEMENTS (names) ? names[backend] : NULL;
+}
+
+typedef struct
+{
+  PtoMachine *machine; /* compared with others; not used */
+  PtoWorker *worker;   /* the same */
+  PtoWorker *above;
+  guint id;
+  JsonObject *object; /* owned */
+} Told;
+
+static void
+told_free (gpointer data)
+{
+  Told *told = data;
+
+  json_object_unref (told->object);
+  g_free (told);
+}
+
+static void
+tell_machine (PtoMachine *machine, gpointer data)
+{
+  GPtrArray *list = data;
+  PtoWorker *worker = machine->worker;
+  Told *told = g_new0 (Told, 1);
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  g_autoptr (JsonNode) root = NULL;
+  g_autofree char *path = pto_worker_dup_path (worker);
+
+  json_builder_begin_object (json);
+  add_string (json, "path", path);
+  /* Several of one path may be in a process. */
+  add_number (json, "number", worker->serial);
+  add_number (json, "level", worker->level);
+  if (worker->level == 2)
+    {
+      add_string (json, "platform", worker->platform);
+      add_string (json, "backend", get_backend (worker));
+    }
+  if (worker->is_isolated)
+    {
+      json_builder_set_member_name (json, "is_isolated");
+      json_builder_add_boolean_value (json, TRUE);
+    }
+  machine->ops->tell (machine, json);
+  json_builder_end_object (json);
+  root = json_builder_get_root (json);
+  *told = (Told){ machine, worker, worker->parent, worker->id, json_node_dup_object (root) };
+  g_ptr_array_add (list, told);
+}
+
+/* The row of a worker that is a thread of this process, where the one above it has rows for its
+ * children; NULL: there is none. */
+static JsonObject *
+find_row (GPtrArray *list, const Told *below)
+{
+  for (guint i = 0; i < list->len && below->above != NULL; i++)
+    {
+      const Told *told = g_ptr_array_index (list, i);
+      JsonArray *rows = pto_state_get_array (told->object, "children");
+
+      if (told->worker == below->above && below->id < pto_state_get_length (rows))
+        return pto_state_get_element (rows, below->id);
+    }
+  return NULL;
+}
+
+JsonNode *
+pto_state_build (PtoMachine *only)
+{
+  g_autoptr (GPtrArray) list = g_ptr_array_new_with_free_func (told_free);
+  g_autoptr (JsonNode) root = json_node_new (JSON_NODE_OBJECT);
+  JsonObject *state = json_object_new ();
+  JsonArray *workers = json_array_new ();
+  const char *program = g_get_prgname ();
+
+  /* All of them, since those that are threads of this process are machines of their own. */
+  pto_machine_visit (NULL, tell_machine, list);
+  json_node_take_object (root, state);
+  json_object_set_int_member (state, "version", 1);
+  json_object_set_string_member (state, "library", PTO_VERSION_S);
+  json_object_set_int_member (state, "pid", getpid ());
+  if (program != NULL && g_utf8_validate (program, -1, NULL))
+    json_object_set_string_member (state, "program", program);
+  json_object_set_array_member (state, "workers", workers);
+  for (guint i = 0; i < list->len; i++)
+    {
+      const Told *told = g_ptr_array_index (list, i);
+      JsonObject *row = find_row (list, told);
+
+      if (row != NULL)
+        {
+          JsonArray *below = json_array_new ();
+
+          json_array_add_object_element (below, json_object_ref (told->object));
+          json_object_set_array_member (row, "below", below);
+        }
+      /* Also if it is asked itself. */
+      if (only != NULL ? told->machine == only : row == NULL)
+        json_array_add_object_element (workers, json_object_ref (told->object));
+    }
+  return g_steal_pointer (&root);
+}
+
+void
+pto_state_visit_workers (JsonObject *state, PtoStateVisit visit, gpointer data)
+{
+  JsonArray *workers = pto_state_get_array (state, "workers");
+
+  for (guint i = 0; i < pto_state_get_length (workers); i++)
+    {
+      JsonObject *worker = pto_state_get_element (workers, i);
+      JsonArray *rows = worker != NULL ? pto_state_get_array (worker, "children") : NULL;
+
+      if (worker == NULL)
+        continue;
+      visit (worker, data);
+      for (guint k = 0; k < pto_state_get_length (rows); k++)
+        {
+          JsonObject *row = pto_state_get_element (rows, k);
+          JsonArray *below = row != NULL ? pto_state_get_array (row, "below") : NULL;
+          g_autoptr (JsonObject) rest = NULL;
+
+          if (below == NULL)
+            continue;
+          rest = json_object_new ();
+          json_object_set_array_member (rest, "workers", json_array_ref (below));
+          pto_state_visit_workers (rest, visit, data);
+        }
+    }
+}

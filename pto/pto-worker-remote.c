@@ -1,0 +1,102 @@
+/* pto-worker-remote.c: how is a worker of another machine put below this one?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-remote.h"
+
+#include "pto-error-private.h"
+#include "pto-text-private.h"
+#include "pto-worker-private.h"
+
+#define REMOTE_LEVEL 3
+
+/**
+ * pto_worker_add_remote_worker:
+ * @worker: a new worker of level 4 or more
+ * @address: how it is launched: `local:` on this machine, `ssh://host`, `srun://host` or
+ *   `mpirun://host`
+ * @options: (nullable): of type `a{sv}`, see below
+ * @error: where to say why not
+ *
+ * Puts a worker of level 3 below this one that shares no memory with it.
+ *
+ * The program `pto-remote` is launched when @worker is started, here or there, and is ended when it
+ * is closed, or when the connection is lost. Its standard input and output are the connection: no
+ * port is opened, and who may connect is what the launcher says. To @worker it is a child like any
+ * other: its tasks are submitted by [method@Pto.Orchestrator.submit_next_level], its inputs are
+ * copied there before a task and its outputs back after it, and it is begun again if
+ * [property@Pto.Worker:restart] says so.
+ *
+ * It runs what can be sent: orchestrations that it imports
+ * ([ctor@Pto.ImportedFunction.new], from the directories in `roots` only) or that are a symbol of a
+ * shared object ([ctor@Pto.ImportedFunction.new_for_symbol]), whose contents are sent once. What is
+ * registered on the worker that this gives, before the start, is there for them, by name
+ * ([method@Pto.Worker.lookup]): kernels for its chips, SUB functions. A function of this process is
+ * refused when a task of it goes there.
+ *
+ * Options, by name: `devices` (`u`, chips), `sub-workers` (`u`), `platform` (`s`), `roots` (`as`,
+ * directories there), `python` (`s`, an interpreter there; without one nothing can be imported) and
+ * `program` (`s`, where `pto-remote` is; on this machine the environment may say so in PTO_REMOTE).
+ *
+ * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
+ * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.
+ *
+ * Returns: (transfer none): the worker, to set its parameters and to register on it
+ *
+ * Since: 0.1
+ */
+PtoWorker *
+pto_worker_add_remote_worker (PtoWorker *worker, const char *address, GVariant *options,
+                              GError **error)
+{
+  g_autoptr (PtoWorker) child = NULL;
+  PtoRemoteSpec *spec;
+
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+  g_return_val_if_fail (address != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  if (worker->level <= REMOTE_LEVEL)
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("a remote worker is one of level %d, and is below one of level %d or more, not %u"),
+          REMOTE_LEVEL, REMOTE_LEVEL + 1, worker->level);
+      return NULL;
+    }
+  spec = pto_remote_spec_new (address, options, error);
+  if (spec == NULL)
+    return NULL;
+  child = pto_worker_new_host (REMOTE_LEVEL, spec->n_devices, spec->n_sub_workers, spec->platform,
+                               error);
+  if (child == NULL)
+    {
+      pto_remote_spec_free (spec);
+      return NULL;
+    }
+  child->remote = spec;
+  return pto_worker_add_worker (worker, child, error) ? child : NULL;
+}
+
+/**
+ * pto_worker_dup_remote_address:
+ * @worker: a worker
+ *
+ * Gives the address of a remote worker.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: (transfer full) (nullable): as [method@Pto.Worker.add_remote_worker] was given it;
+ * %NULL: it is none
+ *
+ * Since: 0.1
+ */
+char *
+pto_worker_dup_remote_address (PtoWorker *worker)
+{
+  g_return_val_if_fail (PTO_IS_WORKER (worker), NULL);
+
+  return worker->remote != NULL ? g_strdup (worker->remote->address) : NULL;
+}

@@ -1,0 +1,583 @@
+/* worker.h: how does a C++ program that was written after seed 001 run tasks on workers of all
+ * levels?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A cover of PtoWorker and what goes with it, with the seed's names. Functions are of C++:
+ * std::function, called with what they are given; what they throw is the run's error. Every failure
+ * throws WorkerError, whose text is one line; nothing is thrown through C. Threads, forks and
+ * lifetimes are as pto/pto.h has them.
+ */
+#pragma once
+
+#include "pto_runtime_c_api.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <pto/pto.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+class WorkerError : public std::runtime_error
+{
+public:
+  using std::runtime_error::runtime_error;
+};
+
+enum WorkerType
+{
+  NEXT_LEVEL,
+  SUB
+};
+
+enum ChildMode
+{
+  THREAD,
+  PROCESS
+};
+
+using CallableKind = PtoCallableKind;
+using TargetNamespace = PtoTargetNamespace;
+
+/* Seed 001, section 2. */
+struct CallableIdentity
+{
+  std::array<uint8_t, 32> digest;
+  CallableKind kind;
+  TargetNamespace target_namespace;
+};
+
+class Orchestrator;
+/* An orchestration of level 3 or up, and a function of a SUB worker. */
+using OrchestrationFn = std::function<void (Orchestrator *, TaskArgsView, const CallConfig &)>;
+using SubFn = std::function<void (TaskArgsView)>;
+
+namespace pto_seeds
+{
+template <typename T, void (*unref) (T *)> struct Release
+{
+  void
+  operator() (T *value) const
+  {
+    unref (value);
+  }
+};
+
+template <typename T, void (*unref) (T *)> using Value = std::unique_ptr<T, Release<T, unref>>;
+using Arguments = Value<PtoTaskArgs, pto_task_args_unref>;
+using Choices = Value<PtoCallConfig, pto_call_config_free>;
+using TensorValue = Value<PtoTensor, pto_tensor_unref>;
+
+[[noreturn]] inline void
+refuse (GError *error)
+{
+  std::string text = error != nullptr ? error->message : "failed";
+
+  g_clear_error (&error);
+  throw WorkerError (text);
+}
+
+/* Calls what may throw for C, which gets an error instead. */
+template <typename Call>
+gboolean
+call_for_c (GError **error, Call call)
+{
+  try
+    {
+      call ();
+      return TRUE;
+    }
+  catch (const std::exception &thrown)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_EXPLICIT, thrown.what ());
+    }
+  catch (...)
+    {
+      g_set_error_literal (error, PTO_ERROR, PTO_ERROR_EXPLICIT,
+                           "something was thrown that is no std::exception");
+    }
+  return FALSE;
+}
+
+/* What a function is given: a TaskArgs of its own. */
+inline TaskArgs
+read (PtoTaskArgs *given)
+{
+  TaskArgs args;
+
+  for (guint i = 0; given != nullptr && i < pto_task_args_get_n_args (given); i++)
+    {
+      if (pto_task_args_get_direction (given, i) == PTO_DIRECTION_SCALAR)
+        {
+          args.add_scalar (pto_task_args_get_scalar (given, i));
+          continue;
+        }
+      PtoTensor *tensor = pto_task_args_get_tensor (given, i);
+      gsize n_dims;
+      const guint64 *shape = pto_tensor_get_shape (tensor, &n_dims);
+      ContinuousTensor plain = { pto_tensor_get_address (tensor),
+                                 {},
+                                 static_cast<uint32_t> (n_dims),
+                                 static_cast<uint32_t> (pto_tensor_get_dtype (tensor)),
+                                 0 };
+      for (gsize k = 0; k < n_dims; k++)
+        plain.shapes[k] = static_cast<uint32_t> (shape[k]);
+      args.add_tensor (plain, TensorArgType::NO_DEP);
+    }
+  return args;
+}
+
+inline CallConfig
+read (const PtoCallConfig *given)
+{
+  CallConfig config;
+  const char *prefix = given != nullptr ? pto_call_config_get_output_prefix (given) : nullptr;
+
+  if (given == nullptr)
+    return config;
+  config.block_dim = pto_call_config_get_block_dim (given);
+  config.aicpu_thread_num = pto_call_config_get_aicpu_thread_num (given);
+  config.enable_l2_swimlane = pto_call_config_get_enable_l2_swimlane (given);
+  config.enable_dump_tensor = pto_call_config_get_enable_dump_tensor (given);
+  config.enable_pmu = pto_call_config_get_enable_pmu (given);
+  config.enable_dep_gen = pto_call_config_get_enable_dep_gen (given);
+  config.enable_scope_stats = pto_call_config_get_enable_scope_stats (given);
+  config.enable_access_check = pto_call_config_get_enable_access_check (given);
+  if (prefix != nullptr)
+    {
+      if (std::strlen (prefix) >= sizeof config.output_prefix)
+        throw WorkerError ("output_prefix is longer than "
+                           + std::to_string (sizeof config.output_prefix - 1) + " bytes");
+      std::strcpy (config.output_prefix, prefix);
+    }
+  return config;
+}
+
+/* One that is as it was made says nothing: what is above chips has no threads to choose, either. */
+inline Choices
+write (const CallConfig &config)
+{
+  const CallConfig untouched;
+
+  if (std::memcmp (&config, &untouched, sizeof config) == 0)
+    return nullptr;
+  Choices choices (simpler_read_config (&config));
+  if (choices == nullptr)
+    throw WorkerError (simpler_last_error ());
+  return choices;
+}
+
+/* Tensors that the runtime made are the handles that it gave; all others are memory of the
+ * caller's. */
+inline Arguments
+write (const TaskArgs &args, const std::map<uint64_t, TensorValue> *made)
+{
+  Arguments written (pto_task_args_new ());
+  TaskArgsView view = args.view ();
+
+  for (int32_t i = 0; i < view.tensor_count; i++)
+    {
+      const ContinuousTensor &plain = view.tensors[i];
+      guint64 shape[PTO_TENSOR_MAX_DIMS];
+      std::string where = "argument " + std::to_string (i) + ": ";
+      if (plain.ndims < 1 || plain.ndims > PTO_TENSOR_MAX_DIMS)
+        throw WorkerError (where + "a tensor has 1 to " + std::to_string (PTO_TENSOR_MAX_DIMS)
+                           + " dimensions, not " + std::to_string (plain.ndims));
+      if (plain.dtype > PTO_DTYPE_INT4)
+        throw WorkerError (where + "there is no element type " + std::to_string (plain.dtype));
+      if (plain.data == 0)
+        throw WorkerError (
+            where + "a tensor without memory: Orchestrator::alloc() gives one that has some");
+      for (uint32_t k = 0; k < plain.ndims; k++)
+        shape[k] = plain.shapes[k];
+      auto direction = static_cast<PtoDirection> (args.tag (i));
+      auto found = made != nullptr ? made->find (plain.data)
+                                   : std::map<uint64_t, TensorValue>::const_iterator ();
+      if (made != nullptr && found != made->end ())
+        {
+          pto_task_args_add_tensor (written.get (), found->second.get (), direction);
+          continue;
+        }
+      TensorValue tensor (pto_tensor_new_external (plain.data, static_cast<PtoDtype> (plain.dtype),
+                                                   plain.ndims, shape));
+      pto_task_args_add_tensor (written.get (), tensor.get (), direction);
+    }
+  for (int32_t i = 0; i < view.scalar_count; i++)
+    pto_task_args_add_scalar (written.get (), view.scalars[i]);
+  return written;
+}
+} // namespace pto_seeds
+
+/* What Worker::register_callable() gives. */
+class CallableHandle
+{
+  std::shared_ptr<PtoCallableHandle> handle_;
+
+public:
+  explicit CallableHandle (PtoCallableHandle *handle) : handle_ (handle, pto_callable_handle_unref)
+  {
+  }
+
+  PtoCallableHandle *
+  get () const
+  {
+    return handle_.get ();
+  }
+
+  CallableIdentity
+  identity () const
+  {
+    CallableIdentity identity = { {},
+                                  pto_callable_handle_get_kind (get ()),
+                                  pto_callable_handle_get_target_namespace (get ()) };
+    GBytes *digest = pto_callable_handle_dup_digest_bytes (get ());
+
+    std::memcpy (identity.digest.data (), g_bytes_get_data (digest, nullptr),
+                 identity.digest.size ());
+    g_bytes_unref (digest);
+    return identity;
+  }
+};
+
+/* An orchestration of a chip with its kernels: a directory, or built of parts with pto/pto.h. */
+class ChipCallable
+{
+  std::shared_ptr<PtoCallable> callable_;
+
+public:
+  explicit ChipCallable (const std::string &directory)
+  {
+    GError *error = nullptr;
+    PtoCallable *made = pto_chip_orchestration_new_for_directory (directory.c_str (), &error);
+
+    if (made == nullptr)
+      pto_seeds::refuse (error);
+    callable_ = std::shared_ptr<PtoCallable> (made, g_object_unref);
+  }
+
+  PtoCallable *
+  get () const
+  {
+    return callable_.get ();
+  }
+};
+
+/* What an orchestration function is given. The functions throw when they refuse; a task that fails
+ * is the run's error. */
+class Orchestrator
+{
+  PtoOrchestrator *orchestrator_;
+  std::map<uint64_t, pto_seeds::TensorValue> made_; /* by their addresses */
+
+  std::vector<pto_seeds::Arguments>
+  list (const std::vector<TaskArgs> &args_list, std::vector<PtoTaskArgs *> &plain) const
+  {
+    std::vector<pto_seeds::Arguments> written;
+
+    for (const TaskArgs &args : args_list)
+      {
+        written.push_back (pto_seeds::write (args, &made_));
+        plain.push_back (written.back ().get ());
+      }
+    return written;
+  }
+
+public:
+  explicit Orchestrator (PtoOrchestrator *orchestrator) : orchestrator_ (orchestrator) {}
+
+  PtoOrchestrator *
+  get () const
+  {
+    return orchestrator_;
+  }
+
+  void
+  submit_next_level (const CallableHandle &handle, const TaskArgs &args,
+                     const CallConfig &config = CallConfig{}, int worker = -1)
+  {
+    GError *error = nullptr;
+
+    if (!pto_orchestrator_submit_next_level (orchestrator_, handle.get (),
+                                             pto_seeds::write (args, &made_).get (),
+                                             pto_seeds::write (config).get (), worker, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  submit_next_level_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list,
+                           const CallConfig &config = CallConfig{},
+                           const std::vector<int> &workers = {})
+  {
+    GError *error = nullptr;
+    std::vector<PtoTaskArgs *> plain;
+    auto written = list (args_list, plain);
+
+    if (!pto_orchestrator_submit_next_level_group (orchestrator_, handle.get (), plain.data (),
+                                                   plain.size (), pto_seeds::write (config).get (),
+                                                   workers.data (), workers.size (), &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  submit_sub (const CallableHandle &handle, const TaskArgs &args = TaskArgs ())
+  {
+    GError *error = nullptr;
+
+    if (!pto_orchestrator_submit_sub (orchestrator_, handle.get (),
+                                      pto_seeds::write (args, &made_).get (), -1, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  submit_sub_group (const CallableHandle &handle, const std::vector<TaskArgs> &args_list)
+  {
+    GError *error = nullptr;
+    std::vector<PtoTaskArgs *> plain;
+    auto written = list (args_list, plain);
+
+    if (!pto_orchestrator_submit_sub_group (orchestrator_, handle.get (), plain.data (),
+                                            plain.size (), nullptr, 0, &error))
+      pto_seeds::refuse (error);
+  }
+
+  /* Memory of the runtime's, until the scope has ended and its last user is done. */
+  ContinuousTensor
+  alloc (const std::vector<uint32_t> &shape, DataType dtype = DataType::FLOAT32)
+  {
+    std::vector<guint64> extents (shape.begin (), shape.end ());
+    GError *error = nullptr;
+    PtoTensor *made = pto_orchestrator_alloc (orchestrator_, static_cast<PtoDtype> (dtype),
+                                              extents.size (), extents.data (), &error);
+
+    if (made == nullptr)
+      pto_seeds::refuse (error);
+    uint64_t address = pto_tensor_get_address (made);
+    made_[address] = pto_seeds::TensorValue (made);
+    ContinuousTensor plain = { address, {}, 0, static_cast<uint32_t> (dtype), 0 };
+    for (uint32_t extent : shape)
+      plain.shapes[plain.ndims++] = extent;
+    return plain;
+  }
+
+  void
+  scope_begin ()
+  {
+    GError *error = nullptr;
+
+    if (!pto_orchestrator_begin_scope (orchestrator_, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  scope_end ()
+  {
+    GError *error = nullptr;
+
+    if (!pto_orchestrator_end_scope (orchestrator_, &error))
+      pto_seeds::refuse (error);
+  }
+};
+
+/* A worker of any level: Worker (2), or Worker (3, 1) with one SUB worker. */
+class Worker
+{
+  std::shared_ptr<PtoWorker> worker_;
+
+  static gboolean
+  call_orchestration (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                      gpointer data, GError **error)
+  {
+    return pto_seeds::call_for_c (error, [=] {
+      Orchestrator given (orchestrator);
+      TaskArgs read = pto_seeds::read (args);
+
+      (*static_cast<OrchestrationFn *> (data)) (&given, read.view (), pto_seeds::read (config));
+    });
+  }
+
+  static gboolean
+  call_sub (PtoTaskArgs *args, gpointer data, GError **error)
+  {
+    return pto_seeds::call_for_c (error, [=] {
+      TaskArgs read = pto_seeds::read (args);
+
+      (*static_cast<SubFn *> (data)) (read.view ());
+    });
+  }
+
+  CallableHandle
+  register_it (PtoCallable *callable)
+  {
+    GError *error = nullptr;
+    PtoCallableHandle *handle = pto_worker_register (worker_.get (), callable, nullptr, &error);
+
+    if (handle == nullptr)
+      pto_seeds::refuse (error);
+    return CallableHandle (handle);
+  }
+
+public:
+  explicit Worker (int level, int num_sub_workers = 0, ChildMode child_mode = PROCESS,
+                   const std::string &platform = "a2a3sim", int device_id = 0)
+  {
+    if (level < 2 || num_sub_workers < 0 || device_id < 0)
+      throw WorkerError ("Worker: level " + std::to_string (level) + ", "
+                         + std::to_string (num_sub_workers) + " SUB workers, device "
+                         + std::to_string (device_id) + ": levels begin with 2, the others with 0");
+    auto *worker = static_cast<PtoWorker *> (g_object_new (
+        PTO_TYPE_WORKER, "level", static_cast<guint> (level), "n-sub-workers",
+        static_cast<guint> (num_sub_workers), "child-mode",
+        child_mode == THREAD ? PTO_CHILD_MODE_THREAD : PTO_CHILD_MODE_PROCESS, "platform",
+        platform.c_str (), "device-id", static_cast<guint> (device_id), nullptr));
+    worker_ = std::shared_ptr<PtoWorker> (worker, g_object_unref);
+  }
+
+  PtoWorker *
+  get () const
+  {
+    return worker_.get ();
+  }
+
+  /* SUB workers are said when a worker is made. */
+  void
+  add_worker (WorkerType type, const Worker &child)
+  {
+    GError *error = nullptr;
+
+    if (type != NEXT_LEVEL)
+      throw WorkerError ("add_worker: SUB workers are said when a worker is made: Worker (3, 1)");
+    if (!pto_worker_add_worker (worker_.get (), child.get (), &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  add_worker (const Worker &child)
+  {
+    add_worker (NEXT_LEVEL, child);
+  }
+
+  CallableHandle
+  register_callable (const ChipCallable &callable)
+  {
+    return register_it (callable.get ());
+  }
+
+  /* The name tells functions apart: two of one name are one. */
+  CallableHandle
+  register_orchestration (const std::string &name, OrchestrationFn function)
+  {
+    std::unique_ptr<PtoCallable, void (*) (gpointer)> callable (
+        pto_orchestration_function_new (
+            name.c_str (), call_orchestration, new OrchestrationFn (std::move (function)),
+            [] (gpointer data) { delete static_cast<OrchestrationFn *> (data); }),
+        g_object_unref);
+
+    return register_it (callable.get ());
+  }
+
+  CallableHandle
+  register_sub (const std::string &name, SubFn function)
+  {
+    std::unique_ptr<PtoCallable, void (*) (gpointer)> callable (
+        pto_sub_function_new (name.c_str (), call_sub, new SubFn (std::move (function)),
+                              [] (gpointer data) { delete static_cast<SubFn *> (data); }),
+        g_object_unref);
+
+    return register_it (callable.get ());
+  }
+
+  void
+  init ()
+  {
+    GError *error = nullptr;
+
+    if (!pto_worker_start (worker_.get (), nullptr, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  run (OrchestrationFn function, const TaskArgs &args = TaskArgs (),
+       const CallConfig &config = CallConfig{})
+  {
+    GError *error = nullptr;
+
+    if (!pto_worker_run (worker_.get (), call_orchestration, &function,
+                         pto_seeds::write (args, nullptr).get (), pto_seeds::write (config).get (),
+                         nullptr, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  run (const CallableHandle &handle, const TaskArgs &args = TaskArgs (),
+       const CallConfig &config = CallConfig{})
+  {
+    GError *error = nullptr;
+
+    if (!pto_worker_run_callable (worker_.get (), handle.get (),
+                                  pto_seeds::write (args, nullptr).get (),
+                                  pto_seeds::write (config).get (), nullptr, &error))
+      pto_seeds::refuse (error);
+  }
+
+  void
+  close ()
+  {
+    pto_worker_close (worker_.get ());
+  }
+};
+
+/* Seed 001, section 5: a chip that runs what it is told by number. */
+class ChipWorker
+{
+  DeviceContextHandle ctx_ = create_device_context ();
+
+public:
+  ChipWorker () = default;
+  ~ChipWorker () { destroy_device_context (ctx_); }
+  ChipWorker (const ChipWorker &) = delete;
+  ChipWorker &operator= (const ChipWorker &) = delete;
+
+  void
+  init (int device_id = 0, const std::string &aicpu = "", const std::string &aicore = "")
+  {
+    if (simpler_init (ctx_, device_id, aicpu.data (), aicpu.size (), aicore.data (), aicore.size ())
+        != 0)
+      throw WorkerError (simpler_last_error ());
+  }
+
+  void
+  register_callable (int32_t local_slot, const ChipCallable &callable)
+  {
+    if (::register_callable (ctx_, local_slot, callable.get ()) != 0)
+      throw WorkerError (simpler_last_error ());
+  }
+
+  void
+  run (int32_t local_slot, TaskArgsView view, const CallConfig &config)
+  {
+    auto storage = std::make_unique<ChipStorageTaskArgs> ();
+
+    if (view.tensor_count > PTO_MAX_KERNEL_ARGS || view.scalar_count > PTO_MAX_KERNEL_ARGS)
+      throw WorkerError ("ChipWorker::run: " + std::to_string (view.tensor_count) + " tensors and "
+                         + std::to_string (view.scalar_count) + " scalars: there are up to "
+                         + std::to_string (PTO_MAX_KERNEL_ARGS) + " of each");
+    storage->tensor_count_ = view.tensor_count;
+    storage->scalar_count_ = view.scalar_count;
+    std::copy_n (view.tensors, view.tensor_count, storage->tensors_);
+    std::copy_n (view.scalars, view.scalar_count, storage->scalars_);
+    if (simpler_run (ctx_, nullptr, local_slot, storage.get (), &config) != 0)
+      throw WorkerError (simpler_last_error ());
+  }
+
+  void
+  finalize ()
+  {
+    if (finalize_device (ctx_) != 0)
+      throw WorkerError (simpler_last_error ());
+  }
+};

@@ -1,0 +1,63 @@
+# remote_steps.py: what does a remote worker import?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import os
+import time
+
+
+def double(args):
+    x, y = args
+    y[:] = x * 2
+
+
+def layer(orch, args, config):
+    """x, y: what it submits was registered where the worker was added, and is found by name."""
+    x, y = args.get_tensor(0), args.get_tensor(1)
+    orch.submit_sub(orch.worker.lookup("double"), [x.read(), y.write_existing()])
+
+
+def on_chip(orch, args, config):
+    """y, value: by a kernel on a chip of the remote worker."""
+    y = args.get_tensor(0)
+    orch.submit_next_level(orch.worker.lookup("fill_orch"), [y.write_existing(), y.get_n_elements(), args[1]])
+
+
+def which(orch, args, config):
+    args[0][0] = os.getpid()
+
+
+class Unwilling(Exception):
+    pass
+
+
+def explode(orch, args, config):
+    raise Unwilling("no layer", 7)
+
+
+LONG = "no layer, " * 150
+
+
+def explain(orch, args, config):
+    raise Unwilling(LONG)
+
+
+def stop(orch, args, config):
+    os.kill(os.getpid(), 9)
+
+
+def nap(args):
+    time.sleep(0.02)
+
+
+def chip_then_nap(orch, args, config):
+    """y: filled with 1.0 by a chip, and then looked at by a function that takes 20 ms at least."""
+    y = args.get_tensor(0)
+    orch.submit_next_level(orch.worker.lookup("fill_orch"), [y.write_existing(), y.get_n_elements(), args[1]])
+    orch.submit_sub(orch.worker.lookup("nap"), [y.read()])
+
+
+def many(orch, args, config):
+    """x, y, n: more records than one message may have."""
+    x, y = args.get_tensor(0), args.get_tensor(1)
+    double = orch.worker.lookup("double")
+    for _ in range(args[2]):
+        orch.submit_sub(double, [x.read(), y.write_existing()])

@@ -1,0 +1,350 @@
+# test_remote.py: are remote workers in Python what other workers are?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import contextlib
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Gio, GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.join(here, "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Remote(unittest.TestCase):
+    address = "local:"
+
+    def setUp(self):
+        self.x, self.y = Pto.Buffer.array(8, "i8"), Pto.Buffer.array(8, "i8")
+        self.x[:] = np.arange(8)
+        self.host = Pto.Worker(level=4, restart=Pto.Restart.ON_FAILURE)
+
+    def tearDown(self):
+        self.host.close()
+
+    def add(self, **choices):
+        remote = self.host.add_remote_worker(self.address, **{"roots": root, "sub_workers": 1, **choices})
+        remote.register(remote_steps.double)
+        return remote
+
+    def run_one(self, function, *args):
+        handle = self.host.register(function)
+        self.host.run(lambda orch: orch.submit_next_level(handle, list(args)))
+
+    def test_values(self):
+        remote = self.add()
+        self.assertEqual(remote.dup_remote_address(), self.address)
+        self.assertEqual(remote.dup_path(), "L4/0/L3/0")
+        self.run_one(remote_steps.layer, Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write_existing())
+        self.assertEqual(list(self.y), [2 * i for i in range(8)])
+
+    def test_another_process(self):
+        self.add()
+        self.y[:] = 5
+        self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
+        self.assertNotIn(self.y[0], (0, 5, os.getpid()))
+        self.assertEqual(list(self.y[1:]), [5] * 7)  # what it does not write stays
+        # Its parent is the bridge, which is ours.
+        with open(f"/proc/{self.y[0]}/cmdline", "rb") as line:
+            self.assertIn(root.encode(), line.read().split(b"\0"))
+
+    def test_chips(self):
+        remote = self.add(devices=2)
+        kernel = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(here, "fill.c"))
+        chip = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
+        chip.add_kernel(0, "fill", kernel)
+        remote.register(chip)
+        out = Pto.Buffer.array(8, "f4")
+        self.run_one(remote_steps.on_chip, Pto.Tensor.of(out).write_existing(), 2.5)
+        self.assertEqual(list(out), [2.5] * 8)
+
+    def test_exception(self):
+        self.add()
+        self.y[:] = 5
+        with self.assertRaises(remote_steps.Unwilling) as caught:
+            self.run_one(remote_steps.explode, Pto.Tensor.of(self.y).write_existing())
+        self.assertIn("no layer", str(caught.exception))
+        self.assertIn("L4/0/L3/0 failed", str(caught.exception.__cause__))
+        self.assertEqual(caught.exception.args, ("('no layer', 7)",))  # its text: what it was made of stays there
+        self.assertEqual(list(self.y), [5] * 8)
+
+    def test_long_exception(self):
+        """What does not come along takes no room from what does."""
+        self.add()
+        with self.assertRaises(remote_steps.Unwilling) as caught:
+            self.run_one(remote_steps.explain, Pto.Tensor.of(self.y).write_existing())
+        self.assertEqual(str(caught.exception), remote_steps.LONG)
+
+    def test_contents_of_an_exception(self):
+        """Of what another machine sends nothing is unpickled, whatever it says that it was."""
+        with tempfile.TemporaryDirectory() as directory:
+            program, trap = os.path.join(directory, "pto-remote"), os.path.join(directory, "unpickled")
+            words = sys.executable, os.path.join(here, "remote_meddler.py"), os.environ["PTO_REMOTE"], trap
+            with open(program, "w") as script:
+                script.write(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            os.chmod(program, stat.S_IRWXU)
+            self.add(program=program)
+            with self.assertRaises(remote_steps.Unwilling) as caught:
+                self.run_one(remote_steps.explode, Pto.Tensor.of(self.y).write_existing())
+            text, members = caught.exception.args
+            self.assertEqual((text, [str(member) for member in members]), ("both", ["one"]))
+            self.assertFalse(os.path.exists(trap))
+
+    def test_death(self):
+        self.add()
+        with self.assertRaisesRegex(GLib.Error, "the remote worker at local: is lost") as caught:
+            self.run_one(remote_steps.stop, Pto.Tensor.of(self.y).write_existing())
+        self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
+        self.run_one(remote_steps.layer, Pto.Tensor.of(self.x).read(), Pto.Tensor.of(self.y).write_existing())
+        self.assertEqual(self.y[7], 14)
+
+    def test_roots(self):
+        """Nothing is imported from elsewhere, whatever is on the path there."""
+        self.add()
+        for path, what in ("os:system", "os is in none of the directories"), ("no_such_module:f", "no_such_module is in none"):
+            with self.assertRaisesRegex(GLib.Error, f'"{path}" can not be imported: {what}'):
+                self.host.start()
+                self.host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, path))
+
+    def test_closure(self):
+        self.add()
+        with self.assertRaisesRegex(GLib.Error, "is a function of this process, which local: can not be sent"):
+            self.run_one(lambda orch, args, config: None, Pto.Tensor.of(self.y).write_existing())
+
+    def test_elsewhere(self):
+        """A function that it can not import is somebody else's to run, and hinders nobody."""
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "remote_elsewhere.py"), "w") as module:
+                module.write("import os\ndef which(orch, args, config):\n    args[0][0] = os.getpid()\n")
+            sys.path.insert(0, directory)
+            self.addCleanup(sys.path.remove, directory)
+            import remote_elsewhere
+        self.add()
+        self.host.add_worker(Pto.Worker(level=3))
+        handle = self.host.register(remote_elsewhere.which)
+
+        def submit(worker):
+            self.host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(self.y).write_existing()], worker=worker))
+
+        submit(1)
+        self.assertNotIn(self.y[0], (0, os.getpid()))
+        with self.assertRaisesRegex(GLib.Error, "remote_elsewhere is in none of the directories"):
+            submit(0)
+
+    def test_one_there(self):
+        """A function and what is imported by its path are one there: it stays for as long as one of them does."""
+        self.add()
+        handles = [self.host.register(remote_steps.which),
+                   self.host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, "remote_steps:which"))]
+        self.host.start()
+        while handles:
+            self.y[:] = 5
+            self.host.run(lambda orch: orch.submit_next_level(handles[-1], [Pto.Tensor.of(self.y).write_existing()]))
+            self.assertNotIn(self.y[0], (0, 5))
+            self.host.unregister(handles.pop(0))
+
+    def test_no_room(self):
+        """A task too large for the worker's memory fails, and is not in the way of the next."""
+        self.add().set_parameter("arena", "2M")
+        large = Pto.Buffer.array(1 << 20, "i8")
+        with self.assertRaisesRegex(GLib.Error, "has no room for 8388608 bytes of a task's tensors: raise its parameter arena"):
+            self.run_one(remote_steps.which, Pto.Tensor.of(large).update())
+        self.y[:] = 5
+        self.run_one(remote_steps.which, Pto.Tensor.of(self.y).write_existing())
+        self.assertNotIn(self.y[0], (0, 5))
+
+    def test_refused(self):
+        for address in "", "nowhere", "ssh://", "local:8080":
+            with self.subTest(address), self.assertRaisesRegex(GLib.Error, "is no address of a remote worker"):
+                self.host.add_remote_worker(address)
+        with self.assertRaisesRegex(TypeError, "devices"):
+            self.host.add_remote_worker("local:", devices="two")
+        with self.assertRaisesRegex(GLib.Error, "below one of level 4 or more"):
+            Pto.Worker(level=3).add_remote_worker("local:")
+        with self.assertRaisesRegex(GLib.Error, 'nothing named "that" is registered on L4/0'):
+            self.host.lookup("that")
+        with self.assertRaisesRegex(GLib.Error, "L2/0 can not be added: .* a remote one, which has the chips that its option devices says"):
+            self.add().add_worker(Pto.Worker(level=2))
+
+    def slow(self, directory, bytes_, seconds):
+        """A program that hands on so many bytes to a remote worker in so many seconds each time. At the first large tensor it
+        says so."""
+        program = os.path.join(directory, "slow")
+        with open(program, "w") as script:
+            script.write(f"""#!{sys.executable}
+import os, subprocess, sys, time
+process = subprocess.Popen([{os.environ["PTO_REMOTE"]!r}, *sys.argv[1:]], stdin=subprocess.PIPE)
+while data := os.read(0, {bytes_}):
+    process.stdin.write(data)
+    process.stdin.flush()
+    if len(data) == {bytes_}:
+        open({os.path.join(directory, "begun")!r}, "w").close()
+        time.sleep({seconds})
+process.stdin.close()
+process.wait()
+""")
+        os.chmod(program, stat.S_IRWXU)
+        return program
+
+    def test_contents(self):
+        """A worker that has nothing of what it is to run is sent it, and once."""
+        with tempfile.TemporaryDirectory() as directory:
+            program = os.path.join(directory, "program")
+            with open(program, "w") as script:
+                script.write(f'#!/bin/sh\nXDG_CACHE_HOME={directory} exec {os.environ["PTO_REMOTE"]} "$@"\n')
+            os.chmod(program, stat.S_IRWXU)
+            chip = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
+            chip.add_kernel(0, "fill", Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(here, "fill.c")))
+            times = []
+            for _ in range(2):
+                host = Pto.Worker(level=4)
+                remote = host.add_remote_worker("local:", devices=1, roots=root, python=sys.executable, program=program)
+                remote.register(chip)
+                out = Pto.Buffer.array(8, "f4")
+                handle = host.register(remote_steps.on_chip)
+                host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(out).write_existing(), 2.5]))
+                self.assertEqual(list(out), [2.5] * 8)
+                host.close()
+                with os.scandir(os.path.join(directory, "libpto")) as entries:
+                    times.append({entry.name: entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".so")})
+            self.assertGreaterEqual(len(times[0]), 2)
+            self.assertEqual(times[0], times[1])
+
+    def test_slow_is_alive(self):
+        """A tensor that takes longer to travel than a task may be silent: each part of it is a sign of life."""
+        with tempfile.TemporaryDirectory() as directory:
+            Remote.add(self, program=self.slow(directory, 1 << 16, 0.005), python=sys.executable)  # 5 s for all, 0.08 a part
+            self.host.set_parameter("task-timeout", "2000")
+            large = Pto.Buffer.array(1 << 23, "i8")
+            large[-1] = 7
+            self.run_one(remote_steps.which, Pto.Tensor.of(large).update())
+            self.assertNotEqual(large[0], 0)
+            self.assertEqual(large[-1], 7)
+            self.host.close()
+
+    def test_cancel_on_the_way(self):
+        """What is cancelled while its tensor travels is not sent to the end, and the worker is there for the next."""
+        with tempfile.TemporaryDirectory() as directory:
+            Remote.add(self, program=self.slow(directory, 1 << 16, 0.001), python=sys.executable)
+            which = self.host.register(remote_steps.which)
+            small, large = Pto.Tensor.of(self.y).write_existing(), Pto.Tensor.of(Pto.Buffer.array(1 << 26, "i8")).update()
+            self.host.run(lambda orch: orch.submit_next_level(which, [small]))
+            worker = self.y[0]
+            cancellable = Gio.Cancellable()
+
+            def cancel():
+                while not os.path.exists(os.path.join(directory, "begun")):
+                    time.sleep(0.001)
+                cancellable.cancel()
+
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            with self.assertRaises(GLib.Error) as caught:
+                self.host.run(lambda orch: orch.submit_next_level(which, [large]), cancellable=cancellable)
+            thread.join()
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+            self.host.run(lambda orch: orch.submit_next_level(which, [small]))
+            if self.y[0] != worker:  # on a busy machine a part takes longer than a cancelled run leaves it
+                print("# it was too slow, and was ended")
+            self.host.close()
+
+    def test_killed(self):
+        """Of a program that is killed nothing stays, wherever its workers are."""
+        program = (f"import sys; sys.path[:0] = [{here!r}, {root!r}]\nimport gi; gi.require_version('Pto', '1')\n"
+                   "from gi.repository import Pto\nimport remote_steps\nroot, y = Pto.Worker(level=4), Pto.Buffer.array(1, 'i8')\n"
+                   f"root.add_remote_worker('local:', roots={root!r}, sub_workers=1)\nwhich = root.register(remote_steps.which)\n"
+                   "root.run(lambda orch, y: orch.submit_next_level(which, [y.write_existing()]), y)\n"
+                   "print(y[0], flush=True)\ninput()\n")
+        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            worker = process.stdout.readline().strip()
+            self.assertTrue(os.path.exists(f"/proc/{worker}"))
+            with open(f"/proc/{worker}/task/{worker}/children") as children:
+                below = children.read().split()
+            self.assertEqual(len(below), 1)
+            process.kill()
+        for gone in worker, *below:
+            while os.path.exists(f"/proc/{gone}"):  # ended by the time limit of the test
+                with contextlib.suppress(OSError), open(f"/proc/{gone}/stat") as state:
+                    if state.read().rpartition(")")[2].split()[0] == "Z":
+                        break
+                time.sleep(0.01)
+
+
+class Launched(Remote):
+    """The same through a launcher: a program in place of ssh gives what it is told to a shell, as that would there."""
+    address = "ssh://elsewhere"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        path = os.path.join(cls.directory.name, "ssh")
+        with open(path, "w") as script:
+            script.write('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\n[ "$2" = elsewhere ] || exit 255\nshift 2\nexec sh -c "exec $*"\n')
+        os.chmod(path, stat.S_IRWXU)
+        os.environ["PATH"] = f"{cls.directory.name}:{os.environ['PATH']}"
+
+    @classmethod
+    def tearDownClass(cls):
+        os.environ["PATH"] = os.environ["PATH"].partition(":")[2]
+        cls.directory.cleanup()
+
+    def add(self, **choices):
+        return super().add(**{"program": os.environ["PTO_REMOTE"], "python": sys.executable, **choices})
+
+    def test_death(self):
+        self.add()
+        with self.assertRaisesRegex(GLib.Error, "the remote worker at ssh://elsewhere is lost"):
+            self.run_one(remote_steps.stop, Pto.Tensor.of(self.y).write_existing())
+
+    def test_closure(self):
+        self.add()
+        with self.assertRaisesRegex(GLib.Error, "is a function of this process, which ssh://elsewhere can not be sent"):
+            self.run_one(lambda orch, args, config: None, Pto.Tensor.of(self.y).write_existing())
+
+    # Its program is the launcher's to run.
+    test_contents = test_slow_is_alive = test_cancel_on_the_way = None
+
+    def test_hanging(self):
+        """A launcher that finds nobody ends with the start that waits for it."""
+        mark = os.path.join(self.directory.name, "mark")
+        with open(os.path.join(self.directory.name, "srun"), "w") as script:
+            script.write(f"#!/bin/sh\necho $$ > {mark}\nexec sleep 600\n")
+        os.chmod(script.name, stat.S_IRWXU)
+        self.host.set_parameter("timeout", "1500")
+        self.host.add_remote_worker("srun://nobody")
+        with self.assertRaisesRegex(GLib.Error, "did not answer for"):
+            self.host.start()
+        with open(mark) as file:
+            process = file.read().strip()
+        while os.path.exists(f"/proc/{process}"):  # ended by the time limit of the test
+            with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as state:
+                if state.read().rpartition(")")[2].split()[0] == "Z":
+                    break
+            time.sleep(0.01)
+
+    def test_unreachable(self):
+        self.host.add_remote_worker("ssh://nobody", program=os.environ["PTO_REMOTE"])
+        with self.assertRaisesRegex(GLib.Error, '"ssh" for ssh://nobody has exited with status 255 before it was ready'):
+            self.host.start()
+
+
+tap.main()

@@ -1,0 +1,246 @@
+# test_remote_peer.py: does pto-remote live with, or end decently after, whatever comes?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The other end is played here: messages of D-Bus, made by GIO, on its standard input and output.
+import contextlib
+import hashlib
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Gio, GLib, Pto  # noqa: E402, F401, it says which library is meant
+
+import tap  # noqa: E402
+
+INTERFACE = "org.libpto.Remote1"
+READ, WRITE, PUT = 1, 2, 4
+INT64 = 6
+NONE = GLib.Variant("a{sv}", {})
+
+
+class Peer:
+    def __init__(self, *arguments):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([os.environ["PTO_REMOTE"], *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors)
+        self.serial = 0
+
+    def blob(self, method, signature="()", *values, reply=True):
+        self.serial += 1
+        message = Gio.DBusMessage.new_method_call(None, "/", INTERFACE, method)
+        message.set_serial(self.serial)
+        if signature != "()":
+            message.set_body(GLib.Variant(signature, values))
+        if not reply:
+            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+        return bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+
+    def send(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def receive(self):
+        head = self.process.stdout.read(16)
+        if len(head) < 16:
+            return None
+        length = Gio.DBusMessage.bytes_needed(head)
+        return Gio.DBusMessage.new_from_blob(head + self.process.stdout.read(length - 16), Gio.DBusCapabilityFlags.NONE)
+
+    def call(self, *what):
+        """The body of its answer, or the text of a refusal."""
+        self.send(self.blob(*what))
+        reply = self.receive()
+        assert reply is not None, "the connection has ended"
+        assert reply.get_reply_serial() == self.serial
+        body = reply.get_body().unpack() if reply.get_body() is not None else ()
+        return body[0] if reply.get_message_type() == Gio.DBusMessageType.ERROR else body
+
+    def hello(self, **options):
+        return self.call("Hello", "(ussa{sv})", 1, "a session", "L4/0/L3/5", options)
+
+    def end(self):
+        """Its exit status, and what it said."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        status = self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read()
+        self.errors.close()
+        return status, said
+
+
+class RemotePeer(unittest.TestCase):
+    def begin(self, **options):
+        peer = Peer()
+        answer = peer.hello(**options)
+        self.assertEqual(answer[0], 1)
+        self.assertEqual(answer[3], peer.process.pid)
+        return peer
+
+    def test_close(self):
+        peer = self.begin()
+        self.assertEqual(peer.call("Close"), ())
+        self.assertEqual(peer.end(), (0, ""))
+
+    def test_gone(self):
+        """Who is not there any more needs no worker."""
+        self.assertEqual(self.begin().end(), (69, ""))
+
+    def test_other_version(self):
+        peer = Peer()
+        self.assertEqual(peer.call("Hello", "(ussa{sv})", 2, "s", "p", {})[0], 1)
+        self.assertEqual(peer.end()[0], 69)
+
+    def test_options(self):
+        for options, what in ({"level": GLib.Variant("u", 2)}, "level 2 is no host"), \
+                             ({"sub-workers": GLib.Variant("u", 1 << 30)}, "are too many"), \
+                             ({"platform": GLib.Variant("s", "moon")}, "moon"), \
+                             ({"parameters": GLib.Variant("a{ss}", {"arena": "-3"})}, "arena"), \
+                             ({"parameters": GLib.Variant("a{ss}", {"nothing": "3"})}, 'no parameter "nothing"'):
+            with self.subTest(what):
+                peer = Peer()
+                self.assertIn(what, peer.hello(**options))
+                status, said = peer.end()
+                self.assertEqual(status, 69)
+                self.assertIn(what, said)
+
+    def test_no_messages(self):
+        """Garbage, a length that nobody has room for, methods and types that there are not: one line, and an end."""
+        peer = Peer()
+        blob = bytearray(peer.blob("Progress"))
+        huge = bytearray(blob)
+        huge[4:8] = struct.pack("<I", 5 << 20)
+        for what, said in (b"\0" * 64, "what came is no message"), (bytes(huge), "it is too long"), \
+                          (peer.blob("Nothing"), 'a message "Nothing" () is none of'), \
+                          (peer.blob("Put", "(ss)", "a", "b"), 'a message "Put" (ss) is none of'), \
+                          (peer.blob("Hello", "(s)", "a"), "is none of"):
+            for after_hello in False, True:
+                with self.subTest(said=said, after_hello=after_hello):
+                    other = self.begin() if after_hello else Peer()
+                    other.send(what)
+                    self.assertIsNone(other.receive())
+                    status, words = other.end()
+                    self.assertEqual(status, 69)
+                    self.assertIn(said, words)
+                    self.assertEqual(words.count("\n"), 1)
+        peer.end()
+
+    def test_order(self):
+        peer = Peer()
+        peer.send(peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b""))
+        self.assertIsNone(peer.receive())
+        self.assertIn("Hello comes first", peer.end()[1])
+        peer = self.begin()
+        self.assertIn("comes first, and once", peer.hello())
+        peer.end()
+
+    def run_nothing(self, peer, pieces, tensors, digest=b"\1" * 32, kinds=b"", scalars=()):
+        return peer.call("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", digest, (0, 3, 0, 0, 0, 0, 0, b""), pieces, tensors,
+                         list(scalars), kinds)
+
+    def test_memory(self):
+        """What is said of memory has to be true."""
+        peer = self.begin()
+        eight = bytes(range(8))
+        for pieces, tensors, what in (
+                ([(16, READ, eight)], [], "was not put as it is said"),
+                ([(8, READ | PUT, b"")], [], "was not put as it is said"),
+                ([(8, READ, eight)], [(1, 0, INT64, [1])], "are not memory of the task"),
+                ([(8, READ, eight)], [(0, 1, INT64, [1])], "are not memory of the task"),
+                ([(8, READ, eight)], [(0, 1 << 63, INT64, [1])], "are not memory of the task"),
+                ([(8, READ, eight)], [(0, 0, INT64, [1 << 31, 1 << 31, 1 << 31])], "are not memory of the task"),
+                ([(8, READ, eight)], [(0, 0, 99, [1])], "argument 0 is no tensor"),
+                ([(8, READ, eight)], [(0, 0, INT64, [1] * 9)], "argument 0 is no tensor"),
+                ([(1 << 62, WRITE, b"")], [], "has no room for"),
+                ([(8, WRITE, b"")] * 5000, [], "more than 4096")):
+            with self.subTest(what):
+                self.assertIn(what, self.run_nothing(peer, pieces, tensors))
+        self.assertIn("a digest has 32 bytes", self.run_nothing(peer, [], [], b"short"))
+        self.assertIn("as many kinds as scalars", self.run_nothing(peer, [], [], kinds=b"\0\0", scalars=[1]))
+        self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 8))
+        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 3, 0, b"x"))
+        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
+        self.assertEqual(peer.call("Put", "(utay)", 0, 4, b"abcd"), ())
+        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 0, 5, b"abcd"))
+        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 0, (1 << 64) - 1, b"abcd"))
+        self.assertEqual(bytes(peer.call("Get", "(utt)", 0, 0, 8)[0]), b"\0\0\0\0abcd")
+        self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 1 << 40))
+        # What was put wrongly, or for a task that never comes, is not in the way of the next.
+        for begun in [1 << 62], [8]:
+            peer.send(peer.blob("Begin", "(at)", begun, reply=False))
+            peer.send(peer.blob("Put", "(utay)", 7, 0, b"abcd", reply=False))
+            self.assertEqual(peer.call("Has", "(aay)", []), ([],))
+            self.assertIn("nothing with the digest 0101", self.run_nothing(peer, [(8, READ, eight)], [(0, 0, INT64, [1])])[1][2])
+        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
+        peer.send(peer.blob("Put", "(utay)", 7, 0, b"abcd", reply=False))
+        self.assertIn("piece 7 are not memory", self.run_nothing(peer, [(8, READ | PUT, b"")], [(0, 0, INT64, [1])]))
+        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
+        # And it is there for what is well.
+        status, failure, written = self.run_nothing(peer, [(8, READ | PUT, b"")], [(0, 0, INT64, [1])])
+        self.assertIn("nothing with the digest 0101", failure[2])
+        self.assertNotEqual(status, 0)
+        self.assertEqual(peer.call("Close"), ())
+        self.assertEqual(peer.end(), (0, ""))
+
+    def test_contents(self):
+        """What is sent has to be what it is said to be; what is registered, too."""
+        peer = self.begin()
+        data = os.urandom(1000)
+        digest = hashlib.sha256(data).digest()
+        self.assertEqual(peer.call("Has", "(aay)", [digest, b"short"]), ([False, False],))
+        self.assertIn("do not hash", peer.call("Content", "(ayayb)", digest, b"other", True))
+        self.assertIn("a digest has", peer.call("Content", "(ayayb)", b"", b"", True))
+        self.assertEqual(peer.call("Content", "(ayayb)", digest, data[:400], False), ())
+        self.assertIn("parts of two", peer.call("Content", "(ayayb)", b"\1" * 32, data[400:], True))
+        self.assertEqual(peer.call("Content", "(ayayb)", digest, data[400:], True), ())
+        self.assertEqual(peer.call("Has", "(aay)", [digest]), ([True],))
+        for descriptor in b"", b"PTO1", b"PTO1" + b"\0" * 8, b"PTO1" + os.urandom(60), b"PTO1\1\1\1\0\1\0\0\0\4\0\0\0\40\0\0\0" + digest:
+            for sources in b"", b"\0\0\0\0", b"\1\0\0\0\3\0\0\0abc":
+                with self.subTest(descriptor=descriptor[:20], sources=sources):
+                    answer = peer.call("Register", "(ayayayb)", hashlib.sha256(descriptor).digest(), descriptor, sources, False)
+                    self.assertIsInstance(answer, str)
+        self.assertEqual(peer.call("Close"), ())
+        self.assertEqual(peer.end(), (0, ""))
+
+    def test_fuzz(self):
+        """Bits of good messages turned over: an answer or a decent end, and never a crash."""
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        for _ in range(12):
+            peer = self.begin()
+            for _ in range(40):
+                eight = dice.randbytes(8)
+                data = bytearray(dice.choice([
+                    peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
+                              [(8, READ | WRITE, eight)], [(0, 0, INT64, [1])], [7], b"\0"),
+                    peer.blob("Begin", "(at)", [8, 4096]), peer.blob("Put", "(utay)", 0, 0, eight),
+                    peer.blob("Get", "(utt)", 0, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
+                    peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True), peer.blob("Progress"), peer.blob("Cancel")]))
+                for _ in range(dice.randrange(3)):
+                    data[dice.randrange(16, len(data))] ^= 1 << dice.randrange(8)
+                with contextlib.suppress(BrokenPipeError):
+                    peer.send(data)
+            with contextlib.suppress(BrokenPipeError):
+                peer.send(peer.blob("Close"))
+            peer.process.stdout.read()
+            self.assertIn(peer.end()[0], (0, 69))
+
+    def test_terminal(self):
+        """Who types its name is told what it is for."""
+        ours, theirs = os.openpty()
+        done = subprocess.run([os.environ["PTO_REMOTE"]], stdin=theirs, capture_output=True, text=True)
+        os.close(ours)
+        os.close(theirs)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("this program is launched by a worker of level 4", done.stderr)
+
+
+tap.main()

@@ -1,0 +1,128 @@
+# test_remote_trace.py: is the trace of a tree with remote workers one trace, on one clock?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Pto  # noqa: E402
+
+import tap  # noqa: E402
+from trace_reader import EPS_US, Json  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.join(here, "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+MANY = 4000
+# An hour ahead, and a second behind.
+CLOCKS = [("--monotonic", "3600"), ("--monotonic", "-1")]
+
+
+def why_no_other_clock():
+    if shutil.which("unshare") is None:
+        return "no unshare"
+    done = subprocess.run(["unshare", "--time", "--fork", *CLOCKS[0], "true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    return done.stderr.strip() or "no namespaces" if done.returncode else None
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Trace(unittest.TestCase):
+    def run_traced(self, function, *args, program=None):
+        with Pto.Worker(level=4) as host:
+            remote = host.add_remote_worker("local:", roots=root, sub_workers=1, devices=1, **({"program": program} if program else {}))
+            kernel = Pto.Kernel.new(Pto.CoreType.AIV, os.path.join(here, "fill.c"))
+            chip = Pto.ChipOrchestration.new(os.path.join(here, "fill_orch.c"), None)
+            chip.add_kernel(0, "fill", kernel)
+            for what in (remote_steps.double, remote_steps.nap, chip):
+                remote.register(what)
+            host.set_parameter("trace", "1")
+            handle = host.register(function)
+
+            def graph(orch):
+                for _ in range(2):
+                    orch.submit_next_level(handle, list(args))
+            host.run(graph)
+            self.assertEqual(host.trace.get_dropped(), 0)
+            return Json(self, host.trace)
+
+    def check_inside(self, outer, inner):
+        self.assertEqual(len(inner), len(outer))
+        for one, around in zip(inner, outer):
+            self.assertGreaterEqual(one.start, around.start - EPS_US)
+            self.assertLessEqual(one.end, around.end + EPS_US)
+
+    def check_tree(self, **choices):
+        out = Pto.Buffer.array(8, "f4")
+        shown = self.run_traced(remote_steps.chip_then_nap, Pto.Tensor.of(out).write_existing(), 2.5, **choices)
+        self.assertEqual(list(out), [2.5] * 8)
+        tasks = shown.row("L4/0", "L3/0")
+        self.assertEqual([task.name for task in tasks], ["chip_then_nap"] * 2)
+        # The second begins when the first has ended.
+        self.assertGreaterEqual(tasks[1].start, tasks[0].end - EPS_US)
+        chips, naps = shown.row("L4/0/L3/0", "L2/0"), shown.row("L4/0/L3/0", "sub0")
+        self.assertEqual(([one.name for one in chips], [one.name for one in naps]), (["fill_orch"] * 2, ["nap"] * 2))
+        self.check_inside(tasks, chips)
+        self.check_inside(tasks, naps)
+        self.check_inside(chips, shown.below("L4/0/L3/0/L2/0"))
+        for chip, nap in zip(chips, naps):
+            self.assertGreaterEqual(nap.start, chip.end - EPS_US)
+            # Of a clock that is not ours nothing would be left.
+            self.assertGreaterEqual(nap.end - nap.start, 15000)
+
+    def test_tree(self):
+        self.check_tree()
+
+    def test_another_clock(self):
+        reason = why_no_other_clock()
+        if reason is not None:
+            self.skipTest(reason)
+        for clock in CLOCKS:
+            with self.subTest(clock=clock), tempfile.TemporaryDirectory() as directory:
+                program = os.path.join(directory, "pto-remote")
+                with open(program, "w", encoding="utf-8") as script:
+                    script.write(f"#!/bin/sh\nexec unshare --time --fork --kill-child {' '.join(clock)} {os.environ['PTO_REMOTE']} \"$@\"\n")
+                os.chmod(program, stat.S_IRWXU)
+                self.check_tree(program=program)
+
+    def test_many(self):
+        """Its record comes in parts."""
+        x, y = Pto.Buffer.array(8, "i8"), Pto.Buffer.array(8, "i8")
+        x[:] = range(8)
+        shown = self.run_traced(remote_steps.many, Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing(), MANY)
+        self.assertEqual(list(y), [2 * i for i in range(8)])
+        self.assertEqual(len(shown.row("L4/0/L3/0", "sub0")), 2 * MANY)
+
+    def test_a_run_without(self):
+        """Of a run that is not recorded there is nothing, and the next has only its own."""
+        x, y = Pto.Buffer.array(8, "i8"), Pto.Buffer.array(8, "i8")
+        with Pto.Worker(level=4) as host, tempfile.TemporaryDirectory() as directory:
+            remote = host.add_remote_worker("local:", roots=root, sub_workers=1)
+            remote.register(remote_steps.double)
+            handle = host.register(remote_steps.layer)
+            for recorded, n in ((True, 1), (False, 3), (True, 2)):
+                def graph(orch):
+                    for _ in range(n):
+                        orch.submit_next_level(handle, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing()])
+                config = Pto.CallConfig.new()
+                config.enable_l2_swimlane = int(recorded)
+                config.output_prefix = os.path.join(directory, "run")
+                host.run(graph, config=config)
+                if recorded:
+                    self.assertEqual(len(Json(self, host.trace).row("L4/0/L3/0", "sub0")), n)
+
+
+tap.main()
