@@ -514,7 +514,8 @@ describe_other_side (const struct pto_core *core, uint32_t waits, char *text, si
 }
 
 /* ". Of its block (push) has not begun, (other) on core AIV3 runs": the others, but for those that
- * wait. true: somebody may yet end the wait. */
+ * wait. true: somebody may yet end the wait. Under the lock, and the same that those who wait have
+ * been described under: whoever begins to wait between the two would be named in neither. */
 static bool
 describe_rest (struct pto_core *core, char *text, size_t size)
 {
@@ -526,13 +527,11 @@ describe_rest (struct pto_core *core, char *text, size_t size)
   int used = 0;
 
   text[0] = '\0';
-  lock (core);
   waits = pto_load_relaxed (&core->waits);
   if (waits == PTO_WAIT_NOTHING || core->pipes == NULL || core->pipes == &cluster->own)
     {
       if (waits != PTO_WAIT_NOTHING && core->pipes != NULL)
         describe_other_side (core, waits, text, size);
-      unlock (core);
       return false;
     }
   waiting = find_waiting (core);
@@ -555,8 +554,39 @@ describe_rest (struct pto_core *core, char *text, size_t size)
                           : (core->pipes->begun & bit) != 0 ? _ ("runs")
                                                             : _ ("has not begun"));
     }
-  unlock (core);
   return may_end;
+}
+
+/* "task 3 of ring 0 (pop) on core AIV1 in TPOP() ...; and ...": those that wait on the cores first
+ * to end - 1, each under the lock, without which nobody who waits goes on to another task. Returns
+ * how many they are. */
+static uint32_t
+describe_waiting (struct pto_chip *chip, uint32_t first, uint32_t end, bool locked, char *text,
+                  size_t size)
+{
+  uint32_t n = 0;
+
+  text[0] = '\0';
+  for (uint32_t c = first; c < end && n < NAMED_MAX; c++)
+    {
+      struct pto_core *core = &chip->cores[c];
+      char one[240];
+      uint32_t waits;
+
+      if (!locked)
+        lock (core);
+      waits = pto_load_relaxed (&core->waits);
+      if (waits != PTO_WAIT_NOTHING)
+        describe (core, waits, one, sizeof one);
+      if (!locked)
+        unlock (core);
+      if (waits == PTO_WAIT_NOTHING)
+        continue;
+      if (n++ > 0)
+        snprintf (text + strlen (text), size - strlen (text), "%s", _ ("; and "));
+      snprintf (text + strlen (text), size - strlen (text), "%s", one);
+    }
+  return n;
 }
 
 /* ". Not there: block 1 (QK), block 3 (QK)": who has not come to where this core waits. */
@@ -636,44 +666,36 @@ pto_interconnect_report (struct pto_core *core)
   char missing[NAMED_MAX * 80] = "";
   char rest[NAMED_MAX * 80] = "";
   char verdict[120];
-  uint32_t n = 0;
-  size_t used = 0;
+  uint32_t n;
 
   snprintf (verdict, sizeof verdict, "%s", _ ("nobody will end that"));
   if (waits == PTO_WAIT_NOTHING)
     return false;
   if (pto_engine_has_failed (core->engine))
     return true;
-  for (uint32_t c = 0; c < chip->n_cores && n < NAMED_MAX; c++)
-    {
-      struct pto_core *other = &chip->cores[c];
-      char one[240];
-      uint32_t what;
-
-      /* Under the lock, without which nobody who waits goes on to another task. */
-      lock (other);
-      what = pto_load_relaxed (&other->waits);
-      if (what != PTO_WAIT_NOTHING)
-        describe (other, what, one, sizeof one);
-      unlock (other);
-      if (what == PTO_WAIT_NOTHING
-          || (other->cluster != core->cluster && (waits & 0xff) != PTO_WAIT_SYNC))
-        continue;
-      used += (size_t) snprintf (text + used, sizeof text - used, "%s%s", n > 0 ? _ ("; and ") : "",
-                                 one);
-      n++;
-    }
   if ((waits & 0xff) == PTO_WAIT_SYNC)
-    meetings = calloc (chip->n_cores, sizeof *meetings);
-  if (meetings != NULL)
     {
-      list_meetings (chip, meetings);
-      describe_missing (core, meetings, missing, sizeof missing);
-      free (meetings);
+      n = describe_waiting (chip, 0, chip->n_cores, false, text, sizeof text);
+      meetings = calloc (chip->n_cores, sizeof *meetings);
+      if (meetings != NULL)
+        {
+          list_meetings (chip, meetings);
+          describe_missing (core, meetings, missing, sizeof missing);
+          free (meetings);
+        }
     }
-  if ((waits & 0xff) != PTO_WAIT_SYNC && describe_rest (core, rest, sizeof rest))
-    snprintf (verdict, sizeof verdict, _ ("nobody has ended that for %" PRIu64 " ms (timeout)"),
-              core->engine->config.timeout_ns / 1000000);
+  else
+    {
+      uint32_t size = chip->platform->aic_per_cluster + chip->platform->aiv_per_cluster;
+
+      lock (core);
+      n = describe_waiting (chip, core->cluster * size, (core->cluster + 1) * size, true, text,
+                            sizeof text);
+      if (describe_rest (core, rest, sizeof rest))
+        snprintf (verdict, sizeof verdict, _ ("nobody has ended that for %" PRIu64 " ms (timeout)"),
+                  core->engine->config.timeout_ns / 1000000);
+      unlock (core);
+    }
   /* All of them may have gone on meanwhile. */
   if (n > 0)
     pto_engine_fail (core->engine, PTO_STATUS_KERNEL_HANG, "%s: %s%s%s%s", text, verdict,

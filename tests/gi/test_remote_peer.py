@@ -134,7 +134,7 @@ class RemotePeer(unittest.TestCase):
 
     def test_order(self):
         peer = Peer()
-        peer.send(peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b""))
+        peer.send(peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b"", 0, 0))
         self.assertIsNone(peer.receive())
         self.assertIn("Hello comes first", peer.end()[1])
         peer = self.begin()
@@ -142,8 +142,8 @@ class RemotePeer(unittest.TestCase):
         peer.end()
 
     def run_nothing(self, peer, pieces, tensors, digest=b"\1" * 32, kinds=b"", scalars=()):
-        return peer.call("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", digest, (0, 3, 0, 0, 0, 0, 0, b""), pieces, tensors,
-                         list(scalars), kinds)
+        return peer.call("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", digest, (0, 3, 0, 0, 0, 0, 0, b""), pieces, tensors,
+                         list(scalars), kinds, 0, 0)
 
     def test_memory(self):
         """What is said of memory has to be true."""
@@ -219,8 +219,9 @@ class RemotePeer(unittest.TestCase):
             for _ in range(40):
                 eight = dice.randbytes(8)
                 data = bytearray(dice.choice([
-                    peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atay)", b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
-                              [(8, READ | WRITE, eight)], [(0, 0, INT64, [1])], [7], b"\0"),
+                    peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
+                              [(8, READ | WRITE, eight)], [(0, 0, INT64, [1])], [7], b"\0", dice.randrange(3), 1),
+                    peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
                     peer.blob("Begin", "(at)", [8, 4096]), peer.blob("Put", "(utay)", 0, 0, eight),
                     peer.blob("Get", "(utt)", 0, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
                     peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True), peer.blob("Progress"), peer.blob("Cancel")]))

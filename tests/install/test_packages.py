@@ -50,6 +50,9 @@ def spec():
     for line in text.split("\n%changelog\n")[0].splitlines():
         if line.startswith("%files"):
             package = line
+            # What %find_lang has found.
+            if ".lang" in line:
+                yield "/usr/share/locale/*/LC_MESSAGES/libpto.mo", package
         elif package is not None and line.startswith("/"):
             yield line.strip(), package
 

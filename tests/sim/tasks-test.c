@@ -77,7 +77,9 @@ kernel_unmap (int64_t *args)
 {
   while (!atomic_load (&tasks_submitted))
     sched_yield ();
-  munmap ((void *) (uintptr_t) args[1], 4096);
+  /* So that no other thread's memory comes to lie there meanwhile. */
+  mmap ((void *) (uintptr_t) args[1], 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+        0);
 }
 
 static void

@@ -400,7 +400,9 @@ static int
 choose_nowhere (PTO2Runtime *rt, void *data)
 {
   static int32_t value;
-  int32_t *flag = mmap (NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int32_t **page = data;
+  int32_t *flag = *page
+      = mmap (NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   Tensor tensor = cell (flag);
   PTOParam params[2] = { make_inout_param (cell (&value)), make_scalar_param (1) };
 
@@ -415,10 +417,12 @@ static void
 test_condition_is_gone (enum pto_backend backend)
 {
   struct pto_chip *chip = sim_chip (backend, NULL);
+  int32_t *page;
 
   atomic_store (&tasks_submitted, backend == PTO_BACKEND_DET);
-  sim_run_fails (chip, &tasks_program, choose_nowhere, NULL, PTO_STATUS_KERNEL_FAULT,
+  sim_run_fails (chip, &tasks_program, choose_nowhere, &page, PTO_STATUS_KERNEL_FAULT,
                  "task 1 of ring 0 (add)", "its condition lies in memory that is not there", NULL);
+  munmap (page, 4096);
   sim_assert_well (chip);
   pto_chip_free (chip);
 }
