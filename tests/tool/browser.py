@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Chromium without a screen, through chromedriver and what W3C WebDriver says."""
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -9,55 +10,67 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
+import threading
 import urllib.error
 import urllib.request
 
 DEADLINE = 60
+BROWSERS = "chromium", "chromium-browser", "google-chrome"
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013",
         "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Home": "\ue011", "Tab": "\ue004"}
 
 
 def missing():
     """Which program is not there; None: all are."""
-    for names in (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)):
+    for names in (BROWSERS, ("chromedriver",)):
         if not any(shutil.which(name) for name in names):
             return names[0]
     return None
 
 
 class Browser:
+    """The driver is told where the browser is by number: that "localhost" has an address is for /etc/hosts to say, which
+    small machines do not have."""
+
     def __init__(self, width=1440, height=900):
         # What tests ask of malloc() is not asked of a browser.
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("MALLOC_", "LD_", "ASAN_", "TSAN_", "UBSAN_"))}
-        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                                       encoding="utf-8", env=environment, start_new_session=True)
-        port = None
-        for line in self.driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                port = found.group(1)
-                break
-        self.base = "http://127.0.0.1:%s" % port
+        self.programs = []
         self.session = ""
-        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                            "--force-prefers-reduced-motion", "--hide-scrollbars",
-                            "--window-size=%d,%d" % (width, height)]}
-        for name in ("chromium", "chromium-browser", "google-chrome"):
-            if shutil.which(name):
-                options["binary"] = shutil.which(name)
-                break
+        self.profile = tempfile.TemporaryDirectory(prefix="pto-browser-", ignore_cleanup_errors=True)
         try:
+            name = next(filter(shutil.which, BROWSERS))
+            address = self.start(r"DevTools listening on ws://([^/]+)/", environment, [
+                name, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--force-prefers-reduced-motion", "--hide-scrollbars", "--no-first-run", "--remote-debugging-port=0",
+                f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}", "about:blank"])
+            self.base = "http://127.0.0.1:" + self.start(r"started successfully on port (\d+)", environment,
+                                                         ["chromedriver", "--port=0"])
             session = self.begin({"capabilities": {"alwaysMatch": {
                 "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
-                "goog:chromeOptions": options}}})
+                "goog:chromeOptions": {"debuggerAddress": address}}}})
             self.session = "/session/" + session["sessionId"]
             self.command("Emulation.setDeviceMetricsOverride", width=width, height=height,
                          deviceScaleFactor=1, mobile=False)
         except BaseException:
             self.close()
             raise
+
+    def start(self, pattern, environment, command):
+        """What it says of itself as it comes up."""
+        program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   encoding="utf-8", errors="replace", env=environment, start_new_session=True)
+        self.programs.append(program)
+        said = []
+        for line in program.stdout:
+            said.append(line)
+            if found := re.search(pattern, line):
+                # Whatever else it has to say, nobody waits for room in the pipe.
+                threading.Thread(target=program.stdout.read, daemon=True).start()
+                return found.group(1)
+        raise RuntimeError(f"{command[0]} has not come up:\n" + "".join(said[-20:]))
 
     def begin(self, wanted):
         """On a busy machine the browser's own parts may miss each other as they come up."""
@@ -74,9 +87,11 @@ class Browser:
             if self.session:
                 self.ask("DELETE", "")
         finally:
-            os.killpg(self.driver.pid, signal.SIGTERM)
-            self.driver.stdout.close()
-            self.driver.wait(DEADLINE)
+            for program in reversed(self.programs):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(program.pid, signal.SIGTERM)
+                program.wait(DEADLINE)
+            self.profile.cleanup()
 
     def ask(self, method, path, body=None):
         request = urllib.request.Request(
