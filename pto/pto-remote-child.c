@@ -220,6 +220,8 @@ send_contents (PtoRemoteChild *self, const struct pto_call *call, const char *pa
       if (reply == NULL)
         return FALSE;
       at += n;
+      /* It has taken another part: that is a sign of life. */
+      pto_call_beat (call);
     }
   while (at < size);
   return TRUE;

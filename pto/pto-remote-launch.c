@@ -219,17 +219,14 @@ pto_remote_spec_free (PtoRemoteSpec *spec)
   g_free (spec);
 }
 
-/* In the new process: a terminal's Ctrl-C is for those who wait for it. A launcher that is still
- * looking for its host sees no connection that ends: it ends with who has launched it, by whom it
- * may be ended for that. */
+/* In the new process: a terminal's Ctrl-C is for those who wait for it. Neither a launcher that is
+ * still looking for its host nor a program that is no worker sees a connection that ends: they end
+ * with who has launched them, by whom they may be ended for that. */
 static void
 leave_group (gpointer data)
 {
-  const PtoRemoteSpec *spec = data;
-
   setpgid (0, 0);
-  if (spec->host != NULL)
-    prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
+  prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
 }
 
 gboolean
@@ -245,10 +242,9 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
       g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
       return FALSE;
     }
-  ok = g_spawn_async_with_pipes_and_fds (NULL, (const char *const *) spec->argv, NULL,
-                                         G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-                                         leave_group, (gpointer) spec, ends[1], ends[1], -1, NULL,
-                                         NULL, 0, process, NULL, NULL, NULL, &local);
+  ok = g_spawn_async_with_pipes_and_fds (
+      NULL, (const char *const *) spec->argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+      leave_group, NULL, ends[1], ends[1], -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
   close (ends[1]);
   if (!ok)
     {

@@ -33,7 +33,7 @@ run_suites () {
     status=0
   fi
   while read -r again; do
-    echo "once more, as the sanitizer itself has failed: $again"
+    echo "once more, as the leak checker has died of itself: $again"
     meson test -C "$directory" --no-rebuild --logbase again "$@" "$again" < /dev/null >> "$directory.txt" 2>&1 || status=1
     cat "$directory"/meson-logs/again*.json >> "$results" || status=1
   done < "$directory.again"

@@ -323,14 +323,14 @@ class Launched(Remote):
     # Its program is the launcher's to run.
     test_contents = test_slow_is_alive = test_cancel_on_the_way = None
 
-    def test_hanging(self):
-        """A launcher that finds nobody ends with the start that waits for it."""
+    def hang(self, name, address, **options):
+        """Whoever is launched and never answers ends with the start that waits for it."""
         mark = os.path.join(self.directory.name, "mark")
-        with open(os.path.join(self.directory.name, "srun"), "w") as script:
+        with open(os.path.join(self.directory.name, name), "w") as script:
             script.write(f"#!/bin/sh\necho $$ > {mark}\nexec sleep 600\n")
         os.chmod(script.name, stat.S_IRWXU)
         self.host.set_parameter("timeout", "1500")
-        self.host.add_remote_worker("srun://nobody")
+        self.host.add_remote_worker(address, **options)
         with self.assertRaisesRegex(GLib.Error, "did not answer for"):
             self.host.start()
         with open(mark) as file:
@@ -340,6 +340,12 @@ class Launched(Remote):
                 if state.read().rpartition(")")[2].split()[0] == "Z":
                     break
             time.sleep(0.01)
+
+    def test_hanging_launcher(self):
+        self.hang("srun", "srun://nobody")
+
+    def test_hanging_program(self):
+        self.hang("hanging", "local:", program=os.path.join(self.directory.name, "hanging"))
 
     def test_unreachable(self):
         self.host.add_remote_worker("ssh://nobody", program=os.environ["PTO_REMOTE"])
