@@ -562,7 +562,7 @@ put_answer (JsonObject *object, const PtoAsked *asked)
   if (asked->error != NULL)
     json_object_set_string_member (object, "silent", asked->error->message);
   else if (first == NULL)
-    json_object_set_string_member (object, "silent", "its worker has not started");
+    json_object_set_string_member (object, "silent", N_ ("its worker has not started"));
   else if (json_object_has_member (object, "is_isolated"))
     json_object_foreach_member (first, put_member, object);
   else

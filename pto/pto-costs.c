@@ -855,7 +855,7 @@ append_number (GString *text, const char *format, double value, const char *unit
 }
 
 static void
-append_fit (GString *text, const PtoCostsKernel *kernel, glong width)
+append_fit (GString *text, const PtoCostsKernel *kernel, guint width)
 {
   g_auto (PtoCostsFit) fit = { 0 };
   g_autoptr (GString) error = g_string_new (NULL);
@@ -865,29 +865,31 @@ append_fit (GString *text, const PtoCostsKernel *kernel, glong width)
   pto_costs_fit (kernel, &fit);
   append_number (error, "%.1f", 100 * fit.median_error, " %");
   pto_make_printable (name, FALSE);
-  /* Padded by characters: a name may have more bytes. */
-  g_string_append_printf (text, "%s%*s  %-7s  %-8s  %5u  %8" G_GUINT64_FORMAT "  %7s  ", name,
-                          (int) (width - g_utf8_strlen (name, -1)), "",
+  pto_append_padded (text, name, -(int) width);
+  g_string_append_printf (text, "  %-7s  %-8s  %5u  %8" G_GUINT64_FORMAT "  %7s  ",
                           pto_clock_get_name (kernel->clock), fit.model, fit.points->len, fit.seen,
                           error->str);
   first = &g_array_index (fit.points, PtoCostsPoint, 0);
   last = &g_array_index (fit.points, PtoCostsPoint, fit.points->len - 1);
   if (fit.model[0] == 't')
     {
-      append_number (text, "%.1f", first->ns, " ns");
-      g_string_append_printf (text, " of %" G_GUINT64_FORMAT " bytes to ", first->bytes);
-      append_number (text, "%.1f", last->ns, " ns");
-      g_string_append_printf (text, " of %" G_GUINT64_FORMAT " bytes", last->bytes);
+      g_autoptr (GString) least = g_string_new (NULL);
+      g_autoptr (GString) most = g_string_new (NULL);
+
+      append_number (least, "%.1f", first->ns, " ns");
+      append_number (most, "%.1f", last->ns, " ns");
+      g_string_append_printf (text, _ ("%s of %" PRIu64 " bytes to %s of %" PRIu64 " bytes"),
+                              least->str, first->bytes, most->str, last->bytes);
     }
   else
     append_number (text, "%.1f", fit.base_ns, " ns");
   if (fit.model[0] == 'l')
     {
       g_string_append (text, " + ");
-      append_number (text, "%.6g", fit.ns_per_byte, " ns/byte");
+      append_number (text, "%.6g", fit.ns_per_byte, _ (" ns/byte"));
     }
   if (last->bytes == PTO_COSTS_NO_SIZE)
-    g_string_append (text, " (sizes were not recorded)");
+    g_string_append (text, _ (" (sizes were not recorded)"));
   g_string_append_c (text, '\n');
 }
 
@@ -909,7 +911,13 @@ char *
 pto_costs_describe (PtoCosts *self)
 {
   g_autoptr (GPtrArray) sorted = NULL;
-  glong width = (glong) strlen ("kernel");
+  const struct
+  {
+    const char *words;
+    int width;
+  } headings[] = { { _ ("clock"), -7 },  { _ ("model"), -8 }, { _ ("sizes"), 5 },
+                   { _ ("samples"), 8 }, { _ ("error"), 7 },  { _ ("time"), 0 } };
+  guint width = pto_count_columns (_ ("kernel"));
   GString *text;
 
   g_return_val_if_fail (PTO_IS_COSTS (self), NULL);
@@ -917,10 +925,15 @@ pto_costs_describe (PtoCosts *self)
   sorted = sort_kernels (self);
   for (guint i = 0; i < sorted->len; i++)
     width = MAX (width,
-                 g_utf8_strlen (((PtoCostsKernel *) g_ptr_array_index (sorted, i))->kernel, -1));
+                 pto_count_columns (((PtoCostsKernel *) g_ptr_array_index (sorted, i))->kernel));
   text = g_string_new (NULL);
-  g_string_append_printf (text, "%-*s  %-7s  %-8s  %5s  %8s  %7s  %s\n", (int) width, "kernel",
-                          "clock", "model", "sizes", "samples", "error", "time");
+  pto_append_padded (text, _ ("kernel"), -(int) width);
+  for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
+    {
+      g_string_append (text, "  ");
+      pto_append_padded (text, headings[i].words, headings[i].width);
+    }
+  g_string_append_c (text, '\n');
   for (guint i = 0; i < sorted->len; i++)
     append_fit (text, g_ptr_array_index (sorted, i), width);
   return g_string_free (text, FALSE);

@@ -6,6 +6,8 @@
 
 #include "pto-look-private.h"
 
+#include "pto-text-private.h"
+
 void
 pto_look_add_string (JsonBuilder *json, const char *name, const char *value)
 {
@@ -246,8 +248,9 @@ static void
 add_core (JsonBuilder *json, const struct pto_core_look *core, gboolean is_timed)
 {
   static const char *const names[]
-      = { [PTO_CORE_IDLE] = "idle", [PTO_CORE_CHANGING] = "changing", [PTO_CORE_RUNS] = "runs",
-          [PTO_CORE_POPS] = "pops", [PTO_CORE_PUSHES] = "pushes",     [PTO_CORE_MEETS] = "meets" };
+      = { [PTO_CORE_IDLE] = N_ ("idle"),     [PTO_CORE_CHANGING] = N_ ("changing"),
+          [PTO_CORE_RUNS] = N_ ("runs"),     [PTO_CORE_POPS] = N_ ("pops"),
+          [PTO_CORE_PUSHES] = N_ ("pushes"), [PTO_CORE_MEETS] = N_ ("meets") };
 
   json_builder_begin_object (json);
   pto_look_add_string (json, "core", core->name);
@@ -313,10 +316,10 @@ pto_look_add_chip (JsonBuilder *json, const struct pto_chip_look *look, const ch
       pto_look_add_number (json, "busy", scheduler->n_busy);
       pto_look_add_number (json, "completed", scheduler->completed);
       pto_look_add_string (json, "doing",
-                           scheduler->is_core                        ? "runs a core"
-                           : scheduler->n_busy == scheduler->n_cores ? "waits for its cores"
-                           : scheduler->sleeps                       ? "sleeps"
-                                                                     : "works");
+                           scheduler->is_core                        ? N_ ("runs a core")
+                           : scheduler->n_busy == scheduler->n_cores ? N_ ("waits for its cores")
+                           : scheduler->sleeps                       ? N_ ("sleeps")
+                                                                     : N_ ("works"));
       json_builder_end_object (json);
     }
   json_builder_end_array (json);

@@ -17,4 +17,11 @@ char *pto_make_printable (char *text, gboolean is_lines);
 /* The same JSON, in which they are escaped. */
 char *pto_escape_json (const char *json);
 
+/* How many columns of a terminal a character takes, and a text: a Chinese character takes two. */
+guint pto_count_columns_of (gunichar c);
+guint pto_count_columns (const char *text);
+/* Adds words with as many spaces as they are narrower than that: before them, or, for a width below
+ * 0, behind them, as printf() pads. */
+void pto_append_padded (GString *text, const char *words, int width);
+
 G_END_DECLS

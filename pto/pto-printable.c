@@ -49,3 +49,30 @@ pto_escape_json (const char *json)
     }
   return g_string_free (text, FALSE);
 }
+
+guint
+pto_count_columns_of (gunichar c)
+{
+  return g_unichar_iszerowidth (c) ? 0 : g_unichar_iswide (c) ? 2 : 1;
+}
+
+guint
+pto_count_columns (const char *text)
+{
+  guint columns = 0;
+
+  for (; *text != '\0'; text = g_utf8_next_char (text))
+    columns += pto_count_columns_of (g_utf8_get_char (text));
+  return columns;
+}
+
+void
+pto_append_padded (GString *text, const char *words, int width)
+{
+  int spaces = MAX (ABS (width) - (int) pto_count_columns (words), 0);
+
+  if (width < 0)
+    g_string_append_printf (text, "%s%*s", words, spaces, "");
+  else
+    g_string_append_printf (text, "%*s%s", spaces, "", words);
+}

@@ -6,6 +6,9 @@
 
 #include "pto-state-private.h"
 
+#include "pto-printable-private.h"
+#include "pto-text-private.h"
+
 #include <string.h>
 
 #define NAME_WIDTH 12
@@ -16,33 +19,35 @@ format_time (guint64 ns)
   double seconds = (double) ns / 1e9;
 
   if (ns < 1000000)
-    return g_strdup_printf ("%.0f us", (double) ns / 1e3);
+    return g_strdup_printf (_ ("%.0f us"), (double) ns / 1e3);
   if (seconds < 1)
-    return g_strdup_printf ("%.0f ms", (double) ns / 1e6);
+    return g_strdup_printf (_ ("%.0f ms"), (double) ns / 1e6);
   if (seconds < 600)
-    return g_strdup_printf ("%.1f s", seconds);
-  return g_strdup_printf ("%.1f h", seconds / 3600);
+    return g_strdup_printf (_ ("%.1f s"), seconds);
+  return g_strdup_printf (_ ("%.1f h"), seconds / 3600);
 }
 
 static char *
 format_bytes (guint64 bytes)
 {
-  static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+  static const char *const units[] = { NULL, "KiB", "MiB", "GiB", "TiB" };
   double value = (double) bytes;
   guint unit = 0;
 
   for (; value >= 1024 && unit + 1 < G_N_ELEMENTS (units); unit++)
     value /= 1024;
-  return g_strdup_printf (unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return unit == 0 ? g_strdup_printf (_ ("%" PRIu64 " bytes"), bytes)
+                   : g_strdup_printf ("%.1f %s", value, units[unit]);
 }
 
 /* The beginning of a line: how deep, and what it is about. */
 static void
 append_name (GString *text, guint depth, const char *name)
 {
-  int width = MAX ((int) (NAME_WIDTH - g_utf8_strlen (name, -1)), 1);
+  int width = MAX (NAME_WIDTH, (int) pto_count_columns (name) + 1);
 
-  g_string_append_printf (text, "%*s%s%*s", 2 * (int) depth, "", name, width, "");
+  g_string_append_printf (text, "%*s", 2 * (int) depth, "");
+  pto_append_padded (text, name, -width);
 }
 
 static void
@@ -52,7 +57,7 @@ append_for (GString *text, JsonObject *object)
   g_autofree char *time = format_time (ns);
 
   if (ns > 0)
-    g_string_append_printf (text, ", for %s", time);
+    g_string_append_printf (text, _ (", for %s"), time);
 }
 
 /* "task 17 (mul)", "task 17 of ring 1 (mul)"; a task of other kinds of places is named the same. */
@@ -64,19 +69,53 @@ append_task (GString *text, JsonObject *object)
   const char *local = label != NULL ? strchr (label, ':') : NULL;
 
   if (local != NULL)
-    g_string_append_printf (text, "task %s of ring %.*s (%s)", local + 1, (int) (local - label),
+    g_string_append_printf (text, _ ("task %s of ring %.*s (%s)"), local + 1, (int) (local - label),
                             label, kernel != NULL ? kernel : "?");
   else
-    g_string_append_printf (text, "task %s (%s)", label != NULL ? label : "?",
+    g_string_append_printf (text, _ ("task %s (%s)"), label != NULL ? label : "?",
                             kernel != NULL ? kernel : "?");
 }
 
-static void
-append_state (GString *text, JsonObject *object)
+static char *
+tell_task (JsonObject *object)
 {
-  const char *state = pto_state_get_text (object, "state");
+  GString *text = g_string_new (NULL);
 
-  g_string_append (text, state != NULL ? state : "?");
+  append_task (text, object);
+  return g_string_free (text, FALSE);
+}
+
+/* A word that a member is, which the process has in no language or in the reader's. */
+static const char *
+get_word (JsonObject *object, const char *member)
+{
+  const char *word = pto_state_get_text (object, member);
+
+  return word == NULL ? "?" : word[0] != '\0' ? _ (word) : word;
+}
+
+/* Those of which a ready task needs one: "AIC", "workers of level 3". */
+static char *
+tell_needs (JsonObject *task)
+{
+  const char *format = N_ ("workers of level %u");
+  const char *needs = pto_state_get_text (task, "needs");
+  gsize length = strlen (format) - strlen ("%u");
+  guint64 level;
+
+  if (needs != NULL && strncmp (needs, format, length) == 0
+      && g_ascii_string_to_unsigned (needs + length, 10, 0, G_MAXUINT32, &level, NULL))
+    return g_strdup_printf (_ ("workers of level %u"), (guint) level);
+  return g_strdup (get_word (task, "needs"));
+}
+
+/* "task 17 (mul), which is running" */
+static void
+append_cause (GString *text, JsonObject *object)
+{
+  g_autofree char *task = tell_task (object);
+
+  g_string_append_printf (text, _ ("%s, which is %s"), task, get_word (object, "state"));
 }
 
 /* --- a run --- */
@@ -86,46 +125,46 @@ append_submitter (GString *text, guint depth, JsonObject *submitter)
 {
   const char *doing = pto_state_get_text (submitter, "doing");
 
-  append_name (text, depth, "submitter");
+  append_name (text, depth, _ ("submitter"));
   if (g_strcmp0 (doing, "orchestration") == 0)
-    g_string_append (text, "is in the code of the orchestration");
+    g_string_append (text, _ ("is in the code of the orchestration"));
   else if (g_strcmp0 (doing, "call") == 0)
-    g_string_append (text, "submits");
+    g_string_append (text, _ ("submits"));
   else if (g_strcmp0 (doing, "task") == 0)
-    g_string_append (text, "runs each task itself as it submits it");
+    g_string_append (text, _ ("runs each task itself as it submits it"));
   else if (g_strcmp0 (doing, "turn") == 0)
-    g_string_append (text, "waits for its turn: all share one thread, which is in a kernel");
+    g_string_append (text, _ ("waits for its turn: all share one thread, which is in a kernel"));
   else if (g_strcmp0 (doing, "room") == 0 || g_strcmp0 (doing, "cluster") == 0)
     {
-      const char *short_of = pto_state_get_text (submitter, "short_of");
-      const char *knob = pto_state_get_text (submitter, "knob");
-
       g_string_append_printf (
-          text, "waits for %s: %s, active=%" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT,
-          doing[0] == 'r' ? "room" : "a cluster", short_of != NULL ? short_of : "?",
-          pto_state_get_number (submitter, "used"), pto_state_get_number (submitter, "all"));
+          text,
+          doing[0] == 'r' ? _ ("waits for room: %s, active=%" PRIu64 "/%" PRIu64)
+                          : _ ("waits for a cluster: %s, active=%" PRIu64 "/%" PRIu64),
+          get_word (submitter, "short_of"), pto_state_get_number (submitter, "used"),
+          pto_state_get_number (submitter, "all"));
       append_for (text, submitter);
       if (pto_state_get_text (submitter, "task") != NULL)
         {
-          g_string_append (text, "; the oldest, ");
-          append_task (text, submitter);
-          g_string_append (text, ", is ");
-          append_state (text, submitter);
+          g_autofree char *task = tell_task (submitter);
+
+          g_string_append_printf (text, _ ("; the oldest, %s, is %s"), task,
+                                  get_word (submitter, "state"));
         }
-      g_string_append_printf (text, ": for submits to go on, %s\n", knob != NULL ? knob : "?");
+      g_string_append_printf (text, _ (": for submits to go on, %s\n"),
+                              get_word (submitter, "knob"));
       return;
     }
   else if (g_strcmp0 (doing, "await") == 0)
     {
-      g_string_append (text, "waits for ");
-      append_task (text, submitter);
-      g_string_append (text, ", which is ");
-      append_state (text, submitter);
+      g_autofree char *task = tell_task (submitter);
+
+      g_string_append_printf (text, _ ("waits for %s, which is %s"), task,
+                              get_word (submitter, "state"));
     }
   else if (g_strcmp0 (doing, "await-all") == 0)
-    g_string_append (text, "waits for all that it has submitted");
+    g_string_append (text, _ ("waits for all that it has submitted"));
   else
-    g_string_append (text, "has submitted everything and waits for the end");
+    g_string_append (text, _ ("has submitted everything and waits for the end"));
   append_for (text, submitter);
   g_string_append_c (text, '\n');
 }
@@ -136,37 +175,40 @@ append_waiting (GString *text, guint depth, JsonObject *task)
   JsonArray *after = pto_state_get_array (task, "after");
   guint64 n = pto_state_get_number (task, "producers");
   guint64 places = pto_state_get_number (task, "places");
-  const char *needs = pto_state_get_text (task, "needs");
+  g_autofree char *words = tell_task (task);
 
-  append_name (text, depth, "waits");
-  append_task (text, task);
+  append_name (text, depth, _ ("waits"));
   if (n > 0)
     {
-      g_string_append (text, " for ");
+      g_autoptr (GString) causes = g_string_new (NULL);
+
       for (guint i = 0; i < pto_state_get_length (after); i++)
         {
           JsonObject *cause = pto_state_get_element (after, i);
 
           if (cause == NULL)
             continue;
-          g_string_append (text, i > 0 ? ", " : "");
-          append_task (text, cause);
-          g_string_append (text, ", which is ");
-          append_state (text, cause);
+          g_string_append (causes, i > 0 ? _ (", ") : "");
+          append_cause (causes, cause);
         }
       if (n > pto_state_get_length (after))
-        g_string_append_printf (text, "%s%" G_GUINT64_FORMAT " more",
-                                pto_state_get_length (after) > 0 ? ", and " : "",
+        g_string_append_printf (causes,
+                                pto_state_get_length (after) > 0 ? _ (", and %" PRIu64 " more")
+                                                                 : _ ("%" PRIu64 " more"),
                                 n - pto_state_get_length (after));
+      g_string_append_printf (text, _ ("%s for %s"), words, causes->str);
     }
   else if (places > 0)
-    g_string_append_printf (
-        text, " for %" G_GUINT64_FORMAT " places at once, of which it has %" G_GUINT64_FORMAT,
-        places, pto_state_get_number (task, "kept_places"));
+    g_string_append_printf (text, _ ("%s for %" PRIu64 " places at once, of which it has %" PRIu64),
+                            words, places, pto_state_get_number (task, "kept_places"));
   else if (g_strcmp0 (pto_state_get_text (task, "state"), "ready") == 0)
-    g_string_append_printf (text, ": ready, for an idle one of %s", needs != NULL ? needs : "?");
+    {
+      g_autofree char *needs = tell_needs (task);
+
+      g_string_append_printf (text, _ ("%s: ready, for an idle one of %s"), words, needs);
+    }
   else
-    g_string_append (text, " to be let go");
+    g_string_append_printf (text, _ ("%s to be let go"), words);
   g_string_append_c (text, '\n');
 }
 
@@ -179,17 +221,17 @@ append_run (GString *text, guint depth, JsonObject *run)
   guint64 unseen = pto_state_get_number (run, "not_looked_at");
   guint64 others = blocked + pto_state_get_number (run, "ready") + unseen;
 
-  append_name (text, depth, "tasks");
+  append_name (text, depth, _ ("tasks"));
   g_string_append_printf (
       text,
-      "%" G_GUINT64_FORMAT " submitted, %" G_GUINT64_FORMAT " complete, %" G_GUINT64_FORMAT
-      " running, %" G_GUINT64_FORMAT " ready, %" G_GUINT64_FORMAT " blocked",
+      _ ("%" PRIu64 " submitted, %" PRIu64 " complete, %" PRIu64 " running, %" PRIu64
+         " ready, %" PRIu64 " blocked"),
       pto_state_get_number (run, "submitted"), pto_state_get_number (run, "completed"),
       pto_state_get_number (run, "running"), pto_state_get_number (run, "ready"), blocked);
   if (unseen > 0)
-    g_string_append_printf (text, ", %" G_GUINT64_FORMAT " not looked at", unseen);
+    g_string_append_printf (text, _ (", %" PRIu64 " not looked at"), unseen);
   if (pto_state_has_flag (run, "has_failed"))
-    g_string_append (text, "; the run has failed, and ends");
+    g_string_append (text, _ ("; the run has failed, and ends"));
   g_string_append_c (text, '\n');
   if (submitter != NULL)
     append_submitter (text, depth, submitter);
@@ -203,7 +245,7 @@ append_run (GString *text, guint depth, JsonObject *run)
   if (others > pto_state_get_length (waiting))
     {
       append_name (text, depth, "");
-      g_string_append_printf (text, "and %" G_GUINT64_FORMAT " others\n",
+      g_string_append_printf (text, _ ("and %" PRIu64 " others\n"),
                               others - pto_state_get_length (waiting));
     }
 }
@@ -216,13 +258,14 @@ append_tensor (GString *text, JsonObject *tensor)
   JsonArray *shape = pto_state_get_array (tensor, "shape");
   const char *type = pto_state_get_text (tensor, "type");
   const char *address = pto_state_get_text (tensor, "address");
+  g_autoptr (GString) extents = g_string_new (NULL);
 
-  g_string_append_printf (text, "argument %" G_GUINT64_FORMAT " %s [",
-                          pto_state_get_number (tensor, "argument"), type != NULL ? type : "?");
   for (guint i = 0; i < pto_state_get_length (shape); i++)
-    g_string_append_printf (text, "%s%" G_GINT64_FORMAT, i > 0 ? ", " : "",
+    g_string_append_printf (extents, "%s%" G_GINT64_FORMAT, i > 0 ? ", " : "",
                             json_array_get_int_element (shape, i));
-  g_string_append_printf (text, "] at %s", address != NULL ? address : "?");
+  g_string_append_printf (text, _ ("argument %" PRIu64 " %s [%s] at %s"),
+                          pto_state_get_number (tensor, "argument"), type != NULL ? type : "?",
+                          extents->str, address != NULL ? address : "?");
 }
 
 static gboolean
@@ -231,6 +274,7 @@ append_core (GString *text, guint depth, JsonObject *core)
   const char *doing = pto_state_get_text (core, "doing");
   const char *name = pto_state_get_text (core, "core");
   JsonArray *tensors = pto_state_get_array (core, "tensors");
+  g_autofree char *task = NULL;
   guint64 pipe = pto_state_get_number (core, "pipe");
 
   if (g_strcmp0 (doing, "idle") == 0)
@@ -238,37 +282,36 @@ append_core (GString *text, guint depth, JsonObject *core)
   append_name (text, depth, name != NULL ? name : "?");
   if (pto_state_get_text (core, "task") == NULL)
     {
-      g_string_append (text, "goes from one task to the next\n");
+      g_string_append (text, _ ("goes from one task to the next\n"));
       return TRUE;
     }
-  g_string_append (text, "runs ");
-  append_task (text, core);
+  task = tell_task (core);
+  g_string_append_printf (text, _ ("runs %s"), task);
   if (pto_state_get_number (core, "blocks") > 1)
-    g_string_append_printf (text, ", block %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT,
+    g_string_append_printf (text, _ (", block %" PRIu64 " of %" PRIu64),
                             pto_state_get_number (core, "block"),
                             pto_state_get_number (core, "blocks"));
   append_for (text, core);
   if (g_strcmp0 (doing, "pops") == 0)
-    g_string_append_printf (
-        text, ": waits in TPOP() for pipe %" G_GUINT64_FORMAT ", which is empty", pipe);
+    g_string_append_printf (text, _ (": waits in TPOP() for pipe %" PRIu64 ", which is empty"),
+                            pipe);
   else if (g_strcmp0 (doing, "pushes") == 0)
-    g_string_append_printf (
-        text, ": waits in TPUSH() for pipe %" G_GUINT64_FORMAT ", which is full", pipe);
+    g_string_append_printf (text, _ (": waits in TPUSH() for pipe %" PRIu64 ", which is full"),
+                            pipe);
   else if (g_strcmp0 (doing, "meets") == 0)
     g_string_append_printf (
-        text,
-        ": waits in pto_sync_all(), where %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " have come",
+        text, _ (": waits in pto_sync_all(), where %" PRIu64 " of %" PRIu64 " have come"),
         pto_state_get_number (core, "met"), pto_state_get_number (core, "members"));
   for (guint i = 0; i < pto_state_get_length (tensors); i++)
     {
       JsonObject *tensor = pto_state_get_element (tensors, i);
 
-      g_string_append (text, i == 0 ? "; " : ", ");
+      g_string_append (text, i == 0 ? _ ("; ") : _ (", "));
       if (tensor != NULL)
         append_tensor (text, tensor);
     }
   if (pto_state_get_number (core, "more_tensors") > 0)
-    g_string_append_printf (text, " and %" G_GUINT64_FORMAT " more",
+    g_string_append_printf (text, _ (" and %" PRIu64 " more"),
                             pto_state_get_number (core, "more_tensors"));
   g_string_append_c (text, '\n');
   return TRUE;
@@ -291,12 +334,11 @@ append_chip (GString *text, guint depth, JsonObject *worker)
         continue;
       append_name (text, depth, name);
       g_string_append_printf (
-          text,
-          "%s: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " cores are busy, %" G_GUINT64_FORMAT
-          " tasks complete\n",
-          g_str_equal (doing, "sleeps")        ? "sleeps, nothing is ready for its idle cores"
-          : g_str_equal (doing, "runs a core") ? "its thread is in the kernel of one of its cores"
-                                               : doing,
+          text, _ ("%s: %" PRIu64 " of %" PRIu64 " cores are busy, %" PRIu64 " tasks complete\n"),
+          g_str_equal (doing, "sleeps") ? _ ("sleeps, nothing is ready for its idle cores")
+          : g_str_equal (doing, "runs a core")
+              ? _ ("its thread is in the kernel of one of its cores")
+              : get_word (scheduler, "doing"),
           pto_state_get_number (scheduler, "busy"), pto_state_get_number (scheduler, "cores"),
           pto_state_get_number (scheduler, "completed"));
     }
@@ -309,8 +351,8 @@ append_chip (GString *text, guint depth, JsonObject *worker)
     }
   if (n_idle > 0)
     {
-      append_name (text, depth, "idle");
-      g_string_append_printf (text, "%u of %u cores\n", n_idle, pto_state_get_length (cores));
+      append_name (text, depth, _ ("idle"));
+      g_string_append_printf (text, _ ("%u of %u cores\n"), n_idle, pto_state_get_length (cores));
     }
 }
 
@@ -339,33 +381,32 @@ append_child (GString *text, guint depth, JsonObject *child)
   const char *path = pto_state_get_text (child, "path");
   gboolean is_sub = g_strcmp0 (pto_state_get_text (child, "kind"), "sub") == 0;
   const char *life = pto_state_get_text (child, "life");
-  const char *request = pto_state_get_text (child, "request");
-  const char *silent = pto_state_get_text (child, "silent");
   JsonArray *below = pto_state_get_array (child, "below");
 
   append_name (text, depth, path != NULL ? get_name (path, is_sub) : "?");
   if (pto_state_get_text (child, "task") != NULL)
     {
-      g_string_append (text, "runs ");
-      append_task (text, child);
+      g_autofree char *task = tell_task (child);
+
+      g_string_append_printf (text, _ ("runs %s"), task);
     }
-  else if (request != NULL)
-    g_string_append_printf (text, "is asked for its %s", request);
+  else if (pto_state_get_text (child, "request") != NULL)
+    g_string_append_printf (text, _ ("is asked for its %s"), get_word (child, "request"));
   else
-    g_string_append (text, life != NULL ? life : "?");
+    g_string_append (text, get_word (child, "life"));
   append_for (text, child);
   if (pto_state_get_text (child, "task") != NULL && g_strcmp0 (life, "busy") != 0)
-    g_string_append_printf (text, "; %s", life != NULL ? life : "?");
+    g_string_append_printf (text, _ ("; %s"), get_word (child, "life"));
   if (pto_state_has_flag (child, "is_stopped"))
-    g_string_append (text, "; it is stopped by a signal");
+    g_string_append (text, _ ("; it is stopped by a signal"));
   if (pto_state_get_number (child, "pid") > 0)
-    g_string_append_printf (text, " (process %" G_GUINT64_FORMAT ")",
+    g_string_append_printf (text, _ (" (process %" PRIu64 ")"),
                             pto_state_get_number (child, "pid"));
   if (pto_state_get_number (child, "lives") > 1)
-    g_string_append_printf (text, "; begun %" G_GUINT64_FORMAT " times",
+    g_string_append_printf (text, _ ("; begun %" PRIu64 " times"),
                             pto_state_get_number (child, "lives"));
-  if (silent != NULL)
-    g_string_append_printf (text, "; %s", silent);
+  if (pto_state_get_text (child, "silent") != NULL)
+    g_string_append_printf (text, _ ("; %s"), get_word (child, "silent"));
   g_string_append_c (text, '\n');
   for (guint i = 0; i < pto_state_get_length (below); i++)
     {
@@ -394,12 +435,12 @@ append_rings (GString *text, guint depth, JsonObject *worker)
         continue;
       used = format_bytes (pto_state_get_number (ring, "heap_used"));
       all = format_bytes (pto_state_get_number (ring, "heap"));
-      name = g_strdup_printf ("ring %" G_GUINT64_FORMAT, pto_state_get_number (ring, "ring"));
+      name = g_strdup_printf (_ ("ring %u"), (guint) pto_state_get_number (ring, "ring"));
       append_name (text, depth, name);
       g_string_append_printf (
           text,
-          "%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-          " slots, %s of %s of heap, %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " edges\n",
+          _ ("%" PRIu64 " of %" PRIu64 " slots, %s of %s of heap, %" PRIu64 " of %" PRIu64
+             " edges\n"),
           pto_state_get_number (ring, "tasks"), pto_state_get_number (ring, "window") - 1, used,
           all, pto_state_get_number (ring, "edges"), pto_state_get_number (ring, "edge_pool"));
     }
@@ -411,29 +452,32 @@ append_worker (GString *text, guint depth, JsonObject *worker)
   const char *path = pto_state_get_text (worker, "path");
   const char *platform = pto_state_get_text (worker, "platform");
   const char *backend = pto_state_get_text (worker, "backend");
-  const char *silent = pto_state_get_text (worker, "silent");
   JsonObject *run = pto_state_get_object (worker, "run");
   JsonArray *children = pto_state_get_array (worker, "children");
 
   g_string_append_printf (text, "%*s%s:", 2 * (int) depth, "", path != NULL ? path : "?");
   if (platform != NULL)
-    g_string_append_printf (text, " %s on %s%s,", platform, backend != NULL ? backend : "?",
-                            pto_state_has_flag (worker, "is_isolated") ? " in a process of its own"
-                                                                       : "");
-  if (silent != NULL)
-    g_string_append_printf (text, " %s\n", silent);
+    g_string_append_printf (text,
+                            pto_state_has_flag (worker, "is_isolated")
+                                ? _ (" %s on %s in a process of its own,")
+                                : _ (" %s on %s,"),
+                            platform, backend != NULL ? backend : "?");
+  if (pto_state_get_text (worker, "silent") != NULL)
+    g_string_append_printf (text, " %s\n", get_word (worker, "silent"));
   else if (run == NULL && json_object_has_member (worker, "run"))
-    g_string_append (text, " no run is under way\n");
+    g_string_append (text, _ (" no run is under way\n"));
   else if (run == NULL)
-    g_string_append (text, " is being made, or ended\n");
+    g_string_append (text, _ (" is being made, or ended\n"));
   else
     {
       g_autofree char *time = format_time (pto_state_get_number (run, "for_ns"));
       const char *title = pto_state_get_text (run, "title");
 
-      g_string_append_printf (text, " \"%s\" has been %s for %s\n", title != NULL ? title : "?",
-                              pto_state_has_flag (run, "is_capture") ? "captured" : "running",
-                              time);
+      g_string_append_printf (text,
+                              pto_state_has_flag (run, "is_capture")
+                                  ? _ (" \"%s\" has been captured for %s\n")
+                                  : _ (" \"%s\" has been running for %s\n"),
+                              title != NULL ? title : "?", time);
       append_run (text, depth + 1, run);
     }
   if (run != NULL)
@@ -456,12 +500,16 @@ pto_state_to_text (JsonObject *state)
   JsonArray *workers = pto_state_get_array (state, "workers");
   const char *program = pto_state_get_text (state, "program");
 
-  g_string_append_printf (text, "process %" G_GUINT64_FORMAT "%s%s%s, libpto %s\n",
-                          pto_state_get_number (state, "pid"), program != NULL ? " (" : "",
-                          program != NULL ? program : "", program != NULL ? ")" : "",
-                          pto_state_get_text (state, "library"));
+  if (program != NULL)
+    g_string_append_printf (text, _ ("process %" PRIu64 " (%s), libpto %s\n"),
+                            pto_state_get_number (state, "pid"), program,
+                            pto_state_get_text (state, "library"));
+  else
+    g_string_append_printf (text, _ ("process %" PRIu64 ", libpto %s\n"),
+                            pto_state_get_number (state, "pid"),
+                            pto_state_get_text (state, "library"));
   if (pto_state_get_length (workers) == 0)
-    g_string_append (text, "no worker has started\n");
+    g_string_append_printf (text, "%s\n", _ ("no worker has started"));
   for (guint i = 0; i < pto_state_get_length (workers); i++)
     {
       JsonObject *worker = pto_state_get_element (workers, i);

@@ -16,11 +16,15 @@ G_BEGIN_DECLS
 #define _(text) pto_gettext (text)
 /* A count of things: in how many forms it is said is the language's affair. */
 #define P_(one, many, n) pto_ngettext (one, many, n)
+/* A text that means something else in another place: context says which of them it is. */
+#define C_(context, text) pto_pgettext (context "\004" text, sizeof context)
 #endif
 
 void pto_text_bind (void);
 const char *pto_gettext (const char *text) G_GNUC_FORMAT (1);
 const char *pto_ngettext (const char *one, const char *many, gulong n) G_GNUC_FORMAT (1)
     G_GNUC_FORMAT (2);
+
+const char *pto_pgettext (const char *text_in_context, gsize offset) G_GNUC_FORMAT (1);
 
 G_END_DECLS

@@ -91,3 +91,15 @@ pto_ngettext (const char *one, const char *many, gulong n)
   let_go ();
   return translated;
 }
+
+const char *
+pto_pgettext (const char *text_in_context, gsize offset)
+{
+  const char *translated;
+
+  pto_text_bind ();
+  hold ();
+  translated = g_dpgettext (GETTEXT_PACKAGE, text_in_context, offset);
+  let_go ();
+  return translated;
+}

@@ -8,6 +8,9 @@
 
 #include "pto-trace-compare-private.h"
 
+#include "pto-printable-private.h"
+#include "pto-text-private.h"
+
 #include <string.h>
 
 enum
@@ -15,7 +18,8 @@ enum
   WIDTH = 12 /* of a column of numbers */
 };
 
-static const char *const sides[] = { "before", "after" };
+/* Members of an answer, which are words for people as well. */
+static const char *const sides[] = { N_ ("before"), N_ ("after") };
 
 static gint64
 get_both (JsonObject *object, const char *name, const char *side)
@@ -42,32 +46,43 @@ append_change (GString *text, int width, gint64 ns)
 static void
 append_time (GString *text, int width, gint64 ns)
 {
-  g_autoptr (GString) us = g_string_new (NULL);
+  g_autofree char *us = pto_trace_dup_us ((guint64) ns);
 
-  pto_trace_append_us (us, (guint64) ns);
-  g_string_append_printf (text, " %*s", width, us->str);
+  g_string_append_printf (text, " %*s", width, us);
 }
 
-/* A name, and blanks up to a width in characters. */
 static void
-append_name (GString *text, const char *name, glong width)
+append_heading (GString *text, const char *heading)
 {
-  g_string_append_printf (text, "  %s%*s", name, (int) MAX (width - g_utf8_strlen (name, -1), 0),
-                          "");
+  g_string_append_c (text, ' ');
+  pto_append_padded (text, heading, WIDTH);
 }
 
-static glong
-get_widest (JsonArray *rows, const char *member, glong widest)
+/* What a row is called for people. */
+static const char *
+get_name (JsonObject *row, const char *member)
+{
+  return pto_trace_tell_kernel (json_object_get_string_member (row, member));
+}
+
+/* A name, and blanks up to a width in columns. */
+static void
+append_name (GString *text, const char *name, guint width)
+{
+  g_string_append (text, "  ");
+  pto_append_padded (text, name, -(int) width);
+}
+
+static guint
+get_widest (JsonArray *rows, const char *member, guint widest)
 {
   for (guint i = 0; i < json_array_get_length (rows); i++)
-    {
-      JsonObject *row = json_array_get_object_element (rows, i);
-
-      widest = MAX (widest, g_utf8_strlen (json_object_get_string_member (row, member), -1));
-    }
+    widest = MAX (widest,
+                  pto_count_columns (get_name (json_array_get_object_element (rows, i), member)));
   return widest;
 }
 
+/* Its name, its kernel, and where it was submitted. */
 static void
 append_task (GString *text, JsonObject *task)
 {
@@ -76,10 +91,9 @@ append_task (GString *text, JsonObject *task)
   guint64 id = g_ascii_strtoull (json_object_get_string_member (task, "task"), NULL, 10);
   g_autofree char *name = pto_trace_dup_task_name (id);
 
-  g_string_append_printf (text, "task %s (%s)", name,
-                          json_object_get_string_member (task, "kernel"));
+  g_string_append_printf (text, _ ("task %s (%s)"), name, get_name (task, "kernel"));
   if (place != NULL)
-    g_string_append_printf (text, ", submitted at %s", file != NULL ? file + 1 : place);
+    g_string_append_printf (text, _ (", submitted at %s"), file != NULL ? file + 1 : place);
 }
 
 static void
@@ -88,27 +102,29 @@ append_head (GString *text, JsonObject *object)
   static const struct
   {
     const char *member;
-    const char *one;
-    const char *many;
-  } counts[] = { { "tasks", "task", "tasks" }, { "edges", "edge", "edges" } };
+    char *(*count) (guint64 n);
+  } counts[] = { { "tasks", pto_trace_count_tasks }, { "edges", pto_trace_count_edges } };
+  int width = (int) MAX (pto_count_columns (_ (sides[0])), pto_count_columns (_ (sides[1])));
 
   for (guint s = 0; s < PTO_N_SIDES; s++)
     {
       JsonObject *side = json_object_get_object_member (object, sides[s]);
       const char *title = json_object_get_string_member (side, "title");
+      const char *clock = json_object_get_string_member (side, "clock");
+      g_autofree char *elapsed = pto_trace_tell_elapsed (
+          (guint64) get_both (object, "elapsed_ns", sides[s]), strcmp (clock, "virtual") == 0);
 
-      g_string_append_printf (text, "%-7s %s%s", sides[s], title, title[0] != '\0' ? ": " : "");
+      pto_append_padded (text, _ (sides[s]), -MAX (width, 7));
+      g_string_append_printf (text, " %s%s", title, title[0] != '\0' ? _ (": ") : "");
       for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
         if (json_object_has_member (object, counts[i].member))
           {
-            gint64 n = get_both (object, counts[i].member, sides[s]);
+            g_autofree char *n
+                = counts[i].count ((guint64) get_both (object, counts[i].member, sides[s]));
 
-            g_string_append_printf (text, "%" G_GINT64_FORMAT " %s, ", n,
-                                    n == 1 ? counts[i].one : counts[i].many);
+            g_string_append_printf (text, "%s%s", n, _ (", "));
           }
-      pto_trace_append_us (text, (guint64) get_both (object, "elapsed_ns", sides[s]));
-      g_string_append_printf (text, " us on the %s clock\n",
-                              json_object_get_string_member (side, "clock"));
+      g_string_append_printf (text, "%s\n", elapsed);
     }
 }
 
@@ -117,15 +133,14 @@ append_elapsed (GString *text, JsonObject *object)
 {
   gint64 before = get_both (object, "elapsed_ns", "before");
   gint64 change = get_change (object, "elapsed_ns");
+  g_autofree char *us = pto_trace_dup_us ((guint64) ABS (change));
 
   if (change == 0)
     {
-      g_string_append (text, "took as long\n");
+      g_string_append (text, _ ("took as long\n"));
       return;
     }
-  g_string_append (text, "took ");
-  pto_trace_append_us (text, (guint64) ABS (change));
-  g_string_append_printf (text, " us %s", change > 0 ? "longer" : "less");
+  g_string_append_printf (text, change > 0 ? _ ("took %s us longer") : _ ("took %s us less"), us);
   if (before > 0)
     {
       g_string_append (text, " (");
@@ -145,17 +160,14 @@ append_cores (GString *text, JsonObject *object)
       JsonObject *type = json_array_get_object_element (cores, i);
       JsonObject *shares = json_object_get_object_member (type, "utilization");
       const char *name = json_object_get_string_member (type, "type");
+      g_autofree char *before
+          = pto_trace_tell_busy (name, (guint) get_both (type, "n", "before"),
+                                 json_object_get_double_member (shares, "before"));
+      g_autofree char *after
+          = pto_trace_tell_busy (name, (guint) get_both (type, "n", "after"),
+                                 json_object_get_double_member (shares, "after"));
 
-      for (guint s = 0; s < PTO_N_SIDES; s++)
-        {
-          gint64 n = get_both (type, "n", sides[s]);
-          gboolean is_word = g_ascii_islower (name[strlen (name) - 1]);
-
-          g_string_append_printf (text, "%s%" G_GINT64_FORMAT " %s%s busy %.0f %%",
-                                  s == 0 ? "" : ", then ", n, name, is_word && n != 1 ? "s" : "",
-                                  100.0 * json_object_get_double_member (shares, sides[s]));
-        }
-      g_string_append_c (text, '\n');
+      g_string_append_printf (text, _ ("%s, then %s\n"), before, after);
     }
 }
 
@@ -179,7 +191,7 @@ static void
 append_wait_headings (GString *text, JsonObject *row)
 {
   for (guint i = 0; json_object_has_member (row, "waits") && i < PTO_TRACE_N_REASONS; i++)
-    g_string_append_printf (text, " %*s", WIDTH, pto_trace_reasons[i].heading);
+    append_heading (text, _ (pto_trace_reasons[i].heading));
 }
 
 static void
@@ -200,7 +212,7 @@ differs_path (JsonObject *row)
 }
 
 static void
-append_path_row (GString *text, const char *name, glong width, JsonObject *row,
+append_path_row (GString *text, const char *name, guint width, JsonObject *row,
                  gboolean has_unknown)
 {
   append_name (text, name, width);
@@ -220,38 +232,54 @@ append_path (GString *text, JsonObject *object)
   JsonObject *path = json_object_get_object_member (object, "critical_path");
   JsonArray *kernels = json_object_get_array_member (path, "kernels");
   gboolean has_unknown = json_object_has_member (path, "not_recorded_ns");
-  glong width = get_widest (kernels, "kernel", (glong) strlen ("all"));
+  guint width = get_widest (kernels, "kernel", pto_count_columns (_ ("all")));
   gboolean differs = differs_path (path);
 
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     differs |= differs_path (json_array_get_object_element (kernels, i));
   if (!differs)
     return;
-  g_string_append_printf (text,
-                          "critical path of %" G_GINT64_FORMAT " tasks, then %" G_GINT64_FORMAT
-                          ": by which it is longer, in us\n",
-                          get_both (path, "tasks", "before"), get_both (path, "tasks", "after"));
-  g_string_append_printf (text, "  %*s %*s", (int) width, "", WIDTH, "in kernels");
+  g_string_append_printf (
+      text,
+      _ ("critical path of %" PRIi64 " tasks, then %" PRIi64 ": by which it is longer, in us\n"),
+      get_both (path, "tasks", "before"), get_both (path, "tasks", "after"));
+  append_name (text, "", width);
+  append_heading (text, _ ("in kernels"));
   append_wait_headings (text, path);
   if (has_unknown)
-    g_string_append_printf (text, " %*s", WIDTH, "not recorded");
-  g_string_append_printf (text, " %*s\n", WIDTH, "in all");
+    append_heading (text, _ ("not recorded"));
+  append_heading (text, _ ("in all"));
+  g_string_append_c (text, '\n');
   for (guint i = 0; i < json_array_get_length (kernels); i++)
     {
       JsonObject *row = json_array_get_object_element (kernels, i);
 
       if (differs_path (row))
-        append_path_row (text, json_object_get_string_member (row, "kernel"), width, row,
-                         has_unknown);
+        append_path_row (text, get_name (row, "kernel"), width, row, has_unknown);
     }
-  append_path_row (text, "all", width, path, has_unknown);
+  append_path_row (text, _ ("all"), width, path, has_unknown);
+}
+
+static void
+append_kernel_headings (GString *text, guint width)
+{
+  const char *const headings[] = { _ ("median"), "", _ ("in all"), "", _ ("change") };
+
+  g_string_append (text, _ ("runs of kernels, before and after, the times in us\n"));
+  append_name (text, "", width);
+  g_string_append_c (text, ' ');
+  pto_append_padded (text, C_ ("column", "runs"), 8);
+  g_string_append_printf (text, " %8s", "");
+  for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
+    append_heading (text, headings[i]);
+  g_string_append_c (text, '\n');
 }
 
 static void
 append_kernels (GString *text, JsonObject *object)
 {
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
-  glong width = get_widest (kernels, "kernel", 0);
+  guint width = get_widest (kernels, "kernel", 0);
   gboolean has_head = FALSE;
 
   for (guint i = 0; i < json_array_get_length (kernels); i++)
@@ -262,13 +290,9 @@ append_kernels (GString *text, JsonObject *object)
           && get_change (row, "median_ns") == 0 && get_change (row, "busy_ns") == 0)
         continue;
       if (!has_head)
-        g_string_append_printf (text,
-                                "runs of kernels, before and after, the times in us\n"
-                                "  %*s %8s %8s %*s %*s %*s %*s %*s\n",
-                                (int) width, "", "runs", "", WIDTH, "median", WIDTH, "", WIDTH,
-                                "in all", WIDTH, "", WIDTH, "change");
+        append_kernel_headings (text, width);
       has_head = TRUE;
-      append_name (text, json_object_get_string_member (row, "kernel"), width);
+      append_name (text, get_name (row, "kernel"), width);
       for (guint s = 0; s < PTO_N_SIDES; s++)
         g_string_append_printf (text, " %8" G_GINT64_FORMAT, get_both (row, "runs", sides[s]));
       for (guint s = 0; s < PTO_N_SIDES; s++)
@@ -284,7 +308,7 @@ static void
 append_kernel_waits (GString *text, JsonObject *object)
 {
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
-  glong width = get_widest (kernels, "kernel", 0);
+  guint width = get_widest (kernels, "kernel", 0);
   gboolean has_head = FALSE;
 
   for (guint i = 0; i < json_array_get_length (kernels); i++)
@@ -295,25 +319,35 @@ append_kernel_waits (GString *text, JsonObject *object)
         continue;
       if (!has_head)
         {
-          g_string_append_printf (text,
-                                  "what tasks waited for since the submit before theirs, by which "
-                                  "it is longer, in us\n  %*s",
-                                  (int) width, "");
+          g_string_append (text, _ ("what tasks waited for since the submit before theirs, by "
+                                    "which it is longer, in us\n"));
+          append_name (text, "", width);
           append_wait_headings (text, row);
           g_string_append_c (text, '\n');
         }
       has_head = TRUE;
-      append_name (text, json_object_get_string_member (row, "kernel"), width);
+      append_name (text, get_name (row, "kernel"), width);
       append_waits (text, row);
       g_string_append_c (text, '\n');
     }
+}
+
+/* "2 runs of 5 tasks in 12.500 us" */
+static char *
+tell_worker (JsonObject *row, const char *side)
+{
+  g_autofree char *runs = pto_trace_count_runs ((guint64) get_both (row, "runs", side));
+  g_autofree char *tasks = pto_trace_count_tasks ((guint64) get_both (row, "tasks", side));
+  g_autofree char *us = pto_trace_dup_us ((guint64) get_both (row, "elapsed_ns", side));
+
+  return g_strdup_printf (_ ("%s of %s in %s us"), runs, tasks, us);
 }
 
 static void
 append_workers (GString *text, JsonObject *object)
 {
   JsonArray *workers;
-  glong width;
+  guint width;
 
   if (!json_object_has_member (object, "workers"))
     return;
@@ -322,30 +356,22 @@ append_workers (GString *text, JsonObject *object)
   for (guint i = 0; i < json_array_get_length (workers); i++)
     {
       JsonObject *row = json_array_get_object_element (workers, i);
+      g_autofree char *before = tell_worker (row, "before");
+      g_autofree char *after = tell_worker (row, "after");
 
       if (get_change (row, "runs") == 0 && get_change (row, "tasks") == 0
           && get_change (row, "elapsed_ns") == 0)
         continue;
       append_name (text, json_object_get_string_member (row, "worker"), width);
-      for (guint s = 0; s < PTO_N_SIDES; s++)
-        {
-          gint64 runs = get_both (row, "runs", sides[s]);
-          gint64 tasks = get_both (row, "tasks", sides[s]);
-
-          g_string_append_printf (
-              text, "%s%" G_GINT64_FORMAT " run%s of %" G_GINT64_FORMAT " task%s in ",
-              s == 0 ? "  " : ", then ", runs, runs == 1 ? "" : "s", tasks, tasks == 1 ? "" : "s");
-          pto_trace_append_us (text, (guint64) get_both (row, "elapsed_ns", sides[s]));
-          g_string_append (text, " us");
-        }
-      g_string_append_c (text, '\n');
+      g_string_append (text, "  ");
+      g_string_append_printf (text, _ ("%s, then %s\n"), before, after);
     }
 }
 
 /* --- task by task --- */
 
 static void
-append_only (GString *text, JsonObject *object, const char *member, const char *side)
+append_only (GString *text, JsonObject *object, const char *member)
 {
   JsonObject *only = json_object_get_object_member (object, member);
   JsonArray *tasks = json_object_get_array_member (only, "tasks");
@@ -353,8 +379,12 @@ append_only (GString *text, JsonObject *object, const char *member, const char *
 
   if (n == 0)
     return;
-  g_string_append_printf (text, "only %s: %" G_GINT64_FORMAT " task%s\n", side, n,
-                          n == 1 ? "" : "s");
+  g_string_append_printf (
+      text,
+      strcmp (member, "only_before") == 0
+          ? P_ ("only before: %" PRIi64 " task\n", "only before: %" PRIi64 " tasks\n", (gulong) n)
+          : P_ ("only after: %" PRIi64 " task\n", "only after: %" PRIi64 " tasks\n", (gulong) n),
+      n);
   for (guint i = 0; i < json_array_get_length (tasks); i++)
     {
       g_string_append (text, "  ");
@@ -375,10 +405,12 @@ append_changed (GString *text, JsonObject *object)
   gint64 moved = json_object_get_int_member (object, "moved");
 
   g_string_append_printf (text,
-                          "%" G_GINT64_FORMAT " task%s in both: %" G_GINT64_FORMAT
-                          " took another time, %" G_GINT64_FORMAT
-                          " ran at another time or on another core\n",
-                          matched, matched == 1 ? "" : "s", n, moved);
+                          P_ ("%" PRIi64 " task in both: %" PRIi64 " took another time, %" PRIi64
+                              " ran at another time or on another core\n",
+                              "%" PRIi64 " tasks in both: %" PRIi64 " took another time, %" PRIi64
+                              " ran at another time or on another core\n",
+                              (gulong) matched),
+                          matched, n, moved);
   for (guint i = 0; i < json_array_get_length (tasks); i++)
     {
       JsonObject *task = json_array_get_object_element (tasks, i);
@@ -392,30 +424,37 @@ append_changed (GString *text, JsonObject *object)
     g_string_append_printf (text, " %*s\n", WIDTH, "...");
 }
 
+/* Adds those of one side to what is there of the other. */
 static void
-append_producers (GString *text, JsonObject *first, const char *member, const char *side)
+append_producers (GString *text, JsonObject *first, const char *member)
 {
   JsonArray *ids = json_object_get_array_member (first, member);
+  g_autoptr (GString) list = g_string_new (NULL);
   guint n = json_array_get_length (ids);
 
   if (n == 0)
     return;
-  g_string_append_printf (text, "%s for ", text->str[text->len - 1] == ':' ? "" : ",");
   for (guint i = 0; i < MIN (n, 3); i++)
     {
       guint64 id = g_ascii_strtoull (json_array_get_string_element (ids, i), NULL, 10);
       g_autofree char *name = pto_trace_dup_task_name (id);
 
-      g_string_append_printf (text, "%stask %s", i == 0 ? "" : ", ", name);
+      g_string_append (list, i == 0 ? "" : _ (", "));
+      g_string_append_printf (list, _ ("task %s"), name);
     }
   if (n > 3)
-    g_string_append_printf (text, " and %u more", n - 3);
-  g_string_append_printf (text, " %s", side);
+    g_string_append_printf (list, _ (" and %u more"), n - 3);
+  g_string_append (text, text->len > 0 ? _ (", ") : "");
+  g_string_append_printf (
+      text, strcmp (member, "only_before") == 0 ? _ ("for %s before") : _ ("for %s after"),
+      list->str);
 }
 
 static void
 append_rewired (GString *text, JsonObject *object)
 {
+  g_autoptr (GString) task = g_string_new (NULL);
+  g_autoptr (GString) producers = g_string_new (NULL);
   JsonObject *rewired, *first;
   gint64 n;
 
@@ -426,13 +465,14 @@ append_rewired (GString *text, JsonObject *object)
   if (n == 0)
     return;
   first = json_object_get_object_member (rewired, "first");
-  g_string_append_printf (text, "%" G_GINT64_FORMAT " of them wait%s for other tasks, first ", n,
-                          n == 1 ? "s" : "");
-  append_task (text, first);
-  g_string_append_c (text, ':');
-  append_producers (text, first, "only_before", "before");
-  append_producers (text, first, "only_after", "after");
-  g_string_append_c (text, '\n');
+  append_task (task, first);
+  append_producers (producers, first, "only_before");
+  append_producers (producers, first, "only_after");
+  g_string_append_printf (text,
+                          P_ ("%" PRIi64 " of them waits for other tasks, first %s: %s\n",
+                              "%" PRIi64 " of them wait for other tasks, first %s: %s\n",
+                              (gulong) n),
+                          n, task->str, producers->str);
 }
 
 /* What is not compared for want of records. */
@@ -447,16 +487,16 @@ append_limits (GString *text, JsonObject *object)
 
       if (level == PTO_TRACE_LEVEL_RUNS)
         g_string_append_printf (
-            text, "%s, waits were not recorded, nor dependencies: trace-level was 1\n", sides[s]);
+            text, _ ("%s, waits were not recorded, nor dependencies: trace-level was 1\n"),
+            _ (sides[s]));
       else if (level == PTO_TRACE_LEVEL_SCHEDULE)
-        g_string_append_printf (text, "%s, dependencies were not recorded: trace-level was 2\n",
-                                sides[s]);
+        g_string_append_printf (text, _ ("%s, dependencies were not recorded: trace-level was 2\n"),
+                                _ (sides[s]));
       if (dropped > 0)
         g_string_append_printf (text,
-                                "%s, %" G_GUINT64_FORMAT
-                                " records were dropped, and what they said is not in this: set "
-                                "trace-records to more\n",
-                                sides[s], dropped);
+                                _ ("%s, %" PRIu64 " records were dropped, and what they said is "
+                                   "not in this: set trace-records to more\n"),
+                                _ (sides[s]), dropped);
     }
 }
 
@@ -475,13 +515,13 @@ pto_trace_append_comparison (GString *text, JsonObject *object)
 {
   append_head (text, object);
   if (!have_same (object, "clock"))
-    g_string_append (text, "the clocks are not the same: times of one do not say what those of the "
-                           "other would be\n");
+    g_string_append (text, _ ("the clocks are not the same: times of one do not say what those of "
+                              "the other would be\n"));
   if (!have_same (object, "level"))
-    g_string_append (text, "the workers are of different levels\n");
+    g_string_append (text, _ ("the workers are of different levels\n"));
   if (json_object_get_boolean_member (object, "same"))
     {
-      g_string_append (text, "nothing differs\n");
+      g_string_append (text, _ ("nothing differs\n"));
       append_limits (text, object);
       return;
     }
@@ -492,8 +532,8 @@ pto_trace_append_comparison (GString *text, JsonObject *object)
   append_kernel_waits (text, object);
   append_workers (text, object);
   append_changed (text, object);
-  append_only (text, object, "only_before", "before");
-  append_only (text, object, "only_after", "after");
+  append_only (text, object, "only_before");
+  append_only (text, object, "only_after");
   append_rewired (text, object);
   append_limits (text, object);
 }

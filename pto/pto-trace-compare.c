@@ -9,6 +9,8 @@
 #include "config.h"
 
 #include "pto-trace-compare-private.h"
+
+#include "pto-text-private.h"
 #include "pto-trace-topics.h"
 
 #include <string.h>
@@ -20,11 +22,11 @@ enum
 };
 
 const PtoTraceReason pto_trace_reasons[PTO_TRACE_N_REASONS] = {
-  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), "submitter" },
-  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), "room" },
-  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), "data" },
-  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), "core" },
-  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), "scheduler" },
+  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), N_ ("submitter") },
+  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), N_ ("room") },
+  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), N_ ("data") },
+  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), N_ ("core") },
+  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), N_ ("scheduler") },
 };
 
 /* What one side has of a kernel. */

@@ -10,6 +10,8 @@
  */
 #include "config.h"
 
+#include "pto-printable-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 
 #include <string.h>
@@ -371,47 +373,53 @@ static const struct
   const char *title;
   gboolean is_time;
 } columns[] = {
-  { "runs", "runs", FALSE },
-  { "busy_ns", "busy", TRUE },
-  { "stall_ns", "stalled", TRUE },
-  { "data_ns", "for data", TRUE },
-  { "core_ns", "for a core", TRUE },
-  { "scheduler_ns", "for scheduler", TRUE },
-  { "submitter_ns", "for submitter", TRUE },
-  { "nothing_ns", "no task left", TRUE },
-  { "idle_ns", "idle", TRUE },
-  { "bytes_in", "bytes in", FALSE },
-  { "bytes_out", "bytes out", FALSE },
+  { "runs", NULL, FALSE },
+  { "busy_ns", N_ ("busy"), TRUE },
+  { "stall_ns", N_ ("stalled"), TRUE },
+  { "data_ns", N_ ("for data"), TRUE },
+  { "core_ns", N_ ("for a core"), TRUE },
+  { "scheduler_ns", N_ ("for scheduler"), TRUE },
+  { "submitter_ns", N_ ("for submitter"), TRUE },
+  { "nothing_ns", N_ ("no task left"), TRUE },
+  { "idle_ns", N_ ("idle"), TRUE },
+  { "bytes_in", N_ ("bytes in"), FALSE },
+  { "bytes_out", N_ ("bytes out"), FALSE },
 };
 
 static void
-append_padded (GString *text, const char *word, glong width)
+append_column (GString *text, const char *word)
 {
-  g_string_append_printf (text, " %*s%s", (int) MAX (width - g_utf8_strlen (word, -1), 0), "",
-                          word);
+  g_string_append_c (text, ' ');
+  pto_append_padded (text, word, 13);
+}
+
+/* What it is called for people. */
+static const char *
+get_name (JsonObject *row, const char *member)
+{
+  return pto_trace_tell_kernel (json_object_get_string_member (row, member));
 }
 
 /* A row for each object, with the columns that the first of them has. */
 static void
 append_table (GString *text, GPtrArray *rows, const char *member, const char *title)
 {
-  glong widest = g_utf8_strlen (title, -1);
+  guint widest = pto_count_columns (title);
 
   if (rows->len == 0)
     return;
   for (guint i = 0; i < rows->len; i++)
-    widest
-        = MAX (widest, g_utf8_strlen (json_object_get_string_member (rows->pdata[i], member), -1));
-  g_string_append_printf (text, "  %s%*s", title, (int) (widest - g_utf8_strlen (title, -1)), "");
+    widest = MAX (widest, pto_count_columns (get_name (rows->pdata[i], member)));
+  g_string_append (text, "  ");
+  pto_append_padded (text, title, -(int) widest);
   for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
     if (json_object_has_member (rows->pdata[0], columns[c].member))
-      append_padded (text, columns[c].title, 13);
+      append_column (text, columns[c].title != NULL ? _ (columns[c].title) : C_ ("column", "runs"));
   g_string_append_c (text, '\n');
   for (guint i = 0; i < rows->len; i++)
     {
-      const char *name = json_object_get_string_member (rows->pdata[i], member);
-
-      g_string_append_printf (text, "  %s%*s", name, (int) (widest - g_utf8_strlen (name, -1)), "");
+      g_string_append (text, "  ");
+      pto_append_padded (text, get_name (rows->pdata[i], member), -(int) widest);
       for (guint c = 0; c < G_N_ELEMENTS (columns); c++)
         {
           guint64 value = pto_answer_get_number (rows->pdata[i], columns[c].member);
@@ -423,7 +431,7 @@ append_table (GString *text, GPtrArray *rows, const char *member, const char *ti
             pto_trace_append_fixed (word, (double) value / 1000.0, 3);
           else
             g_string_append_printf (word, "%" G_GUINT64_FORMAT, value);
-          append_padded (text, word->str, 13);
+          append_column (text, word->str);
         }
       g_string_append_c (text, '\n');
     }
@@ -475,12 +483,12 @@ pto_trace_append_counters (GString *text, JsonObject *object)
       else
         n_unused++;
     }
-  append_table (text, kernels, "kernel", "kernel");
-  append_table (text, busy, "core", "core");
+  append_table (text, kernels, "kernel", _ ("kernel"));
+  append_table (text, busy, "core", _ ("core"));
   if (busy->len > 0)
-    g_string_append (text,
-                     "times in us; a kernel is stalled while it stands at a barrier or a pipe\n");
+    g_string_append (
+        text, _ ("times in us; a kernel is stalled while it stands at a barrier or a pipe\n"));
   if (n_unused > 0)
-    g_string_append_printf (text, "%u %s ran nothing\n", n_unused,
-                            n_unused == 1 ? "core" : "cores");
+    g_string_append_printf (text, P_ ("%u core ran nothing\n", "%u cores ran nothing\n", n_unused),
+                            n_unused);
 }

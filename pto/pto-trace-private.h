@@ -332,7 +332,10 @@ guint64 pto_trace_count_records (PtoTrace *trace);
 char *pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel);
 /* The same; it stays. */
 const char *pto_trace_get_kernel_name (PtoTrace *trace, guint32 kernel);
-/* "3", or "3 of ring 1". Caller frees. */
+/* The name of a kernel as lines for people have it: of none, and of one that nobody recorded, in
+ * the reader's language. */
+const char *pto_trace_tell_kernel (const char *name);
+/* "3", or "3 of ring 1", in the reader's language. Caller frees. */
 char *pto_trace_dup_task_name (guint64 id);
 /* "3", or "1:3" of ring 1: what it is called in pictures and exports, and asked for. Caller frees.
  */
@@ -344,6 +347,8 @@ void pto_trace_locate_core (PtoTrace *trace, guint core, guint *cluster, guint *
 double pto_trace_get_type_utilization (PtoTrace *trace, guint core_type);
 /* The words for a stall: "task ring 1". Caller frees. */
 char *pto_trace_dup_stall_name (guint32 what);
+/* The same, or another limit of a run, in the reader's language. Caller frees. */
+char *pto_trace_tell_limit (const char *limit);
 
 /* Counters of tasks and cores, as JSON. events: PTO_TRACE_COUNT_*. */
 char *pto_trace_count_json (PtoTrace *trace, guint events);
@@ -351,5 +356,16 @@ char *pto_trace_count_json (PtoTrace *trace, guint events);
 /* Text that does not depend on the locale. */
 void pto_trace_append_fixed (GString *text, double value, int decimals);
 void pto_trace_append_us (GString *text, guint64 ns);
+/* "12.500". Caller frees. */
+char *pto_trace_dup_us (guint64 ns);
+
+/* What several texts for people have, in the reader's language. Callers free. */
+char *pto_trace_count_tasks (guint64 n);
+char *pto_trace_count_edges (guint64 n);
+char *pto_trace_count_runs (guint64 n);
+/* "12.500 us on the virtual clock" */
+char *pto_trace_tell_elapsed (guint64 ns, gboolean is_virtual);
+/* "24 AIC busy 50 %", "1 worker busy 50 %"; type: as pto_trace_get_type_name() has it for one. */
+char *pto_trace_tell_busy (const char *type, guint n, double share);
 
 G_END_DECLS

@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "pto-printable-private.h"
+#include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 
 #include "core/params.h"
@@ -199,7 +201,7 @@ static const char *
 get_name (JsonObject *scope)
 {
   const char *place = json_object_get_string_member_with_default (
-      scope, "opened_at", pto_answer_get_number (scope, "depth") == 0 ? "the run" : "?");
+      scope, "opened_at", pto_answer_get_number (scope, "depth") == 0 ? _ ("the run") : "?");
   const char *name = strrchr (place, '/');
 
   return name != NULL ? name + 1 : place;
@@ -211,23 +213,36 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
   JsonArray *scopes = json_object_get_array_member (object, "scopes");
   JsonArray *rings = json_object_get_array_member (object, "rings");
   gboolean is_full = json_object_has_member (object, "map_nodes");
-  glong widest = strlen ("opened at");
+  const struct
+  {
+    const char *words;
+    int width;
+  } headings[]
+      = { { _ ("depth"), 5 },       { _ ("times"), 8 },       { C_ ("column", "submits"), 8 },
+          { _ ("held tasks"), 10 }, { _ ("heap bytes"), 12 }, { _ ("dep entries"), 11 } };
+  guint widest = pto_count_columns (_ ("opened at"));
 
   for (guint i = 0; i < json_array_get_length (scopes); i++)
-    widest = MAX (widest, g_utf8_strlen (get_name (json_array_get_object_element (scopes, i)), -1));
-  g_string_append_printf (text, "  %-*s %5s %8s %8s %10s%s\n", (int) widest, "opened at", "depth",
-                          "times", "submits", "held tasks",
-                          is_full ? "   heap bytes dep entries" : "");
+    widest = MAX (widest, pto_count_columns (get_name (json_array_get_object_element (scopes, i))));
+  g_string_append (text, "  ");
+  pto_append_padded (text, _ ("opened at"), -(int) widest);
+  for (guint i = 0; i < (is_full ? G_N_ELEMENTS (headings) : 4); i++)
+    {
+      g_string_append_c (text, ' ');
+      pto_append_padded (text, headings[i].words, headings[i].width);
+    }
+  g_string_append_c (text, '\n');
   for (guint i = 0; i < json_array_get_length (scopes); i++)
     {
       JsonObject *scope = json_array_get_object_element (scopes, i);
       const char *name = get_name (scope);
 
+      g_string_append (text, "  ");
+      pto_append_padded (text, name, -(int) widest);
       g_string_append_printf (
           text,
-          "  %s%*s %5" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT
+          " %5" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT
           " %10" G_GUINT64_FORMAT,
-          name, (int) (widest - g_utf8_strlen (name, -1)), "",
           pto_answer_get_number (scope, "depth"), pto_answer_get_number (scope, "n"),
           pto_answer_get_number (scope, "submits"), pto_answer_get_number (scope, "peak_tasks"));
       if (is_full)
@@ -239,24 +254,31 @@ pto_trace_append_scopes (GString *text, JsonObject *object)
   for (guint i = 0; i < json_array_get_length (rings); i++)
     {
       JsonObject *ring = json_array_get_object_element (rings, i);
+      guint64 number = pto_answer_get_number (ring, "ring");
+      guint64 tasks = pto_answer_get_number (ring, "tasks");
+      guint64 window = pto_answer_get_number (ring, "task_window");
 
-      g_string_append_printf (text,
-                              "ring %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
-                              " task%s at most: task-window=%" G_GUINT64_FORMAT,
-                              pto_answer_get_number (ring, "ring"),
-                              pto_answer_get_number (ring, "tasks"),
-                              pto_answer_get_number (ring, "tasks") == 1 ? "" : "s",
-                              pto_answer_get_number (ring, "task_window"));
       if (is_full)
-        g_string_append_printf (text,
-                                "; %" G_GUINT64_FORMAT " bytes of heap; %" G_GUINT64_FORMAT
-                                " entries of the dependency pool: dep-pool=%" G_GUINT64_FORMAT,
-                                pto_answer_get_number (ring, "heap_bytes"),
-                                pto_answer_get_number (ring, "dep_entries"),
-                                pto_answer_get_number (ring, "dep_pool"));
-      g_string_append (text, " would do\n");
+        g_string_append_printf (
+            text,
+            P_ ("ring %" PRIu64 ": %" PRIu64 " task at most: task-window=%" PRIu64 "; %" PRIu64
+                " bytes of heap; %" PRIu64 " entries of the dependency pool: dep-pool=%" PRIu64
+                " would do\n",
+                "ring %" PRIu64 ": %" PRIu64 " tasks at most: task-window=%" PRIu64 "; %" PRIu64
+                " bytes of heap; %" PRIu64 " entries of the dependency pool: dep-pool=%" PRIu64
+                " would do\n",
+                tasks),
+            number, tasks, window, pto_answer_get_number (ring, "heap_bytes"),
+            pto_answer_get_number (ring, "dep_entries"), pto_answer_get_number (ring, "dep_pool"));
+      else
+        g_string_append_printf (
+            text,
+            P_ ("ring %" PRIu64 ": %" PRIu64 " task at most: task-window=%" PRIu64 " would do\n",
+                "ring %" PRIu64 ": %" PRIu64 " tasks at most: task-window=%" PRIu64 " would do\n",
+                tasks),
+            number, tasks, window);
     }
   if (is_full)
-    g_string_append_printf (text, "%" G_GUINT64_FORMAT " nodes of the TensorMap at most\n",
+    g_string_append_printf (text, _ ("%" PRIu64 " nodes of the TensorMap at most\n"),
                             pto_answer_get_number (object, "map_nodes"));
 }

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "pto-printable-private.h"
 #include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
@@ -46,11 +47,11 @@ static const struct
   gsize offset;
   const char *text;
 } reasons[] = {
-  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), "until it was submitted" },
-  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), "while the submitter waited for room" },
-  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), "for data" },
-  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), "for a core" },
-  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), "for the scheduler" },
+  { "submitter_ns", G_STRUCT_OFFSET (PtoTraceWaits, submitter), N_ ("until it was submitted") },
+  { "room_ns", G_STRUCT_OFFSET (PtoTraceWaits, room), N_ ("while the submitter waited for room") },
+  { "data_ns", G_STRUCT_OFFSET (PtoTraceWaits, data), N_ ("for data") },
+  { "core_ns", G_STRUCT_OFFSET (PtoTraceWaits, core), N_ ("for a core") },
+  { "scheduler_ns", G_STRUCT_OFFSET (PtoTraceWaits, scheduler), N_ ("for the scheduler") },
 };
 
 static guint64
@@ -259,21 +260,31 @@ add_overhead (JsonBuilder *json, PtoTrace *trace, const PtoTraceAnalysis *analys
 
 /* --- as text --- */
 
-static void
-append_task (GString *text, JsonObject *task)
+static char *
+tell_task (JsonObject *task)
 {
   const char *core = json_object_get_string_member_with_default (task, "core", NULL);
   guint64 id = g_ascii_strtoull (json_object_get_string_member (task, "task"), NULL, 10);
   g_autofree char *name = pto_trace_dup_task_name (id);
+  const char *kernel = pto_trace_tell_kernel (json_object_get_string_member (task, "kernel"));
+  guint64 priority = pto_answer_get_number (task, "priority");
 
-  g_string_append_printf (text, "task %s (%s", name,
-                          json_object_get_string_member (task, "kernel"));
+  if (core != NULL && priority > 0)
+    return g_strdup_printf (_ ("task %s (%s on %s, priority %" PRIu64 ")"), name, kernel, core,
+                            priority);
   if (core != NULL)
-    g_string_append_printf (text, " on %s", core);
-  if (json_object_has_member (task, "priority"))
-    g_string_append_printf (text, ", priority %" G_GUINT64_FORMAT,
-                            pto_answer_get_number (task, "priority"));
-  g_string_append_c (text, ')');
+    return g_strdup_printf (_ ("task %s (%s on %s)"), name, kernel, core);
+  if (priority > 0)
+    return g_strdup_printf (_ ("task %s (%s, priority %" PRIu64 ")"), name, kernel, priority);
+  return g_strdup_printf (_ ("task %s (%s)"), name, kernel);
+}
+
+static void
+append_task (GString *text, JsonObject *task)
+{
+  g_autofree char *words = tell_task (task);
+
+  g_string_append (text, words);
 }
 
 /* Of the file only its name: a line is for people. */
@@ -284,7 +295,7 @@ append_place (GString *text, JsonObject *task)
   const char *name = place != NULL ? strrchr (place, '/') : NULL;
 
   if (place != NULL)
-    g_string_append_printf (text, ", submitted at %s", name != NULL ? name + 1 : place);
+    g_string_append_printf (text, _ (", submitted at %s"), name != NULL ? name + 1 : place);
   g_string_append_c (text, '\n');
 }
 
@@ -299,10 +310,9 @@ append_waits (GString *text, JsonObject *object, const char *before)
   for (guint i = 0; waits != NULL && i < G_N_ELEMENTS (reasons); i++)
     if (pto_answer_get_number (waits, reasons[i].name) > 0)
       {
-        g_autoptr (GString) us = g_string_new (NULL);
+        g_autofree char *us = pto_trace_dup_us (pto_answer_get_number (waits, reasons[i].name));
 
-        pto_trace_append_us (us, pto_answer_get_number (waits, reasons[i].name));
-        g_string_append_printf (text, "%s%12s us %s\n", before, us->str, reasons[i].text);
+        g_string_append_printf (text, "%s%12s us %s\n", before, us, _ (reasons[i].text));
       }
 }
 
@@ -310,6 +320,9 @@ static void
 append_critical_path (GString *text, JsonObject *object)
 {
   JsonArray *path = json_object_get_array_member (object, "path");
+  guint64 n = pto_answer_get_number (object, "tasks");
+  g_autofree char *kernels = pto_trace_dup_us (pto_answer_get_number (object, "kernels_ns"));
+  g_autofree char *until = NULL;
   guint64 end = 0;
 
   for (guint i = 0; i < json_array_get_length (path); i++)
@@ -326,63 +339,99 @@ append_critical_path (GString *text, JsonObject *object)
       append_place (text, task);
       end = pto_answer_get_number (task, "end_ns");
     }
-  g_string_append_printf (text, "%" G_GUINT64_FORMAT " task%s until ",
-                          pto_answer_get_number (object, "tasks"),
-                          pto_answer_get_number (object, "tasks") == 1 ? "" : "s");
-  pto_trace_append_us (text, end);
-  g_string_append (text, " us, of which\n");
-  {
-    g_autoptr (GString) us = g_string_new (NULL);
-
-    pto_trace_append_us (us, pto_answer_get_number (object, "kernels_ns"));
-    g_string_append_printf (text, "%12s us in kernels\n", us->str);
-  }
+  until = pto_trace_dup_us (end);
+  g_string_append_printf (text,
+                          P_ ("%" PRIu64 " task until %s us, of which\n",
+                              "%" PRIu64 " tasks until %s us, of which\n", n),
+                          n, until);
+  g_string_append_printf (text, "%12s us %s\n", kernels, _ ("in kernels"));
   append_waits (text, object, "");
 }
 
 static void
-append_overhead_row (GString *text, const char *name, glong widest, JsonObject *object)
+append_overhead_row (GString *text, const char *name, guint widest, JsonObject *object)
 {
   JsonObject *waits = json_object_get_object_member (object, "waits");
   guint64 values[]
       = { pto_answer_get_number (object, "busy_ns"), pto_answer_get_number (waits, "data_ns"),
           pto_answer_get_number (waits, "core_ns"), pto_answer_get_number (waits, "scheduler_ns") };
 
-  g_string_append_printf (text, "  %s%*s", name, (int) (widest - g_utf8_strlen (name, -1)), "");
+  g_string_append (text, "  ");
+  pto_append_padded (text, name, -(int) widest);
   if (json_object_has_member (object, "runs"))
     g_string_append_printf (text, " %10" G_GUINT64_FORMAT, pto_answer_get_number (object, "runs"));
   else
     g_string_append_printf (text, " %10s", "");
   for (guint i = 0; i < G_N_ELEMENTS (values); i++)
     {
-      g_autoptr (GString) us = g_string_new (NULL);
+      g_autofree char *us = pto_trace_dup_us (values[i]);
 
-      pto_trace_append_us (us, values[i]);
-      g_string_append_printf (text, " %14s", us->str);
+      g_string_append_printf (text, " %14s", us);
     }
   g_string_append_c (text, '\n');
+}
+
+/* What it is called for people. */
+static const char *
+get_kernel (JsonArray *kernels, guint i)
+{
+  JsonObject *kernel = json_array_get_object_element (kernels, i);
+
+  return pto_trace_tell_kernel (json_object_get_string_member (kernel, "kernel"));
 }
 
 static void
 append_overhead (GString *text, JsonObject *object)
 {
   JsonArray *kernels = json_object_get_array_member (object, "kernels");
-  glong widest = strlen ("all");
+  const char *const headings[]
+      = { _ ("in kernels"), _ ("for data"), _ ("for a core"), _ ("for scheduler") };
+  guint widest = pto_count_columns (_ ("all"));
 
   for (guint i = 0; i < json_array_get_length (kernels); i++)
-    widest = MAX (widest, g_utf8_strlen (json_object_get_string_member (
-                                             json_array_get_object_element (kernels, i), "kernel"),
-                                         -1));
-  g_string_append_printf (text, "  %*s %10s %14s %14s %14s %14s\n", (int) widest, "", "runs",
-                          "in kernels", "for data", "for a core", "for scheduler");
-  for (guint i = 0; i < json_array_get_length (kernels); i++)
+    widest = MAX (widest, pto_count_columns (get_kernel (kernels, i)));
+  g_string_append_printf (text, "  %*s ", (int) widest, "");
+  pto_append_padded (text, C_ ("column", "runs"), 10);
+  for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
     {
-      JsonObject *kernel = json_array_get_object_element (kernels, i);
-
-      append_overhead_row (text, json_object_get_string_member (kernel, "kernel"), widest, kernel);
+      g_string_append_c (text, ' ');
+      pto_append_padded (text, headings[i], 14);
     }
-  append_overhead_row (text, "all", widest, object);
-  g_string_append (text, "us in all, from the submit of each task on\n");
+  g_string_append_c (text, '\n');
+  for (guint i = 0; i < json_array_get_length (kernels); i++)
+    append_overhead_row (text, get_kernel (kernels, i), widest,
+                         json_array_get_object_element (kernels, i));
+  append_overhead_row (text, _ ("all"), widest, object);
+  g_string_append (text, _ ("us in all, from the submit of each task on\n"));
+}
+
+/* Whom it waited for, and why. */
+static void
+append_producer (GString *text, JsonObject *producer)
+{
+  JsonArray *hazards = json_object_get_array_member (producer, "hazards");
+  g_autofree char *task = tell_task (producer);
+
+  g_string_append_printf (text,
+                          json_object_get_boolean_member_with_default (producer, "last", FALSE)
+                              ? _ ("made ready by %s")
+                              : _ ("waited for %s"),
+                          task);
+  if (json_object_has_member (producer, "end_ns"))
+    {
+      g_autofree char *us = pto_trace_dup_us (pto_answer_get_number (producer, "end_ns"));
+
+      g_string_append_printf (text, _ (", over at %s us"), us);
+    }
+  for (guint h = 0; h < json_array_get_length (hazards); h++)
+    g_string_append_printf (text, "%s%s", h == 0 ? _ (": ") : _ (", "),
+                            json_array_get_string_element (hazards, h));
+  if (json_object_has_member (producer, "argument"))
+    g_string_append_printf (
+        text, _ (", its argument %" PRIu64 " and %" PRIu64 " of this task share %" PRIu64 " bytes"),
+        pto_answer_get_number (producer, "producer_argument"),
+        pto_answer_get_number (producer, "argument"), pto_answer_get_number (producer, "bytes"));
+  g_string_append_c (text, '\n');
 }
 
 static void
@@ -393,68 +442,42 @@ append_explanation (GString *text, JsonObject *object)
   append_task (text, object);
   append_place (text, object);
   if (json_object_has_member (object, "inside_of"))
-    g_string_append_printf (text, "inside of task %s, on %s: times are those of its run there\n",
+    g_string_append_printf (text,
+                            _ ("inside of task %s, on %s: times are those of its run there\n"),
                             json_object_get_string_member (object, "inside_of"),
                             json_object_get_string_member (object, "path"));
   if (json_object_has_member (object, "start_ns"))
     {
-      g_string_append (text, "started at ");
-      pto_trace_append_us (text, pto_answer_get_number (object, "start_ns"));
-      g_string_append (text, " us, ");
-      pto_trace_append_us (text, pto_answer_get_number (object, "start_ns")
-                                     - pto_answer_get_number (object, "submit_ns"));
-      g_string_append (text, " us after its submit:\n");
+      guint64 start = pto_answer_get_number (object, "start_ns");
+      g_autofree char *at = pto_trace_dup_us (start);
+      g_autofree char *since
+          = pto_trace_dup_us (start - pto_answer_get_number (object, "submit_ns"));
+
+      g_string_append_printf (text, _ ("started at %s us, %s us after its submit:\n"), at, since);
       append_waits (text, object, "");
     }
   else if (json_object_has_member (object, "runs_nothing")
            && !json_object_has_member (object, "failed"))
     {
-      g_string_append (text, "runs nothing");
+      g_autofree char *at = pto_trace_dup_us (pto_answer_get_number (object, "complete_ns"));
+
       if (json_object_has_member (object, "complete_ns"))
-        {
-          g_string_append (text, ": complete at ");
-          pto_trace_append_us (text, pto_answer_get_number (object, "complete_ns"));
-          g_string_append (text, " us");
-        }
-      g_string_append_c (text, '\n');
+        g_string_append_printf (text, _ ("runs nothing: complete at %s us\n"), at);
+      else
+        g_string_append (text, _ ("runs nothing\n"));
     }
   else
     g_string_append (text, json_object_has_member (object, "failed")
-                               ? "never started: a task that it waited for has failed\n"
-                               : "never started\n");
+                               ? _ ("never started: a task that it waited for has failed\n")
+                               : _ ("never started\n"));
   for (guint i = 0; i < json_array_get_length (producers); i++)
-    {
-      JsonObject *producer = json_array_get_object_element (producers, i);
-      JsonArray *hazards = json_object_get_array_member (producer, "hazards");
-
-      g_string_append (text, json_object_get_boolean_member_with_default (producer, "last", FALSE)
-                                 ? "made ready by "
-                                 : "waited for ");
-      append_task (text, producer);
-      if (json_object_has_member (producer, "end_ns"))
-        {
-          g_string_append (text, ", over at ");
-          pto_trace_append_us (text, pto_answer_get_number (producer, "end_ns"));
-          g_string_append (text, " us");
-        }
-      for (guint h = 0; h < json_array_get_length (hazards); h++)
-        g_string_append_printf (text, "%s%s", h == 0 ? ": " : ", ",
-                                json_array_get_string_element (hazards, h));
-      if (json_object_has_member (producer, "argument"))
-        g_string_append_printf (text,
-                                ", its argument %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
-                                " of this task share %" G_GUINT64_FORMAT " bytes",
-                                pto_answer_get_number (producer, "producer_argument"),
-                                pto_answer_get_number (producer, "argument"),
-                                pto_answer_get_number (producer, "bytes"));
-      g_string_append_c (text, '\n');
-    }
+    append_producer (text, json_array_get_object_element (producers, i));
   if (json_object_has_member (object, "failed") && json_object_has_member (object, "start_ns"))
-    g_string_append (text, "failed\n");
+    g_string_append (text, _ ("failed\n"));
   if (json_array_get_length (producers) == 0
       && (pto_answer_get_number (object, "trace_level") == 0
           || pto_answer_get_number (object, "trace_level") >= PTO_TRACE_LEVEL_GRAPH))
-    g_string_append (text, "waited for no task\n");
+    g_string_append (text, _ ("waited for no task\n"));
 }
 
 /* What an answer can not say for want of records. */
@@ -465,13 +488,13 @@ append_limits (GString *text, JsonObject *object)
   guint64 dropped = pto_answer_get_number (object, "dropped");
 
   if (level == PTO_TRACE_LEVEL_RUNS)
-    g_string_append (text, "waits were not recorded, nor dependencies: trace-level was 1\n");
+    g_string_append (text, _ ("waits were not recorded, nor dependencies: trace-level was 1\n"));
   else if (level == PTO_TRACE_LEVEL_SCHEDULE)
-    g_string_append (text, "dependencies were not recorded: trace-level was 2\n");
+    g_string_append (text, _ ("dependencies were not recorded: trace-level was 2\n"));
   if (dropped > 0)
     g_string_append_printf (text,
-                            "%" G_GUINT64_FORMAT " records were dropped, and what they said is not "
-                            "in this: set trace-records to more\n",
+                            _ ("%" PRIu64 " records were dropped, and what they said is not in "
+                               "this: set trace-records to more\n"),
                             dropped);
 }
 
@@ -614,6 +637,7 @@ find_task (PtoTrace *trace, guint64 id, GError **error)
   const PtoTraceAnalysis *analysis = pto_trace_get_analysis (trace);
   g_autoptr (GString) others = g_string_new (NULL);
   g_autofree char *name = NULL;
+  g_autofree char *there = NULL;
 
   for (guint i = 0; i < analysis->n_tasks; i++)
     if (analysis->tasks[i].id == id)
@@ -621,12 +645,13 @@ find_task (PtoTrace *trace, guint64 id, GError **error)
   name = pto_trace_dup_task_name (id);
   for (guint i = 0; i < analysis->n_tasks; i++)
     if (PTO_TASK_LOCAL (analysis->tasks[i].id) == id)
-      g_string_append_printf (others, "%s%u:%u", others->len > 0 ? ", " : "; there is ",
+      g_string_append_printf (others, "%s%u:%u", others->len > 0 ? ", " : "",
                               PTO_TASK_RING (analysis->tasks[i].id), (guint) id);
-  g_set_error (
-      error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
-      _ ("task %s: no such task is in the trace, which has %u%s%s"), name, analysis->n_tasks,
-      pto_trace_get_dropped (trace) > 0 ? _ ("; some may have been dropped") : "", others->str);
+  there = others->len > 0 ? g_strdup_printf (_ ("; there is %s"), others->str) : g_strdup ("");
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND,
+               _ ("task %s: no such task is in the trace, which has %u%s%s"), name,
+               analysis->n_tasks,
+               pto_trace_get_dropped (trace) > 0 ? _ ("; some may have been dropped") : "", there);
   return NULL;
 }
 

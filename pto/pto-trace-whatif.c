@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "pto-printable-private.h"
 #include "pto-text-private.h"
 #include "pto-trace-answer-private.h"
 #include "pto-trace-topics.h"
@@ -169,7 +170,7 @@ add_axis (Grid *grid, const char *setting, GError **error)
       equals = strrchr (values, '=');
       of = equals != NULL ? g_strndup (values, (gsize) (equals - values)) : g_strdup (values);
       g_free (axis->name);
-      axis->name = g_strdup_printf (_ ("kernel %s"), of);
+      axis->name = g_strdup_printf ("kernel %s", of);
       if (equals == NULL)
         return refuse (error, "kernel", _ ("it is given as NAME=0.5x, or NAME=12.5us"));
       if (!find_kernel (grid, of, &axis->kernel))
@@ -405,67 +406,78 @@ dup_settings (JsonObject *point)
 }
 
 static void
-append_point (GString *text, const char *name, glong width, JsonObject *point)
+append_point (GString *text, const char *name, guint width, JsonObject *point)
 {
   static const char *const bounds[]
       = { "critical_path_ns", "aic_ns", "aiv_ns", "submitter_ns", "schedulers_ns" };
 
-  g_string_append_printf (text, "  %s%*s", name, (int) MAX (width - g_utf8_strlen (name, -1), 0),
-                          "");
+  const char *limit = json_object_get_string_member (point, "limit");
+  g_autofree char *words = pto_trace_tell_limit (limit);
+  g_autofree char *makespan = NULL;
+  g_autoptr (GString) speedup = g_string_new (NULL);
+
+  g_string_append (text, "  ");
+  pto_append_padded (text, name, -(int) width);
   if (json_object_has_member (point, "stuck"))
     {
-      const char *limit = json_object_get_string_member (point, "limit");
-
+      g_string_append_c (text, ' ');
       if (g_str_has_prefix (limit, "task ring"))
-        g_string_append_printf (text, " never ends: %s is too small for a scope\n", limit);
+        g_string_append_printf (text, _ ("never ends: %s is too small for a scope\n"), words);
       else
-        g_string_append_printf (text, " never ends: there are too few %s for a %s\n", limit,
-                                strcmp (limit, "cores") == 0 ? "task" : "scope");
+        g_string_append (text, strcmp (limit, "cores") == 0
+                                   ? _ ("never ends: there are too few cores for a task\n")
+                                   : _ ("never ends: there are too few clusters for a scope\n"));
       return;
     }
-  {
-    g_autoptr (GString) us = g_string_new (NULL);
-
-    pto_trace_append_us (us, pto_answer_get_number (point, "makespan_ns"));
-    g_string_append_printf (text, " %12s", us->str);
-    g_string_truncate (us, 0);
-    pto_trace_append_fixed (us, json_object_get_double_member (point, "speedup"), 2);
-    g_string_append_printf (text, " %8s", us->str);
-  }
+  makespan = pto_trace_dup_us (pto_answer_get_number (point, "makespan_ns"));
+  pto_trace_append_fixed (speedup, json_object_get_double_member (point, "speedup"), 2);
+  g_string_append_printf (text, " %12s %8s", makespan, speedup->str);
   for (guint i = 0; i < G_N_ELEMENTS (bounds); i++)
     {
-      g_autoptr (GString) us = g_string_new (NULL);
+      g_autofree char *us = pto_trace_dup_us (
+          pto_answer_get_number (json_object_get_object_member (point, "bounds"), bounds[i]));
 
-      pto_trace_append_us (
-          us, pto_answer_get_number (json_object_get_object_member (point, "bounds"), bounds[i]));
-      g_string_append_printf (text, " %12s", us->str);
+      g_string_append_printf (text, " %12s", us);
     }
-  g_string_append_printf (text, "  %s\n", json_object_get_string_member (point, "limit"));
+  g_string_append_printf (text, "  %s\n", words);
 }
 
 static void
 append_prediction (GString *text, JsonObject *object)
 {
   JsonArray *points = json_object_get_array_member (object, "points");
-  glong width = (glong) strlen ("as recorded");
+  const char *title = json_object_get_string_member (object, "title");
+  const char *clock = json_object_get_string_member (object, "clock");
+  const struct
+  {
+    const char *words;
+    int width;
+  } headings[] = {
+    { "us", 12 },       { _ ("speed-up"), 8 },   { _ ("longest path"), 12 }, { _ ("AICs"), 12 },
+    { _ ("AIVs"), 12 }, { _ ("submitter"), 12 }, { _ ("schedulers"), 12 }
+  };
+  g_autofree char *tasks = pto_trace_count_tasks (pto_answer_get_number (object, "tasks"));
+  g_autofree char *recorded = pto_trace_tell_elapsed (pto_answer_get_number (object, "recorded_ns"),
+                                                      strcmp (clock, "virtual") == 0);
+  guint width = pto_count_columns (_ ("as recorded"));
 
-  g_string_append_printf (text, "%s%s%" G_GUINT64_FORMAT " tasks, recorded: ",
-                          json_object_get_string_member (object, "title"),
-                          json_object_get_string_member (object, "title")[0] != '\0' ? ": " : "",
-                          pto_answer_get_number (object, "tasks"));
-  pto_trace_append_us (text, pto_answer_get_number (object, "recorded_ns"));
-  g_string_append_printf (text, " us on the %s clock\n",
-                          json_object_get_string_member (object, "clock"));
+  g_string_append_printf (text, "%s%s", title, title[0] != '\0' ? _ (": ") : "");
+  g_string_append_printf (text, _ ("%s, recorded: %s\n"), tasks, recorded);
   for (guint i = 0; i < json_array_get_length (points); i++)
     {
       g_autofree char *name = dup_settings (json_array_get_object_element (points, i));
 
-      width = MAX (width, g_utf8_strlen (name, -1));
+      width = MAX (width, pto_count_columns (name));
     }
-  g_string_append_printf (text, "  %*s %12s %8s %12s %12s %12s %12s %12s  %s\n", (int) width, "",
-                          "us", "speed-up", "longest path", "AICs", "AIVs", "submitter",
-                          "schedulers", "limit");
-  append_point (text, "as recorded", width, json_object_get_object_member (object, "as_recorded"));
+  g_string_append_printf (text, "  %*s", (int) width, "");
+  for (guint i = 0; i < G_N_ELEMENTS (headings); i++)
+    {
+      g_string_append_c (text, ' ');
+      pto_append_padded (text, headings[i].words, headings[i].width);
+    }
+  g_string_append_printf (text, "  %s\n", _ ("limit"));
+  append_point (text, _ ("as recorded"), width,
+                json_object_get_object_member (object, "as_recorded"));
   for (guint i = 0; i < json_array_get_length (points); i++)
     {
       JsonObject *point = json_array_get_object_element (points, i);

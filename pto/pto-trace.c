@@ -6,6 +6,7 @@
 
 #include "pto-trace-private.h"
 
+#include "pto-printable-private.h"
 #include "pto-save-private.h"
 #include "pto-text-private.h"
 
@@ -155,12 +156,24 @@ pto_trace_dup_kernel_name (PtoTrace *trace, guint32 kernel)
   return g_strdup (pto_trace_get_kernel_name (trace, kernel));
 }
 
+const char *
+pto_trace_tell_kernel (const char *name)
+{
+  static const char *const none[]
+      = { N_ ("no kernel"), N_ ("unknown kernel"), N_ ("not recorded") };
+
+  for (guint i = 0; i < G_N_ELEMENTS (none); i++)
+    if (strcmp (name, none[i]) == 0)
+      return _ (none[i]);
+  return name;
+}
+
 char *
 pto_trace_dup_task_name (guint64 id)
 {
   if (PTO_TASK_RING (id) == 0)
     return g_strdup_printf ("%u", PTO_TASK_LOCAL (id));
-  return g_strdup_printf ("%u of ring %u", PTO_TASK_LOCAL (id), PTO_TASK_RING (id));
+  return g_strdup_printf (_ ("%u of ring %u"), PTO_TASK_LOCAL (id), PTO_TASK_RING (id));
 }
 
 void
@@ -236,6 +249,67 @@ pto_trace_dup_stall_name (guint32 what)
       "%s %u", resource < G_N_ELEMENTS (resources) ? resources[resource] : "ring", what & 0xff);
 }
 
+char *
+pto_trace_tell_limit (const char *limit)
+{
+  static const char *const whole[]
+      = { N_ ("critical path"), N_ ("submitter"),      N_ ("schedulers"), N_ ("cores"),
+          N_ ("clusters"),      N_ ("a free cluster"), N_ ("an element") };
+  static const char *const numbered[] = { N_ ("task ring"), N_ ("heap ring"),
+                                          N_ ("dependency pool"), N_ ("tensor map"), N_ ("ring") };
+
+  for (guint i = 0; i < G_N_ELEMENTS (whole); i++)
+    if (strcmp (limit, whole[i]) == 0)
+      return g_strdup (_ (whole[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (numbered); i++)
+    {
+      gsize length = strlen (numbered[i]);
+
+      if (strncmp (limit, numbered[i], length) == 0 && limit[length] == ' ')
+        return g_strconcat (_ (numbered[i]), limit + length, NULL);
+    }
+  return g_strdup (limit);
+}
+
+char *
+pto_trace_count_tasks (guint64 n)
+{
+  return g_strdup_printf (P_ ("%" PRIu64 " task", "%" PRIu64 " tasks", n), n);
+}
+
+char *
+pto_trace_count_edges (guint64 n)
+{
+  return g_strdup_printf (P_ ("%" PRIu64 " edge", "%" PRIu64 " edges", n), n);
+}
+
+char *
+pto_trace_count_runs (guint64 n)
+{
+  return g_strdup_printf (P_ ("%" PRIu64 " run", "%" PRIu64 " runs", n), n);
+}
+
+char *
+pto_trace_tell_elapsed (guint64 ns, gboolean is_virtual)
+{
+  g_autofree char *us = pto_trace_dup_us (ns);
+
+  return g_strdup_printf (
+      is_virtual ? _ ("%s us on the virtual clock") : _ ("%s us on the wall clock"), us);
+}
+
+char *
+pto_trace_tell_busy (const char *type, guint n, double share)
+{
+  if (strcmp (type, "worker") == 0)
+    return g_strdup_printf (P_ ("%u worker busy %.0f %%", "%u workers busy %.0f %%", n), n,
+                            100 * share);
+  if (strcmp (type, "SUB worker") == 0)
+    return g_strdup_printf (P_ ("%u SUB worker busy %.0f %%", "%u SUB workers busy %.0f %%", n), n,
+                            100 * share);
+  return g_strdup_printf (_ ("%u %s busy %.0f %%"), n, type, 100 * share);
+}
+
 void
 pto_trace_append_fixed (GString *text, double value, int decimals)
 {
@@ -251,6 +325,15 @@ void
 pto_trace_append_us (GString *text, guint64 ns)
 {
   g_string_append_printf (text, "%" G_GUINT64_FORMAT ".%03u", ns / 1000, (guint) (ns % 1000));
+}
+
+char *
+pto_trace_dup_us (guint64 ns)
+{
+  GString *text = g_string_new (NULL);
+
+  pto_trace_append_us (text, ns);
+  return g_string_free (text, FALSE);
 }
 
 /* The bytes that a digest is made of do not depend on the machine. */
@@ -476,7 +559,9 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
   g_autoptr (GArray) totals = g_array_new (FALSE, FALSE, sizeof (KernelTotal));
   g_autoptr (GHashTable) index = g_hash_table_new (NULL, NULL);
   guint64 busy = 0;
-  glong widest = 16;
+  guint widest = 16;
+  guint runs
+      = MAX (pto_count_columns (P_ ("run", "runs", 1)), pto_count_columns (P_ ("run", "runs", 2)));
 
   for (guint i = 0; i < analysis->n_entries; i++)
     {
@@ -502,22 +587,23 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
 
   for (guint i = 0; i < totals->len; i++)
     {
-      g_autofree char *name
-          = pto_trace_dup_kernel_name (self, g_array_index (totals, KernelTotal, i).kernel);
+      guint32 kernel = g_array_index (totals, KernelTotal, i).kernel;
+      const char *name = pto_trace_tell_kernel (pto_trace_get_kernel_name (self, kernel));
 
-      widest = MAX (widest, g_utf8_strlen (name, -1));
+      widest = MAX (widest, pto_count_columns (name));
     }
   for (guint i = 0; i < totals->len; i++)
     {
       const KernelTotal *total = &g_array_index (totals, KernelTotal, i);
-      g_autofree char *name = pto_trace_dup_kernel_name (self, total->kernel);
+      const char *name = pto_trace_tell_kernel (pto_trace_get_kernel_name (self, total->kernel));
       g_autoptr (GString) mean = g_string_new (NULL);
 
       pto_trace_append_fixed (mean, (double) total->busy / (double) total->runs / 1000.0, 3);
-      /* Padded by characters: a name may have more bytes. */
-      g_string_append_printf (text, "  %s%*s %10" G_GUINT64_FORMAT " run%s %12s us each %5.0f %%\n",
-                              name, (int) (widest - g_utf8_strlen (name, -1)), "", total->runs,
-                              total->runs == 1 ? " " : "s", mean->str,
+      g_string_append (text, "  ");
+      pto_append_padded (text, name, -(int) widest);
+      g_string_append_printf (text, " %10" G_GUINT64_FORMAT " ", total->runs);
+      pto_append_padded (text, P_ ("run", "runs", total->runs), -(int) runs);
+      g_string_append_printf (text, " %12s %s %5.0f %%\n", mean->str, _ ("us each"),
                               busy > 0 ? 100.0 * (double) total->busy / (double) busy : 0.0);
     }
 }
@@ -526,6 +612,8 @@ append_kernel_table (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *
 static void
 append_worker (PtoTrace *self, guint child, GString *text)
 {
+  g_autofree char *runs = NULL;
+  g_autofree char *tasks = NULL;
   guint64 n_tasks = 0, elapsed = 0;
   double busy = 0;
   guint n_runs = 0;
@@ -546,11 +634,14 @@ append_worker (PtoTrace *self, guint child, GString *text)
     }
   if (n_runs == 0)
     return;
+  runs = pto_trace_count_runs (n_runs);
+  tasks = g_strdup_printf (P_ ("%" PRIu64 " task inside", "%" PRIu64 " tasks inside", n_tasks),
+                           n_tasks);
   g_string_append_printf (
-      text, "%s: %u run%s, %" G_GUINT64_FORMAT " task%s inside, %s busy %.0f %%\n",
-      self->rows[child], n_runs, n_runs == 1 ? "" : "s", n_tasks, n_tasks == 1 ? "" : "s",
-      strncmp (self->rows[child], "L2/", 3) == 0 ? "cores" : "children",
-      elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
+      text,
+      strncmp (self->rows[child], "L2/", 3) == 0 ? _ ("%s: %s, %s, cores busy %.0f %%\n")
+                                                 : _ ("%s: %s, %s, children busy %.0f %%\n"),
+      self->rows[child], runs, tasks, elapsed > 0 ? 100.0 * busy / (double) elapsed : 0.0);
 }
 
 static void
@@ -564,18 +655,46 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
     append_worker (self, c, text);
   if (self->pieces.n_left_out > 0)
     g_string_append_printf (text,
-                            "%" G_GUINT64_FORMAT
-                            " run%s of workers left out, with %" G_GUINT64_FORMAT
-                            " records: set trace-records to more\n",
-                            self->pieces.n_left_out, self->pieces.n_left_out == 1 ? "" : "s",
-                            self->pieces.records_left_out);
+                            P_ ("%" PRIu64 " run of workers left out, with %" PRIu64
+                                " records: set trace-records to more\n",
+                                "%" PRIu64 " runs of workers left out, with %" PRIu64
+                                " records: set trace-records to more\n",
+                                self->pieces.n_left_out),
+                            self->pieces.n_left_out, self->pieces.records_left_out);
   n -= (guint) MIN (self->pieces.n_left_out, n);
   if (n > 0)
-    g_string_append_printf (
-        text,
-        "%u run%s of workers without a record of %s own: cancelled, or lost with "
-        "the worker\n",
-        n, n == 1 ? "" : "s", n == 1 ? "its" : "their");
+    g_string_append_printf (text,
+                            P_ ("%u run of workers without a record of its own: cancelled, or lost "
+                                "with the worker\n",
+                                "%u runs of workers without a record of their own: cancelled, or "
+                                "lost with the worker\n",
+                                n),
+                            n);
+}
+
+static void
+append_summary_of_path (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
+{
+  g_autofree char *begin = NULL;
+  g_autofree char *all = pto_trace_dup_us (analysis->critical_ns);
+  g_autofree char *run = pto_trace_dup_us (analysis->critical_run_ns);
+  guint n = analysis->n_critical_tasks;
+
+  if (pto_trace_knows_critical_submit (analysis))
+    {
+      g_autofree char *submit = pto_trace_dup_us (analysis->critical_submit);
+
+      begin = g_strdup_printf (_ ("critical path: submitted at %s us"), submit);
+    }
+  else
+    begin = g_strdup (_ ("critical path: its begin was not recorded"));
+  g_string_append_printf (text,
+                          pto_trace_is_level (self)
+                              ? P_ ("%s, then %u task in %s us, of which %s us in tasks\n",
+                                    "%s, then %u tasks in %s us, of which %s us in tasks\n", n)
+                              : P_ ("%s, then %u task in %s us, of which %s us in kernels\n",
+                                    "%s, then %u tasks in %s us, of which %s us in kernels\n", n),
+                          begin, n, all, run);
 }
 
 /**
@@ -594,6 +713,9 @@ append_workers (PtoTrace *self, const PtoTraceAnalysis *analysis, GString *text)
 char *
 pto_trace_summarize (PtoTrace *self)
 {
+  g_autofree char *tasks = NULL;
+  g_autofree char *edges = NULL;
+  g_autofree char *elapsed = NULL;
   const PtoTraceAnalysis *analysis;
   GString *text;
 
@@ -601,48 +723,34 @@ pto_trace_summarize (PtoTrace *self)
 
   analysis = pto_trace_get_analysis (self);
   text = g_string_new (NULL);
+  tasks = pto_trace_count_tasks (analysis->n_tasks);
+  edges = pto_trace_count_edges (analysis->n_deps);
+  elapsed = pto_trace_tell_elapsed (analysis->elapsed, self->topology.virtual_clock);
   if (self->title[0] != '\0')
     g_string_append_printf (text, "%s\n", self->title);
-  g_string_append_printf (text, "%u task%s, %u edge%s, ", analysis->n_tasks,
-                          analysis->n_tasks == 1 ? "" : "s", analysis->n_deps,
-                          analysis->n_deps == 1 ? "" : "s");
-  pto_trace_append_us (text, analysis->elapsed);
-  g_string_append (text, self->topology.virtual_clock ? " us on the virtual clock\n"
-                                                      : " us on the wall clock\n");
+  g_string_append_printf (text, _ ("%s, %s, %s\n"), tasks, edges, elapsed);
   for (guint t = 0; t < PTO_N_CORE_TYPES; t++)
     {
       guint n = pto_trace_get_n_of_type (self, t);
 
       if (n > 0)
-        g_string_append_printf (text, "%u %s busy %.0f %%\n", n,
-                                pto_trace_get_type_name (self, t, n),
-                                100.0 * pto_trace_get_type_utilization (self, t));
+        {
+          g_autofree char *busy = pto_trace_tell_busy (pto_trace_get_type_name (self, t, 1), n,
+                                                       pto_trace_get_type_utilization (self, t));
+
+          g_string_append_printf (text, "%s\n", busy);
+        }
     }
   if (analysis->n_critical > 0)
-    {
-      g_string_append (text, "critical path: ");
-      if (pto_trace_knows_critical_submit (analysis))
-        {
-          g_string_append (text, "submitted at ");
-          pto_trace_append_us (text, analysis->critical_submit);
-          g_string_append (text, " us, then ");
-        }
-      else
-        g_string_append (text, "its begin was not recorded, then ");
-      g_string_append_printf (text, "%u task%s in ", analysis->n_critical_tasks,
-                              analysis->n_critical_tasks == 1 ? "" : "s");
-      pto_trace_append_us (text, analysis->critical_ns);
-      g_string_append (text, " us, of which ");
-      pto_trace_append_us (text, analysis->critical_run_ns);
-      g_string_append (text, pto_trace_is_level (self) ? " us in tasks\n" : " us in kernels\n");
-    }
+    append_summary_of_path (self, analysis, text);
   if (analysis->n_failed > 0)
-    g_string_append_printf (text, "%u task%s failed\n", analysis->n_failed,
-                            analysis->n_failed == 1 ? "" : "s");
+    g_string_append_printf (text, P_ ("%u task failed\n", "%u tasks failed\n", analysis->n_failed),
+                            analysis->n_failed);
   append_kernel_table (self, analysis, text);
   append_workers (self, analysis, text);
   if (analysis->stalls->len > 0)
     {
+      g_autofree char *us = NULL;
       guint64 stalled = 0;
 
       for (guint i = 0; i < analysis->stalls->len; i++)
@@ -651,16 +759,17 @@ pto_trace_summarize (PtoTrace *self)
 
           stalled += span->end - span->start;
         }
-      g_string_append_printf (text, "the submitter waited for a ring %u time%s, ",
-                              analysis->stalls->len, analysis->stalls->len == 1 ? "" : "s");
-      pto_trace_append_us (text, stalled);
-      g_string_append (text, " us in all\n");
+      us = pto_trace_dup_us (stalled);
+      g_string_append_printf (text,
+                              P_ ("the submitter waited for a ring %u time, %s us in all\n",
+                                  "the submitter waited for a ring %u times, %s us in all\n",
+                                  analysis->stalls->len),
+                              analysis->stalls->len, us);
     }
   if (self->dropped > 0)
-    g_string_append_printf (text,
-                            "%" G_GUINT64_FORMAT
-                            " records were dropped: set trace-records to more than they are\n",
-                            self->dropped);
+    g_string_append_printf (
+        text, _ ("%" PRIu64 " records were dropped: set trace-records to more than they are\n"),
+        self->dropped);
   return g_string_free (text, FALSE);
 }
 

@@ -9,6 +9,7 @@
 #include "level-look.h"
 
 #include "../core/peek.h"
+#include "../exec/text.h"
 #include "level-private.h"
 #include "pool-private.h"
 
@@ -22,23 +23,24 @@ pto_level_queue_name (const struct pto_level *level, uint32_t queue, char *text,
   const struct pto_pool *pool = level->pool;
 
   if (queue >= pool->n_classes)
-    snprintf (text, size, "nobody");
+    snprintf (text, size, N_ ("nobody"));
   else if (pool->classes[queue].kind == PTO_CHILD_SUB)
-    snprintf (text, size, "SUB workers");
+    snprintf (text, size, N_ ("SUB workers"));
   else if (pool->classes[queue].level == 2)
-    snprintf (text, size, "chips");
+    snprintf (text, size, N_ ("chips"));
   else
-    snprintf (text, size, "workers of level %u", pool->classes[queue].level);
+    snprintf (text, size, N_ ("workers of level %u"), pool->classes[queue].level);
 }
 
 static const char *
 name_life (enum pto_life life)
 {
   static const char *const names[] = {
-    [PTO_LIFE_STARTING] = "starting",   [PTO_LIFE_IDLE] = "idle",     [PTO_LIFE_BUSY] = "busy",
-    [PTO_LIFE_ASKED] = "asked to stop", [PTO_LIFE_ENDING] = "ending", [PTO_LIFE_KILLED] = "killed",
-    [PTO_LIFE_BEGUN] = "starting",      [PTO_LIFE_LOST] = "lost",     [PTO_LIFE_BEGINNING] = "lost",
-    [PTO_LIFE_GONE] = "gone",
+    [PTO_LIFE_STARTING] = N_ ("starting"), [PTO_LIFE_IDLE] = N_ ("idle"),
+    [PTO_LIFE_BUSY] = N_ ("busy"),         [PTO_LIFE_ASKED] = N_ ("asked to stop"),
+    [PTO_LIFE_ENDING] = N_ ("ending"),     [PTO_LIFE_KILLED] = N_ ("killed"),
+    [PTO_LIFE_BEGUN] = N_ ("starting"),    [PTO_LIFE_LOST] = N_ ("lost"),
+    [PTO_LIFE_BEGINNING] = N_ ("lost"),    [PTO_LIFE_GONE] = N_ ("gone"),
   };
 
   return names[life];
@@ -50,16 +52,16 @@ name_request (uint32_t request)
   switch (request)
     {
     case PTO_REQUEST_START:
-      return "start";
+      return N_ ("start");
     case PTO_REQUEST_TASK:
-      return "task";
+      return "task"; /* which is marked elsewhere, with its plural */
     case PTO_REQUEST_REGISTER:
     case PTO_REQUEST_UNREGISTER:
-      return "registration";
+      return N_ ("registration");
     case PTO_REQUEST_CLOSE:
-      return "close";
+      return N_ ("close");
     case PTO_REQUEST_TRACE:
-      return "trace";
+      return N_ ("trace");
     default:
       return NULL;
     }

@@ -10,6 +10,8 @@
 #include "terminal.h"
 #include "tool.h"
 
+#include "../pto-printable-private.h"
+
 #include <glib/gi18n.h>
 #include <string.h>
 
@@ -146,7 +148,7 @@ dup_description (const ToolCommand *command)
     {
       g_autofree char *usage = dup_usage (&g_array_index (words, ToolWord, i));
 
-      widest = MAX (widest, (int) terminal_count_columns (usage));
+      widest = MAX (widest, (int) pto_count_columns (usage));
     }
   if (words->len > 0)
     g_string_append_printf (text, "%s:\n", _ (command->words_title));
@@ -156,8 +158,7 @@ dup_description (const ToolCommand *command)
       g_autofree char *usage = dup_usage (word);
 
       g_string_append_printf (text, "  %s%*s%s\n", usage,
-                              widest + 2 - (int) terminal_count_columns (usage), "",
-                              _ (word->purpose));
+                              widest + 2 - (int) pto_count_columns (usage), "", _ (word->purpose));
     }
   if (words->len > 0 && command->notes != NULL)
     g_string_append_c (text, '\n');

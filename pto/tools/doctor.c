@@ -12,6 +12,8 @@
 #include "terminal.h"
 #include "tool.h"
 
+#include "../pto-printable-private.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <glib/gi18n.h>
@@ -50,7 +52,7 @@ typedef enum
 
 typedef struct
 {
-  const char *name;
+  const char *name; /* to be translated */
   gboolean needed;
   ThingState state;
   char *found;  /* NULL: nothing */
@@ -179,7 +181,7 @@ check_cache (GArray *things, const char *directory, gboolean can_build)
 
   if (g_mkdir_with_parents (path, 0700) != 0 || (fd = g_mkstemp (probe)) < 0)
     {
-      add (things, "cache", TRUE, THING_MISSING,
+      add (things, N_ ("cache"), TRUE, THING_MISSING,
            g_strdup_printf (_ ("%s can not be written: %s"), path, g_strerror (errno)),
            g_strdup (_ ("name a directory of your own in XDG_CACHE_HOME")));
       return;
@@ -194,11 +196,11 @@ check_cache (GArray *things, const char *directory, gboolean can_build)
       g_unlink (source);
       if (object == NULL)
         {
-          add (things, "cache", TRUE, THING_MISSING, dup_first_line (error->message), NULL);
+          add (things, N_ ("cache"), TRUE, THING_MISSING, dup_first_line (error->message), NULL);
           return;
         }
     }
-  add (things, "cache", TRUE, THING_OK, g_steal_pointer (&path), NULL);
+  add (things, N_ ("cache"), TRUE, THING_OK, g_steal_pointer (&path), NULL);
 }
 
 static void
@@ -207,13 +209,14 @@ check_processes (GArray *things)
   int fd = (int) syscall (SYS_pidfd_open, getpid (), 0);
 
   if (fd < 0)
-    add (things, "processes", TRUE, THING_MISSING,
+    add (things, N_ ("processes"), TRUE, THING_MISSING,
          g_strdup_printf (_ ("pidfd_open: %s"), g_strerror (errno)),
          g_strdup (_ ("Linux 5.4 or newer, where nothing forbids that call")));
   else
     {
       close (fd);
-      add (things, "processes", TRUE, THING_OK, g_strdup (_ ("children can be watched")), NULL);
+      add (things, N_ ("processes"), TRUE, THING_OK, g_strdup (_ ("children can be watched")),
+           NULL);
     }
 }
 
@@ -227,14 +230,14 @@ check_shared_memory (GArray *things)
   if (fd >= 0 && ftruncate (fd, (off_t) size) == 0)
     memory = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED)
-    add (things, "shared memory", TRUE, THING_MISSING,
+    add (things, N_ ("shared memory"), TRUE, THING_MISSING,
          g_strdup_printf (_ ("no memory file: %s"), g_strerror (errno)),
          g_strdup (_ ("look at `ulimit -f`, which counts for it, and at what limits memory")));
   else
     {
       memory[0] = 1;
       munmap (memory, size);
-      add (things, "shared memory", TRUE, THING_OK, g_strdup (_ ("memory files")), NULL);
+      add (things, N_ ("shared memory"), TRUE, THING_OK, g_strdup (_ ("memory files")), NULL);
     }
   if (fd >= 0)
     close (fd);
@@ -262,13 +265,13 @@ check_limits (GArray *things)
     guint64 least;
     const char *advice;
   } limits[] = {
-    { "process limit", RLIMIT_NPROC, FALSE, PROCESSES_LEAST,
+    { N_ ("process limit"), RLIMIT_NPROC, FALSE, PROCESSES_LEAST,
       N_ ("ulimit -u 1024, for workers of level 3 and up: a process for each chip") },
-    { "file limit", RLIMIT_NOFILE, FALSE, FILES_LEAST,
+    { N_ ("file limit"), RLIMIT_NOFILE, FALSE, FILES_LEAST,
       N_ ("ulimit -n 1024, for workers of level 3 and up: some files for each child") },
-    { "address space", RLIMIT_AS, TRUE, BYTES_LEAST,
+    { N_ ("address space"), RLIMIT_AS, TRUE, BYTES_LEAST,
       N_ ("ulimit -v unlimited, or set heap and arena to less (pto info)") },
-    { "file size", RLIMIT_FSIZE, TRUE, BYTES_LEAST,
+    { N_ ("file size"), RLIMIT_FSIZE, TRUE, BYTES_LEAST,
       N_ ("ulimit -f unlimited: it counts for memory that processes share, too") },
   };
 
@@ -293,7 +296,7 @@ check_membarrier (GArray *things)
   long needed = MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
   gboolean is_there = can > 0 && (can & needed) == needed;
 
-  add (things, "membarrier", FALSE, is_there ? THING_OK : THING_MISSING,
+  add (things, N_ ("membarrier"), FALSE, is_there ? THING_OK : THING_MISSING,
        g_strdup (is_there ? _ ("expedited") : _ ("none that is expedited")),
        g_strdup (_ ("Linux 4.14 or newer, where nothing forbids that call: tasks cost more without "
                     "it")));
@@ -324,7 +327,7 @@ check_clock (GArray *things)
       g_autofree char *line = dup_first_line (flags + 1);
       gboolean is_constant = has_flag (line, "constant_tsc") && has_flag (line, "nonstop_tsc");
 
-      add (things, "clock", FALSE, is_constant ? THING_OK : THING_LOW,
+      add (things, N_ ("clock"), FALSE, is_constant ? THING_OK : THING_LOW,
            g_strdup (is_constant ? _ ("the processor's counter has one rate and never stops")
                                  : _ ("the processor's counter does not say that it has one rate "
                                       "(constant_tsc, nonstop_tsc)")),
@@ -333,7 +336,7 @@ check_clock (GArray *things)
       return;
     }
 #endif
-  add (things, "clock", FALSE, THING_OK, g_strdup (_ ("the processor's counter has one rate")),
+  add (things, N_ ("clock"), FALSE, THING_OK, g_strdup (_ ("the processor's counter has one rate")),
        NULL);
 }
 
@@ -465,19 +468,19 @@ check_python (GArray *things)
       = answer != NULL ? g_strdup_printf (_ ("%s, PyGObject %s"), answer[PYTHON_PROGRAM], gi)
                        : NULL;
 
-  add_fact (things, "Python", has_gi ? found : NULL,
+  add_fact (things, N_ ("Python"), has_gi ? found : NULL,
             answer != NULL ? _ ("it has no module gi") : _ ("there is no python3"),
             g_strdup (_ ("apt install python3-gi, for programs in Python")));
-  add_fact (things, "typelib", has_typelib ? answer[PYTHON_TYPELIB] : NULL,
+  add_fact (things, N_ ("typelib"), has_typelib ? answer[PYTHON_TYPELIB] : NULL,
             has_gi ? _ ("Python does not find it") : _ ("not looked for without Python"),
             has_gi ? advise_typelib () : NULL);
-  add_fact (things, "Python override", has_typelib ? answer[PYTHON_OVERRIDE] : NULL,
+  add_fact (things, N_ ("Python override"), has_typelib ? answer[PYTHON_OVERRIDE] : NULL,
             has_typelib ? _ ("Python does not find gi/overrides/Pto.py")
                         : _ ("not looked for without the typelib"),
             has_typelib ? g_strdup (_ ("name the directory above gi in PYTHONPATH, or start "
                                        "programs by meson devenv -C build"))
                         : NULL);
-  add_fact (things, "NumPy", answer != NULL ? answer[PYTHON_NUMPY] : NULL, _ ("none"),
+  add_fact (things, N_ ("NumPy"), answer != NULL ? answer[PYTHON_NUMPY] : NULL, _ ("none"),
             g_strdup (_ ("apt install python3-numpy, for arrays in Python")));
 }
 
@@ -492,18 +495,18 @@ check_gjs (GArray *things)
       = path != NULL ? ask ((const char *const[]){ path, "-c", program, NULL }, NULL) : NULL;
 
   if (path == NULL)
-    add (things, "JavaScript", FALSE, THING_MISSING, g_strdup (_ ("there is no gjs")),
+    add (things, N_ ("JavaScript"), FALSE, THING_MISSING, g_strdup (_ ("there is no gjs")),
          g_strdup (_ ("apt install gjs, for programs in JavaScript")));
   else if (said == NULL)
-    add (things, "JavaScript", FALSE, THING_MISSING,
+    add (things, N_ ("JavaScript"), FALSE, THING_MISSING,
          g_strdup_printf (_ ("%s does not find the typelib"), path), advise_typelib ());
   else if (strcmp (said, "override") != 0)
-    add (things, "JavaScript", FALSE, THING_LOW,
+    add (things, N_ ("JavaScript"), FALSE, THING_LOW,
          g_strdup_printf (_ ("%s does not find the override"), path),
          g_strdup (_ ("name the directory of gjs-1.0 in XDG_DATA_DIRS, or start programs by meson "
                       "devenv -C build")));
   else
-    add (things, "JavaScript", FALSE, THING_OK, g_steal_pointer (&path), NULL);
+    add (things, N_ ("JavaScript"), FALSE, THING_OK, g_steal_pointer (&path), NULL);
 }
 
 static void
@@ -516,7 +519,7 @@ check_browser (GArray *things)
   for (guint i = 0; names[i] != NULL && found == NULL; i++)
     found = g_find_program_in_path (names[i]);
   add_fact (
-      things, "browser", found, _ ("none that is known"),
+      things, N_ ("browser"), found, _ ("none that is known"),
       g_strdup (_ ("apt install chromium, or look at reports (--report) on another machine")));
 }
 
@@ -524,9 +527,9 @@ static void
 check_screen (GArray *things)
 {
 #ifdef HAVE_NCURSES
-  add (things, "screen", FALSE, THING_OK, g_strdup (_ ("pto top has ncurses")), NULL);
+  add (things, N_ ("screen"), FALSE, THING_OK, g_strdup (_ ("pto top has ncurses")), NULL);
 #else
-  add (things, "screen", FALSE, THING_MISSING, g_strdup (_ ("pto top tells once: no ncurses")),
+  add (things, N_ ("screen"), FALSE, THING_MISSING, g_strdup (_ ("pto top tells once: no ncurses")),
        g_strdup (_ ("apt install libncurses-dev, and build libpto again")));
 #endif
 }
@@ -543,20 +546,20 @@ check_all (void)
 
   g_array_set_clear_func (things, thing_clear);
   if (directory == NULL)
-    add (things, "temporary files", TRUE, THING_MISSING,
+    add (things, N_ ("temporary files"), TRUE, THING_MISSING,
          g_strdup_printf (_ ("%s can not be written"), g_get_tmp_dir ()),
          g_strdup (_ ("name a directory of your own in TMPDIR")));
-  add (things, "headers", TRUE, api_dir != NULL ? THING_OK : THING_MISSING,
+  add (things, N_ ("headers"), TRUE, api_dir != NULL ? THING_OK : THING_MISSING,
        g_strdup (api_dir != NULL ? api_dir : error->message),
        g_strdup (_ ("name their directory in PTO_API_DIR")));
-  check_compiler (things, "C compiler", TRUE, "kernel.c", directory, api_dir,
+  check_compiler (things, N_ ("C compiler"), TRUE, "kernel.c", directory, api_dir,
                   _ ("apt install gcc libc6-dev, or name another one in CC"));
   check_cache (things, directory,
                g_array_index (things, Thing, things->len - 1).state == THING_OK && api_dir != NULL);
   check_processes (things);
   check_shared_memory (things);
 
-  check_compiler (things, "C++ compiler", FALSE, "kernel.cc", directory, api_dir,
+  check_compiler (things, N_ ("C++ compiler"), FALSE, "kernel.cc", directory, api_dir,
                   _ ("apt install g++, for kernels and orchestrations in C++"));
   check_limits (things);
   check_membarrier (things);
@@ -571,7 +574,7 @@ check_all (void)
 }
 
 static const char *const states[]
-    = { [THING_OK] = "ok", [THING_LOW] = "low", [THING_MISSING] = "missing" };
+    = { [THING_OK] = N_ ("ok"), [THING_LOW] = N_ ("low"), [THING_MISSING] = N_ ("missing") };
 
 static void
 print_json (GArray *things, gboolean is_ready)
@@ -622,15 +625,18 @@ print_text (GArray *things)
       for (guint i = 0; i < things->len; i++)
         {
           const Thing *thing = &g_array_index (things, Thing, i);
+          const char *words = _ (states[thing->state]);
           g_autofree char *state = NULL;
+          g_autofree char *name = NULL;
           g_autofree char *line = NULL;
 
           if (thing->needed == (more == 1))
             continue;
-          state = terminal_paint (STDOUT_FILENO, colours[thing->state], states[thing->state]);
-          g_print ("  %s%*s ", state, 8 - (int) strlen (states[thing->state]), "");
-          line = g_strdup_printf ("%-16s %s%s%s\n", thing->name, thing->found,
-                                  thing->advice != NULL ? ": " : "",
+          state = terminal_paint (STDOUT_FILENO, colours[thing->state], words);
+          g_print ("  %s%*s ", state, MAX (8 - (int) pto_count_columns (words), 0), "");
+          name = terminal_pad (_ (thing->name), 16);
+          line = g_strdup_printf ("%s %s%s%s\n", name, thing->found,
+                                  thing->advice != NULL ? _ (": ") : "",
                                   thing->advice != NULL ? thing->advice : "");
           tool_print (line, FALSE);
         }
@@ -646,13 +652,17 @@ tool_doctor (char **words, GError **error)
 
   if (!tool_parse_options (&tool_doctor_command, &rest, error))
     return FALSE;
+  if (option_json)
+    tool_begin_document ();
   things = check_all ();
+  if (option_json)
+    tool_end_document ();
   for (guint i = 0; i < things->len; i++)
     {
       const Thing *thing = &g_array_index (things, Thing, i);
 
       if (thing->needed && thing->state == THING_MISSING)
-        g_string_append_printf (missing, "%s%s", missing->len > 0 ? ", " : "", thing->name);
+        g_string_append_printf (missing, "%s%s", missing->len > 0 ? _ (", ") : "", _ (thing->name));
     }
   if (option_json)
     print_json (things, missing->len == 0);

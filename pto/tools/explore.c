@@ -166,10 +166,13 @@ describe_culprit (const Culprit *culprit)
 static gboolean
 names_task (const char *line, const Culprit *culprit)
 {
-  const char *colon = strchr (culprit->name, ':');
-  g_autofree char *words = g_strdup_printf ("task %s of ring %.*s (", colon + 1,
-                                            (int) (colon - culprit->name), culprit->name);
+  guint64 ring = g_ascii_strtoull (culprit->name, NULL, 10);
+  guint64 local = g_ascii_strtoull (strchr (culprit->name, ':') + 1, NULL, 10);
+  /* As such a line has it, up to the kernel. */
+  g_autofree char *words
+      = g_strdup_printf (_ ("task %u of ring %u (%s)"), (guint) local, (guint) ring, "\n");
 
+  *strchr (words, '\n') = '\0';
   return strstr (line, words) != NULL;
 }
 

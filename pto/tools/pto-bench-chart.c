@@ -162,7 +162,7 @@ append_gap (GString *svg, Panel *panel, const BenchGap *gap, guint runtime, doub
                           "width=\"%.1f\" height=\"%.1f\" stroke=\"%s\"/></g>\n",
                           title, x + 1.5, panel->top, width - 3, PANEL_HEIGHT,
                           bench_runtimes[runtime].colour);
-  append_text (svg, "value", x + width / 2, panel->top - 4, _ ("none"));
+  append_text (svg, "value", x + width / 2, panel->top - 4, "none");
   panel->has_gaps = TRUE;
 }
 
@@ -177,7 +177,7 @@ append_panel (const BenchResults *results, GString *svg, Panel *panel)
   for (guint w = 0; w < BENCH_N_WORKLOADS; w++)
     {
       const BenchWorkload *workload = &bench_workloads[w];
-      g_autofree char *name = g_strdup_printf ("%s %s", workload->name, _ (workload->description));
+      g_autofree char *name = g_strdup_printf ("%s %s", workload->name, workload->description);
       double left = CHART_LEFT + w * group + GROUP_GAP / 2;
 
       append_text (svg, "group", left + (group - GROUP_GAP) / 2, panel->top + PANEL_HEIGHT + 20,
@@ -228,18 +228,17 @@ append_legend (const BenchResults *results, GString *svg, gboolean has_gaps)
       append_text (svg, "legend", x + 18, LEGEND_TOP + 11, name);
       x += 18 + 8.2 * strlen (name) + 20;
     }
-  append_text (svg, "note", x + 6, LEGEND_TOP + 11,
-               _ ("hatched: is told the edges; line: min to max"));
+  append_text (svg, "note", x + 6, LEGEND_TOP + 11, "hatched: is told the edges; line: min to max");
   x = CHART_LEFT;
   if (has_gaps)
     {
       append_text (svg, "note", x, LEGEND_TOP + 29,
-                   _ ("dashed, none: no task that was tried is long enough, or it failed"));
+                   "dashed, none: no task that was tried is long enough, or it failed");
       x += 420;
     }
   if (absent->len > 0)
     {
-      g_autofree char *text = g_strdup_printf (_ ("left out: %s"), absent->str);
+      g_autofree char *text = g_strdup_printf ("left out: %s", absent->str);
 
       append_text (svg, "note", x, LEGEND_TOP + 29, text);
     }
@@ -249,15 +248,15 @@ gboolean
 bench_save_chart (const BenchResults *results, const char *file, GError **error)
 {
   Panel all[] = {
-    { "ns_per_task", _ ("ns per task, empty bodies (less is better)") },
+    { "ns_per_task", "ns per task, empty bodies (less is better)" },
     { "metg50_us",
-      _ ("METG(50%): the smallest task, in us, that keeps the workers half busy (less is better)") },
+      "METG(50%): the smallest task, in us, that keeps the workers half busy (less is better)" },
   };
   g_autoptr (GPtrArray) panels = g_ptr_array_new ();
   g_autoptr (GString) svg = g_string_new (NULL);
   g_autofree char *machine = bench_dup_machine ();
   g_autofree char *title
-      = g_strdup_printf (_ ("Task runtimes on the same graphs, %d workers each"), BENCH_WORKERS);
+      = g_strdup_printf ("Task runtimes on the same graphs, %d workers each", BENCH_WORKERS);
   gboolean has_gaps = FALSE;
   double height;
 

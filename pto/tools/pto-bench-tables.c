@@ -5,9 +5,9 @@
 #include "config.h"
 
 #include "pto-bench-private.h"
-#include "terminal.h"
 #include "tool.h"
 
+#include "../pto-printable-private.h"
 #include "../pto-save-private.h"
 
 #include <glib/gi18n.h>
@@ -109,7 +109,7 @@ make_table (const BenchResults *results, const char *metric, gboolean with_sprea
               g_autofree char *min = bench_dup_number (bench_row_min (row));
               g_autofree char *max = bench_dup_number (bench_row_max (row));
 
-              g_ptr_array_add (cells, g_strdup_printf ("%s (%s to %s)", median, min, max));
+              g_ptr_array_add (cells, g_strdup_printf (_ ("%s (%s to %s)"), median, min, max));
             }
           else
             g_ptr_array_add (cells, g_steal_pointer (&median));
@@ -208,7 +208,7 @@ print_table (GPtrArray *table, gboolean last_is_text)
       GPtrArray *cells = g_ptr_array_index (table, r);
 
       for (guint c = 0; c < cells->len; c++)
-        widths[c] = MAX (widths[c], terminal_count_columns (g_ptr_array_index (cells, c)));
+        widths[c] = MAX (widths[c], pto_count_columns (g_ptr_array_index (cells, c)));
     }
   for (guint r = 0; r < table->len; r++)
     {
@@ -217,7 +217,7 @@ print_table (GPtrArray *table, gboolean last_is_text)
       for (guint c = 0; c < cells->len; c++)
         {
           const char *cell = g_ptr_array_index (cells, c);
-          guint padding = widths[c] - terminal_count_columns (cell);
+          guint padding = widths[c] - pto_count_columns (cell);
 
           if (c == 0)
             g_print ("  %s%*s", cell, (int) padding, "");

@@ -166,6 +166,25 @@ tool_add_failure (GError **failures, GError *failure)
   g_propagate_error (failures, failure);
 }
 
+static locale_t document; /* 0: there is none */
+
+void
+tool_begin_document (void)
+{
+  document = newlocale (LC_MESSAGES_MASK, "C", duplocale (LC_GLOBAL_LOCALE));
+  if (document != (locale_t) 0)
+    uselocale (document);
+}
+
+void
+tool_end_document (void)
+{
+  uselocale (LC_GLOBAL_LOCALE);
+  if (document != (locale_t) 0)
+    freelocale (document);
+  document = (locale_t) 0;
+}
+
 int
 tool_get_status (const GError *error)
 {

@@ -88,28 +88,13 @@ static GMutex lock;
 static gboolean is_shown; /* under the lock */
 static gboolean is_ended; /* under the lock */
 
-static guint
-count_columns_of (gunichar c)
-{
-  return g_unichar_iszerowidth (c) ? 0 : g_unichar_iswide (c) ? 2 : 1;
-}
-
-guint
-terminal_count_columns (const char *text)
-{
-  guint columns = 0;
-
-  for (; *text != '\0'; text = g_utf8_next_char (text))
-    columns += count_columns_of (g_utf8_get_char (text));
-  return columns;
-}
-
 char *
 terminal_pad (const char *text, guint columns)
 {
-  guint taken = terminal_count_columns (text);
+  GString *padded = g_string_new (NULL);
 
-  return g_strdup_printf ("%s%*s", text, columns > taken ? (int) (columns - taken) : 0, "");
+  pto_append_padded (padded, text, -(int) columns);
+  return g_string_free (padded, FALSE);
 }
 
 /* Cut off before the last column: a terminal that is written full begins a new line. */
@@ -121,7 +106,7 @@ fit (const char *text, guint width)
 
   while (*end != '\0')
     {
-      guint columns = count_columns_of (g_utf8_get_char (end));
+      guint columns = pto_count_columns_of (g_utf8_get_char (end));
 
       if (column + columns >= width)
         break;

@@ -16,9 +16,7 @@ gboolean terminal_is (int fd);
 /* Columns. */
 guint terminal_get_width (int fd);
 
-/* How many columns a text takes: a Chinese character takes two. */
-guint terminal_count_columns (const char *text);
-/* And with spaces behind it, where it takes fewer than these. */
+/* With spaces behind it, where it takes fewer columns than these. */
 char *terminal_pad (const char *text, guint columns);
 
 /* --- colours --- */

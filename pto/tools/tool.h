@@ -114,6 +114,10 @@ gboolean tool_parse_number (const char *option, const char *text, guint64 least,
                             guint64 *value, GError **error);
 /* From now on pto top can ask what this process does. Where that can not be had, a warning. */
 void tool_listen (void);
+/* What this thread says in between goes into what programs read, or what people of all languages
+ * compare: it is in English. */
+void tool_begin_document (void);
+void tool_end_document (void);
 /* What the library tells, on standard output, with nothing in it that a terminal would obey. */
 void tool_print (const char *text, gboolean is_json);
 

@@ -74,6 +74,21 @@ word (JsonObject *of, const char *member)
   return *text != '\0' ? _ (text) : text;
 }
 
+/* Those of which a ready task needs one: "AIC", "workers of level 3". */
+static char *
+needs (JsonObject *of)
+{
+  const char *format = N_ ("workers of level %u");
+  const char *text = member_text (of, "needs");
+  gsize n = strlen (format) - strlen ("%u");
+  guint64 level;
+
+  if (strncmp (text, format, n) == 0
+      && g_ascii_string_to_unsigned (text + n, 10, 0, G_MAXUINT32, &level, NULL))
+    return g_strdup_printf (_ ("workers of level %u"), (guint) level);
+  return g_strdup (*text != '\0' ? word (of, "needs") : _ ("places"));
+}
+
 /* "3.2 s", or nothing: it is not known. */
 static char *
 age (JsonObject *of)
@@ -148,7 +163,7 @@ add_submitter (Page *page, JsonObject *submitter, int indent)
 
         add (page, all[i].kind, "%*s%s %s %s  %s%s%s", indent, "", name, words, since,
              *member_text (submitter, "task") != '\0' ? which : "",
-             *member_text (submitter, "knob") != '\0' ? ": " : "", member_text (submitter, "knob"));
+             *member_text (submitter, "knob") != '\0' ? ": " : "", word (submitter, "knob"));
       }
 }
 
@@ -186,7 +201,7 @@ add_cores (Page *page, JsonObject *worker, int indent)
       add (page, TOP_PLAIN, "%*s%-*s %s %" G_GUINT64_FORMAT "/%" G_GUINT64_FORMAT "  %s", indent,
            "", NAME_WIDTH, member_text (scheduler, "scheduler"), cores,
            member_number (scheduler, "busy"), member_number (scheduler, "cores"),
-           member_text (scheduler, "doing"));
+           word (scheduler, "doing"));
     }
   for (guint i = 0; i < length (worker, "cores"); i++)
     {
@@ -201,9 +216,14 @@ add_cores (Page *page, JsonObject *worker, int indent)
         add (page, TOP_IDLE, "%*s%-*s %s", indent, "", NAME_WIDTH, member_text (core, "core"),
              _ ("idle"));
       else
-        add (page, waits ? TOP_WAITS : TOP_BUSY, "%*s%-*s %-8s %-8s %s", indent, "", NAME_WIDTH,
-             member_text (core, "core"), doing, since,
-             *member_text (core, "task") != '\0' ? which : "");
+        {
+          g_autofree char *padded = terminal_pad (word (core, "doing"), 8);
+          g_autofree char *time = terminal_pad (since, 8);
+
+          add (page, waits ? TOP_WAITS : TOP_BUSY, "%*s%-*s %s %s %s", indent, "", NAME_WIDTH,
+               member_text (core, "core"), padded, time,
+               *member_text (core, "task") != '\0' ? which : "");
+        }
     }
 }
 
@@ -227,9 +247,11 @@ add_waiting (Page *page, JsonObject *run, int indent)
                                   word (cause, "state"));
         }
       if (after->len == 0)
-        g_string_append (after, *member_text (waiting, "needs") != '\0'
-                                    ? member_text (waiting, "needs")
-                                    : _ ("places"));
+        {
+          g_autofree char *places = needs (waiting);
+
+          g_string_append (after, places);
+        }
       state = terminal_pad (word (waiting, "state"), NAME_WIDTH);
       padded = terminal_pad (which, 24);
       add (page, TOP_WAITS, "%*s%s %s %s %s", indent, "", state, padded, _ ("for"), after->str);
@@ -246,15 +268,17 @@ add_children (Page *page, JsonObject *worker, int indent)
       JsonObject *child = element (worker, "children", i);
       gboolean has_task = *member_text (child, "task") != '\0';
       g_autofree char *since = age (child);
+      g_autofree char *time = terminal_pad (since, 8);
+      g_autofree char *life = terminal_pad (word (child, "life"), 8);
       g_autofree char *which = task (child);
       const char *path = member_text (child, "path");
       const char *above = member_text (worker, "path");
 
       if (g_str_has_prefix (path, above) && path[strlen (above)] == '/')
         path += strlen (above) + 1;
-      add (page, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %-8s %-8s %s%s%s", indent, "", NAME_WIDTH,
-           path, member_text (child, "life"), since, has_task ? which : "",
-           *member_text (child, "silent") != '\0' ? "  " : "", member_text (child, "silent"));
+      add (page, has_task ? TOP_BUSY : TOP_IDLE, "%*s%-*s %s %s %s%s%s", indent, "", NAME_WIDTH,
+           path, life, time, has_task ? which : "",
+           *member_text (child, "silent") != '\0' ? "  " : "", word (child, "silent"));
       for (guint k = 0; k < length (child, "below"); k++)
         add_worker (page, element (child, "below", k), indent + 2);
     }
@@ -271,7 +295,7 @@ add_worker (Page *page, JsonObject *worker, int indent)
        run != NULL ? member_text (run, "title") : _ ("no run is under way"), since);
   indent += 2;
   if (*member_text (worker, "silent") != '\0')
-    add (page, TOP_PLAIN, "%*s%s", indent, "", member_text (worker, "silent"));
+    add (page, TOP_PLAIN, "%*s%s", indent, "", word (worker, "silent"));
   if (run != NULL)
     {
       g_autofree char *name = terminal_pad (_ ("tasks"), NAME_WIDTH);

@@ -4,9 +4,9 @@
  */
 #include "config.h"
 
-#include "terminal.h"
 #include "tool.h"
 
+#include "../pto-printable-private.h"
 #include "../pto-save-private.h"
 
 #include <glib/gi18n.h>
@@ -36,7 +36,7 @@ static const GOptionEntry entries[] = {
   G_OPTION_ENTRY_NULL
 };
 
-/* --- the picture --- */
+/* --- the picture: in English, as all are --- */
 
 #define CHART_WIDTH 980.0
 #define CHART_TOP 78.0
@@ -81,7 +81,7 @@ dup_settings (JsonObject *point)
   GString *text;
 
   if (!json_object_has_member (point, "settings"))
-    return g_strdup (_ ("as recorded"));
+    return g_strdup ("as recorded");
   settings = json_object_get_object_member (point, "settings");
   names = json_object_get_members (settings);
   text = g_string_new (NULL);
@@ -102,10 +102,9 @@ append_bar (GString *svg, JsonObject *point, double y, double left, double us_wi
 
   append_text (svg, "end", left - 8, y + 15, name);
   if (json_object_has_member (point, "stuck"))
-    label
-        = g_strdup_printf (g_str_has_prefix (limit, "task ring") ? _ ("never ends: %s is too small")
-                                                                 : _ ("never ends: too few %s"),
-                           limit);
+    label = g_strdup_printf (g_str_has_prefix (limit, "task ring") ? "never ends: %s is too small"
+                                                                   : "never ends: too few %s",
+                             limit);
   else
     {
       JsonObject *bounds = json_object_get_object_member (point, "bounds");
@@ -115,7 +114,7 @@ append_bar (GString *svg, JsonObject *point, double y, double left, double us_wi
       us = (double) json_object_get_int_member (point, "makespan_ns") / 1000;
       for (GList *l = members; l != NULL; l = l->next)
         bound = MAX (bound, (double) json_object_get_int_member (bounds, l->data) / 1000);
-      label = g_strdup_printf (_ ("%.3f us, %s"), us, limit);
+      label = g_strdup_printf ("%.3f us, %s", us, limit);
       g_string_append_printf (
           svg,
           "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"%s\" "
@@ -133,8 +132,8 @@ save_chart (JsonObject *object, const char *path, GError **error)
   JsonArray *array = json_object_get_array_member (object, "points");
   g_autoptr (GPtrArray) points = g_ptr_array_new ();
   g_autoptr (GString) svg = g_string_new (NULL);
-  g_autofree char *title = g_strdup_printf (_ ("%s: predicted times, and in full colour what "
-                                               "bounds them"),
+  g_autofree char *title = g_strdup_printf ("%s: predicted times, and in full colour what bounds "
+                                            "them",
                                             json_object_get_string_member (object, "title"));
   double longest = 1;
   double left = 100;
@@ -148,7 +147,7 @@ save_chart (JsonObject *object, const char *path, GError **error)
       JsonObject *point = g_ptr_array_index (points, i);
       g_autofree char *name = dup_settings (point);
 
-      left = MAX (left, 24 + 7.5 * (double) terminal_count_columns (name));
+      left = MAX (left, 24 + 7.5 * (double) pto_count_columns (name));
       longest
           = MAX (longest,
                  (double) json_object_get_int_member_with_default (point, "makespan_ns", 0) / 1000);

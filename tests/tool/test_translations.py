@@ -21,12 +21,36 @@ po = root / "po"
 tools = [shutil.which(name) for name in ("xgettext", "msgcmp", "msgfmt")]
 # As po/meson.build has them, with its preset; msgcmp does not look at places.
 keywords = ["_", "N_", "C_:1c,2", "P_:1,2", "g_dngettext:2,3"]
+marks = re.compile(r"(?<!\w)(_|N_|C_|P_|g_dngettext) \(")
 # Whose text a person reads, and which argument it is.
 says = {
     "g_set_error": 3, "g_set_error_literal": 3, "g_error_new": 2, "g_error_new_literal": 2, "g_prefix_error": 1,
     "pto_error_set": 3, "pto_error_prefix": 1, "pto_manifest_fail": 3, "pto_report_set": 2, "pto_engine_fail": 2,
     "pto_engine_refuse": 3, "pto_chip_refuse": 1, "pto_chip_refuse_with": 2, "pto_failure_set": 3,
 }
+# Whose text a person reads on a terminal, whichever argument it is, and where there are such texts.
+prints = dict.fromkeys((
+    "g_print", "g_printerr", "g_string_append", "g_string_append_printf", "g_string_new", "g_strdup", "g_strdup_printf", "g_strconcat",
+    "tool_print_row", "tool_print_row_printf", "tool_print_verdict", "tool_print_error", "terminal_pad", "terminal_show_line",
+    "pto_append_padded", "append_name", "append_heading", "append_column", "append_table", "append_path_row", "append_overhead_row",
+    "append_point", "add", "add_fact"))
+told = ["pto/pto-costs.c", "pto/pto-state-text.c", "pto/pto-trace.c", "pto/pto-trace-compare-text.c", "pto/pto-trace-counters.c",
+        "pto/pto-trace-scopes.c", "pto/pto-trace-topics.c", "pto/pto-trace-whatif.c"]
+# Documents, which are in English: the manual page, completions, a picture.
+documents = {"page.c", "completion.c", "pto-bench-chart.c"}
+# Of them those that are in English: names and limits, which JSON has as well, a picture's words, what a log shows (to_string).
+english = {
+    "schedules.c": {"-after-", "-last"}, "search.c": {"%s%srandom-%"}, "pto-bench-programs.c": {"bench-%s"},
+    "example.c": {"PTO_%s"}, "manifest.c": {"examples/scripts/run_example.py", ".py"}, "run.c": {"dump.json"},
+    "pto-costs.c": {"the times of %u kernel%s"},
+    "pto-trace.c": {"kernel %u", "a free cluster", "an element", "ring", "%s%s%u task%s, %u edge%s, %", " ns on the %s clock", "virtual", "wall"},
+    "pto-trace-counters.c": {"kernel", "core"},
+    "pto-trace-whatif.c": {"kernel %s", "task ring %u", "cores", "clusters"},
+    "whatif.c": {"as recorded", "never ends: %s is too small", "never ends: too few %s",
+                 "%s: predicted times, and in full colour what bounds them"},
+}
+# What is the same in all languages: units, names of core types and of programs, settings of a shell, elements of SVG.
+same = re.compile(r"\b(us|ns|[KMG]iB|AI[CV]|pto|GLib)\b|export \w+=.*|\bLD_LIBRARY_PATH=.*|<.*|[\w-]+=\\\"[^<>]*>?")
 token = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*|\S""", re.S)
 
 
@@ -40,8 +64,13 @@ def sources():
         yield from sorted((root / directory).glob("*.c"))
 
 
-def unmarked(text):
-    """The texts of errors that are in no macro which marks them."""
+def plain(word):
+    """Placeholders, the option or question that was given, names of groups in files and of functions are no words."""
+    return re.sub(r"^\"(--)?[a-z]+: |%[-+ #0-9.*]*(?:ll|[lzth])?[a-zA-Z]|\[[a-z]+\]|\w+\(\)|\\.", " ", word)
+
+
+def unmarked(text, says=says):
+    """The texts for people that are in no macro which marks them."""
     stack = []
     last = ""
     for match in token.finditer(text):
@@ -54,12 +83,24 @@ def unmarked(text):
             stack.pop()
         elif word == "," and stack:
             stack[-1][1] += 1
-        elif word[0] == '"' and stack and says.get(stack[-1][0]) == stack[-1][1]:
-            # Placeholders, the option or question that was given, names of groups in files and of functions are no words.
-            bare = re.sub(r"^\"(--)?[a-z]+: |%[-+ #0-9.*]*(?:ll|[lzth])?[a-zA-Z]|\[[a-z]+\]|\w+\(\)|\\.", " ", word)
-            if re.search(r"[A-Za-z]{2}", bare):
+        elif word[0] == '"' and stack and says.get(stack[-1][0], -1) in (stack[-1][1], None):
+            if re.search(r"[A-Za-z]{2}", plain(word)):
                 yield text.count("\n", 0, match.start()) + 1, word
         last = word
+
+
+def printed(found):
+    """found: where the exceptions go that there are."""
+    for path in [root / name for name in told] + sorted((root / "pto/tools").glob("*.c")):
+        if path.name in documents:
+            continue
+        # Adjacent literals are one.
+        text = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
+        for line, word in unmarked(text, prints):
+            if word[1:-1] in english.get(path.name, ()):
+                found.add((path.name, word[1:-1]))
+            elif re.search(r"[A-Za-z]{2}", plain(same.sub(" ", word))):
+                yield f"{path.relative_to(root)}: {word}"
 
 
 def shown(name):
@@ -109,7 +150,7 @@ class Catalogues(unittest.TestCase):
 class Marks(unittest.TestCase):
     def test_files_with_marks_are_listed(self):
         marked = [str(path.relative_to(root)) for path in sources()
-                  if re.search(r"(?<!\w)(_|N_|C_|P_|g_dngettext) \(", path.read_text(encoding="utf-8"))]
+                  if marks.search(path.read_text(encoding="utf-8"))]
         self.assertEqual(listed("POTFILES"), sorted(marked))
 
     def test_errors_are_marked(self):
@@ -117,9 +158,16 @@ class Marks(unittest.TestCase):
                  for line, text in unmarked(path.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
 
+    def test_what_is_printed_is_marked(self):
+        found = set()
+        self.assertEqual(list(printed(found)), [])
+        self.assertEqual(found, {(name, text) for name, texts in english.items() for text in texts})
+
     def test_what_is_not_marked_is_found(self):
         self.assertEqual(list(unmarked('g_set_error (e, D, C, "it is %s", a);')), [(1, '"it is %s"')])
         self.assertEqual(list(unmarked('g_set_error (e, D, C, _ ("it is %s"), a);\nf ("not it");')), [])
+        self.assertEqual(list(unmarked('g_print ("%s\\n", ok ? "good" : "bad"); g_print ("%5d %s\\n", 3, f ("name"));', prints)),
+                         [(1, '"good"'), (1, '"bad"')])
 
 
 class Chapters(unittest.TestCase):
@@ -166,6 +214,115 @@ class Chinese(unittest.TestCase):
         for row in rows:
             name = re.match(r"  \S+( \S+)? +", row).group()
             self.assertEqual(width(name), 16, row)
+
+    def record(self, name, *settings):
+        """A trace of a run that is the same each time."""
+        file = os.path.join(self.scratch.name, name + ".ptotrace")
+        if not os.path.exists(file):
+            self.pto("run", str(root / "examples" / "batch-paged-attention"), "--case", "seed", "--backend", "det", "--trace", file,
+                     *(word for setting in settings for word in ("--set", setting)))
+        return file
+
+    def traces(self):
+        return [self.record(f"level-{level}", f"trace-level={level}") for level in (1, 2, 4)] + [
+            self.record("narrow", "clusters=3", "task-window=64"), self.record("short", "trace-records=300")]
+
+    def says_the_same(self, *args, names=(), drop=None):
+        """Line for line with the same numbers, and of the English words none but names. Gives the lines."""
+        here, there = (self.pto(*args, language=language)[0].splitlines() for language in ("zh_CN", "C"))
+        self.assertEqual(len(here), len(there))
+        for chinese, english_line in zip(here, there):
+            with self.subTest(args=args, line=english_line):
+                chinese, english_line = (re.sub(drop, " ", line) if drop else line for line in (chinese, english_line))
+                self.assertEqual(*(sorted(re.findall(r"\d+(?:\.\d+)?", line)) for line in (chinese, english_line)))
+                left = set(re.findall(r"[A-Za-z]{2,}[\w-]*", chinese)) - set(names)
+                self.assertEqual(left, set())
+        return here
+
+    # What is called the same in all languages: kernels, cores, hazards, a file, parameters, units, and the title of the run.
+    names = {"QK", "SF", "PV", "UP", "HUB", "RAW", "WAR", "WAW", "AIC", "AIV", "TensorMap", "batch_paged_attention_orch", "us", "worker",
+             "task-window", "dep-pool", "trace-records", "trace-level", "batch-paged-attention"}
+    title = r"batch-paged-attention: batch \d+, \d+ requests a task, \d+ blocks"
+
+    def test_answers_of_a_trace_are_in_it(self):
+        traces = self.traces()
+        for file, other in zip(traces, traces[1:] + traces[:1]):
+            tasks = json.loads(self.pto("trace", file, "critical-path", "--json", language="C")[0])["path"]
+            some = {f"{int(task['task']) >> 32}:{int(task['task']) & 0xffffffff}" for task in tasks[:2] + tasks[-1:]}
+            for question in [["summary"], ["critical-path"], ["overhead"], ["scopes"], ["counters"], *(["why", task] for task in some),
+                             ["diff", file], ["diff", other]]:
+                self.says_the_same("trace", file, *question, names={*self.names, *(f"AIC{n}" for n in range(24)), *(f"AIV{n}" for n in range(48))},
+                                   drop=self.title)
+
+    def test_predictions_are_in_it(self):
+        for words in ["--clusters", "1,24", "--task-window", "4,64"], ["--kernel", "QK=0.5x", "--schedulers", "1,3"]:
+            self.says_the_same("whatif", self.record("level-4", "trace-level=4"), *words, drop=self.title,
+                               names={*self.names, "clusters", "schedulers", "kernel"})
+
+    def test_a_trace_does_not_speak_it_in_documents(self):
+        file = self.record("level-4", "trace-level=4")
+        self.assertEqual(*(self.pto("trace", file, "deps", language=language) for language in ("zh_CN", "C")))
+        for words in ["trace", file, "why", "1:2", "--json"], ["whatif", file, "--kernel", "QK=2x", "--json"], ["calibrate", "-n", file, "--json"], \
+                ["doctor", "--json"]:
+            with self.subTest(words):
+                self.assertEqual(*(self.pto(*words, language=language) for language in ("zh_CN", "C")))
+        for ending, words in (".svg", ["trace", file, "export"]), (".html", ["trace", file, "export"]), (".svg", ["whatif", file, "--svg"]):
+            texts = []
+            for language in "zh_CN", "C":
+                path = pathlib.Path(self.scratch.name, "drawn" + ending)
+                self.pto(*words, str(path), language=language)
+                texts.append(path.read_text(encoding="utf-8"))
+            with self.subTest(words=words, ending=ending):
+                self.assertEqual(*texts)
+
+    def test_tables_are_in_columns(self):
+        file = self.record("level-4", "trace-level=4")
+        for language in "zh_CN", "de":
+            for question in "overhead", "scopes", "counters":
+                tables = []
+                for line in self.pto("trace", file, question, language=language)[0].splitlines():
+                    if line.startswith("  ") and not re.search(r"\d", line):
+                        tables.append([line])
+                    elif line.startswith("  "):
+                        tables[-1].append(line)
+                self.assertGreater(len(tables), 0)
+                for table in tables:
+                    with self.subTest(language=language, question=question, table=table):
+                        self.assertEqual({width(line) for line in table}, {width(table[0])})
+            rows = self.pto("whatif", file, "--clusters", "1,24", language=language)[0].splitlines()[1:]
+            # The last column goes on to the right.
+            self.assertEqual(len({width(re.match(r"(  .*\S)  +\S.*$", row)[1]) for row in rows}), 1, "\n".join(rows))
+            for row in self.pto("doctor", language=language)[0].splitlines():
+                if row.startswith("  "):
+                    state, name = re.match(r"(  \S+ +)(.+? +)(?=\S)", row).groups()
+                    self.assertEqual(width(state), 11, row)
+
+    def test_names_of_rows_fit(self):
+        names = {name for path in (root / "pto/tools").glob("*.c")
+                 for name in re.findall(r'tool_print_(?:row|row_printf|verdict) \(_ \("([^"]*)"\)', path.read_text(encoding="utf-8"))}
+        self.assertGreater(len(names), 20)
+        for language in listed("LINGUAS"):
+            texts = dict(re.findall(r'^msgid "(.*)"\nmsgstr "(.*)"$', (po / f"{language}.po").read_text(encoding="utf-8"), re.M))
+            self.assertEqual({name: texts[name] for name in names if width(texts[name]) > 13}, {})
+
+    def test_what_a_machine_lacks_is_in_it(self):
+        code = r"(apt install|export|ulimit|meson) [^，：（）]*|/\S*|\b[A-Z_]+_[A-Z_]+\b|https?:\S*"
+        names = {"ok", "Python", "PyGObject", "NumPy", "typelib", "override", "gjs", "JavaScript", "membarrier", "ncurses", "libpto", "pto",
+                 "top", "gi", "overrides", "Pto", "py", "PYTHONPATH", "TMPDIR", "Linux", "constant_tsc", "nonstop_tsc", "pidfd_open", "KiB",
+                 "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3"}
+        self.says_the_same("doctor", names=names, drop=code)
+
+    def test_what_orders_tasks_is_in_it(self):
+        """Lines of the library are found again, in its words."""
+        there = os.path.join(self.scratch.name, "vector")
+        shutil.copytree(root / "examples" / "vector", there)
+        source = pathlib.Path(there, "orchestration", "vector_orch.c")
+        text = source.read_text(encoding="utf-8")
+        self.assertEqual(text.count("params[0] = make_input_param (x);"), 1)
+        source.write_text(text.replace("params[0] = make_input_param (x);", "params[0] = make_no_dep_param (x);"), encoding="utf-8")
+        out, err = self.pto("explore", there, "--budget", "20", status=1)
+        self.assertIn("  没有次序      任务 0（环 1，add），提交于 vector_orch.c:34\n", out)
+        self.assertRegex(out, r"\n  访问          任务 0（环 1，add），提交于 .*，和任务 1（环 1，add_scalar），")
 
     def test_what_programs_read_is_not_translated(self):
         args = "run", str(root / "examples" / "vector"), "--backend", "det", "--json"
