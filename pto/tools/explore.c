@@ -790,7 +790,11 @@ tool_explore (char **words, GError **error)
     }
   tool_listen ();
   settings.limit_us = (gint64) seconds * G_USEC_PER_SEC;
+  if (option_json)
+    tool_begin_document ();
   ok = explore_example (rest[1], &settings, classes, G_N_ELEMENTS (classes), error);
+  if (option_json)
+    tool_end_document ();
   for (guint c = 0; c < G_N_ELEMENTS (classes); c++)
     search_clear (&classes[c].search);
   return ok;

@@ -356,6 +356,8 @@ class Chinese(unittest.TestCase):
         out, err = self.pto("explore", there, "--budget", "20", status=1)
         self.assertIn("  没有次序      任务 0（环 1，add），提交于 vector_orch.c:34\n", out)
         self.assertRegex(out, r"\n  访问          任务 0（环 1，add），提交于 .*，和任务 1（环 1，add_scalar），")
+        words = "explore", there, "--budget", "20", "--json"
+        self.assertEqual(*(json.loads(self.pto(*words, status=1, language=language)[0])["changed"] for language in ("zh_CN", "C")))
 
     def test_what_programs_read_is_not_translated(self):
         args = "run", str(root / "examples" / "vector"), "--backend", "det", "--json"
