@@ -313,6 +313,17 @@ class Chinese(unittest.TestCase):
                  "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3"}
         self.says_the_same("doctor", names=names, drop=code)
 
+    def test_what_is_known_is_in_it(self):
+        """Of a machine, and of kernels."""
+        info = json.loads(self.pto("info", "--json", language="C")[0])
+        known = {word for thing in info["parameters"] + info["platforms"] for name, value in thing.items() if name != "description" and value
+                 for word in re.findall(r"[\w-]+", str(value), re.A)}
+        self.says_the_same("info", drop=r"Linux.*|/\S*|doc/hardware\.md|2 的幂|pto run --set NAME=VALUE|1:3-after-1:7",
+                           names={*known, *info["backends"], "pto", "AIC", "AIV", "MHz", "GiB", "MiB", "CPU", "GLib", "worker", "TensorMap", "a2a3",
+                                  "access", "chip", "cpu", "virtual", "calibrate", "explore", "isolate"})
+        self.says_the_same("calibrate", "-n", self.record("level-4", "trace-level=4"),
+                           names={*self.names, "virtual", "constant", "linear", "table", "ns"})
+
     def test_what_a_process_does_is_in_it(self):
         """Of a run in which two tasks wait for a file, and two for them."""
         there, go = os.path.join(self.scratch.name, "held"), pathlib.Path(self.scratch.name, "go")
