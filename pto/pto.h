@@ -33,6 +33,7 @@
 #include "pto-trace-simulate.h"
 #include "pto-trace-topics.h"
 #include "pto-trace.h"
+#include "pto-translation.h"
 #include "pto-types.h"
 #include "pto-version.h"
 #include "pto-worker.h"
