@@ -8,15 +8,16 @@ const {Gio, GLib, GObject} = imports.gi;
 const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
 const {takeGraphs} = imports.overrides.PtoGraphs;
 const {takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
+const {N_, _} = imports.overrides.PtoText;
 
 const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
     'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
     'TraceCore', 'TraceEdge', 'TraceTask', 'Worker'];
 
 function refuseLater(func, what) {
-    const name = func.name === '' ? 'the function' : `"${func.name}"`;
-    throw new TypeError(`${name} ${what}, which does nothing by itself: an orchestration or SUB function is a plain function ` +
-        'that does its work before it returns, without async, await and yield');
+    const name = func.name === '' ? _('the function') : `"${func.name}"`;
+    throw new TypeError(_('%s %s, which does nothing by itself: an orchestration or SUB function is a plain function ' +
+        'that does its work before it returns, without async, await and yield', name, what));
 }
 
 // Of the program that submits, or adds a task to a graph: records and errors name it.
@@ -42,7 +43,7 @@ function plain(func) {
         return func;
     const kind = Object.prototype.toString.call(func).slice(8, -1);
     if (kind !== 'Function')
-        refuseLater(func, `is of the kind ${kind}: calling it gives a promise or an iterator`);
+        refuseLater(func, _('is of the kind %s: calling it gives a promise or an iterator', kind));
     return (...args) => {
         const before = isNoting;
         let result;
@@ -55,7 +56,7 @@ function plain(func) {
         }
         if (result !== null && typeof result === 'object' &&
             (typeof result.then === 'function' || typeof result.next === 'function'))
-            refuseLater(func, `has returned ${typeof result.then === 'function' ? 'a promise' : 'an iterator'}`);
+            refuseLater(func, typeof result.then === 'function' ? _('has returned a promise') : _('has returned an iterator'));
         return result !== false;
     };
 }
@@ -92,13 +93,13 @@ function scopeWithoutCallback(where) {
     const within = (name, begin) => function (func) {
         const call = plain(func), before = count(this);
         if (typeof call !== 'function')
-            throw new TypeError(`${name}: ${String(func)} is not a function`);
+            throw new TypeError(_('%s: %s is not a function', name, func));
         this[begin]();
         try {
             if (!call(this)) {
                 throw new imports.gi.Pto.Error({
                     code: imports.gi.Pto.Error.EXPLICIT,
-                    message: 'the function of a scope failed and did not say why: it has returned false',
+                    message: _('the function of a scope failed and did not say why: it has returned false'),
                 });
             }
         } catch (error) {
@@ -147,7 +148,7 @@ function runWithoutNesting(Pto) {
         if (running.includes(this)) {
             throw new Pto.Error({
                 code: Pto.Error.BUSY,
-                message: 'an orchestration function can not use its own worker for another run',
+                message: _('an orchestration function can not use its own worker for another run'),
             });
         }
         running.push(this);
@@ -167,7 +168,7 @@ function runWithoutNesting(Pto) {
         if (isCapturing) {
             throw new Pto.Error({
                 code: Pto.Error.BUSY,
-                message: 'a capture can not begin inside the function of another one: make it before, or behind',
+                message: _('a capture can not begin inside the function of another one: make it before, or behind'),
             });
         }
         isCapturing = true;
@@ -240,17 +241,17 @@ function checkNumbers(where_to, values, areAll = false) {
     const wrong = values.findIndex(value => typeof value === 'number' ? value < 0 || value > Number.MAX_SAFE_INTEGER
         : areAll && typeof value !== 'bigint');
     if (wrong >= 0)
-        throw new TypeError(`${where_to}: ${String(values[wrong])} is not an integer of 0 to 2 ** 53 - 1`);
+        throw new TypeError(_('%s: %s is not an integer of 0 to 2 ** 53 - 1', where_to, values[wrong]));
 }
 
 function checkList(where_to, values) {
     if (ArrayBuffer.isView(values))
         return;
     if (!Array.isArray(values))
-        throw new TypeError(`${where_to}: ${String(values)} is not a list of integers`);
+        throw new TypeError(_('%s: %s is not a list of integers', where_to, values));
     for (const value of values) {
         if (isInexact(value) || typeof value === 'string')
-            throw new TypeError(`${where_to}: ${typeof value === 'string' ? 'a text' : String(value)} is not an integer`);
+            throw new TypeError(typeof value === 'string' ? _('%s: a text is not an integer', where_to) : _('%s: %s is not an integer', where_to, value));
     }
     checkNumbers(where_to, values, true);
 }
@@ -305,17 +306,17 @@ function exact(name, where, method) {
     const areTexts = ['set_include_dirs', 'set_compiler_flags', 'predict', 'predict_json', 'simulate'].includes(method);
     const check = value => {
         if (isInexact(value, isSwitch))
-            throw new TypeError(`${where_to}: ${String(value)} is not an integer`);
+            throw new TypeError(_('%s: %s is not an integer', where_to, value));
     };
     const checked = function (...args) {
         if (args.length !== length && left !== undefined)
             fillUp(args, left, hasCallback);
         if (args.length > length)
-            throw new TypeError(`${where_to} takes ${length} arguments, but ${args.length} are given`);
+            throw new TypeError(_('%s takes %s arguments, but %s are given', where_to, length, args.length));
         const chosen = args.length > choice && !(isNullable && args[choice] === null) ? [args[choice]].flat() : [];
         const wrong = chosen.findIndex(value => !Number.isInteger(value) || !Object.values(imports.gi.Pto[type]).includes(value));
         if (wrong >= 0)
-            throw new TypeError(`${where_to}: ${String(chosen[wrong])} is none of Pto.${type}`);
+            throw new TypeError(_('%s: %s is none of Pto.%s', where_to, chosen[wrong], type));
         for (const [i, what] of listed) {
             if (args.length > i)
                 checkList(`${where_to}: ${what}`, args[i]);
@@ -326,7 +327,7 @@ function exact(name, where, method) {
                 continue;
             value.forEach(check);
             if (value.some(element => typeof element === 'string'))
-                throw new TypeError(`${where_to}: a text is not an integer`);
+                throw new TypeError(_('%s: a text is not an integer', where_to));
             if (!isOfAny)
                 checkNumbers(where_to, value);
         }
@@ -368,7 +369,7 @@ function exactProperties(name, type) {
     type.prototype._init = function (properties = {}) {
         for (const [field, value] of Object.entries(properties)) {
             if (typeof value === 'number' && isInexact(value))
-                throw new TypeError(`Pto.${name}: ${field}: ${String(value)} is not an integer`);
+                throw new TypeError(_('%s: %s is not an integer', `Pto.${name}: ${field}`, value));
         }
         _init.call(this, properties);
     };
@@ -413,11 +414,11 @@ function nameArguments(where) {
 }
 
 // Nor is a text a number, or what is missing.
-function takeNumber(where, name, wanted, isWanted) {
+function takeNumber(where, name, refusal, isWanted, most) {
     const original = where[name];
     where[name] = function (...args) {
         if (args.length > 0 && !isWanted(args[0]))
-            throw new TypeError(`${name}: ${String(args[0])} is not ${wanted}`);
+            throw new TypeError(_(refusal, name, args[0], most));
         return original.apply(this, args);
     };
 }
@@ -430,7 +431,7 @@ function takeClocks(Pto) {
         where[name] = function (kernel, clock, ...rest) {
             const member = typeof clock === 'string' ? Pto.Clock[clock.toUpperCase()] : clock;
             if (!Object.values(Pto.Clock).includes(member))
-                throw new TypeError(`Pto.Costs.${name}: ${String(clock)} is none of Pto.Clock`);
+                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Costs.${name}`, clock, 'Clock'));
             return original.call(this, kernel, member, ...rest);
         };
     }
@@ -444,7 +445,7 @@ function takeQuestions(Pto) {
         where[name] = function (topic) {
             const member = typeof topic === 'string' ? Pto.TraceTopic[topic.toUpperCase().replaceAll('-', '_')] : topic;
             if (member === undefined)
-                throw new TypeError(`Pto.Trace.${name}: ${String(topic)} is none of Pto.TraceTopic`);
+                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Trace.${name}`, topic, 'TraceTopic'));
             return original.call(this, member);
         };
     }
@@ -454,8 +455,8 @@ function takeQuestions(Pto) {
             if (task instanceof Pto.TraceTask)
                 return original.call(this, task.dup_label());
             if (typeof task !== 'string' && typeof task !== 'bigint' && !Number.isSafeInteger(task)) {
-                throw new TypeError(`Pto.Trace.${name}: ${String(task)} is no task: a number, a BigInt or a text is one, 17, "1:17", ` +
-                    'or "7/1:17" inside of task 7');
+                throw new TypeError(_('%s: %s is no task: a number, a BigInt or a text is one, 17, "1:17", ' +
+                    'or "7/1:17" inside of task 7', `Pto.Trace.${name}`, task));
             }
             return original.call(this, String(task));
         };
@@ -470,7 +471,7 @@ function takeIndex(where, name, bound) {
     where[name] = function (index, ...rest) {
         const n = bound(this);
         if (!Number.isInteger(index) || index < 0 || index >= n)
-            throw new RangeError(`${name}: ${String(index)} is none of the ${n}, which count from 0`);
+            throw new RangeError(_('%s: %s is none of the %s, which count from 0', name, index, n));
         return original.call(this, index, ...rest);
     };
 }
@@ -496,9 +497,9 @@ function takeAsking(Pto) {
         const [process = given.length === 0 ? 0 : NaN, format = 'text', cancellable = null] = given;
         const member = typeof format === 'string' ? Pto.AnswerFormat[format.toUpperCase()] : format;
         if (!Number.isSafeInteger(process) || process < 0)
-            throw new TypeError(`Pto.Worker.ask_process: ${String(given[0])} is the number of no process`);
+            throw new TypeError(_('%s: %s is the number of no process', 'Pto.Worker.ask_process', given[0]));
         if (!Object.values(Pto.AnswerFormat).includes(member))
-            throw new TypeError(`Pto.Worker.ask_process: ${String(format)} is none of Pto.AnswerFormat`);
+            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Worker.ask_process', format, 'AnswerFormat'));
         return ask_process.call(this, process, member, cancellable);
     };
     Object.defineProperty(Pto.Worker.prototype, 'progress', {
@@ -552,7 +553,7 @@ function close(name, prototype, isDerived) {
         set(target, field, value, receiver) {
             if (field in target)
                 return Reflect.set(target, field, value, receiver);
-            throw new TypeError(`Pto.${name}.${String(field)} does not exist`);
+            throw new TypeError(_('%s does not exist', `Pto.${name}.${String(field)}`));
         },
     }));
 }
@@ -610,22 +611,25 @@ function _init() {
             return this.get_children();
         },
     });
+    const no_integer = N_('%s: %s is not an integer');
     for (const name of ['alloc_buffer', 'malloc'])
-        takeNumber(Pto.Worker.prototype, name, 'a whole number of bytes', Number.isInteger);
+        takeNumber(Pto.Worker.prototype, name, N_('%s: %s is not a whole number of bytes'), Number.isInteger);
     for (const name of ['add_after', 'add_scalar', 'add_scalar_signed'])
-        takeNumber(Pto.TaskArgs.prototype, name, 'an integer', value => typeof value === 'bigint' || Number.isInteger(value));
-    takeNumber(Pto.Graph.prototype, 'set_priority', `an integer of 0 to ${Pto.MAX_PRIORITY}`, value => Number.isInteger(value) && value >= 0 && value < 2 ** 32);
-    takeNumber(Pto.Orchestrator.prototype, 'set_priority', `an integer of 0 to ${Pto.MAX_PRIORITY}`, value => Number.isInteger(value) && value >= 0 && value < 2 ** 32);
-    takeNumber(Pto.TaskArgs.prototype, 'set_block_dim', `a whole number of blocks, 1 to ${Pto.MAX_BLOCKS}`,
-        value => Number.isInteger(value) && Math.abs(value) <= Pto.MAX_BLOCKS);
-    takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', 'true or false', value => typeof value === 'boolean');
+        takeNumber(Pto.TaskArgs.prototype, name, no_integer, value => typeof value === 'bigint' || Number.isInteger(value));
+    for (const type of [Pto.Graph, Pto.Orchestrator]) {
+        takeNumber(type.prototype, 'set_priority', N_('%s: %s is not an integer of 0 to %s'),
+            value => Number.isInteger(value) && value >= 0 && value < 2 ** 32, Pto.MAX_PRIORITY);
+    }
+    takeNumber(Pto.TaskArgs.prototype, 'set_block_dim', N_('%s: %s is not a whole number of blocks, 1 to %s'),
+        value => Number.isInteger(value) && Math.abs(value) <= Pto.MAX_BLOCKS, Pto.MAX_BLOCKS);
+    takeNumber(Pto.TaskArgs.prototype, 'set_sync_start', N_('%s: %s is not true or false'), value => typeof value === 'boolean');
     for (const [where, name] of [[Pto.TaskArgs, 'set_cluster'], [Pto.Orchestrator, 'free_cluster'], [Pto.Orchestrator, 'dup_cluster_cores']])
-        takeNumber(where.prototype, name, 'the number of a cluster', value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
-    takeNumber(Pto.Kernel.prototype, 'set_n_args', 'an integer', Number.isInteger);
+        takeNumber(where.prototype, name, N_('%s: %s is not the number of a cluster'), value => Number.isInteger(value) && Math.abs(value) < 2 ** 31);
+    takeNumber(Pto.Kernel.prototype, 'set_n_args', no_integer, Number.isInteger);
     for (const name of Object.getOwnPropertyNames(Pto.CallConfig.prototype).filter(method => /^set_(?!output_prefix|dump_filter)/.test(method)))
-        takeNumber(Pto.CallConfig.prototype, name, 'an integer', value => Number.isInteger(value) || typeof value === 'boolean');
+        takeNumber(Pto.CallConfig.prototype, name, no_integer, value => Number.isInteger(value) || typeof value === 'boolean');
     for (const name of ['add_scalar_float', 'add_scalar_double'])
-        takeNumber(Pto.TaskArgs.prototype, name, 'a number', value => typeof value === 'number');
+        takeNumber(Pto.TaskArgs.prototype, name, N_('%s: %s is not a number'), value => typeof value === 'number');
     takeTags(Pto);
     takeGraphs(Pto);
     takeCallables(Pto);

@@ -38,6 +38,7 @@ from . import PtoRemote as _remote  # noqa: E402
 from . import PtoTensors as _tensors  # noqa: E402
 from . import PtoTraces as _traces  # noqa: E402
 from .PtoInterrupts import interruptible as _interruptible  # noqa: E402
+from .PtoText import N_, _  # noqa: E402
 
 __all__ = []
 
@@ -90,7 +91,7 @@ class ChipOrchestration(Pto.ChipOrchestration):
     """What one chip runs in one task: an orchestration in C or C++, and its kernels."""
 
     def __init__(self, *what: Any, **more: Any) -> None:
-        raise TypeError("a chip orchestration is made by Pto.Callable.chip(directory), or ChipOrchestration.new(source, function)")
+        raise TypeError(_("a chip orchestration is made by Pto.Callable.chip(directory), or ChipOrchestration.new(source, function)"))
 
 
 def _import(kind, path, *_):
@@ -98,7 +99,7 @@ def _import(kind, path, *_):
         found = _remote.resolve(path)
         return found.callable() if isinstance(found, SubWorkerFunction) else Callable.function(found, kind)
     except Exception as exception:
-        raise _errors.LoadError(f'"{path}" can not be imported: {exception}') from None
+        raise _errors.LoadError(_('"{path}" can not be imported: {why}').format(path=path, why=exception)) from None
 
 
 _runners = weakref.WeakKeyDictionary()  # worker -> the process that made it, an executor with one thread
@@ -119,9 +120,17 @@ async def _await_run(worker, what, rest, config, cancellable):
     return await _awaits.awaited(_runner(worker), cancellable, call)
 
 
+# What a function of a worker can not do: said where it is refused.
+_NO_WAIT_FOR_CLOSE = N_("an orchestration function can not wait until its own worker is closed: worker.close() ends the run, and the "
+                        "worker when the function has returned")
+_NO_CLOSE_ON_THREAD = N_("an orchestration function can not wait until its own worker is closed by another thread: worker.close() in "
+                         "the function itself ends the run, and the worker when that has returned")
+_NO_REGISTRATION_ON_THREAD = N_("an orchestration function can not wait for a registration on another thread: register it in the "
+                                "function itself")
+
+
 async def _await_close(worker):
-    _functions.check_outside(worker, "wait until its own worker is closed: worker.close() ends the run, and the worker when the "
-                           "function has returned")
+    _functions.check_outside(worker, _NO_WAIT_FOR_CLOSE)
     return await _awaits.await_alone(None, worker.close)
 
 
@@ -173,7 +182,7 @@ class Worker(Pto.Worker):
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
         ids = properties.pop("device_ids", devices if devices is None else range(_checks.integer(devices, "devices")))
         if isinstance(devices, int) and not 0 <= devices <= Pto.MAX_CHILDREN:
-            raise ValueError(f"devices={devices}: there are 0 to {Pto.MAX_CHILDREN}")
+            raise ValueError(_("devices={devices}: there are 0 to {most}").format(devices=devices, most=Pto.MAX_CHILDREN))
         if ids is not None:
             properties["device_ids"] = GLib.Variant("au", _checks.integers(ids, "device_ids"))
         for name in ("sub_workers", "num_sub_workers"):
@@ -182,13 +191,14 @@ class Worker(Pto.Worker):
         for name, value in properties.items():
             if name != "isolate" and (parameter := name.replace("_", "-")) in Pto.Worker.list_parameters():
                 value = int(value) if isinstance(value, bool) else value
-                raise TypeError(f'{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")')
+                raise TypeError(_('{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")').format(
+                    name=name, parameter=parameter, value=value))
         for name, value in properties.items():
             property_ = Pto.Worker.find_property(name)
             if property_ is not None and property_.value_type == GObject.TYPE_UINT:
                 properties[name] = _checks.integer(value, name)
             elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
-                raise TypeError(f"{name}: {value!r} is neither True nor False")
+                raise TypeError(_("{where}: {value} is neither True nor False").format(where=name, value=repr(value)))
         super().__init__(**properties)
 
     def __enter__(self) -> Worker:
@@ -209,8 +219,8 @@ class Worker(Pto.Worker):
     def add_worker(self, *what: Any) -> None:
         """add_worker(worker), or, as the seeds call it, add_worker(NEXT_LEVEL, worker)."""
         if len(what) not in (1, 2) or (len(what) == 2 and what[0] != NEXT_LEVEL):
-            raise TypeError("add_worker(worker) and add_worker(NEXT_LEVEL, worker) put a worker of a lower level below this one; "
-                            "SUB workers are said when it is made: Worker(level=3, num_sub_workers=1)")
+            raise TypeError(_("add_worker(worker) and add_worker(NEXT_LEVEL, worker) put a worker of a lower level below this one; "
+                              "SUB workers are said when it is made: Worker(level=3, num_sub_workers=1)"))
         worker = getattr(what[-1], "worker", what[-1])
         return Pto.Worker.add_worker(self, worker)
 
@@ -256,8 +266,7 @@ class Worker(Pto.Worker):
     def register(self, what: Callable | _Function, cancellable: Gio.Cancellable | None = None) -> CallableHandle:
         """Makes something known to the worker and all below it, so that tasks can run it: a callable, or a function."""
         if self.get_level() > 2:  # children are told by the thread of the run
-            _functions.check_outside(self, "wait for a registration on another thread: register it in the function itself",
-                           on_other_thread=True)
+            _functions.check_outside(self, _NO_REGISTRATION_ON_THREAD, on_other_thread=True)
         what = self._callable(what)
         cancellable = cancellable or Gio.Cancellable()
         with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
@@ -268,7 +277,9 @@ class Worker(Pto.Worker):
         if isinstance(value, (list, tuple)):
             value = ",".join(map(str, value))
         if not isinstance(value, str) and (name == "schedule" or not isinstance(value, numbers.Number)):
-            raise TypeError(f"the parameter {name}: {value!r} is no {'text' if name == 'schedule' else 'number, switch or text'}")
+            refusal = (_("the parameter {name}: {value} is no text") if name == "schedule" else
+                       _("the parameter {name}: {value} is no number, switch or text"))
+            raise TypeError(refusal.format(name=name, value=repr(value)))
         return Pto.Worker.set_parameter(self, name, str(int(value) if isinstance(value, bool) else value))
 
     def _plan(self, what, rest, config, cancellable, state, is_capture=False):
@@ -277,8 +288,8 @@ class Worker(Pto.Worker):
         if len(rest) in (1, 2) and all(r is None or isinstance(r, t) for r, t in zip(rest, (Pto.TaskArgs, Pto.CallConfig))):
             args, config = rest[0], rest[1] if len(rest) > 1 else config
         elif any(isinstance(r, (Pto.TaskArgs, Pto.CallConfig, Gio.Cancellable)) for r in rest):
-            raise TypeError("after what is run come its arguments, or one TaskArgs and perhaps a CallConfig; config= and "
-                            "cancellable= are given by name")
+            raise TypeError(_("after what is run come its arguments, or one TaskArgs and perhaps a CallConfig; config= and "
+                              "cancellable= are given by name"))
         else:
             data = tuple(map(_arguments.given, rest))
             if data and (is_capture or isinstance(what, (Pto.CallableHandle, Pto.Graph))):
@@ -287,7 +298,7 @@ class Worker(Pto.Worker):
         if isinstance(what, (Pto.CallableHandle, Pto.Graph)):
             return None, args, config, cancellable
         if not callable(what):
-            raise TypeError(f"{what!r} can not be run: a function can, the handle of what is registered, or a graph")
+            raise TypeError(_("{what} can not be run: a function can, the handle of what is registered, or a graph").format(what=repr(what)))
         return (_functions.as_callback(what, lambda given: (given[0], *data) if data else given[:3], state, bool(data)),
                 args, config, cancellable)
 
@@ -368,7 +379,7 @@ class Worker(Pto.Worker):
         one answers that was started with PTO_ANSWER=1, or has called Pto.answer_start()."""
         names = {Pto.AnswerFormat(i).value_nick: Pto.AnswerFormat(i) for i in Pto.AnswerFormat.__enum_values__}
         if isinstance(format, str) and format not in names:
-            raise ValueError(f"{format!r} is none of {', '.join(names)}")
+            raise ValueError(_("{what} is none of {names}").format(what=repr(format), names=", ".join(names)))
         return Pto.Worker.ask_process(_checks.integer(process, "process"), names.get(format, format), cancellable)
 
     @property
@@ -389,15 +400,14 @@ class Worker(Pto.Worker):
         """with worker.show_progress(): runs show a line with how far they are, on the standard error or in a notebook, or in that
         file, looked at every so many seconds. What has not been submitted yet is not known, and not counted. Starts the worker."""
         if not interval > 0:
-            raise ValueError(f"interval={interval!r}: seconds are wanted, more than 0")
+            raise ValueError(_("interval={interval}: seconds are wanted, more than 0").format(interval=repr(interval)))
         if self.get_state() == Pto.WorkerState.NEW:
             self.start()  # processes are best forked before there is a thread more
         return _progress.shown(self, file, interval)
 
     def close(self) -> None:
         """Ends what is under way, and all processes below; a worker that is closed stays closed."""
-        _functions.check_outside(self, "wait until its own worker is closed by another thread: worker.close() in the function itself "
-                             "ends the run, and the worker when that has returned", on_other_thread=True)
+        _functions.check_outside(self, _NO_CLOSE_ON_THREAD, on_other_thread=True)
         Pto.Worker.close(self)
         if (runner := _runners.pop(self, None)) is not None:
             runner[1].shutdown(wait=False)

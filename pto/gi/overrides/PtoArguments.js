@@ -4,9 +4,9 @@
 //
 // Values of JavaScript are the TaskArgs that the library takes, and what a submit says of its task goes along in them.
 const {isArray, tensorOf} = imports.overrides.PtoArrays;
+const {_} = imports.overrides.PtoText;
 
 const [LOWEST, FIRST_UNSIGNED, BEHIND] = [-(2n ** 63n), 2n ** 63n, 2n ** 64n];
-const TAGS = 'x.read(), x.write(), x.update(), x.write_existing(), x.commute(), x.reduce("sum") or x.no_dep()';
 
 // A tensor with what a task does with it.
 var Argument = class {
@@ -56,18 +56,21 @@ var Task = class {
 
 function integerOf(kind, value) {
     if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
-        throw new TypeError(`Pto.${kind}: ${String(value)} is not an integer${Number.isInteger(value)
-            ? ' that a Number holds, which ends at 2 ** 53: give a BigInt' : ''}`);
+        throw new TypeError(Number.isInteger(value)
+            ? _('%s: %s is not an integer that a Number holds, which ends at 2 ** 53: give a BigInt', `Pto.${kind}`, value)
+            : _('%s: %s is not an integer', `Pto.${kind}`, value));
     }
     const integer = BigInt(value), [low, high] = kind === 'int' ? [LOWEST, FIRST_UNSIGNED] : [0n, BEHIND];
-    if (integer < low || integer >= high)
-        throw new RangeError(`Pto.${kind}: ${value} does not fit in 64 bits ${kind === 'int' ? 'with' : 'without'} a sign`);
+    if (integer < low || integer >= high) {
+        throw new RangeError(kind === 'int' ? _('%s: %s does not fit in 64 bits with a sign', 'Pto.int', value)
+            : _('%s: %s does not fit in 64 bits without a sign', `Pto.${kind}`, value));
+    }
     return new Scalar(kind, integer);
 }
 
 function numberOf(kind, value) {
     if (typeof value !== 'number')
-        throw new TypeError(`Pto.${kind}: ${String(value)} is not a Number`);
+        throw new TypeError(_('%s: %s is not a Number', `Pto.${kind}`, value));
     return new Scalar(kind, value);
 }
 
@@ -92,7 +95,7 @@ function operatorOf(how) {
         return how;
     const operator = typeof how === 'string' ? Reduction[how.toUpperCase()] : how;
     if (!Object.values(Reduction).includes(operator))
-        throw new TypeError(`${String(how)} is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel`);
+        throw new TypeError(_('%s is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel', how));
     return operator;
 }
 
@@ -113,14 +116,18 @@ function add(args, value, i) {
         addTensor(args, value);
         return;
     }
-    if (value instanceof Tensor)
-        throw new TypeError(`argument ${i}: what is done with the tensor? ${TAGS}`);
-    if (isArray(value) || value instanceof Buffer)
-        throw new TypeError(`argument ${i}: an array is no argument of a task: give it to run(), or x = Pto.Tensor.of(array), then ${TAGS}`);
+    if (value instanceof Tensor) {
+        throw new TypeError(_('argument %s: what is done with the tensor? x.read(), x.write(), x.update(), x.write_existing(), ' +
+            'x.commute(), x.reduce("sum") or x.no_dep()', i));
+    }
+    if (isArray(value) || value instanceof Buffer) {
+        throw new TypeError(_('argument %s: an array is no argument of a task: give it to run(), or x = Pto.Tensor.of(array), then ' +
+            'x.read(), x.write(), x.update(), x.write_existing(), x.commute(), x.reduce("sum") or x.no_dep()', i));
+    }
     const scalar = scalarOf(value);
     if (scalar === null) {
-        throw new TypeError(`argument ${i}: ${String(value)} is neither a tensor with what is done with it, x.read(), nor a number: ` +
-            '2.5 is a float, 2n an integer, Pto.double(2.5) a double');
+        throw new TypeError(_('argument %s: %s is neither a tensor with what is done with it, x.read(), nor a number: ' +
+            '2.5 is a float, 2n an integer, Pto.double(2.5) a double', i, value));
     }
     args[adders[scalar.kind]](scalar.value);
 }
@@ -136,7 +143,7 @@ function tasksOf(after) {
     return tasks.map(task => {
         const number = task instanceof Task ? task.number : task;
         if (!Number.isSafeInteger(number) || number < 0)
-            throw new TypeError(`after: ${String(task)} is nothing that submit() gives: one is wanted, a list of them, or []`);
+            throw new TypeError(_('after: %s is nothing that submit() gives: one is wanted, a list of them, or []', task));
         return number;
     });
 }
@@ -163,8 +170,10 @@ const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster'];
 function takeOptions(where, given, allowed) {
     const options = isPlain(given.at(-1)) ? given.pop() : {};
     for (const name of Object.keys(options)) {
-        if (!allowed.includes(name))
-            throw new TypeError(`${where}: there is no option ${name}: there ${allowed.length > 1 ? 'are' : 'is'} ${allowed.join(', ')}`);
+        if (!allowed.includes(name)) {
+            throw new TypeError(allowed.length > 1 ? _('%s: there is no option %s: there are %s', where, name, allowed.join(', '))
+                : _('%s: there is no option %s: there is %s', where, name, allowed.join()));
+        }
     }
     return options;
 }
@@ -175,7 +184,7 @@ function taskArgs(where, given, options = {}) {
     const [only] = given.length === 1 ? given : [undefined];
     if (only instanceof TaskArgs) {
         if (said.length > 0)
-            throw new TypeError(`${where}: a TaskArgs says itself what its task is, ${said.join(', ')}: add_after(), set_condition(), set_block_dim()`);
+            throw new TypeError(_('%s: a TaskArgs says itself what its task is, %s: add_after(), set_condition(), set_block_dim()', where, said.join(', ')));
         return only;
     }
     const values = Array.isArray(only) ? only : given.length === 1 && (only === null || only === undefined) ? [] : given;

@@ -15,6 +15,7 @@ import operator
 from ..module import get_introspection_module
 from . import PtoChecks as _checks
 from .PtoTensors import Tensor, operator_of, value_of
+from .PtoText import N_, _
 
 Pto = get_introspection_module("Pto")
 
@@ -38,13 +39,13 @@ class TaskArgs(Pto.TaskArgs):
             if isinstance(arg, tuple):
                 self.add_tensor(*arg)
             elif isinstance(arg, Pto.Tensor):
-                raise TypeError(f"argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
-                                "x.write_existing(), x.commute(), x.reduce(\"sum\") or x.no_dep()")
+                raise TypeError(_("argument {i}: what is done with the tensor? x.read(), x.write(), x.update(), "
+                                  "x.write_existing(), x.commute(), x.reduce(\"sum\") or x.no_dep()").format(i=i))
             else:
                 try:
                     self.add_scalar(arg)
                 except (TypeError, OverflowError) as error:
-                    raise type(error)(f"argument {i}: {error}") from None
+                    raise type(error)(_("argument {i}: {why}").format(i=i, why=error)) from None
         return self
 
     def __init__(self, *args: _Argument) -> None:
@@ -60,8 +61,8 @@ class TaskArgs(Pto.TaskArgs):
         elif isinstance(how, Pto.Callable):
             Pto.TaskArgs.add_reduction_kernel(self, Tensor.of(tensor), how, value_of(0 if initial is ... else initial))
         elif initial is not ...:
-            raise TypeError(f"a copy that is reduced by {operator_of(how).value_nick} begins with what changes nothing: "
-                            f"{initial!r}, which says something else, is for a kernel")
+            raise TypeError(_("a copy that is reduced by {operator} begins with what changes nothing: {initial}, which says "
+                              "something else, is for a kernel").format(operator=operator_of(how).value_nick, initial=repr(initial)))
         else:
             Pto.TaskArgs.add_reduction(self, Tensor.of(tensor), operator_of(how))
 
@@ -82,7 +83,7 @@ class TaskArgs(Pto.TaskArgs):
         elif isinstance(value, numbers.Integral) or type(value).__name__ == "bool_":  # NumPy's is no number
             value, unsigned = int(value), getattr(getattr(value, "dtype", None), "kind", "") == "u"
             if not -2**63 <= value < 2**64:
-                raise OverflowError(f"{value} does not fit in 64 bits")
+                raise OverflowError(_("{value} does not fit in 64 bits").format(value=value))
             if unsigned or value >= 2**63:
                 _add_scalar(self, value)
             else:
@@ -90,14 +91,15 @@ class TaskArgs(Pto.TaskArgs):
         elif isinstance(value, numbers.Real):
             self.add_scalar_float(float(value))
         else:
-            raise TypeError(f"{type(value).__name__} is neither a number nor a tensor with what is done with it, x.read()")
+            raise TypeError(_("{type} is neither a number nor a tensor with what is done with it, x.read()").format(
+                type=type(value).__name__))
 
     def __len__(self) -> int:
         return self.get_n_args()
 
     def __getitem__(self, index: int) -> Any:
         if not -len(self) <= index < len(self):
-            raise IndexError(f"argument {index} of {len(self)}")
+            raise IndexError(_("argument {i} of {n}").format(i=index, n=len(self)))
         index %= len(self)
         if self.get_direction(index) == Pto.Direction.SCALAR:
             return self.get_scalar_value(index)
@@ -130,7 +132,7 @@ class TaskArgs(Pto.TaskArgs):
     def tag(self, index: int) -> Direction:
         """What is done with a tensor."""
         if not 0 <= index < self.tensor_count:
-            raise IndexError(f"tag: tensor {index} of {self.tensor_count}")
+            raise IndexError(_("tag: tensor {i} of {n}").format(i=index, n=self.tensor_count))
         return self.get_direction(index)
 
     def view(self) -> _TaskArgsView:
@@ -163,7 +165,8 @@ def tasks_of(after):
     tasks = list(after) if isinstance(after, collections.abc.Iterable) else [after]
     for task in tasks:
         if not hasattr(task, "__index__") or isinstance(task, bool) or operator.index(task) < 0:
-            raise TypeError(f"after: {task!r} is not an integer that submit() gives: one is wanted, a list of them, or []")
+            raise TypeError(_("after: {task} is not an integer that submit() gives: one is wanted, a list of them, or []").format(
+                task=repr(task)))
     return tasks
 
 
@@ -173,7 +176,7 @@ def terms(what, after, when=None):
     if not after and when is None:
         return args_of(what)
     if isinstance(what, Pto.TaskArgs):
-        raise TypeError("a TaskArgs says itself what its task comes after: add_after(), set_condition()")
+        raise TypeError(_("a TaskArgs says itself what its task comes after: add_after(), set_condition()"))
     args = TaskArgs(*(what or ()))
     for task in after:
         args.add_after(task)
@@ -187,9 +190,14 @@ def terms(what, after, when=None):
 def kernel_of(what, where):
     if not isinstance(what, Pto.Callable):
         if hasattr(what, "kernel_for"):
-            raise TypeError(f"{where}: {what!r} stands for a kernel in submit() and add_task(): its .kernel is one")
-        raise TypeError(f"{where}: {what!r} is no kernel: Pto.Callable.kernel(path) makes one")
+            raise TypeError(_("{where}: {what} stands for a kernel in submit() and add_task(): its .kernel is one").format(
+                where=where, what=repr(what)))
+        raise TypeError(_("{where}: {what} is no kernel: Pto.Callable.kernel(path) makes one").format(where=where, what=repr(what)))
     return what
+
+
+_NO_BLOCKS = N_('kernel "{kernel}": block_dim is {value}: a whole number, 1 to {most}, is wanted')
+_NO_CLUSTER = N_('kernel "{kernel}": cluster is {value}: a number that allocate_cluster() gave, is wanted')
 
 
 def several(kernel, what, after, when=None, block_dim=None, sync_start=False, cluster=None):
@@ -197,19 +205,18 @@ def several(kernel, what, after, when=None, block_dim=None, sync_start=False, cl
     args = terms(what, after, when)
     if block_dim is None and cluster is None and sync_start is False:
         return args
-    task = f'kernel "{getattr(kernel, "name", kernel)}"'
     if not isinstance(sync_start, bool):
-        raise TypeError(f"{task}: sync_start is {sync_start!r}: True or False is wanted; block_dim says how many blocks there are")
+        raise TypeError(_("kernel \"{kernel}\": sync_start is {value}: True or False is wanted; block_dim says how many blocks "
+                          "there are").format(kernel=getattr(kernel, "name", kernel), value=repr(sync_start)))
     if isinstance(what, Pto.TaskArgs):
-        raise TypeError("a TaskArgs says itself what its task is: set_block_dim(), set_sync_start(), set_cluster()")
+        raise TypeError(_("a TaskArgs says itself what its task is: set_block_dim(), set_sync_start(), set_cluster()"))
     args = TaskArgs() if args is None else args
-    for name, value, wanted in (("block_dim", block_dim, f"a whole number, 1 to {Pto.MAX_BLOCKS}"),
-                                ("cluster", cluster, "a number that allocate_cluster() gave")):
+    for name, value, refusal in ("block_dim", block_dim, _NO_BLOCKS), ("cluster", cluster, _NO_CLUSTER):
         try:
             if value is not None:
                 getattr(args, "set_" + name)(value)
         except (TypeError, OverflowError):
-            raise TypeError(f"{task}: {name} is {value!r}: {wanted}, is wanted") from None
+            raise TypeError(_(refusal).format(kernel=getattr(kernel, "name", kernel), value=repr(value), most=Pto.MAX_BLOCKS)) from None
     args.set_sync_start(sync_start)
     return args
 
@@ -234,7 +241,8 @@ def cores_of(kernels, cores):
         if isinstance(core, str):
             type_ = kernels[i].get_core_type().value_nick.upper() if i < len(kernels) else ""
             if not core.startswith(type_) or not core[3:].isdecimal():
-                raise ValueError(f"submit_group: cores: member {i} is for {core!r}: a core of its kernel's type is wanted, {type_}0 or a number")
+                raise ValueError(_("submit_group: cores: member {i} is for {core}: a core of its kernel's type is wanted, {type}0 or a "
+                                   "number").format(i=i, core=repr(core), type=type_))
             core = int(core[3:])
         numbers.append(-1 if core is None else _checks.integer(core, "submit_group: cores"))
     return numbers
@@ -246,9 +254,10 @@ class CallConfig(Pto.CallConfig):
     def __new__(cls, *first: int, **choices: _Choices) -> CallConfig:
         names = ("block_dim", "aicpu_thread_num")
         if len(first) > len(names):
-            raise TypeError(f"CallConfig: {len(first)} values without a name: there are {' and '.join(names)}, all others have one")
+            raise TypeError(_("CallConfig: {n} values without a name: there are {first} and {second}, all others have one").format(
+                n=len(first), first=names[0], second=names[1]))
         if (twice := [name for name in names[:len(first)] if name in choices]):
-            raise TypeError(f"CallConfig: {twice[0]} is there twice")
+            raise TypeError(_("CallConfig: {name} is there twice").format(name=twice[0]))
         self = Pto.CallConfig.new()
         for name, value in (*zip(names, first), *choices.items()):
             setattr(self, name, value)

@@ -4,6 +4,8 @@
 //
 // An array over memory of the library is shared with tasks and processes. Memory that JavaScript has allocated has no address that
 // it may be asked for, and moves: it is copied, for a run there and back.
+const {_} = imports.overrides.PtoText;
+
 const arrays = {
     BOOL: Uint8Array,
     BFLOAT16: Uint16Array, // their bits, as there is no such array
@@ -57,9 +59,9 @@ function checkShape(where, shape) {
     const list = Array.isArray(shape) ? shape : [shape];
     const wrong = list.find(extent => !Number.isSafeInteger(extent) || extent < 1);
     if (list.length === 0 || wrong !== undefined)
-        throw new TypeError(`${where}: ${String(list.length === 0 ? '[]' : wrong)} is no extent of a shape: integers from 1 up are`);
+        throw new TypeError(_('%s: %s is no extent of a shape: integers from 1 up are', where, list.length === 0 ? '[]' : wrong));
     if (!Number.isSafeInteger(countOf(list) * 8))
-        throw new RangeError(`${where}: there is no memory for the shape [${list}]`);
+        throw new RangeError(_('%s: there is no memory for the shape [%s]', where, list));
     return list;
 }
 
@@ -73,7 +75,7 @@ function over(owner, bytes, Type, length) {
 function makeArray(shape, dtype = 'float32') {
     const Type = arrayTypeOf(dtypeOf(dtype)), {Buffer} = imports.gi.Pto;
     if (Type === undefined)
-        throw new TypeError(`Pto.Buffer.array: ${String(dtype?.name ?? dtype)} is none of Pto.Dtype`);
+        throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Buffer.array', dtype?.name ?? dtype, 'Dtype'));
     const length = countOf(checkShape('Pto.Buffer.array', shape));
     const buffer = Buffer.new(length * Type.BYTES_PER_ELEMENT);
     return over(buffer, buffer.ref_bytes(), Type, length);
@@ -85,7 +87,7 @@ function extentsOf(list) {
         return [];
     const [first = [], ...others] = list.map(extentsOf);
     if (others.some(other => other.join() !== first.join()))
-        throw new TypeError('a list whose parts are of different lengths is no tensor');
+        throw new TypeError(_('a list whose parts are of different lengths is no tensor'));
     return [list.length, ...first];
 }
 
@@ -94,11 +96,11 @@ function arrayOfList(list) {
     const numbers = list.flat(Infinity);
     for (const value of numbers) {
         if (typeof value !== 'number')
-            throw new TypeError(`a list becomes float32: ${String(value)} is no Number, give a BigInt64Array or what you mean`);
+            throw new TypeError(_('a list becomes float32: %s is no Number, give a BigInt64Array or what you mean', value));
         const is_lost = Number.isInteger(value) ? Math.fround(value) !== value
             : Number.isFinite(value) && !Number.isFinite(Math.fround(value));
         if (is_lost)
-            throw new RangeError(`a list becomes float32, which can not hold ${value}: give a Float64Array, or of the type that you mean`);
+            throw new RangeError(_('a list becomes float32, which can not hold %s: give a Float64Array, or of the type that you mean', value));
     }
     return Float32Array.from(numbers);
 }
@@ -125,10 +127,10 @@ function tensorInShared(array, dtype, shape) {
 
 function shapeFor(array, shape) {
     if (array.length === 0)
-        throw new TypeError('an empty array is no tensor');
+        throw new TypeError(_('an empty array is no tensor'));
     const given = shape === null ? [array.length] : checkShape('Pto.Tensor.of: shape', shape);
     if (countOf(given) !== array.length)
-        throw new TypeError(`Pto.Tensor.of: a shape of ${countOf(given)} elements, [${given}], for an array of ${array.length}`);
+        throw new TypeError(_('%s: a shape of %s elements, [%s], for an array of %s', 'Pto.Tensor.of', countOf(given), given, array.length));
     return given;
 }
 
@@ -139,7 +141,7 @@ function dtypeFor(array, dtype) {
         return imports.gi.Pto.Dtype[own];
     const chosen = dtypeOf(dtype);
     if (arrayTypeOf(chosen)?.BYTES_PER_ELEMENT !== array.BYTES_PER_ELEMENT)
-        throw new TypeError(`Pto.Tensor.of: ${String(dtype)} is no type of elements for a ${array.constructor.name}`);
+        throw new TypeError(_('%s: %s is no type of elements for a %s', 'Pto.Tensor.of', dtype, array.constructor.name));
     return chosen;
 }
 
@@ -151,14 +153,16 @@ function tensorOf(what, shape = null, dtype = null) {
     if (what instanceof Buffer) {
         const type = dtypeOf(dtype ?? 'uint8'), Type = arrayTypeOf(type);
         if (Type === undefined)
-            throw new TypeError(`Pto.Tensor.of: ${String(dtype)} is none of Pto.Dtype`);
+            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Tensor.of', dtype, 'Dtype'));
         return Tensor.new_for_buffer(what, 0, type, shape ?? [Math.floor(what.size / Type.BYTES_PER_ELEMENT)]);
     }
     if (Array.isArray(what))
         return tensorOf(arrayOfList(what), shape ?? extentsOf(what), dtype);
     if (!isArray(what)) {
-        throw new TypeError(`${what instanceof ArrayBuffer || what instanceof DataView ? 'an ArrayBuffer, which does not say what is in it,'
-            : String(what)} is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted`);
+        throw new TypeError(what instanceof ArrayBuffer || what instanceof DataView
+            ? _('an ArrayBuffer, which does not say what is in it, is no tensor: a tensor, a buffer, an array such as a Float32Array ' +
+                'or a list of numbers is wanted')
+            : _('%s is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted', what));
     }
     const type = dtypeFor(what, dtype), extents = shapeFor(what, shape);
     return tensorInShared(what, type, extents) ?? Tensor.new_for_buffer(copyOf(what), 0, type, extents).as_read_only();
@@ -167,7 +171,7 @@ function tensorOf(what, shape = null, dtype = null) {
 // The memory of a tensor; a copy of what can only be read, as an array can be written.
 function arrayOf(tensor) {
     if (!tensor.is_contiguous())
-        throw new TypeError(`to_array: ${tensor.to_string()} has gaps between its elements, which no array has`);
+        throw new TypeError(_('%s: %s has gaps between its elements, which no array has', 'to_array', tensor.to_string()));
     const bytes = tensor.ref_bytes(), Type = arrayTypeOf(tensor.dtype), length = tensor.n_elements;
     return tensor.is_read_only() ? new Type(bytes.toArray().buffer, 0, length).slice() : over(tensor, bytes, Type, length);
 }

@@ -12,6 +12,7 @@ from gi.repository import GLib, GObject
 
 from ..module import get_introspection_module
 from .PtoErrors import with_classes
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 
@@ -19,16 +20,16 @@ Pto = get_introspection_module("Pto")
 def integer(value, where, least=None, most=None, switch=False):
     """10 of 10.7, as PyGObject has it, is nobody's wish, nor 1 of True where there is no switch."""
     if not hasattr(value, "__index__") or (isinstance(value, bool) and not switch):
-        raise TypeError(f"{where}: {value!r} is not an integer")
+        raise TypeError(_("{where}: {value} is not an integer").format(where=where, value=repr(value)))
     value = operator.index(value)
     if most is not None and not least <= value <= most:
-        raise OverflowError(f"{where}: {value} is not one of {least} to {most}")
+        raise OverflowError(_("{where}: {value} is not one of {least} to {most}").format(where=where, value=value, least=least, most=most))
     return value
 
 
 def integers(values, where, *range_):
     if isinstance(values, (str, bytes)) or not isinstance(values, collections.abc.Iterable):
-        raise TypeError(f"{where}: {values!r} is not a list of integers")
+        raise TypeError(_("{where}: {value} is not a list of integers").format(where=where, value=repr(values)))
     return [integer(value, where, *range_) for value in values]
 
 
@@ -38,13 +39,14 @@ def member(type_, value, where):
         return type_(value)
     if not isinstance(value, type_):
         members = ", ".join(sorted(name for name in vars(type_) if isinstance(getattr(type_, name), type_)))
-        raise TypeError(f"{where}: {value!r} is none of Pto.{type_.__name__}: {members}")
+        raise TypeError(_("{where}: {value} is none of Pto.{type}: {members}").format(
+            where=where, value=repr(value), type=type_.__name__, members=members))
     return value
 
 
 def switch(value, where):
     if not isinstance(value, bool):
-        raise TypeError(f"{where}: {value!r} is neither True nor False")
+        raise TypeError(_("{where}: {value} is neither True nor False").format(where=where, value=repr(value)))
     return value
 
 
@@ -65,8 +67,10 @@ def _as_bytes(value, where):
     try:
         view = memoryview(value)
     except TypeError:
-        also = f": {value.encode()!r} is" if isinstance(value, str) and len(value) < 40 else ""
-        raise TypeError(f"{where}: {value!r} is not bytes{also}") from None
+        if isinstance(value, str) and len(value) < 40:
+            raise TypeError(_("{where}: {value} is not bytes: {encoded} is").format(
+                where=where, value=repr(value), encoded=repr(value.encode()))) from None
+        raise TypeError(_("{where}: {value} is not bytes").format(where=where, value=repr(value))) from None
     return GLib.Bytes.new(value if type(value) is bytes else view.tobytes())
 
 
@@ -95,8 +99,8 @@ def _checked(type_, set_attribute):
     def __setattr__(self, name, value):
         """Only what there is: a name that is misspelt would be accepted and have no effect."""
         if not hasattr(getattr(type(self), name, None), "__set__"):
-            have = "is no attribute that can be set" if hasattr(type(self), name) else "does not exist"
-            raise AttributeError(f"{type(self).__name__}.{name} {have}", name=name, obj=self)
+            refusal = _("{type}.{name} is no attribute that can be set") if hasattr(type(self), name) else _("{type}.{name} does not exist")
+            raise AttributeError(refusal.format(type=type(self).__name__, name=name), name=name, obj=self)
         set_attribute(self, name, value)
     type_.__setattr__ = __setattr__
 
@@ -107,7 +111,7 @@ def _bounded(type_, name, bound):
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
     def method(self, index):
         if not 0 <= index < bound(self):
-            raise IndexError(f"{name}: {int(index)} of {bound(self)}")
+            raise IndexError(_("{where}: {i} of {n}").format(where=name, i=int(index), n=bound(self)))
         return plain(self, index)
     setattr(type_, name, method)
 

@@ -15,6 +15,7 @@ import weakref
 from ..module import get_introspection_module
 from . import PtoArguments as _arguments
 from .PtoFunctions import Callable
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 _SUBMITS = "after", "when", "block_dim", "sync_start", "cluster", "priority"  # what a submit is told by name
@@ -36,7 +37,8 @@ class KernelFunction:
     def __call__(self, orch: Orchestrator | Graph, *args: Any, **named: Any) -> int:
         """Submits a task, or adds one to a graph: after=, when=, block_dim= and so on are those of submit()."""
         if not isinstance(orch, (Pto.Orchestrator, Pto.Graph)):
-            raise TypeError(f"{self.__name__}: {orch!r} is no orchestrator: in an orchestration function {self.__name__}(orch, ...) submits a task")
+            raise TypeError(_("{name}: {orch} is no orchestrator: in an orchestration function {name}(orch, ...) submits a task").format(
+                name=self.__name__, orch=repr(orch)))
         submits = {name: named.pop(name) for name in _SUBMITS if name in named}
         submit = orch.submit if isinstance(orch, Pto.Orchestrator) else orch.add_task
         return submit(self.kernel_for(orch), self.arguments(*args, **named), **submits)
@@ -45,8 +47,8 @@ class KernelFunction:
         """What the function gives for these arguments: those of the task."""
         given = self.__wrapped__(*map(_arguments.given, args), **{name: _arguments.given(value) for name, value in named.items()})
         if not isinstance(given, (tuple, list)) or (len(given) == 2 and isinstance(given[1], Pto.Direction)):
-            raise TypeError(f"{self.__name__}: the function of a kernel gives the arguments of its task, in their order, such as "
-                            f"[x.read(), y.write(), 2]: it has given {given!r}")
+            raise TypeError(_("{name}: the function of a kernel gives the arguments of its task, in their order, such as "
+                              "[x.read(), y.write(), 2]: it has given {given}").format(name=self.__name__, given=repr(given)))
         return list(given)
 
     @property
@@ -70,7 +72,7 @@ def kernel(path: _Path, core: str | CoreType = "aiv", args: int = -1, include_di
     [x.read(), y.write(), factor]. The source lies beside the file that has the function, or where the program runs; when it, or a
     header that it includes, has changed, the next run builds it anew. Otherwise as Pto.Callable.kernel()."""
     if callable(path):
-        raise TypeError('the source of the kernel is missing: @Pto.kernel("scale.c")')
+        raise TypeError(_('the source of the kernel is missing: @Pto.kernel("scale.c")'))
     return lambda function: KernelFunction(function, path, core, args=args, include_dirs=include_dirs, flags=flags)
 
 
@@ -121,7 +123,7 @@ def sub(function: _Function) -> SubWorkerFunction:
     """@Pto.sub has a function run on SUB workers: in an orchestration function total(orch, x.read(), y.write()) submits it. Workers
     that start later know it; it is called with an array for each tensor, and with the numbers."""
     if not callable(function):
-        raise TypeError(f"{function!r} is no function: @Pto.sub stands before one, without arguments")
+        raise TypeError(_("{what} is no function: @Pto.sub stands before one, without arguments").format(what=repr(function)))
     return SubWorkerFunction(function)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 
+from .PtoText import _
+
 CPU = 1
 _REACHED = (CPU, 3, 11)  # memory of the host, also that which is pinned for a GPU
 _TYPES = {f"{name}{bits}": (code, bits) for code, name, sizes in ((0, "int", (8, 16, 32, 64)), (1, "uint", (8, 16, 32, 64)),
@@ -34,9 +36,9 @@ def _in(capsule):
 def capsule_of(array, nick):
     """Of an array, which the capsule keeps, and whose elements are as wide as those of that type, if not of it."""
     if nick not in _TYPES:
-        raise BufferError(f"DLPack has no {nick} that has a byte of its own, as the elements of this tensor do")
+        raise BufferError(_("DLPack has no {type} that has a byte of its own, as the elements of this tensor do").format(type=nick))
     if not array.flags.writeable:
-        raise BufferError("this tensor can only be read, which DLPack does not say: numpy.asarray() gives an array that does")
+        raise BufferError(_("this tensor can only be read, which DLPack does not say: numpy.asarray() gives an array that does"))
     capsule = array.view(f"u{array.itemsize}").__dlpack__()
     tensor = _in(capsule)
     tensor.code, tensor.bits = _TYPES[nick]
@@ -47,14 +49,14 @@ def of(what):
     """The address, type, shape and strides in elements of what has __dlpack__(), and the capsule that keeps its memory."""
     device = what.__dlpack_device__()[0]
     if device not in _REACHED:
-        raise BufferError(f"{type(what).__name__}: its memory is on a device (DLPack's type {int(device)}), which simulated chips do not "
-                          "reach: a copy in the memory of the host is wanted, such as x.cpu()")
+        raise BufferError(_("{what}: its memory is on a device (DLPack's type {type}), which simulated chips do not reach: a copy in "
+                            "the memory of the host is wanted, such as x.cpu()").format(what=type(what).__name__, type=int(device)))
     capsule = what.__dlpack__()
     tensor = _in(capsule)
     nick = _NICKS.get((tensor.code, tensor.bits))
     if nick is None or tensor.lanes != 1:
-        raise BufferError(f"{type(what).__name__}: there is no tensor of its elements (DLPack's type {tensor.code} of {tensor.bits} bits, "
-                          f"{tensor.lanes} lanes)")
+        raise BufferError(_("{what}: there is no tensor of its elements (DLPack's type {type} of {bits} bits, {lanes} lanes)").format(
+            what=type(what).__name__, type=tensor.code, bits=tensor.bits, lanes=tensor.lanes))
     shape = tensor.shape[:tensor.ndim]
     strides = tensor.strides[:tensor.ndim] if tensor.strides else None
     if strides is None:

@@ -14,6 +14,7 @@ import traceback
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 EXCEPTION = GLib.quark_to_string(Pto.Exception.quark())
@@ -27,7 +28,7 @@ def text_of(what):
     try:
         text = str(what)
     except Exception:
-        text = f"<{type(what).__name__} that can not be printed>"
+        text = _("<{type} that can not be printed>").format(type=type(what).__name__)
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
@@ -110,7 +111,7 @@ def _make_exception(type_, text):
 
 def _add_note(exception, was):
     if was.get_trace() is not None and hasattr(exception, "add_note"):
-        exception.add_note(f"Raised in a child, traceback:\n{was.get_trace()}")
+        exception.add_note(_("Raised in a child, traceback:\n{trace}").format(trace=was.get_trace()))
 
 
 def _add_notes(exception, was):

@@ -20,6 +20,7 @@ import weakref
 from ..module import get_introspection_module
 from . import PtoExceptions as _exceptions
 from .PtoErrors import BusyError
+from .PtoText import N_, _
 
 Pto = get_introspection_module("Pto")
 
@@ -39,23 +40,23 @@ _LATER = (collections.abc.Awaitable, collections.abc.Generator, collections.abc.
 
 def _refuse_later(function, what):
     name = getattr(function, "__name__", type(function).__name__)
-    raise TypeError(f'"{name}" {what}, which does nothing by itself: an orchestration or SUB function is a plain function '
-                    "that does its work before it returns, without async def, await and yield")
+    raise TypeError(_("\"{name}\" {what}, which does nothing by itself: an orchestration or SUB function is a plain function "
+                      "that does its work before it returns, without async def, await and yield").format(name=name, what=what))
 
 
 def check_function(function):
     for plain in (function, getattr(type(function), "__call__", None)):
         if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
-            _refuse_later(function, "is an async function: calling it gives a coroutine")
+            _refuse_later(function, _("is an async function: calling it gives a coroutine"))
         if inspect.isgeneratorfunction(plain):
-            _refuse_later(function, "is a generator function: calling it gives a generator")
+            _refuse_later(function, _("is a generator function: calling it gives a generator"))
 
 
 def check_result(function, result):
     if isinstance(result, _LATER):
         if inspect.iscoroutine(result):
             result.close()  # or it would be said that nobody has awaited it
-        _refuse_later(function, f"has returned a {type(result).__name__}")
+        _refuse_later(function, _("has returned a {type}").format(type=type(result).__name__))
     return result is not False
 
 
@@ -94,9 +95,9 @@ def is_inside(worker, on_other_thread=False):
                for ref, thread in _inside.get())
 
 
-def check_outside(worker, what="use its own worker for another run", **choices):
+def check_outside(worker, refusal=N_("an orchestration function can not use its own worker for another run"), **choices):
     if is_inside(worker, **choices):
-        raise BusyError(f"an orchestration function can not {what}")
+        raise BusyError(_(refusal))
 
 
 def import_path(function):
@@ -128,7 +129,7 @@ class Callable(Pto.Callable):
         cores = {"aic": Pto.CoreType.AIC, "aiv": Pto.CoreType.AIV}
         core = cores.get(core.lower()) if isinstance(core, str) else core
         if core not in cores.values():
-            raise ValueError(f"{path}: there is no such type of core: it is \"aic\" or \"aiv\"")
+            raise ValueError(_("{path}: there is no such type of core: it is \"aic\" or \"aiv\"").format(path=path))
         self = Pto.Kernel.new(core, path, None)
         self.set_n_args(args)
         if include_dirs:
@@ -147,7 +148,7 @@ class Callable(Pto.Callable):
         """Of a Python function: an orchestration takes (orch, args, config), a SUB function (args) or nothing."""
         kinds, count = Pto.CallableKind, _count(function)
         if kind is None and count is None:
-            raise TypeError("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)")
+            raise TypeError(_("a function with *args can be both: Pto.Callable.function(it, Pto.CallableKind.SUB)"))
         name = _exceptions.text_of(getattr(function, "__name__", type(function).__name__))
         if kind == kinds.SUB or (kind is None and count <= 1):
             return Pto.SubFunction.new(name, as_callback(function, lambda given: given[:1]))

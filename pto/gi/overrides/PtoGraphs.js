@@ -5,13 +5,14 @@
 // To an orchestrator while it runs, or to a graph that is built first.
 const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
 const {Argument, Task, isPlain, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
+const {_} = imports.overrides.PtoText;
 
 const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
 
 // Both orders: (dtype, shape) as in C, (shape, dtype) with float32 where nothing is said.
 function typeAndShape([first, second, ...rest]) {
     if (second === undefined && !Array.isArray(first))
-        throw new TypeError(`shape: ${String(first)} is not a list of integers, as [4] and [4, 4] are`);
+        throw new TypeError(_('%s: %s is not a list of integers, as [4] and [4, 4] are', 'shape', first));
     return Array.isArray(first) ? [dtypeOf(second ?? 'float32'), first, ...rest] : [dtypeOf(first), second, ...rest];
 }
 
@@ -53,9 +54,9 @@ function takeGroups(where) {
         const options = takeOptions('submit_group', given, ['after', 'args_list', 'cores', 'priority']);
         const {args_list = null, cores = null, after = []} = options;
         if (!Array.isArray(kernels))
-            throw new TypeError(`submit_group: ${String(kernels)} is not a list of kernels`);
+            throw new TypeError(_('%s: %s is not a list of kernels', 'submit_group', kernels));
         if (args_list !== null && given.length > 0)
-            throw new TypeError('submit_group: args_list has the arguments of each member, and there are some beside it: one or the other');
+            throw new TypeError(_('submit_group: args_list has the arguments of each member, and there are some beside it: one or the other'));
         withPriority(this, options, () => {
             if (args_list === null && cores === null) {
                 submit_group.call(this, kernels, taskArgs('submit_group', given, options));
@@ -71,7 +72,7 @@ function takeGroups(where) {
 // Of each member of a group. A group is one task: what one of its members says of that is said of all.
 function members(where, args_list, after) {
     if (!Array.isArray(args_list))
-        throw new TypeError(`${where}: ${String(args_list)} is not a list of lists of arguments`);
+        throw new TypeError(_('%s: %s is not a list of lists of arguments', where, args_list));
     return args_list.map((values, i) =>
         taskArgs(where, Array.isArray(values) ? [values] : [values], i === 0 && tasksOf(after).length > 0 ? {after} : {}) ?? new imports.gi.Pto.TaskArgs());
 }
@@ -85,7 +86,7 @@ function coreOf(kernel, core, i) {
     const type = Object.keys(CoreType).find(name => CoreType[name] === kernel?.core_type);
     const number = new RegExp(`^${type}(\\d+)$`).exec(core)?.[1];
     if (number === undefined)
-        throw new TypeError(`submit_group: cores: member ${i} is for ${core}: a core of its kernel's type is wanted, ${type}0 or a number`);
+        throw new TypeError(_("submit_group: cores: member %s is for %s: a core of its kernel's type is wanted, %s0 or a number", i, core, type));
     return Number(number);
 }
 
@@ -207,8 +208,10 @@ function takeGraphs(Pto) {
     // As that of an array, of the first dimension.
     Pto.Tensor.prototype.subarray = function (begin = 0, end = this.shape[0]) {
         const [n, ...others] = this.shape, [from, to] = [begin, end].map(at => at < 0 ? at + n : Math.min(at, n));
-        if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || from >= to)
-            throw new RangeError(`subarray: ${begin} to ${end} of ${n} is ${from >= to ? 'empty, which no tensor is' : 'no part of it'}`);
+        if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || from >= to) {
+            throw new RangeError(from >= to ? _('%s: %s to %s of %s is empty, which no tensor is', 'subarray', begin, end, n)
+                : _('%s: %s to %s of %s is no part of it', 'subarray', begin, end, n));
+        }
         return this.view([to - from, ...others], [from, ...others.map(() => 0)]);
     };
 }

@@ -18,6 +18,7 @@ from . import PtoArguments as _arguments
 from . import PtoChecks as _checks
 from . import PtoFunctions as _functions
 from .PtoTensors import Tensor, dtype_of, value_of
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 _NOT_PROGRAMS = (os.path.dirname(__file__) + os.sep, contextlib.__file__)  # of whose lines nobody is told
@@ -28,7 +29,8 @@ def _handle(what, orchestrator):
         return what
     if hasattr(what, "handle_for"):
         return what.handle_for(orchestrator.get_worker())
-    raise TypeError(f"{what!r} is not registered: worker.register() it first, and submit the handle which that returns")
+    raise TypeError(_("{what} is not registered: worker.register() it first, and submit the handle which that returns").format(
+        what=repr(what)))
 
 
 def _kernel_and_args(self, kernel, args, where):
@@ -76,7 +78,8 @@ class Orchestrator(Pto.Orchestrator):
     def set_priority(self, priority: int) -> None:
         """Of what is submitted from here on: 0 to Pto.MAX_PRIORITY, which goes first."""
         if not 0 <= _checks.integer(priority, "Pto.Orchestrator.set_priority: priority") < 2**32:
-            raise ValueError(f"there is no priority {priority}: a task has one of 0 to {Pto.MAX_PRIORITY}, which goes first")
+            raise ValueError(_("there is no priority {priority}: a task has one of 0 to {most}, which goes first").format(
+                priority=priority, most=Pto.MAX_PRIORITY))
         Pto.Orchestrator.set_priority(self, priority)
 
     @contextlib.contextmanager
@@ -132,12 +135,12 @@ class Orchestrator(Pto.Orchestrator):
         if self._needs_place:
             _note_place(self)
         if isinstance(kernels, (str, Pto.Callable)) or not isinstance(kernels, collections.abc.Iterable):
-            raise TypeError(f"submit_group: kernels: {kernels!r} is not a list of kernels")
+            raise TypeError(_("submit_group: kernels: {what} is not a list of kernels").format(what=repr(kernels)))
         kernels = [_arguments.kernel_of(kernel, f"submit_group: kernel {i}") for i, kernel in enumerate(kernels)]
         if args_list is None and cores is None:
             call = functools.partial(Pto.Orchestrator.submit_group, self, kernels, _arguments.terms(_arguments.only(args), after))
         elif args_list is not None and args:
-            raise TypeError("submit_group: args_list has the arguments of each member, and there are some beside it: one or the other")
+            raise TypeError(_("submit_group: args_list has the arguments of each member, and there are some beside it: one or the other"))
         else:
             lists = [_arguments.only(args)] * len(kernels) if args_list is None else args_list
             call = functools.partial(Pto.Orchestrator.submit_group_members, self, kernels, _arguments.members(lists, after), _arguments.cores_of(kernels, cores))
@@ -260,7 +263,7 @@ class Orchestrator(Pto.Orchestrator):
         with scope():
             result = function(self)
             if not _functions.check_result(function, result):
-                raise RuntimeError("the function of a scope has returned False")
+                raise RuntimeError(_("the function of a scope has returned False"))
         return result
 
 

@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 
+from .PtoText import P_, _
+
 _CELLS = 20
 _NOTHING = {"runs": 0, "submitted": 0, "completed": 0, "failed": 0, "run_ns": 0}
 
@@ -42,9 +44,10 @@ def _line(title, progress, seconds, is_over):
     done, submitted, failed = progress
     part = done / submitted if submitted else float(is_over)
     bar = "#" * int(part * _CELLS)
-    rate = f", {done / seconds:.0f} tasks/s" if seconds > 0 and done else ""
-    return (f"{title}: {int(100 * part):3d} %|{bar:{_CELLS}}| {done} of {submitted} tasks [{seconds:.1f} s{rate}]"
-            + (f", {failed} failed" if failed else ""))
+    rate = _(", {n} tasks/s").format(n=f"{done / seconds:.0f}") if seconds > 0 and done else ""
+    return (_("{title}: {percent} %|{bar}| {done} of {submitted} tasks [{seconds} s{rate}]").format(
+        title=title, percent=f"{int(100 * part):3d}", bar=f"{bar:{_CELLS}}", done=done, submitted=submitted, seconds=f"{seconds:.1f}", rate=rate)
+        + (_(", {n} failed").format(n=failed) if failed else ""))
 
 
 class _Terminal:
@@ -94,16 +97,16 @@ class _Watch:
         self.title = "waiting"
 
     def look(self):
-        run, _ = _state_of(self.worker)
+        run = _state_of(self.worker)[0]
         if run is not None:
-            self.title = run.get("title") or "run"
+            self.title = run.get("title") or _("run")
             self.place.show(_line(self.title, _progress(run), run["for_ns"] / 1e9, False), False)
 
     def end(self):
         """What all runs have done since the begin, with the time that they took."""
         _, now = _state_of(self.worker)
         since = {name: now[name] - self.before[name] for name in _NOTHING}
-        title = self.title if self.title != "waiting" and since["runs"] == 1 else f"{since['runs']} run{'s' * (since['runs'] != 1)}"
+        title = self.title if self.title != "waiting" and since["runs"] == 1 else P_("{n} run", "{n} runs", since["runs"]).format(n=since["runs"])
         self.place.show(_line(title, _progress(since), since["run_ns"] / 1e9, True), True)
 
 

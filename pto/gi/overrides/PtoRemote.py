@@ -11,6 +11,7 @@ import sys
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 
@@ -38,10 +39,15 @@ def resolve(path):
     top = path.partition(":")[0].partition(".")[0]
     spec = importlib.machinery.PathFinder.find_spec(top, _roots)
     if spec is None:
-        raise ImportError(f'{top} is in none of the directories that this worker imports from: {", ".join(_roots) or "it has none"}')
+        if not _roots:
+            raise ImportError(_("{module} is in none of the directories that this worker imports from: it has none").format(module=top))
+        raise ImportError(_("{module} is in none of the directories that this worker imports from: {directories}").format(
+            module=top, directories=", ".join(_roots)))
     found = sys.modules.get(top)
     if found is not None and spec.origin is not None and getattr(found, "__file__", None) != spec.origin:
-        raise ImportError(f"{top} is another module here already: {getattr(found, '__file__', 'a built-in one')}")
+        if not hasattr(found, "__file__"):
+            raise ImportError(_("{module} is another module here already: a built-in one").format(module=top))
+        raise ImportError(_("{module} is another module here already: {file}").format(module=top, file=found.__file__))
     return pkgutil.resolve_name(path)
 
 

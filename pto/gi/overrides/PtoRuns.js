@@ -6,10 +6,11 @@
 const {Gio, GLib} = imports.gi;
 const {Copies, isArray} = imports.overrides.PtoArrays;
 const {Argument, Scalar, argsOf, isPlain, takeOptions, untagged} = imports.overrides.PtoArguments;
+const {_} = imports.overrides.PtoText;
 
 // As it can pass through C: an error of JavaScript, or one of GLib.
 function errorOf(thrown) {
-    return thrown instanceof Error || thrown instanceof GLib.Error ? thrown : new Error(`not an Error was thrown: ${String(thrown)}`);
+    return thrown instanceof Error || thrown instanceof GLib.Error ? thrown : new Error(_('not an Error was thrown: %s', thrown));
 }
 
 function configOf(config) {
@@ -24,8 +25,8 @@ function isAsInC(rest) {
 function check(value) {
     const {CallConfig, TaskArgs} = imports.gi.Pto;
     if ([CallConfig, TaskArgs, Gio.Cancellable].some(type => value instanceof type)) {
-        throw new TypeError('after what is run come its arguments, or one TaskArgs and perhaps a CallConfig: run(graph, x, y, ' +
-            '{config, cancellable})');
+        throw new TypeError(_('after what is run come its arguments, or one TaskArgs and perhaps a CallConfig: run(graph, x, y, ' +
+            '{config, cancellable})'));
     }
 }
 
@@ -34,7 +35,7 @@ class Run {
     constructor(what, rest, isCapture) {
         const {CallableHandle, Graph, Tensor} = imports.gi.Pto;
         if (typeof what !== 'function' && !(what instanceof Graph) && !(what instanceof CallableHandle))
-            throw new TypeError(`${String(what)} can not be run: a function can, the handle of what is registered, or a graph`);
+            throw new TypeError(_('%s can not be run: a function can, the handle of what is registered, or a graph', what));
         const options = takeOptions('run', rest, ['config', 'cancellable']);
         this._what = what;
         this._thrown = null;
@@ -107,7 +108,7 @@ function takeData(Pto, plain) {
     // Closed at the end, however that comes, and whether it comes now or is promised.
     where.use = function (func) {
         if (typeof func !== 'function')
-            throw new TypeError(`use: ${String(func)} is not a function`);
+            throw new TypeError(_('%s: %s is not a function', 'use', func));
         let result;
         try {
             result = func(this);
@@ -127,8 +128,10 @@ function enumOf(type, field, value) {
     if (typeof value !== 'string')
         return value;
     const found = type[value.toUpperCase().replaceAll('-', '_')];
-    if (found === undefined)
-        throw new TypeError(`Pto.Worker: ${field}: ${value} is none of ${Object.keys(type).map(name => name.toLowerCase().replaceAll('_', '-')).join(', ')}`);
+    if (found === undefined) {
+        const names = Object.keys(type).map(name => name.toLowerCase().replaceAll('_', '-'));
+        throw new TypeError(_('%s: %s is none of %s', `Pto.Worker: ${field}`, value, names.join(', ')));
+    }
     return found;
 }
 
@@ -137,15 +140,15 @@ function takeProperties(Pto) {
     const where = Pto.Worker.prototype, {_init} = where;
     where._init = function (given = {}) {
         if (!isPlain(given))
-            throw new TypeError(`Pto.Worker: ${String(given)} is no object of properties, as {platform: 'a2a3sim'} is`);
+            throw new TypeError(_("%s: %s is no object of properties, as {platform: 'a2a3sim'} is", 'Pto.Worker', given));
         const {devices, sub_workers, ...properties} = given;
         const n = Array.isArray(devices) ? devices.length : devices;
         if (n !== undefined) {
             if (!Number.isInteger(n) || n < 0 || n > Pto.MAX_CHILDREN)
-                throw new TypeError(`Pto.Worker: devices: ${String(devices)}: a number of them, 0 to ${Pto.MAX_CHILDREN}, or a list is wanted`);
+                throw new TypeError(_('%s: %s: a number of them, 0 to %s, or a list is wanted', 'Pto.Worker: devices', devices, Pto.MAX_CHILDREN));
             const ids = Array.isArray(devices) ? devices : [...new Array(n).keys()];
             if (ids.some(id => !Number.isInteger(id) || id < 0))
-                throw new TypeError(`Pto.Worker: devices: [${ids}] is not a list of numbers of devices`);
+                throw new TypeError(_('%s: [%s] is not a list of numbers of devices', 'Pto.Worker: devices', ids));
             properties.device_ids = new GLib.Variant('au', ids);
         }
         if (sub_workers !== undefined)
@@ -156,8 +159,8 @@ function takeProperties(Pto) {
         }
         const parameter = Object.keys(properties).find(name => name !== 'isolate' && Pto.Worker.list_parameters().includes(name.replaceAll('_', '-')));
         if (parameter !== undefined) {
-            throw new TypeError(`Pto.Worker: ${parameter} is a parameter: after this, worker.set_parameter('${parameter.replaceAll('_', '-')}', ` +
-                `'${properties[parameter]}')`);
+            throw new TypeError(_("%s: %s is a parameter: after this, worker.set_parameter('%s', '%s')", 'Pto.Worker', parameter,
+                parameter.replaceAll('_', '-'), properties[parameter]));
         }
         _init.call(this, properties);
     };
@@ -166,12 +169,12 @@ function takeProperties(Pto) {
 function takeCallables(Pto) {
     Pto.Callable.kernel = (path, options = {}) => {
         if (!isPlain(options))
-            throw new TypeError(`Pto.Callable.kernel: ${String(options)} is no object of options, as {core: 'aiv', args: 3} is`);
+            throw new TypeError(_("%s: %s is no object of options, as {core: 'aiv', args: 3} is", 'Pto.Callable.kernel', options));
         const {core = 'aiv', args = null, include_dirs = null, flags = null, cost = null} = takeOptions('Pto.Callable.kernel', [options],
             ['core', 'args', 'include_dirs', 'flags', 'cost']);
         const type = typeof core === 'string' ? Pto.CoreType[core.toUpperCase()] : core;
         if (!Object.values(Pto.CoreType).includes(type))
-            throw new TypeError(`${path}: there is no such type of core: ${String(core)}: it is "aic" or "aiv"`);
+            throw new TypeError(_('%s: there is no such type of core: %s: it is "aic" or "aiv"', path, core));
         const kernel = Pto.Kernel.new(type, path, null);
         for (const [set, value] of [['n_args', args], ['include_dirs', include_dirs], ['compiler_flags', flags], ['cost', cost]]) {
             if (value !== null)

@@ -8,6 +8,7 @@ import os
 import types
 
 from . import Pto
+from .PtoText import _
 
 Worker, TaskArgs, CallConfig = Pto.Worker, Pto.TaskArgs, Pto.CallConfig
 ContinuousTensor, ChipStorageTaskArgs = Pto.Tensor, Pto.TaskArgs
@@ -27,9 +28,9 @@ _DEVICES = 16
 
 def _device(device_id):
     if isinstance(device_id, bool) or not isinstance(device_id, int):
-        raise TypeError(f"device_id={device_id!r} is no integer")
+        raise TypeError(_("device_id={device} is no integer").format(device=repr(device_id)))
     if not 0 <= device_id < _DEVICES:
-        raise ValueError(f"device_id={device_id}: there are 0 to {_DEVICES - 1}")
+        raise ValueError(_("device_id={device}: there are 0 to {most}").format(device=device_id, most=_DEVICES - 1))
     return device_id
 
 
@@ -41,7 +42,7 @@ def _platform(platform):
 
 def _path(what, path):
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{what}={path!r}: a name or a path is wanted")
+        raise TypeError(_("{what}={value}: a name or a path is wanted").format(what=what, value=repr(path)))
     return os.fspath(path)
 
 
@@ -60,7 +61,8 @@ class RuntimeBuilder:
     def get_binaries(self, runtime_name=RUNTIME):
         """What ChipWorker.init() and the seeds' other programs take as bins."""
         if runtime_name not in RUNTIMES:
-            raise ValueError(f"there is no runtime {runtime_name!r}: {', '.join(map(repr, RUNTIMES))} are")
+            raise ValueError(_("there is no runtime {name}: {names} are").format(
+                name=repr(runtime_name), names=", ".join(map(repr, RUNTIMES))))
         return types.SimpleNamespace(platform=self.platform, runtime=runtime_name, host="libpto-seeds-1.so.0",
                                      aicpu=runtime_name.encode(), aicore=self.platform.encode())
 
@@ -101,7 +103,7 @@ class ChipWorker:
         _device(device_id)
         if bins is not None:
             if any(not isinstance(getattr(bins, name, None), str) for name in ("platform", "runtime")):
-                raise TypeError(f"bins={bins!r}: what RuntimeBuilder(platform).get_binaries() gives is wanted")
+                raise TypeError(_("bins={bins}: what RuntimeBuilder(platform).get_binaries() gives is wanted").format(bins=repr(bins)))
         if self.ended:
             ChipWorker.__init__(self)
         if bins is not None:

@@ -14,6 +14,7 @@ from gi.repository import GObject
 
 from ..module import get_introspection_module
 from . import PtoDlpack as _dlpack
+from .PtoText import _
 
 Pto = get_introspection_module("Pto")
 
@@ -32,10 +33,11 @@ def dtype_of(what):
     try:
         dtype = numpy.dtype(what if what is not None else "none")
     except TypeError:
-        raise TypeError(f"dtype: {what!r} is no type of elements: one of Pto.Dtype or of NumPy, or a name, is wanted") from None
+        raise TypeError(_("dtype: {what} is no type of elements: one of Pto.Dtype or of NumPy, or a name, is wanted").format(
+            what=repr(what))) from None
     found = getattr(Pto.Dtype, dtype.name.upper(), None)
     if not isinstance(found, Pto.Dtype) or not dtype.isnative:
-        raise TypeError(f"there is no tensor of {what}: float64, float32, float16, bool or an integer type wanted")
+        raise TypeError(_("there is no tensor of {what}: float64, float32, float16, bool or an integer type wanted").format(what=what))
     return found
 
 
@@ -57,9 +59,9 @@ def _array_of_list(what):
     with numpy.errstate(over="ignore"):
         array = given.astype(numpy.float32)
     if given.dtype.kind == "f" and not (numpy.isfinite(array) | ~numpy.isfinite(given)).all():
-        raise ValueError("a list becomes float32, which can not hold numbers as large as these: give an array of float64")
+        raise ValueError(_("a list becomes float32, which can not hold numbers as large as these: give an array of float64"))
     if given.dtype.kind != "f" and not (array.astype(object) == given.astype(object)).all():
-        raise ValueError("a list becomes float32, which can not hold these integers: give an array of the type you mean")
+        raise ValueError(_("a list becomes float32, which can not hold these integers: give an array of the type you mean"))
     return array
 
 
@@ -93,7 +95,7 @@ class Buffer(Pto.Buffer):
         shape = tuple(map(operator.index, shape)) if isinstance(shape, collections.abc.Iterable) else (operator.index(shape),)
         size = math.prod(shape) * dtype.itemsize  # without overflow
         if min(shape, default=0) < 0 or size >= 2**63:
-            raise ValueError(f"there is no array of the shape {shape}: its extents are at least 0, its bytes below 2**63")
+            raise ValueError(_("there is no array of the shape {shape}: its extents are at least 0, its bytes below 2**63").format(shape=shape))
         return numpy.asarray(Buffer.new(max(size, 1)))[:size].view(dtype).reshape(shape)
 
 
@@ -154,7 +156,7 @@ class Tensor(Pto.Tensor):
         """For numpy.from_dlpack(x), torch.from_dlpack(x) and their like: what they make shares its memory, and keeps it."""
         import numpy
         if stream is not None or (dl_device is not None and tuple(dl_device) != (_dlpack.CPU, 0)):
-            raise BufferError("the memory of a tensor is that of the host: it has no stream, and no other device")
+            raise BufferError(_("the memory of a tensor is that of the host: it has no stream, and no other device"))
         try:
             array = numpy.asarray(self)
         except ValueError as error:
@@ -183,11 +185,11 @@ class Tensor(Pto.Tensor):
         if hasattr(what, "__dlpack__") and not hasattr(what, "__array_interface__"):
             return Tensor.from_dlpack(what)
         if what is None or isinstance(what, (numbers.Number, str, Pto.Callable)):
-            raise TypeError(f"{what!r} is no tensor: a tensor, an array or a list of numbers is wanted")
+            raise TypeError(_("{what} is no tensor: a tensor, an array or a list of numbers is wanted").format(what=repr(what)))
         array, writable = _array(what)
         if array.ndim > Pto.TENSOR_MAX_DIMS:
-            raise ValueError(f"an array of {array.ndim} dimensions is no tensor, which has at most {Pto.TENSOR_MAX_DIMS}: "
-                             "numpy.reshape() makes fewer of them")
+            raise ValueError(_("an array of {n} dimensions is no tensor, which has at most {most}: numpy.reshape() makes fewer of "
+                               "them").format(n=array.ndim, most=Pto.TENSOR_MAX_DIMS))
         owner = _Owner()
         owner.memory = array
         strides = [0 if stride % array.itemsize else stride // array.itemsize for stride in array.strides]
@@ -198,7 +200,7 @@ class Tensor(Pto.Tensor):
     def __array_interface__(self) -> dict[str, Any]:
         import numpy
         if self.get_address() == 0:
-            raise ValueError("this tensor has no memory yet: a task outputs it, or it stands for a tensor of a graph's launch")
+            raise ValueError(_("this tensor has no memory yet: a task outputs it, or it stands for a tensor of a graph's launch"))
         nick = self.dtype.value_nick
         dtype = numpy.dtype(_AS_BITS.get(nick, nick))
         strides = tuple(stride * dtype.itemsize for stride in self.get_strides())
@@ -212,8 +214,8 @@ def _over(address, dtype, shape, strides, owner):
     if dense or 0 in shape:
         return Tensor.new_for_object(address, dtype, shape, owner)
     if any(step <= 0 for step in steps):
-        raise ValueError("an array whose elements lie backwards, at one place or at distances that are no multiple of their "
-                         "size is no tensor: numpy.ascontiguousarray() makes a copy that is")
+        raise ValueError(_("an array whose elements lie backwards, at one place or at distances that are no multiple of their "
+                           "size is no tensor: numpy.ascontiguousarray() makes a copy that is"))
     span = 1 + sum((n - 1) * step for n, step in zip(shape, steps))
     whole = Tensor.new_for_object(address, dtype, [span], owner)
     return whole.as_strided(shape, steps, 0)
@@ -224,7 +226,7 @@ def _slices(index, shape):
     index = list(index) if isinstance(index, tuple) else [index]
     n_dots = sum(item is Ellipsis for item in index)
     if n_dots > 1 or len(index) - n_dots > len(shape):
-        raise IndexError(f"too many indices for a tensor of {len(shape)} dimensions: {len(index)}")
+        raise IndexError(_("too many indices for a tensor of {n} dimensions: {given}").format(n=len(shape), given=len(index)))
     if n_dots == 0:
         index.append(Ellipsis)
     dots = next(i for i, item in enumerate(index) if item is Ellipsis)
@@ -233,17 +235,19 @@ def _slices(index, shape):
         if isinstance(item, slice):
             start, stop, step = item.indices(n)
             if step < 0:
-                raise ValueError(f"dimension {i}: a step of {step}: a tensor's elements lie forwards")
+                raise ValueError(_("dimension {i}: a step of {step}: a tensor's elements lie forwards").format(i=i, step=step))
             if stop <= start:
-                raise ValueError(f"dimension {i}: {start}:{stop} of {n} is empty, which no tensor is")
+                raise ValueError(_("dimension {i}: {start}:{stop} of {n} is empty, which no tensor is").format(
+                    i=i, start=start, stop=stop, n=n))
             yield start, (stop - start + step - 1) // step, step, True
         elif hasattr(item, "__index__") and not isinstance(item, bool):
             at = operator.index(item)
             if not -n <= at < n:
-                raise IndexError(f"dimension {i}: there is no {at} of {n}")
+                raise IndexError(_("dimension {i}: there is no {at} of {n}").format(i=i, at=at, n=n))
             yield at % n, 1, 1, False
         else:
-            raise TypeError(f"dimension {i}: {item!r} is neither a number nor a slice, as parts of a tensor are said")
+            raise TypeError(_("dimension {i}: {item} is neither a number nor a slice, as parts of a tensor are said").format(
+                i=i, item=repr(item)))
 
 
 def _part(tensor, index):
@@ -254,15 +258,15 @@ def _part(tensor, index):
         return around
     shape = [n for _, n, _, stays in parts if stays]
     if not shape:
-        raise TypeError("one element is no tensor: orch.get_element() reads it, and a slice of length 1 is a tensor of one, x[3, 4:5]")
+        raise TypeError(_("one element is no tensor: orch.get_element() reads it, and a slice of length 1 is a tensor of one, x[3, 4:5]"))
     distances = tensor.get_strides()
     strides = [distance * step for distance, (_, _, step, stays) in zip(distances, parts) if stays]
     if around.is_contiguous():
         return around.as_strided(shape, strides, 0)
     if tensor.is_contiguous():
         return tensor.as_strided(shape, strides, sum(start * distance for start, distance in zip(starts, distances)))
-    raise ValueError(f"this part of {tensor.to_string()}, which has gaps itself, can not be had: take it of the whole tensor, or without "
-                     "steps and with slices of length 1 in place of numbers")
+    raise ValueError(_("this part of {tensor}, which has gaps itself, can not be had: take it of the whole tensor, or without steps "
+                       "and with slices of length 1 in place of numbers").format(tensor=tensor.to_string()))
 
 
 def operator_of(how):
@@ -270,16 +274,17 @@ def operator_of(how):
         return how
     names = ("sum", "prod", "min", "max")
     if how not in names:
-        raise ValueError(f'{how!r} is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel')
+        raise ValueError(_("{how} is nothing that tensors are reduced by: \"sum\", \"prod\", \"min\", \"max\", or a kernel").format(
+            how=repr(how)))
     return Pto.Reduction(names.index(how))
 
 
 def value_of(value):
     """A number as C takes any: an integer is one, a fraction a double."""
     if value is None:
-        raise TypeError("None is no number, as the elements of a tensor are")
+        raise TypeError(_("None is no number, as the elements of a tensor are"))
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         if not -2**63 <= value < 2**64:
-            raise OverflowError(f"{value} does not fit in 64 bits")
+            raise OverflowError(_("{value} does not fit in 64 bits").format(value=value))
         return GObject.Value(GObject.TYPE_UINT64 if value >= 2**63 else GObject.TYPE_INT64, int(value))
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value

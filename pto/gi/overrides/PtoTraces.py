@@ -11,6 +11,10 @@ from ..module import get_introspection_module
 
 Pto = get_introspection_module("Pto")
 from . import PtoChecks as _checks  # noqa: E402, it asks for types
+from .PtoText import N_, _  # noqa: E402
+
+_NO_TOPIC = N_("{what} is nothing that a trace is asked: {names}")
+_NO_CLOCK = N_("{what} is no clock: {names}")
 
 
 def _named(enum, what, refusal):
@@ -19,7 +23,7 @@ def _named(enum, what, refusal):
         return what
     names = {enum(i).value_nick: enum(i) for i in enum.__enum_values__}
     if what not in names:
-        raise ValueError(f'{what!r} is {refusal}: {", ".join(names)}')
+        raise ValueError(_(refusal).format(what=repr(what), names=", ".join(names)))
     return names[what]
 
 
@@ -34,8 +38,9 @@ def _settings(given):
     if given is None:
         return None
     if isinstance(given, (str, bytes)) or not isinstance(given, collections.abc.Iterable):
-        raise TypeError(f"settings: {given!r} is no list of texts, such as [{given!r}]" if isinstance(given, str) else
-                        f"settings: {given!r} is no list of texts")
+        if isinstance(given, str):
+            raise TypeError(_("settings: {given} is no list of texts, such as [{given}]").format(given=repr(given)))
+        raise TypeError(_("settings: {given} is no list of texts").format(given=repr(given)))
     return list(given)
 
 
@@ -69,11 +74,11 @@ class Trace(Pto.Trace):
 
     def describe(self, topic: str | TraceTopic) -> str:
         """Of Pto.TraceTopic, or by its name: "critical-path"."""
-        return Pto.Trace.describe(self, _named(Pto.TraceTopic, topic, "nothing that a trace is asked"))
+        return Pto.Trace.describe(self, _named(Pto.TraceTopic, topic, _NO_TOPIC))
 
     def describe_json(self, topic: str | TraceTopic) -> str:
         """The same as JSON."""
-        return Pto.Trace.describe_json(self, _named(Pto.TraceTopic, topic, "nothing that a trace is asked"))
+        return Pto.Trace.describe_json(self, _named(Pto.TraceTopic, topic, _NO_TOPIC))
 
     def explain(self, task: str | int | TraceTask) -> str:
         """Why a task started when it did: one of list_tasks(), its number or id, "1:17" of ring 1, "7/1:17" inside of task 7."""
@@ -121,8 +126,8 @@ class Costs(Pto.Costs):
 
     def add_time(self, kernel: str, clock: str | Clock, bytes: int, ns: int) -> None:
         """Of Pto.Clock, or by its name: "chip"."""
-        Pto.Costs.add_time(self, kernel, _named(Pto.Clock, clock, "no clock"), bytes, ns)
+        Pto.Costs.add_time(self, kernel, _named(Pto.Clock, clock, _NO_CLOCK), bytes, ns)
 
     def dup_cost(self, kernel: str, clock: str | Clock) -> str | None:
         """What a kernel costs on that clock, as a manifest writes it."""
-        return Pto.Costs.dup_cost(self, kernel, _named(Pto.Clock, clock, "no clock"))
+        return Pto.Costs.dup_cost(self, kernel, _named(Pto.Clock, clock, _NO_CLOCK))

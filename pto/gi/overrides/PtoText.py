@@ -1,0 +1,23 @@
+# PtoText.py: how does a message of the override come into the reader's language?
+#
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# As those of the library do, from its catalogue, where an error is made and nowhere else. What a text is about is put in behind the
+# look-up, by format(): no catalogue has what an f-string makes.
+from ..module import get_introspection_module
+
+Pto = get_introspection_module("Pto")
+
+
+def N_(text):
+    """Marks a constant, which is translated where it is used."""
+    return text
+
+
+def _(text):
+    return Pto.dup_translation(text, None, 1)
+
+
+def P_(one, many, n):
+    """Of a count: in how many forms it is said is the language's affair."""
+    return Pto.dup_translation(one, many, n)
