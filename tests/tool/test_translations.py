@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # usage: test_translations.py PTO SOURCE_ROOT
+import ast
+import gettext
 import json
 import os
 import pathlib
 import re
 import shutil
+import string
 import subprocess
 import sys
 import tempfile
@@ -104,6 +107,71 @@ def printed(found):
                 yield f"{path.relative_to(root)}: {word}"
 
 
+def overrides(kind):
+    """All files that Python, or JavaScript, has of its own, but for the one that has the marks."""
+    yield from sorted(path for path in (root / "pto" / "gi" / "overrides").glob("*" + kind) if path.stem != "PtoText")
+
+
+marking = ("_", "N_", "P_")
+
+
+def name_of(call):
+    return getattr(call.func, "id", getattr(call.func, "attr", "")) if isinstance(call, ast.Call) else ""
+
+
+def has_words(text):
+    return re.search(r"[A-Za-z]{2}", text) is not None
+
+
+def texts_in(node):
+    """What is written there outside of marks, and is neither compared nor the name of an attribute."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.lineno, node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield node.lineno, "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    elif name_of(node) not in (*marking, "getattr") and not isinstance(node, ast.Compare):
+        for child in ast.iter_child_nodes(node):
+            yield from texts_in(child)
+
+
+def unmarked_in_python(text):
+    """The texts of errors that are in no mark, and marks that nothing can be looked up for."""
+    for node in ast.walk(ast.parse(text)):
+        made = node.exc if isinstance(node, ast.Raise) else node
+        if isinstance(node, ast.Raise) or name_of(node).endswith(("Error", "add_note")):
+            if isinstance(made, ast.Call):  # what it is called with by name, as name=, is no text
+                yield from ((line, said) for argument in made.args for line, said in texts_in(argument) if has_words(said))
+        if name_of(node) in marking and not isinstance(node.args[0], (ast.Constant, ast.Name)):
+            yield node.lineno, ast.unparse(node)
+        if name_of(node) == "format" and name_of(node.func.value) in ("_", "P_"):
+            said = [argument for argument in node.func.value.args if isinstance(argument, ast.Constant)]
+            wanted = {field for argument in said for _, field, _, _ in string.Formatter().parse(str(argument.value)) if field is not None}
+            if said and wanted != {keyword.arg for keyword in node.keywords}:
+                yield node.lineno, ast.unparse(node)
+
+
+js_token = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|[A-Za-z_$]\w*|\S""", re.S)
+
+
+def unmarked_in_javascript(text):
+    """The same, of JavaScript: in `new TypeError(...)`, and marks of templates."""
+    for begin in re.finditer(r"\bnew (?:\w+\.)*\w*Error\(", text):
+        stack, last = [], "Error"
+        for match in js_token.finditer(text, begin.end() - 1):
+            word = match.group()
+            if word in "([{":
+                stack.append(last)
+            elif word in ")]}":
+                stack.pop()
+            elif word[0] in "\"'`" and last != "=" and not any(name in marking for name in stack) and has_words(re.sub(r"\$\{[^}]*\}|\\.", " ", word)):
+                yield text.count("\n", 0, match.start()) + 1, word
+            if not stack:
+                break
+            last = word
+    for match in re.finditer(r"(?<![\w.])(?:_|N_)\((?!['\"\w)])", text):
+        yield text.count("\n", 0, match.start()) + 1, match.group()
+
+
 def shown(name):
     """What a chapter shows as it is typed and printed: fenced, or indented behind an empty line."""
     text = (root / name).read_text(encoding="utf-8")
@@ -147,11 +215,27 @@ class Catalogues(unittest.TestCase):
             with self.subTest(language):
                 self.tool("msgfmt", "--check", "--output-file", os.devnull, po / f"{language}.po")
 
+    def test_translations_take_the_same_names(self):
+        """msgfmt compares what a flag in the catalogue names the format of, which this one does not need."""
+        self.make_template()
+        self.assertIn("python-brace-format", pathlib.Path(self.template).read_text(encoding="utf-8"))
+        for language in listed("LINGUAS"):
+            binary = os.path.join(self.scratch.name, language)
+            self.tool("msgfmt", "--output-file", binary, po / f"{language}.po")
+            with open(binary, "rb") as file:
+                for text, translation in gettext.GNUTranslations(file)._catalog.items():
+                    text = text[0] if isinstance(text, tuple) else text
+                    for place in r"\{\w+\}", r"(?<!%)%s":
+                        if "%1$" not in translation:
+                            self.assertEqual(sorted(re.findall(place, translation)), sorted(re.findall(place, text)), translation)
+
 
 class Marks(unittest.TestCase):
     def test_files_with_marks_are_listed(self):
         marked = [str(path.relative_to(root)) for path in sources()
                   if marks.search(path.read_text(encoding="utf-8"))]
+        marked += [str(path.relative_to(root)) for kind in (".py", ".js") for path in overrides(kind)
+                   if re.search(r"(?<![\w.])(_|N_|P_)\(", path.read_text(encoding="utf-8"))]
         self.assertEqual(listed("POTFILES"), sorted(marked))
 
     def test_errors_are_marked(self):
@@ -163,6 +247,23 @@ class Marks(unittest.TestCase):
         found = set()
         self.assertEqual(list(printed(found)), [])
         self.assertEqual(found, {(name, text) for name, texts in english.items() for text in texts})
+
+    def test_errors_of_bindings_are_marked(self):
+        found = [f"{path.relative_to(root)}:{line}: {text}" for kind, look in ((".py", unmarked_in_python), (".js", unmarked_in_javascript))
+                 for path in overrides(kind) for line, text in look(path.read_text(encoding="utf-8"))]
+        self.assertEqual(found, [])
+
+    def test_what_bindings_do_not_mark_is_found(self):
+        for text, n in (('raise A("it is")', 1), ('raise A(f"it is {x}")', 1), ('raise A(_("it is {x}").format(x=repr(1)))', 0),
+                        ('raise A(_("it is {x}").format(y=1))', 1), ('raise A(_("it is {}").format(1))', 1), ('raise A(_(f"it is {x}"))', 1),
+                        ('raise A(_("it is {x}".format(x=1)))', 1), ('raise A(f"{x}: {y}", name="x")', 0), ("raise A(x)", 0), ("raise A", 0),
+                        ('b = ValueError("it is")', 1), ('raise A(_("it is") if b else "not it")', 1)):
+            self.assertEqual(len({line for line, _ in unmarked_in_python(text)}), n, text)
+        for text, n in (("throw new A.BError('it is');", 1), ("throw new TypeError(`it is ${x}`);", 1), ("throw new TypeError(`${is}: ${it}`);", 0),
+                        ("throw new TypeError(_('it is %s', `a ${x}`));", 0), ("throw new TypeError(x ? _('it is') : 'not it');", 1),
+                        ("throw new E.Error({code: 1, message: 'it is'});", 1), ("throw new E.Error({message: _('it (is')}); f('no');", 0),
+                        ("x = N_(`it is ${x}`);", 1), ("throw new TypeError(_(\"it's\"));", 0), ("throw error;", 0)):
+            self.assertEqual(len(list(unmarked_in_javascript(text))), n, text)
 
     def test_what_is_not_marked_is_found(self):
         self.assertEqual(list(unmarked('g_set_error (e, D, C, "it is %s", a);')), [(1, '"it is %s"')])

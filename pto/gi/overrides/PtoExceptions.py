@@ -41,7 +41,7 @@ class _Limited(io.BytesIO):
 
     def write(self, data):
         if self.tell() + len(data) > _MOST:
-            raise OverflowError("too long")
+            raise OverflowError
         return super().write(data)
 
 
