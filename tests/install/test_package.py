@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap  # noqa: E402
 
 source = os.path.abspath(sys.argv.pop(1))
-VARIABLES = "GI_TYPELIB_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PTO_API_DIR", "DESTDIR"
+LANGUAGES = ("de", "zh_CN") if shutil.which("msgfmt") else ()
+VARIABLES = "GI_TYPELIB_PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PTO_API_DIR", "PTO_LOCALE_DIR", "DESTDIR"
 
 PROGRAM = """
 import os, sys
@@ -29,6 +30,16 @@ fill = Pto.Callable.kernel(sys.argv[1])  # of the override
 with Pto.Worker(platform="a2a3sim") as chip:
     chip.run(lambda orch: orch.submit(fill, Pto.Tensor.new_for_buffer(buffer, 0, Pto.Dtype.FLOAT32, [16]).write_existing(), 2.5))
 print(memoryview(buffer.read(0, 4)).cast("f")[0])
+"""
+
+MESSAGE = """
+import locale
+locale.setlocale(locale.LC_ALL, "")
+from libpto import Pto
+try:
+    Pto.Tensor.of(None)
+except TypeError as error:
+    print(error)
 """
 
 
@@ -58,7 +69,7 @@ class Package(unittest.TestCase):
         self.assertEqual({place.split("/")[0] for place in places}, {"{py_platlib}"}, places)
         self.assertEqual({place.split("/")[1] for place in places}, {"libpto", "gi", "gi-stubs"})
         for name in ("libpto/__init__.py", "libpto/libpto-1.so.0", "libpto/Pto-1.typelib", "libpto/api/tensor.h", "gi/overrides/Pto.py",
-                     "gi-stubs/repository/Pto.pyi"):
+                     "gi-stubs/repository/Pto.pyi", *(f"libpto/locale/{language}/LC_MESSAGES/libpto.mo" for language in LANGUAGES)):
             self.assertIn("{py_platlib}/" + name, places)
 
     @unittest.skipUnless(importlib.util.find_spec("mesonpy") and importlib.util.find_spec("pip") and importlib.util.find_spec("ensurepip"),
@@ -74,6 +85,12 @@ class Package(unittest.TestCase):
         said = self.run_in(self.directory, python, "-W", "error::Warning:libpto", "-c", PROGRAM,
                            os.path.join(source, "tests", "gi", "fill.c"))
         self.assertEqual(said, "2.5\n")
+        for language in LANGUAGES:
+            self.env.update(LC_ALL="C.UTF-8", LANGUAGE=language)
+            self.assertEqual(self.run_in(self.directory, python, "-c", MESSAGE), {
+                "de": "None ist kein Tensor: erwartet ist ein Tensor, ein Array oder eine Liste von Zahlen\n",
+                "zh_CN": "None 不是张量：应为张量、数组或数的列表\n",
+            }[language])
 
 
 tap.main()
