@@ -107,9 +107,10 @@ def printed(found):
                 yield f"{path.relative_to(root)}: {word}"
 
 
-def overrides(kind):
+def bindings(kind):
     """All files that Python, or JavaScript, has of its own, but for the one that has the marks."""
-    yield from sorted(path for path in (root / "pto" / "gi" / "overrides").glob("*" + kind) if path.stem != "PtoText")
+    for directory in root / "pto" / "gi" / "overrides", root / "pto" / "seeds" / "python":
+        yield from sorted(path for path in directory.rglob("*" + kind) if path.stem != "PtoText")
 
 
 marking = ("_", "N_", "P_")
@@ -120,16 +121,16 @@ def name_of(call):
 
 
 def has_words(text):
-    return re.search(r"[A-Za-z]{2}", text) is not None
+    return re.search(r"[A-Za-z]{2}", re.sub(r"^[a-z]+: ", "", text)) is not None  # behind whom it is about
 
 
 def texts_in(node):
-    """What is written there outside of marks, and is neither compared nor the name of an attribute."""
+    """What is written there outside of marks, and is neither compared nor the name of an attribute or encoding."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.lineno, node.value
     elif isinstance(node, ast.JoinedStr):
         yield node.lineno, "".join(part.value for part in node.values if isinstance(part, ast.Constant))
-    elif name_of(node) not in (*marking, "getattr") and not isinstance(node, ast.Compare):
+    elif name_of(node) not in (*marking, "decode", "getattr") and not isinstance(node, ast.Compare):
         for child in ast.iter_child_nodes(node):
             yield from texts_in(child)
 
@@ -138,7 +139,7 @@ def unmarked_in_python(text):
     """The texts of errors that are in no mark, and marks that nothing can be looked up for."""
     for node in ast.walk(ast.parse(text)):
         made = node.exc if isinstance(node, ast.Raise) else node
-        if isinstance(node, ast.Raise) or name_of(node).endswith(("Error", "add_note")):
+        if isinstance(node, ast.Raise) or name_of(node).endswith(("Error", "add_note", "warn")):
             if isinstance(made, ast.Call):  # what it is called with by name, as name=, is no text
                 yield from ((line, said) for argument in made.args for line, said in texts_in(argument) if has_words(said))
         if name_of(node) in marking and not isinstance(node.args[0], (ast.Constant, ast.Name)):
@@ -234,7 +235,7 @@ class Marks(unittest.TestCase):
     def test_files_with_marks_are_listed(self):
         marked = [str(path.relative_to(root)) for path in sources()
                   if marks.search(path.read_text(encoding="utf-8"))]
-        marked += [str(path.relative_to(root)) for kind in (".py", ".js") for path in overrides(kind)
+        marked += [str(path.relative_to(root)) for kind in (".py", ".js") for path in bindings(kind)
                    if re.search(r"(?<![\w.])(_|N_|P_)\(", path.read_text(encoding="utf-8"))]
         self.assertEqual(listed("POTFILES"), sorted(marked))
 
@@ -250,13 +251,13 @@ class Marks(unittest.TestCase):
 
     def test_errors_of_bindings_are_marked(self):
         found = [f"{path.relative_to(root)}:{line}: {text}" for kind, look in ((".py", unmarked_in_python), (".js", unmarked_in_javascript))
-                 for path in overrides(kind) for line, text in look(path.read_text(encoding="utf-8"))]
+                 for path in bindings(kind) for line, text in look(path.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
 
     def test_what_bindings_do_not_mark_is_found(self):
         for text, n in (('raise A("it is")', 1), ('raise A(f"it is {x}")', 1), ('raise A(_("it is {x}").format(x=repr(1)))', 0),
                         ('raise A(_("it is {x}").format(y=1))', 1), ('raise A(_("it is {}").format(1))', 1), ('raise A(_(f"it is {x}"))', 1),
-                        ('raise A(_("it is {x}".format(x=1)))', 1), ('raise A(f"{x}: {y}", name="x")', 0), ("raise A(x)", 0), ("raise A", 0),
+                        ('raise A(_("it is {x}".format(x=1)))', 1), ('raise A(f"{x}: {y}", name="x")', 0), ("raise A(x)", 0), ("raise A", 0), ('raise A(f"host: {x}")', 0),
                         ('b = ValueError("it is")', 1), ('raise A(_("it is") if b else "not it")', 1)):
             self.assertEqual(len({line for line, _ in unmarked_in_python(text)}), n, text)
         for text, n in (("throw new A.BError('it is');", 1), ("throw new TypeError(`it is ${x}`);", 1), ("throw new TypeError(`${is}: ${it}`);", 0),

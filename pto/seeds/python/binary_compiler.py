@@ -12,6 +12,7 @@ import tempfile
 import warnings
 
 from simpler.task_interface import KernelCompiler, RuntimeBuilder
+from gi.overrides.PtoText import _  # now that its version is chosen
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx")
 RUNTIME = "host_build_graph"  # the seed has no other
@@ -19,13 +20,13 @@ RUNTIME = "host_build_graph"  # the seed has no other
 
 def _directories(what, given):
     if not isinstance(given, (list, tuple)) or any(not isinstance(path, (str, os.PathLike)) for path in given):
-        raise TypeError(f"{what}={given!r}: a list of directories is wanted")
+        raise TypeError(_("{what}={value}: a list of directories is wanted").format(what=what, value=repr(given)))
     paths = [os.path.abspath(os.fspath(path)) for path in given]
     for path in paths:
         if not os.path.isdir(path):
-            raise FileNotFoundError(f"{what}: {path}: no such directory")
+            raise FileNotFoundError(_("{what}: {path}: no such directory").format(what=what, path=path))
         if "\n" in path:
-            raise ValueError(f"{what}: {path!r}: the name of a directory has one line")
+            raise ValueError(_("{what}: {path}: the name of a directory has one line").format(what=what, path=repr(path)))
     return paths
 
 
@@ -42,7 +43,8 @@ def _flags():
                                    text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         why = " ".join((getattr(error, "stderr", None) or str(error)).split())
-        raise RuntimeError(f"pkg-config does not find {package}, with which host binaries are compiled: {why}") from None
+        raise RuntimeError(_("pkg-config does not find {package}, with which host binaries are compiled: {why}").format(
+            package=package, why=why)) from None
     return os.path.join(directory, "host_binary.cpp"), shlex.split(words)
 
 
@@ -57,19 +59,21 @@ class BinaryCompiler:
             return self._host(includes, directories)
         if target == "aicpu":
             if (unused := _sources(directories)):
-                warnings.warn(f"{unused[0]} is not compiled: the scheduler of {self.platform} is libpto's", stacklevel=2)
+                warnings.warn(_("{source} is not compiled: the scheduler of {platform} is libpto's").format(
+                    source=unused[0], platform=self.platform), stacklevel=2)
             return RUNTIME.encode()
         if target == "aicore":
             lines = [self.platform, *(f"include {path}" for path in includes), *(f"source {path}" for path in directories)]
             return "\n".join(lines).encode()
-        raise ValueError(f"there is no target {target!r}: 'host', 'aicpu' and 'aicore' are")
+        raise ValueError(_("there is no target {target}: 'host', 'aicpu' and 'aicore' are").format(target=repr(target)))
 
     @staticmethod
     def _host(includes, directories):
         sources = _sources(directories)
         if not sources:
-            raise FileNotFoundError(f"host: no source in {', '.join(directories) or 'no directory'}: InitRuntimeImpl() and "
-                                    "FinalizeRuntimeImpl() are wanted")
+            refusal = (_("host: no source in {directories}: InitRuntimeImpl() and FinalizeRuntimeImpl() are wanted") if directories
+                       else _("host: no source in no directory: InitRuntimeImpl() and FinalizeRuntimeImpl() are wanted"))
+            raise FileNotFoundError(refusal.format(directories=", ".join(directories)))
         entry, flags = _flags()
         compiler = shlex.split(os.environ.get("CXX", "c++"))
         with tempfile.TemporaryDirectory(prefix="pto-host-") as directory:
@@ -77,11 +81,12 @@ class BinaryCompiler:
             command = [*compiler, "-std=gnu++17", "-O1", "-fPIC", "-shared", "-Wl,-z,defs", "-o", made,
                        *(f"-I{path}" for path in includes), *sources, entry, *flags]
             if shutil.which(compiler[0]) is None:
-                raise RuntimeError(f"host: there is no compiler {compiler[0]}: CXX says which it is")
+                raise RuntimeError(_("host: there is no compiler {compiler}: CXX says which it is").format(compiler=compiler[0]))
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined reference" in line]
-                raise RuntimeError(f"host: {(lines or done.stderr.splitlines() or ['the compiler says nothing'])[0]}")
+                lines = lines or done.stderr.splitlines() or [_("the compiler says nothing")]
+                raise RuntimeError(f"host: {lines[0]}")
             with open(made, "rb") as file:
                 return file.read()
 

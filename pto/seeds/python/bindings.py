@@ -21,12 +21,23 @@ _PROTOTYPES = {
 }
 
 
+def _(text):
+    """In the reader's language, as libpto's own Python says it, which nothing else here needs: without it the text."""
+    try:
+        import gi
+        gi.require_version("Pto", "1")
+        from gi.overrides import PtoText
+    except (ImportError, ValueError):
+        return text
+    return PtoText._(text)
+
+
 class RuntimeLibraryLoader:
     """A host binary in this process."""
 
     def __init__(self, host_binary):
         if not isinstance(host_binary, (bytes, bytearray)) or host_binary[:4] != b"\177ELF":
-            raise ValueError("this is no host binary: BinaryCompiler.compile(\"host\", ...) makes one")
+            raise ValueError(_("this is no host binary: BinaryCompiler.compile(\"host\", ...) makes one"))
         # Open as long as the process lives: the linker takes what has the same path for the same library.
         descriptor = os.memfd_create("host.so")
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -35,12 +46,12 @@ class RuntimeLibraryLoader:
             self.library = ctypes.CDLL(f"/proc/self/fd/{descriptor}")
         except OSError as error:
             os.close(descriptor)
-            raise RuntimeError(f"the host binary can not be loaded: {error}") from None
+            raise RuntimeError(_("the host binary can not be loaded: {why}").format(why=error)) from None
         for name, (result, *arguments) in _PROTOTYPES.items():
             try:
                 function = getattr(self.library, name)
             except AttributeError:
-                raise ValueError(f"this is no host binary: it has no {name}()") from None
+                raise ValueError(_("this is no host binary: it has no {name}()").format(name=name)) from None
             function.restype, function.argtypes = result, arguments
         self.library.simpler_log_init(4, 0)  # the exception says it
 
@@ -51,21 +62,22 @@ class RuntimeLibraryLoader:
 
 def _binary(what, given):
     if not isinstance(given, (bytes, bytearray)):
-        raise TypeError(f"{what}: {type(given).__name__}: bytes are wanted, which BinaryCompiler.compile() gives")
+        raise TypeError(_("{what}: {type}: bytes are wanted, which BinaryCompiler.compile() gives").format(
+            what=what, type=type(given).__name__))
     return bytes(given), len(given)
 
 
 def _number(what, given):
     if isinstance(given, bool) or not isinstance(given, int):
-        raise TypeError(f"{what}={given!r}: an integer is wanted")
+        raise TypeError(_("{what}={value}: an integer is wanted").format(what=what, value=repr(given)))
     if not -2**31 <= given < 2**31:
-        raise ValueError(f"{what}={given}: it does not fit in 32 bits")
+        raise ValueError(_("{what}={value}: it does not fit in 32 bits").format(what=what, value=given))
     return given
 
 
 def _runtime(given):
     if not isinstance(getattr(type(given), "_loader", None), RuntimeLibraryLoader):
-        raise TypeError(f"runtime={given!r}: one that bind_host_binary() gives the class of is wanted")
+        raise TypeError(_("runtime={runtime}: one that bind_host_binary() gives the class of is wanted").format(runtime=repr(given)))
     return given
 
 
@@ -75,11 +87,11 @@ class DeviceRunner:
     def __init__(self, runtime_class):
         self._loader = getattr(runtime_class, "_loader", None)
         if not isinstance(self._loader, RuntimeLibraryLoader):
-            raise TypeError(f"runtime_class={runtime_class!r}: the class that bind_host_binary() gives is wanted")
+            raise TypeError(_("runtime_class={given}: the class that bind_host_binary() gives is wanted").format(given=repr(runtime_class)))
 
     def init(self, device_id, num_cores, aicpu_binary, aicore_binary, pto_isa_root=None):
         if not isinstance(pto_isa_root, (str, bytes, os.PathLike, type(None))):
-            raise TypeError(f"pto_isa_root={pto_isa_root!r}: a directory, or None, is wanted")
+            raise TypeError(_("pto_isa_root={given}: a directory, or None, is wanted").format(given=repr(pto_isa_root)))
         root = None if pto_isa_root is None else os.fsencode(pto_isa_root)
         self._loader.call("DeviceRunner_Init", _number("device_id", device_id), _number("num_cores", num_cores),
                           *_binary("aicpu_binary", aicpu_binary), *_binary("aicore_binary", aicore_binary), root)
@@ -103,12 +115,12 @@ def bind_host_binary(host_binary):
 
         def handle(self):
             if self._memory is None:
-                raise RuntimeError("this runtime is not initialized, or was finalized: initialize() makes it")
+                raise RuntimeError(_("this runtime is not initialized, or was finalized: initialize() makes it"))
             return ctypes.addressof(self._memory)
 
         def initialize(self):
             if self._memory is not None:
-                raise RuntimeError("this runtime is initialized already: finalize() ends it")
+                raise RuntimeError(_("this runtime is initialized already: finalize() ends it"))
             memory = (ctypes.c_uint64 * (loader.library.GetRuntimeSize() // 8 + 1))()
             loader.call("InitRuntime", ctypes.addressof(memory))
             self._memory = memory
