@@ -11,6 +11,7 @@ import re
 import shutil
 import string
 import subprocess
+import symtable
 import sys
 import tempfile
 import time
@@ -151,6 +152,15 @@ def unmarked_in_python(text):
                 yield node.lineno, ast.unparse(node)
 
 
+def hidden_in_python(table):
+    """Functions that call a mark, and have something else of its name: for _, it in ..."""
+    for inner in table.get_children():
+        if inner.get_type() == "function":
+            yield from ((inner.get_lineno(), name) for name in marks if name in inner.get_identifiers()
+                        and inner.lookup(name).is_local() and inner.lookup(name).is_referenced())
+        yield from hidden_in_python(inner)
+
+
 js_token = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|[A-Za-z_$]\w*|\S""", re.S)
 
 
@@ -253,6 +263,13 @@ class Marks(unittest.TestCase):
         found = [f"{path.relative_to(root)}:{line}: {text}" for kind, look in ((".py", unmarked_in_python), (".js", unmarked_in_javascript))
                  for path in bindings(kind) for line, text in look(path.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
+
+    def test_marks_are_not_hidden(self):
+        found = [(path.name, *what) for path in bindings(".py")
+                 for what in hidden_in_python(symtable.symtable(path.read_text(encoding="utf-8"), path.name, "exec"))]
+        self.assertEqual(found, [])
+        wrong = "def f(*_):\n    return _('it is')\ndef g(x, *_):\n    return x\ndef h(x):\n    return _('it is')\n"
+        self.assertEqual(list(hidden_in_python(symtable.symtable(wrong, "", "exec"))), [(1, "_")])
 
     def test_what_bindings_do_not_mark_is_found(self):
         for text, n in (('raise A("it is")', 1), ('raise A(f"it is {x}")', 1), ('raise A(_("it is {x}").format(x=repr(1)))', 0),

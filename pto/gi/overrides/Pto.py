@@ -94,7 +94,7 @@ class ChipOrchestration(Pto.ChipOrchestration):
         raise TypeError(_("a chip orchestration is made by Pto.Callable.chip(directory), or ChipOrchestration.new(source, function)"))
 
 
-def _import(kind, path, *_):
+def _import(kind, path, *more):
     try:
         found = _remote.resolve(path)
         return found.callable() if isinstance(found, SubWorkerFunction) else Callable.function(found, kind)
