@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <pto/pto.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,6 +51,9 @@ main (int argc, char **argv)
       "- be a worker of the program at the other end of standard input and output");
   g_autoptr (GError) error = NULL;
 
+  /* Numbers look the same everywhere: they are read by programs too. */
+  setlocale (LC_ALL, "");
+  setlocale (LC_NUMERIC, "C");
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))
     {

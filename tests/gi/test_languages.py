@@ -46,12 +46,22 @@ TypeError|level: 'a' ist keine ganze Zahl
 ValueError|scale.c: eine solche Art von Kern gibt es nicht: es ist "aic" oder "aiv"
 TypeError|None ist kein Tensor: erwartet ist ein Tensor, ein Array oder eine Liste von Zahlen
 """
-SET_LOCALE = 'locale.setlocale(locale.LC_ALL, "")\n'
+SET_LOCALE = 'locale.setlocale(locale.LC_MESSAGES, "")\n'
 # In a child, whose exception has the text that it has there.
 LEVELS = """
 with Pto.Worker(level=3, sub_workers=1) as worker:
     handle = worker.register(Pto.Callable.function(lambda args: Pto.Tensor.of(None), Pto.CallableKind.SUB))
     said(lambda: worker.run(lambda orch: orch.submit_sub(handle)))
+"""
+# In a process of its own, which has set its locale by itself.
+REMOTE = """
+with Pto.Worker(level=4) as host:
+    host.add_remote_worker("local:", sub_workers=1, roots=sys.argv[1])
+    host.start()
+    try:
+        host.register(Pto.ImportedFunction.new(Pto.CallableKind.ORCHESTRATION, "os:system"))
+    except Pto.Error as error:
+        print(error.message)
 """
 PROGRESS = """
 with Pto.Worker(platform="a2a3sim") as worker:
@@ -119,6 +129,11 @@ class Languages(unittest.TestCase):
     @unittest.skipUnless(shutil.which("msgfmt"), "no msgfmt (install gettext)")
     def test_python_in_a_child(self):
         self.assertEqual(self.python(SET_LOCALE + LEVELS), "TypeError|None 不是张量：应为张量、数组或数的列表\n")
+
+    @unittest.skipUnless(shutil.which("msgfmt"), "no msgfmt (install gettext)")
+    def test_python_in_a_remote_worker(self):
+        roots = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
+        self.assertIn(f"“os:system”无法导入：os 不在此 worker 可导入的目录中：{roots}", self.python(SET_LOCALE + REMOTE, roots))
 
     @unittest.skipUnless(shutil.which("msgfmt"), "no msgfmt (install gettext)")
     def test_progress(self):

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
+import locale
 import os
 import pkgutil
 import sys
@@ -57,6 +59,8 @@ def serve_remote(roots: list[str]) -> int:
     global _roots
     _roots = [os.path.abspath(root) for root in roots]
     sys.path[:0] = _roots
+    with contextlib.suppress(locale.Error):  # a locale that is not on this machine
+        locale.setlocale(locale.LC_MESSAGES, "")
     try:
         Pto.remote_serve()
     except GLib.Error as error:
