@@ -30,7 +30,7 @@
 #define PTO_QUEUE_LINE PTO_QUEUES_MAX
 #define PTO_LANE_MIXED PTO_QUEUES_MAX
 #define PTO_LANE_NONE UINT32_MAX
-#define PTO_PLACE_WORDS 16u /* of a bit for each place of a scheduler */
+#define PTO_PLACE_WORDS 48u /* of a bit for each place of a scheduler: one may have all of them */
 
 struct pto_endpoint;
 struct pto_outcome;

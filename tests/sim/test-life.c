@@ -92,6 +92,30 @@ run_chains (struct pto_chip *chip, uint32_t n, struct pto_run_stats *stats)
   g_assert_true (sums_are_right (&s));
 }
 
+/* As many cores as there may be, of one scheduler and of some whose parts are not equal; a thread
+ * each would be a load for the machine and show nothing else. */
+static void
+test_largest (enum pto_backend backend)
+{
+  static const char *const settings[]
+      = { "clusters=1024", "clusters=1024 aicpu-threads=2", "clusters=1023 aicpu-threads=5" };
+
+  if (backend == PTO_BACKEND_THREADS)
+    {
+      g_test_skip ("a thread for each of 3072 cores");
+      return;
+    }
+  for (uint32_t i = 0; i < G_N_ELEMENTS (settings); i++)
+    {
+      struct pto_chip *chip = sim_chip (backend, settings[i]);
+      struct pto_run_stats stats;
+
+      run_chains (chip, 5000, &stats);
+      g_assert_cmpuint (stats.completed, ==, 5000);
+      pto_chip_free (chip);
+    }
+}
+
 /* --- A15 --- */
 
 static int
@@ -502,6 +526,7 @@ add_tests (void)
   sim_add ("life/thread-after-thread", test_thread_after_thread);
   sim_add ("life/1152-cores", test_1152_cores);
   sim_add_once ("life/1152-cores-all-used", test_1152_cores_all_used);
+  sim_add ("life/largest", test_largest);
   sim_add ("life/geometry", test_geometry);
 }
 

@@ -99,7 +99,7 @@ class _Watch:
     def look(self):
         run = _state_of(self.worker)[0]
         if run is not None:
-            self.title = run.get("title") or _("run")
+            self.title = run.get("title") or P_("{n} run", "{n} runs", 1).format(n=1)
             self.place.show(_line(self.title, _progress(run), run["for_ns"] / 1e9, False), False)
 
     def end(self):
