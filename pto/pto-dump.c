@@ -247,6 +247,9 @@ write_file (const char *path, const TensorData *tensor, GError **error)
     }
   if (ok)
     return TRUE;
+  /* Half a file is none. */
+  if (fd >= 0)
+    g_unlink (path);
   {
     g_autofree char *shown = g_filename_display_name (path);
 

@@ -146,7 +146,7 @@ pto_isolated_describe_overrun (IsolatedMachine *self, const struct pto_overrun *
   for (guint d = 0; d < writer->tensor.ndims; d++)
     g_string_append_printf (text, "%s%" G_GUINT64_FORMAT, d > 0 ? ", " : "",
                             writer->tensor.shapes[d]);
-  g_string_append (text, "])");
+  g_string_append_printf (text, "])%s", pto_report_or_more (overrun->bytes, overrun->guard));
   return g_string_free (text, FALSE);
 }
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert (PTO_CORES_MAX <= PTO_ENDPOINTS_MAX, "one scheduler may have all cores");
+_Static_assert(PTO_CORES_MAX <= PTO_ENDPOINTS_MAX, "one scheduler may have all cores");
 
 /* Looks of the watcher in one timeout. What counts is time, not looks: they come late when CPUs are
  * scarce. */

@@ -274,6 +274,7 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
 {
   const uint8_t *pattern = core->chip->guard_pattern;
   const uint8_t *guard = (const uint8_t *) (uintptr_t) end;
+  uint32_t guard_bytes = bytes;
   char where[128];
   char what[128];
 
@@ -282,10 +283,10 @@ report_damage (struct pto_core *core, uint64_t end, uint32_t bytes)
     bytes--;
   pto_core_describe_task (core, where, sizeof where);
   describe_tensor (core, end, end, what, sizeof what);
-  pto_engine_fail (
-      core->engine, PTO_STATUS_OUT_OF_BOUNDS,
-      P_ ("%s: the kernel wrote %u byte past %s", "%s: the kernel wrote %u bytes past %s", bytes),
-      where, bytes, what);
+  pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
+                   P_ ("%s: the kernel wrote %u byte past %s%s",
+                       "%s: the kernel wrote %u bytes past %s%s", bytes),
+                   where, bytes, what, pto_report_or_more (bytes, guard_bytes));
   return false;
 }
 
@@ -327,11 +328,11 @@ check_fences (struct pto_core *core)
                        sizeof what);
       pto_engine_fail (core->engine, PTO_STATUS_OUT_OF_BOUNDS,
                        P_ ("%s: the kernel, or one beside it, wrote %" PRIu64
-                           " byte past the buffer of %" PRIu64 " bytes of %s",
+                           " byte past the buffer of %" PRIu64 " bytes of %s%s",
                            "%s: the kernel, or one beside it, wrote %" PRIu64
-                           " bytes past the buffer of %" PRIu64 " bytes of %s",
+                           " bytes past the buffer of %" PRIu64 " bytes of %s%s",
                            n),
-                       where, n, fences[f].bytes, what);
+                       where, n, fences[f].bytes, what, pto_report_or_more (n, fences[f].guard));
       return false;
     }
   return true;

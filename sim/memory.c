@@ -208,11 +208,11 @@ pto_device_memory_check (struct pto_device_memory *memory, struct pto_report *re
         status = pto_report_set (
             report, PTO_STATUS_OUT_OF_BOUNDS,
             P_ ("a kernel of this run wrote %" PRIu64 " byte past the device buffer of %" PRIu64
-                " bytes at 0x%" PRIx64,
+                " bytes at 0x%" PRIx64 "%s",
                 "a kernel of this run wrote %" PRIu64 " bytes past the device buffer of %" PRIu64
-                " bytes at 0x%" PRIx64,
+                " bytes at 0x%" PRIx64 "%s",
                 n),
-            n, block->bytes, block->address);
+            n, block->bytes, block->address, pto_report_or_more (n, fence.guard));
     }
   return status;
 }

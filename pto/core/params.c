@@ -238,7 +238,8 @@ refuse_range (struct pto_report *report, const char *as, const char *value,
                          d->kind == KIND_POWER_OF_TWO
                              ? _ ("%s: \"%s\" is not a power of two from %" PRIu64 " to %" PRIu64)
                          : d->kind == KIND_SIZE
-                             ? _ ("%s: \"%s\" is not a size from %" PRIu64 " to %" PRIu64)
+                             ? _ ("%s: \"%s\" is not a size from %" PRIu64 " to %" PRIu64
+                                  " bytes; K, M, G and T behind it are 1024 and its powers")
                              : _ ("%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64),
                          as, value, d->min, d->max);
 }
@@ -257,7 +258,7 @@ parse_number (const char *text, bool suffixes, uint64_t *value)
     return false;
   if (suffixes && *end != '\0' && end[1] == '\0')
     {
-      const char *units = "KMG";
+      const char *units = "KMGT";
       const char *found = strchr (units, toupper ((unsigned char) *end));
 
       if (found == NULL)

@@ -44,6 +44,12 @@ pto_report_append (struct pto_report *report, const char *format, ...)
 }
 
 const char *
+pto_report_or_more (uint64_t n, uint64_t looked_at)
+{
+  return n < looked_at ? "" : _ (", or more: nobody looks further");
+}
+
+const char *
 pto_tensor_status_text (uint32_t status)
 {
   switch (status)

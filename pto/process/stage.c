@@ -442,14 +442,15 @@ check_guards (const struct pto_stage *stage, struct pto_overrun *overrun, struct
       if (n == 0)
         continue;
       if (overrun != NULL)
-        *overrun = (struct pto_overrun){ .begin = begin, .end = end, .bytes = n };
+        *overrun
+            = (struct pto_overrun){ .begin = begin, .end = end, .bytes = n, .guard = fence.guard };
       return pto_report_set (report, PTO_STATUS_OUT_OF_BOUNDS,
                              P_ ("a kernel of this run wrote %" PRIu64 " byte past the %" PRIu64
-                                 " bytes at 0x%" PRIx64 " that it was given",
+                                 " bytes at 0x%" PRIx64 " that it was given%s",
                                  "a kernel of this run wrote %" PRIu64 " bytes past the %" PRIu64
-                                 " bytes at 0x%" PRIx64 " that it was given",
+                                 " bytes at 0x%" PRIx64 " that it was given%s",
                                  n),
-                             n, end - begin, begin);
+                             n, end - begin, begin, pto_report_or_more (n, fence.guard));
     }
   return PTO_OK;
 }

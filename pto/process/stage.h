@@ -40,6 +40,7 @@ struct pto_overrun
 {
   uint64_t begin, end;
   uint64_t bytes; /* 0: none */
+  uint64_t guard; /* of so many that are looked at */
 };
 enum pto_status pto_stage_end (struct pto_stage *stage, struct pto_overrun *overrun,
                                struct pto_report *report);

@@ -181,7 +181,11 @@ static char *
 find_directory (const char *directory)
 {
   const char *places[] = { g_getenv ("PWD"), g_getenv ("PTO_SOURCE_ROOT") };
+  g_autofree char *file = g_path_get_basename (directory);
 
+  /* The file that it is named by is as good. */
+  if (strcmp (file, "pto.ini") == 0 && g_file_test (directory, G_FILE_TEST_IS_REGULAR))
+    return g_path_get_dirname (directory);
   if (places[1] == NULL || g_path_is_absolute (directory)
       || g_file_test (directory, G_FILE_TEST_EXISTS))
     return g_strdup (directory);

@@ -496,7 +496,9 @@ print_table (PtoWorker *worker, const PtoPlatform *platform, Manifest *manifest,
   g_autofree char *edges = tool_group_digits (pto_run_statistics_get_edges (statistics));
   g_autofree char *peak = tool_group_digits (pto_run_statistics_get_peak_live_tasks (statistics));
   g_autofree char *recycled = tool_group_digits (pto_run_statistics_get_recycled (statistics));
-  g_autofree char *rate = tool_group_digits ((guint64) tasks_per_second (outcome));
+  double per_second = tasks_per_second (outcome);
+  g_autofree char *rate = per_second < 10 ? g_strdup_printf ("%.1f", per_second)
+                                          : tool_group_digits ((guint64) per_second);
   g_autofree char *duration = format_duration (median_ns (outcome));
   g_autofree char *schedulers = NULL;
   g_autofree char *verdict = NULL;

@@ -522,7 +522,10 @@ test_new (enum pto_backend backend)
   } rows[] = {
     { "task-window", "15", "task-window: \"15\" is not a power of two from 4 to 16777216" },
     { "task-window", "2", "power of two" },
-    { "heap", "512", "heap: \"512\" is not a size from 1024" },
+    { "heap", "512",
+      "heap: \"512\" is not a size from 1024 to 1099511627776 bytes; K, M, G and T behind it" },
+    { "heap", "2T", "heap: \"2T\" is not a size" },
+    { "heap", "4MB", "heap: \"4MB\" is not a size" },
     { "backend", "fast", "par, det or threads" },
     { "aicpu-threads", "1", "at least 2" },
     { "no-such-knob", "1", "there is no parameter \"no-such-knob\"" },
@@ -530,6 +533,8 @@ test_new (enum pto_backend backend)
   struct pto_report report = { 0 };
   struct pto_params params;
 
+  pto_params_init (&params, 2);
+  g_assert_cmpint (pto_params_set (&params, "heap", "1t", &report), ==, PTO_OK);
   for (gsize i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       memset (&report, 0, sizeof report);

@@ -241,6 +241,19 @@ class Manifest(PtoTest):
         # A name is not obeyed by the terminal.
         self.assertIn("no?[31m?", self.fails(3, [], "run", "no\x1b[31m\x9b").stderr)
 
+    def test_named_by_its_file(self):
+        self.example()
+        self.assertIn("PASS", self.passes("run", "ex/pto.ini"))
+        self.assertIn("PASS", self.passes("run", os.path.join(self.directory, "ex", "pto.ini")))
+        self.fails(3, ["no such directory"], "run", "ex/pto.in")
+
+    def test_slow(self):
+        """Less than ten tasks a second are no whole number of them."""
+        self.copy_example(dtype=FLOAT32, got=0, expected=0x00000000)
+        self.edit("copy/copy.c", "memcpy (", "usleep (200000); memcpy (")
+        self.edit("copy/copy.c", "#include <string.h>", "#include <string.h>\n#include <unistd.h>")
+        self.assertRegex(self.passes("run", "copy"), r"run time +\d.* m?s, [0-5]\.\d tasks/s")
+
     def test_no_manifest(self):
         os.mkdir(os.path.join(self.directory, "ex"))
         self.refuses(["ex", "pto.ini"])

@@ -156,7 +156,7 @@ def hidden_in_python(table):
     """Functions that call a mark, and have something else of its name: for _, it in ..."""
     for inner in table.get_children():
         if inner.get_type() == "function":
-            yield from ((inner.get_lineno(), name) for name in marks if name in inner.get_identifiers()
+            yield from ((inner.get_lineno(), name) for name in marking if name in inner.get_identifiers()
                         and inner.lookup(name).is_local() and inner.lookup(name).is_referenced())
         yield from hidden_in_python(inner)
 
