@@ -271,8 +271,9 @@ class Asking(unittest.TestCase):
         """A gang that waits for places, and ready tasks that wait for a core."""
         for worker in self.workers(clusters=1, aicpu_threads=2):
             with Run(self.flag, worker.run, self.places(worker), self.flag, self.out):
-                state = until(lambda: worker.doing, lambda s: running(s) and (s["backend"] == "det" or s["run"]["waiting"]),
-                              "places are waited for")
+                # A task waits before its scheduler has kept a core for it.
+                state = until(lambda: worker.doing, lambda s: running(s) and (s["backend"] == "det" or any(
+                    w["kept_places"] or s["backend"] == "par" for w in s["run"]["waiting"])), "places are waited for")
                 if state["backend"] == "det":
                     continue
                 waiting, = state["run"]["waiting"]
