@@ -17,7 +17,7 @@
 #define CLOCKS (WEAK_THREADS + 1)
 #define SC WEAK_THREADS
 #define HISTORY 6u       /* values that a location remembers */
-#define TABLE (1u << 16) /* of locations and granules: open addressing */
+#define TABLE (1u << 16) /* of locations and granules, each */
 #define GRANULE 8u
 
 /* The orders as compilers pass them. */
@@ -58,27 +58,41 @@ struct message
 
 struct location
 {
-  uint64_t address; /* 0: free */
-  uint32_t generation;
   uint32_t size;
   uint32_t first, n; /* the last is messages[(first + n - 1) % HISTORY] */
   struct message messages[HISTORY];
 };
 
+/* Kinds of accesses: 2 * writes + atomic. */
+#define KINDS 4u
+
 /* The last accesses to each byte of a granule. */
 struct granule
 {
-  uint64_t address;
-  uint32_t generation;
   uint32_t known; /* bytes that were accessed; the others are rubbish */
-  struct
+  struct cell
   {
-    uint32_t read[WEAK_THREADS], write[WEAK_THREADS];
-    uint32_t atomic_read[WEAK_THREADS], atomic_write[WEAK_THREADS];
+    uint64_t used; /* which of these there are: a bit each */
+    uint32_t at[KINDS * WEAK_THREADS];
     const void *pc;
     uint32_t by;    /* who came last ... */
     uint32_t kinds; /* ... and how, since then */
   } bytes[GRANULE];
+};
+
+/* Where what is known of an address stands: numbers are given in order and anew in each generation,
+ * so that what a machine uses lies together, however its addresses are spread. Open addressing. */
+struct entry
+{
+  uint64_t address;
+  uint32_t generation; /* another one: free */
+  uint32_t number;
+};
+
+struct table
+{
+  struct entry *entries;
+  uint32_t n;
 };
 
 struct thing
@@ -94,6 +108,7 @@ static struct thread threads[WEAK_THREADS];
 static struct clocks fences; /* the view of all sequentially consistent fences */
 static uint32_t sc_stores;
 static uint32_t generation;
+static struct table of_locations, of_granules;
 static struct location *locations;
 static struct granule *granules;
 static struct thing things[64];
@@ -132,7 +147,10 @@ weak_begin (const struct weak_machine *given)
     {
       locations = calloc (TABLE, sizeof *locations);
       granules = calloc (TABLE, sizeof *granules);
-      if (locations == NULL || granules == NULL)
+      of_locations.entries = calloc (TABLE, sizeof *of_locations.entries);
+      of_granules.entries = calloc (TABLE, sizeof *of_granules.entries);
+      if (locations == NULL || granules == NULL || of_locations.entries == NULL
+          || of_granules.entries == NULL)
         abort ();
     }
   memset (threads, 0, sizeof threads);
@@ -141,6 +159,7 @@ weak_begin (const struct weak_machine *given)
     threads[i].hb.at[i] = threads[i].view.at[i] = 1;
   sc_stores = 0;
   n_things = 0;
+  of_locations.n = of_granules.n = 0;
   generation++;
   inside = true;
   machine = given;
@@ -177,25 +196,39 @@ is_on (void)
 
 /* --- plain memory --- */
 
-static struct granule *
-granule_at (uint64_t address, bool make)
+/* The number of an address; TABLE: it has none, and gets one where make says so, which is *fresh.
+ */
+static inline uint32_t
+find (struct table *table, uint64_t address, bool make, bool *fresh)
 {
   for (uint32_t i = hash (address);; i = (i + 1) & (TABLE - 1))
     {
-      struct granule *granule = &granules[i];
+      struct entry *entry = &table->entries[i];
 
-      if (granule->generation == generation && granule->address != address)
+      *fresh = entry->generation != generation;
+      if (!*fresh && entry->address != address)
         continue;
-      if (granule->generation != generation)
-        {
-          if (!make)
-            return NULL;
-          granule->known = 0;
-          granule->generation = generation;
-          granule->address = address;
-        }
-      return granule;
+      if (*fresh && !make)
+        return TABLE;
+      if (*fresh && table->n == TABLE - 1)
+        abort ();
+      if (*fresh)
+        *entry = (struct entry){ address, generation, table->n++ };
+      return entry->number;
     }
+}
+
+static struct granule *
+granule_at (uint64_t address, bool make)
+{
+  bool fresh;
+  uint32_t number = find (&of_granules, address, make, &fresh);
+
+  if (number == TABLE)
+    return NULL;
+  if (fresh)
+    granules[number].known = 0;
+  return &granules[number];
 }
 
 static void
@@ -218,63 +251,72 @@ race (const char *what, uint64_t address, const void *pc, const void *other, uin
   abort ();
 }
 
+/* Accesses of a kind by anybody. */
+#define OF_KIND(kind) (((UINT64_C (1) << WEAK_THREADS) - 1) << WEAK_THREADS * (kind))
+
+/* Which accesses race with one of that kind, where nothing orders them. */
+static const uint64_t rivals[KINDS] = {
+  OF_KIND (2) | OF_KIND (3),                             /* reads */
+  OF_KIND (2),                                           /* reads atomically */
+  OF_KIND (0) | OF_KIND (1) | OF_KIND (2) | OF_KIND (3), /* writes */
+  OF_KIND (0) | OF_KIND (2),                             /* writes atomically */
+};
+
 static void
 note (uint64_t address, uint64_t size, bool writes, bool atomic, const void *pc)
 {
   uint32_t by = self ();
   const struct clocks *hb = &threads[by].hb;
-  uint32_t kind = 1u << (2 * writes + atomic);
+  uint32_t kind = 2u * writes + atomic;
+  uint32_t place = WEAK_THREADS * kind + by;
   /* A word is not used as bytes, except where many words are. */
   uint64_t step = address % 4 == 0 && (size == 4 || size == 8 || size == 16) ? 4 : 1;
+
+  struct granule *granule = NULL;
 
   weak_n_checked++;
   for (uint64_t end = address + size; address < end; address += step)
     {
-      struct granule *granule = granule_at (address & ~(uint64_t) (GRANULE - 1), true);
-      __typeof__ (&granule->bytes[0]) cell = &granule->bytes[address % GRANULE];
+      struct cell *cell;
 
+      if (granule == NULL || address % GRANULE < step)
+        granule = granule_at (address & ~(uint64_t) (GRANULE - 1), true);
+      cell = &granule->bytes[address % GRANULE];
       if ((granule->known >> address % GRANULE & 1) == 0)
-        memset (cell, 0, sizeof *cell);
-      granule->known |= 1u << address % GRANULE;
-      /* Nobody has been there since the thread did the same. */
-      for (uint32_t t = cell->by == by && (cell->kinds & kind) != 0 ? WEAK_THREADS : 0;
-           t < WEAK_THREADS; t++)
-        if (t != by
-            && (cell->write[t] > hb->at[t] || (!atomic && cell->atomic_write[t] > hb->at[t])
-                || (writes
-                    && (cell->read[t] > hb->at[t]
-                        || (!atomic && cell->atomic_read[t] > hb->at[t])))))
-          race (writes ? "writes" : "reads", address, pc, cell->pc, by, t);
+        {
+          cell->used = 0;
+          cell->by = WEAK_THREADS;
+          granule->known |= 1u << address % GRANULE;
+        }
+      /* Otherwise nobody has been there since the thread did the same. */
+      if (cell->by != by || (cell->kinds >> kind & 1) == 0)
+        for (uint64_t left = cell->used & rivals[kind]; left != 0; left &= left - 1)
+          {
+            uint32_t other = (uint32_t) __builtin_ctzll (left);
+
+            if (other % WEAK_THREADS != by && cell->at[other] > hb->at[other % WEAK_THREADS])
+              race (writes ? "writes" : "reads", address, pc, cell->pc, by, other % WEAK_THREADS);
+          }
       cell->pc = pc;
-      cell->kinds = kind | (cell->by == by ? cell->kinds : 0);
+      cell->kinds = 1u << kind | (cell->by == by ? cell->kinds : 0);
       cell->by = by;
-      if (atomic)
-        (writes ? cell->atomic_write : cell->atomic_read)[by] = hb->at[by];
-      else
-        (writes ? cell->write : cell->read)[by] = hb->at[by];
+      cell->used |= UINT64_C (1) << place;
+      cell->at[place] = hb->at[by];
     }
 }
 
-/* The location of an atomic operation; *fresh: it was not known. */
+/* The location of an atomic operation. */
 static struct location *
 location_at (uint64_t address, bool make)
 {
-  for (uint32_t i = hash (address);; i = (i + 1) & (TABLE - 1))
-    {
-      struct location *location = &locations[i];
+  bool fresh;
+  uint32_t number = find (&of_locations, address, make, &fresh);
 
-      if (location->generation == generation && location->address != address)
-        continue;
-      if (location->generation != generation)
-        {
-          if (!make)
-            return NULL;
-          location->generation = generation;
-          location->address = address;
-          location->n = 0;
-        }
-      return location;
-    }
+  if (number == TABLE)
+    return NULL;
+  if (fresh)
+    locations[number].n = 0;
+  return &locations[number];
 }
 
 static void
