@@ -79,6 +79,12 @@ class DeviceCode(Pto.DeviceCode):
         those of CFLAGS or CXXFLAGS, and are stronger."""
         Pto.DeviceCode.set_compiler_flags(self, _functions.words(flags))
 
+    def build(self, cancellable: Gio.Cancellable | None = None) -> bool:
+        """Compiles it now, as a registration would: what takes long is done, or refused, before."""
+        cancellable = cancellable or Gio.Cancellable()
+        with _interruptible(cancellable, types.SimpleNamespace(in_function=False)):
+            return Pto.DeviceCode.build(self, cancellable)
+
     def build_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like build(), in asyncio: await kernel.build_async(). With a callback, in GLib's main loop, as in C."""
         if callback is None:
@@ -408,7 +414,8 @@ class Worker(Pto.Worker):
     def close(self) -> None:
         """Ends what is under way, and all processes below; a worker that is closed stays closed."""
         _functions.check_outside(self, _NO_CLOSE_ON_THREAD, on_other_thread=True)
-        Pto.Worker.close(self)
+        with _interruptible(None, types.SimpleNamespace(in_function=False)):
+            Pto.Worker.close(self)
         if (runner := _runners.pop(self, None)) is not None:
             runner[1].shutdown(wait=False)
 

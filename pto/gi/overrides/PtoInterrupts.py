@@ -1,75 +1,151 @@
-# PtoInterrupts.py: what does Ctrl-C do while Python is in the library?
+# PtoInterrupts.py: what do signals, such as that of Ctrl-C, do while Python is in the library?
 #
 # SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Python calls the handler of a signal when the main thread is back from C, which is when a run is over. What its own handler in C
+# does at once is to write to a descriptor: a thread reads there, and calls the handler where the main thread can not.
+import collections
 import contextlib
 import os
 import signal
 import socket
+import sys
 import threading
+import time
+from _signal import getsignal, signal as set_handler  # those of signal make members of enumerations, which takes five times as long
 
 from gi.repository import GLib
 
+_SIGNALS = sorted(map(int, signal.valid_signals()))
+_PATIENCE_MS = 20  # for a function, which mostly hears of it at once
+
 
 class Interrupts:
-    """Ctrl-C while the main thread is in C: Python's handler runs later, its wake-up descriptor is written at once."""
-    cancellable, state, noted = None, None, False
+    """Signals that have a handler in Python, while the main thread is in C: what the handler raises cancels that, and is raised behind it."""
+    cancellable, state, raised, noted, before = None, None, None, False, -1
 
     def __init__(self):
         self.reader, self.writer = socket.socketpair()
         self.writer.setblocking(False)
+        self.descriptor = self.writer.fileno()
         self.settled = threading.Event()
+        self.found, self.handlers = [], {}  # what stands in for each of these is note
+        self.lock = threading.RLock()  # guards what follows; a handler may be called inside of another one
+        self.called = set()  # here; the main thread will be told of them, too
+        self.answered = collections.Counter()  # by the main thread; the reader will be told of them, too
+        self.note = self.hear_there  # one object, to know it by
         threading.Thread(target=self.watch, name="pto-interrupts", daemon=True).start()
 
     def watch(self):
         while data := self.reader.recv(64):
-            cancellable = self.cancellable
-            if signal.SIGINT in data and cancellable is not None:
-                cancellable.cancel()
-            if 0 in data:
-                self.settled.set()
+            for number in data:
+                if number == 0:
+                    self.settled.set()
+                else:
+                    self.hear_here(number)
+
+    def hear_here(self, number):
+        state, before = self.state, self.before
+        if state is None:
+            return
+        if before >= 0:  # an event loop's, which wants to know, too
+            with contextlib.suppress(OSError):
+                os.write(before, bytes([number]))
+        for wait in range(_PATIENCE_MS if state.in_function else 0, -1, -1):
+            with self.lock:
+                if self.answered[number] > 0:
+                    self.answered[number] -= 1
+                    return
+                if wait == 0:
+                    self.called.add(number)
+            if wait > 0:
+                time.sleep(0.001)
+        self.call(number, sys._current_frames().get(threading.main_thread().ident))
+
+    def hear_there(self, number, frame):
+        """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C, nor while PyGObject
+        makes an exception of an error."""
+        may_raise = self.state is not None and self.state.in_function and (
+            frame is None or frame.f_globals.get("__name__") != "gi._error")
+        with self.lock:
+            is_called = number in self.called
+            self.called.discard(number)
+            self.answered[number] += not is_called
+        self.noted = True
+        if not is_called:
+            self.call(number, frame)
+        if may_raise and self.raised is not None:
+            raise self.raised
+
+    def call(self, number, frame):
+        self.noted = True
+        try:
+            self.handlers[number](number, frame)
+        except BaseException as exception:
+            self.raised = self.raised or exception
+            if self.cancellable is not None:
+                self.cancellable.cancel()
 
     def settle(self):
-        """What was written is read, so that it does not cancel the next run."""
+        """What was written is read, so that it is not heard in the next run."""
         self.settled.clear()
         with contextlib.suppress(BlockingIOError):
             self.writer.send(b"\0")
             self.settled.wait()
-
-    def note(self, _, frame):
-        """Raised in Python code, noted elsewhere: there is nobody to raise it to between here and C, nor while PyGObject
-        makes an exception of an error."""
-        self.noted = True
-        if self.state.in_function and (frame is None or frame.f_globals.get("__name__") != "gi._error"):
-            raise KeyboardInterrupt
+        self.called.clear()
+        self.answered.clear()
 
     @contextlib.contextmanager
     def watched(self, cancellable, state):
-        self.cancellable, self.state, self.noted = cancellable, state, False
-        signal.signal(signal.SIGINT, self.note)
-        before = signal.set_wakeup_fd(self.writer.fileno(), warn_on_full_buffer=False)
+        """Inside of another one it is the inner one that is cancelled, and the outer one's function has it raised."""
+        outer = self.cancellable, self.state
+        if self.state is None:
+            self.raised, self.noted = None, False
+            self.before = signal.set_wakeup_fd(self.descriptor, warn_on_full_buffer=False)
+            self.cancellable, self.state = cancellable, state
+            for number in self.handlers:
+                set_handler(number, self.note)
+        self.cancellable, self.state = cancellable, state
         try:
             yield
         except GLib.Error as error:
-            if not self.noted:
+            if self.raised is None:
                 raise
-            raise KeyboardInterrupt from error
+            self.raised.__cause__ = self.raised.__cause__ or error
         finally:
-            signal.set_wakeup_fd(before)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            self.cancellable = self.state = None
-            if self.noted:
-                self.settle()
+            if outer[1] is None:
+                self.end()
+            self.cancellable, self.state = outer
+        if self.raised is not None:
+            raised, self.raised = self.raised, None
+            raise raised
+
+    def end(self):
+        signal.set_wakeup_fd(self.before)
+        for number, handler in self.handlers.items():
+            if getsignal(number) is self.note:  # or the function has set another one
+                set_handler(number, handler)
         if self.noted:
-            raise KeyboardInterrupt
+            self.settle()
+        self.before = -1
+
+    def forget(self):
+        """In a child process, which has neither the thread nor the wish: Ctrl-C is its parent's to handle."""
+        for number, handler in self.handlers.items():
+            if getsignal(number) is self.note:
+                set_handler(number, _pass_by if handler is signal.default_int_handler else handler)
+
+
+def _pass_by(*_):
+    pass
 
 
 _interrupts = []  # one, once it is needed
 
 
 def _forget_interrupts():
-    """A child process has neither the thread nor the wish: Ctrl-C is its parent's to handle."""
     if _interrupts:
-        _interrupts.clear()
+        _interrupts.pop().forget()
         signal.set_wakeup_fd(-1)
 
 
@@ -77,10 +153,15 @@ os.register_at_fork(after_in_child=_forget_interrupts)
 
 
 def interruptible(cancellable, state):
-    """For a run whose callback keeps the state."""
-    if (threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
+    """For a call whose callback keeps the state."""
+    if threading.current_thread() is not threading.main_thread():
         return contextlib.nullcontext()
+    if _interrupts and _interrupts[0].state is not None:
+        return _interrupts[0].watched(cancellable, state)
+    found = list(map(getsignal, _SIGNALS))
     if not _interrupts:
         _interrupts.append(Interrupts())
+    if found != _interrupts[0].found:
+        _interrupts[0].found = found
+        _interrupts[0].handlers = {number: handler for number, handler in zip(_SIGNALS, found) if callable(handler)}
     return _interrupts[0].watched(cancellable, state)

@@ -1,0 +1,272 @@
+# test_signals.py: are the handlers of signals called while a run lasts?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import unittest.mock
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto  # noqa: E402
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap  # noqa: E402
+
+# Ends when the second word is set, which a handler does.
+SOURCE = """
+#include "tensor.h"
+void kernel_entry (int64_t *args)
+{
+  const TensorData *board = (const TensorData *) args[0];
+  int64_t *words = (int64_t *) board->buffer.addr + board->start_offset;
+  __atomic_store_n (&words[0], 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n (&words[1], __ATOMIC_SEQ_CST) == 0)
+    ;
+}
+"""
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGALRM
+
+
+class Mine(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def handled(number, handler):
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@contextlib.contextmanager
+def sent(number, is_time):
+    """As soon as it is time, once."""
+    def send():
+        while not is_time():
+            time.sleep(0.001)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def wait(args):
+    args[0][0] = 1
+    while args[0][1] == 0:
+        time.sleep(0.001)
+
+
+class TestSignals(unittest.TestCase):
+    def setUp(self):
+        self.board = Pto.Buffer.array(4, "i8")
+
+    @contextlib.contextmanager
+    def workers(self, **parameters):
+        """Of every kind one, with what waits until the handler has set the second word."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wait.c")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(SOURCE)
+            kernel = Pto.Callable.kernel(path)
+
+            def of_chip(name, **properties):
+                chip = Pto.Worker(**properties)
+                if "isolate" not in properties:
+                    chip.set_parameter("backend", name)
+                for parameter, value in parameters.items():
+                    chip.set_parameter(parameter, value)
+                return name, chip, lambda orch, x: orch.submit(kernel, x.update()) and None
+
+            def of_host():
+                host = Pto.Worker(level=3, sub_workers=1)
+                handle = host.register(wait)
+                return "level 3", host, lambda orch, x: orch.submit_sub(handle, [x.update()])
+
+            def each():
+                for make in (lambda: of_chip("par"), lambda: of_chip("det"), lambda: of_chip("isolated", isolate=True), of_host):
+                    name, worker, graph = make()
+                    print("#", name)
+                    with worker:
+                        self.board[:] = 0
+                        worker.start()
+                        yield worker, graph
+            yield each()
+
+    def test_handler_returns(self):
+        """What the run waits for is what the handler does."""
+        def handler(number, frame):
+            heard.append(number)
+            self.board[1] = 1
+
+        heard = []
+        with self.workers() as workers:
+            for worker, graph in workers:
+                for number in SIGNALS:
+                    self.board[:], heard[:] = 0, []
+                    with handled(number, handler):
+                        with sent(number, lambda: self.board[0]):
+                            self.assertTrue(worker.run(graph, self.board))
+                        self.assertIs(signal.getsignal(number), handler)
+                    self.assertEqual(heard, [number])
+
+    def test_handler_raises(self):
+        """The run is cancelled and left with what it raises; the next one works."""
+        def handler(number, frame):
+            raise Mine(number)
+
+        with self.workers(timeout=2000) as workers:
+            for number, (worker, graph) in zip((signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGTERM), workers):
+                with handled(number, handler), sent(number, lambda: self.board[0]):
+                    with self.assertRaises(Mine) as caught:
+                        worker.run(graph, self.board)
+                self.assertEqual(caught.exception.args, (number,))
+                self.assertIsInstance(caught.exception.__cause__, GLib.Error, "what the run has ended with")
+                self.board[1] = 1
+                self.assertTrue(worker.run(graph, self.board))
+
+    def test_exit(self):
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(wait)
+            host.start()
+            with handled(signal.SIGTERM, lambda *_: sys.exit(9)), sent(signal.SIGTERM, lambda: self.board[0]):
+                with self.assertRaises(SystemExit) as caught:
+                    host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+            self.assertEqual(caught.exception.code, 9)
+
+    def test_in_function(self):
+        """In Python it is called there, once, by the main thread; what it raises goes through the function."""
+        def graph(orch):
+            os.kill(os.getpid(), signal.SIGTERM)
+            deadline = time.monotonic() + 10
+            while not heard and time.monotonic() < deadline:
+                pass
+
+        def raising(orch):
+            try:
+                graph(orch)
+            except Mine:
+                left.append(1)
+                raise
+
+        def handler(*_):
+            heard.append(threading.current_thread())
+
+        def mine(*_):
+            raise Mine
+
+        heard, left = [], []
+        with Pto.Worker() as chip:
+            with handled(signal.SIGTERM, handler):
+                self.assertTrue(chip.run(graph))
+            self.assertEqual(heard, [threading.main_thread()])
+            heard.clear()
+            with handled(signal.SIGTERM, mine), self.assertRaises(Mine):
+                chip.run(raising)
+            self.assertEqual(left, [1])
+            self.assertTrue(chip.run(lambda orch: None))
+
+    def test_handler_of_function(self):
+        """One that the function sets stays."""
+        def graph(orch):
+            signal.signal(signal.SIGTERM, handler)
+
+        def handler(*_):
+            pass
+
+        with handled(signal.SIGTERM, lambda *_: None), Pto.Worker() as chip:
+            chip.run(graph)
+            self.assertIs(signal.getsignal(signal.SIGTERM), handler)
+
+    def test_inner_run(self):
+        """In the function of another one, whose function has it raised."""
+        def graph(orch):
+            try:
+                host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+            except Mine as mine:
+                caught.append(mine)
+
+        def handler(*_):
+            raise Mine
+
+        caught = []
+        with Pto.Worker() as chip, Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(wait)
+            host.start()
+            with handled(signal.SIGTERM, handler), sent(signal.SIGTERM, lambda: self.board[0]):
+                self.assertTrue(chip.run(graph))
+            self.assertEqual(len(caught), 1)
+
+    def test_registration(self):
+        """A compiler that never ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            flag, compiler, source = (os.path.join(folder, name) for name in ("flag", "slow-cc", "wait.c"))
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(SOURCE + f"/* {os.getpid()} {time.time()} */")
+            with open(compiler, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n: > {flag}\nexec sleep 1000\n")
+            os.chmod(compiler, 0o700)
+
+            def handler(*_):
+                raise Mine
+
+            kernel = Pto.Callable.kernel(source)
+            with Pto.Worker() as chip, unittest.mock.patch.dict(os.environ, CC=compiler):
+                for call in (lambda: chip.register(kernel)), (lambda: kernel.build()):
+                    if os.path.exists(flag):
+                        os.remove(flag)
+                    with handled(signal.SIGTERM, handler), sent(signal.SIGTERM, lambda: os.path.exists(flag)):
+                        with self.assertRaises(Mine):
+                            call()
+
+    def test_event_loop(self):
+        """A loop has its descriptor again, and is told of what has come meanwhile."""
+        async def main():
+            loop, heard = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_signal_handler(signal.SIGTERM, heard.set)
+            before = signal.set_wakeup_fd(-1)
+            signal.set_wakeup_fd(before)
+            with Pto.Worker() as chip:
+                chip.run(lambda orch: os.kill(os.getpid(), signal.SIGTERM))
+            self.assertEqual(signal.set_wakeup_fd(before), before)
+            await asyncio.wait_for(heard.wait(), 60)
+            loop.remove_signal_handler(signal.SIGTERM)
+
+        asyncio.run(main())
+
+    def test_other_thread(self):
+        """Not there: Python's own way is the main thread's."""
+        with handled(signal.SIGTERM, lambda *_: None), Pto.Worker() as chip:
+            seen = []
+            thread = threading.Thread(target=lambda: chip.run(lambda orch: seen.append(signal.getsignal(signal.SIGTERM).__name__)))
+            thread.start()
+            thread.join()
+            self.assertEqual(seen, ["<lambda>"])
+
+    def test_child(self):
+        """A process that is forked meanwhile has the handlers that there were."""
+        def handler(*_):
+            pass
+
+        def look(args):
+            args[0][2] = signal.getsignal(signal.SIGTERM) is handler
+
+        with handled(signal.SIGTERM, handler), Pto.Worker(level=3, sub_workers=1) as host:
+            handle = host.register(look)
+            host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+        self.assertEqual(self.board[2], 1)
+
+
+tap.main()
