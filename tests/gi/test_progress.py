@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 import asyncio
 import contextlib
+import fcntl
 import io
 import os
 import pty
 import re
+import struct
 import sys
+import termios
 import threading
 import time
 import types
 import unittest
+import unittest.mock
 
 import gi
 
@@ -139,7 +143,8 @@ class Progress(unittest.TestCase):
 
         reader = threading.Thread(target=read)
         reader.start()
-        with open(theirs, "w") as terminal, Pto.Worker(platform="a2a3sim") as chip:
+        kind = unittest.mock.patch.dict(os.environ, TERM="xterm")
+        with kind, open(theirs, "w") as terminal, Pto.Worker(platform="a2a3sim") as chip:
             with chip.show_progress(terminal, interval=0.01):
                 chip.run(graph, self.x)
         reader.join()
@@ -151,6 +156,25 @@ class Progress(unittest.TestCase):
         self.assertTrue(lines[-1].endswith("\r\n"))
         self.assertNotIn("\n", "".join(lines[:-1]))
         self.assertRegex(lines[-1], r"^orchestration function: 100 %|^graph: 100 %|^1 run: 100 %")
+
+    def shown_on(self, kind, columns):
+        """What a terminal of that kind and width is sent."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with open(theirs, "w") as terminal, Pto.Worker(platform="a2a3sim") as chip, unittest.mock.patch.dict(os.environ, TERM=kind):
+            with chip.show_progress(terminal):
+                chip.run(self.done, self.x)
+            said = os.read(ours, 65536).decode()
+        os.close(ours)
+        return said
+
+    def test_terminals(self):
+        """One that can not write over a line gets the last one alone; a line does not wrap."""
+        self.assertRegex(self.shown_on("dumb", 80), r"^[^\r]* 5 of 5 tasks[^\r]*\r\n$")
+        narrow = self.shown_on("xterm", 30)
+        self.assertTrue(narrow.startswith("\r") and narrow.endswith("\r\n"))
+        self.assertEqual({len(line) <= 29 for line in narrow.replace("\n", "").split("\r")}, {True})
+        self.assertIn(" 5 of 5 tasks", self.shown_on("xterm", 120))
 
     def test_in_a_notebook(self):
         """An output of the cell is put in place of itself."""

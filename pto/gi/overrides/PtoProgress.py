@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+import unicodedata
 
 from .PtoText import P_, _
 
@@ -50,15 +51,25 @@ def _line(title, progress, seconds, is_over):
         + (_(", {n} failed").format(n=failed) if failed else ""))
 
 
+def _cut(text, columns):
+    """What does not reach the last column, behind which a terminal goes on in the next line."""
+    for i, letter in enumerate(text):
+        columns -= 0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        if columns < 1:
+            return text[:i]
+    return text
+
+
 class _Terminal:
     """One line that is written over; where nobody sees it grow, only what is left of it in the end."""
 
     def __init__(self, file):
         self.file, self.shown = file, 0
-        self.is_terminal = file.isatty()
+        self.is_terminal = file.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
     def show(self, text, is_over):
         if self.is_terminal:
+            text = _cut(text, os.get_terminal_size(self.file.fileno()).columns or 80)
             # Past the file's own lock: a child may be forked meanwhile.
             os.write(self.file.fileno(), f"\r{text:{self.shown}}".encode() + b"\n" * is_over)
             self.shown = len(text)
