@@ -140,9 +140,9 @@ const tests = {
             refused(() => chip.run(orch => orch.submit(scale, copy.read(), copy.update(), 2)), Pto.Error, 'can only be read');
             equal(Pto.Tensor.of([[1, 2, 3], [4, 5, 6]]).to_string(), 'float32 [2, 3]', 'lists in a list');
             for (const [list, type, part] of [[[[1], [1, 2]], TypeError, 'different lengths'], [[2 ** 24 + 1], RangeError, '16777217'],
-                [[1e300], RangeError, '1e+300'], [[1n], TypeError, '1 is no Number'], [['1'], TypeError, '1 is no Number'], [[], TypeError, 'an empty array']])
+                [[1e300], RangeError, '1e+300'], [[1n], TypeError, '1n is no Number'], [['1'], TypeError, '"1" is no Number'], [[], TypeError, 'an empty array']])
                 refused(() => Pto.Tensor.of(list), type, part);
-            for (const [what, part] of [[new ArrayBuffer(8), 'which does not say what is in it'], [5, '5 is no tensor'], ['x', 'x is no tensor'],
+            for (const [what, part] of [[new ArrayBuffer(8), 'which does not say what is in it'], [5, '5 is no tensor'], ['x', '"x" is no tensor'],
                 [null, 'null is no tensor'], [new Float32Array(0), 'an empty array']])
                 refused(() => Pto.Tensor.of(what), TypeError, part);
         });
@@ -165,9 +165,9 @@ const tests = {
             equal(Pto.Tensor.of(again.subarray(4)).is_read_only(), false, name);
         }
         equal(Pto.Tensor.of(Pto.Buffer.array(4, 'bfloat16'), null, 'bfloat16').to_string(), 'bfloat16 [4]', 'bits');
-        refused(() => Pto.Tensor.of(new Uint16Array(4), [4], 'float32'), TypeError, 'float32 is no type of elements for a Uint16Array');
+        refused(() => Pto.Tensor.of(new Uint16Array(4), [4], 'float32'), TypeError, '"float32" is no type of elements for a Uint16Array');
         refused(() => Pto.Tensor.of(new Float32Array(4), [5]), TypeError, 'a shape of 5 elements, [5], for an array of 4');
-        refused(() => Pto.Buffer.array(4, 'float'), TypeError, 'float is none of Pto.Dtype');
+        refused(() => Pto.Buffer.array(4, 'float'), TypeError, '"float" is none of Pto.Dtype');
         for (const shape of [0, -1, 1.5, [], [2, 0], '4'])
             refused(() => Pto.Buffer.array(shape), TypeError, 'is no extent of a shape');
         refused(() => Pto.Buffer.array(2 ** 52), RangeError, 'there is no memory for the shape');
@@ -224,14 +224,14 @@ const tests = {
         for (const [call, type, part] of [
             [() => Pto.int(2.5), TypeError, 'Pto.int: 2.5 is not an integer'],
             [() => Pto.int(2 ** 53), TypeError, 'give a BigInt'],
-            [() => Pto.int('2'), TypeError, '2 is not an integer'],
+            [() => Pto.int('2'), TypeError, '"2" is not an integer'],
             [() => Pto.int(2n ** 63n), RangeError, 'does not fit in 64 bits with a sign'],
             [() => Pto.uint(-1), RangeError, 'does not fit in 64 bits without a sign'],
-            [() => Pto.double(2n), TypeError, '2 is not a Number'],
+            [() => Pto.double(2n), TypeError, '2n is not a Number'],
             [() => Pto.TaskArgs.of(2n ** 64n), RangeError, 'does not fit'],
             [() => Pto.TaskArgs.of(-(2n ** 63n) - 1n), RangeError, 'does not fit'],
             [() => Pto.TaskArgs.of(1, true), TypeError, 'argument 1: true is neither a tensor'],
-            [() => Pto.TaskArgs.of('2'), TypeError, 'argument 0: 2 is neither a tensor'],
+            [() => Pto.TaskArgs.of('2'), TypeError, 'argument 0: "2" is neither a tensor'],
             [() => Pto.TaskArgs.of(tensor), TypeError, 'argument 0: what is done with the tensor? x.read(), x.write()'],
             [() => Pto.TaskArgs.of(new Float32Array(2)), TypeError, 'argument 0: an array is no argument of a task'],
         ])
@@ -288,7 +288,7 @@ const tests = {
                 const args = Pto.TaskArgs.of(a.no_dep());
                 args.add_after(last);
                 orch.submit_order(args);
-                for (const [after, part] of [[-1, '-1'], ['1', '1'], [[1.5], '1.5'], [true, 'true'], [null, 'null']])
+                for (const [after, part] of [[-1, '-1'], ['1', '"1"'], [[1.5], '1.5'], [true, 'true'], [null, 'null']])
                     refused(() => orch.submit_order({after}), TypeError, `after: ${part} is nothing that submit() gives`);
                 refused(() => orch.submit(scale, {block_dimm: 3}), TypeError, 'submit: there is no option block_dimm');
                 refused(() => orch.submit_order({priority: 1}), TypeError, 'submit_order: there is no option priority');
@@ -362,7 +362,7 @@ const tests = {
         await rejected(worker.run_async(twice, new Float32Array(n), new Float32Array(n), {cancellable}), Gio.IOErrorEnum, 'cancelled');
         refused(() => worker.run(twice, [1], [1], {canncellable: cancellable}), TypeError, 'run: there is no option canncellable');
         refused(() => worker.run(twice, [1], new Pto.TaskArgs()), TypeError, 'after what is run come its arguments');
-        refused(() => worker.run('graph', [1]), TypeError, 'graph can not be run: a function can');
+        refused(() => worker.run('graph', [1]), TypeError, '"graph" can not be run: a function can');
         refused(() => worker.run(async () => {}, [1]), TypeError, 'AsyncFunction');
         refused(() => worker.run(twice, [1], [1], {config: {block_dmi: 1}}), TypeError, 'block_dmi does not exist');
         worker.close();
@@ -423,13 +423,13 @@ const tests = {
             chip.set_parameter('trace', true);
             chip.run((orch, a, b) => {
                 orch.submit_group([scale, scale], {args_list: [[a.read(), a.update(), 2], [b.read(), b.update(), 3]], cores: ['AIV7', null]});
-                refused(() => orch.submit_group([scale], {args_list: [[]], cores: ['AIC1']}), TypeError, "AIC1: a core of its kernel's type is wanted");
+                refused(() => orch.submit_group([scale], {args_list: [[]], cores: ['AIC1']}), TypeError, "\"AIC1\": a core of its kernel's type is wanted");
                 refused(() => orch.submit_group([scale], a.read(), {args_list: [[]]}), TypeError, 'one or the other');
                 for (const value of [1, 2, 3])
                     orch.submit(add, a.reduce('sum'), value);
                 for (const value of [4, 9, 2])
                     orch.submit(add, b.reduce(take, 0), value);
-                refused(() => a.reduce('mean'), TypeError, 'mean is nothing that tensors are reduced by');
+                refused(() => a.reduce('mean'), TypeError, '"mean" is nothing that tensors are reduced by');
             }, x, y);
             equal([x[0], y[0]].join(), '8,9', 'the numbers');
             const cores = [...chip.trace.list_tasks().get_item(0).list_members()].map(member => chip.trace.list_cores().get_item(member.core).name);
@@ -469,7 +469,7 @@ const tests = {
             top.close();
         }
         for (const [properties, part] of [[{level: 3, devices: 999}, 'devices: 999: a number of them'], [{level: 3, devices: [-1]}, '[-1] is not a list'],
-            [{level: 3, child_mode: 'fork'}, 'child_mode: fork is none of process, thread'], [{task_window: 16}, "set_parameter('task-window', '16')"]])
+            [{level: 3, child_mode: 'fork'}, 'child_mode: "fork" is none of process, thread'], [{task_window: 16}, "set_parameter('task-window', '16')"]])
             refused(() => new Pto.Worker(properties), TypeError, part);
     },
 
@@ -480,16 +480,52 @@ const tests = {
         equal(cube.include_dirs.join(), dir, 'directories');
         equal(cube.n_args, 3, 'arguments');
         refused(() => Pto.Callable.kernel(sources.scale, {core: 'gpu'}), TypeError, 'it is "aic" or "aiv"');
-        refused(() => Pto.Callable.kernel(sources.scale, 'aic'), TypeError, 'aic is no object of options');
-        refused(() => new Pto.Worker('a2a3sim'), TypeError, 'a2a3sim is no object of properties');
+        refused(() => Pto.Callable.kernel(sources.scale, 'aic'), TypeError, '"aic" is no object of options');
+        refused(() => new Pto.Worker('a2a3sim'), TypeError, '"a2a3sim" is no object of properties');
         chipOf().use(chip => chip.run(orch => {
-            refused(() => orch.tensor(4), TypeError, 'shape: 4 is not a list of integers');
+            equal(orch.tensor(4).to_string(), 'float32 [4]', 'one number');
+            equal(orch.tensor(4, 'int8').to_string(), 'int8 [4]', 'one number');
+            refused(() => orch.tensor('4'), TypeError, 'shape: "4" is not a list of integers');
             refused(() => orch.tensor(), TypeError, 'make_tensor');
-            refused(() => orch.tensor([4], 'float'), TypeError, 'float is none of Pto.Dtype');
+            refused(() => orch.tensor([4], 'float'), TypeError, '"float" is none of Pto.Dtype');
         }));
         refused(() => Pto.Callable.kernel(sources.scale, {arg: 3}), TypeError, 'Pto.Callable.kernel: there is no option arg');
+        chipOf().use(chip => chip.run((orch, x) => {
+            orch.set_element(x, 2, 7);
+            orch.set_element(x, [3], 8);
+            equal([orch.get_element(x, 2), orch.get_element(x, [3]), orch.get_element(x)].join(), '7,8,1', 'one number as a place');
+        }, Float32Array.of(1, 2, 3, 4)));
         equal(String(Pto.Tensor.of([1]).read()), 'float32 [1] as INPUT', 'an argument');
         equal(String(Pto.int(5)), 'Pto.int(5)', 'a number');
+    },
+
+    // GJS wraps around what is less than 0, and takes texts.
+    properties() {
+        for (const field of ['level', 'device_id', 'n_sub_workers', 'sub_workers', 'heap_ring_size', 'progress_interval', 'nSubWorkers', 'heap-ring-size']) {
+            refused(() => new Pto.Worker({level: 3, [field]: -1}), TypeError, `Pto.Worker: ${field}: -1 is not an integer of `);
+            for (const [wrong, part] of [[1.5, '1.5'], ['1', '"1"'], [2n, '2n'], [null, 'null']])
+                refused(() => new Pto.Worker({level: 3, [field]: wrong}), TypeError, `Pto.Worker: ${field}: ${part} is not an integer`);
+        }
+        const worker = new Pto.Worker({level: 3, sub_workers: 2, progress_interval: 7});
+        equal([worker.n_sub_workers, worker.level, worker.progress_interval].join(), '2,3,7', 'numbers');
+        for (const wrong of [-1, 0, 1.5, '9'])
+            refused(() => (worker.progress_interval = wrong), TypeError, 'Pto.Worker: progress_interval: ');
+        worker.progress_interval = 9;
+        equal(worker.progress_interval, 9, 'set');
+    },
+
+    // What is wanted in its place.
+    async functions() {
+        const func = () => {}, graph = new Pto.Graph(), host = new Pto.Worker({level: 3, sub_workers: 1});
+        refused(() => host.register(func), TypeError, 'Pto.Worker.register: a function is no callable: Pto.OrchestrationFunction.new(');
+        await rejected((async () => await host.register_async(func))(), TypeError, 'Pto.SubFunction.new(name, function) one for SUB workers');
+        refused(() => graph.add_task(func), TypeError, 'Pto.Graph.add_task: a function is no kernel: Pto.Callable.kernel(path)');
+        chipOf().use(chip => chip.run(orch => {
+            refused(() => orch.submit(func, 2), TypeError, 'Pto.Orchestrator.submit: a function is no kernel');
+            refused(() => orch.submit_group([func]), TypeError, 'submit_group: a function is no kernel');
+            refused(() => orch.submit_sub(func), TypeError, 'submit_sub: a function is not registered: worker.register(callable)');
+        }));
+        host.close();
     },
 };
 

@@ -21,6 +21,11 @@ function check(error, type, part) {
         equal(error.name, 'Pto.Error', 'the name of an error');
 }
 
+// As a program writes it.
+function shown(value) {
+    return typeof value === 'string' ? `"${value}"` : typeof value === 'bigint' ? `${value}n` : String(value);
+}
+
 function refused(call, type, part) {
     try {
         call();
@@ -123,7 +128,7 @@ const tests = {
         refused(() => Pto.Tensor.new(FLOAT32, [-1]), TypeError, 'Pto.Tensor.new: shape: -1 is not an integer of 0');
         worker.run(orch => {
             for (const wrong of [-1, 2 ** 32, 1.5, null, '1'])
-                refused(() => (orch.priority = wrong), TypeError, `set_priority: ${wrong} is not an integer of 0 to 3`);
+                refused(() => (orch.priority = wrong), TypeError, `set_priority: ${shown(wrong)} is not an integer of 0 to 3`);
             for (const wrong of [-1, {}]) {
                 refused(() => orch.get_element(tensor, [wrong]), TypeError, `get_element: index: ${wrong} is not an integer of 0`);
                 refused(() => orch.set_element(tensor, [wrong], 1), TypeError, `set_element: index: ${wrong} is not an integer of 0`);
@@ -199,13 +204,13 @@ const tests = {
                 () => graph.make_tensor(wrong, [4]), () => kernel.set_signature([wrong]),
                 () => Pto.Dtype.get_size(wrong), () => Pto.ImportedFunction.new(wrong, 'a:b'), () => Pto.Platform.lookup('a5sim').get_cores_per_cluster(wrong)];
             for (const call of calls)
-                refused(call, TypeError, `${String(wrong)} is none of Pto.`);
+                refused(call, TypeError, `${shown(wrong)} is none of Pto.`);
             for (const method of ['tensor', 'make_tensor', 'alloc']) {
                 refused(() => worker.run(orch => orch[method](wrong, [4]), null, null, null), TypeError,
-                    `${String(wrong)} is none of Pto.Dtype`);
+                    `${shown(wrong)} is none of Pto.Dtype`);
             }
             refused(() => worker.run(orch => orch.dup_cluster_cores(0, wrong), null, null, null), TypeError,
-                `Pto.Orchestrator.dup_cluster_cores: ${String(wrong)} is none of Pto.CoreType`);
+                `Pto.Orchestrator.dup_cluster_cores: ${shown(wrong)} is none of Pto.CoreType`);
         }
         equal(args.get_n_args(), 0, 'nothing was added');
         kernel.set_signature([Pto.Direction.INOUT]);
@@ -558,12 +563,12 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
             refused(() => trace.explain_task(task), type, part);
         equal(trace.describe('critical-path'), trace.describe(Pto.TraceTopic.CRITICAL_PATH), 'by its name');
         equal(trace.describe_json('scopes'), trace.describe_json(Pto.TraceTopic.SCOPES), 'by its name');
-        refused(() => trace.describe('critical'), TypeError, 'critical is none of Pto.TraceTopic');
+        refused(() => trace.describe('critical'), TypeError, '"critical" is none of Pto.TraceTopic');
         const costs = Pto.Costs.new();
         costs.add_time('move', 'chip', 1000, 1500.5);
         equal(costs.dup_cost('move', 'chip'), 'constant:1500.5', 'a clock by its name');
         equal(costs.dup_cost('move', 'cpu'), null, 'another clock');
-        refused(() => costs.dup_cost('move', 'tpu'), TypeError, 'tpu is none of Pto.Clock');
+        refused(() => costs.dup_cost('move', 'tpu'), TypeError, '"tpu" is none of Pto.Clock');
         refused(() => costs.add_time('move', 7, 1000, 1), TypeError, '7 is none of Pto.Clock');
         refused(() => costs.add_trace(trace), Pto.Error, 'no kernel ran in this trace');
         worker.close();
@@ -580,7 +585,7 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         for (const format of ['json', Pto.AnswerFormat.JSON])
             equal(JSON.parse(Pto.Worker.ask_process(0, format)).workers.some(each => each.path === path), true, 'this process');
         equal(Pto.answer_is_on(), false, 'off');
-        refused(() => Pto.Worker.ask_process(0, 'xml'), TypeError, 'xml is none of Pto.AnswerFormat');
+        refused(() => Pto.Worker.ask_process(0, 'xml'), TypeError, '"xml" is none of Pto.AnswerFormat');
         refused(() => Pto.Worker.ask_process(-1), TypeError, '-1 is the number of no process');
         refused(() => Pto.Worker.ask_process(undefined), TypeError, 'undefined is the number of no process');
         refused(() => Pto.Worker.ask_process(2 ** 60), TypeError, '1152921504606847000 is the number of no process');
@@ -761,11 +766,11 @@ int aicpu_orchestration_entry (PTO2Runtime *rt, uint64_t *args, int arg_count) {
         const args = new Pto.TaskArgs();
         for (const wrong of [2.5, '7', 'text', undefined, null, NaN, {}]) {
             for (const name of ['add_scalar', 'add_scalar_signed'])
-                refused(() => args[name](wrong), TypeError, `${name}: ${String(wrong)} is not an integer`);
+                refused(() => args[name](wrong), TypeError, `${name}: ${shown(wrong)} is not an integer`);
         }
         for (const wrong of ['2.5', undefined, null, 3n, {}]) {
             for (const name of ['add_scalar_float', 'add_scalar_double'])
-                refused(() => args[name](wrong), TypeError, `${name}: ${String(wrong)} is not a number`);
+                refused(() => args[name](wrong), TypeError, `${name}: ${shown(wrong)} is not a number`);
         }
         equal(args.n_args, 0, 'nothing was added');
         args.add_scalar(7n);

@@ -7,8 +7,8 @@
 const {Gio, GLib, GObject} = imports.gi;
 const {takeNumbers, takeTags} = imports.overrides.PtoArguments;
 const {takeGraphs} = imports.overrides.PtoGraphs;
-const {takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
-const {N_, _} = imports.overrides.PtoText;
+const {insteadOf, isCallableWanted, isHandleWanted, takeCallables, takeData, takeProperties} = imports.overrides.PtoRuns;
+const {N_, _, shown} = imports.overrides.PtoText;
 
 const types = ['Buffer', 'CallConfig', 'Callable', 'CallableHandle', 'ChipOrchestration', 'DeviceCode', 'Exception', 'Graph', 'ImportedFunction', 'Kernel',
     'OrchestrationFunction', 'Orchestrator', 'Platform', 'RunStatistics', 'SubFunction', 'TaskArgs', 'Tensor', 'Trace',
@@ -93,7 +93,7 @@ function scopeWithoutCallback(where) {
     const within = (name, begin) => function (func) {
         const call = plain(func), before = count(this);
         if (typeof call !== 'function')
-            throw new TypeError(_('%s: %s is not a function', name, func));
+            throw new TypeError(_('%s: %s is not a function', name, shown(func)));
         this[begin]();
         try {
             if (!call(this)) {
@@ -241,14 +241,14 @@ function checkNumbers(where_to, values, areAll = false) {
     const wrong = values.findIndex(value => typeof value === 'number' ? value < 0 || value > Number.MAX_SAFE_INTEGER
         : areAll && typeof value !== 'bigint');
     if (wrong >= 0)
-        throw new TypeError(_('%s: %s is not an integer of 0 to 2 ** 53 - 1', where_to, values[wrong]));
+        throw new TypeError(_('%s: %s is not an integer of 0 to 2 ** 53 - 1', where_to, shown(values[wrong])));
 }
 
 function checkList(where_to, values) {
     if (ArrayBuffer.isView(values))
         return;
     if (!Array.isArray(values))
-        throw new TypeError(_('%s: %s is not a list of integers', where_to, values));
+        throw new TypeError(_('%s: %s is not a list of integers', where_to, shown(values)));
     for (const value of values) {
         if (isInexact(value) || typeof value === 'string')
             throw new TypeError(typeof value === 'string' ? _('%s: a text is not an integer', where_to) : _('%s: %s is not an integer', where_to, value));
@@ -294,6 +294,11 @@ function fillUp(args, [least, ...rest], hasCallback) {
         args.splice(given, 0, ...rest.slice(given - least));
 }
 
+function isFunctionRefused(method, args, error) {
+    return (isCallableWanted.test(method) || isHandleWanted.test(method)) && /^Object 0x.* is not a subclass of/.test(error.message) &&
+        args.flat().some(arg => typeof arg === 'function');
+}
+
 function exact(name, where, method) {
     const original = where[method], where_to = `Pto.${name}.${method}`;
     const [choice, type] = choices[`${name}.${method}`] ?? [Infinity], isNullable = method === 'set_signature';
@@ -316,7 +321,7 @@ function exact(name, where, method) {
         const chosen = args.length > choice && !(isNullable && args[choice] === null) ? [args[choice]].flat() : [];
         const wrong = chosen.findIndex(value => !Number.isInteger(value) || !Object.values(imports.gi.Pto[type]).includes(value));
         if (wrong >= 0)
-            throw new TypeError(_('%s: %s is none of Pto.%s', where_to, chosen[wrong], type));
+            throw new TypeError(_('%s: %s is none of Pto.%s', where_to, shown(chosen[wrong]), type));
         for (const [i, what] of listed) {
             if (args.length > i)
                 checkList(`${where_to}: ${what}`, args[i]);
@@ -336,6 +341,8 @@ function exact(name, where, method) {
         try {
             return original.apply(this, args);
         } catch (error) {
+            if (isFunctionRefused(method, args, error))
+                throw new TypeError(`${where_to}: ${insteadOf(method)}`);
             if (/^(Argument|Array element|Cannot convert|Could not guess|Expected|Object 0x)/.test(error.message))
                 throw new TypeError(`${where_to}: ${error.message}`);
             throw error;
@@ -362,17 +369,6 @@ function exactAll(name, type) {
                 exact(name, where, method);
         }
     }
-}
-
-function exactProperties(name, type) {
-    const {_init} = type.prototype;
-    type.prototype._init = function (properties = {}) {
-        for (const [field, value] of Object.entries(properties)) {
-            if (typeof value === 'number' && isInexact(value))
-                throw new TypeError(_('%s: %s is not an integer', `Pto.${name}: ${field}`, value));
-        }
-        _init.call(this, properties);
-    };
 }
 
 // Directories of one, or of a list; words of one text, or of a list.
@@ -418,7 +414,7 @@ function takeNumber(where, name, refusal, isWanted, most) {
     const original = where[name];
     where[name] = function (...args) {
         if (args.length > 0 && !isWanted(args[0]))
-            throw new TypeError(_(refusal, name, args[0], most));
+            throw new TypeError(_(refusal, name, shown(args[0]), most));
         return original.apply(this, args);
     };
 }
@@ -431,7 +427,7 @@ function takeClocks(Pto) {
         where[name] = function (kernel, clock, ...rest) {
             const member = typeof clock === 'string' ? Pto.Clock[clock.toUpperCase()] : clock;
             if (!Object.values(Pto.Clock).includes(member))
-                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Costs.${name}`, clock, 'Clock'));
+                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Costs.${name}`, shown(clock), 'Clock'));
             return original.call(this, kernel, member, ...rest);
         };
     }
@@ -445,7 +441,7 @@ function takeQuestions(Pto) {
         where[name] = function (topic) {
             const member = typeof topic === 'string' ? Pto.TraceTopic[topic.toUpperCase().replaceAll('-', '_')] : topic;
             if (member === undefined)
-                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Trace.${name}`, topic, 'TraceTopic'));
+                throw new TypeError(_('%s: %s is none of Pto.%s', `Pto.Trace.${name}`, shown(topic), 'TraceTopic'));
             return original.call(this, member);
         };
     }
@@ -456,7 +452,7 @@ function takeQuestions(Pto) {
                 return original.call(this, task.dup_label());
             if (typeof task !== 'string' && typeof task !== 'bigint' && !Number.isSafeInteger(task)) {
                 throw new TypeError(_('%s: %s is no task: a number, a BigInt or a text is one, 17, "1:17", ' +
-                    'or "7/1:17" inside of task 7', `Pto.Trace.${name}`, task));
+                    'or "7/1:17" inside of task 7', `Pto.Trace.${name}`, shown(task)));
             }
             return original.call(this, String(task));
         };
@@ -471,7 +467,7 @@ function takeIndex(where, name, bound) {
     where[name] = function (index, ...rest) {
         const n = bound(this);
         if (!Number.isInteger(index) || index < 0 || index >= n)
-            throw new RangeError(_('%s: %s is none of the %s, which count from 0', name, index, n));
+            throw new RangeError(_('%s: %s is none of the %s, which count from 0', name, shown(index), n));
         return original.call(this, index, ...rest);
     };
 }
@@ -497,9 +493,9 @@ function takeAsking(Pto) {
         const [process = given.length === 0 ? 0 : NaN, format = 'text', cancellable = null] = given;
         const member = typeof format === 'string' ? Pto.AnswerFormat[format.toUpperCase()] : format;
         if (!Number.isSafeInteger(process) || process < 0)
-            throw new TypeError(_('%s: %s is the number of no process', 'Pto.Worker.ask_process', given[0]));
+            throw new TypeError(_('%s: %s is the number of no process', 'Pto.Worker.ask_process', shown(given[0])));
         if (!Object.values(Pto.AnswerFormat).includes(member))
-            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Worker.ask_process', format, 'AnswerFormat'));
+            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Worker.ask_process', shown(format), 'AnswerFormat'));
         return ask_process.call(this, process, member, cancellable);
     };
     Object.defineProperty(Pto.Worker.prototype, 'progress', {
@@ -571,7 +567,6 @@ function _init() {
     for (const name of types)
         exactAll(name, Pto[name]);
     exact('Dtype', Pto.Dtype, 'get_size');
-    exactProperties('Worker', Pto.Worker);
     takeOneOrMore(Pto.DeviceCode.prototype);
     takeParameters(Pto.Worker.prototype);
     runWithoutNesting(Pto); // before run_async gives a promise

@@ -4,7 +4,7 @@
 //
 // Values of JavaScript are the TaskArgs that the library takes, and what a submit says of its task goes along in them.
 const {isArray, tensorOf} = imports.overrides.PtoArrays;
-const {_} = imports.overrides.PtoText;
+const {_, shown} = imports.overrides.PtoText;
 
 const [LOWEST, FIRST_UNSIGNED, BEHIND] = [-(2n ** 63n), 2n ** 63n, 2n ** 64n];
 
@@ -58,7 +58,7 @@ function integerOf(kind, value) {
     if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) {
         throw new TypeError(Number.isInteger(value)
             ? _('%s: %s is not an integer that a Number holds, which ends at 2 ** 53: give a BigInt', `Pto.${kind}`, value)
-            : _('%s: %s is not an integer', `Pto.${kind}`, value));
+            : _('%s: %s is not an integer', `Pto.${kind}`, shown(value)));
     }
     const integer = BigInt(value), [low, high] = kind === 'int' ? [LOWEST, FIRST_UNSIGNED] : [0n, BEHIND];
     if (integer < low || integer >= high) {
@@ -70,7 +70,7 @@ function integerOf(kind, value) {
 
 function numberOf(kind, value) {
     if (typeof value !== 'number')
-        throw new TypeError(_('%s: %s is not a Number', `Pto.${kind}`, value));
+        throw new TypeError(_('%s: %s is not a Number', `Pto.${kind}`, shown(value)));
     return new Scalar(kind, value);
 }
 
@@ -95,7 +95,7 @@ function operatorOf(how) {
         return how;
     const operator = typeof how === 'string' ? Reduction[how.toUpperCase()] : how;
     if (!Object.values(Reduction).includes(operator))
-        throw new TypeError(_('%s is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel', how));
+        throw new TypeError(_('%s is nothing that tensors are reduced by: "sum", "prod", "min", "max", or a kernel', shown(how)));
     return operator;
 }
 
@@ -127,7 +127,7 @@ function add(args, value, i) {
     const scalar = scalarOf(value);
     if (scalar === null) {
         throw new TypeError(_('argument %s: %s is neither a tensor with what is done with it, x.read(), nor a number: ' +
-            '2.5 is a float, 2n an integer, Pto.double(2.5) a double', i, value));
+            '2.5 is a float, 2n an integer, Pto.double(2.5) a double', i, shown(value)));
     }
     args[adders[scalar.kind]](scalar.value);
 }
@@ -143,7 +143,7 @@ function tasksOf(after) {
     return tasks.map(task => {
         const number = task instanceof Task ? task.number : task;
         if (!Number.isSafeInteger(number) || number < 0)
-            throw new TypeError(_('after: %s is nothing that submit() gives: one is wanted, a list of them, or []', task));
+            throw new TypeError(_('after: %s is nothing that submit() gives: one is wanted, a list of them, or []', shown(task)));
         return number;
     });
 }

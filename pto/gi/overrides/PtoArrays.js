@@ -4,7 +4,7 @@
 //
 // An array over memory of the library is shared with tasks and processes. Memory that JavaScript has allocated has no address that
 // it may be asked for, and moves: it is copied, for a run there and back.
-const {_} = imports.overrides.PtoText;
+const {_, shown} = imports.overrides.PtoText;
 
 const arrays = {
     BOOL: Uint8Array,
@@ -59,7 +59,7 @@ function checkShape(where, shape) {
     const list = Array.isArray(shape) ? shape : [shape];
     const wrong = list.find(extent => !Number.isSafeInteger(extent) || extent < 1);
     if (list.length === 0 || wrong !== undefined)
-        throw new TypeError(_('%s: %s is no extent of a shape: integers from 1 up are', where, list.length === 0 ? '[]' : wrong));
+        throw new TypeError(_('%s: %s is no extent of a shape: integers from 1 up are', where, list.length === 0 ? '[]' : shown(wrong)));
     if (!Number.isSafeInteger(countOf(list) * 8))
         throw new RangeError(_('%s: there is no memory for the shape [%s]', where, list));
     return list;
@@ -75,7 +75,7 @@ function over(owner, bytes, Type, length) {
 function makeArray(shape, dtype = 'float32') {
     const Type = arrayTypeOf(dtypeOf(dtype)), {Buffer} = imports.gi.Pto;
     if (Type === undefined)
-        throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Buffer.array', dtype?.name ?? dtype, 'Dtype'));
+        throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Buffer.array', dtype?.name ?? shown(dtype), 'Dtype'));
     const length = countOf(checkShape('Pto.Buffer.array', shape));
     const buffer = Buffer.new(length * Type.BYTES_PER_ELEMENT);
     return over(buffer, buffer.ref_bytes(), Type, length);
@@ -96,7 +96,7 @@ function arrayOfList(list) {
     const numbers = list.flat(Infinity);
     for (const value of numbers) {
         if (typeof value !== 'number')
-            throw new TypeError(_('a list becomes float32: %s is no Number, give a BigInt64Array or what you mean', value));
+            throw new TypeError(_('a list becomes float32: %s is no Number, give a BigInt64Array or what you mean', shown(value)));
         const is_lost = Number.isInteger(value) ? Math.fround(value) !== value
             : Number.isFinite(value) && !Number.isFinite(Math.fround(value));
         if (is_lost)
@@ -141,7 +141,7 @@ function dtypeFor(array, dtype) {
         return imports.gi.Pto.Dtype[own];
     const chosen = dtypeOf(dtype);
     if (arrayTypeOf(chosen)?.BYTES_PER_ELEMENT !== array.BYTES_PER_ELEMENT)
-        throw new TypeError(_('%s: %s is no type of elements for a %s', 'Pto.Tensor.of', dtype, array.constructor.name));
+        throw new TypeError(_('%s: %s is no type of elements for a %s', 'Pto.Tensor.of', shown(dtype), array.constructor.name));
     return chosen;
 }
 
@@ -153,7 +153,7 @@ function tensorOf(what, shape = null, dtype = null) {
     if (what instanceof Buffer) {
         const type = dtypeOf(dtype ?? 'uint8'), Type = arrayTypeOf(type);
         if (Type === undefined)
-            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Tensor.of', dtype, 'Dtype'));
+            throw new TypeError(_('%s: %s is none of Pto.%s', 'Pto.Tensor.of', shown(dtype), 'Dtype'));
         return Tensor.new_for_buffer(what, 0, type, shape ?? [Math.floor(what.size / Type.BYTES_PER_ELEMENT)]);
     }
     if (Array.isArray(what))
@@ -162,7 +162,7 @@ function tensorOf(what, shape = null, dtype = null) {
         throw new TypeError(what instanceof ArrayBuffer || what instanceof DataView
             ? _('an ArrayBuffer, which does not say what is in it, is no tensor: a tensor, a buffer, an array such as a Float32Array ' +
                 'or a list of numbers is wanted')
-            : _('%s is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted', what));
+            : _('%s is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted', shown(what)));
     }
     const type = dtypeFor(what, dtype), extents = shapeFor(what, shape);
     return tensorInShared(what, type, extents) ?? Tensor.new_for_buffer(copyOf(what), 0, type, extents).as_read_only();

@@ -5,14 +5,17 @@
 // To an orchestrator while it runs, or to a graph that is built first.
 const {arrayOf, dtypeOf, makeArray, tensorOf} = imports.overrides.PtoArrays;
 const {Argument, Task, isPlain, takeOptions, taskArgs, tasksOf} = imports.overrides.PtoArguments;
-const {_} = imports.overrides.PtoText;
+const {_, shown} = imports.overrides.PtoText;
 
 const terms = ['after', 'when', 'block_dim', 'sync_start', 'cluster', 'priority'];
 
 // Both orders: (dtype, shape) as in C, (shape, dtype) with float32 where nothing is said.
+// One number alone is a shape, too, as in NumPy; where two are given the first is a type.
 function typeAndShape([first, second, ...rest]) {
+    if (typeof first === 'number' && !Array.isArray(second) && typeof second !== 'number')
+        return typeAndShape([[first], second, ...rest]);
     if (second === undefined && !Array.isArray(first))
-        throw new TypeError(_('%s: %s is not a list of integers, as [4] and [4, 4] are', 'shape', first));
+        throw new TypeError(_('%s: %s is not a list of integers, as [4] and [4, 4] are', 'shape', shown(first)));
     return Array.isArray(first) ? [dtypeOf(second ?? 'float32'), first, ...rest] : [dtypeOf(first), second, ...rest];
 }
 
@@ -54,7 +57,7 @@ function takeGroups(where) {
         const options = takeOptions('submit_group', given, ['after', 'args_list', 'cores', 'priority']);
         const {args_list = null, cores = null, after = []} = options;
         if (!Array.isArray(kernels))
-            throw new TypeError(_('%s: %s is not a list of kernels', 'submit_group', kernels));
+            throw new TypeError(_('%s: %s is not a list of kernels', 'submit_group', shown(kernels)));
         if (args_list !== null && given.length > 0)
             throw new TypeError(_('submit_group: args_list has the arguments of each member, and there are some beside it: one or the other'));
         withPriority(this, options, () => {
@@ -72,7 +75,7 @@ function takeGroups(where) {
 // Of each member of a group. A group is one task: what one of its members says of that is said of all.
 function members(where, args_list, after) {
     if (!Array.isArray(args_list))
-        throw new TypeError(_('%s: %s is not a list of lists of arguments', where, args_list));
+        throw new TypeError(_('%s: %s is not a list of lists of arguments', where, shown(args_list)));
     return args_list.map((values, i) =>
         taskArgs(where, Array.isArray(values) ? [values] : [values], i === 0 && tasksOf(after).length > 0 ? {after} : {}) ?? new imports.gi.Pto.TaskArgs());
 }
@@ -86,7 +89,7 @@ function coreOf(kernel, core, i) {
     const type = Object.keys(CoreType).find(name => CoreType[name] === kernel?.core_type);
     const number = new RegExp(`^${type}(\\d+)$`).exec(core)?.[1];
     if (number === undefined)
-        throw new TypeError(_("submit_group: cores: member %s is for %s: a core of its kernel's type is wanted, %s0 or a number", i, core, type));
+        throw new TypeError(_("submit_group: cores: member %s is for %s: a core of its kernel's type is wanted, %s0 or a number", i, shown(core), type));
     return Number(number);
 }
 
@@ -127,12 +130,14 @@ function takeElements(where) {
     const {get_element, set_element, fill, fill_after} = where;
     where.get_element = function (what, index = null) {
         const tensor = tensorOf(what);
-        return elementAt(get_element, this, tensor, index ?? tensor.shape.map(() => 0));
+        return elementAt(get_element, this, tensor, typeof index === 'number' ? [index] : index ?? tensor.shape.map(() => 0));
     };
     where.set_element = function (what, ...given) {
         const tensor = tensorOf(what);
         if (given.length === 1 && !Array.isArray(given[0]))
             given.unshift(tensor.shape.map(() => 0));
+        if (typeof given[0] === 'number')
+            given[0] = [given[0]];
         return set_element.call(this, tensor, ...given);
     };
     where.fill = function (what, ...given) {

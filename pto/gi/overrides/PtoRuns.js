@@ -6,11 +6,11 @@
 const {Gio, GLib} = imports.gi;
 const {Copies, isArray} = imports.overrides.PtoArrays;
 const {Argument, Scalar, argsOf, isPlain, takeOptions, untagged} = imports.overrides.PtoArguments;
-const {_} = imports.overrides.PtoText;
+const {_, shown} = imports.overrides.PtoText;
 
 // As it can pass through C: an error of JavaScript, or one of GLib.
 function errorOf(thrown) {
-    return thrown instanceof Error || thrown instanceof GLib.Error ? thrown : new Error(_('not an Error was thrown: %s', thrown));
+    return thrown instanceof Error || thrown instanceof GLib.Error ? thrown : new Error(_('not an Error was thrown: %s', shown(thrown)));
 }
 
 function configOf(config) {
@@ -35,7 +35,7 @@ class Run {
     constructor(what, rest, isCapture) {
         const {CallableHandle, Graph, Tensor} = imports.gi.Pto;
         if (typeof what !== 'function' && !(what instanceof Graph) && !(what instanceof CallableHandle))
-            throw new TypeError(_('%s can not be run: a function can, the handle of what is registered, or a graph', what));
+            throw new TypeError(_('%s can not be run: a function can, the handle of what is registered, or a graph', shown(what)));
         const options = takeOptions('run', rest, ['config', 'cancellable']);
         this._what = what;
         this._thrown = null;
@@ -108,7 +108,7 @@ function takeData(Pto, plain) {
     // Closed at the end, however that comes, and whether it comes now or is promised.
     where.use = function (func) {
         if (typeof func !== 'function')
-            throw new TypeError(_('%s: %s is not a function', 'use', func));
+            throw new TypeError(_('%s: %s is not a function', 'use', shown(func)));
         let result;
         try {
             result = func(this);
@@ -124,13 +124,32 @@ function takeData(Pto, plain) {
     };
 }
 
+// Of numbers, what is least and most: GJS wraps around what is less, and rounds.
+const limits = {
+    device_id: [0, 2 ** 32 - 1],
+    heap_ring_size: [0, Number.MAX_SAFE_INTEGER],
+    level: [0, 2 ** 32 - 1],
+    n_sub_workers: [0, 2 ** 32 - 1],
+    progress_interval: [1, 2 ** 31 - 1],
+    sub_workers: [0, 2 ** 32 - 1],
+};
+
+function checkProperty(field, value) {
+    const name = field.replaceAll('-', '_').replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+    const [least, most] = limits[name] ?? [0, Infinity];
+    if (most < Infinity && (!Number.isSafeInteger(value) || value < least || value > most)) {
+        throw new TypeError(Number.isSafeInteger(value) ? _('%s: %s is not an integer of %s to %s', `Pto.Worker: ${field}`, value, least, most)
+            : _('%s: %s is not an integer', `Pto.Worker: ${field}`, shown(value)));
+    }
+}
+
 function enumOf(type, field, value) {
     if (typeof value !== 'string')
         return value;
     const found = type[value.toUpperCase().replaceAll('-', '_')];
     if (found === undefined) {
         const names = Object.keys(type).map(name => name.toLowerCase().replaceAll('_', '-'));
-        throw new TypeError(_('%s: %s is none of %s', `Pto.Worker: ${field}`, value, names.join(', ')));
+        throw new TypeError(_('%s: %s is none of %s', `Pto.Worker: ${field}`, shown(value), names.join(', ')));
     }
     return found;
 }
@@ -140,15 +159,17 @@ function takeProperties(Pto) {
     const where = Pto.Worker.prototype, {_init} = where;
     where._init = function (given = {}) {
         if (!isPlain(given))
-            throw new TypeError(_("%s: %s is no object of properties, as {platform: 'a2a3sim'} is", 'Pto.Worker', given));
+            throw new TypeError(_("%s: %s is no object of properties, as {platform: 'a2a3sim'} is", 'Pto.Worker', shown(given)));
+        for (const [field, value] of Object.entries(given))
+            checkProperty(field, value);
         const {devices, sub_workers, ...properties} = given;
         const n = Array.isArray(devices) ? devices.length : devices;
         if (n !== undefined) {
             if (!Number.isInteger(n) || n < 0 || n > Pto.MAX_CHILDREN)
-                throw new TypeError(_('%s: %s: a number of them, 0 to %s, or a list is wanted', 'Pto.Worker: devices', devices, Pto.MAX_CHILDREN));
+                throw new TypeError(_('%s: %s: a number of them, 0 to %s, or a list is wanted', 'Pto.Worker: devices', shown(devices), Pto.MAX_CHILDREN));
             const ids = Array.isArray(devices) ? devices : [...new Array(n).keys()];
             if (ids.some(id => !Number.isInteger(id) || id < 0))
-                throw new TypeError(_('%s: [%s] is not a list of numbers of devices', 'Pto.Worker: devices', ids));
+                throw new TypeError(_('%s: [%s] is not a list of numbers of devices', 'Pto.Worker: devices', ids.map(shown).join(',')));
             properties.device_ids = new GLib.Variant('au', ids);
         }
         if (sub_workers !== undefined)
@@ -164,17 +185,43 @@ function takeProperties(Pto) {
         }
         _init.call(this, properties);
     };
+    for (const field of ['progress_interval', 'progressInterval', 'progress-interval']) {
+        Object.defineProperty(where, field, {
+            configurable: true,
+            get() {
+                return this.get_progress_interval();
+            },
+            set(value) {
+                checkProperty(field, value);
+                this.set_progress_interval(value);
+            },
+        });
+    }
+}
+
+// What is wanted in place of a function, by what takes it. Asked when GJS has refused it.
+var isCallableWanted = /^(register|register_async|submit|submit_mixed|submit_group|submit_group_members|add_task|add_mixed|add_group|add_reduction_kernel|predict|add_time)$/;
+var isHandleWanted = /^(submit_sub|submit_sub_group|submit_next_level|submit_next_level_group|unregister|run_callable|run_callable_async)$/;
+
+function insteadOf(method) {
+    if (isHandleWanted.test(method))
+        return _('a function is not registered: worker.register(callable) gives the handle that is wanted, of what Pto.SubFunction.new(name, function) ' +
+            'or Pto.OrchestrationFunction.new(name, function) makes');
+    if (/^register/.test(method))
+        return _('a function is no callable: Pto.OrchestrationFunction.new(name, function) makes one for workers of level 3 and up, ' +
+            'Pto.SubFunction.new(name, function) one for SUB workers, Pto.Callable.kernel(path) a kernel');
+    return _('a function is no kernel: Pto.Callable.kernel(path) makes one');
 }
 
 function takeCallables(Pto) {
     Pto.Callable.kernel = (path, options = {}) => {
         if (!isPlain(options))
-            throw new TypeError(_("%s: %s is no object of options, as {core: 'aiv', args: 3} is", 'Pto.Callable.kernel', options));
+            throw new TypeError(_("%s: %s is no object of options, as {core: 'aiv', args: 3} is", 'Pto.Callable.kernel', shown(options)));
         const {core = 'aiv', args = null, include_dirs = null, flags = null, cost = null} = takeOptions('Pto.Callable.kernel', [options],
             ['core', 'args', 'include_dirs', 'flags', 'cost']);
         const type = typeof core === 'string' ? Pto.CoreType[core.toUpperCase()] : core;
         if (!Object.values(Pto.CoreType).includes(type))
-            throw new TypeError(_('%s: there is no such type of core: %s: it is "aic" or "aiv"', path, core));
+            throw new TypeError(_('%s: there is no such type of core: %s: it is "aic" or "aiv"', path, shown(core)));
         const kernel = Pto.Kernel.new(type, path, null);
         for (const [set, value] of [['n_args', args], ['include_dirs', include_dirs], ['compiler_flags', flags], ['cost', cost]]) {
             if (value !== null)

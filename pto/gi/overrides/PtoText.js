@@ -11,6 +11,17 @@ function N_(text) {
     return text;
 }
 
+// A value as a program writes it, so that one of the wrong type is seen to be one: "2", 2n.
+function shown(value) {
+    if (typeof value === 'string')
+        return JSON.stringify(value);
+    if (typeof value === 'bigint')
+        return `${value}n`;
+    if (Array.isArray(value))
+        return `[${value.map(shown).join(', ')}]`;
+    return typeof value === 'object' && value !== null && typeof value.toString !== 'function' ? '{}' : String(value);
+}
+
 function _(text, ...values) {
     const translated = imports.gi.Pto.dup_translation(text, null, 1);
     let next = 0;
