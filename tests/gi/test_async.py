@@ -55,6 +55,23 @@ class Awaited(unittest.TestCase):
     def setUp(self):
         self.x = np.zeros(8, np.float32)
 
+    def test_worker(self):
+        """Started where the block begins, closed where it ends, however that is."""
+        async def main():
+            async with Pto.Worker(level=3, sub_workers=1) as host:
+                states.append(host.get_state())
+            states.append(host.get_state())
+            with self.assertRaises(KeyError):
+                async with chip() as worker:
+                    await worker.run_async(fill, self.x, 3)
+                    raise KeyError
+            states.append(worker.get_state())
+
+        states = []
+        run(main())
+        self.assertEqual(states, [Pto.WorkerState.READY, Pto.WorkerState.CLOSED, Pto.WorkerState.CLOSED])
+        self.assertTrue((self.x == 3).all())
+
     def test_build(self):
         """Compilers are awaited, several at once; what is wrong is raised."""
         with tempfile.TemporaryDirectory() as directory:

@@ -14,7 +14,7 @@ import weakref
 import gi
 
 gi.require_version("Pto", "1")
-from gi.repository import GLib, Pto  # noqa: E402
+from gi.repository import GLib, GObject, Pto  # noqa: E402
 
 import levels_helper  # noqa: E402
 import tap  # noqa: E402
@@ -227,6 +227,71 @@ class Memory(unittest.TestCase):
         self.assertEqual((Pto.MAX_CHILDREN, Pto.N_RINGS, Pto.TENSOR_MAX_DIMS), (256, 4, 5))
         with self.assertRaisesRegex(GLib.Error, str(Pto.MAX_LEVEL)):
             Pto.Worker(level=Pto.MAX_LEVEL + 1).init()
+
+    def test_constructors(self):
+        """What a type is called with is checked as its new() does."""
+        for size in 0, 1 << 60:
+            with self.assertRaises(Pto.Error):
+                Pto.Buffer(size)
+        for size in 1.9, True, "1":
+            with self.assertRaisesRegex(TypeError, "Buffer.new: size: "):
+                Pto.Buffer(size)
+        self.assertEqual(Pto.Buffer(size=16).get_size(), 16)
+        with self.assertRaisesRegex(TypeError, "Tensor.new: "):
+            Pto.Tensor(Pto.Dtype.FLOAT32, [1.5])
+        self.assertIs(type(Pto.Tensor(Pto.Dtype.FLOAT32, [3])), Pto.Tensor)
+
+    def test_paths(self):
+        """Whatever Python takes for one."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            source, saved = folder / "nothing.c", folder / "run.json"
+            source.write_text("void kernel_entry (long *args) { (void) args; }\n")
+            for kernel in Pto.Callable.kernel(source), Pto.Kernel.new(Pto.CoreType.AIV, source, None):
+                self.assertIn(str(source), kernel.to_string())
+            self.assertTrue(os.path.exists(Pto.compile_shared_object(source, None)))
+            with Pto.Worker(platform=pathlib.PurePath("a2a3sim")) as chip:
+                config = Pto.CallConfig(output_prefix=folder / "dump")
+                self.assertEqual(config.output_prefix, str(folder / "dump"))
+                chip.set_parameter("trace", True)
+                chip.run(lambda orch: orch.submit(kernel) and None)
+                chip.trace.save(saved)
+            self.assertTrue(saved.exists())
+        for call in (lambda: Pto.Callable.kernel(3), lambda: Pto.Callable.chip(3), lambda: Pto.compile_shared_object(3, None),
+                     lambda: Pto.Kernel.new(Pto.CoreType.AIV, 3, None)):
+            with self.assertRaisesRegex(TypeError, ": 3 is not a path"):
+                call()
+
+    def test_properties(self):
+        """Every one is an attribute; choices also by their nicks, and what is none is told which there are."""
+        for type_ in vars(Pto).values():
+            if isinstance(type_, type) and issubclass(type_, GObject.Object):
+                for property_ in type_.list_properties():
+                    self.assertTrue(hasattr(type_, property_.name.replace("-", "_")), property_)
+        host = Pto.Worker(level=3, device_ids=[3, 1], restart="on-failure", child_mode="thread")
+        self.assertEqual((host.device_ids, host.restart, host.child_mode), ([3, 1], Pto.Restart.ON_FAILURE, Pto.ChildMode.THREAD))
+        self.assertEqual(Pto.Worker(level=3, restart="on_failure").restart, Pto.Restart.ON_FAILURE)
+        self.assertEqual(list(Pto.Worker().device_ids), [])
+        for properties, said in (({"restart": "junk"}, "restart: 'junk' is none of never, on-failure"),
+                                 ({"child_mode": "junk"}, "child_mode: 'junk' is none of process, thread"),
+                                 ({"restart": 7}, "restart: 7 is none of Pto.Restart: NEVER, ON_FAILURE")):
+            with self.assertRaisesRegex(TypeError, said):
+                Pto.Worker(level=3, **properties)
+        with self.assertRaisesRegex(OverflowError, "level: -1 is not one of 0 to "):
+            Pto.Worker(level=-1)
+
+    def test_elements(self):
+        """A place is numbers, or a list of them."""
+        found = []
+
+        def graph(orch, x):
+            orch.set_element(x, [1, 1], value=7)
+            orch.set_element(x, 0, 1, value=8)
+            found.extend([orch.get_element(x, 1, 1), orch.get_element(x, (0, 1)), orch.get_element(x)])
+
+        with Pto.Worker() as chip:
+            chip.run(graph, np.ones((2, 2), "f4"))
+        self.assertEqual(found, [7, 8, 1])
 
     def test_device_memory(self):
         """An array over device memory keeps it; with the last of what can reach it, it is given back."""

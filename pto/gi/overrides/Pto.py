@@ -182,7 +182,7 @@ NEXT_LEVEL, SUB = "next-level", "sub"  # what a worker below is, as the seeds sa
 
 @_export
 class Worker(Pto.Worker):
-    """A chip (level 2), a host of several (level 3), or workers of workers. `with` closes it at the end."""
+    """A chip (level 2), a host of several (level 3), or workers of workers. `with` closes it at the end, `async with` starts it, too."""
 
     def __init__(self, devices: int | None = None, **properties: _Properties) -> None:
         """Properties by their names; devices=2 and sub_workers=1 are numbers of chips and of SUB workers."""
@@ -199,19 +199,36 @@ class Worker(Pto.Worker):
                 value = int(value) if isinstance(value, bool) else value
                 raise TypeError(_('{name} is a parameter: after this, worker.set_parameter("{parameter}", "{value}")').format(
                     name=name, parameter=parameter, value=value))
+        if isinstance(properties.get("platform"), os.PathLike):
+            properties["platform"] = os.fspath(properties["platform"])
         for name, value in properties.items():
             property_ = Pto.Worker.find_property(name)
             if property_ is not None and property_.value_type == GObject.TYPE_UINT:
-                properties[name] = _checks.integer(value, name)
+                properties[name] = _checks.integer(value, name, property_.minimum, property_.maximum)
+            elif property_ is not None and property_.value_type.is_a(GObject.TYPE_ENUM):
+                properties[name] = _checks.choice(property_.enum_class, value, name)
             elif property_ is not None and property_.value_type == GObject.TYPE_BOOLEAN and not isinstance(value, bool):
                 raise TypeError(_("{where}: {value} is neither True nor False").format(where=name, value=repr(value)))
         super().__init__(**properties)
+
+    @property
+    def device_ids(self) -> list[int]:
+        """Which devices the chips below it are, as they were given."""
+        ids = self.props.device_ids
+        return [] if ids is None else ids.unpack()
 
     def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Worker:
+        await self.start_async()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close_async()
 
     def start(self, cancellable: Gio.Cancellable | None = None) -> bool:
         """Makes the machine, and processes for the workers below; a run does it, too."""

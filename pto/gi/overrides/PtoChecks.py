@@ -6,6 +6,7 @@
 import collections.abc
 import functools
 import operator
+import os
 
 from gi._gi import Boxed, Direction, EnumInfo
 from gi.repository import GLib, GObject
@@ -48,6 +49,23 @@ def switch(value, where):
     if not isinstance(value, bool):
         raise TypeError(_("{where}: {value} is neither True nor False").format(where=where, value=repr(value)))
     return value
+
+
+def choice(type_, value, where):
+    """Also by its nick."""
+    nicks = {type_(i).value_nick: type_(i) for i in type_.__enum_values__}
+    if isinstance(value, str) and value.replace("_", "-") in nicks:
+        return nicks[value.replace("_", "-")]
+    if isinstance(value, str):
+        raise TypeError(_("{where}: {value} is none of {names}").format(where=where, value=repr(value), names=", ".join(nicks)))
+    return member(type_, value, where)
+
+
+def path(value, where):
+    """Whatever Python takes for one."""
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(_("{where}: {value} is not a path").format(where=where, value=repr(value)))
+    return os.fspath(value)
 
 
 class _Bytes(bytes):
@@ -131,6 +149,8 @@ def _checked_arguments(function):
             yield place, name, functools.partial(_all_ranged, *_INTEGERS[of_array]), arguments[i].may_be_null()
         elif tag == "gboolean":
             yield place, name, switch, False
+        elif tag == "filename":
+            yield place, name, path, arguments[i].may_be_null()
         elif _is_bytes(types_[i]):
             yield place, name, _as_bytes, arguments[i].may_be_null()
         elif tag == "interface" and isinstance(types_[i].get_interface(), EnumInfo):
@@ -151,6 +171,12 @@ _INTEGERS = {f"{sign}int{bits}": (0, 2**bits - 1) if "u" in sign else (-2**(bits
              for sign in ("g", "gu", "", "u") for bits in (8, 16, 32, 64)}
 
 
+def _making(new):
+    def make(cls, *args, **named):
+        return new(*args, **named)
+    return make
+
+
 def _exact(type_, name, function):
     """What it is given is checked, and what it raises is of its class."""
     checked = list(_checked_arguments(function))
@@ -165,18 +191,21 @@ def _exact(type_, name, function):
         return
     if name.startswith("set_enable_"):
         checked = [(place, word, functools.partial(integer, switch=True), rest) for place, word, _, rest in checked]
-    plain = getattr(type_, name)
+    method = _checking(getattr(type_, name), checked, f"{type_.__name__}.{name}", first)
+    setattr(type_, name, method if first else staticmethod(method))
 
+
+def _checking(plain, checked, where, first=0):
     @functools.wraps(plain, assigned=("__name__", "__doc__"))
     def method(*args, **named):
         args = list(args)
         for place, word, check, may_be_none in checked:
             if place + first < len(args) and not (may_be_none and args[place + first] is None):
-                args[place + first] = check(args[place + first], f"{type_.__name__}.{name}: {word}")
+                args[place + first] = check(args[place + first], f"{where}: {word}")
             elif word in named and not (may_be_none and named[word] is None):
-                named[word] = check(named[word], f"{type_.__name__}.{name}: {word}")
+                named[word] = check(named[word], f"{where}: {word}")
         return plain(*args, **named)
-    setattr(type_, name, method if first else staticmethod(method))
+    return method
 
 
 def _setter(name):
@@ -207,13 +236,16 @@ def complete():
     for name in dir(Pto):
         type_ = getattr(Pto, name, None)
         if hasattr(type_, "get_arguments") and type_.can_throw_gerror():
-            functions[name] = with_classes(type_)
+            classed, checked = with_classes(type_), list(_checked_arguments(type_))
+            functions[name] = _checking(classed, checked, name) if checked else classed
         if not isinstance(type_, type) or not issubclass(type_, (GObject.Object, Boxed)):
             continue
         fields = list(_getters(type_))
         for member, function in list(vars(type_).items()):
             if hasattr(function, "get_arguments"):
                 _exact(type_, member, function)
+        if hasattr(type_.__new__, "get_arguments"):  # PyGObject calls what it knows as new(), without all this
+            type_.__new__ = _making(type_.new)
         for field, get in fields:
             if not hasattr(type_, field):
                 get = getattr(type_, get)

@@ -14,6 +14,7 @@ import traceback
 from gi.repository import GLib
 
 from ..module import get_introspection_module
+from .PtoErrors import Error
 from .PtoText import _
 
 Pto = get_introspection_module("Pto")
@@ -170,6 +171,9 @@ def original(error, state):
     if raised is not None and error.message == _line(raised):
         return raised
     exception = _exception(was) if was is not None else None
+    if exception is None and was is not None:
+        error.__class__ = Error
+        _add_note(error, was)
     if exception is None:
         return error
     exception.__cause__ = error

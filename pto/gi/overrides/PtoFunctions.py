@@ -17,7 +17,10 @@ import sys
 import threading
 import weakref
 
+from gi.repository import GObject
+
 from ..module import get_introspection_module
+from . import PtoChecks as _checks
 from . import PtoExceptions as _exceptions
 from .PtoErrors import BusyError
 from .PtoText import N_, _
@@ -117,6 +120,16 @@ def paths(what):
     return [os.fspath(path) for path in ([what] if isinstance(what, (str, bytes, os.PathLike)) else what or ())]
 
 
+def tell_kind(handle, error):
+    """What a submit to SUB workers of what was taken for an orchestration is refused with says why."""
+    count = getattr(handle.get_callable(), "_taken_with", None)
+    if count is not None and error.code == Pto.Error.INVALID_ARGS:
+        error.message = _("{why}; it was taken for an orchestration, which is what a function with {n} parameters is: @Pto.sub before it, or "
+                          "Pto.Callable.function(it, Pto.CallableKind.SUB), says that SUB workers call it").format(
+                              why=error.message, n=count)
+        error.args = (error.message, *error.args[1:])
+
+
 class Callable(Pto.Callable):
     """What can be run: a kernel, the orchestration of a chip, a function. Pto.Callable.kernel(path), chip(directory) and
     function(it) make one."""
@@ -130,7 +143,7 @@ class Callable(Pto.Callable):
         core = cores.get(core.lower()) if isinstance(core, str) else core
         if core not in cores.values():
             raise ValueError(_("{path}: there is no such type of core: it is \"aic\" or \"aiv\"").format(path=path))
-        self = Pto.Kernel.new(core, path, None)
+        self = Pto.Kernel.new(core, _checks.path(path, "Callable.kernel: path"), None)
         self.set_n_args(args)
         if include_dirs:
             self.set_include_dirs(include_dirs)
@@ -141,7 +154,7 @@ class Callable(Pto.Callable):
     @staticmethod
     def chip(directory: _Path) -> ChipOrchestration:
         """Of the orchestration and the kernels that a directory's pto.ini names."""
-        return Pto.ChipOrchestration.new_for_directory(os.fspath(directory))
+        return Pto.ChipOrchestration.new_for_directory(_checks.path(directory, "Callable.chip: directory"))
 
     @staticmethod
     def function(function: _Function, kind: CallableKind | None = None) -> Callable:
@@ -152,4 +165,7 @@ class Callable(Pto.Callable):
         name = _exceptions.text_of(getattr(function, "__name__", type(function).__name__))
         if kind == kinds.SUB or (kind is None and count <= 1):
             return Pto.SubFunction.new(name, as_callback(function, lambda given: given[:1]))
-        return Pto.OrchestrationFunction.new(name, as_callback(function, lambda given: given[:3]))
+        made = Pto.OrchestrationFunction.new(name, as_callback(function, lambda given: given[:3]))
+        if kind is None:
+            GObject.Object.__setattr__(made, "_taken_with", count)  # for tell_kind()
+        return made

@@ -50,6 +50,12 @@ def _make(self, make, shape, dtype):
     return make(self, dtype_of(dtype), list(shape))
 
 
+def _index(tensor, index):
+    if len(index) == 1 and isinstance(index[0], (list, tuple)):
+        return index[0]
+    return index or [0] * tensor.get_n_dims()
+
+
 class _Task(int):
     """What a submit gives; also where it is 0, for who goes on only if there is one. -1 is none."""
     def __bool__(self):
@@ -170,13 +176,23 @@ class Orchestrator(Pto.Orchestrator):
     def submit_sub(self, handle: CallableHandle | SubWorkerFunction, args: _Arguments | None = None, worker: int = -1, after: _After = ()) -> None:
         """A function that a SUB worker calls: the one of that number, or any that is idle."""
         _note_place(self)
-        Pto.Orchestrator.submit_sub(self, _handle(handle, self), _arguments.terms(args, after), worker)
+        handle = _handle(handle, self)
+        try:
+            Pto.Orchestrator.submit_sub(self, handle, _arguments.terms(args, after), worker)
+        except GLib.Error as error:
+            _functions.tell_kind(handle, error)
+            raise
 
     def submit_sub_group(self, handle: CallableHandle | SubWorkerFunction, args_list: Iterable[_Arguments], workers: Sequence[int] | None = None,
                          after: _After = ()) -> None:
         """One task: a function that several SUB workers call at the same time, each with its own arguments."""
         _note_place(self)
-        Pto.Orchestrator.submit_sub_group(self, _handle(handle, self), _arguments.members(args_list, after), workers)
+        handle = _handle(handle, self)
+        try:
+            Pto.Orchestrator.submit_sub_group(self, handle, _arguments.members(args_list, after), workers)
+        except GLib.Error as error:
+            _functions.tell_kind(handle, error)
+            raise
 
     def alloc(self, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:
         """A tensor with memory of the runtime that is there at once."""
@@ -190,19 +206,19 @@ class Orchestrator(Pto.Orchestrator):
 
     tensor = make_tensor
 
-    def get_element(self, tensor: _ArrayLike, *index: int) -> float:
-        """The number at that place, or the first one, once the tasks that write it are done."""
+    def get_element(self, tensor: _ArrayLike, *index: int | Sequence[int]) -> float:
+        """The number at that place, as numbers or as a list, or the first one, once the tasks that write it are done."""
         if self._needs_place:
             _note_place(self)
         tensor = Tensor.of(tensor)
-        return Pto.Orchestrator.get_element(self, tensor, index or [0] * tensor.get_n_dims())
+        return Pto.Orchestrator.get_element(self, tensor, _index(tensor, index))
 
-    def set_element(self, tensor: _ArrayLike, *index: int, value: _Number) -> None:
+    def set_element(self, tensor: _ArrayLike, *index: int | Sequence[int], value: _Number) -> None:
         """Once the tasks that write or read it are done."""
         if self._needs_place:
             _note_place(self)
         tensor = Tensor.of(tensor)
-        Pto.Orchestrator.set_element(self, tensor, index or [0] * tensor.get_n_dims(), value_of(value))
+        Pto.Orchestrator.set_element(self, tensor, _index(tensor, index), value_of(value))
 
     def scratch(self, shape: _Shape, dtype: _DtypeLike = "f4") -> _Tagged:
         """An argument: memory for this task alone."""
