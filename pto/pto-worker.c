@@ -748,6 +748,8 @@ char *
 pto_worker_to_string (PtoWorker *worker)
 {
   static const char *const states[] = { "new", "ready", "closed" };
+  PtoWorkerState state;
+  PtoWorker *above;
   g_autofree char *path = NULL;
   GString *text;
   guint n_workers, n_subs;
@@ -764,7 +766,12 @@ pto_worker_to_string (PtoWorker *worker)
                             n_workers == 1 ? "" : "s", n_subs, n_subs == 1 ? "" : "s");
   else if (pto_worker_get_isolate (worker))
     g_string_append (text, "a process of its own, ");
-  g_string_append (text, states[pto_worker_get_state (worker)]);
+  /* One below another is brought up there, in a process that has its own idea of it. */
+  for (above = worker, state = pto_worker_get_state (above);
+       state == PTO_WORKER_STATE_NEW && above->parent != NULL && !above->serves;
+       state = pto_worker_get_state (above))
+    above = above->parent;
+  g_string_append (text, states[state]);
   return g_string_free (text, FALSE);
 }
 

@@ -277,6 +277,20 @@ class Levels(unittest.TestCase):
             self.assertIsInstance(exception, Refused)
             self.assertEqual(str(exception), "refused 3 times")
 
+    def test_exception_of_no_class_here(self):
+        """It is a Pto.Error, and its traceback below is a note of it, as of all others."""
+        def local():
+            class Local(Exception):
+                pass
+            return Local("of here")
+
+        for make, said in (local, "Local: of here"), (lambda: SystemExit(3), "SystemExit: 3"), (lambda: GeneratorExit("x"), "GeneratorExit: x"):
+            for error in self.raised_below(make):
+                self.assertIs(type(error), Pto.Error)
+                self.assertIn(said, error.message)
+                if hasattr(error, "add_note"):
+                    self.assertRegex(error.__notes__[0], "Raised in a child, traceback:\n(.*\n)* .*line")
+
     def test_exception_s_cause(self):
         """The chain is told with the traceback."""
         def raise_it():
@@ -467,6 +481,30 @@ class Levels(unittest.TestCase):
         with self.assertRaises(TypeError):
             Pto.Callable.function(lambda *args: None)
         self.assertEqual(Pto.Callable.function(lambda *args: None, kinds.SUB).get_kind(), kinds.SUB)
+
+    def test_kind_that_was_guessed(self):
+        """A SUB function of two parameters is taken for an orchestration: who submits it is told why, and what to do."""
+        def total(x, out):
+            out[0] = x.sum()
+
+        with Pto.Worker(level=3, sub_workers=1) as host:
+            guessed, said = host.register(total), host.register(Pto.Callable.function(lambda orch: None, Pto.CallableKind.ORCHESTRATION))
+            for submit in (lambda orch: orch.submit_sub(guessed)), (lambda orch: orch.submit_sub_group(guessed, [[]])):
+                with self.assertRaisesRegex(Pto.InvalidArgsError, '"total" is no SUB function.* with 2 parameters.*@Pto.sub.*CallableKind.SUB'):
+                    host.run(submit)
+            with self.assertRaises(Pto.InvalidArgsError) as caught:
+                host.run(lambda orch: orch.submit_sub(said))
+            self.assertNotIn("@Pto.sub", caught.exception.message)
+
+    def test_children_that_run(self):
+        """What is below a worker that has started has started, too, wherever it is."""
+        host = Pto.Worker(level=3, devices=1)
+        (child,) = host.children
+        self.assertEqual(repr(child), "<Pto.Worker: L3/0/L2/0: a2a3sim, new>")
+        with host:
+            host.start()
+            self.assertEqual(repr(child), "<Pto.Worker: L3/0/L2/0: a2a3sim, ready>")
+        self.assertIn("closed", repr(child))
 
     def test_group(self):
         """Every member waits for all others: they are there at one time."""
