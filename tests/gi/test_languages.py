@@ -83,14 +83,14 @@ for (const call of [() => Pto.Tensor.of(3), () => new Pto.TaskArgs().set_block_d
 """
 JAVASCRIPT_ENGLISH = """\
 TypeError|3 is no tensor: a tensor, a buffer, an array such as a Float32Array or a list of numbers is wanted
-TypeError|set_block_dim: %s is not a whole number of blocks, 1 to 268435455
-TypeError|a%sb: there is no such type of core: gpu: it is "aic" or "aiv"
+TypeError|set_block_dim: "%s" is not a whole number of blocks, 1 to 268435455
+TypeError|a%sb: there is no such type of core: "gpu": it is "aic" or "aiv"
 TypeError|Pto.TaskArgs.directon does not exist
 """
 JAVASCRIPT_CHINESE = """\
 TypeError|3 不是张量：应为张量、缓冲区、Float32Array 之类的数组，或数的列表
-TypeError|set_block_dim：%s 不是 1 到 268435455 之间的整数个块
-TypeError|a%sb：没有这种核类型：gpu：应为 "aic" 或 "aiv"
+TypeError|set_block_dim："%s" 不是 1 到 268435455 之间的整数个块
+TypeError|a%sb：没有这种核类型："gpu"：应为 "aic" 或 "aiv"
 TypeError|Pto.TaskArgs.directon 不存在
 """
 
