@@ -4,8 +4,8 @@
  *
  * A fork waits for all of them, whatever other threads are about, so that in its copy what they
  * guard is whole and they can be taken. So each is held for a moment, never across a call of
- * foreign code, of the loader or of another program, and but for the first nothing is locked under
- * one.
+ * foreign code, of the loader or of another program. But for the first nothing is locked under one
+ * except what translations are under (pto-text.c), which is innermost.
  */
 #pragma once
 

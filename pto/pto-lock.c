@@ -6,6 +6,8 @@
 
 #include "pto-lock-private.h"
 
+#include "pto-text-private.h"
+
 #include <pthread.h>
 
 static GMutex locks[PTO_N_LOCKS];
@@ -46,9 +48,12 @@ begin_copy (void)
   unlock_all ();
 }
 
+/* A fork takes what was watched last first: these, and then the lock around translations, as
+ * everybody does who translates under one of them. */
 static void
 watch_forks (void)
 {
+  pto_text_bind ();
   pthread_atfork (before_fork, after_fork, begin_copy);
 }
 

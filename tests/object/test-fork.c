@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -517,6 +519,79 @@ test_silent_compiler (Fixture *fixture, gconstpointer data)
     g_unsetenv ("CC");
 }
 
+/* --- whom a fork waits for --- */
+
+static gint is_forking; /* atomic */
+static gint asker_id;   /* atomic; a thread's */
+
+/* About to fork: what watches forks since later has been asked already, what watches them for
+ * longer has not. Until here whoever asks goes as far as he can. */
+static void
+wait_for_asker (void)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%d/stat", g_atomic_int_get (&asker_id));
+  gboolean sleeps = FALSE;
+
+  g_atomic_int_set (&is_forking, TRUE);
+  while (!sleeps)
+    {
+      g_autofree char *stat = NULL;
+
+      sleeps = !g_file_get_contents (path, &stat, NULL, NULL) || strstr (stat, ") S ") != NULL;
+      g_usleep (100);
+    }
+}
+
+/* It takes the lock of answers, and under that the one of what they are translated with. */
+static gpointer
+ask (gpointer data)
+{
+  g_atomic_int_set (&asker_id, (gint) syscall (SYS_gettid));
+  while (!g_atomic_int_get (&is_forking))
+    ;
+  return pto_worker_ask_process (0, PTO_ANSWER_FORMAT_TEXT, NULL, NULL);
+}
+
+/* In a program that has named a function, and said nothing yet. */
+static void
+fork_while_asked (void)
+{
+  g_autoptr (PtoCallable) callable = pto_sub_function_new ("test", count, NULL, NULL);
+  g_autofree char *said = NULL;
+  g_autofree char *answer = NULL;
+  GThread *asker;
+  pid_t pid;
+
+  alarm (DEADLINE_S);
+  pthread_atfork (wait_for_asker, NULL, NULL);
+  said = pto_dup_translation ("", NULL, 0);
+  asker = g_thread_new ("asker", ask, NULL);
+  while (g_atomic_int_get (&asker_id) == 0)
+    g_thread_yield ();
+  pid = fork ();
+  if (pid == 0)
+    {
+      alarm (DEADLINE_S);
+      answer = pto_worker_ask_process (0, PTO_ANSWER_FORMAT_TEXT, NULL, NULL);
+      _exit (answer != NULL ? 7 : 1);
+    }
+  answer = g_thread_join (asker);
+  g_assert_nonnull (answer);
+  expect_exit (pid, 7);
+}
+
+static void
+test_while_asked (void)
+{
+  if (g_test_subprocess ())
+    {
+      fork_while_asked ();
+      return;
+    }
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+  g_test_trap_assert_passed ();
+}
+
 #define ADD(name, data, function) g_test_add (name, Fixture, data, set_up, function, tear_down)
 
 int
@@ -533,5 +608,6 @@ main (int argc, char **argv)
   ADD ("/pto/fork/cancel", NULL, test_cancel);
   ADD ("/pto/fork/no-descriptors", NULL, test_no_descriptors);
   ADD ("/pto/fork/silent-compiler", NULL, test_silent_compiler);
+  g_test_add_func ("/pto/fork/while-asked", test_while_asked);
   return g_test_run ();
 }
