@@ -190,6 +190,57 @@ class TestSignals(unittest.TestCase):
             chip.run(graph)
             self.assertIs(signal.getsignal(signal.SIGTERM), handler)
 
+    def test_signal_of_function(self):
+        """Whom the function has told to be called is called, and nobody else: the run goes on."""
+        def graph(orch):
+            for number in SIGNALS:
+                signal.signal(number, lambda number, frame: heard.append(number))
+                os.kill(os.getpid(), number)
+            sys.modules["gi.overrides.PtoInterrupts"]._interrupts[0].settle()  # all of them are read
+
+        def old(*_):
+            heard.append("old")
+
+        heard = []
+        with handled(signal.SIGINT, old), handled(signal.SIGTERM, signal.SIG_DFL), handled(signal.SIGALRM, signal.SIG_IGN):
+            with Pto.Worker() as chip:
+                self.assertTrue(chip.run(graph))
+        self.assertEqual(heard, list(SIGNALS))
+
+    def test_second_at_the_end(self):
+        """The first is still being handled when the run is over, and the second raises there: the next run hears of signals."""
+        def slow(*_):
+            if threading.current_thread() is threading.main_thread():  # it is not in C yet
+                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGALRM)).start()
+                return
+            self.board[1] = 1
+            while signal.getsignal(signal.SIGTERM) is not raising:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGTERM)
+            caught.wait(60)
+
+        def raising(*_):
+            raise Mine
+
+        def give_up():
+            self.board[1] = 2
+
+        caught = threading.Event()
+        with Pto.Worker(level=3, sub_workers=1) as host, handled(signal.SIGALRM, slow), handled(signal.SIGTERM, raising):
+            handle = host.register(wait)
+            host.start()
+            for number in signal.SIGALRM, signal.SIGTERM:
+                self.board[:] = 0
+                late = threading.Timer(30, give_up)
+                late.start()
+                with sent(number, lambda: self.board[0]), self.assertRaises(Mine):
+                    host.run(lambda orch, x: orch.submit_sub(handle, [x.update()]), self.board)
+                late.cancel()
+                late.join()
+                caught.set()
+                self.assertEqual(self.board[1], number == signal.SIGALRM)
+                self.assertEqual([signal.getsignal(number) for number in (signal.SIGALRM, signal.SIGTERM)], [slow, raising])
+
     def test_inner_run(self):
         """In the function of another one, whose function has it raised."""
         def graph(orch):

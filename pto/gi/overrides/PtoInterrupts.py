@@ -51,6 +51,8 @@ class Interrupts:
         if before >= 0:  # an event loop's, which wants to know, too
             with contextlib.suppress(OSError):
                 os.write(before, bytes([number]))
+        if getsignal(number) is not self.note:  # the function has set another one, which is Python's own to call
+            return
         for wait in range(_PATIENCE_MS if state.in_function else 0, -1, -1):
             with self.lock:
                 if self.answered[number] > 0:
@@ -83,51 +85,68 @@ class Interrupts:
             self.handlers[number](number, frame)
         except BaseException as exception:
             self.raised = self.raised or exception
-            if self.cancellable is not None:
-                self.cancellable.cancel()
+            cancellable = self.cancellable  # the run may end just now
+            if cancellable is not None:
+                cancellable.cancel()
 
     def settle(self):
         """What was written is read, so that it is not heard in the next run."""
         self.settled.clear()
-        with contextlib.suppress(BlockingIOError):
-            self.writer.send(b"\0")
-            self.settled.wait()
-        self.called.clear()
-        self.answered.clear()
+        try:
+            with contextlib.suppress(BlockingIOError):
+                self.writer.send(b"\0")
+                self.settled.wait()
+        finally:
+            self.called.clear()
+            self.answered.clear()
 
     @contextlib.contextmanager
     def watched(self, cancellable, state):
         """Inside of another one it is the inner one that is cancelled, and the outer one's function has it raised."""
         outer = self.cancellable, self.state
-        if self.state is None:
-            self.raised, self.noted = None, False
-            self.before = signal.set_wakeup_fd(self.descriptor, warn_on_full_buffer=False)
-            self.cancellable, self.state = cancellable, state
-            for number in self.handlers:
-                set_handler(number, self.note)
-        self.cancellable, self.state = cancellable, state
         try:
+            if outer[1] is None:
+                self.begin(cancellable, state)
+            self.cancellable, self.state = cancellable, state
             yield
         except GLib.Error as error:
             if self.raised is None:
                 raise
             self.raised.__cause__ = self.raised.__cause__ or error
         finally:
-            if outer[1] is None:
-                self.end()
-            self.cancellable, self.state = outer
+            try:
+                if outer[1] is None:
+                    self.end()
+            finally:
+                self.cancellable, self.state = outer
+                if outer[1] is None:
+                    self.before = -1
         if self.raised is not None:
             raised, self.raised = self.raised, None
             raise raised
 
+    def begin(self, cancellable, state):
+        self.raised, self.noted = None, False
+        self.before = signal.set_wakeup_fd(self.descriptor, warn_on_full_buffer=False)
+        self.cancellable, self.state = cancellable, state
+        for number in self.handlers:
+            set_handler(number, self.note)
+
     def end(self):
+        """A handler that is back may raise what it likes from here: a second Ctrl-C."""
+        try:
+            self.restore()
+            if self.noted:
+                self.settle()
+        except BaseException:
+            self.restore()
+            raise
+
+    def restore(self):
         signal.set_wakeup_fd(self.before)
         for number, handler in self.handlers.items():
             if getsignal(number) is self.note:  # or the function has set another one
                 set_handler(number, handler)
-        if self.noted:
-            self.settle()
-        self.before = -1
 
     def forget(self):
         """In a child process, which has neither the thread nor the wish: Ctrl-C is its parent's to handle."""
