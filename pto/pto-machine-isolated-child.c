@@ -328,7 +328,7 @@ run_call (IsolatedChild *self, const struct pto_call *call, GError **error)
 
   run.run.config = config;
   run.run.orchestrate = orchestrate;
-  run.run.is_cancelled = is_cancelled;
+  run.run.is_cancelled = run.run.is_unwanted = is_cancelled;
   run.run.data = &run;
   run.run.title = title;
   run.run.given = (const struct pto_chip_arg *) (gconstpointer) call->body;

@@ -112,7 +112,7 @@ static gboolean
 is_given_up (IsolatedMachine *self, GCancellable *cancellable)
 {
   return g_cancellable_is_cancelled (cancellable)
-         && (self->run == NULL || self->run->is_cancelled (self->run->data));
+         && (self->run == NULL || self->run->is_unwanted (self->run->data));
 }
 
 gboolean
@@ -393,7 +393,7 @@ static gboolean
 was_ended_by_run (IsolatedMachine *self, GCancellable *cancellable)
 {
   return self->run != NULL && !pto_solo_look (self->solo)
-         && self->run->is_cancelled (self->run->data) && !g_cancellable_is_cancelled (cancellable);
+         && self->run->is_unwanted (self->run->data) && !g_cancellable_is_cancelled (cancellable);
 }
 
 static gboolean

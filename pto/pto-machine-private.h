@@ -51,7 +51,9 @@ typedef struct
   int (*orchestrate) (PTO2Runtime *rt, void *data);
   /* Asked at every wait of that thread and, of a machine that runs kernels, by another one. */
   bool (*is_cancelled) (void *data);
-  gpointer data; /* for both */
+  /* The same under a lock of the machine's: nobody is called back. */
+  bool (*is_unwanted) (void *data);
+  gpointer data; /* for all of them */
   const char *title;
   guint64 number;       /* of the runs of this process */
   const char *schedule; /* in which order its tasks run (core/schedule.h); NULL: as they come */

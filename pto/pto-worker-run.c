@@ -50,14 +50,22 @@ typedef struct
 } Run;
 
 static bool
+is_unwanted (void *data)
+{
+  Run *run = data;
+
+  return g_cancellable_is_cancelled (run->cancellable) || g_atomic_int_get (&run->self->closing)
+         || (run->parent_cancelled != NULL && run->parent_cancelled (run->parent_data));
+}
+
+static bool
 is_cancelled (void *data)
 {
   Run *run = data;
 
   if (G_UNLIKELY (run->teller != NULL))
     pto_teller_look (run->teller, run->orchestrator);
-  return g_cancellable_is_cancelled (run->cancellable) || g_atomic_int_get (&run->self->closing)
-         || (run->parent_cancelled != NULL && run->parent_cancelled (run->parent_data));
+  return is_unwanted (run);
 }
 
 typedef struct
@@ -348,6 +356,7 @@ run_on_machine (Run *run, GError **error)
   run->machine_run.config = run->config;
   run->machine_run.orchestrate = orchestrate;
   run->machine_run.is_cancelled = is_cancelled;
+  run->machine_run.is_unwanted = is_unwanted;
   run->machine_run.data = run;
   run->machine_run.cancellable = run->cancellable;
 

@@ -193,6 +193,67 @@ test_among_submits (Fixture *fixture, gconstpointer backend)
   g_assert_cmpuint (fixture->done, ==, fixture->submitted);
 }
 
+/* --- among registrations --- */
+
+typedef struct
+{
+  PtoCallable *first;
+  PtoCallable *second;
+  guint n_called;
+  gboolean is_registering;
+} Registrations;
+
+/* It may register, too: whoever called it has no lock. */
+static void
+register_second (PtoWorker *worker, guint64 done, guint64 submitted, guint64 failed, gpointer data)
+{
+  Registrations *registrations = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallableHandle) handle = NULL;
+
+  registrations->n_called++;
+  if (!registrations->is_registering)
+    return;
+  handle = pto_worker_register (worker, registrations->second, NULL, &error);
+  g_assert_no_error (error);
+}
+
+/* The run is asked whether it is wanted, as the registration is not. Both kernels were compiled
+ * before. */
+static gboolean
+register_first (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+                gpointer data, GError **error)
+{
+  Registrations *registrations = data;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (PtoCallableHandle) handle = NULL;
+  gint64 until = g_get_monotonic_time () + 5000;
+
+  while (g_get_monotonic_time () < until)
+    g_usleep (1000);
+  g_cancellable_cancel (cancellable);
+  registrations->is_registering = TRUE;
+  handle = pto_worker_register (pto_orchestrator_get_worker (orchestrator), registrations->first,
+                                cancellable, error);
+  registrations->is_registering = FALSE;
+  return handle != NULL;
+}
+
+static void
+test_among_registrations (Fixture *fixture, gconstpointer isolate)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (PtoCallable) second = object_test_kernel (fixture->dir, "second.c", object_test_fill);
+  Registrations registrations = { fixture->kernel, second, 0, FALSE };
+
+  fixture->worker = g_object_new (PTO_TYPE_WORKER, "isolate", GPOINTER_TO_INT (isolate),
+                                  "progress-interval", 1, NULL);
+  g_signal_connect (fixture->worker, "run-progress", G_CALLBACK (register_second), &registrations);
+  pto_worker_run (fixture->worker, register_first, &registrations, NULL, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (registrations.n_called, >=, 1);
+}
+
 /* --- of a run that goes on by itself --- */
 
 static void
@@ -347,6 +408,9 @@ main (int argc, char **argv)
   ADD ("/pto/progress/among-submits/par", "par", test_among_submits);
   ADD ("/pto/progress/among-submits/det", "det", test_among_submits);
   ADD ("/pto/progress/among-submits/threads", "threads", test_among_submits);
+  ADD ("/pto/progress/among-registrations", GINT_TO_POINTER (FALSE), test_among_registrations);
+  ADD ("/pto/progress/among-registrations/isolated", GINT_TO_POINTER (TRUE),
+       test_among_registrations);
   ADD ("/pto/progress/async", NULL, test_async);
   ADD ("/pto/progress/host", NULL, test_host);
   ADD ("/pto/progress/nothing", NULL, test_nothing);
