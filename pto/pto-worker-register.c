@@ -58,6 +58,18 @@ add_first (PtoWorker *self, PtoRegistration *registration, GCancellable *cancell
   return FALSE;
 }
 
+/* Also in a handler of run-progress, when the orchestration has ended. */
+static gboolean
+is_on_thread_of_run (PtoWorker *self)
+{
+  gboolean has_machine;
+
+  g_mutex_lock (&self->lock);
+  has_machine = self->in_use && self->user == g_thread_self ();
+  g_mutex_unlock (&self->lock);
+  return has_machine || pto_worker_get_own_orchestrator (self) != NULL;
+}
+
 static PtoCallableHandle *
 add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancellable,
                   GError **error)
@@ -65,7 +77,7 @@ add_registration (PtoWorker *self, PtoRegistration *fresh, GCancellable *cancell
   PtoCallableHandle *handle = NULL;
   PtoRegistration *registration;
   /* Who adds it may need the thread that runs the machine. */
-  gboolean may_wait = self->level == 2 || pto_worker_get_own_orchestrator (self) == NULL;
+  gboolean may_wait = self->level == 2 || !is_on_thread_of_run (self);
   gboolean is_first;
 
   registration

@@ -65,6 +65,40 @@ class Progress(unittest.TestCase):
         self.assertEqual(seen, [(0, 0, 0), (5, 5, 0), (10, 10, 0), (15, 15, 0)])
         self.assertEqual((seen[1].done, seen[1].submitted, seen[1].failed), (5, 5, 0))
 
+    def test_registration_by_two(self):
+        """A handler on the thread of the run does not wait for another thread that registers the same, and needs the run's."""
+        def slow(args):
+            time.sleep(0.5)
+            args[0][0] += 1
+
+        def register():
+            begin.wait(DEADLINE)
+            begun.set()
+            registered.append(host.register(same))
+
+        def note(worker, done, submitted, failed):
+            if submitted < 2 or begin.is_set():
+                return
+            begin.set()
+            begun.wait(DEADLINE)
+            time.sleep(0.1)  # whoever is first, both go on
+            with contextlib.suppress(Pto.BusyError):
+                worker.register(same)
+
+        begin, begun, registered = threading.Event(), threading.Event(), []
+        out = Pto.Buffer.array(1)
+        with Pto.Worker(level=3, sub_workers=2) as host:
+            handle, same = host.register(slow), Pto.SubFunction.new("same", lambda args: None)
+            host.start()
+            thread = threading.Thread(target=register)
+            thread.start()
+            host.set_progress_interval(20)
+            host.connect("run-progress", note)
+            host.run(lambda orch, out: [orch.submit_sub(handle, [out.update()]) for i in range(2)] and None, out)
+            thread.join()
+        self.assertEqual(len(registered), 1)
+        self.assertEqual(out[0], 2)
+
     def test_of_a_host(self):
         seen = []
         out = Pto.Buffer.array(1)
