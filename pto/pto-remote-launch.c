@@ -227,6 +227,9 @@ leave_group (gpointer data)
 {
   setpgid (0, 0);
   prctl (PR_SET_PDEATHSIG, (unsigned long) SIGTERM, 0ul, 0ul, 0ul);
+  /* Who was gone before that tells nobody. */
+  if (getppid () != GPOINTER_TO_INT (data))
+    raise (SIGTERM);
 }
 
 gboolean
@@ -242,9 +245,10 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
       g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));
       return FALSE;
     }
-  ok = g_spawn_async_with_pipes_and_fds (
-      NULL, (const char *const *) spec->argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-      leave_group, NULL, ends[1], ends[1], -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
+  ok = g_spawn_async_with_pipes_and_fds (NULL, (const char *const *) spec->argv, NULL,
+                                         G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
+                                         leave_group, GINT_TO_POINTER (getpid ()), ends[1], ends[1],
+                                         -1, NULL, NULL, 0, process, NULL, NULL, NULL, &local);
   close (ends[1]);
   if (!ok)
     {
