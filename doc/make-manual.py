@@ -266,12 +266,12 @@ def declared(class_, node):
     return "\n".join(textwrap.wrap(word, 76, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False))
 
 
-def python_page(gir_path, stub_path, overrides):
-    """What the override defines, with the types of the stub."""
-    stubs = load(os.path.join(ROOT, "pto", "gi", "make-stub.py"), "stubs")
-    own = stubs.Override(overrides)
-    maker = stubs.Stub(stubs.Gir(gir_path), own)
-    tree = ast.parse(read(stub_path))
+def python_page(gir_path, pyi_path, overrides):
+    """What the override defines, with the types of Pto.pyi."""
+    make_pyi = load(os.path.join(ROOT, "pto", "gi", "make-pyi.py"), "make_pyi")
+    own = make_pyi.Override(overrides)
+    maker = make_pyi.Interface(make_pyi.Gir(gir_path), own)
+    tree = ast.parse(read(pyi_path))
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     out = ["Title: Python, name by name", "", "# Python, name by name", "",
@@ -318,7 +318,7 @@ def python_page(gir_path, stub_path, overrides):
         out += ["## Classes of errors", "", "One for each code ([Errors](errors.html)), below `Pto.Error`, which is below `GLib.Error`.", "", "| class | |", "|---|---|"]
         out += [f"| `Pto.{n}` | {prose(d or '').splitlines()[0] if d else ''} |" for n, d in sorted(errors)]
         out += [""]
-    aliases = re.findall(r'^(_\w+): TypeAlias = (.*?)(?:  # (.*))?$', read(stub_path), re.MULTILINE)
+    aliases = re.findall(r'^(_\w+): TypeAlias = (.*?)(?:  # (.*))?$', read(pyi_path), re.MULTILINE)
     out += ["## Names of types", "", "| | |", "|---|---|"]
     for name, what, aside in aliases:
         shown = " ".join(what.strip('"').split()).replace("|", "\\|")
@@ -367,7 +367,7 @@ def main():
     parser.add_argument("--gi-docgen", required=True)
     parser.add_argument("--config", required=True)
     parser.add_argument("--gir", required=True)
-    parser.add_argument("--stub", required=True)
+    parser.add_argument("--pyi", required=True)
     parser.add_argument("--pto", help="the program, where it can be run here: it draws the pictures")
     parser.add_argument("--python", help="the Python that has gi and numpy, where there is one: it runs the tutorial")
     parser.add_argument("--build-root", required=True)
@@ -385,7 +385,7 @@ def main():
         elif name.endswith(".svg"):
             shutil.copy(os.path.join(HERE, name), options.work)
     write(headers_page(), options.work, "headers.md")
-    write(python_page(options.gir, options.stub, overrides), options.work, "python-api.md")
+    write(python_page(options.gir, options.pyi, overrides), options.work, "python-api.md")
     environment = {**os.environ, "PTO_API_DIR": os.path.join(ROOT, "pto", "api"),
                    "XDG_CACHE_HOME": os.path.join(options.build_root, "doc", "cache"), "LC_ALL": "C.UTF-8"}
     if options.pto:

@@ -292,7 +292,7 @@ class Marks(unittest.TestCase):
 
 class Chapters(unittest.TestCase):
     def test_they_show_what_the_english_ones_show(self):
-        for english, chinese in ("README.md", "README.zh_CN.md"), ("doc/start.md", "doc/start-zh.md"), ("doc/overview.md", "doc/overview-zh.md"):
+        for english, chinese in ("README.md", "po/README.zh_CN.md"), ("doc/start.md", "doc/start-zh.md"), ("doc/overview.md", "doc/overview-zh.md"):
             with self.subTest(chinese):
                 self.assertEqual(shown(chinese), shown(english))
 

@@ -43,21 +43,21 @@ class RuntimeLibraryLoader:
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(host_binary)
         try:
-            self.library = ctypes.CDLL(f"/proc/self/fd/{descriptor}")
+            self.loaded = ctypes.CDLL(f"/proc/self/fd/{descriptor}")
         except OSError as error:
             os.close(descriptor)
             raise RuntimeError(_("the host binary can not be loaded: {why}").format(why=error)) from None
         for name, (result, *arguments) in _PROTOTYPES.items():
             try:
-                function = getattr(self.library, name)
+                function = getattr(self.loaded, name)
             except AttributeError:
                 raise ValueError(_("this is no host binary: it has no {name}()").format(name=name)) from None
             function.restype, function.argtypes = result, arguments
-        self.library.simpler_log_init(4, 0)  # the exception says it
+        self.loaded.simpler_log_init(4, 0)  # the exception says it
 
     def call(self, name, *arguments):
-        if getattr(self.library, name)(*arguments) != 0:
-            raise RuntimeError(self.library.simpler_last_error().decode("utf-8", "replace"))
+        if getattr(self.loaded, name)(*arguments) != 0:
+            raise RuntimeError(self.loaded.simpler_last_error().decode("utf-8", "replace"))
 
 
 def _binary(what, given):
@@ -121,7 +121,7 @@ def bind_host_binary(host_binary):
         def initialize(self):
             if self._memory is not None:
                 raise RuntimeError(_("this runtime is initialized already: finalize() ends it"))
-            memory = (ctypes.c_uint64 * (loader.library.GetRuntimeSize() // 8 + 1))()
+            memory = (ctypes.c_uint64 * (loader.loaded.GetRuntimeSize() // 8 + 1))()
             loader.call("InitRuntime", ctypes.addressof(memory))
             self._memory = memory
 

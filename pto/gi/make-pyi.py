@@ -1,10 +1,10 @@
-# make-stub.py: which names has the module in Python, and of which types are they?
+# make-pyi.py: which names has the module in Python, and of which types are they?
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Arguments: GIR, where the stub goes, the files of the override. Prints Pto.pyi for type checkers, of what the introspection data
+# Arguments: GIR, where Pto.pyi goes, the files of the override. Prints Pto.pyi for type checkers, of what the introspection data
 # says and the override's own annotations. What nobody has annotated ends the build with its name.
 #
-# Bases are the stub's own, not those of PyGObject's stubs: where these are missing they would be anything, and a name that is
+# Bases are described in it, too, not taken from what may describe PyGObject: where that is missing they would be anything, and a name that is
 # misspelt would be found nowhere.
 import ast
 import builtins
@@ -113,7 +113,7 @@ TAKEN = {"_Object": {"property", "properties", "data", "qdata"}}
 
 
 def fail(text):
-    sys.exit(f"make-stub.py: {text}")
+    sys.exit(f"make-pyi.py: {text}")
 
 
 class Gir:
@@ -201,7 +201,7 @@ class Override:
                     self.classes[node.name] = node
 
 
-class Stub:
+class Interface:
     def __init__(self, gir, override):
         self.gir, self.override, self.lines = gir, override, [PREAMBLE]
         self.known = set(gir.kinds) | IMPORTED | ALIASES | {node.name for node in override.plain} | {"_Call"}
@@ -472,7 +472,7 @@ def plain(text):
 
 def main():
     gir, output, *parts = sys.argv[1:]
-    text = Stub(Gir(gir), Override(parts)).make()
+    text = Interface(Gir(gir), Override(parts)).make()
     if "builtins." in text:
         text = text.replace("import ctypes\n", "import builtins\nimport ctypes\n", 1)
     ast.parse(text)
