@@ -364,17 +364,15 @@ leave_parts (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, str
   return pto_parts_leave (slot->parts, endpoint->n_blocks, failed);
 }
 
-/* An endpoint's task is over. Gives a successor that is to run next: a third of a round through the
- * queue, and its data are here. */
+/* What ran on an endpoint, which may run another task by now, is over. Gives a successor that is to
+ * run next: a third of a round through the queue, and its data are here. */
 static struct pto_slot *
-finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint,
+finish (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, struct pto_slot *slot,
         const struct pto_outcome *outcome)
 {
-  struct pto_slot *slot = endpoint->running;
   bool failed = outcome->failed;
   struct pto_slot *next;
 
-  endpoint->running = NULL;
   if (PTO_UNLIKELY (pto_slot_has_parts (slot)) && !leave_parts (scheduler, endpoint, slot, &failed))
     {
       scheduler->finished++;
@@ -493,7 +491,8 @@ run_on_first (struct pto_scheduler *scheduler, struct pto_idle_ring *idle, struc
       scheduler->busy++;
       return NULL;
     }
-  slot = finish (scheduler, endpoint, &outcome);
+  endpoint->running = NULL;
+  slot = finish (scheduler, endpoint, slot, &outcome);
   /* What follows may take long. Relaxed: the end of the pass looks again. */
   if (slot != NULL && pto_load_relaxed (&scheduler->engine->waiting) != 0)
     pto_engine_tell_submitter (scheduler->engine);
@@ -637,6 +636,31 @@ pto_scheduler_run (struct pto_scheduler *scheduler, struct pto_slot *slot)
   return ran;
 }
 
+/* An endpoint that is far away has ended a task: can it be given one from its queue, before what
+ * followed from that is known? Only the plain case: all others take their turn in dispatch(). */
+static bool
+refill (struct pto_scheduler *scheduler, struct pto_endpoint *endpoint, const struct pto_slot *last)
+{
+  struct pto_engine *engine = scheduler->engine;
+  struct pto_slot *slot;
+  bool failed;
+
+  if (!scheduler->config.far || endpoint->away || pto_slot_has_parts (last)
+      || !pto_engine_has_ready (engine, endpoint->queue) || pto_engine_has_failed (engine)
+      || pto_load_relaxed (&scheduler->words.called) != 0
+      || pto_load_relaxed (&engine->priorities) != 0
+      || pto_engine_pop_ready (engine, endpoint->queue, scheduler->config.index, &slot, 1) == 0)
+    return false;
+  if (pto_slot_has_parts (slot) || passes_by (scheduler, slot, &failed))
+    {
+      push (scheduler, slot);
+      return false;
+    }
+  start (scheduler, endpoint, slot);
+  endpoint->ops->dispatch (endpoint, slot);
+  return true;
+}
+
 /* Phase 1: endpoints that have signalled. */
 static void
 collect (struct pto_scheduler *scheduler)
@@ -654,10 +678,17 @@ collect (struct pto_scheduler *scheduler)
         pto_charge (engine->exec, scheduler->config.poll_cost);
         if (endpoint->running != NULL && endpoint->ops->poll (endpoint, &outcome))
           {
+            struct pto_slot *slot = endpoint->running;
             struct pto_slot *next;
 
+            if (!outcome.failed && refill (scheduler, endpoint, slot))
+              {
+                hand_out (scheduler, finish (scheduler, endpoint, slot, &outcome));
+                continue;
+              }
+            endpoint->running = NULL;
             endpoint->between = true;
-            next = finish (scheduler, endpoint, &outcome);
+            next = finish (scheduler, endpoint, slot, &outcome);
             endpoint->between = false;
             if (next != NULL && !scheduler->config.attends && !endpoint->away)
               {

@@ -26,6 +26,7 @@ struct pto_scheduler_config
   bool concurrent; /* endpoints run on threads of their own: signals need atomics */
   bool attends;    /* endpoints share the scheduler's carrier: each task is run when dispatched */
   bool sorted;     /* of idle endpoints the lowest is next, so that the others stay asleep */
+  bool far;        /* telling an endpoint takes long: who has ended is told before all else */
   /* det: virtual time of the scheduler's own steps */
   uint32_t dispatch_cost;
   uint32_t poll_cost;

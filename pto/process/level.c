@@ -160,7 +160,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
                 .stop_ns = milliseconds_or_never (param (level, PTO_PARAMETER_STOP_TIMEOUT)) },
     .group_ns = param (level, PTO_PARAMETER_TIMEOUT) * MS,
   };
-  struct pto_scheduler_config scheduler = { .index = 0, .sorted = true };
+  struct pto_scheduler_config scheduler = { .index = 0, .sorted = true, .far = true };
   struct pto_keeper *keeper = &level->keeper;
 
   level->closer = pto_control_new (PTO_REQUEST_CLOSE, NULL, NULL, 0);

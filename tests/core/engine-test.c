@@ -269,6 +269,7 @@ machine_new (const struct machine_config *given)
   struct machine_config *config = &machine->config;
   struct pto_report report = { 0 };
   struct pto_ring_config ring;
+  bool attends = given->attends || (given->backend == PTO_BACKEND_PAR && !given->immediate);
   char error[256] = "";
 
   *config = *given;
@@ -338,14 +339,13 @@ machine_new (const struct machine_config *given)
       machine->schedulers[s] = allocate_lines (sizeof **machine->schedulers);
       g_assert_true (pto_scheduler_init (
           machine->schedulers[s], machine->engine,
-          &(struct pto_scheduler_config){
-              .index = s,
-              .n_endpoints = machine->n_endpoints,
-              .endpoints = machine->pointers[s],
-              .concurrent = config->backend == PTO_BACKEND_THREADS,
-              .fanout_cost = config->fanout_cost,
-              .attends
-              = config->attends || (config->backend == PTO_BACKEND_PAR && !config->immediate) }));
+          &(struct pto_scheduler_config){ .index = s,
+                                          .n_endpoints = machine->n_endpoints,
+                                          .endpoints = machine->pointers[s],
+                                          .concurrent = config->backend == PTO_BACKEND_THREADS,
+                                          .fanout_cost = config->fanout_cost,
+                                          .attends = attends,
+                                          .far = config->far && !attends }));
     }
   pto_exec_enter (machine->exec);
   for (uint32_t s = 0; s < config->schedulers; s++)

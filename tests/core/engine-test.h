@@ -76,6 +76,7 @@ struct machine_config
   uint32_t shards;     /* of each ready queue; 0: 2 */
   bool immediate;      /* endpoints run kernels within dispatch; otherwise each is an actor */
   bool attends;        /* schedulers wait for immediate endpoints as for those of par */
+  bool far;            /* schedulers take endpoints for far away, where they do not attend */
   uint32_t window;     /* 0: 64 */
   uint64_t heap;       /* 0: 1 MiB */
   uint32_t edge_pool;  /* 0: 1024 */

@@ -129,6 +129,44 @@ begin_busy (struct machine *machine, struct gate *gate)
   gate_wait_reached (machine, gate);
 }
 
+/* Who is far away is given what is ready before what its last task was for is looked at, and after
+ * it where a priority may have to be kept. */
+static void
+test_far (gconstpointer backend)
+{
+  for (uint32_t round = 0; round < 6; round++)
+    {
+      bool far = round % 2 == 1;
+      uint32_t priority = round / 2 == 1 ? PTO_MAX_PRIORITY : 0;
+      struct machine *machine = machine_new (&(struct machine_config){ .backend = BACKEND (backend),
+                                                                       .seed = 1,
+                                                                       .endpoints = 1,
+                                                                       .shards = 1,
+                                                                       .far = far,
+                                                                       .kernels = kernels });
+      uint32_t memory[1] = { 0 };
+      Tensor tensor = machine_external (memory, sizeof memory);
+      struct gate gate;
+
+      n_order = 0;
+      gate_init (&gate);
+      machine_begin (machine);
+      SUBMIT (machine, KERNEL_GATE, inout (&tensor), scalar (&gate));
+      gate_wait_reached (machine, &gate);
+      submit_link (machine, priority, &tensor, 0);
+      submit_number (machine, 0, 1);
+      /* A second one, so that a place that is refilled is refilled again. */
+      submit_number (machine, 0, 2);
+      gate_open (machine, &gate);
+      machine_end_ok (machine);
+      assert_order (far && priority == 0 && BACKEND (backend) != PTO_BACKEND_PAR
+                        ? (uint32_t[]){ 1, 2, 0 }
+                        : (uint32_t[]){ 0, 1, 2 },
+                    3);
+      machine_free (machine);
+    }
+}
+
 static void
 test_order (gconstpointer backend)
 {
@@ -383,6 +421,7 @@ test_no_such_priority (gconstpointer backend)
 static void
 add_tests (void)
 {
+  machine_add ("priorities", "far", test_far);
   machine_add ("priorities", "order", test_order);
   machine_add ("priorities", "chain-is-outranked", test_chain_is_outranked);
   machine_add ("priorities", "successors", test_successors);

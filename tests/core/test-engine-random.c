@@ -425,6 +425,7 @@ random_program (enum pto_backend backend, uint64_t seed, const struct way *way)
                                    .endpoints = 1 + machine_below (&random, 3),
                                    .queues = 1 + machine_below (&random, 2),
                                    .immediate = machine_below (&random, 4) == 0,
+                                   .far = seed % 2 == 0,
                                    .window = 4u << machine_below (&random, 5),
                                    .heap = 4096u << machine_below (&random, 6),
                                    .edge_pool = 16u << machine_below (&random, 4),
