@@ -667,9 +667,13 @@ pto_call_config_extend_prefix (PtoCallConfig *config, const char *what, guint nu
 void
 pto_call_config_to_wire (const PtoCallConfig *config, struct pto_call_config *wire)
 {
-  memset (wire, 0, sizeof *wire);
+  /* Nobody reads on behind two ends of text. */
   if (config == NULL)
-    return;
+    {
+      memset (wire, 0, offsetof (struct pto_call_config, output_prefix) + 2);
+      return;
+    }
+  memset (wire, 0, sizeof *wire);
   wire->block_dim = config->block_dim;
   wire->aicpu_thread_num = config->aicpu_thread_num;
   wire->enable_l2_swimlane = config->enable_l2_swimlane;

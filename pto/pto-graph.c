@@ -7,6 +7,7 @@
 #include "pto-graph-private.h"
 
 #include "pto-error-private.h"
+#include "pto-source-private.h"
 #include "pto-tensor-private.h"
 #include "pto-text-private.h"
 
@@ -448,12 +449,9 @@ pto_graph_make_tensor (PtoGraph *graph, PtoDtype dtype, gsize n_dims, const guin
 void
 pto_graph_set_place (PtoGraph *graph, const char *file, guint line)
 {
-  const char *slash;
-
   g_return_if_fail (PTO_IS_GRAPH (graph));
 
-  slash = file != NULL ? strrchr (file, '/') : NULL;
-  graph->file = g_intern_string (slash != NULL ? slash + 1 : file);
+  graph->file = pto_source_intern (graph->file, file);
   graph->line = line;
 }
 

@@ -243,7 +243,6 @@ fill_config (LevelMachine *self, const PtoMachineTask *submit, struct pto_level_
         return FALSE;
     }
   pto_call_config_to_wire (config, &task->config);
-  task->config_bytes = pto_wire_config_bytes (&task->config);
   return TRUE;
 }
 

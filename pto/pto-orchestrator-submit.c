@@ -11,6 +11,7 @@
 #include "pto-callable-private.h"
 #include "pto-error-private.h"
 #include "pto-kernel-private.h"
+#include "pto-source-private.h"
 #include "pto-task-args-private.h"
 #include "pto-tensor-private.h"
 #include "pto-text-private.h"
@@ -888,14 +889,11 @@ pto_orchestrator_submit_group_members (PtoOrchestrator *orchestrator, PtoCallabl
 void
 pto_orchestrator_set_place (PtoOrchestrator *orchestrator, const char *file, guint line)
 {
-  const char *slash;
-
   g_return_if_fail (PTO_IS_ORCHESTRATOR (orchestrator));
 
   if (!pto_orchestrator_is_own_thread (orchestrator))
     return;
-  slash = file != NULL ? strrchr (file, '/') : NULL;
-  orchestrator->file = g_intern_string (slash != NULL ? slash + 1 : file);
+  orchestrator->file = pto_source_intern (orchestrator->file, file);
   orchestrator->line = line;
 }
 

@@ -20,6 +20,10 @@ enum
 
 /* Where of the registers it leaves what unwound. */
 #define PTO_GUARD_EXCEPTION 22
+#ifdef __x86_64__
+/* Where it finds the control words of the caller; 0: they are to be saved. */
+#define PTO_GUARD_WORDS 8
+#endif
 int pto_guard_registers_call (void **registers, void (*fn) (int64_t *), int64_t *args);
 
 /* A number that changes when signal masks and alternate stacks are to be looked at again: a thread

@@ -41,9 +41,6 @@
 #define NEAR_STACK ((uintptr_t) 64 << 10)
 /* Place in pto_guard.registers of the pointer to the call's frame. Those before it are the
  * assembly's, and PTO_GUARD_EXCEPTION. */
-#ifdef __x86_64__
-#define WORDS 8 /* control words of the caller; 0: to be saved */
-#endif
 #define FRAME 23
 
 /* On the stack of pto_guard_call(), above everything that is dropped. */
@@ -737,9 +734,9 @@ pto_guard_call (struct pto_guard *guard, void (*fn) (int64_t *), int64_t *args,
   frame.fault = (struct pto_fault){ .kind = PTO_FAULT_NONE };
   frame.sp = 0;
   guard->registers[FRAME] = &frame;
-#ifdef WORDS
+#ifdef PTO_GUARD_WORDS
   if (!guard->steady)
-    guard->registers[WORDS] = NULL;
+    guard->registers[PTO_GUARD_WORDS] = NULL;
 #endif
   atomic_store_explicit (&guard->tid, thread->tid, memory_order_relaxed);
   /* Release: whoever reads this call's number reads its thread. Pairs with pto_guard_interrupt().

@@ -158,11 +158,15 @@ pto_foreign_catch (void (*fn) (void *data), void *data, char *why, size_t size)
   struct caught call = { fn, data };
   struct pto_unwound unwound;
   /* As of a guard that is not used otherwise. */
-  void *registers[sizeof ((struct pto_guard *) NULL)->registers / sizeof (void *)] = { NULL };
-  int end = pto_guard_registers_call (registers, call_caught, (int64_t *) &call);
+  void *registers[sizeof ((struct pto_guard *) NULL)->registers / sizeof (void *)];
   pto_guard_describer ask;
   char what[192];
+  int end;
 
+#ifdef PTO_GUARD_WORDS
+  registers[PTO_GUARD_WORDS] = NULL;
+#endif
+  end = pto_guard_registers_call (registers, call_caught, (int64_t *) &call);
   if (end == 0)
     return true;
   if (end == PTO_UNWOUND_BY_FORCE)

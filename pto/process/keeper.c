@@ -47,6 +47,12 @@ pto_keeper_set_pace (void *data, enum pto_pace pace)
 {
   struct pto_keeper *keeper = data;
 
+  if (pace == PTO_PACE_IDLE)
+    {
+      /* Relaxed: who sees it late ticks once more. */
+      pto_store_relaxed (&keeper->pace, (uint32_t) pace);
+      return;
+    }
   pto_store_seq_cst (&keeper->pace, (uint32_t) pace);
   if (pto_load_seq_cst (&keeper->resting) < (uint32_t) pace)
     eventfd_write (keeper->event, 1);

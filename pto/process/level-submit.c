@@ -191,8 +191,7 @@ pto_level_submit (struct pto_level *level, uint32_t callable, const struct pto_l
   if (status != PTO_OK)
     return status;
   memcpy (copy, task, offsetof (struct pto_level_task, config));
-  copy->config_bytes = pto_wire_config_bytes (&task->config);
-  pto_wire_config_copy (&copy->config, &task->config);
+  copy->config_bytes = pto_wire_config_copy (&copy->config, &task->config);
   copy->members = NULL;
   copy->failed = false;
   bytes = (uint32_t) PTO_LEVEL_TASK_BYTES (copy->config_bytes);

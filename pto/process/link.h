@@ -29,17 +29,18 @@ struct pto_link
   _Atomic uint32_t number;
 };
 
-/* A request, but for digest and body, which are written in place. */
+/* A request, but for digest and body, which are written in place. No two halves of a word here are
+ * one of a mailbox: read together, they would have to wait for all that was written before. */
 struct pto_letter
 {
-  enum pto_request request;
-  uint32_t bytes;                       /* of the body */
-  uint64_t far_body;                    /* 0, or where it lies instead: in the arena */
+  uint64_t far_body;                    /* 0, or where the body lies instead: in the arena */
   const struct pto_call_config *config; /* TASK; NULL: as it was */
+  uint64_t task;                        /* TASK that is recorded: its id */
+  enum pto_request request;
   uint32_t config_bytes;
-  bool checks;     /* TASK: accesses are checked, whatever its config says */
-  uint64_t task;   /* TASK that is recorded: its id */
+  uint32_t bytes;  /* of the body */
   uint32_t record; /* TASK: PTO_RECORD of the run that it is of; 0: of none */
+  bool checks;     /* TASK: accesses are checked, whatever its config says */
 };
 
 /* Where the next request's digest and body are written, while none is under way. */

@@ -120,7 +120,8 @@ void pto_pool_ring (struct pto_pool *pool);
 /* --- pool-task.c --- */
 
 /* Writes digest and body of the station's task into its link, and what goes with it. */
-struct pto_letter pto_pool_write_task (struct pto_pool *pool, struct pto_station *station);
+void pto_pool_write_task (struct pto_pool *pool, struct pto_station *station,
+                          struct pto_letter *letter);
 /* A recorded task: it is posted now. */
 void pto_pool_record_post (struct pto_pool *pool, struct pto_station *station);
 /* The member that it has had is over: answered, or lost with it. */

@@ -156,22 +156,21 @@ encode (struct pto_link *link, const struct pto_slot *slot, const struct pto_mem
   return bytes + member->n_scalars;
 }
 
-struct pto_letter
-pto_pool_write_task (struct pto_pool *pool, struct pto_station *station)
+void
+pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct pto_letter *letter)
 {
   const struct pto_slot *slot = station->endpoint.running;
   const struct pto_level_task *task = task_of (slot);
 
-  return (struct pto_letter){
-    .request = PTO_REQUEST_TASK,
-    .bytes = encode (&station->child->link, slot,
-                     &pto_level_task_members (task)[station->endpoint.member]),
-    .config = &task->config,
-    .config_bytes = task->config_bytes,
-    .checks = pool->checks,
-    .task = slot->id,
-    .record = pool->record,
-  };
+  letter->far_body = 0;
+  letter->config = &task->config;
+  letter->task = slot->id;
+  letter->request = PTO_REQUEST_TASK;
+  letter->config_bytes = task->config_bytes;
+  letter->bytes = encode (&station->child->link, slot,
+                          &pto_level_task_members (task)[station->endpoint.member]);
+  letter->record = pool->record;
+  letter->checks = pool->checks;
 }
 
 /* --- records; apart, so that runs that are not recorded pay for a test --- */

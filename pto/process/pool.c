@@ -141,7 +141,7 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
       end_task (station, true);
       return;
     }
-  letter = pto_pool_write_task (pool, station);
+  pto_pool_write_task (pool, station, &letter);
   if (pool->record != 0)
     pto_pool_record_post (pool, station);
   pto_pool_begin_request (pool, child, PTO_REQUEST_TASK);
