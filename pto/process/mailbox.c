@@ -57,7 +57,7 @@ number_of (const struct pto_link *link)
 void
 pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox)
 {
-  link->mailbox = mailbox;
+  link->way = mailbox;
   atomic_init (&link->number, 0);
   pto_link_reset (link);
 }
@@ -65,7 +65,7 @@ pto_mailbox_link (struct pto_link *link, struct pto_mailbox *mailbox)
 void
 pto_link_reset (struct pto_link *link)
 {
-  struct pto_mailbox *mailbox = link->mailbox;
+  struct pto_mailbox *mailbox = pto_mailbox_of (link);
   uint32_t number = number_of (link);
 
   /* All relaxed: nobody else is there; what begins the next child publishes them. */
@@ -80,7 +80,7 @@ pto_link_reset (struct pto_link *link)
 static uint32_t
 step_of (const struct pto_link *link)
 {
-  return pto_load_acquire (&link->mailbox->reply) - (2 * number_of (link) - 2);
+  return pto_load_acquire (&pto_mailbox_of (link)->reply) - (2 * number_of (link) - 2);
 }
 
 bool
@@ -104,24 +104,24 @@ pto_link_is_sound (const struct pto_link *link)
 
   /* A child takes no number but the next: while there is none, post is set right by the next. */
   return step == 2
-         || (step < 2 && pto_load_relaxed (&link->mailbox->post.value) == number_of (link));
+         || (step < 2 && pto_load_relaxed (&pto_mailbox_of (link)->post.value) == number_of (link));
 }
 
 uint32_t
 pto_link_answer (const struct pto_link *link, struct pto_failure *failure)
 {
-  uint32_t status = link->mailbox->status;
+  uint32_t status = pto_mailbox_of (link)->status;
 
   if (status == PTO_OK)
     return PTO_OK;
-  pto_failure_copy (failure, &link->mailbox->failure);
+  pto_failure_copy (failure, &pto_mailbox_of (link)->failure);
   return status < STATUS_END ? status : PTO_STATUS_TASK_FAILED;
 }
 
 void
 pto_link_post (struct pto_exec *exec, struct pto_link *link, const struct pto_letter *letter)
 {
-  struct pto_mailbox *mailbox = link->mailbox;
+  struct pto_mailbox *mailbox = pto_mailbox_of (link);
   uint32_t number = number_of (link) + 1;
 
   mailbox->request = letter->request;
@@ -144,33 +144,33 @@ void
 pto_link_cancel (struct pto_link *link)
 {
   if (!pto_link_is_idle (link))
-    pto_store_relaxed (&link->mailbox->cancel, number_of (link));
+    pto_store_relaxed (&pto_mailbox_of (link)->cancel, number_of (link));
 }
 
 uint8_t *
 pto_link_digest (const struct pto_link *link)
 {
-  return link->mailbox->digest;
+  return pto_mailbox_of (link)->digest;
 }
 
 uint8_t *
 pto_link_body (const struct pto_link *link)
 {
-  return link->mailbox->body;
+  return pto_mailbox_of (link)->body;
 }
 
 void
 pto_link_stamps (const struct pto_link *link, uint64_t *began, uint64_t *ended)
 {
-  *began = link->mailbox->began;
-  *ended = link->mailbox->ended;
+  *began = pto_mailbox_of (link)->began;
+  *ended = pto_mailbox_of (link)->ended;
 }
 
 uint32_t
 pto_link_beat (const struct pto_link *link)
 {
   /* Relaxed: only that it changes counts. */
-  return pto_load_relaxed (&link->mailbox->beat);
+  return pto_load_relaxed (&pto_mailbox_of (link)->beat);
 }
 
 /* --- child --- */

@@ -98,7 +98,7 @@ set_pace (void *data, enum pto_pace pace)
 static void
 answer_with (struct bench *bench, uint32_t child, uint32_t status, const char *text)
 {
-  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
+  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
 
   g_assert_false (pto_link_is_idle (&bench->own.children[child].link));
   mailbox->status = status;
@@ -118,7 +118,7 @@ answer (struct bench *bench, uint32_t child)
 static void
 take (struct bench *bench, uint32_t child)
 {
-  struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
+  struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
 
   atomic_store (&mailbox->reply, 2 * pto_word_get (&mailbox->post) - 1);
 }
@@ -150,7 +150,7 @@ pass_time (struct bench *bench, uint64_t ns)
 static uint32_t
 request_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
+  const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
 
   return pto_link_is_idle (&bench->own.children[child].link) ? 0 : mailbox->request;
 }
@@ -159,7 +159,7 @@ request_of (const struct bench *bench, uint32_t child)
 static uint64_t
 task_of (const struct bench *bench, uint32_t child)
 {
-  const struct pto_mailbox *mailbox = bench->own.children[child].link.mailbox;
+  const struct pto_mailbox *mailbox = pto_mailbox_of (&bench->own.children[child].link);
   struct pto_args_view view = { 0 };
 
   if (request_of (bench, child) != PTO_REQUEST_TASK)
@@ -424,8 +424,8 @@ test_failures (void)
   g_assert_cmpstr (first->failure.text, ==, "too blue");
   g_assert_cmpstr (first->path, ==, "L3/0/sub0");
   /* An answer that was given before the death counts: the next task of 1 is not posted. */
-  atomic_store (&bench->own.children[1].link.mailbox->reply,
-                2 * pto_word_get (&bench->own.children[1].link.mailbox->post));
+  atomic_store (&pto_mailbox_of (&bench->own.children[1].link)->reply,
+                2 * pto_word_get (&pto_mailbox_of (&bench->own.children[1].link)->post));
   die (bench, 1);
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 2);
   g_assert_cmpuint (first->roots, ==, 1);
@@ -574,7 +574,7 @@ test_control (void)
   /* At once where nothing is under way, before the next task otherwise. */
   for (uint32_t c = 0; c < CHILDREN; c++)
     g_assert_cmpuint (request_of (bench, c), ==, c < 2 ? PTO_REQUEST_TASK : PTO_REQUEST_REGISTER);
-  g_assert_cmpmem (bench->own.children[2].link.mailbox->body, 4, "body", 4);
+  g_assert_cmpmem (pto_mailbox_of (&bench->own.children[2].link)->body, 4, "body", 4);
   answer (bench, 2);
   answer (bench, 0);
   g_assert_cmpuint (request_of (bench, 0), ==, PTO_REQUEST_REGISTER);
@@ -752,12 +752,12 @@ test_written_over (void)
 
   submit_to (bench, 0, 0);
   submit_to (bench, 1, 1);
-  atomic_store (&bench->own.children[0].link.mailbox->reply, 0xa5a5a5a5);
+  atomic_store (&pto_mailbox_of (&bench->own.children[0].link)->reply, 0xa5a5a5a5);
   pto_hub_mark (bench->own.exec, bench->own.hub, 0);
   settle (bench);
   g_assert_cmpstr (bench->killed[0], ==, "wrote over its mailbox");
   /* Nobody says so: it is found all the same. */
-  atomic_store (&bench->own.children[1].link.mailbox->post.value, 77);
+  atomic_store (&pto_mailbox_of (&bench->own.children[1].link)->post.value, 77);
   pass_time (bench, MS);
   g_assert_cmpstr (bench->killed[1], ==, "wrote over its mailbox");
   die (bench, 0);
@@ -805,7 +805,7 @@ test_limits (void)
   g_assert_cmpstr (bench->killed[2], ==, "could not start");
   die (bench, 2);
   pass_time (bench, 4 * SECOND);
-  atomic_fetch_add (&bench->own.children[3].link.mailbox->beat, 1);
+  atomic_fetch_add (&pto_mailbox_of (&bench->own.children[3].link)->beat, 1);
   pass_time (bench, 2 * SECOND);
   g_assert_cmpstr (bench->killed[0], ==, "did not answer for 5 s");
   g_assert_cmpstr (bench->killed[3], ==, "");
@@ -897,7 +897,7 @@ test_caught (void)
       for (uint32_t c = 1; c < CHILDREN; c++)
         {
           g_assert_cmpstr (bench->killed[c], ==, "");
-          atomic_fetch_add (&bench->own.children[c].link.mailbox->beat, 1);
+          atomic_fetch_add (&pto_mailbox_of (&bench->own.children[c].link)->beat, 1);
         }
       bench->killed[0][0] = '\0';
       die (bench, 0);
@@ -969,8 +969,8 @@ test_cancel (void)
   g_assert_cmpuint (pto_engine_completed (bench->own.engine), ==, 6);
   g_assert_true (pto_pool_is_cancelled (bench->own.pool));
   g_assert_cmpint (bench->pace, ==, PTO_PACE_FAST);
-  g_assert_cmpuint (atomic_load (&bench->own.children[1].link.mailbox->cancel), ==,
-                    pto_word_get (&bench->own.children[1].link.mailbox->post));
+  g_assert_cmpuint (atomic_load (&pto_mailbox_of (&bench->own.children[1].link)->cancel), ==,
+                    pto_word_get (&pto_mailbox_of (&bench->own.children[1].link)->post));
   pass_time (bench, SECOND);
   /* In more of a hurry than before. */
   pto_pool_cancel (bench->own.pool, 30 * MS);
@@ -1010,8 +1010,8 @@ test_cancel_worker (void)
   bench->own.children[1].level = 3;
   cancel (bench, 30 * MS);
   for (uint32_t c = 0; c < 2; c++)
-    g_assert_cmpuint (atomic_load (&bench->own.children[c].link.mailbox->cancel), ==,
-                      pto_word_get (&bench->own.children[c].link.mailbox->post));
+    g_assert_cmpuint (atomic_load (&pto_mailbox_of (&bench->own.children[c].link)->cancel), ==,
+                      pto_word_get (&pto_mailbox_of (&bench->own.children[c].link)->post));
   for (int i = 0; i < 3; i++)
     pass_time (bench, 10 * MS);
   g_assert_cmpstr (bench->killed[0], ==, "was asked to stop and did not for 30 ms");
