@@ -178,20 +178,23 @@ _Static_assert(sizeof (struct pto_shared_header) == 64, "one line, written by on
 
 struct pto_ring
 {
-  struct pto_shared_header *shared;
+  /* --- immutable: every completion reads it, while the submitter writes the lines below --- */
+  alignas (64) struct pto_shared_header *shared;
   uint64_t shared_size;
   struct pto_slot *slots;
   struct pto_edge *edges;
   uint32_t window; /* slots; window - 1 are usable, so that full and empty differ */
   uint32_t mask;
   uint32_t edge_pool;
-  uint32_t edge_head; /* free running; edge_pool is a power of two */
+  bool heap_is_given; /* by whoever configured it */
+
+  /* --- the submitter's --- */
+  alignas (64) uint32_t edge_head; /* free running; edge_pool is a power of two */
   uint32_t edge_tail;
   uint32_t head;  /* next task; free running */
   uint32_t floor; /* tasks from here on are held by an open scope */
   struct pto_circle heap;
   struct pto_circle storage;
-  bool heap_is_given; /* by whoever configured it */
 };
 
 struct pto_ring_config
