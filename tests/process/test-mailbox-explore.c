@@ -398,8 +398,8 @@ child_main (void *data)
   struct pto_server server = { .serve = serve, .data = life };
 
   weak_acquire (life);
-  pto_mailbox_serve (world->own.exec, pto_mailbox_of (&world->own.children[life->child].link), world->own.hub,
-                     life->child, false, &server);
+  pto_mailbox_serve (world->own.exec, pto_mailbox_of (&world->own.children[life->child].link),
+                     world->own.hub, life->child, false, &server);
   life->closed = life->over = true;
   weak_release (&life->over);
   /* A process ends then. */
