@@ -59,7 +59,9 @@ dispatch (struct pto_endpoint *endpoint, struct pto_slot *slot)
   core->sequence = core->sequence == PTO_COND_SEQUENCE - 1 ? 1 : core->sequence + 1;
   if (pto_trace_has (trace, PTO_TRACE_LEVEL_RUNS))
     {
-      core->dispatched = pto_engine_stamp (core->engine);
+      /* Out of order it is early, but by less than the task took that has run before. */
+      core->dispatched = endpoint->scheduler->behind ? pto_engine_stamp_own (core->engine)
+                                                     : pto_engine_stamp (core->engine);
       if (trace->level >= PTO_TRACE_LEVEL_SCHEDULE)
         pto_trace_add (trace, PTO_TRACE_DISPATCH, core->dispatched, slot->id, endpoint->number,
                        (uint64_t) endpoint->member << 32 | core->sequence);

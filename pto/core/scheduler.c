@@ -190,8 +190,12 @@ complete (struct pto_scheduler *scheduler, struct pto_slot *slot, bool failed, u
         continue;
       /* Not the time of the completion: the consumer may have come later. */
       if (pto_trace_has (scheduler->trace, PTO_TRACE_LEVEL_SCHEDULE))
-        pto_trace_add (scheduler->trace, PTO_TRACE_READY, pto_engine_stamp (engine), consumer->id,
-                       1, slot->id);
+        {
+          pto_trace_add (scheduler->trace, PTO_TRACE_READY, pto_engine_stamp (engine), consumer->id,
+                         1, slot->id);
+          /* It may run next. */
+          scheduler->behind = false;
+        }
       if (PTO_UNLIKELY (consumer->kernel == PTO_KERNEL_NONE))
         {
           consumer->behind = scheduler->passing;
@@ -782,10 +786,12 @@ dispatch (struct pto_scheduler *scheduler)
               if (attends)
                 look_ahead (slots, i, popped);
               scheduler->run_through = 0;
+              scheduler->behind = attends && i > 0;
               if (passes_by (scheduler, slot, &failed))
                 slot = let_pass (scheduler, slot, failed, queue);
               hand_out (scheduler, slot);
             }
+          scheduler->behind = false;
           if (attends && scheduler->finished >= look)
             {
               uint64_t spent = pto_now (engine->exec) - begin;

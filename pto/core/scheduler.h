@@ -38,7 +38,10 @@ struct pto_scheduler
   struct pto_engine *engine;
   struct pto_scheduler_config config;
   struct pto_places places;
-  uint32_t busy;            /* endpoints with a task */
+  uint32_t busy; /* endpoints with a task */
+  /* What is dispatched was taken from a queue together with a task that has run here since: what
+   * others have recorded of it lies behind by far. */
+  bool behind;
   uint32_t run_through;     /* successors handed on without a look at the queue, in a row */
   uint32_t pushed;          /* successors pushed in this pass */
   uint32_t finished;        /* tasks completed in this pass */
