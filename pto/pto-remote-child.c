@@ -186,13 +186,15 @@ lost:
   return NULL;
 }
 
+/* data (or NULL): what follows the message. */
 static void
-tell_far (PtoRemoteChild *self, const char *method, GVariant *arguments)
+tell_far (PtoRemoteChild *self, const char *method, GVariant *arguments, gconstpointer data,
+          gsize size)
 {
   g_autoptr (GDBusMessage) message = pto_remote_make_call (method, arguments, FALSE);
   g_autoptr (GError) error = NULL;
 
-  if (!pto_remote_stream_send (self->stream, message, NULL, &error))
+  if (!pto_remote_stream_send_with (self->stream, message, data, size, NULL, &error))
     end_with_connection (self, error);
 }
 
@@ -668,7 +670,7 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
 
       g_variant_builder_add (&sizes, "t", piece->end - piece->begin);
     }
-  tell_far (self, "Begin", g_variant_new ("(at)", &sizes));
+  tell_far (self, "Begin", g_variant_new ("(at)", &sizes), NULL, 0);
   for (guint i = 0; i < pieces->len; i++)
     {
       const Piece *piece = &g_array_index (pieces, Piece, i);
@@ -676,16 +678,15 @@ put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pie
       for (guint64 at = piece->begin; (piece->access & PTO_WIRE_READ) != 0 && at < piece->end;
            at += PTO_REMOTE_INLINE_BYTES)
         {
+          guint64 n = MIN (piece->end - at, PTO_REMOTE_INLINE_BYTES);
+
           if (pto_call_is_cancelled (call))
             {
               g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
               return FALSE;
             }
-          tell_far (self, "Put",
-                    g_variant_new (
-                        "(ut@ay)", i, at - piece->begin,
-                        pto_remote_make_bytes ((gconstpointer) (guintptr) at,
-                                               MIN (piece->end - at, PTO_REMOTE_INLINE_BYTES))));
+          tell_far (self, "Put", g_variant_new ("(utt)", i, at - piece->begin, n),
+                    (gconstpointer) (guintptr) at, n);
           /* It has taken another part: that is a sign of life. */
           pto_call_beat (call);
         }
@@ -765,28 +766,26 @@ static gboolean
 fetch (PtoRemoteChild *self, const struct pto_call *call, guint piece, guint64 offset, guint64 to,
        guint64 bytes, GError **error)
 {
-  for (guint64 at = 0; at < bytes; at += PTO_REMOTE_INLINE_BYTES)
-    {
-      guint64 n = MIN (bytes - at, PTO_REMOTE_INLINE_BYTES);
-      g_autoptr (GVariant) reply = call_far (
-          self, call, "Get", g_variant_new ("(utt)", piece, offset + at, n), "(ay)", error);
-      g_autoptr (GVariant) contents = NULL;
-      gconstpointer data;
-      gsize size;
+  g_autoptr (GVariant) reply
+      = call_far (self, call, "Get", g_variant_new ("(utt)", piece, offset, bytes), "(t)", error);
+  g_autoptr (GError) lost = NULL;
+  guint64 follow;
 
-      if (reply == NULL)
-        return FALSE;
-      contents = g_variant_get_child_value (reply, 0);
-      data = g_variant_get_fixed_array (contents, &size, 1);
-      if (size != n)
-        {
-          g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INTERNAL,
-                               _ ("the remote worker gave less than was asked for"));
-          return FALSE;
-        }
-      memcpy ((gpointer) (guintptr) (to + at), data, size);
+  if (reply == NULL)
+    return FALSE;
+  g_variant_get (reply, "(t)", &follow);
+  /* Where the next message begins nobody would know. */
+  if (follow != bytes)
+    g_set_error_literal (&lost, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                         _ ("the remote worker gave less than was asked for"));
+  for (guint64 at = 0; lost == NULL && at < bytes; at += PTO_REMOTE_INLINE_BYTES)
+    {
+      pto_remote_stream_read (self->stream, (gpointer) (guintptr) (to + at),
+                              MIN (bytes - at, PTO_REMOTE_INLINE_BYTES), &lost);
       pto_call_beat (call);
     }
+  if (lost != NULL)
+    end_with_connection (self, lost);
   return TRUE;
 }
 

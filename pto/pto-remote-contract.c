@@ -39,8 +39,9 @@ static const char contract[]
       "<method name='Unregister'><arg direction='in' name='digest' type='ay'/></method>"
       /* Memory of the next task, when its contents are too many for its call; no reply. */
       "<method name='Begin'><arg direction='in' name='sizes' type='at'/></method>"
+      /* So many bytes follow the message. */
       "<method name='Put'><arg direction='in' name='piece' type='u'/>"
-      "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='ay'/>"
+      "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
       "</method>"
       /* A task. config: as CallConfig has it, then its texts; pieces: bytes, enum pto_wire_access,
        * contents; tensors: piece, offset in it, DataType, shape. The reply is its completion: 0 or
@@ -56,10 +57,10 @@ static const char contract[]
       "<arg direction='out' name='status' type='u'/>"
       "<arg direction='out' name='failure' type='(issay)'/>"
       "<arg direction='out' name='written' type='aay'/></method>"
-      /* What the last task has written. */
+      /* What the last task has written: it follows the reply, which says how many bytes it is. */
       "<method name='Get'><arg direction='in' name='piece' type='u'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
-      "<arg direction='out' name='contents' type='ay'/></method>"
+      "<arg direction='out' name='follow' type='t'/></method>"
       /* What the tasks of the last recorded run have left (pto-trace-pack.c), in parts: the first
        * is asked for at 0. total: 0: nothing was recorded. */
       "<method name='Trace'><arg direction='in' name='offset' type='t'/>"

@@ -51,12 +51,13 @@ typedef struct
   PtoRemoteStream *stream;     /* read by the reader, written by both */
   struct pto_mailbox *mailbox; /* cancel: W: reader, R: server; beat: the other way round */
 
-  /* The serving thread's. */
+  /* The serving thread's, and the reader's while n_open is 0. */
   PtoWorker *worker;
   PtoChild *child;
   struct pto_server server;
   GArray *pieces;    /* Piece, of the last task or the next */
   gboolean were_put; /* of the next: by Begin */
+  gboolean are_kept; /* the pieces of the next have been those of the last */
   GError *unheard;   /* of what was put for the next: the first, as these have no reply */
   gboolean has_arena;
   GByteArray *contents; /* of which parts have come */
@@ -66,6 +67,7 @@ typedef struct
   GMutex lock;
   GCond changed;
   GQueue calls; /* GDBusMessage; W: reader pushes, server pops */
+  guint n_open; /* that were pushed and are not served yet */
   gboolean has_ended;
 } Session;
 
@@ -339,15 +341,31 @@ add_piece (Session *session, guint64 bytes, GError **error)
 }
 
 static gboolean
+have_sizes (Session *session, const guint64 *bytes, gsize n)
+{
+  if (n != session->pieces->len)
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    if (g_array_index (session->pieces, Piece, i).bytes != bytes[i])
+      return FALSE;
+  return TRUE;
+}
+
+/* Tasks that look alike have the same memory: to give it back and have it again, page by page,
+ * would take longer than the way here. */
+static gboolean
 begin_pieces (Session *session, GVariant *body, GError **error)
 {
   g_autoptr (GVariant) sizes = g_variant_get_child_value (body, 0);
   gsize n;
   const guint64 *bytes = g_variant_get_fixed_array (sizes, &n, sizeof *bytes);
 
-  free_pieces (session);
   g_clear_error (&session->unheard);
   session->were_put = TRUE;
+  session->are_kept = have_sizes (session, bytes, n);
+  if (session->are_kept)
+    return TRUE;
+  free_pieces (session);
   for (gsize i = 0; i < n; i++)
     if (!add_piece (session, bytes[i], error))
       {
@@ -374,40 +392,53 @@ find_piece (Session *session, guint32 number, guint64 offset, guint64 bytes, GEr
   return NULL;
 }
 
+/* By the reader, while nothing is served: the memory is that of who serves. FALSE: the connection
+ * is lost, or it is not known any more where a message begins; refused: what is wrong is told. */
 static gboolean
-put_bytes (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) contents = NULL;
-  guint32 number;
-  guint64 offset;
-  gconstpointer data;
-  gsize size;
-  Piece *piece;
-
-  g_variant_get (body, "(ut@ay)", &number, &offset, &contents);
-  data = g_variant_get_fixed_array (contents, &size, 1);
-  piece = find_piece (session, number, offset, size, error);
-  if (piece == NULL)
-    return FALSE;
-  if (size > 0)
-    memcpy ((gpointer) (guintptr) (piece->address + offset), data, size);
-  return TRUE;
-}
-
-static GVariant *
-get_written (Session *session, GVariant *body, GError **error)
+put_bytes (Session *session, GVariant *body, GError **refused, GError **error)
 {
   guint32 number;
   guint64 offset, bytes;
   Piece *piece;
+  g_autofree gpointer nowhere = NULL;
 
   g_variant_get (body, "(utt)", &number, &offset, &bytes);
-  piece = bytes <= PTO_REMOTE_INLINE_BYTES ? find_piece (session, number, offset, bytes, error)
-                                           : find_piece (session, G_MAXUINT32, 0, bytes, error);
+  if (bytes > PTO_REMOTE_INLINE_BYTES)
+    {
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("a part of %" PRIu64 " bytes: no more than %" PRIu64 " follow a message"),
+                   bytes, PTO_REMOTE_INLINE_BYTES);
+      return FALSE;
+    }
+  piece = find_piece (session, number, offset, bytes, refused);
   if (piece == NULL)
-    return NULL;
-  return g_variant_new (
-      "(@ay)", pto_remote_make_bytes ((gconstpointer) (guintptr) (piece->address + offset), bytes));
+    nowhere = g_malloc (bytes);
+  return pto_remote_stream_read (
+      session->stream, piece != NULL ? (gpointer) (guintptr) (piece->address + offset) : nowhere,
+      bytes, error);
+}
+
+static gboolean
+get_written (Session *session, GDBusMessage *message, GError **error)
+{
+  g_autoptr (GDBusMessage) answer = NULL;
+  guint32 number;
+  guint64 offset, bytes;
+  Piece *piece;
+
+  g_variant_get (g_dbus_message_get_body (message), "(utt)", &number, &offset, &bytes);
+  piece = find_piece (session, number, offset, bytes, error);
+  if (piece == NULL)
+    return FALSE;
+  if (!wants_a_reply (message))
+    return TRUE;
+  answer = g_dbus_message_new_method_reply (message);
+  g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
+  /* The reader finds out when nobody is there. */
+  pto_remote_stream_send_with (session->stream, answer,
+                               (gconstpointer) (guintptr) (piece->address + offset), bytes, NULL,
+                               NULL);
+  return TRUE;
 }
 
 /* --- tasks --- */
@@ -503,6 +534,9 @@ take_pieces (Session *session, Task *task, GError **error)
         }
       piece = &g_array_index (session->pieces, Piece, i);
       piece->access = access;
+      /* What is not sent is zero, as new memory is. */
+      if (were_put && session->are_kept && (access & PTO_WIRE_READ) == 0 && bytes > 0)
+        memset ((gpointer) (guintptr) piece->address, 0, bytes);
       if (size > 0)
         memcpy ((gpointer) (guintptr) piece->address, data, size);
     }
@@ -659,13 +693,26 @@ tell_record (Session *session, GVariant *body, GError **error)
 
 /* --- the serving thread --- */
 
+/* Takes what it came to. What has no reply is told to the next task. */
+static void
+answer_call (Session *session, GDBusMessage *message, GVariant *result, GError *error)
+{
+  if (error == NULL)
+    reply (session, message, result);
+  else if (wants_a_reply (message))
+    refuse (session, message, error);
+  else if (session->unheard == NULL)
+    session->unheard = g_steal_pointer (&error);
+  g_clear_error (&error);
+}
+
 /* FALSE: it was the last. */
 static gboolean
 serve (Session *session, GDBusMessage *message)
 {
   const char *member = g_dbus_message_get_member (message);
   GVariant *body = g_dbus_message_get_body (message);
-  gboolean wants_reply = wants_a_reply (message);
+  gboolean is_answered = FALSE;
   GVariant *result = NULL;
   GError *error = NULL;
   gboolean goes_on = TRUE;
@@ -675,10 +722,8 @@ serve (Session *session, GDBusMessage *message)
     result = run_task (session, body, &error);
   else if (strcmp (member, "Begin") == 0)
     begin_pieces (session, body, &error);
-  else if (strcmp (member, "Put") == 0)
-    put_bytes (session, body, &error);
   else if (strcmp (member, "Get") == 0)
-    result = get_written (session, body, &error);
+    is_answered = get_written (session, message, &error);
   else if (strcmp (member, "Trace") == 0)
     result = tell_record (session, body, &error);
   else if (strcmp (member, "Has") == 0)
@@ -698,13 +743,8 @@ serve (Session *session, GDBusMessage *message)
     }
   else
     g_set_error (&error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("%s comes first, and once"), member);
-  if (error == NULL)
-    reply (session, message, result);
-  else if (wants_reply)
-    refuse (session, message, error);
-  else if (session->unheard == NULL)
-    session->unheard = g_steal_pointer (&error);
-  g_clear_error (&error);
+  if (!is_answered)
+    answer_call (session, message, result, error);
   return goes_on;
 }
 
@@ -719,6 +759,15 @@ pop_call (Session *session)
   g_cond_broadcast (&session->changed);
   g_mutex_unlock (&session->lock);
   return message;
+}
+
+static void
+end_call (Session *session)
+{
+  g_mutex_lock (&session->lock);
+  session->n_open--;
+  g_cond_broadcast (&session->changed);
+  g_mutex_unlock (&session->lock);
 }
 
 /* --- the reader --- */
@@ -753,9 +802,32 @@ push_call (Session *session, GDBusMessage *message)
   if (session->has_ended)
     g_object_unref (message);
   else
-    g_queue_push_tail (&session->calls, message);
+    {
+      g_queue_push_tail (&session->calls, message);
+      session->n_open++;
+    }
   g_cond_broadcast (&session->changed);
   g_mutex_unlock (&session->lock);
+}
+
+/* Into the memory itself, for which all that came before has to be served: that is Begin, or who
+ * sends does not wait for its task. */
+static gboolean
+take_part (Session *session, GDBusMessage *message, GError **error)
+{
+  GError *refused = NULL;
+
+  g_mutex_lock (&session->lock);
+  while (session->n_open > 0 && !session->has_ended)
+    g_cond_wait (&session->changed, &session->lock);
+  g_mutex_unlock (&session->lock);
+  if (!put_bytes (session, g_dbus_message_get_body (message), &refused, error))
+    {
+      g_clear_error (&refused);
+      return FALSE;
+    }
+  answer_call (session, message, NULL, refused);
+  return TRUE;
 }
 
 static gpointer
@@ -769,7 +841,9 @@ read_calls (gpointer data)
       GDBusMessage *message = pto_remote_stream_receive (session->stream, -1, &error);
       const char *member;
 
-      if (message == NULL || !pto_remote_check_call (message, &error))
+      if (message == NULL || !pto_remote_check_call (message, &error)
+          || (strcmp (g_dbus_message_get_member (message), "Put") == 0
+              && !take_part (session, message, &error)))
         {
           end_process (session, error);
           g_clear_object (&message);
@@ -783,7 +857,7 @@ read_calls (gpointer data)
         reply (session, message, g_variant_new ("(u)", pto_call_mailbox_beat (session->mailbox)));
       else if (strcmp (member, "Clock") == 0)
         reply (session, message, g_variant_new ("(t)", pto_remote_get_time ()));
-      else
+      else if (strcmp (member, "Put") != 0)
         {
           /* In the order in which they come: one that was cancelled is the one before. */
           if (strcmp (member, "Run") == 0)
@@ -1000,6 +1074,7 @@ pto_remote_serve (GError **error)
 
       goes_on = serve (session, message);
       g_object_unref (message);
+      end_call (session);
     }
   g_mutex_lock (&session->lock);
   session->has_ended = TRUE;

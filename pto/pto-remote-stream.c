@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* A message's length is known from so many bytes. */
@@ -73,11 +74,11 @@ pto_remote_stream_shut (PtoRemoteStream *stream)
 }
 
 static gboolean
-write_all (int out, const guint8 *data, gsize size, GError **error)
+write_all (int out, struct iovec parts[2], GError **error)
 {
-  while (size > 0)
+  while (parts[0].iov_len + parts[1].iov_len > 0)
     {
-      gssize n = write (out, data, size);
+      gssize n = writev (out, parts, 2);
 
       if (n < 0 && errno == EINTR)
         continue;
@@ -89,18 +90,24 @@ write_all (int out, const guint8 *data, gsize size, GError **error)
                        _ ("the connection is lost: %s"), g_strerror (saved));
           return FALSE;
         }
-      data += n;
-      size -= (gsize) n;
+      for (guint i = 0; i < 2; i++)
+        {
+          gsize gone = MIN ((gsize) n, parts[i].iov_len);
+
+          parts[i].iov_base = (guint8 *) parts[i].iov_base + gone;
+          parts[i].iov_len -= gone;
+          n -= (gssize) gone;
+        }
     }
   return TRUE;
 }
 
 gboolean
-pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
-                        GError **error)
+pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message, gconstpointer data,
+                             gsize size, guint32 *serial, GError **error)
 {
   g_autofree guint8 *blob = NULL;
-  gsize size;
+  gsize blob_size;
   gboolean ok;
 
   g_mutex_lock (&stream->lock);
@@ -110,10 +117,19 @@ pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 
   g_dbus_message_set_serial (message, stream->serial);
   if (serial != NULL)
     *serial = stream->serial;
-  blob = g_dbus_message_to_blob (message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, error);
-  ok = blob != NULL && write_all (stream->out, blob, size, error);
+  blob = g_dbus_message_to_blob (message, &blob_size, G_DBUS_CAPABILITY_FLAGS_NONE, error);
+  ok = blob != NULL
+       && write_all (stream->out,
+                     (struct iovec[]){ { blob, blob_size }, { (gpointer) data, size } }, error);
   g_mutex_unlock (&stream->lock);
   return ok;
+}
+
+gboolean
+pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
+                        GError **error)
+{
+  return pto_remote_stream_send_with (stream, message, NULL, 0, serial, error);
 }
 
 /* How long the message is that has begun to come; 0: that is not known yet. */
@@ -162,13 +178,31 @@ wait_for_more (int in, int timeout_ms)
   return n;
 }
 
+/* Some of it, 1 byte at least; 0: there will be none. */
+static gsize
+read_some (int in, gpointer to, gsize size, GError **error)
+{
+  gssize got;
+
+  do
+    got = read (in, to, size);
+  while (got < 0 && errno == EINTR);
+  if (got > 0)
+    return (gsize) got;
+  if (got == 0 || errno == ECONNRESET)
+    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
+  else
+    g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, _ ("the connection is lost: %s"),
+                 g_strerror (errno));
+  return 0;
+}
+
 static gboolean
 read_more (PtoRemoteStream *stream, GError **error)
 {
   GByteArray *read_so_far = stream->read;
   gsize n = read_so_far->len - stream->used;
-  gssize got;
-  int saved;
+  gsize got;
 
   if (stream->used > 0)
     {
@@ -176,19 +210,29 @@ read_more (PtoRemoteStream *stream, GError **error)
       stream->used = 0;
     }
   g_byte_array_set_size (read_so_far, (guint) n + READ_BYTES);
-  do
-    got = read (stream->in, read_so_far->data + n, READ_BYTES);
-  while (got < 0 && errno == EINTR);
-  saved = errno;
-  g_byte_array_set_size (read_so_far, (guint) (n + (gsize) MAX (got, 0)));
-  if (got > 0)
-    return TRUE;
-  if (got == 0 || saved == ECONNRESET)
-    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CLOSED, _ ("the connection has ended"));
-  else
-    g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, _ ("the connection is lost: %s"),
-                 g_strerror (saved));
-  return FALSE;
+  got = read_some (stream->in, read_so_far->data + n, READ_BYTES, error);
+  g_byte_array_set_size (read_so_far, (guint) (n + got));
+  return got > 0;
+}
+
+gboolean
+pto_remote_stream_read (PtoRemoteStream *stream, gpointer to, gsize size, GError **error)
+{
+  gsize at = MIN (size, stream->read->len - stream->used);
+
+  /* What came along with the message. */
+  if (at > 0)
+    memcpy (to, stream->read->data + stream->used, at);
+  stream->used += at;
+  while (at < size)
+    {
+      gsize got = read_some (stream->in, (guint8 *) to + at, size - at, error);
+
+      if (got == 0)
+        return FALSE;
+      at += got;
+    }
+  return TRUE;
 }
 
 GDBusMessage *

@@ -31,9 +31,10 @@ G_BEGIN_DECLS
 
 #define PTO_REMOTE_INTERFACE "org.libpto.Remote1"
 /* What the two ends have to agree on in Hello. */
-#define PTO_REMOTE_PROTOCOL 1u
-/* Contents of a task's tensors up to this size, all together, travel in its call; more of them in
- * parts of this size. */
+#define PTO_REMOTE_PROTOCOL 2u
+/* Contents of a task's tensors up to this size, all together, travel in its call. More of them
+ * follow messages that say how many bytes there are, as they lie in memory: to the task in parts
+ * of no more than this size, so that it can be left off between two of them. */
 #define PTO_REMOTE_INLINE_BYTES (G_GUINT64_CONSTANT (1) << 20)
 /* No message is longer. */
 #define PTO_REMOTE_MESSAGE_BYTES (G_GUINT64_CONSTANT (4) << 20)
@@ -82,6 +83,13 @@ void pto_remote_stream_shut (PtoRemoteStream *stream);
 /* Gives it a number, which serial (or NULL) is told, and writes all of it. Any thread. */
 gboolean pto_remote_stream_send (PtoRemoteStream *stream, GDBusMessage *message, guint32 *serial,
                                  GError **error);
+/* The same, and behind it, with nothing between, so many bytes, which are not copied before. */
+gboolean pto_remote_stream_send_with (PtoRemoteStream *stream, GDBusMessage *message,
+                                      gconstpointer data, gsize size, guint32 *serial,
+                                      GError **error);
+/* Bytes that follow the last message that was received; waits for all of them. Who receives calls
+ * it, and before the next message. */
+gboolean pto_remote_stream_read (PtoRemoteStream *stream, gpointer to, gsize size, GError **error);
 /* The next message; NULL without an error: nothing came for so long (-1: waits). The end of the
  * connection is G_IO_ERROR_CLOSED. One thread at a time. */
 GDBusMessage *pto_remote_stream_receive (PtoRemoteStream *stream, int timeout_ms, GError **error);

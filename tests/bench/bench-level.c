@@ -345,6 +345,8 @@ static const struct bench_figure figures[] = {
   { "sub_launch", "time", "us", SUB_LAUNCH, measure_sub },
   { "sub_launch_chain", "time", "us", SUB_LAUNCH_CHAIN, measure_sub },
   { "children_64_idle", "cpu_time", "us", 64, measure_idle },
+  { "remote_bulk", "speed", "MB/s", 0, bench_level_remote },
+  { "stream_bulk", "speed", "MB/s", 0, bench_level_stream },
   { "start_1_8", "time", "ms", 8, measure_start_subs },
   { "start_1_8_chips", "time", "ms", 8, measure_start_chips },
   { "parent_killed", "time", "ms", 8, measure_killed },

@@ -20,3 +20,10 @@ bench_level_settle (void)
 /* number: 0, both sides stay awake; 1, the child sleeps when it is asked. */
 bool bench_level_mailbox (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
                           bool brief);
+
+/* A large tensor to a remote worker of this machine and back; the same bytes through a connection
+ * of that kind. */
+bool bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                         bool brief);
+bool bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps,
+                         bool brief);

@@ -52,9 +52,20 @@ class Peer:
         length = Gio.DBusMessage.bytes_needed(head)
         return Gio.DBusMessage.new_from_blob(head + self.process.stdout.read(length - 16), Gio.DBusCapabilityFlags.NONE)
 
+    def put(self, piece, offset, data, reply=False):
+        """A part and what it says of itself."""
+        return self.blob("Put", "(utt)", piece, offset, len(data), reply=reply) + data
+
+    def get(self, piece, offset, size):
+        assert self.call("Get", "(utt)", piece, offset, size) == (size,)
+        return self.process.stdout.read(size)
+
     def call(self, *what):
         """The body of its answer, or the text of a refusal."""
-        self.send(self.blob(*what))
+        return self.ask(self.blob(*what))
+
+    def ask(self, data):
+        self.send(data)
         reply = self.receive()
         assert reply is not None, "the connection has ended"
         assert reply.get_reply_serial() == self.serial
@@ -62,7 +73,7 @@ class Peer:
         return body[0] if reply.get_message_type() == Gio.DBusMessageType.ERROR else body
 
     def hello(self, **options):
-        return self.call("Hello", "(ussa{sv})", 1, "a session", "L4/0/L3/5", options)
+        return self.call("Hello", "(ussa{sv})", 2, "a session", "L4/0/L3/5", options)
 
     def end(self):
         """Its exit status, and what it said."""
@@ -80,7 +91,7 @@ class RemotePeer(unittest.TestCase):
     def begin(self, **options):
         peer = Peer()
         answer = peer.hello(**options)
-        self.assertEqual(answer[0], 1)
+        self.assertEqual(answer[0], 2)
         self.assertEqual(answer[3], peer.process.pid)
         return peer
 
@@ -95,7 +106,7 @@ class RemotePeer(unittest.TestCase):
 
     def test_other_version(self):
         peer = Peer()
-        self.assertEqual(peer.call("Hello", "(ussa{sv})", 2, "s", "p", {})[0], 1)
+        self.assertEqual(peer.call("Hello", "(ussa{sv})", 1, "s", "p", {})[0], 2)
         self.assertEqual(peer.end()[0], 69)
 
     def test_options(self):
@@ -165,21 +176,26 @@ class RemotePeer(unittest.TestCase):
         self.assertIn("a digest has 32 bytes", self.run_nothing(peer, [], [], b"short"))
         self.assertIn("as many kinds as scalars", self.run_nothing(peer, [], [], kinds=b"\0\0", scalars=[1]))
         self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 8))
-        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 3, 0, b"x"))
+        self.assertIn("are not memory of the task", peer.ask(peer.put(3, 0, b"x", reply=True)))
         peer.send(peer.blob("Begin", "(at)", [8], reply=False))
-        self.assertEqual(peer.call("Put", "(utay)", 0, 4, b"abcd"), ())
-        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 0, 5, b"abcd"))
-        self.assertIn("are not memory of the task", peer.call("Put", "(utay)", 0, (1 << 64) - 1, b"abcd"))
-        self.assertEqual(bytes(peer.call("Get", "(utt)", 0, 0, 8)[0]), b"\0\0\0\0abcd")
+        self.assertEqual(peer.ask(peer.put(0, 4, b"abcd", reply=True)), ())
+        self.assertIn("are not memory of the task", peer.ask(peer.put(0, 5, b"abcd", reply=True)))
+        self.assertIn("are not memory of the task", peer.ask(peer.put(0, (1 << 64) - 1, b"abcd", reply=True)))
+        self.assertEqual(peer.get(0, 0, 8), b"\0\0\0\0abcd")
         self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 1 << 40))
+        # What is of the same sizes as before has the same memory, and nothing of what was there.
+        for access, there in (READ, b"\0\0\0\0abcd"), (WRITE, b"\0" * 8):
+            self.run_nothing(peer, [(8, access | PUT, b"")], [(0, 0, INT64, [1])])
+            self.assertEqual(peer.get(0, 0, 8), there)
+            peer.send(peer.blob("Begin", "(at)", [8], reply=False))
         # What was put wrongly, or for a task that never comes, is not in the way of the next.
         for begun in [1 << 62], [8]:
             peer.send(peer.blob("Begin", "(at)", begun, reply=False))
-            peer.send(peer.blob("Put", "(utay)", 7, 0, b"abcd", reply=False))
+            peer.send(peer.put(7, 0, b"abcd"))
             self.assertEqual(peer.call("Has", "(aay)", []), ([],))
             self.assertIn("nothing with the digest 0101", self.run_nothing(peer, [(8, READ, eight)], [(0, 0, INT64, [1])])[1][2])
         peer.send(peer.blob("Begin", "(at)", [8], reply=False))
-        peer.send(peer.blob("Put", "(utay)", 7, 0, b"abcd", reply=False))
+        peer.send(peer.put(7, 0, b"abcd"))
         self.assertIn("piece 7 are not memory", self.run_nothing(peer, [(8, READ | PUT, b"")], [(0, 0, INT64, [1])]))
         peer.send(peer.blob("Begin", "(at)", [8], reply=False))
         # And it is there for what is well.
@@ -188,6 +204,15 @@ class RemotePeer(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertEqual(peer.call("Close"), ())
         self.assertEqual(peer.end(), (0, ""))
+
+    def test_long_part(self):
+        """More than may follow a message: where the next one begins is not believed, and it ends."""
+        peer = self.begin()
+        peer.send(peer.blob("Put", "(utt)", 0, 0, (1 << 20) + 1))
+        self.assertIsNone(peer.receive())
+        status, said = peer.end()
+        self.assertEqual(status, 69)
+        self.assertIn("no more than 1048576 follow a message", said)
 
     def test_contents(self):
         """What is sent has to be what it is said to be; what is registered, too."""
@@ -222,7 +247,7 @@ class RemotePeer(unittest.TestCase):
                     peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
                               [(8, READ | WRITE, eight)], [(0, 0, INT64, [1])], [7], b"\0", dice.randrange(3), 1),
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
-                    peer.blob("Begin", "(at)", [8, 4096]), peer.blob("Put", "(utay)", 0, 0, eight),
+                    peer.blob("Begin", "(at)", [8, 4096]), peer.put(0, 0, eight, reply=True),
                     peer.blob("Get", "(utt)", 0, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
                     peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True), peer.blob("Progress"), peer.blob("Cancel")]))
                 for _ in range(dice.randrange(3)):
