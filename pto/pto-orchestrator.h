@@ -191,6 +191,18 @@ PTO_AVAILABLE_IN_0_1
 gboolean pto_orchestrator_submit_order (PtoOrchestrator *orchestrator, PtoTaskArgs *args,
                                         GError **error);
 PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_allreduce (PtoOrchestrator *orchestrator, PtoTensor *const *tensors,
+                                     gsize n_tensors, PtoReduction operation, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_broadcast (PtoOrchestrator *orchestrator, PtoTensor *const *tensors,
+                                     gsize n_tensors, guint root, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_alltoall (PtoOrchestrator *orchestrator, PtoTensor *const *from,
+                                    gsize n_from, PtoTensor *const *to, gsize n_to, GError **error);
+PTO_AVAILABLE_IN_0_1
+gboolean pto_orchestrator_barrier (PtoOrchestrator *orchestrator, PtoTensor *const *tensors,
+                                   gsize n_tensors, GError **error);
+PTO_AVAILABLE_IN_0_1
 gint64 pto_orchestrator_get_last_task (PtoOrchestrator *orchestrator);
 PTO_AVAILABLE_IN_0_1
 int pto_orchestrator_allocate_cluster (PtoOrchestrator *orchestrator, GError **error);
@@ -317,6 +329,17 @@ pto_orchestrator_scope_at (PtoOrchestrator *orchestrator, const char *file, guin
 #define pto_orchestrator_submit_order(orchestrator, ...)                                     \
   (pto_orchestrator_submit_order) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                    __VA_ARGS__)
+#define pto_orchestrator_allreduce(orchestrator, ...)                                     \
+  (pto_orchestrator_allreduce) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                __VA_ARGS__)
+#define pto_orchestrator_broadcast(orchestrator, ...)                                     \
+  (pto_orchestrator_broadcast) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                                __VA_ARGS__)
+#define pto_orchestrator_alltoall(orchestrator, ...)                                     \
+  (pto_orchestrator_alltoall) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
+                               __VA_ARGS__)
+#define pto_orchestrator_barrier(orchestrator, ...) \
+  (pto_orchestrator_barrier) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), __VA_ARGS__)
 #define pto_orchestrator_allocate_cluster(orchestrator, ...)                                     \
   (pto_orchestrator_allocate_cluster) (pto_orchestrator_at ((orchestrator), __FILE__, __LINE__), \
                                        __VA_ARGS__)

@@ -15,6 +15,7 @@
 
 #include "core/params.h"
 
+#include "pto-collective-private.h"
 #include "pto-gate-private.h"
 #include "pto-machine-private.h"
 #include "pto-registry-private.h"
@@ -40,6 +41,9 @@ struct _PtoWorker
    * registered (pto_worker_choose_machine()). */
   PtoMachine *machine;
   PtoRegistry *registry; /* has a lock of its own */
+  /* NULL: none was submitted yet. Atomic; W: the thread of a run, once; R: the same, and finalize.
+   */
+  PtoCallableHandle *collectives[PTO_N_COLLECTIVES];
 
   /* --- the tree; under lock while the worker is new, immutable afterwards --- */
   PtoWorker *parent;    /* not owned: it owns this one; NULL: this is the root */

@@ -350,6 +350,8 @@ pto_worker_constructed (GObject *object)
   PtoWorker *self = PTO_WORKER (object);
 
   init_params (self);
+  if (self->level > 2)
+    pto_collective_make_functions ();
   set_isolate (self);
   pto_worker_choose_machine (self);
   set_heap (self);
@@ -385,6 +387,8 @@ pto_worker_finalize (GObject *object)
       return;
     }
   pto_worker_clear_tree (self);
+  for (guint i = 0; i < PTO_N_COLLECTIVES; i++)
+    g_clear_pointer (&self->collectives[i], pto_callable_handle_unref);
   g_free (self->platform);
   g_clear_error (&self->params_error);
   g_free (self->schedule);

@@ -1150,6 +1150,22 @@ void kernel_entry (int64_t *args)`;
             GLib.unlink(GLib.build_filenamev([dir, `${name}.c`]));
         GLib.rmdir(dir);
     },
+
+    'tensors of workers are combined where no function of JavaScript runs': () => {
+        const host = new Pto.Worker({level: 3, n_sub_workers: 1});
+        const tensors = [1, 2, 4].map(value => {
+            const array = Pto.Buffer.array([4], 'int32');
+            array.fill(value);
+            return array;
+        });
+        host.run((orch, ...all) => {
+            orch.allreduce(all, Pto.Reduction.MAX);
+            orch.allreduce(all, Pto.Reduction.SUM);
+            refused(() => orch.broadcast(all, 3), Pto.Error, 'root is 3, and there are 3 tensors');
+        }, ...tensors);
+        equal(tensors.map(array => array.join()).join(' '), '12,12,12,12 12,12,12,12 12,12,12,12', 'sums');
+        host.close();
+    },
 };
 
 print(`1..${Object.keys(tests).length}`);

@@ -197,6 +197,7 @@ const choices = {
     'Kernel.new': [0, 'CoreType'],
     'Kernel.set_signature': [0, 'Direction'],
     'Orchestrator.alloc': [0, 'Dtype'],
+    'Orchestrator.allreduce': [1, 'Reduction'],
     'Orchestrator.dup_cluster_cores': [1, 'CoreType'],
     'Orchestrator.make_tensor': [0, 'Dtype'],
     'Platform.get_cores_per_cluster': [0, 'CoreType'],

@@ -17,7 +17,7 @@ from ..module import get_introspection_module
 from . import PtoArguments as _arguments
 from . import PtoChecks as _checks
 from . import PtoFunctions as _functions
-from .PtoTensors import Tensor, dtype_of, value_of
+from .PtoTensors import Tensor, dtype_of, operator_of, value_of
 from .PtoText import _
 
 Pto = get_introspection_module("Pto")
@@ -54,6 +54,10 @@ def _index(tensor, index):
     if len(index) == 1 and isinstance(index[0], (list, tuple)):
         return index[0]
     return index or [0] * tensor.get_n_dims()
+
+
+def _tensors(tensors):
+    return [Tensor.of(tensor) for tensor in tensors]
 
 
 class _Task(int):
@@ -193,6 +197,34 @@ class Orchestrator(Pto.Orchestrator):
         except GLib.Error as error:
             _functions.tell_kind(handle, error)
             raise
+
+    def allreduce(self, tensors: Iterable[_ArrayLike], operation: Reduction | str = "sum") -> int:
+        """A task that gives each of them the sum of all, or "prod", "min", "max", element by element."""
+        if self._needs_place:
+            _note_place(self)
+        Pto.Orchestrator.allreduce(self, _tensors(tensors), operator_of(operation))
+        return self.last_task
+
+    def broadcast(self, tensors: Iterable[_ArrayLike], root: int = 0) -> int:
+        """A task that copies the one of that number into all others."""
+        if self._needs_place:
+            _note_place(self)
+        Pto.Orchestrator.broadcast(self, _tensors(tensors), _checks.integer(root, "broadcast: root", 0, 2**32 - 1))
+        return self.last_task
+
+    def alltoall(self, from_: Iterable[_ArrayLike], to: Iterable[_ArrayLike]) -> int:
+        """A task that puts part i of from_[j] into part j of to[i]: parts are those of the first dimension."""
+        if self._needs_place:
+            _note_place(self)
+        Pto.Orchestrator.alltoall(self, _tensors(from_), _tensors(to))
+        return self.last_task
+
+    def barrier(self, tensors: Iterable[_ArrayLike]) -> int:
+        """A task that runs nothing: who uses one of them later comes after all who have used any of them."""
+        if self._needs_place:
+            _note_place(self)
+        Pto.Orchestrator.barrier(self, _tensors(tensors))
+        return self.last_task
 
     def alloc(self, shape: _Shape, dtype: _DtypeLike = "f4") -> Tensor:
         """A tensor with memory of the runtime that is there at once."""
