@@ -358,6 +358,12 @@ add_child (JsonBuilder *json, const struct pto_child_look *child)
       pto_look_add_number (json, "for_ns", child->for_ns);
       pto_look_add_number (json, "sign_ns", child->sign_ns);
     }
+  if (child->far)
+    {
+      pto_look_add_number (json, "bytes_sent", child->sent);
+      pto_look_add_number (json, "bytes_received", child->received);
+      pto_look_add_number (json, "bytes_saved", child->saved);
+    }
   json_builder_end_object (json);
 }
 

@@ -121,6 +121,7 @@ make_children (LevelMachine *self, const char *path)
           self->remotes[i]
               = pto_remote_child_new (child, name, &parent, pto_machine_level_list_known);
           pto_remote_child_get_server (self->remotes[i], &configs[i].server);
+          configs[i].far = true;
         }
       else
         {
@@ -168,6 +169,9 @@ level_prepare (PtoMachine *machine, GError **error)
   g_mutex_unlock (&self->parent.lock);
   pto_machine_level_take_snapshot (self);
   level = pto_level_new (&config, &report);
+  for (guint i = 0; level != NULL && i < self->n_children; i++)
+    if (self->remotes[i] != NULL)
+      pto_remote_child_set_writes (self->remotes[i], pto_level_writes (level), i);
   if (level == NULL)
     status = report.status != PTO_OK ? report.status : PTO_STATUS_SYSTEM;
   else

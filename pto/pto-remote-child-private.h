@@ -12,6 +12,7 @@
 #pragma once
 
 #include "process/service.h"
+#include "process/writes.h"
 
 #include "pto-child-private.h"
 #include "pto-machine-private.h"
@@ -27,6 +28,8 @@ PtoRemoteChild *pto_remote_child_new (PtoWorker *worker, const char *path,
                                       const PtoChildParent *parent,
                                       GPtrArray *(*list_own) (PtoMachine *machine));
 void pto_remote_child_free (PtoRemoteChild *child);
+/* Before the fork: what is written on this side, and which of the children it is. */
+void pto_remote_child_set_writes (PtoRemoteChild *child, struct pto_writes *writes, guint index);
 /* serve() and its data; is_orphan is left to the level. */
 void pto_remote_child_get_server (PtoRemoteChild *child, struct pto_server *server);
 

@@ -11,6 +11,7 @@
 #include "pto-exception-private.h"
 #include "pto-function-private.h"
 #include "pto-identity-private.h"
+#include "pto-remote-directory-private.h"
 #include "pto-text-private.h"
 #include "pto-trace-private.h"
 #include "pto-worker-private.h"
@@ -33,6 +34,8 @@
 #define END_MS 1000
 /* How often the other clock is asked: the fastest answer says most. */
 #define CLOCK_ROUNDS 8
+/* Of the memory at the other end, for blocks that no task needs just now: the rest is for tasks. */
+#define KEPT_PART 2u
 /* More of a record is nobody's that the parameter trace-records allows. */
 #define RECORD_BYTES_MAX (G_GUINT64_CONSTANT (1) << 31)
 
@@ -43,17 +46,22 @@ struct _PtoRemoteChild
   char *path;
   PtoChildParent parent;
   GPtrArray *(*list_own) (PtoMachine *machine);
+  struct pto_writes *writes; /* set before the fork, with index */
+  guint index;               /* of the child */
 
   /* The serving thread's. */
   PtoRemoteStream *stream; /* NULL: not connected */
   GPid process;            /* that was launched; 0: none */
   GHashTable *refused;     /* digest -> GError: why a function of this process can not be there */
   GHashTable *digests;     /* of what was sent -> that by which the other end knows it */
-  guint32 progress;        /* of the other end, as it was told last */
-  guint32 record;          /* of the tasks that were run last; 0: of none, or it was told */
-  gboolean has_pieces;     /* that record was fetched */
-  PtoTracePieces pieces;   /* of it */
-  GThread *watch;          /* that waits for the end of the connection; NULL: not connected */
+  PtoRemoteDirectory *directory; /* of what is there; NULL: not connected */
+  guint64 read_writes;           /* so far the log was read */
+  struct pto_traffic *traffic;
+  guint32 progress;      /* of the other end, as it was told last */
+  guint32 record;        /* of the tasks that were run last; 0: of none, or it was told */
+  gboolean has_pieces;   /* that record was fetched */
+  PtoTracePieces pieces; /* of it */
+  GThread *watch;        /* that waits for the end of the connection; NULL: not connected */
   /* Atomic. closing: the end is ours. W: the serving thread; R: the watch. ending: somebody ends
    * the process. W, R: both. */
   int closing;
@@ -407,8 +415,9 @@ remove_from_call (PtoRemoteChild *self, const struct pto_call *call)
 /* --- start and end --- */
 
 static GVariant *
-make_options (PtoWorker *worker)
+make_options (PtoRemoteChild *self)
 {
+  PtoWorker *worker = self->worker;
   GVariantBuilder options, chips;
 
   g_variant_builder_init (&chips, G_VARIANT_TYPE ("aa{ss}"));
@@ -418,6 +427,9 @@ make_options (PtoWorker *worker)
   g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
   g_variant_builder_add (&options, "{sv}", "level", g_variant_new_uint32 (worker->level));
   g_variant_builder_add (&options, "{sv}", "id", g_variant_new_uint32 (worker->id));
+  g_variant_builder_add (&options, "{sv}", "generation",
+                         g_variant_new_uint32 (pto_writes_begin_life (self->writes, self->index)));
+  g_variant_builder_add (&options, "{sv}", "features", g_variant_new_strv (NULL, 0));
   g_variant_builder_add (&options, "{sv}", "platform", g_variant_new_string (worker->platform));
   g_variant_builder_add (&options, "{sv}", "sub-workers",
                          g_variant_new_uint32 (worker->n_sub_workers));
@@ -474,10 +486,10 @@ static gboolean
 say_hello (PtoRemoteChild *self, const struct pto_call *call, GError **error)
 {
   g_autofree char *session = g_uuid_string_random ();
-  g_autoptr (GVariant) reply = call_far (self, call, "Hello",
-                                         g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session,
-                                                        self->path, make_options (self->worker)),
-                                         "(ussu)", error);
+  g_autoptr (GVariant) reply = call_far (
+      self, call, "Hello",
+      g_variant_new ("(uss@a{sv})", PTO_REMOTE_PROTOCOL, session, self->path, make_options (self)),
+      "(ussua{sv})", error);
   guint32 protocol;
 
   if (reply == NULL)
@@ -518,6 +530,10 @@ start (PtoRemoteChild *self, const struct pto_call *call, GError **error)
       g_propagate_error (error, refused);
       return FALSE;
     }
+  self->directory
+      = pto_remote_directory_new (self->worker->params.values[PTO_PARAMETER_ARENA] / KEPT_PART);
+  self->traffic = pto_writes_traffic (self->writes, self->index);
+  self->read_writes = pto_writes_end (self->writes);
   list = self->parent.list (self->parent.data);
   for (guint i = 0; i < list->len; i++)
     {
@@ -570,7 +586,8 @@ close_far (PtoRemoteChild *self, const struct pto_call *call)
 typedef struct
 {
   guint64 begin, end;
-  guint32 access; /* of them all */
+  guint32 access;        /* of them all */
+  PtoRemoteBlock *block; /* where it is there; NULL: nothing is known of that, or it is empty */
 } Piece;
 
 static guint64
@@ -602,7 +619,9 @@ make_pieces (const struct pto_args_view *args)
   for (int i = 0; i < args->tensor_count; i++)
     {
       const struct pto_continuous_tensor *tensor = &args->tensors[i];
-      Piece piece = { tensor->data, tensor->data + get_bytes (tensor), tensor->access };
+      Piece piece = { .begin = tensor->data,
+                      .end = tensor->data + get_bytes (tensor),
+                      .access = tensor->access };
 
       g_array_append_val (all, piece);
     }
@@ -656,60 +675,192 @@ find_piece (const GArray *pieces, guint64 address)
   return low;
 }
 
-/* Their contents in parts, ahead of the call. FALSE: they are not wanted any more, and what was
- * put is nobody's. */
+/* Relaxed: a count. */
+static void
+count (_Atomic uint64_t *bytes, guint64 n)
+{
+  atomic_fetch_add_explicit (bytes, n, memory_order_relaxed);
+}
+
+/* Since the last task others have written: what they did is not there. What this one's own tasks
+ * wrote is. */
+static void
+read_writes (PtoRemoteChild *self)
+{
+  struct pto_write write;
+  enum pto_writes_next next;
+
+  while ((next = pto_writes_next (self->writes, &self->read_writes, &write)) != PTO_WRITES_NONE)
+    if (next == PTO_WRITES_MISSED)
+      pto_remote_directory_remove (self->directory, 0, G_MAXUINT64, NULL);
+    else if (write.child != self->index)
+      pto_remote_directory_remove (self->directory, write.begin, write.end, NULL);
+}
+
+/* Memory there for all of the task, of which is missing what the directory says. */
+static void
+use_blocks (PtoRemoteChild *self, GArray *pieces)
+{
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      Piece *piece = &g_array_index (pieces, Piece, i);
+
+      if (piece->begin < piece->end)
+        piece->block = pto_remote_directory_use (self->directory, piece->begin, piece->end);
+    }
+}
+
+/* status: of the task: what it wrote is in its blocks and, when it has come here, in no other; what
+ * a task wrote that has failed stays there, and is not what is here. */
+static void
+let_go_of_blocks (PtoRemoteChild *self, GArray *pieces, gboolean came_back)
+{
+  for (guint i = 0; i < pieces->len; i++)
+    {
+      Piece *piece = &g_array_index (pieces, Piece, i);
+
+      if (piece->block == NULL)
+        continue;
+      if ((piece->access & PTO_WIRE_WRITE) != 0)
+        pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
+      if ((piece->access & PTO_WIRE_WRITE) != 0 && came_back)
+        pto_remote_directory_add (piece->block, piece->begin, piece->end);
+      pto_remote_directory_let_go (self->directory, piece->block);
+      piece->block = NULL;
+    }
+}
+
+static GVariant *
+make_dropped (PtoRemoteChild *self)
+{
+  g_autoptr (GArray) dropped = pto_remote_directory_steal_dropped (self->directory);
+
+  return g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, dropped->data, dropped->len,
+                                    sizeof (guint64));
+}
+
+static GVariant *
+make_begun (PtoRemoteChild *self)
+{
+  g_autoptr (GPtrArray) begun = pto_remote_directory_steal_begun (self->directory);
+  GVariantBuilder list;
+
+  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tt)"));
+  for (guint i = 0; i < begun->len; i++)
+    {
+      const PtoRemoteBlock *block = g_ptr_array_index (begun, i);
+
+      g_variant_builder_add (&list, "(tt)", block->number, block->end - block->begin);
+    }
+  return g_variant_builder_end (&list);
+}
+
+/* One span in parts, ahead of the call. FALSE: it is not wanted any more. */
+static gboolean
+put_span (PtoRemoteChild *self, const struct pto_call *call, const PtoRemoteBlock *block,
+          const PtoRemoteSpan *span, GError **error)
+{
+  for (guint64 at = span->begin; at < span->end; at += PTO_REMOTE_INLINE_BYTES)
+    {
+      guint64 n = MIN (span->end - at, PTO_REMOTE_INLINE_BYTES);
+
+      if (pto_call_is_cancelled (call))
+        {
+          g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
+          return FALSE;
+        }
+      tell_far (self, "Put", g_variant_new ("(ttt)", block->number, at - block->begin, n),
+                (gconstpointer) (guintptr) at, n);
+      /* It has taken another part: that is a sign of life. */
+      pto_call_beat (call);
+    }
+  return TRUE;
+}
+
+/* Is there anything of it that may have to be sent? */
+static gboolean
+travels (const Piece *piece)
+{
+  return piece->block != NULL && (piece->access & PTO_WIRE_READ) != 0;
+}
+
+static guint64
+count_missing (const Piece *piece)
+{
+  return travels (piece)
+             ? pto_remote_directory_count_missing (piece->block, piece->begin, piece->end)
+             : 0;
+}
+
+/* Of a piece, what is not there: it is about to be. */
+static GArray *
+take_missing (PtoRemoteChild *self, const Piece *piece)
+{
+  guint64 bytes = count_missing (piece);
+
+  if (!travels (piece))
+    return g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+  count (&self->traffic->sent, bytes);
+  count (&self->traffic->saved, piece->end - piece->begin - bytes);
+  return pto_remote_directory_list_missing (piece->block, piece->begin, piece->end);
+}
+
 static gboolean
 put_pieces (PtoRemoteChild *self, const struct pto_call *call, const GArray *pieces, GError **error)
 {
-  GVariantBuilder sizes;
+  GVariant *dropped = make_dropped (self);
 
-  g_variant_builder_init (&sizes, G_VARIANT_TYPE ("at"));
+  tell_far (self, "Begin", g_variant_new ("(@at@a(tt))", dropped, make_begun (self)), NULL, 0);
   for (guint i = 0; i < pieces->len; i++)
     {
       const Piece *piece = &g_array_index (pieces, Piece, i);
+      g_autoptr (GArray) missing = take_missing (self, piece);
 
-      g_variant_builder_add (&sizes, "t", piece->end - piece->begin);
-    }
-  tell_far (self, "Begin", g_variant_new ("(at)", &sizes), NULL, 0);
-  for (guint i = 0; i < pieces->len; i++)
-    {
-      const Piece *piece = &g_array_index (pieces, Piece, i);
-
-      for (guint64 at = piece->begin; (piece->access & PTO_WIRE_READ) != 0 && at < piece->end;
-           at += PTO_REMOTE_INLINE_BYTES)
+      for (guint s = 0; s < missing->len; s++)
         {
-          guint64 n = MIN (piece->end - at, PTO_REMOTE_INLINE_BYTES);
+          const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
 
-          if (pto_call_is_cancelled (call))
-            {
-              g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_CANCELLED, _ ("cancelled"));
-              return FALSE;
-            }
-          tell_far (self, "Put", g_variant_new ("(utt)", i, at - piece->begin, n),
-                    (gconstpointer) (guintptr) at, n);
-          /* It has taken another part: that is a sign of life. */
-          pto_call_beat (call);
+          if (!put_span (self, call, piece->block, span, error))
+            return FALSE;
+          pto_remote_directory_add (piece->block, span->begin, span->end);
         }
     }
   return TRUE;
 }
 
 static GVariant *
-make_piece_list (const GArray *pieces, gboolean were_put)
+make_piece_list (PtoRemoteChild *self, const GArray *pieces, gboolean were_put)
 {
   GVariantBuilder list;
 
-  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tuay)"));
+  g_variant_builder_init (&list, G_VARIANT_TYPE ("a(tttua(tay))"));
   for (guint i = 0; i < pieces->len; i++)
     {
       const Piece *piece = &g_array_index (pieces, Piece, i);
-      gboolean travels = !were_put && (piece->access & PTO_WIRE_READ) != 0;
+      PtoRemoteBlock *block = piece->block;
 
-      g_variant_builder_add (
-          &list, "(tu@ay)", piece->end - piece->begin,
-          piece->access | (were_put ? PTO_REMOTE_PUT : 0),
-          pto_remote_make_bytes ((gconstpointer) (guintptr) piece->begin,
-                                 travels ? (gsize) (piece->end - piece->begin) : 0));
+      g_variant_builder_open (&list, G_VARIANT_TYPE ("(tttua(tay))"));
+      g_variant_builder_add (&list, "t", block != NULL ? block->number : 0);
+      g_variant_builder_add (&list, "t", block != NULL ? piece->begin - block->begin : 0);
+      g_variant_builder_add (&list, "t", piece->end - piece->begin);
+      g_variant_builder_add (&list, "u", piece->access);
+      g_variant_builder_open (&list, G_VARIANT_TYPE ("a(tay)"));
+      if (!were_put)
+        {
+          g_autoptr (GArray) missing = take_missing (self, piece);
+
+          for (guint s = 0; s < missing->len; s++)
+            {
+              const PtoRemoteSpan *span = &g_array_index (missing, PtoRemoteSpan, s);
+
+              g_variant_builder_add (&list, "(t@ay)", span->begin - block->begin,
+                                     pto_remote_make_bytes ((gconstpointer) (guintptr) span->begin,
+                                                            span->end - span->begin));
+              pto_remote_directory_add (block, span->begin, span->end);
+            }
+        }
+      g_variant_builder_close (&list);
+      g_variant_builder_close (&list);
     }
   return g_variant_builder_end (&list);
 }
@@ -762,12 +913,13 @@ check_args (PtoRemoteChild *self, const struct pto_args_view *args, GError **err
   return TRUE;
 }
 
+/* What is there comes here. */
 static gboolean
-fetch (PtoRemoteChild *self, const struct pto_call *call, guint piece, guint64 offset, guint64 to,
+fetch (PtoRemoteChild *self, const struct pto_call *call, guint64 block, guint64 offset, guint64 to,
        guint64 bytes, GError **error)
 {
   g_autoptr (GVariant) reply
-      = call_far (self, call, "Get", g_variant_new ("(utt)", piece, offset, bytes), "(t)", error);
+      = call_far (self, call, "Get", g_variant_new ("(ttt)", block, offset, bytes), "(t)", error);
   g_autoptr (GError) lost = NULL;
   guint64 follow;
 
@@ -810,9 +962,11 @@ take_written (PtoRemoteChild *self, const struct pto_call *call, const GArray *p
 
       if ((tensor->access & PTO_WIRE_WRITE) == 0 || bytes == 0)
         continue;
+      count (&self->traffic->received, bytes);
       if (n_written == 0)
         {
-          if (!fetch (self, call, number, offset, tensor->data, bytes, error))
+          if (!fetch (self, call, piece->block->number, tensor->data - piece->block->begin,
+                      tensor->data, bytes, error))
             return FALSE;
           continue;
         }
@@ -968,20 +1122,79 @@ tell_record (PtoRemoteChild *self, const struct pto_call *call, GError **error)
 
 /* --- a task --- */
 
+/* Its completion; NULL: it has not begun there. */
+static GVariant *
+ask_to_run (PtoRemoteChild *self, const struct pto_call *call, GArray *pieces, GError **error)
+{
+  const struct pto_args_view *args = &call->args;
+  const guint8 *digest = g_hash_table_lookup (self->digests, call->digest);
+  gboolean are_put;
+  guint64 missing = 0;
+  guint64 id;
+  guint32 record = pto_call_record (call, &id);
+  GVariant *dropped, *begun, *list;
+
+  use_blocks (self, pieces);
+  for (guint i = 0; i < pieces->len; i++)
+    missing += count_missing (&g_array_index (pieces, Piece, i));
+  are_put = missing > PTO_REMOTE_INLINE_BYTES;
+  if (are_put && !put_pieces (self, call, pieces, error))
+    return NULL;
+  dropped = make_dropped (self);
+  begun = make_begun (self);
+  list = make_piece_list (self, pieces, are_put);
+  return call_far (
+      self, call, "Run",
+      g_variant_new (
+          "(@at@a(tt)@ay@(iiiiiiiay)@a(tttua(tay))@a(utuau)@at@ayut)", dropped, begun,
+          pto_remote_make_bytes (digest != NULL ? digest : call->digest, PTO_DIGEST_SIZE),
+          make_config (call->config), list, make_tensor_list (args, pieces),
+          g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, args->scalars,
+                                     (gsize) args->scalar_count, sizeof args->scalars[0]),
+          pto_remote_make_bytes (call->kinds, call->kinds != NULL ? (gsize) args->scalar_count : 0),
+          record, id),
+      "(u(issay)aay)", error);
+}
+
+/* What the other end has of a task that has not begun, nobody knows. When it had no room, what is
+ * kept there makes some, once. */
+static GVariant *
+ask_with_room (PtoRemoteChild *self, const struct pto_call *call, GArray *pieces, GError **error)
+{
+  for (gboolean again = FALSE;; again = TRUE)
+    {
+      g_autoptr (GError) refused = NULL;
+      GVariant *reply = ask_to_run (self, call, pieces, &refused);
+
+      if (reply != NULL)
+        return reply;
+      for (guint i = 0; i < pieces->len; i++)
+        {
+          const Piece *piece = &g_array_index (pieces, Piece, i);
+
+          pto_remote_directory_remove (self->directory, piece->begin, piece->end, NULL);
+        }
+      let_go_of_blocks (self, pieces, FALSE);
+      pto_remote_directory_drop_all (self->directory);
+      if (again || !g_error_matches (refused, PTO_ERROR, PTO_ERROR_NO_MEMORY))
+        {
+          g_propagate_error (error, g_steal_pointer (&refused));
+          return NULL;
+        }
+    }
+}
+
 static guint32
 run_task (PtoRemoteChild *self, const struct pto_call *call, struct pto_failure *failure,
           GError **error)
 {
-  const struct pto_args_view *args = &call->args;
   const GError *refused = g_hash_table_lookup (self->refused, call->digest);
-  const guint8 *digest = g_hash_table_lookup (self->digests, call->digest);
   g_autoptr (GArray) pieces = NULL;
   g_autoptr (GVariant) reply = NULL;
-  g_autoptr (GVariant) written = NULL;
-  guint64 total = 0;
   guint64 id;
   guint32 record = pto_call_record (call, &id);
-  guint32 status;
+  guint32 status = 0;
+  gboolean came_back = FALSE;
 
   if (record != 0 && record != self->record)
     begin_record (self, record);
@@ -990,31 +1203,19 @@ run_task (PtoRemoteChild *self, const struct pto_call *call, struct pto_failure 
       g_propagate_error (error, g_error_copy (refused));
       return 0;
     }
-  if (!check_args (self, args, error))
+  if (!check_args (self, &call->args, error))
     return 0;
-  pieces = make_pieces (args);
-  for (guint i = 0; i < pieces->len; i++)
-    total += g_array_index (pieces, Piece, i).end - g_array_index (pieces, Piece, i).begin;
-  if (total > PTO_REMOTE_INLINE_BYTES && !put_pieces (self, call, pieces, error))
-    return 0;
-  reply = call_far (
-      self, call, "Run",
-      g_variant_new (
-          "(@ay@(iiiiiiiay)@a(tuay)@a(utuau)@at@ayut)",
-          pto_remote_make_bytes (digest != NULL ? digest : call->digest, PTO_DIGEST_SIZE),
-          make_config (call->config), make_piece_list (pieces, total > PTO_REMOTE_INLINE_BYTES),
-          make_tensor_list (args, pieces),
-          g_variant_new_fixed_array (G_VARIANT_TYPE_UINT64, args->scalars,
-                                     (gsize) args->scalar_count, sizeof args->scalars[0]),
-          pto_remote_make_bytes (call->kinds, call->kinds != NULL ? (gsize) args->scalar_count : 0),
-          record, id),
-      "(u(issay)aay)", error);
-  if (reply == NULL)
-    return 0;
-  status = take_completion (reply, failure);
-  written = g_variant_get_child_value (reply, 2);
-  if (status == 0)
-    take_written (self, call, pieces, written, error);
+  read_writes (self);
+  pieces = make_pieces (&call->args);
+  reply = ask_with_room (self, call, pieces, error);
+  if (reply != NULL)
+    {
+      g_autoptr (GVariant) written = g_variant_get_child_value (reply, 2);
+
+      status = take_completion (reply, failure);
+      came_back = status == 0 && take_written (self, call, pieces, written, error);
+    }
+  let_go_of_blocks (self, pieces, came_back);
   return status;
 }
 
@@ -1081,11 +1282,19 @@ pto_remote_child_free (PtoRemoteChild *self)
 {
   /* Of a process that was forked it has nothing. */
   pto_trace_pieces_clear (&self->pieces);
+  g_clear_pointer (&self->directory, pto_remote_directory_free);
   g_hash_table_unref (self->refused);
   g_hash_table_unref (self->digests);
   g_object_unref (self->worker);
   g_free (self->path);
   g_free (self);
+}
+
+void
+pto_remote_child_set_writes (PtoRemoteChild *self, struct pto_writes *writes, guint index)
+{
+  self->writes = writes;
+  self->index = index;
 }
 
 void

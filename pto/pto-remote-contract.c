@@ -16,13 +16,16 @@
 static const char contract[]
     = "<node><interface name='" PTO_REMOTE_INTERFACE "'>"
       /* The first call. session: another one for each life of a worker; path: of it in its tree;
-       * options: of it, by name. Its reply is READY: it can run tasks. */
+       * options: of it, by name, and among them its id, which of its lives this is (generation) and
+       * what the near end can do beyond the protocol (features). Its reply is READY: it can run
+       * tasks; options: features. */
       "<method name='Hello'>"
       "<arg direction='in' name='protocol' type='u'/><arg direction='in' name='session' type='s'/>"
       "<arg direction='in' name='path' type='s'/>"
       "<arg direction='in' name='options' type='a{sv}'/>"
       "<arg direction='out' name='protocol' type='u'/><arg direction='out' name='version' type='s'/>"
       "<arg direction='out' name='host' type='s'/><arg direction='out' name='process' type='u'/>"
+      "<arg direction='out' name='options' type='a{sv}'/>"
       "</method>"
       /* Which of these contents (SHA-256) are there already? */
       "<method name='Has'><arg direction='in' name='digests' type='aay'/>"
@@ -37,28 +40,34 @@ static const char contract[]
       "<arg direction='in' name='sources' type='ay'/><arg direction='in' name='below' type='b'/>"
       "</method>"
       "<method name='Unregister'><arg direction='in' name='digest' type='ay'/></method>"
-      /* Memory of the next task, when its contents are too many for its call; no reply. */
-      "<method name='Begin'><arg direction='in' name='sizes' type='at'/></method>"
-      /* So many bytes follow the message. */
-      "<method name='Put'><arg direction='in' name='piece' type='u'/>"
+      /* Memory here, by numbers: which is not needed any more, and which (number, bytes) is from
+       * now on, all or none of it. Put: so many bytes for it follow the message. Of both: what goes
+       * wrong with them, when no reply is wanted, is said by the next Run, which does not begin
+       * then. */
+      "<method name='Begin'><arg direction='in' name='dropped' type='at'/>"
+      "<arg direction='in' name='begun' type='a(tt)'/></method>"
+      "<method name='Put'><arg direction='in' name='block' type='t'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
       "</method>"
-      /* A task. config: as CallConfig has it, then its texts; pieces: bytes, enum pto_wire_access,
-       * contents; tensors: piece, offset in it, DataType, shape. The reply is its completion: 0 or
+      /* A task. dropped, begun: as of Begin; config: as CallConfig has it, then its texts; pieces:
+       * block, offset in it, bytes, enum pto_wire_access, and contents (offset in the block, bytes)
+       * of what is not there yet; what is not read begins as zeros; tensors: piece, offset in it,
+       * DataType, shape. The reply is its completion: 0 or
        * a status, then code, domain, text and detail of the failure; and, of all pieces that are
        * written, the contents, unless they are too many. record: which recorded run of its parent
        * it is of, and how much of it is recorded (PTO_RECORD()), or 0; id: of the task there. */
-      "<method name='Run'><arg direction='in' name='digest' type='ay'/>"
+      "<method name='Run'><arg direction='in' name='dropped' type='at'/>"
+      "<arg direction='in' name='begun' type='a(tt)'/><arg direction='in' name='digest' type='ay'/>"
       "<arg direction='in' name='config' type='(iiiiiiiay)'/>"
-      "<arg direction='in' name='pieces' type='a(tuay)'/>"
+      "<arg direction='in' name='pieces' type='a(tttua(tay))'/>"
       "<arg direction='in' name='tensors' type='a(utuau)'/>"
       "<arg direction='in' name='scalars' type='at'/><arg direction='in' name='kinds' type='ay'/>"
       "<arg direction='in' name='record' type='u'/><arg direction='in' name='id' type='t'/>"
       "<arg direction='out' name='status' type='u'/>"
       "<arg direction='out' name='failure' type='(issay)'/>"
       "<arg direction='out' name='written' type='aay'/></method>"
-      /* What the last task has written: it follows the reply, which says how many bytes it is. */
-      "<method name='Get'><arg direction='in' name='piece' type='u'/>"
+      /* What is there: it follows the reply, which says how many bytes it is. */
+      "<method name='Get'><arg direction='in' name='block' type='t'/>"
       "<arg direction='in' name='offset' type='t'/><arg direction='in' name='bytes' type='t'/>"
       "<arg direction='out' name='follow' type='t'/></method>"
       /* What the tasks of the last recorded run have left (pto-trace-pack.c), in parts: the first

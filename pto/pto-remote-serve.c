@@ -38,7 +38,16 @@
 /* Of a connection of which nothing comes. */
 #define HELLO_MS 60000
 
-/* Memory of a task's tensors. */
+/* Memory for tensors, of one task or many: when it is not needed any more is for the other end to
+ * say. */
+typedef struct
+{
+  guint64 number;
+  guint64 bytes;
+  guint64 address; /* 0: of no bytes */
+} Block;
+
+/* A part of one, as a task has it. */
 typedef struct
 {
   guint64 bytes;
@@ -55,10 +64,9 @@ typedef struct
   PtoWorker *worker;
   PtoChild *child;
   struct pto_server server;
-  GArray *pieces;    /* Piece, of the last task or the next */
-  gboolean were_put; /* of the next: by Begin */
-  gboolean are_kept; /* the pieces of the next have been those of the last */
-  GError *unheard;   /* of what was put for the next: the first, as these have no reply */
+  GHashTable *blocks; /* by their numbers */
+  GArray *pieces;     /* Piece, of the task */
+  GError *unheard;    /* of what was put for the next: the first, as these have no reply */
   gboolean has_arena;
   GByteArray *contents; /* of which parts have come */
   GByteArray *record;   /* of which parts are fetched; or NULL */
@@ -302,94 +310,101 @@ remove_registration (Session *session, GVariant *body, GError **error)
 /* --- memory --- */
 
 static void
-free_pieces (Session *session)
+block_free (gpointer data)
 {
-  for (guint i = 0; i < session->pieces->len; i++)
-    {
-      Piece *piece = &g_array_index (session->pieces, Piece, i);
+  Block *block = data;
 
-      if (piece->address != 0)
-        pto_arena_free (piece->address, piece->bytes);
-    }
-  g_array_set_size (session->pieces, 0);
+  if (block->address != 0)
+    pto_arena_free (block->address, block->bytes);
+  g_free (block);
 }
 
 static gboolean
-add_piece (Session *session, guint64 bytes, GError **error)
+begin_block (Session *session, guint64 number, guint64 bytes, GError **error)
 {
-  Piece piece = { .bytes = bytes };
+  Block *block;
+  guint64 address = 0;
 
-  if (session->pieces->len == PTO_REMOTE_ITEMS_MAX)
+  if (g_hash_table_contains (session->blocks, &number)
+      || g_hash_table_size (session->blocks) >= PTO_REMOTE_ITEMS_MAX)
     {
-      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS, _ ("a task has more than %u tensors"),
-                   PTO_REMOTE_ITEMS_MAX);
+      g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                   _ ("memory number %" PRIu64 " is there already, or there are more than %u"),
+                   number, PTO_REMOTE_ITEMS_MAX);
       return FALSE;
     }
   if (bytes > 0)
-    piece.address = pto_arena_alloc (bytes);
-  if (bytes > 0 && piece.address == 0)
+    address = pto_arena_alloc (bytes);
+  if (bytes > 0 && address == 0)
     {
       g_set_error (
-          error, PTO_ERROR, PTO_ERROR_SYSTEM,
+          error, PTO_ERROR, PTO_ERROR_NO_MEMORY,
           _ ("%s has no room for %" PRIu64
              " bytes of a task's tensors: raise its parameter arena, which is %" PRIu64 " bytes"),
           session->worker->path, bytes, session->worker->params.values[PTO_PARAMETER_ARENA]);
       return FALSE;
     }
-  g_array_append_val (session->pieces, piece);
+  block = g_new0 (Block, 1);
+  block->number = number;
+  block->bytes = bytes;
+  block->address = address;
+  g_hash_table_insert (session->blocks, &block->number, block);
   return TRUE;
 }
 
+/* What the first two arguments of Begin and Run say. What is to be dropped and is not there was
+ * never begun, since there was no room. */
 static gboolean
-have_sizes (Session *session, const guint64 *bytes, gsize n)
+change_blocks (Session *session, GVariant *body, GError **error)
 {
-  if (n != session->pieces->len)
-    return FALSE;
-  for (gsize i = 0; i < n; i++)
-    if (g_array_index (session->pieces, Piece, i).bytes != bytes[i])
-      return FALSE;
-  return TRUE;
-}
-
-/* Tasks that look alike have the same memory: to give it back and have it again, page by page,
- * would take longer than the way here. */
-static gboolean
-begin_pieces (Session *session, GVariant *body, GError **error)
-{
-  g_autoptr (GVariant) sizes = g_variant_get_child_value (body, 0);
+  g_autoptr (GVariant) dropped = g_variant_get_child_value (body, 0);
+  g_autoptr (GVariant) begun = g_variant_get_child_value (body, 1);
   gsize n;
-  const guint64 *bytes = g_variant_get_fixed_array (sizes, &n, sizeof *bytes);
+  const guint64 *numbers = g_variant_get_fixed_array (dropped, &n, sizeof *numbers);
+  guint64 number, bytes;
 
-  g_clear_error (&session->unheard);
-  session->were_put = TRUE;
-  session->are_kept = have_sizes (session, bytes, n);
-  if (session->are_kept)
-    return TRUE;
-  free_pieces (session);
   for (gsize i = 0; i < n; i++)
-    if (!add_piece (session, bytes[i], error))
-      {
-        free_pieces (session);
-        return FALSE;
-      }
+    g_hash_table_remove (session->blocks, &numbers[i]);
+  n = g_variant_n_children (begun);
+  for (gsize i = 0; i < n; i++)
+    {
+      g_variant_get_child (begun, i, "(tt)", &number, &bytes);
+      if (begin_block (session, number, bytes, error))
+        continue;
+      while (i-- > 0)
+        {
+          g_variant_get_child (begun, i, "(tt)", &number, NULL);
+          g_hash_table_remove (session->blocks, &number);
+        }
+      return FALSE;
+    }
   return TRUE;
 }
 
-/* NULL: it is not there, or not so long. */
-static Piece *
-find_piece (Session *session, guint32 number, guint64 offset, guint64 bytes, GError **error)
+/* Where those bytes are; NULL: they are not there, or not so many. */
+static const Block *
+find_block (Session *session, guint64 number, guint64 offset, guint64 bytes, GError **error)
 {
-  if (number < session->pieces->len)
-    {
-      Piece *piece = &g_array_index (session->pieces, Piece, number);
+  const Block *block = g_hash_table_lookup (session->blocks, &number);
 
-      if (offset <= piece->bytes && bytes <= piece->bytes - offset)
-        return piece;
-    }
+  if (block != NULL && offset <= block->bytes && bytes <= block->bytes - offset)
+    return block;
   g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-               _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
+               _ ("%" PRIu64 " bytes from %" PRIu64 " of memory number %" PRIu64 " are not there"),
                bytes, offset, number);
   return NULL;
+}
+
+static gboolean
+put_contents (Session *session, guint64 number, guint64 offset, GVariant *contents, GError **error)
+{
+  gsize size;
+  gconstpointer data = g_variant_get_fixed_array (contents, &size, 1);
+  const Block *block = find_block (session, number, offset, size, error);
+
+  if (block != NULL && size > 0)
+    memcpy ((gpointer) (guintptr) (block->address + offset), data, size);
+  return block != NULL;
 }
 
 /* By the reader, while nothing is served: the memory is that of who serves. FALSE: the connection
@@ -397,12 +412,11 @@ find_piece (Session *session, guint32 number, guint64 offset, guint64 bytes, GEr
 static gboolean
 put_bytes (Session *session, GVariant *body, GError **refused, GError **error)
 {
-  guint32 number;
-  guint64 offset, bytes;
-  Piece *piece;
+  guint64 number, offset, bytes;
+  const Block *block;
   g_autofree gpointer nowhere = NULL;
 
-  g_variant_get (body, "(utt)", &number, &offset, &bytes);
+  g_variant_get (body, "(ttt)", &number, &offset, &bytes);
   if (bytes > PTO_REMOTE_INLINE_BYTES)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -410,25 +424,24 @@ put_bytes (Session *session, GVariant *body, GError **refused, GError **error)
                    bytes, PTO_REMOTE_INLINE_BYTES);
       return FALSE;
     }
-  piece = find_piece (session, number, offset, bytes, refused);
-  if (piece == NULL)
+  block = find_block (session, number, offset, bytes, refused);
+  if (block == NULL)
     nowhere = g_malloc (bytes);
   return pto_remote_stream_read (
-      session->stream, piece != NULL ? (gpointer) (guintptr) (piece->address + offset) : nowhere,
+      session->stream, block != NULL ? (gpointer) (guintptr) (block->address + offset) : nowhere,
       bytes, error);
 }
 
 static gboolean
-get_written (Session *session, GDBusMessage *message, GError **error)
+send_contents (Session *session, GDBusMessage *message, GError **error)
 {
   g_autoptr (GDBusMessage) answer = NULL;
-  guint32 number;
-  guint64 offset, bytes;
-  Piece *piece;
+  guint64 number, offset, bytes;
+  const Block *block;
 
-  g_variant_get (g_dbus_message_get_body (message), "(utt)", &number, &offset, &bytes);
-  piece = find_piece (session, number, offset, bytes, error);
-  if (piece == NULL)
+  g_variant_get (g_dbus_message_get_body (message), "(ttt)", &number, &offset, &bytes);
+  block = find_block (session, number, offset, bytes, error);
+  if (block == NULL)
     return FALSE;
   if (!wants_a_reply (message))
     return TRUE;
@@ -436,7 +449,7 @@ get_written (Session *session, GDBusMessage *message, GError **error)
   g_dbus_message_set_body (answer, g_variant_new ("(t)", bytes));
   /* The reader finds out when nobody is there. */
   pto_remote_stream_send_with (session->stream, answer,
-                               (gconstpointer) (guintptr) (piece->address + offset), bytes, NULL,
+                               (gconstpointer) (guintptr) (block->address + offset), bytes, NULL,
                                NULL);
   return TRUE;
 }
@@ -467,7 +480,7 @@ task_clear (Task *task)
 static gboolean
 take_config (Task *task, GError **error)
 {
-  g_autoptr (GVariant) config = g_variant_get_child_value (task->body, 1);
+  g_autoptr (GVariant) config = g_variant_get_child_value (task->body, 3);
   g_autoptr (GVariant) texts = NULL;
   gconstpointer data;
   gsize size;
@@ -486,67 +499,83 @@ take_config (Task *task, GError **error)
   return TRUE;
 }
 
-/* Memory of the task, and what is in it. */
+/* One piece of its memory, and what is in it. */
+static gboolean
+take_piece (Session *session, GVariant *described, GError **error)
+{
+  g_autoptr (GVariant) spans = g_variant_get_child_value (described, 4);
+  guint64 number, offset;
+  Piece piece = { 0 };
+
+  g_variant_get (described, "(tttu@a(tay))", &number, &offset, &piece.bytes, &piece.access, NULL);
+  if (piece.bytes > 0)
+    {
+      const Block *block = find_block (session, number, offset, piece.bytes, error);
+
+      if (block == NULL)
+        return FALSE;
+      piece.address = block->address + offset;
+      if ((piece.access & PTO_WIRE_READ) == 0)
+        memset ((gpointer) (guintptr) piece.address, 0, piece.bytes);
+    }
+  for (gsize i = 0; i < g_variant_n_children (spans); i++)
+    {
+      g_autoptr (GVariant) contents = NULL;
+      guint64 at;
+
+      g_variant_get_child (spans, i, "(t@ay)", &at, &contents);
+      if (!put_contents (session, number, at, contents, error))
+        return FALSE;
+    }
+  g_array_append_val (session->pieces, piece);
+  return TRUE;
+}
+
 static gboolean
 take_pieces (Session *session, Task *task, GError **error)
 {
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 2);
+  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 4);
   gsize n = g_variant_n_children (list);
-  guint32 first = 0;
-  gboolean were_put;
 
-  /* Memory that was put for a task that then never came is nobody's. */
-  if (n > 0)
-    g_variant_get_child (list, 0, "(tu@ay)", NULL, &first, NULL);
-  were_put = session->were_put && (first & PTO_REMOTE_PUT) != 0;
-  session->were_put = FALSE;
-  if (!were_put)
-    {
-      free_pieces (session);
-      g_clear_error (&session->unheard);
-    }
-  else if (session->unheard != NULL)
+  g_array_set_size (session->pieces, 0);
+  if (session->unheard != NULL)
     {
       g_propagate_error (error, g_steal_pointer (&session->unheard));
       return FALSE;
     }
+  if (!change_blocks (session, task->body, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     {
-      g_autoptr (GVariant) contents = NULL;
-      guint64 bytes;
-      guint32 access;
-      gconstpointer data;
-      gsize size;
-      Piece *piece;
+      g_autoptr (GVariant) described = g_variant_get_child_value (list, i);
 
-      g_variant_get_child (list, i, "(tu@ay)", &bytes, &access, &contents);
-      data = g_variant_get_fixed_array (contents, &size, 1);
-      if (were_put != ((access & PTO_REMOTE_PUT) != 0)
-          || (were_put ? i >= session->pieces->len
-                             || g_array_index (session->pieces, Piece, i).bytes != bytes
-                       : !add_piece (session, bytes, error))
-          || (size != 0 && size != bytes))
-        {
-          if (error == NULL || *error == NULL)
-            g_set_error_literal (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-                                 _ ("memory of a task that was not put as it is said"));
-          return FALSE;
-        }
-      piece = &g_array_index (session->pieces, Piece, i);
-      piece->access = access;
-      /* What is not sent is zero, as new memory is. */
-      if (were_put && session->are_kept && (access & PTO_WIRE_READ) == 0 && bytes > 0)
-        memset ((gpointer) (guintptr) piece->address, 0, bytes);
-      if (size > 0)
-        memcpy ((gpointer) (guintptr) piece->address, data, size);
+      if (!take_piece (session, described, error))
+        return FALSE;
     }
   return TRUE;
+}
+
+/* NULL: it is not there, or not so long. */
+static const Piece *
+find_piece (Session *session, guint32 number, guint64 offset, guint64 bytes, GError **error)
+{
+  if (number < session->pieces->len)
+    {
+      const Piece *piece = &g_array_index (session->pieces, Piece, number);
+
+      if (offset <= piece->bytes && bytes <= piece->bytes - offset)
+        return piece;
+    }
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("%" PRIu64 " bytes from %" PRIu64 " of piece %u are not memory of the task"),
+               bytes, offset, number);
+  return NULL;
 }
 
 static gboolean
 take_tensors (Session *session, Task *task, GError **error)
 {
-  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 3);
+  g_autoptr (GVariant) list = g_variant_get_child_value (task->body, 5);
   gsize n = g_variant_n_children (list);
 
   task->tensors = g_array_new (FALSE, TRUE, sizeof (struct pto_continuous_tensor));
@@ -558,7 +587,7 @@ take_tensors (Session *session, Task *task, GError **error)
       gsize n_dims;
       guint32 number;
       guint64 offset, bytes;
-      Piece *piece;
+      const Piece *piece;
 
       g_variant_get_child (list, i, "(utu@au)", &number, &offset, &tensor.dtype, &shape);
       dims = g_variant_get_fixed_array (shape, &n_dims, sizeof *dims);
@@ -591,12 +620,12 @@ take_task (Session *session, Task *task, GError **error)
   gsize n_scalars, n_kinds;
 
   task->call.request = PTO_REQUEST_TASK;
-  task->call.digest = get_digest (task->body, 0, &task->digest, error);
+  task->call.digest = get_digest (task->body, 2, &task->digest, error);
   if (task->call.digest == NULL || !take_config (task, error) || !take_pieces (session, task, error)
       || !take_tensors (session, task, error))
     return FALSE;
-  task->scalars = g_variant_get_child_value (task->body, 4);
-  task->kinds = g_variant_get_child_value (task->body, 5);
+  task->scalars = g_variant_get_child_value (task->body, 6);
+  task->kinds = g_variant_get_child_value (task->body, 7);
   task->call.args.scalars = g_variant_get_fixed_array (task->scalars, &n_scalars, sizeof (guint64));
   task->call.kinds = g_variant_get_fixed_array (task->kinds, &n_kinds, 1);
   if (n_kinds == 0)
@@ -621,7 +650,8 @@ make_written (Session *session)
   guint64 total = 0;
 
   for (guint i = 0; i < session->pieces->len; i++)
-    total += g_array_index (session->pieces, Piece, i).bytes;
+    if ((g_array_index (session->pieces, Piece, i).access & PTO_WIRE_WRITE) != 0)
+      total += g_array_index (session->pieces, Piece, i).bytes;
   g_variant_builder_init (&list, G_VARIANT_TYPE ("aay"));
   for (guint i = 0; i < session->pieces->len && total <= PTO_REMOTE_INLINE_BYTES; i++)
     {
@@ -648,8 +678,8 @@ run_task (Session *session, GVariant *body, GError **error)
       guint32 record;
       guint64 id;
 
-      g_variant_get_child (body, 6, "u", &record);
-      g_variant_get_child (body, 7, "t", &id);
+      g_variant_get_child (body, 8, "u", &record);
+      g_variant_get_child (body, 9, "t", &id);
       pto_call_mailbox_set_record (session->mailbox, record, id);
       status = serve_call (session, &task.call, failure);
       result = g_variant_new ("(u(iss@ay)@aay)", status, failure->code,
@@ -658,8 +688,6 @@ run_task (Session *session, GVariant *body, GError **error)
                               status == 0 ? make_written (session)
                                           : g_variant_new_array (G_VARIANT_TYPE ("ay"), NULL, 0));
     }
-  else
-    free_pieces (session);
   task_clear (&task);
   return result;
 }
@@ -717,13 +745,16 @@ serve (Session *session, GDBusMessage *message)
   GError *error = NULL;
   gboolean goes_on = TRUE;
 
-  /* Memory of a task is that of the last, until the next begins. */
   if (strcmp (member, "Run") == 0)
     result = run_task (session, body, &error);
   else if (strcmp (member, "Begin") == 0)
-    begin_pieces (session, body, &error);
+    {
+      /* What was put for a task that never came is not in the way of the next. */
+      g_clear_error (&session->unheard);
+      change_blocks (session, body, &error);
+    }
   else if (strcmp (member, "Get") == 0)
-    is_answered = get_written (session, message, &error);
+    is_answered = send_contents (session, message, &error);
   else if (strcmp (member, "Trace") == 0)
     result = tell_record (session, body, &error);
   else if (strcmp (member, "Has") == 0)
@@ -956,6 +987,17 @@ take_hello (Session *session, GDBusMessage *message, GError **error)
   return ask (session, &call, error);
 }
 
+/* What this end can do beyond the protocol. */
+static GVariant *
+make_answer (void)
+{
+  GVariantBuilder options;
+
+  g_variant_builder_init (&options, G_VARIANT_TYPE_VARDICT);
+  g_variant_builder_add (&options, "{sv}", "features", g_variant_new_strv (NULL, 0));
+  return g_variant_builder_end (&options);
+}
+
 /* Before there is another thread: the worker forks what is below it. */
 static gboolean
 begin (Session *session, GError **error)
@@ -977,8 +1019,8 @@ begin (Session *session, GError **error)
   if (take_hello (session, message, &refused))
     {
       reply (session, message,
-             g_variant_new ("(ussu)", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
-                            (guint32) getpid ()));
+             g_variant_new ("(ussu@a{sv})", PTO_REMOTE_PROTOCOL, PTO_VERSION_S, g_get_host_name (),
+                            (guint32) getpid (), make_answer ()));
       return TRUE;
     }
   refuse (session, message, refused);
@@ -1005,7 +1047,7 @@ take_connection (void)
 static void
 session_free (Session *session)
 {
-  free_pieces (session);
+  g_hash_table_unref (session->blocks);
   g_array_unref (session->pieces);
   g_byte_array_unref (session->contents);
   g_clear_pointer (&session->record, g_byte_array_unref);
@@ -1058,6 +1100,7 @@ pto_remote_serve (GError **error)
       return FALSE;
     }
   session->mailbox = pto_call_mailbox_new ();
+  session->blocks = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, block_free);
   session->pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
   session->contents = g_byte_array_new ();
   g_mutex_init (&session->lock);

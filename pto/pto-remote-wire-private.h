@@ -31,7 +31,7 @@ G_BEGIN_DECLS
 
 #define PTO_REMOTE_INTERFACE "org.libpto.Remote1"
 /* What the two ends have to agree on in Hello. */
-#define PTO_REMOTE_PROTOCOL 2u
+#define PTO_REMOTE_PROTOCOL 3u
 /* Contents of a task's tensors up to this size, all together, travel in its call. More of them
  * follow messages that say how many bytes there are, as they lie in memory: to the task in parts
  * of no more than this size, so that it can be left off between two of them. */
@@ -40,8 +40,6 @@ G_BEGIN_DECLS
 #define PTO_REMOTE_MESSAGE_BYTES (G_GUINT64_CONSTANT (4) << 20)
 /* Most tensors of a task, and of anything else in one message. */
 #define PTO_REMOTE_ITEMS_MAX 4096u
-/* Beside enum pto_wire_access: what a piece of memory holds has been put there before the call. */
-#define PTO_REMOTE_PUT 4u
 
 /* Does the message say what the contract has for it? Else it came from somebody who knows another
  * one. Any thread. */

@@ -454,6 +454,73 @@ pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring
 }
 
 /**
+ * pto_run_statistics_get_bytes_sent:
+ * @statistics: statistics
+ *
+ * Gives how many bytes of tensors went to remote workers.
+ *
+ * Of all remote workers below the one that has run, not of those below another one.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes; 0 without remote workers
+ *
+ * Since: 0.1
+ */
+guint64
+pto_run_statistics_get_bytes_sent (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.bytes_sent;
+}
+
+/**
+ * pto_run_statistics_get_bytes_received:
+ * @statistics: statistics
+ *
+ * Gives how many bytes of tensors came back from remote workers.
+ *
+ * Of all remote workers below the one that has run, not of those below another one.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes; 0 without remote workers
+ *
+ * Since: 0.1
+ */
+guint64
+pto_run_statistics_get_bytes_received (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.bytes_received;
+}
+
+/**
+ * pto_run_statistics_get_bytes_saved:
+ * @statistics: statistics
+ *
+ * Gives how many bytes of tensors remote workers had already, so that they were not sent again.
+ *
+ * What a task there reads is kept there until somebody else writes it, another run begins or there
+ * is no room for it.
+ *
+ * Thread safety: any thread.
+ *
+ * Returns: bytes; 0 without remote workers
+ *
+ * Since: 0.1
+ */
+guint64
+pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics)
+{
+  g_return_val_if_fail (statistics != NULL, 0);
+
+  return statistics->stats.bytes_saved;
+}
+
+/**
  * pto_run_statistics_to_string:
  * @statistics: statistics
  *

@@ -53,6 +53,12 @@ guint64 pto_run_statistics_get_ring_tasks (const PtoRunStatistics *statistics, g
 PTO_AVAILABLE_IN_0_1
 guint64 pto_run_statistics_get_heap_peak (const PtoRunStatistics *statistics, guint ring);
 PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_bytes_sent (const PtoRunStatistics *statistics);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_bytes_received (const PtoRunStatistics *statistics);
+PTO_AVAILABLE_IN_0_1
+guint64 pto_run_statistics_get_bytes_saved (const PtoRunStatistics *statistics);
+PTO_AVAILABLE_IN_0_1
 char *pto_run_statistics_to_string (const PtoRunStatistics *statistics);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (PtoRunStatistics, pto_run_statistics_free)

@@ -175,6 +175,22 @@ write_restarts (Writer *writer, JsonObject *worker)
                   pto_state_get_number (worker, writer->metric->member));
 }
 
+/* Of each worker below that shares no memory. */
+static void
+write_remote (Writer *writer, JsonObject *worker)
+{
+  JsonArray *children = pto_state_get_array (worker, "children");
+
+  for (guint i = 0; i < pto_state_get_length (children); i++)
+    {
+      JsonObject *child = pto_state_get_element (children, i);
+
+      if (child != NULL && json_object_has_member (child, writer->metric->member))
+        write_sample (writer, worker, "child", pto_state_get_text (child, "path"),
+                      pto_state_get_number (child, writer->metric->member));
+    }
+}
+
 /* --- what there is just now --- */
 
 static void
@@ -377,6 +393,13 @@ static const Metric metrics[] = {
   { "pto_children", "gauge", NULL, "Children by what they do.", write_children, NULL },
   { "pto_child_restarts", "counter", NULL, "Children that were begun again.", write_restarts,
     "restarts" },
+  { "pto_remote_sent_bytes", "counter", "bytes",
+    "Contents of tensors that went to a remote worker.", write_remote, "bytes_sent" },
+  { "pto_remote_received_bytes", "counter", "bytes", "Contents of tensors that came back from it.",
+    write_remote, "bytes_received" },
+  { "pto_remote_saved_bytes", "counter", "bytes",
+    "Contents of tensors that it had already, and that were not sent again.", write_remote,
+    "bytes_saved" },
 };
 
 static void

@@ -37,6 +37,11 @@ struct pto_run_stats
   /* --- of a level --- */
   uint64_t poisoned; /* of the failed: never ran */
   uint32_t restarts; /* of children, since the start */
+  /* Contents of tensors, to workers that share no memory, and from there; and those that were there
+   * already, and so were not sent again. */
+  uint64_t bytes_sent;
+  uint64_t bytes_received;
+  uint64_t bytes_saved;
 };
 
 /* What all runs of a machine have done that are over. */

@@ -12,6 +12,7 @@
 #include "../exec/text.h"
 #include "level-private.h"
 #include "pool-private.h"
+#include "writes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,15 @@ look_at_child (struct pto_level *level, uint32_t index, uint64_t now, struct pto
       if (!body->process.dead)
         look->pid = (int) body->process.pid;
       pthread_mutex_unlock (&level->family.lock);
+    }
+  look->far = level->writes != NULL && body->config.far;
+  if (look->far)
+    {
+      struct pto_traffic *traffic = pto_writes_traffic (level->writes, index);
+
+      look->sent = atomic_load_explicit (&traffic->sent, memory_order_relaxed);
+      look->received = atomic_load_explicit (&traffic->received, memory_order_relaxed);
+      look->saved = atomic_load_explicit (&traffic->saved, memory_order_relaxed);
     }
   if (level->machine.door.running
       && (life == PTO_LIFE_BUSY || life == PTO_LIFE_ASKED || life == PTO_LIFE_KILLED))

@@ -26,6 +26,11 @@ struct pto_child_look
   struct pto_look_task task;
   uint64_t for_ns;
   uint64_t sign_ns;
+  /* It shares no memory: bytes of tensors since the start (writes.h). */
+  bool far;
+  uint64_t sent;
+  uint64_t received;
+  uint64_t saved;
 };
 
 struct pto_level_look

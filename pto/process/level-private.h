@@ -39,6 +39,7 @@ struct pto_level
 
   int event; /* of the bell */
   struct pto_shared_map *map;
+  struct pto_writes *writes; /* NULL: nobody keeps copies */
   uint64_t arena;
   uint64_t arena_size;
   pthread_mutex_t guest_lock;

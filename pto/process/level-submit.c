@@ -7,6 +7,7 @@
 #include "../core/capture.h"
 #include "../exec/text.h"
 #include "arena.h"
+#include "writes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -236,6 +237,12 @@ pto_level_order (struct pto_level *level, PTOParam *params, uint32_t n_params,
                                                     .n_producers = n_after });
   struct pto_report report;
 
+  /* Memory that the program is told of is the program's to write. */
+  for (uint32_t i = 0; level->writes != NULL && i < n_params; i++)
+    if (params[i].type == PTO_PARAM_OUTPUT && params[i].tensor.storage != NULL)
+      pto_writes_add (level->writes, params[i].tensor.storage->addr,
+                      params[i].tensor.storage->addr + params[i].tensor.buffer.size,
+                      PTO_WRITES_BY_NOBODY);
   report.status = PTO_OK; /* nobody asks for the words */
   return after_submit (level, &report) == PTO_OK ? id : PTO_TASK_NONE;
 }

@@ -9,6 +9,7 @@
 #include "../exec/os_thread.h"
 #include "../exec/text.h"
 #include "arena.h"
+#include "writes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -152,6 +153,7 @@ make_pool (struct pto_level *level, struct pto_report *report)
     .hub = level->family.hub,
     .children = level->family.children,
     .n_children = level->family.n_children,
+    .writes = level->writes,
     .pace = pto_keeper_set_pace,
     .data = &level->keeper,
     .limits = { .task_ns = milliseconds_or_never (param (level, PTO_PARAMETER_TASK_TIMEOUT)),
@@ -186,6 +188,7 @@ struct pto_level *
 pto_level_new (const struct pto_level_config *config, struct pto_report *report)
 {
   struct pto_level *level = NULL;
+  bool copies = false;
 
   if (config->n_children > PTO_CHILDREN_MAX)
     {
@@ -226,6 +229,16 @@ pto_level_new (const struct pto_level_config *config, struct pto_report *report)
   if (level->event < 0)
     pto_report_set (report, PTO_STATUS_SYSTEM, _ ("%s can not be started: no event descriptor: %s"),
                     config->path, strerror (errno));
+  for (uint32_t i = 0; i < config->n_children; i++)
+    copies = copies || config->children[i].far;
+  if (copies)
+    level->writes = pto_writes_new ();
+  if (copies && level->writes == NULL)
+    {
+      pto_report_set (report, PTO_STATUS_NO_MEMORY, _ ("no memory for %s"), config->path);
+      pto_level_free (level);
+      return NULL;
+    }
   if (level->event < 0 || !make_machine (level, report) || !make_pool (level, report))
     {
       pto_level_free (level);
@@ -401,6 +414,26 @@ pto_level_start (struct pto_level *level, bool (*cancelled) (void *data), void *
   return status;
 }
 
+struct pto_writes *
+pto_level_writes (const struct pto_level *level)
+{
+  return level->writes;
+}
+
+/* Of all children, since the start. */
+static void
+count_traffic (struct pto_level *level, struct pto_run_stats *stats)
+{
+  for (uint32_t i = 0; level->writes != NULL && i < level->family.n_children; i++)
+    {
+      struct pto_traffic *traffic = pto_writes_traffic (level->writes, i);
+
+      stats->bytes_sent += pto_load_relaxed (&traffic->sent);
+      stats->bytes_received += pto_load_relaxed (&traffic->received);
+      stats->bytes_saved += pto_load_relaxed (&traffic->saved);
+    }
+}
+
 void
 pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps)
 {
@@ -422,6 +455,7 @@ pto_level_free (struct pto_level *level)
   pto_machine_clear (&level->machine);
   pto_exec_free (level->machine.engine.exec);
   pto_shared_map_free (level->map);
+  pto_writes_free (level->writes);
   if (level->has_arena)
     pto_arena_release ();
   if (level->event >= 0)
@@ -635,6 +669,8 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
                          .cancelled = is_cancelled,
                          .cancelled_data = level };
   struct pto_run_stats own_stats;
+  struct pto_run_stats before = { 0 };
+  struct pto_run_stats after = { 0 };
   struct pto_failure own_failure;
   enum pto_status status;
   bool ended_well = false;
@@ -657,6 +693,10 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       if (level->map != NULL)
         pto_shared_map_look_again (level->map);
       pto_pool_begin_run (level->pool);
+      /* What the program has written since the last run, nobody has noted. */
+      if (level->writes != NULL)
+        pto_writes_add_all (level->writes);
+      count_traffic (level, &before);
       status = pto_machine_run (&level->machine, &run, stats, report);
       ended_well = status == PTO_OK;
       if (status == PTO_OK)
@@ -665,6 +705,10 @@ pto_level_run (struct pto_level *level, uint32_t record, struct pto_watch *watch
       roots = pto_pool_first_failure (level->pool)->roots;
       stats->poisoned = stats->failed > roots ? stats->failed - roots : 0;
       stats->restarts = pto_pool_restarts (level->pool);
+      count_traffic (level, &after);
+      stats->bytes_sent = after.bytes_sent - before.bytes_sent;
+      stats->bytes_received = after.bytes_received - before.bytes_received;
+      stats->bytes_saved = after.bytes_saved - before.bytes_saved;
     }
   else
     memset (stats, 0, sizeof *stats);

@@ -38,7 +38,8 @@ struct pto_level_config
 };
 
 struct pto_level;
-struct pto_watch; /* core/watch.h */
+struct pto_writes; /* writes.h */
+struct pto_watch;  /* core/watch.h */
 
 /* Maps rings, hub, mailboxes, arena. No process, no thread. */
 struct pto_level *pto_level_new (const struct pto_level_config *config, struct pto_report *report);
@@ -54,6 +55,9 @@ enum pto_status pto_level_start (struct pto_level *level, bool (*cancelled) (voi
 /* CLOSE to all, two seconds, then SIGKILL; reaps all; ends threads; unmaps. In a process that is
  * not the one that made it: nothing, what it has is the parent's. NULL: nothing. */
 void pto_level_free (struct pto_level *level);
+
+/* Before the fork: what is written, and what children count; NULL: nobody keeps copies. */
+struct pto_writes *pto_level_writes (const struct pto_level *level);
 
 /* As pto_machine_take_heaps(). Not in a child. */
 void pto_level_take_heaps (struct pto_level *level, struct pto_heaps *heaps);

@@ -126,6 +126,8 @@ void pto_pool_write_task (struct pto_pool *pool, struct pto_station *station,
 void pto_pool_record_post (struct pto_pool *pool, struct pto_station *station);
 /* The member that it has had is over: answered, or lost with it. */
 void pto_pool_record_member (struct pto_pool *pool, struct pto_station *station, bool answered);
+/* The same member: what it has written, or may have. Before whatever comes after it begins. */
+void pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station);
 /* A task fails by itself, with that child; the first of them is remembered. */
 void pto_pool_note_failure (struct pto_pool *pool, struct pto_slot *slot,
                             enum pto_failure_kind kind, const struct pto_child *child);

@@ -173,6 +173,32 @@ pto_pool_write_task (struct pto_pool *pool, struct pto_station *station, struct 
   letter->checks = pool->checks;
 }
 
+/* --- what it writes --- */
+
+void
+pto_pool_note_writes (struct pto_pool *pool, const struct pto_station *station)
+{
+  const struct pto_slot *slot = station->endpoint.running;
+  const struct pto_level_task *task = task_of (slot);
+  const struct pto_member *member = &pto_level_task_members (task)[station->endpoint.member];
+  const int64_t *tensors = slot->payload->args + member->first_tensor;
+  const uint8_t *access = pto_level_task_access (task) + member->first_tensor;
+
+  for (uint32_t i = 0; i < member->n_tensors; i++)
+    {
+      const TensorData *given = (const TensorData *) (uintptr_t) tensors[i];
+      uint64_t bytes = (uint64_t) pto_dtype_size (given->dtype);
+      uint64_t begin = given->buffer.addr + given->start_offset * bytes;
+
+      /* Of what is passed on without a word nobody knows. */
+      if (access[i] == PTO_WIRE_READ)
+        continue;
+      for (uint32_t d = 0; d < given->ndims; d++)
+        bytes *= given->shapes[d];
+      pto_writes_add (pool->config.writes, begin, begin + bytes, station->child->index);
+    }
+}
+
 /* --- records; apart, so that runs that are not recorded pay for a test --- */
 
 void

@@ -208,6 +208,8 @@ take_answer (struct pto_pool *pool, struct pto_child *child)
         pto_pool_record_member (pool, station, true);
       if (!ok)
         pto_pool_note_failure (pool, station->endpoint.running, PTO_FAILURE_ANSWERED, child);
+      if (pool->config.writes != NULL)
+        pto_pool_note_writes (pool, station);
       child->deaths = 0;
       pto_child_answered (child);
       end_request (pool, child);
@@ -263,6 +265,8 @@ take_death (struct pto_pool *pool, struct pto_child *child)
       pto_pool_note_failure (
           pool, slot, pto_link_is_taken (&child->link) ? PTO_FAILURE_LOST : PTO_FAILURE_LOST_BEFORE,
           child);
+      if (pool->config.writes != NULL)
+        pto_pool_note_writes (pool, station);
     }
   /* Who is dead knows nothing any more, and is closed. */
   if (station->control != NULL)

@@ -16,6 +16,7 @@
 
 #include "../core/scheduler.h"
 #include "child.h"
+#include "writes.h"
 
 /* A request to several children. Counted: who asked may leave before it is done. */
 struct pto_control
@@ -82,6 +83,7 @@ struct pto_pool_config
   const char *path; /* of the worker, for messages */
   struct pto_hub *hub;
   struct pto_child *children; /* pto_child_init(); START is posted to each */
+  struct pto_writes *writes;  /* is told what tasks write; NULL: nobody keeps copies */
   uint32_t n_children;
   /* How often ticks are wanted from now on. Carrier; called whenever it changes, so cheap. */
   void (*pace) (void *data, enum pto_pace pace);

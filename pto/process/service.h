@@ -91,6 +91,7 @@ struct pto_child_config
   enum pto_child_kind kind;
   uint32_t level; /* NEXT: 2 a chip, 3 and up a worker; SUB: 0 */
   bool thread;    /* a thread of this process instead of a process */
+  bool far;       /* what it runs shares no memory with us: it keeps copies (writes.h) */
   /* Made by the object layer; is_orphan is filled in. start answers PTO_REQUEST_START through serve
    * as well. In a process child all of it is the copy that the fork made. */
   struct pto_server server;

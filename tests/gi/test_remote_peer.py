@@ -19,7 +19,9 @@ from gi.repository import Gio, GLib, Pto  # noqa: E402, F401, it says which libr
 import tap  # noqa: E402
 
 INTERFACE = "org.libpto.Remote1"
-READ, WRITE, PUT = 1, 2, 4
+READ, WRITE = 1, 2
+PROTOCOL = 3
+RUN = "(ata(tt)ay(iiiiiiiay)a(tttua(tay))a(utuau)atayut)"
 INT64 = 6
 NONE = GLib.Variant("a{sv}", {})
 
@@ -52,12 +54,12 @@ class Peer:
         length = Gio.DBusMessage.bytes_needed(head)
         return Gio.DBusMessage.new_from_blob(head + self.process.stdout.read(length - 16), Gio.DBusCapabilityFlags.NONE)
 
-    def put(self, piece, offset, data, reply=False):
+    def put(self, block, offset, data, reply=False):
         """A part and what it says of itself."""
-        return self.blob("Put", "(utt)", piece, offset, len(data), reply=reply) + data
+        return self.blob("Put", "(ttt)", block, offset, len(data), reply=reply) + data
 
-    def get(self, piece, offset, size):
-        assert self.call("Get", "(utt)", piece, offset, size) == (size,)
+    def get(self, block, offset, size):
+        assert self.call("Get", "(ttt)", block, offset, size) == (size,)
         return self.process.stdout.read(size)
 
     def call(self, *what):
@@ -73,7 +75,7 @@ class Peer:
         return body[0] if reply.get_message_type() == Gio.DBusMessageType.ERROR else body
 
     def hello(self, **options):
-        return self.call("Hello", "(ussa{sv})", 2, "a session", "L4/0/L3/5", options)
+        return self.call("Hello", "(ussa{sv})", PROTOCOL, "a session", "L4/0/L3/5", options)
 
     def end(self):
         """Its exit status, and what it said."""
@@ -91,7 +93,7 @@ class RemotePeer(unittest.TestCase):
     def begin(self, **options):
         peer = Peer()
         answer = peer.hello(**options)
-        self.assertEqual(answer[0], 2)
+        self.assertEqual(answer[0], PROTOCOL)
         self.assertEqual(answer[3], peer.process.pid)
         return peer
 
@@ -106,7 +108,7 @@ class RemotePeer(unittest.TestCase):
 
     def test_other_version(self):
         peer = Peer()
-        self.assertEqual(peer.call("Hello", "(ussa{sv})", 1, "s", "p", {})[0], 2)
+        self.assertEqual(peer.call("Hello", "(ussa{sv})", PROTOCOL + 1, "s", "p", {})[0], PROTOCOL)
         self.assertEqual(peer.end()[0], 69)
 
     def test_options(self):
@@ -145,70 +147,67 @@ class RemotePeer(unittest.TestCase):
 
     def test_order(self):
         peer = Peer()
-        peer.send(peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b"", 0, 0))
+        peer.send(peer.blob("Run", RUN, [], [], b"", (0, 0, 0, 0, 0, 0, 0, b""), [], [], [], b"", 0, 0))
         self.assertIsNone(peer.receive())
         self.assertIn("Hello comes first", peer.end()[1])
         peer = self.begin()
         self.assertIn("comes first, and once", peer.hello())
         peer.end()
 
-    def run_nothing(self, peer, pieces, tensors, digest=b"\1" * 32, kinds=b"", scalars=()):
-        return peer.call("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", digest, (0, 3, 0, 0, 0, 0, 0, b""), pieces, tensors,
+    def run_nothing(self, peer, begun=(), pieces=(), tensors=(), digest=b"\1" * 32, kinds=b"", scalars=(), dropped=()):
+        return peer.call("Run", RUN, list(dropped), list(begun), digest, (0, 3, 0, 0, 0, 0, 0, b""), list(pieces), list(tensors),
                          list(scalars), kinds, 0, 0)
 
     def test_memory(self):
         """What is said of memory has to be true."""
         peer = self.begin()
         eight = bytes(range(8))
-        for pieces, tensors, what in (
-                ([(16, READ, eight)], [], "was not put as it is said"),
-                ([(8, READ | PUT, b"")], [], "was not put as it is said"),
-                ([(8, READ, eight)], [(1, 0, INT64, [1])], "are not memory of the task"),
-                ([(8, READ, eight)], [(0, 1, INT64, [1])], "are not memory of the task"),
-                ([(8, READ, eight)], [(0, 1 << 63, INT64, [1])], "are not memory of the task"),
-                ([(8, READ, eight)], [(0, 0, INT64, [1 << 31, 1 << 31, 1 << 31])], "are not memory of the task"),
-                ([(8, READ, eight)], [(0, 0, 99, [1])], "argument 0 is no tensor"),
-                ([(8, READ, eight)], [(0, 0, INT64, [1] * 9)], "argument 0 is no tensor"),
-                ([(1 << 62, WRITE, b"")], [], "has no room for"),
-                ([(8, WRITE, b"")] * 5000, [], "more than 4096")):
-            with self.subTest(what):
-                self.assertIn(what, self.run_nothing(peer, pieces, tensors))
-        self.assertIn("a digest has 32 bytes", self.run_nothing(peer, [], [], b"short"))
-        self.assertIn("as many kinds as scalars", self.run_nothing(peer, [], [], kinds=b"\0\0", scalars=[1]))
-        self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 8))
-        self.assertIn("are not memory of the task", peer.ask(peer.put(3, 0, b"x", reply=True)))
-        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
-        self.assertEqual(peer.ask(peer.put(0, 4, b"abcd", reply=True)), ())
-        self.assertIn("are not memory of the task", peer.ask(peer.put(0, 5, b"abcd", reply=True)))
-        self.assertIn("are not memory of the task", peer.ask(peer.put(0, (1 << 64) - 1, b"abcd", reply=True)))
-        self.assertEqual(peer.get(0, 0, 8), b"\0\0\0\0abcd")
-        self.assertIn("are not memory of the task", peer.call("Get", "(utt)", 0, 0, 1 << 40))
-        # What is of the same sizes as before has the same memory, and nothing of what was there.
-        for access, there in (READ, b"\0\0\0\0abcd"), (WRITE, b"\0" * 8):
-            self.run_nothing(peer, [(8, access | PUT, b"")], [(0, 0, INT64, [1])])
-            self.assertEqual(peer.get(0, 0, 8), there)
-            peer.send(peer.blob("Begin", "(at)", [8], reply=False))
-        # What was put wrongly, or for a task that never comes, is not in the way of the next.
-        for begun in [1 << 62], [8]:
-            peer.send(peer.blob("Begin", "(at)", begun, reply=False))
-            peer.send(peer.put(7, 0, b"abcd"))
-            self.assertEqual(peer.call("Has", "(aay)", []), ([],))
-            self.assertIn("nothing with the digest 0101", self.run_nothing(peer, [(8, READ, eight)], [(0, 0, INT64, [1])])[1][2])
-        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
+        whole = [(1, 0, 8, READ, [(0, eight)])]
+        for begun, pieces, tensors, what in (
+                ([], whole, [], "of memory number 1 are not there"),
+                ([(1, 8)], [(1, 0, 16, READ, [])], [], "of memory number 1 are not there"),
+                ([(1, 8)], [(1, 1 << 63, 8, READ, [])], [], "of memory number 1 are not there"),
+                ([(1, 8)], [(1, 0, 8, READ, [(1, eight)])], [], "of memory number 1 are not there"),
+                ([(1, 8)], [(1, 0, 8, READ, [((1 << 64) - 1, eight)])], [], "of memory number 1 are not there"),
+                ([(1, 8)], whole, [(1, 0, INT64, [1])], "are not memory of the task"),
+                ([(1, 8)], whole, [(0, 1, INT64, [1])], "are not memory of the task"),
+                ([(1, 8)], whole, [(0, 1 << 63, INT64, [1])], "are not memory of the task"),
+                ([(1, 8)], whole, [(0, 0, INT64, [1 << 31, 1 << 31, 1 << 31])], "are not memory of the task"),
+                ([(1, 8)], whole, [(0, 0, 99, [1])], "argument 0 is no tensor"),
+                ([(1, 8)], whole, [(0, 0, INT64, [1] * 9)], "argument 0 is no tensor"),
+                ([(1, 8), (1, 8)], [], [], "memory number 1 is there already"),
+                ([(1, 8), (2, 1 << 62)], [], [], "has no room for"),
+                ([(n, 8) for n in range(1, 5000)], [], [], "more than 4096")):
+            with self.subTest(what, begun=begun[:3], pieces=pieces):
+                self.assertIn(what, self.run_nothing(peer, begun, pieces, tensors, dropped=[1]))
+        # All of what is begun, or none.
+        self.assertIn("of memory number 1 are not there", peer.call("Get", "(ttt)", 1, 0, 8))
+        self.assertIn("a digest has 32 bytes", self.run_nothing(peer, digest=b"short"))
+        self.assertIn("as many kinds as scalars", self.run_nothing(peer, kinds=b"\0\0", scalars=[1]))
+        self.assertIn("are not there", peer.ask(peer.put(3, 0, b"x", reply=True)))
+        self.assertEqual(peer.call("Begin", "(ata(tt))", [77], [(5, 8)]), ())  # of what is not there it is nothing
+        self.assertEqual(peer.ask(peer.put(5, 4, b"abcd", reply=True)), ())
+        self.assertIn("are not there", peer.ask(peer.put(5, 5, b"abcd", reply=True)))
+        self.assertIn("are not there", peer.ask(peer.put(5, (1 << 64) - 1, b"abcd", reply=True)))
+        self.assertEqual(peer.get(5, 0, 8), b"\0\0\0\0abcd")
+        self.assertIn("are not there", peer.call("Get", "(ttt)", 5, 0, 1 << 40))
+        # What was put wrongly keeps the next task from beginning, and no other.
         peer.send(peer.put(7, 0, b"abcd"))
-        self.assertIn("piece 7 are not memory", self.run_nothing(peer, [(8, READ | PUT, b"")], [(0, 0, INT64, [1])]))
-        peer.send(peer.blob("Begin", "(at)", [8], reply=False))
-        # And it is there for what is well.
-        status, failure, written = self.run_nothing(peer, [(8, READ | PUT, b"")], [(0, 0, INT64, [1])])
+        self.assertIn("memory number 7 are not there", self.run_nothing(peer, [(6, 8)], [(6, 0, 8, READ, [(0, eight)])]))
+        # And memory is there for what is well; it stays, and what is only written begins as zeros.
+        status, failure, written = self.run_nothing(peer, [], [(5, 0, 4, WRITE, []), (5, 4, 4, READ, [(5, b"B")])])
         self.assertIn("nothing with the digest 0101", failure[2])
         self.assertNotEqual(status, 0)
+        self.assertEqual(peer.get(5, 0, 8), b"\0\0\0\0aBcd")
+        self.assertEqual(peer.call("Begin", "(ata(tt))", [5], []), ())
+        self.assertIn("memory number 5 are not there", peer.call("Get", "(ttt)", 5, 0, 1))
         self.assertEqual(peer.call("Close"), ())
         self.assertEqual(peer.end(), (0, ""))
 
     def test_long_part(self):
         """More than may follow a message: where the next one begins is not believed, and it ends."""
         peer = self.begin()
-        peer.send(peer.blob("Put", "(utt)", 0, 0, (1 << 20) + 1))
+        peer.send(peer.blob("Put", "(ttt)", 0, 0, (1 << 20) + 1))
         self.assertIsNone(peer.receive())
         status, said = peer.end()
         self.assertEqual(status, 69)
@@ -244,11 +243,11 @@ class RemotePeer(unittest.TestCase):
             for _ in range(40):
                 eight = dice.randbytes(8)
                 data = bytearray(dice.choice([
-                    peer.blob("Run", "(ay(iiiiiiiay)a(tuay)a(utuau)atayut)", b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
-                              [(8, READ | WRITE, eight)], [(0, 0, INT64, [1])], [7], b"\0", dice.randrange(3), 1),
+                    peer.blob("Run", RUN, [1], [(1, 8)], b"\1" * 32, (0, 3, 0, 0, 0, 0, 0, b"x"),
+                              [(1, 0, 8, READ | WRITE, [(0, eight)])], [(0, 0, INT64, [1])], [7], b"\0", dice.randrange(3), 1),
                     peer.blob("Clock"), peer.blob("Trace", "(t)", dice.choice([0, 8, 1 << 63])),
-                    peer.blob("Begin", "(at)", [8, 4096]), peer.put(0, 0, eight, reply=True),
-                    peer.blob("Get", "(utt)", 0, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
+                    peer.blob("Begin", "(ata(tt))", [1], [(1, 8), (2, 4096)]), peer.put(1, 0, eight, reply=True),
+                    peer.blob("Get", "(ttt)", 1, 0, 8), peer.blob("Has", "(aay)", [eight * 4]),
                     peer.blob("Register", "(ayayayb)", eight * 4, eight, eight, True), peer.blob("Progress"), peer.blob("Cancel")]))
                 for _ in range(dice.randrange(3)):
                     data[dice.randrange(16, len(data))] ^= 1 << dice.randrange(8)

@@ -286,6 +286,71 @@ test_several (void)
   test_end (&test);
 }
 
+/* What is there already is not sent again, until somebody writes it; and what the program writes
+ * between two runs is. */
+static void
+test_copies (void)
+{
+  g_autoptr (GError) error = NULL;
+  const guint64 bytes = SMALL * 8;
+  Test test;
+
+  test_begin (&test, 1, 0, PTO_RESTART_NEVER, SMALL);
+  use (&test, "add");
+  test.n_tasks = 10;
+  for (guint round = 0; round < 2; round++)
+    {
+      g_autoptr (PtoRunStatistics) statistics = NULL;
+
+      for (guint i = 0; i < SMALL; i++)
+        words (test.x_buffer)[i] = (gint64) (i * (round + 1));
+      run (&test, NULL, &error);
+      g_assert_no_error (error);
+      for (guint i = 0; i < SMALL; i++)
+        g_assert_cmpint (words (test.y_buffer)[i], ==, (gint64) (i * (round + 1)) + 10);
+      statistics = pto_worker_dup_statistics (test.host);
+      g_assert_cmpuint (pto_run_statistics_get_bytes_sent (statistics), ==, 2 * bytes);
+      g_assert_cmpuint (pto_run_statistics_get_bytes_saved (statistics), ==, 9 * 2 * bytes);
+      g_assert_cmpuint (pto_run_statistics_get_bytes_received (statistics), ==, 10 * bytes);
+    }
+  test_end (&test);
+}
+
+/* More than fits: what was kept goes, and a task that needs all of it is not refused. */
+static void
+test_little_room (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *metrics = NULL;
+  Test test;
+
+  test_begin (&test, 1, 0, PTO_RESTART_NEVER, 3 << 17);
+  pto_worker_set_parameter (test.remote, "arena", "9437184", &error);
+  g_assert_no_error (error);
+  use (&test, "add");
+  for (guint round = 0; round < 4; round++)
+    {
+      g_autoptr (PtoBuffer) other = pto_buffer_new (test.n * 8, &error);
+      PtoBuffer *kept = test.y_buffer;
+      PtoTensor *kept_tensor = test.y;
+
+      g_assert_no_error (error);
+      test.y_buffer = other;
+      test.y = pto_tensor_new_for_buffer (other, 0, PTO_DTYPE_INT64, 1, &test.n, &error);
+      g_assert_no_error (error);
+      run (&test, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (words (other)[test.n - 1], ==, 10);
+      pto_tensor_unref (test.y);
+      test.y_buffer = kept;
+      test.y = kept_tensor;
+    }
+  metrics = pto_worker_dup_metrics (test.host);
+  object_test_assert_contains (metrics, "pto_remote_sent_bytes_total{worker=\"L4/0\"");
+  object_test_assert_contains (metrics, "child=\"L4/0/L3/0\"");
+  test_end (&test);
+}
+
 /* --- what goes wrong --- */
 
 static void
@@ -506,6 +571,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pto/remote/chip", test_chip);
   g_test_add_func ("/pto/remote/overlap", test_overlap);
   g_test_add_func ("/pto/remote/several", test_several);
+  g_test_add_func ("/pto/remote/copies", test_copies);
+  g_test_add_func ("/pto/remote/little-room", test_little_room);
   g_test_add_func ("/pto/remote/failure", test_failure);
   g_test_add_func ("/pto/remote/death", test_death);
   g_test_add_func ("/pto/remote/idle-death", test_idle_death);

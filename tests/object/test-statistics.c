@@ -40,7 +40,10 @@ static const struct pto_run_stats distinct = { .tasks = 101,
                                                .last_task_alive = { 11, 12, 13, 14 },
                                                .ring_tasks = { 21, 22, 23, 24 },
                                                .heap_peak = { 31, 32, 33, 34 },
-                                               .stalls = 109 };
+                                               .stalls = 109,
+                                               .bytes_sent = 110,
+                                               .bytes_received = 111,
+                                               .bytes_saved = 112 };
 
 static void
 test_to_string (void)
@@ -76,6 +79,9 @@ test_getters (void)
   g_assert_cmpuint (pto_run_statistics_get_peak_live_tasks (s), ==, 107);
   g_assert_cmpuint (pto_run_statistics_get_recycled (s), ==, 108);
   g_assert_cmpuint (pto_run_statistics_get_stalls (s), ==, 109);
+  g_assert_cmpuint (pto_run_statistics_get_bytes_sent (s), ==, 110);
+  g_assert_cmpuint (pto_run_statistics_get_bytes_received (s), ==, 111);
+  g_assert_cmpuint (pto_run_statistics_get_bytes_saved (s), ==, 112);
   g_assert_cmpuint (pto_run_statistics_get_busy_ns (s, PTO_CORE_AIC), ==, 3000);
   g_assert_cmpuint (pto_run_statistics_get_busy_ns (s, PTO_CORE_AIV), ==, 7000);
   g_assert_cmpuint (pto_run_statistics_get_n_cores (s, PTO_CORE_AIC), ==, 2);

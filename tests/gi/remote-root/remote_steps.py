@@ -40,6 +40,24 @@ def explain(orch, args, config):
     raise Unwilling(LONG)
 
 
+def mix(orch, args, config):
+    """a, b, out, s: all read, out written over."""
+    a, b, out, scale = args[0], args[1], args[2], args[3]
+    out[:] = (out * 3 + int(a.sum()) * scale + int(b.sum())) % 1009
+
+
+def fill(orch, args, config):
+    """out, s: written only."""
+    out = args[0]
+    assert not out.any()
+    out[:] = args[1]
+
+
+def mix_then_fail(orch, args, config):
+    mix(orch, args, config)
+    raise Unwilling("what it has written is nobody's")
+
+
 def stop(orch, args, config):
     os.kill(os.getpid(), 9)
 

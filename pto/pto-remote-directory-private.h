@@ -1,0 +1,63 @@
+/* pto-remote-directory-private.h: which memory of this side is copied at the other end?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Of one life of a remote worker, kept by its bridge. A block is memory at the other end that
+ * stands for a range of addresses here; of each block it is known which bytes there are what they
+ * are here. A range may be in several blocks, where tensors overlap that came at different times;
+ * what a task writes is good in the block that the task has it in, and in no other.
+ *
+ * The directory decides what is sent, what is thrown away, and nothing else: no message is known
+ * here. Thread safety: one thread.
+ */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  guint64 begin, end;
+} PtoRemoteSpan;
+
+typedef struct
+{
+  guint64 number; /* by which the other end knows it; never given twice */
+  guint64 begin, end;
+  /* The directory's. */
+  GArray *good; /* PtoRemoteSpan, by address, apart */
+  GList link;   /* in the order of the last use */
+  guint users;  /* tasks that are under way */
+} PtoRemoteBlock;
+
+typedef struct _PtoRemoteDirectory PtoRemoteDirectory;
+
+/* limit: bytes of all blocks that no task needs just now, page by page. */
+PtoRemoteDirectory *pto_remote_directory_new (guint64 limit);
+void pto_remote_directory_free (PtoRemoteDirectory *directory);
+
+/* A block that has all of the range, for a task: an old one or a new one, which makes others go.
+ * It stays until it is let go of. */
+PtoRemoteBlock *pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin,
+                                          guint64 end);
+void pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block);
+/* Of the range, what has to be sent: PtoRemoteSpan, by address. */
+GArray *pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
+guint64 pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* The range is there, in that block, as it is here. */
+void pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end);
+/* The range is not what it is here any more, in no block but this one (or NULL). */
+void pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
+                                  const PtoRemoteBlock *but);
+/* Nothing is there that no task needs just now. */
+void pto_remote_directory_drop_all (PtoRemoteDirectory *directory);
+
+/* Numbers of blocks (guint64) that are gone since the last time, and blocks (PtoRemoteBlock *) that
+ * are new: what the other end has to be told, in this order. */
+GArray *pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory);
+GPtrArray *pto_remote_directory_steal_begun (PtoRemoteDirectory *directory);
+/* Of all blocks, page by page. */
+guint64 pto_remote_directory_get_bytes (PtoRemoteDirectory *directory);
+
+G_END_DECLS

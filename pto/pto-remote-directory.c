@@ -1,0 +1,352 @@
+/* pto-remote-directory.c: which memory of this side is copied at the other end?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ */
+#include "config.h"
+
+#include "pto-remote-directory-private.h"
+
+/* The other end has memory by pages (process/arena.c). */
+#define PAGE_BYTES G_GUINT64_CONSTANT (4096)
+/* So many blocks nobody looks through before each task. */
+#define BLOCKS_MAX 1024u
+
+struct _PtoRemoteDirectory
+{
+  guint64 limit;
+  guint64 bytes;     /* of all blocks */
+  guint64 number;    /* that was given last */
+  guint64 longest;   /* no block is longer */
+  GPtrArray *blocks; /* by address */
+  GQueue used;       /* the last ones longest ago */
+  GArray *dropped;
+  GPtrArray *begun;
+};
+
+static void
+block_free (gpointer data)
+{
+  PtoRemoteBlock *block = data;
+
+  g_array_unref (block->good);
+  g_free (block);
+}
+
+PtoRemoteDirectory *
+pto_remote_directory_new (guint64 limit)
+{
+  PtoRemoteDirectory *directory = g_new0 (PtoRemoteDirectory, 1);
+
+  directory->limit = limit;
+  directory->blocks = g_ptr_array_new_with_free_func (block_free);
+  directory->dropped = g_array_new (FALSE, FALSE, sizeof (guint64));
+  directory->begun = g_ptr_array_new ();
+  return directory;
+}
+
+void
+pto_remote_directory_free (PtoRemoteDirectory *directory)
+{
+  g_ptr_array_unref (directory->blocks);
+  g_ptr_array_unref (directory->begun);
+  g_array_unref (directory->dropped);
+  g_free (directory);
+}
+
+static guint64
+get_bytes (const PtoRemoteBlock *block)
+{
+  return (block->end - block->begin + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* The first block that begins at the address or behind it. */
+static guint
+find_index (const PtoRemoteDirectory *directory, guint64 address)
+{
+  guint low = 0;
+  guint high = directory->blocks->len;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+      const PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, middle);
+
+      if (block->begin < address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+/* The first that may reach into a range that begins there. */
+static guint
+find_first (const PtoRemoteDirectory *directory, guint64 begin)
+{
+  return find_index (directory, begin > directory->longest ? begin - directory->longest : 0);
+}
+
+/* --- what is good --- */
+
+/* Of the good spans, the first that ends behind the address. */
+static guint
+find_span (const GArray *good, guint64 address)
+{
+  guint low = 0;
+  guint high = good->len;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (g_array_index (good, PtoRemoteSpan, middle).end <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+void
+pto_remote_directory_add (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  PtoRemoteSpan span = { begin, end };
+  guint first, last;
+
+  if (begin >= end)
+    return;
+  /* Those that it touches become one with it. */
+  first = begin > 0 ? find_span (block->good, begin - 1) : 0;
+  for (last = first; last < block->good->len; last++)
+    {
+      const PtoRemoteSpan *other = &g_array_index (block->good, PtoRemoteSpan, last);
+
+      if (other->begin > end)
+        break;
+      span.begin = MIN (span.begin, other->begin);
+      span.end = MAX (span.end, other->end);
+    }
+  if (last > first)
+    g_array_remove_range (block->good, first, last - first);
+  g_array_insert_val (block->good, first, span);
+}
+
+static void
+remove_from (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  guint i = find_span (block->good, begin);
+
+  while (i < block->good->len)
+    {
+      PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+      PtoRemoteSpan rest = { end, span->end };
+
+      if (span->begin >= end)
+        return;
+      if (span->begin < begin)
+        {
+          span->end = begin;
+          i++;
+          if (rest.begin < rest.end)
+            g_array_insert_val (block->good, i, rest);
+        }
+      else if (rest.begin < rest.end)
+        span->begin = end;
+      else
+        {
+          g_array_remove_index (block->good, i);
+          continue;
+        }
+      if (rest.begin < rest.end)
+        return;
+    }
+}
+
+void
+pto_remote_directory_remove (PtoRemoteDirectory *directory, guint64 begin, guint64 end,
+                             const PtoRemoteBlock *but)
+{
+  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+
+      if (block->begin >= end)
+        return;
+      if (block != but)
+        remove_from (block, begin, end);
+    }
+}
+
+GArray *
+pto_remote_directory_list_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  GArray *missing = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+
+  for (guint i = find_span (block->good, begin); i < block->good->len && begin < end; i++)
+    {
+      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+      PtoRemoteSpan gap = { begin, MIN (span->begin, end) };
+
+      if (gap.begin < gap.end)
+        g_array_append_val (missing, gap);
+      begin = MAX (begin, span->end);
+    }
+  if (begin < end)
+    {
+      PtoRemoteSpan gap = { begin, end };
+
+      g_array_append_val (missing, gap);
+    }
+  return missing;
+}
+
+static guint64
+count_good (const PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  guint64 n = 0;
+
+  for (guint i = find_span (block->good, begin); i < block->good->len; i++)
+    {
+      const PtoRemoteSpan *span = &g_array_index (block->good, PtoRemoteSpan, i);
+
+      if (span->begin >= end)
+        break;
+      n += MIN (span->end, end) - MAX (span->begin, begin);
+    }
+  return n;
+}
+
+guint64
+pto_remote_directory_count_missing (PtoRemoteBlock *block, guint64 begin, guint64 end)
+{
+  return end - begin - count_good (block, begin, end);
+}
+
+/* --- blocks --- */
+
+static void
+drop (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+{
+  guint i = find_index (directory, block->begin);
+
+  while (g_ptr_array_index (directory->blocks, i) != block)
+    i++;
+  /* Of one that the other end has never heard of it need not hear. */
+  if (!g_ptr_array_remove (directory->begun, block))
+    g_array_append_val (directory->dropped, block->number);
+  directory->bytes -= get_bytes (block);
+  g_queue_unlink (&directory->used, &block->link);
+  g_ptr_array_remove_index (directory->blocks, i);
+}
+
+/* Those that were not used for longest go first. */
+static void
+make_room (PtoRemoteDirectory *directory, guint64 bytes)
+{
+  GList *next;
+
+  for (GList *link = directory->used.tail; link != NULL; link = next)
+    {
+      PtoRemoteBlock *block = link->data;
+
+      next = link->prev;
+      if (directory->blocks->len < BLOCKS_MAX && bytes <= directory->limit
+          && directory->bytes <= directory->limit - bytes)
+        return;
+      if (block->users == 0)
+        drop (directory, block);
+    }
+}
+
+static PtoRemoteBlock *
+begin_block (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  PtoRemoteBlock *block = g_new0 (PtoRemoteBlock, 1);
+
+  block->begin = begin;
+  block->end = end;
+  block->good = g_array_new (FALSE, FALSE, sizeof (PtoRemoteSpan));
+  block->link.data = block;
+  make_room (directory, get_bytes (block));
+  block->number = ++directory->number;
+  directory->bytes += get_bytes (block);
+  directory->longest = MAX (directory->longest, end - begin);
+  g_ptr_array_insert (directory->blocks, (int) find_index (directory, begin), block);
+  g_ptr_array_add (directory->begun, block);
+  g_queue_push_head_link (&directory->used, &block->link);
+  return block;
+}
+
+PtoRemoteBlock *
+pto_remote_directory_use (PtoRemoteDirectory *directory, guint64 begin, guint64 end)
+{
+  PtoRemoteBlock *best = NULL;
+  guint64 most = 0;
+
+  for (guint i = find_first (directory, begin); i < directory->blocks->len; i++)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i);
+      guint64 n;
+
+      if (block->begin > begin)
+        break;
+      if (block->end < end)
+        continue;
+      n = count_good (block, begin, end);
+      if (best != NULL && n <= most)
+        continue;
+      best = block;
+      most = n;
+    }
+  if (best == NULL)
+    best = begin_block (directory, begin, end);
+  else
+    {
+      g_queue_unlink (&directory->used, &best->link);
+      g_queue_push_head_link (&directory->used, &best->link);
+    }
+  best->users++;
+  return best;
+}
+
+void
+pto_remote_directory_let_go (PtoRemoteDirectory *directory, PtoRemoteBlock *block)
+{
+  block->users--;
+}
+
+void
+pto_remote_directory_drop_all (PtoRemoteDirectory *directory)
+{
+  for (guint i = directory->blocks->len; i > 0; i--)
+    {
+      PtoRemoteBlock *block = g_ptr_array_index (directory->blocks, i - 1);
+
+      if (block->users == 0)
+        drop (directory, block);
+    }
+}
+
+GArray *
+pto_remote_directory_steal_dropped (PtoRemoteDirectory *directory)
+{
+  GArray *dropped = directory->dropped;
+
+  directory->dropped = g_array_new (FALSE, FALSE, sizeof (guint64));
+  return dropped;
+}
+
+GPtrArray *
+pto_remote_directory_steal_begun (PtoRemoteDirectory *directory)
+{
+  GPtrArray *begun = directory->begun;
+
+  directory->begun = g_ptr_array_new ();
+  return begun;
+}
+
+guint64
+pto_remote_directory_get_bytes (PtoRemoteDirectory *directory)
+{
+  return directory->bytes;
+}

@@ -1,0 +1,151 @@
+# test_remote_copies.py: are copies that remote workers keep as good as what they are copies of?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Random graphs of tasks on overlapping views, by two remote workers and a function here, against the same in numpy.
+import os
+import random
+import sys
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+N = 48
+
+
+def mix(args):
+    remote_steps.mix(None, args, None)
+
+
+@unittest.skipIf(np is None, "no numpy")
+class RemoteCopies(unittest.TestCase):
+    def setUp(self):
+        self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
+        for _ in range(2):
+            self.host.add_remote_worker("local:", roots=root)
+        self.far, self.fill, self.fail = (self.host.register(f) for f in (remote_steps.mix, remote_steps.fill, remote_steps.mix_then_fail))
+        self.stop = self.host.register(remote_steps.stop)
+        self.here = self.host.register(mix)
+        self.x = Pto.Buffer.array(N, "i8")
+        self.t = Pto.Tensor.of(self.x)
+
+    def tearDown(self):
+        self.host.close()
+
+    def view(self, dice):
+        """A range: an element, some, or most."""
+        n = dice.choice([1, 1, 2, 7, N // 2])
+        begin = dice.randrange(N - n + 1)
+        return slice(begin, begin + n)
+
+    def steps(self, dice, n):
+        """Who, which views are read and written over, and a number."""
+        found = []
+        while len(found) < n:
+            a, b, out = (self.view(dice) for _ in range(3))
+            # Of what a task reads and another argument of it writes, the order is its own.
+            if all(v.stop <= out.start or out.stop <= v.start for v in (a, b)):
+                found.append((dice.randrange(3), a, b, out, dice.randrange(-5, 5)))
+        return found
+
+    def submit(self, orch, who, a, b, out, scale):
+        args = [self.t[a].read(), self.t[b].read(), self.t[out].write_existing(), scale]
+        if who == 2:
+            orch.submit_sub(self.here, args)
+        elif scale == 0:
+            orch.submit_next_level(self.fill, [self.t[out].write(), 9], worker=who)
+        else:
+            orch.submit_next_level(self.far, args, worker=who)
+
+    def plain(self, x, who, a, b, out, scale):
+        if who != 2 and scale == 0:
+            x[out] = 9
+        else:
+            remote_steps.mix(None, (x[a], x[b], x[out], scale), None)
+
+    def test_random(self):
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        saved = 0
+        for _ in range(25):
+            steps = self.steps(dice, 40)
+            for i in range(0, N, dice.randrange(1, N)):
+                self.x[i] = dice.randrange(100)
+            expected = np.array(self.x)
+            for step in steps:
+                self.plain(expected, *step)
+            self.host.run(lambda orch, steps=steps: [self.submit(orch, *step) for step in steps] and None)
+            self.assertEqual(list(self.x), list(expected))
+            statistics = self.host.dup_statistics()
+            saved += statistics.get_bytes_saved()
+            self.assertGreater(statistics.get_bytes_sent(), 0)
+        self.assertGreater(saved, 0)
+
+    def test_failure(self):
+        """What a failed task has written there is nobody's, neither here nor there."""
+        self.x[:] = np.arange(N)
+        seen = Pto.Buffer.array(N, "i8")
+
+        def graph(orch):
+            self.submit(orch, 0, slice(0, 4), slice(4, 8), slice(8, 12), 1)
+            orch.submit_next_level(self.fail, [self.t[0:4].read(), self.t[4:8].read(), self.t[12:16].write_existing(), 1], worker=0)
+
+        for _ in range(2):
+            with self.assertRaises(remote_steps.Unwilling):
+                self.host.run(graph)
+            self.assertEqual(list(self.x[12:16]), [12, 13, 14, 15])
+        self.host.run(lambda orch: orch.submit_next_level(
+            self.far, [self.t[12:16].read(), self.t[0:4].read(), Pto.Tensor.of(seen)[0:4].write_existing(), 1], worker=0))
+        self.assertEqual(list(seen[0:4]), [12 + 13 + 14 + 15 + 6] * 4)
+
+    def test_death(self):
+        """Copies die with the worker that had them: the next one is sent all it needs."""
+        self.x[:] = np.arange(N)
+        step = 0, slice(0, 4), slice(4, 8), slice(8, 12), 1
+
+        def graph(orch):
+            for _ in range(2):
+                self.submit(orch, *step)
+            orch.submit_next_level(self.stop, [self.t[8:12].write_existing()], worker=0)
+
+        for _ in range(3):
+            expected = np.array(self.x)
+            for _ in range(2):
+                self.plain(expected, *step)
+            with self.assertRaises(GLib.Error) as caught:
+                self.host.run(graph)
+            self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
+            self.assertEqual(list(self.x), list(expected))
+            self.assertEqual(self.host.dup_statistics().get_bytes_saved(), 16 * 8)  # what ends it reads, too
+
+    def test_memory_of_the_run(self):
+        """Memory that a run allocates is given again: what was there before is not what is there now."""
+        seen = Pto.Buffer.array((40, 4), "i8")
+
+        def graph(orch):
+            for i in range(40):
+                with orch.scope():
+                    memory = orch.alloc([4], "i8")
+                    np.asarray(memory)[:] = i
+                    orch.submit_next_level(
+                        self.far, [memory.read(), memory.read(), Pto.Tensor.of(seen)[i].write_existing(), 1], worker=i % 2)
+
+        self.host.run(graph)
+        self.assertEqual([list(row) for row in seen], [[8 * i] * 4 for i in range(40)])
+
+
+tap.main()
