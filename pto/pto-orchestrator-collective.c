@@ -171,7 +171,7 @@ check_level (PtoOrchestrator *self, const char *name, GError **error)
     return TRUE;
   path = pto_worker_dup_path (self->worker);
   g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_SUPPORTED,
-               _ ("%s runs in a SUB worker, and %s has none: give it one (sub-workers)"), name,
+               _ ("%s runs in a SUB worker, and %s has none: give it one (n-sub-workers)"), name,
                path);
   return FALSE;
 }

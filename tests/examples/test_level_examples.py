@@ -90,9 +90,19 @@ class LevelExamples(unittest.TestCase):
         self.script("recursion/recursion.py", "L4 -> L3 -> SUB: the function ran 1 time, in another process")
 
     def test_data_parallel(self):
-        out = self.script("data-parallel/data_parallel.py",
-                          r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+")
-        self.assertLess(float(re.search(r"error is (\S+):", out).group(1)), 1e-6)
+        pattern = r"30 steps on 2 remote workers with 2 chips each: the mean squared error is \S+"
+        for language, run in ("C", lambda: self.program("data-parallel", pattern, ("data-parallel", "gradient"), (os.environ["PTO_TEST_SHARD"],))), \
+                ("Python", lambda: self.script("data-parallel/data_parallel.py", pattern)):
+            with self.subTest(language):
+                self.assertLess(float(re.search(r"error is (\S+):", run()).group(1)), 1e-6)
+
+    def test_remote_attention(self):
+        pattern = r"2 layers of 4 heads on 2 remote workers with 2 chips each, greatest error \S+"
+        for language, run in ("C", lambda: self.program("remote-attention", pattern, ("remote-attention", "heads"), ("bgemm", "kernels", "gemm.c"),
+                                                        (os.environ["PTO_TEST_HEADS"],))), \
+                ("Python", lambda: self.script("remote-attention/remote_attention.py", pattern)):
+            with self.subTest(language):
+                self.assertLess(float(re.search(r"error (\S+):", run()).group(1)), 1e-4)
 
     def test_worked_example_c(self):
         self.program("worked-example", "c = a . b on chip 0, 3 clusters of it", ("worked-example", "add"),

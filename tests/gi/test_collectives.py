@@ -252,7 +252,7 @@ class Collectives(unittest.TestCase):
         with Pto.Worker(level=3, sub_workers=0) as worker:
             with self.assertRaises(GLib.Error) as caught:
                 worker.run(lambda orch: orch.allreduce(x))
-        self.assertIn("allreduce runs in a SUB worker, and L3/0 has none: give it one (sub-workers)", str(caught.exception))
+        self.assertIn("allreduce runs in a SUB worker, and L3/0 has none: give it one (n-sub-workers)", str(caught.exception))
 
     def test_tree(self):
         """Workers of workers, with collectives of their own, and over what they have written."""
