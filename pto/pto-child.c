@@ -33,6 +33,9 @@ typedef struct
   PtoCallableHandle *handle;     /* of a chip's registry; NULL: a function */
 } Target;
 
+/* So many are remembered that were unregistered. */
+#define REMOVED_MAX 1024u
+
 struct _PtoChild
 {
   /* Immutable. */
@@ -42,6 +45,7 @@ struct _PtoChild
 
   /* The serving thread's. */
   GHashTable *targets; /* digest -> Target */
+  GHashTable *removed; /* digest -> the name that it had: it was unregistered */
   PtoTaskArgs *args;   /* refilled for every task */
   /* Of a worker: what it did inside of the tasks of that recorded run of its parent. */
   guint32 record;
@@ -224,6 +228,7 @@ add_target (PtoChild *self, const guint8 *digest, GBytes *descriptor, GBytes *so
   target->registration = registration;
   target->handle = handle;
   g_hash_table_replace (self->targets, registration->digest, target);
+  g_hash_table_remove (self->removed, registration->digest);
   return TRUE;
 }
 
@@ -294,8 +299,15 @@ remove_from_call (PtoChild *self, const struct pto_call *call)
 {
   Target *target = g_hash_table_lookup (self->targets, call->digest);
 
-  if (target != NULL && target->handle != NULL)
+  if (target == NULL)
+    return;
+  if (target->handle != NULL)
     pto_worker_unregister (self->worker, target->handle, NULL);
+  /* A task of it that comes too late is told so by its name. */
+  if (g_hash_table_size (self->removed) >= REMOVED_MAX)
+    g_hash_table_remove_all (self->removed);
+  g_hash_table_replace (self->removed, g_memdup2 (call->digest, PTO_DIGEST_SIZE),
+                        g_strdup (target->registration->name));
   g_hash_table_remove (self->targets, call->digest);
 }
 
@@ -431,8 +443,17 @@ run_task (PtoChild *self, const struct pto_call *call, GError **error)
 
   if (target == NULL)
     {
+      const char *name = g_hash_table_lookup (self->removed, call->digest);
       char digest[2 * PTO_DIGEST_SIZE + 1];
 
+      if (name != NULL)
+        {
+          g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                       _ ("\"%s\" was unregistered on %s before this task of it came: register it "
+                          "again, or unregister it later"),
+                       name, self->path);
+          return FALSE;
+        }
       pto_digest_to_string (call->digest, digest);
       g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
                    _ ("nothing with the digest %s is registered on %s"), digest, self->path);
@@ -506,6 +527,7 @@ serve (void *data, const struct pto_call *call, struct pto_failure *failure)
       begin_record (self, 0);
       g_clear_object (&self->last);
       g_hash_table_remove_all (self->targets);
+      g_hash_table_remove_all (self->removed);
       /* A thread child's worker may be brought up once more. */
       if (self->worker != NULL)
         pto_worker_take_down (self->worker);
@@ -541,6 +563,7 @@ pto_child_new (PtoWorker *worker, const char *path, const PtoChildParent *parent
   self->path = g_strdup (path);
   self->parent = *parent;
   self->targets = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, NULL, target_free);
+  self->removed = g_hash_table_new_full (pto_digest_hash, pto_digest_equal, g_free, g_free);
   self->args = pto_task_args_new ();
   pto_trace_pieces_init (&self->pieces);
   return self;
@@ -552,6 +575,7 @@ pto_child_free (PtoChild *self)
   pto_trace_pieces_clear (&self->pieces);
   g_clear_object (&self->last);
   g_hash_table_unref (self->targets);
+  g_hash_table_unref (self->removed);
   pto_task_args_unref (self->args);
   g_clear_object (&self->worker);
   g_free (self->path);

@@ -4,7 +4,9 @@
 # Random graphs of tasks on overlapping views, by two remote workers and a function here, against the same in numpy.
 import os
 import random
+import stat
 import sys
+import tempfile
 import unittest
 
 import gi
@@ -24,6 +26,24 @@ sys.path.insert(0, root)
 import remote_steps  # noqa: E402
 
 N = 48
+
+# Says which life Hello tells of, and is pto-remote.
+LISTENER = f"""#!{sys.executable}
+import contextlib, os, subprocess, sys
+from gi.repository import Gio
+head = sys.stdin.buffer.read(16)
+blob = head + sys.stdin.buffer.read(Gio.DBusMessage.bytes_needed(head) - 16)
+options = Gio.DBusMessage.new_from_blob(blob, Gio.DBusCapabilityFlags.NONE).get_body().unpack()[3]
+with open(os.environ["PTO_TEST_LIVES"], "a") as lives:
+    print(options["id"], options["generation"], options["features"], file=lives)
+with (contextlib.suppress(BrokenPipeError),
+      subprocess.Popen([os.environ["PTO_REMOTE"], *sys.argv[1:]], stdin=subprocess.PIPE) as process):
+    process.stdin.write(blob)
+    process.stdin.flush()
+    while data := os.read(0, 1 << 16):
+        process.stdin.write(data)
+        process.stdin.flush()
+"""
 
 
 def mix(args):
@@ -131,6 +151,25 @@ class RemoteCopies(unittest.TestCase):
             self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
             self.assertEqual(list(self.x), list(expected))
             self.assertEqual(self.host.dup_statistics().get_bytes_saved(), 16 * 8)  # what ends it reads, too
+
+    def test_lives(self):
+        """Hello says which worker it is, and which life of it."""
+        with tempfile.TemporaryDirectory() as directory:
+            program, lives = os.path.join(directory, "listener"), os.path.join(directory, "lives")
+            with open(program, "w") as script:
+                script.write(LISTENER)
+            os.chmod(program, stat.S_IRWXU)
+            os.environ["PTO_TEST_LIVES"] = lives
+            self.addCleanup(os.environ.pop, "PTO_TEST_LIVES")
+            self.host.add_remote_worker("local:", roots=root, program=program)
+            for _ in range(2):
+                with self.assertRaises(GLib.Error):
+                    self.host.run(lambda orch: orch.submit_next_level(self.stop, [self.t[0:4].write_existing()], worker=2))
+            self.host.run(lambda orch: orch.submit_next_level(self.fill, [self.t[0:4].write(), 3], worker=2))
+            self.assertEqual(list(self.x[0:4]), [3] * 4)
+            with open(lives) as told:
+                self.assertEqual(told.read().splitlines(), [f"2 {n} []" for n in (1, 2, 3)])
+            self.host.close()
 
     def test_memory_of_the_run(self):
         """Memory that a run allocates is given again: what was there before is not what is there now."""
