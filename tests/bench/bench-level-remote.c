@@ -1,9 +1,11 @@
-/* bench-level-remote.c: how fast does a large tensor travel to a remote worker and back?
+/* bench-level-remote.c: how fast does a large tensor travel to a remote worker and back, and what
+ * does a small task take there?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Beside it the same bytes through a connection of the same kind between two processes that do
- * nothing else with them: no way over it is faster. Both count the bytes of both ways.
+ * Beside each the same bytes through a connection of the same kind between two processes that do
+ * nothing else with them: no way over it is faster. What is told of large tensors counts the bytes
+ * of both ways.
  */
 #include "bench-level.h"
 
@@ -21,6 +23,16 @@
 #define BULK_RUNS 11u
 #define RUNS(brief) (brief ? 3u : BULK_RUNS)
 
+/* A small task reads and writes so much; its call and the answer are so long, as they are written
+ * to the connection. */
+#define SMALL_BYTES 64u
+#define CALL_BYTES 320u
+#define ANSWER_BYTES 152u
+#define SMALL_TASKS 2001u
+#define BRIEF_TASKS 101u
+#define TASKS(brief) (brief ? BRIEF_TASKS : SMALL_TASKS)
+#define BATCH_WORKERS 4u
+
 static double
 mega_bytes_per_second (uint64_t bytes, double ns)
 {
@@ -31,18 +43,41 @@ mega_bytes_per_second (uint64_t bytes, double ns)
 
 typedef struct
 {
+  PtoWorker *host;
   PtoCallableHandle *handle;
   PtoTaskArgs *args;
-} Bulk;
+  guint n_tasks;
+} Remote;
 
 static gboolean
-submit_bulk (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
-             gpointer user_data, GError **error)
+submit_all (PtoOrchestrator *orchestrator, PtoTaskArgs *args, PtoCallConfig *config,
+            gpointer user_data, GError **error)
 {
-  const Bulk *bulk = user_data;
+  const Remote *remote = user_data;
 
-  return pto_orchestrator_submit_next_level (orchestrator, bulk->handle, bulk->args, NULL, -1,
-                                             error);
+  for (guint i = 0; i < remote->n_tasks; i++)
+    if (!pto_orchestrator_submit_next_level (orchestrator, remote->handle, remote->args, NULL, -1,
+                                             error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Median ns of runs with so many tasks; 0 on error. */
+static double
+time_runs (Remote *remote, guint n_tasks, bool brief, GError **error)
+{
+  double ns[BULK_RUNS];
+
+  remote->n_tasks = n_tasks;
+  for (guint r = 0; r < RUNS (brief); r++)
+    {
+      guint64 begin = bench_now ();
+
+      if (!pto_worker_run (remote->host, submit_all, remote, NULL, NULL, NULL, error))
+        return 0;
+      ns[r] = (double) (bench_now () - begin);
+    }
+  return bench_median (ns, RUNS (brief));
 }
 
 static PtoCallable *
@@ -58,11 +93,20 @@ load_nothing (GError **error)
              : NULL;
 }
 
+/* What is told: number. */
+enum remote_figure
+{
+  REMOTE_BULK,  /* the speed of a large tensor */
+  REMOTE_TASK,  /* each task of a chain */
+  REMOTE_BATCH, /* independent tasks in a second */
+};
+
 static gboolean
 measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t reps, bool brief,
                 GError **error)
 {
-  guint64 bytes = brief ? BRIEF_BYTES : BULK_BYTES;
+  guint64 bytes = figure->number != REMOTE_BULK ? SMALL_BYTES : brief ? BRIEF_BYTES : BULK_BYTES;
+  guint n_tasks = figure->number == REMOTE_BULK ? 1 : TASKS (brief);
   g_autoptr (PtoCallable) callable = load_nothing (error);
   g_autoptr (PtoCallableHandle) handle
       = callable != NULL ? pto_worker_register (host, callable, NULL, error) : NULL;
@@ -71,26 +115,27 @@ measure_remote (const struct bench_figure *figure, PtoWorker *host, uint32_t rep
       = buffer != NULL ? pto_tensor_new_for_buffer (buffer, 0, PTO_DTYPE_UINT8, 1, &bytes, error)
                        : NULL;
   g_autoptr (PtoTaskArgs) args = pto_task_args_new ();
-  Bulk bulk = { handle, args };
+  Remote remote = { host, handle, args, 0 };
 
   if (tensor == NULL)
     return FALSE;
   memset ((void *) (guintptr) pto_buffer_get_address (buffer), 1, bytes);
-  pto_task_args_add_tensor (args, tensor, PTO_DIRECTION_INOUT);
+  pto_task_args_add_tensor (
+      args, tensor, figure->number == REMOTE_BATCH ? PTO_DIRECTION_INPUT : PTO_DIRECTION_INOUT);
+  if (time_runs (&remote, 1, brief, error) == 0)
+    return FALSE;
   for (uint32_t i = 0; i < reps; i++)
     {
-      double ns[BULK_RUNS];
+      double one = n_tasks > 1 ? time_runs (&remote, 1, brief, error) : 0;
+      double all = time_runs (&remote, n_tasks, brief, error);
 
-      for (guint r = 0; r < RUNS (brief); r++)
-        {
-          guint64 begin = bench_now ();
-
-          if (!pto_worker_run (host, submit_bulk, &bulk, NULL, NULL, NULL, error))
-            return FALSE;
-          ns[r] = (double) (bench_now () - begin);
-        }
+      if (all == 0)
+        return FALSE;
       bench_print (figure->name, figure->metric,
-                   mega_bytes_per_second (bytes, bench_median (ns, RUNS (brief))), figure->unit);
+                   figure->number == REMOTE_BULK   ? mega_bytes_per_second (bytes, all)
+                   : figure->number == REMOTE_TASK ? (all - one) / (n_tasks - 1) / 1e3
+                                                   : n_tasks / all * 1e9,
+                   figure->unit);
     }
   return TRUE;
 }
@@ -100,9 +145,12 @@ bench_level_remote (const struct bench_figure *figure, uint32_t workers, uint32_
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (PtoWorker) host = g_object_new (PTO_TYPE_WORKER, "level", 4, NULL);
-  bool ok = pto_worker_add_remote_worker (host, "local:", NULL, &error) != NULL
-            && measure_remote (figure, host, reps, brief, &error);
+  guint n_workers = figure->number == REMOTE_BATCH ? BATCH_WORKERS : 1;
+  bool ok = true;
 
+  for (guint i = 0; ok && i < n_workers; i++)
+    ok = pto_worker_add_remote_worker (host, "local:", NULL, &error) != NULL;
+  ok = ok && measure_remote (figure, host, reps, brief, &error);
   if (!ok)
     fprintf (stderr, "bench: %s: %s\n", figure->name, error->message);
   pto_worker_close (host);
@@ -139,19 +187,28 @@ read_bytes (int from, uint8_t *data, uint64_t bytes)
   return true;
 }
 
-/* The other process: gives back what it was given, until nothing comes. */
-static _Noreturn void
-echo (int end, uint8_t *data, uint64_t bytes)
+/* Those of a large tensor there and back (number 0), or of a small task's call and its answer. */
+typedef struct
 {
-  while (read_bytes (end, data, bytes) && write_bytes (end, data, bytes))
+  uint64_t there;
+  uint64_t back;
+} Size;
+
+/* The other process: answers what it is told, until nothing comes. */
+static _Noreturn void
+echo (int end, uint8_t *data, Size size)
+{
+  while (read_bytes (end, data, size.there) && write_bytes (end, data, size.back))
     ;
   _exit (0);
 }
 
 static bool
-measure_stream (const struct bench_figure *figure, int end, uint8_t *data, uint64_t bytes,
-                uint32_t reps, bool brief)
+measure_stream (const struct bench_figure *figure, int end, uint8_t *data, Size size, uint32_t reps,
+                bool brief)
 {
+  uint32_t n_calls = figure->number == 0 ? 1 : TASKS (brief);
+
   for (uint32_t i = 0; i < reps; i++)
     {
       double ns[BULK_RUNS];
@@ -160,12 +217,16 @@ measure_stream (const struct bench_figure *figure, int end, uint8_t *data, uint6
         {
           uint64_t begin = bench_now ();
 
-          if (!write_bytes (end, data, bytes) || !read_bytes (end, data, bytes))
-            return false;
+          for (uint32_t c = 0; c < n_calls; c++)
+            if (!write_bytes (end, data, size.there) || !read_bytes (end, data, size.back))
+              return false;
           ns[r] = (double) (bench_now () - begin);
         }
       bench_print (figure->name, figure->metric,
-                   mega_bytes_per_second (bytes, bench_median (ns, RUNS (brief))), figure->unit);
+                   figure->number == 0
+                       ? mega_bytes_per_second (size.there, bench_median (ns, RUNS (brief)))
+                       : bench_median (ns, RUNS (brief)) / n_calls / 1e3,
+                   figure->unit);
     }
   return true;
 }
@@ -174,6 +235,7 @@ bool
 bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_t reps, bool brief)
 {
   uint64_t bytes = brief ? BRIEF_BYTES : BULK_BYTES;
+  Size size = figure->number == 0 ? (Size){ bytes, bytes } : (Size){ CALL_BYTES, ANSWER_BYTES };
   uint8_t *data = mmap (NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   int ends[2];
   bool ok;
@@ -191,10 +253,10 @@ bench_level_stream (const struct bench_figure *figure, uint32_t workers, uint32_
   if (pid == 0)
     {
       close (ends[0]);
-      echo (ends[1], data, bytes);
+      echo (ends[1], data, size);
     }
   close (ends[1]);
-  ok = pid > 0 && measure_stream (figure, ends[0], data, bytes, reps, brief);
+  ok = pid > 0 && measure_stream (figure, ends[0], data, size, reps, brief);
   close (ends[0]);
   if (pid > 0)
     waitpid (pid, NULL, 0);
