@@ -56,7 +56,7 @@ class RemoteCopies(unittest.TestCase):
         self.host = Pto.Worker(level=4, sub_workers=1, restart=Pto.Restart.ON_FAILURE)
         for _ in range(2):
             self.host.add_remote_worker("local:", roots=root)
-        self.far, self.fill, self.fail = (self.host.register(f) for f in (remote_steps.mix, remote_steps.fill, remote_steps.mix_then_fail))
+        self.far, self.fill, self.spoil = (self.host.register(f) for f in (remote_steps.mix, remote_steps.fill, remote_steps.mix_then_fail))
         self.stop = self.host.register(remote_steps.stop)
         self.here = self.host.register(mix)
         self.x = Pto.Buffer.array(N, "i8")
@@ -115,6 +115,37 @@ class RemoteCopies(unittest.TestCase):
             self.assertGreater(statistics.get_bytes_sent(), 0)
         self.assertGreater(saved, 0)
 
+    def test_random_deaths(self):
+        """A worker dies in the middle: what needs what it lost does not run, and all else is as if nothing had been."""
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        for _ in range(12):
+            steps = [(*step[:4], step[4] or 1) for step in self.steps(dice, 30)]
+            dies = dice.randrange(len(steps))
+            self.x[:] = [dice.randrange(100) for _ in range(N)]
+            # Who would write what a task that did not run was to read comes after that, too.
+            expected, lost, unread = np.array(self.x), np.zeros(N, bool), np.zeros(N, bool)
+            for i, (who, a, b, out, scale) in enumerate(steps):
+                if i == dies:
+                    lost[out] = True
+                elif lost[a].any() or lost[b].any() or lost[out].any() or unread[out].any():
+                    lost[out] = unread[a] = unread[b] = True
+                else:
+                    self.plain(expected, who, a, b, out, scale)
+
+            def graph(orch, steps=steps, dies=dies):
+                for i, step in enumerate(steps):
+                    if i == dies:
+                        orch.submit_next_level(self.stop, [self.t[step[3]].write_existing()], worker=step[0] % 2)
+                    else:
+                        self.submit(orch, *step)
+
+            with self.assertRaises(GLib.Error) as caught:
+                self.host.run(graph)
+            self.assertTrue(caught.exception.matches(Pto.Error.quark(), Pto.Error.WORKER_LOST))
+            self.assertEqual(list(self.x[~lost]), list(expected[~lost]))
+
     def test_failure(self):
         """What a failed task has written there is nobody's, neither here nor there."""
         self.x[:] = np.arange(N)
@@ -122,7 +153,7 @@ class RemoteCopies(unittest.TestCase):
 
         def graph(orch):
             self.submit(orch, 0, slice(0, 4), slice(4, 8), slice(8, 12), 1)
-            orch.submit_next_level(self.fail, [self.t[0:4].read(), self.t[4:8].read(), self.t[12:16].write_existing(), 1], worker=0)
+            orch.submit_next_level(self.spoil, [self.t[0:4].read(), self.t[4:8].read(), self.t[12:16].write_existing(), 1], worker=0)
 
         for _ in range(2):
             with self.assertRaises(remote_steps.Unwilling):
