@@ -273,10 +273,11 @@ submit (PtoOrchestrator *self, guint which, PtoTaskArgs *args, GError **error)
  * its result.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS, naming the tensor: for none at all, for shapes or types that
- * differ, for tensors that overlap or are not contiguous, and for elements that can not be
- * combined; with %PTO_ERROR_NOT_SUPPORTED on a chip, and where there is no SUB worker; and
- * otherwise like [method@Pto.Orchestrator.submit_sub]. The first of a worker waits for what its SUB
- * workers do just then, as a registration does. Thread safety: orchestrator thread.
+ * differ, for tensors that overlap or are not contiguous, for elements that can not be combined,
+ * and for more than 255 tensors (of @from and @to together, in an all-to-all); with
+ * %PTO_ERROR_NOT_SUPPORTED on a chip, and where there is no SUB worker; and otherwise like
+ * [method@Pto.Orchestrator.submit_sub]. The first of a worker waits for what its SUB workers do
+ * just then, as a registration does. Thread safety: orchestrator thread.
  *
  * Returns: %TRUE if the task was submitted
  *

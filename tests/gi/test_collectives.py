@@ -73,7 +73,7 @@ class Collectives(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.worker = Pto.Worker(level=3, sub_workers=2)
-        cls.add_one, cls.fail = cls.worker.register(add_one), cls.worker.register(fail)
+        cls.add_one, cls.failing = cls.worker.register(add_one), cls.worker.register(fail)
 
     @classmethod
     def tearDownClass(cls):
@@ -194,7 +194,7 @@ class Collectives(unittest.TestCase):
         before = [array.copy() for array in x]
 
         def graph(orch):
-            orch.submit_sub(self.fail, [Pto.Tensor.of(x[1]).update()])
+            orch.submit_sub(self.failing, [Pto.Tensor.of(x[1]).update()])
             orch.allreduce(x)
             orch.submit_sub(self.add_one, [Pto.Tensor.of(x[2]).update()])
 
@@ -253,6 +253,32 @@ class Collectives(unittest.TestCase):
             with self.assertRaises(GLib.Error) as caught:
                 worker.run(lambda orch: orch.allreduce(x))
         self.assertIn("allreduce runs in a SUB worker, and L3/0 has none: give it one (n-sub-workers)", str(caught.exception))
+
+    def test_chip(self):
+        """A barrier is for every level; what runs in a SUB worker is not."""
+        x = self.fill(8, "i4", 2)
+        with Pto.Worker() as chip:
+            chip.run(lambda orch, *all: orch.barrier(all), *x)
+            self.assertEqual(chip.statistics.tasks, 1)
+            with self.assertRaises(GLib.Error) as caught:
+                chip.run(lambda orch, *all: orch.allreduce(all), *x)
+        self.assertIn("allreduce is for tensors of workers, from level 3 up", str(caught.exception))
+
+    def test_many(self):
+        """As many as the documentation says, and no more; those that are too many, in two steps."""
+        x = self.fill(2, "i4", 300)
+        total = sum(x)
+
+        def graph(orch):
+            with self.assertRaises(GLib.Error) as caught:
+                orch.allreduce(x[:256])
+            self.assertIn('the arguments of "pto_allreduce" take', str(caught.exception))
+            orch.allreduce(x[:255])
+            orch.allreduce(x[254:])
+            orch.broadcast([x[254], *x[:254]])
+
+        self.worker.run(graph)
+        self.assertEqual([array.tolist() for array in x], [total.tolist()] * 300)
 
     def test_tree(self):
         """Workers of workers, with collectives of their own, and over what they have written."""
