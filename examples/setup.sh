@@ -4,7 +4,7 @@
 # Debian 12 or newer; as root or through sudo. Does only what is missing and says only what it does.
 
 # The packages of every build; tests/run.sh adds its own.
-build_packages="gcc g++ meson ninja-build pkg-config gettext libglib2.0-dev libjson-glib-dev
+build_packages="gcc g++ meson ninja-build pkg-config gettext libglib2.0-dev libgnutls28-dev libjson-glib-dev
   libgirepository1.0-dev libncurses-dev gobject-introspection python3 python3-gi python3-numpy"
 
 fail () {

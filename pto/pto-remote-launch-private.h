@@ -14,8 +14,9 @@ typedef struct _PtoRemoteStream PtoRemoteStream; /* pto-remote-wire-private.h */
 typedef struct
 {
   char *address;
-  char **argv; /* the program that is launched */
-  char *host;  /* for messages; NULL: this one */
+  char **argv;      /* the program that is launched */
+  const char *path; /* of a Unix socket, in address: then nothing is launched; or NULL */
+  char *host;       /* for messages; NULL: this one */
   guint n_devices;
   guint n_sub_workers;
   char *platform; /* NULL: the default */

@@ -1,10 +1,14 @@
-/* pto-remote-launch.c: how is the program begun that is a remote worker?
+/* pto-remote-launch.c: how is the program begun, or found, that is a remote worker?
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Each launcher is a line of a table: words to which the host, the program and its arguments are
  * added. What it launches talks through its standard input and output, so no port is opened, and
  * nothing secret is on a command line; who it is, is what the launcher knows (ssh: its keys).
+ *
+ * Where pto-remote listens, nothing is launched there: at a Unix socket this connects itself, and
+ * for TLS, which needs keys and threads that a process that was forked should not have, what is
+ * launched is a relay.
  */
 #include "config.h"
 
@@ -21,6 +25,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 typedef struct
@@ -29,6 +34,17 @@ typedef struct
   const char *words[8]; /* "%h" is the host */
   gboolean quotes;      /* a shell there reads the rest */
 } Launcher;
+
+/* Where somebody listens: what is there, was chosen there. */
+typedef enum
+{
+  LISTENER_NONE,
+  LISTENER_UNIX,
+  LISTENER_TLS
+} Listener;
+
+#define UNIX_SCHEME "unix:"
+#define TLS_SCHEME "tls://"
 
 static const Launcher launchers[] = {
   { "local", { NULL }, FALSE },
@@ -58,12 +74,29 @@ find_launcher (const char *address, const char **host, GError **error)
           return launcher;
         }
     }
-  g_set_error (
-      error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
-      _ ("\"%s\" is no address of a remote worker: write local:, ssh://host, srun://host or "
-         "mpirun://host"),
-      address);
+  g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+               _ ("\"%s\" is no address of a remote worker: write local:, ssh://host, srun://host, "
+                  "mpirun://host, tls://host:port or unix:/path"),
+               address);
   return NULL;
+}
+
+static Listener
+find_listener (const char *address)
+{
+  const char *rest = address;
+
+  if (g_str_has_prefix (address, UNIX_SCHEME "/"))
+    return strlen (address + strlen (UNIX_SCHEME)) < sizeof ((struct sockaddr_un *) NULL)->sun_path
+               ? LISTENER_UNIX
+               : LISTENER_NONE;
+  if (!g_str_has_prefix (address, TLS_SCHEME))
+    return LISTENER_NONE;
+  rest += strlen (TLS_SCHEME);
+  return rest[0] != '-' && rest[0] != ':' && strpbrk (rest, "/@ \t\n") == NULL
+                 && strrchr (rest, ':') != NULL && g_ascii_isdigit (rest[strlen (rest) - 1])
+             ? LISTENER_TLS
+             : LISTENER_NONE;
 }
 
 static void
@@ -103,13 +136,33 @@ static const struct
   const char *type;
   const char *what;
 } known_options[] = {
-  { "devices", "u", N_ ("a number") }, { "sub-workers", "u", N_ ("a number") },
-  { "platform", "s", N_ ("a text") },  { "program", "s", N_ ("a text") },
-  { "python", "s", N_ ("a text") },    { "roots", "as", N_ ("a list of texts") },
+  { "devices", "u", N_ ("a number") },    { "sub-workers", "u", N_ ("a number") },
+  { "platform", "s", N_ ("a text") },     { "program", "s", N_ ("a text") },
+  { "python", "s", N_ ("a text") },       { "roots", "as", N_ ("a list of texts") },
+  { "certificates", "s", N_ ("a text") },
 };
 
+/* Is it an option of that address? */
 static gboolean
-check_options (GVariant *options, GError **error)
+check_use (Listener listener, const char *address, const char *name, GError **error)
+{
+  gboolean is_there = strcmp (name, "python") == 0 || strcmp (name, "roots") == 0;
+
+  if (listener != LISTENER_NONE && is_there)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("the option %s is not for %s: whoever began pto-remote --listen there has "
+                    "chosen it"),
+                 name, address);
+  else if (listener != LISTENER_TLS && strcmp (name, "certificates") == 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("the option certificates is for tls://host:port, not for %s"), address);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+check_options (GVariant *options, Listener listener, const char *address, GError **error)
 {
   GVariantIter iter;
   const char *name;
@@ -124,11 +177,14 @@ check_options (GVariant *options, GError **error)
         i++;
       if (i < G_N_ELEMENTS (known_options)
           && g_variant_is_of_type (value, G_VARIANT_TYPE (known_options[i].type)))
-        continue;
-      if (i == G_N_ELEMENTS (known_options))
+        {
+          if (check_use (listener, address, name, error))
+            continue;
+        }
+      else if (i == G_N_ELEMENTS (known_options))
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
                      _ ("a remote worker has no option \"%s\": there are devices, sub-workers, "
-                        "platform, program, python and roots"),
+                        "platform, program, python, roots and certificates"),
                      name);
       else
         g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
@@ -175,8 +231,11 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   const char *program = NULL;
   const char *python = NULL;
   const char *platform = NULL;
-  const char *host;
-  const Launcher *launcher = find_launcher (address, &host, error);
+  const char *certificates = NULL;
+  const char *host = NULL;
+  Listener listener = find_listener (address);
+  const Launcher *launcher
+      = listener == LISTENER_NONE ? find_launcher (address, &host, error) : &launchers[0];
   PtoRemoteSpec *spec;
 
   if (launcher == NULL)
@@ -190,8 +249,18 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
                    g_variant_get_type_string (options));
       return NULL;
     }
-  if (!check_options (options, error))
+  if (!check_options (options, listener, address, error))
     return NULL;
+  g_variant_lookup (options, "certificates", "&s", &certificates);
+  if (listener == LISTENER_TLS && (certificates == NULL || *certificates == '\0'))
+    {
+      g_set_error (
+          error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+          _ ("%s wants to know who connects: name the directory of your certificate in the "
+             "option certificates (pto remote certificates makes one)"),
+          address);
+      return NULL;
+    }
   spec = g_new0 (PtoRemoteSpec, 1);
   spec->address = g_strdup (address);
   spec->host = launcher->words[0] != NULL ? g_strdup (host) : NULL;
@@ -204,8 +273,13 @@ pto_remote_spec_new (const char *address, GVariant *options, GError **error)
   spec->platform = g_strdup (platform);
   if (program == NULL)
     program = usual = dup_program (spec);
-  spec->argv = make_argv (launcher, host, program, (char **) roots,
-                          python != NULL && *python != '\0' ? python : NULL);
+  if (listener == LISTENER_TLS)
+    spec->argv = g_strdupv ((char *[]){ (char *) program, (char *) "--connect", (char *) address,
+                                        (char *) "--certificates", (char *) certificates, NULL });
+  else
+    spec->argv = make_argv (launcher, host, program, (char **) roots,
+                            python != NULL && *python != '\0' ? python : NULL);
+  spec->path = listener == LISTENER_UNIX ? spec->address + strlen (UNIX_SCHEME) : NULL;
   return spec;
 }
 
@@ -232,6 +306,35 @@ leave_group (gpointer data)
     raise (SIGTERM);
 }
 
+/* Whoever made the socket sees what is sent: no stranger does. */
+static gboolean
+connect_unix (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GError **error)
+{
+  struct sockaddr_un name = { .sun_family = AF_UNIX };
+  struct ucred who = { 0 };
+  socklen_t size = sizeof who;
+  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  g_strlcpy (name.sun_path, spec->path, sizeof name.sun_path);
+  if (fd < 0 || connect (fd, (struct sockaddr *) &name, sizeof name) != 0)
+    g_set_error (error, PTO_ERROR, PTO_ERROR_NOT_FOUND,
+                 _ ("nobody is reached at %s: %s (pto-remote --listen %s)"), spec->address,
+                 g_strerror (errno), spec->address);
+  else if (getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0
+           || (who.uid != geteuid () && who.uid != 0))
+    g_set_error (error, PTO_ERROR, PTO_ERROR_INVALID_ARGS,
+                 _ ("who listens at %s is user %u, and neither this one nor root"), spec->address,
+                 who.uid);
+  else
+    {
+      *stream = pto_remote_stream_new (fd, fd);
+      return TRUE;
+    }
+  if (fd >= 0)
+    close (fd);
+  return FALSE;
+}
+
 gboolean
 pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPid *process,
                         GError **error)
@@ -240,6 +343,8 @@ pto_remote_spec_launch (const PtoRemoteSpec *spec, PtoRemoteStream **stream, GPi
   int ends[2];
   gboolean ok;
 
+  if (spec->path != NULL)
+    return connect_unix (spec, stream, error);
   if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     {
       g_set_error (error, PTO_ERROR, PTO_ERROR_SYSTEM, "%s: %s", spec->address, g_strerror (errno));

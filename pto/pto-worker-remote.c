@@ -16,7 +16,7 @@
  * pto_worker_add_remote_worker:
  * @worker: a new worker of level 4 or more
  * @address: how it is launched: `local:` on this machine, `ssh://host`, `srun://host` or
- *   `mpirun://host`
+ *   `mpirun://host`; or where it listens: `tls://host:port`, `unix:/path`
  * @options: (nullable): of type `a{sv}`, see below
  * @error: where to say why not
  *
@@ -24,7 +24,9 @@
  *
  * The program `pto-remote` is launched when @worker is started, here or there, and is ended when it
  * is closed, or when the connection is lost. Its standard input and output are the connection: no
- * port is opened, and who may connect is what the launcher says. To @worker it is a child like any
+ * port is opened, and who may connect is what the launcher says. Where `pto-remote --listen` was
+ * begun, it is connected to instead: by TLS 1.3 with certificates of both ends, or as the same user
+ * through a Unix socket. To @worker it is a child like any
  * other: its tasks are submitted by [method@Pto.Orchestrator.submit_next_level], its inputs are
  * copied there before a task and its outputs back after it, and it is begun again if
  * [property@Pto.Worker:restart] says so.
@@ -39,6 +41,8 @@
  * Options, by name: `devices` (`u`, chips), `sub-workers` (`u`), `platform` (`s`), `roots` (`as`,
  * directories there), `python` (`s`, an interpreter there; without one nothing can be imported) and
  * `program` (`s`, where `pto-remote` is; on this machine the environment may say so in PTO_REMOTE).
+ * Of who listens, roots and interpreter are what it was begun with; `certificates` (`s`) is the
+ * directory with ca.pem, cert.pem and key.pem of this end, for `tls:`.
  *
  * Fails with %PTO_ERROR_INVALID_ARGS for another address, option or level, and like
  * [method@Pto.Worker.add_worker]. Source: seed 001 section 2. Thread safety: any thread.

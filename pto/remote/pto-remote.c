@@ -2,10 +2,13 @@
  *
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Nothing that a person types: pto_worker_add_remote_worker() does. Its functions are symbols of
- * shared objects, or, with an interpreter, what that imports from the directories that are named.
+ * Nothing that a person types, but with --listen: pto_worker_add_remote_worker() does. Its
+ * functions are symbols of shared objects, or, with an interpreter, what that imports from the
+ * directories that are named.
  */
 #include "config.h"
+
+#include "pto-remote-private.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -13,6 +16,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -37,16 +42,147 @@ become_python (const char *python, char **roots)
   return EX_UNAVAILABLE;
 }
 
+void
+remote_say (const char *format, ...)
+{
+  g_autofree char *text = NULL;
+  va_list arguments;
+
+  va_start (arguments, format);
+  text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  for (char *c = text; *c != '\0'; c++)
+    if (g_ascii_iscntrl (*c))
+      *c = '?';
+  fprintf (stderr, "pto-remote: %s\n", text);
+}
+
+int
+remote_get_status (const GError *error)
+{
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+    return EX_USAGE;
+  return g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED) ? EX_NOPERM
+                                                                           : EX_UNAVAILABLE;
+}
+
+GPtrArray *
+remote_make_argv (const Options *options)
+{
+  GPtrArray *argv = g_ptr_array_new_with_free_func (g_free);
+
+  g_ptr_array_add (argv, g_file_read_link ("/proc/self/exe", NULL));
+  if (options->python != NULL)
+    g_ptr_array_add (argv, g_strconcat ("--python=", options->python, NULL));
+  for (guint i = 0; options->roots != NULL && options->roots[i] != NULL; i++)
+    g_ptr_array_add (argv, g_strconcat ("--root=", options->roots[i], NULL));
+  g_ptr_array_add (argv, NULL);
+  return argv;
+}
+
+typedef struct
+{
+  pid_t parent;
+  int death_signal;
+} Birth;
+
+/* In the new process. */
+static void
+begin_process (gpointer data)
+{
+  const Birth *birth = data;
+  sigset_t none;
+
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+  prctl (PR_SET_PDEATHSIG, (unsigned long) birth->death_signal, 0ul, 0ul, 0ul);
+  /* Who was gone before that tells nobody. */
+  if (getppid () != birth->parent)
+    raise (birth->death_signal);
+}
+
+gboolean
+remote_spawn (const char *const *argv, int in, int out, int death_signal, GPid *process,
+              GError **error)
+{
+  Birth birth = { getpid (), death_signal };
+
+  return g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD,
+                                           begin_process, &birth, in, out, -1, NULL, NULL, 0,
+                                           process, NULL, NULL, NULL, error);
+}
+
+#ifndef HAVE_GNUTLS
+static int
+refuse_tls (void)
+{
+  remote_say ("this libpto was built without TLS: install libgnutls28-dev, and build it again");
+  return EX_UNAVAILABLE;
+}
+#endif
+
+static int
+become_what_is_asked (const Options *options)
+{
+  struct sockaddr_storage name;
+
+  if (options->timeout < 1 || options->max_sessions < 1 || options->max_handshakes < 1)
+    {
+      remote_say ("--timeout, --max-sessions and --max-handshakes are 1 or more");
+      return EX_USAGE;
+    }
+  if (options->listen != NULL)
+    {
+#ifndef HAVE_GNUTLS
+      if (remote_is_tls (options->listen))
+        return refuse_tls ();
+#endif
+      return remote_listen_main (options);
+    }
+  if (options->certificates == NULL)
+    {
+      remote_say ("which certificates? --certificates DIR");
+      return EX_USAGE;
+    }
+  if (getsockname (STDIN_FILENO, (struct sockaddr *) &name, &(socklen_t){ sizeof name }) != 0)
+    {
+      remote_say ("standard input is no socket: this is launched by pto-remote and by workers");
+      return EX_USAGE;
+    }
+#ifdef HAVE_GNUTLS
+  return options->accept ? remote_accept_main (options) : remote_connect_main (options);
+#else
+  return refuse_tls ();
+#endif
+}
+
 int
 main (int argc, char **argv)
 {
-  g_autofree char *python = NULL;
-  g_auto (GStrv) roots = NULL;
-  GOptionEntry entries[] = { { "python", 0, 0, G_OPTION_ARG_FILENAME, &python,
-                               "Import functions with this interpreter", "PROGRAM" },
-                             { "root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &roots,
-                               "Import from this directory; may be given several times", "DIR" },
-                             G_OPTION_ENTRY_NULL };
+  Options options = { .max_sessions = 64, .max_handshakes = 16, .timeout = 30 };
+  GOptionEntry entries[]
+      = { { "python", 0, 0, G_OPTION_ARG_FILENAME, &options.python,
+            "Import functions with this interpreter", "PROGRAM" },
+          { "root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.roots,
+            "Import from this directory; may be given several times", "DIR" },
+          { "listen", 0, 0, G_OPTION_ARG_FILENAME, &options.listen,
+            "Wait for programs at tls://host:port or unix:/path", "ADDRESS" },
+          { "certificates", 0, 0, G_OPTION_ARG_FILENAME, &options.certificates,
+            "ca.pem, cert.pem and key.pem, for tls:// (pto remote certificates)", "DIR" },
+          { "allow", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.allowed,
+            "Of those with a certificate let only this name in; may be given several times",
+            "NAME" },
+          { "max-sessions", 0, 0, G_OPTION_ARG_INT, &options.max_sessions,
+            "So many at a time (default: 64)", "NUMBER" },
+          { "max-handshakes", 0, 0, G_OPTION_ARG_INT, &options.max_handshakes,
+            "So many of whom it is not known yet who they are (default: 16)", "NUMBER" },
+          { "timeout", 0, 0, G_OPTION_ARG_INT, &options.timeout,
+            "A machine that is silent for so long is gone (default: 30)", "SECONDS" },
+          { "connect", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &options.connect,
+            "Be the relay to tls://host:port", "ADDRESS" },
+          { "accept", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_NONE, &options.accept,
+            "Be the gate of one connection", NULL },
+          G_OPTION_ENTRY_NULL };
   g_autoptr (GOptionContext) context = g_option_context_new (
       "- be a worker of the program at the other end of standard input and output");
   g_autoptr (GError) error = NULL;
@@ -60,18 +196,20 @@ main (int argc, char **argv)
       fprintf (stderr, "pto-remote: %s\n", error->message);
       return EX_USAGE;
     }
+  /* A cut connection is found where it is read or written; Ctrl-C is for who waits at the other
+   * end. */
+  signal (SIGPIPE, SIG_IGN);
+  signal (SIGINT, SIG_IGN);
+  if (options.listen != NULL || options.connect != NULL || options.accept)
+    return become_what_is_asked (&options);
   if (isatty (STDIN_FILENO))
     {
       fprintf (stderr, "pto-remote: standard input is a terminal: this program is launched by a "
                        "worker of level 4 (pto_worker_add_remote_worker())\n");
       return EX_USAGE;
     }
-  /* A cut connection is found where it is read or written; Ctrl-C is for who waits at the other
-   * end. */
-  signal (SIGPIPE, SIG_IGN);
-  signal (SIGINT, SIG_IGN);
-  if (python != NULL)
-    return become_python (python, roots);
+  if (options.python != NULL)
+    return become_python (options.python, options.roots);
   if (pto_remote_serve (&error))
     return 0;
   fprintf (stderr, "pto-remote: %s\n", error->message);

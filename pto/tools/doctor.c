@@ -534,6 +534,19 @@ check_screen (GArray *things)
 #endif
 }
 
+static void
+check_tls (GArray *things)
+{
+#ifdef HAVE_GNUTLS
+  add (things, N_ ("TLS"), FALSE, THING_OK, g_strdup (_ ("remote workers at tls:// have GnuTLS")),
+       NULL);
+#else
+  add (things, N_ ("TLS"), FALSE, THING_MISSING,
+       g_strdup (_ ("no remote workers at tls://: no GnuTLS")),
+       g_strdup (_ ("apt install libgnutls28-dev, and build libpto again")));
+#endif
+}
+
 /* --- all of it --- */
 
 static GArray *
@@ -568,6 +581,7 @@ check_all (void)
   check_gjs (things);
   check_browser (things);
   check_screen (things);
+  check_tls (things);
   if (directory != NULL)
     g_rmdir (directory);
   return things;

@@ -62,6 +62,7 @@ extern const ToolCommand tool_explore_command;
 extern const ToolCommand tool_help_command;
 extern const ToolCommand tool_info_command;
 extern const ToolCommand tool_new_command;
+extern const ToolCommand tool_remote_command;
 extern const ToolCommand tool_run_command;
 extern const ToolCommand tool_top_command;
 extern const ToolCommand tool_trace_command;

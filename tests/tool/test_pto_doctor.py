@@ -12,7 +12,7 @@ from pto_test import DEADLINE, HERE, PROGRAM, PtoTest
 
 NEEDED = ["headers", "C compiler", "cache", "processes", "shared memory"]
 MORE = ["C++ compiler", "process limit", "file limit", "address space", "file size", "membarrier", "clock", "Python", "typelib",
-        "Python override", "NumPy", "JavaScript", "browser", "screen"]
+        "Python override", "NumPy", "JavaScript", "browser", "screen", "TLS"]
 STATES = ("ok", "low", "missing")
 
 

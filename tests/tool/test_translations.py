@@ -429,7 +429,7 @@ class Chinese(unittest.TestCase):
         code = r"(apt install|export|ulimit|meson) [^，：（）]*|/\S*|\b[A-Z_]+_[A-Z_]+\b|https?:\S*"
         names = {"ok", "Python", "PyGObject", "NumPy", "typelib", "override", "gjs", "JavaScript", "membarrier", "ncurses", "libpto", "pto",
                  "top", "gi", "overrides", "Pto", "py", "PYTHONPATH", "TMPDIR", "Linux", "constant_tsc", "nonstop_tsc", "pidfd_open", "KiB",
-                 "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3"}
+                 "MiB", "GiB", "TiB", "heap", "arena", "info", "gjs-1", "CC", "backend", "det", "worker", "python3", "GnuTLS", "TLS", "tls"}
         self.says_the_same("doctor", names=names, drop=code)
 
     def test_what_is_known_is_in_it(self):

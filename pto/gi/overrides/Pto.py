@@ -248,13 +248,15 @@ class Worker(Pto.Worker):
         return Pto.Worker.add_worker(self, worker)
 
     def add_remote_worker(self, address: str, *, devices: int = 0, sub_workers: int = 0, platform: str | None = None,
-                          roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None) -> Worker:
+                          roots: _Path | Iterable[_Path] = (), python: str | None = None, program: str | None = None,
+                          certificates: _Path | None = None) -> Worker:
         """Puts a worker of level 3 below this one that shares no memory: "local:", "ssh://host", "srun://host" or
-        "mpirun://host". Functions are imported there from the directories in roots. Register on the worker that this gives
-        what they submit: they find it by worker.lookup(name)."""
+        "mpirun://host"; or where pto-remote listens, "tls://host:port" with the directory of certificates, or "unix:/path".
+        Functions are imported there from the directories in roots, of who listens from those that it was begun with. Register
+        on the worker that this gives what they submit: they find it by worker.lookup(name)."""
         return Pto.Worker.add_remote_worker(self, address, _remote.options(
             _checks.integer(devices, "devices"), _checks.integer(sub_workers, "sub_workers"), platform, roots, python, program,
-            address))
+            certificates, address))
 
     def start_async(self, cancellable: Gio.Cancellable | None = None, callback: _Callback | None = None) -> _Async[bool]:
         """Like start(), in asyncio: await worker.start_async(). With a callback, in GLib's main loop, as in C."""

@@ -1,0 +1,282 @@
+/* pto-remote-listen.c: who waits for connections, and begins a process for each?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * It reads nothing that comes: that is the gate's (pto-remote-relay.c), a process of its own, or,
+ * of a Unix socket, the session's. So whatever comes harms nobody else. All that begins here is
+ * ended before this ends.
+ */
+#include "config.h"
+
+#include "pto-remote-private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define END_MS 2000
+/* Nothing can be accepted for now: there are no descriptors, or no processes. */
+#define PAUSE_MS 100
+
+typedef struct
+{
+  GPid process;
+  int gate; /* where it asks for room; -1: it is a session */
+} Client;
+
+typedef struct
+{
+  const Options *options;
+  GPtrArray *gate_argv;
+  GPtrArray *session_argv;
+  GArray *sockets;
+  GArray *clients;
+  gboolean is_full; /* was said */
+} Listener;
+
+static guint
+count (Listener *listener, gboolean gates)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < listener->clients->len; i++)
+    n += (g_array_index (listener->clients, Client, i).gate >= 0) == gates;
+  return n;
+}
+
+static void
+begin (Listener *listener, int fd)
+{
+  g_autoptr (GError) error = NULL;
+  gboolean is_tls = remote_is_tls (listener->options->listen);
+  Client client = { .gate = -1 };
+  int pair[2] = { -1, -1 };
+  gboolean ok;
+
+  if (!is_tls && !remote_check_user (fd, &error))
+    ;
+  else if (!is_tls && count (listener, FALSE) >= (guint) listener->options->max_sessions)
+    g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_BUSY,
+                         "there are as many sessions as --max-sessions says");
+  else if (is_tls && socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_FAILED, g_strerror (errno));
+  ok = error == NULL
+       && remote_spawn (
+           (const char *const *) (is_tls ? listener->gate_argv : listener->session_argv)->pdata, fd,
+           is_tls ? pair[1] : fd, is_tls ? SIGTERM : SIGKILL, &client.process, &error);
+  if (pair[1] >= 0)
+    close (pair[1]);
+  close (fd);
+  if (ok)
+    {
+      client.gate = pair[0];
+      g_array_append_val (listener->clients, client);
+      return;
+    }
+  if (pair[0] >= 0)
+    close (pair[0]);
+  remote_say ("a connection is dropped: %s", error->message);
+}
+
+static void
+answer_gate (Listener *listener, Client *client)
+{
+  char word;
+
+  /* Counted before it is one. */
+  if (recv (client->gate, &word, 1, MSG_DONTWAIT) == 1
+      && count (listener, FALSE) < (guint) listener->options->max_sessions)
+    send (client->gate, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  else
+    {
+      /* It is one until it has ended, and no session. */
+      shutdown (client->gate, SHUT_RDWR);
+      return;
+    }
+  close (client->gate);
+  client->gate = -1;
+}
+
+/* Also those that were left to this process. FALSE: there is none. */
+static gboolean
+reap (Listener *listener)
+{
+  for (;;)
+    {
+      pid_t found = waitpid (-1, NULL, WNOHANG);
+
+      if (found == 0)
+        return TRUE;
+      if (found < 0)
+        return FALSE;
+      for (guint i = 0; i < listener->clients->len; i++)
+        if (g_array_index (listener->clients, Client, i).process == found)
+          {
+            int gate = g_array_index (listener->clients, Client, i).gate;
+
+            if (gate >= 0)
+              close (gate);
+            g_array_remove_index_fast (listener->clients, i);
+            break;
+          }
+    }
+}
+
+static void
+end_all (Listener *listener)
+{
+  gint64 until = g_get_monotonic_time () + END_MS * G_TIME_SPAN_MILLISECOND;
+
+  for (guint i = 0; i < listener->clients->len; i++)
+    kill (g_array_index (listener->clients, Client, i).process, SIGTERM);
+  while (reap (listener))
+    {
+      if (g_get_monotonic_time () >= until)
+        for (guint i = 0; i < listener->clients->len; i++)
+          kill (g_array_index (listener->clients, Client, i).process, SIGKILL);
+      g_usleep (2000);
+    }
+}
+
+/* Who has no room lets them wait where they are: in the kernel's queue. */
+static gboolean
+has_room (Listener *listener)
+{
+  gboolean is_full = count (listener, TRUE) >= (guint) listener->options->max_handshakes;
+
+  if (is_full && !listener->is_full)
+    remote_say ("%d handshakes are under way (--max-handshakes): others wait",
+                listener->options->max_handshakes);
+  listener->is_full = is_full;
+  return !is_full;
+}
+
+static void
+wait_and_serve (Listener *listener, int signals, gboolean *goes_on)
+{
+  guint n_sockets = listener->sockets->len;
+  guint n_clients = listener->clients->len;
+  g_autofree struct pollfd *polls = g_new0 (struct pollfd, 1 + n_sockets + n_clients);
+  gboolean accepts = has_room (listener);
+  struct signalfd_siginfo info;
+
+  polls[0] = (struct pollfd){ .fd = signals, .events = POLLIN };
+  for (guint i = 0; i < n_sockets; i++)
+    polls[1 + i] = (struct pollfd){ .fd = accepts ? g_array_index (listener->sockets, int, i) : -1,
+                                    .events = POLLIN };
+  for (guint i = 0; i < n_clients; i++)
+    polls[1 + n_sockets + i]
+        = (struct pollfd){ .fd = g_array_index (listener->clients, Client, i).gate,
+                           .events = POLLIN };
+  if (poll (polls, 1 + n_sockets + n_clients, -1) <= 0)
+    return;
+  for (guint i = 0; i < n_clients; i++)
+    {
+      short found = polls[1 + n_sockets + i].revents;
+      Client *client = &g_array_index (listener->clients, Client, i);
+
+      if ((found & POLLIN) != 0)
+        answer_gate (listener, client);
+      if ((found & (POLLHUP | POLLERR)) != 0 && client->gate >= 0)
+        {
+          /* Its end is told by a signal. */
+          close (client->gate);
+          client->gate = -1;
+        }
+    }
+  for (guint i = 0; i < n_sockets; i++)
+    if (polls[1 + i].revents != 0)
+      {
+        int fd = accept4 (polls[1 + i].fd, NULL, NULL, SOCK_CLOEXEC);
+
+        if (fd >= 0)
+          begin (listener, fd);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+          g_usleep (PAUSE_MS * 1000);
+      }
+  while (read (signals, &info, sizeof info) == (gssize) sizeof info)
+    *goes_on &= info.ssi_signo == SIGCHLD;
+  reap (listener);
+}
+
+static gboolean
+check_options (const Options *options, GError **error)
+{
+  if (!remote_is_tls (options->listen))
+    return TRUE;
+  if (options->certificates != NULL)
+#ifdef HAVE_GNUTLS
+    return remote_tls_check (options->certificates, error);
+#else
+    return TRUE;
+#endif
+  g_set_error (error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+               "%s: nobody listens at a port without certificates: name their directory by "
+               "--certificates, or listen at a Unix socket",
+               options->listen);
+  return FALSE;
+}
+
+int
+remote_listen_main (const Options *options)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GError) error = NULL;
+  Listener listener = { .options = options,
+                        .sockets = g_array_new (FALSE, FALSE, sizeof (int)),
+                        .clients = g_array_new (FALSE, FALSE, sizeof (Client)),
+                        .gate_argv = remote_make_argv (options),
+                        .session_argv = remote_make_argv (options) };
+  gboolean goes_on = TRUE;
+  sigset_t set;
+  int signals;
+
+  /* Before the NULL: words of the gate. */
+  g_ptr_array_set_size (listener.gate_argv, (int) listener.gate_argv->len - 1);
+  g_ptr_array_add (listener.gate_argv, g_strdup ("--accept"));
+  g_ptr_array_add (listener.gate_argv, g_strdup_printf ("--timeout=%d", options->timeout));
+  if (options->certificates != NULL)
+    g_ptr_array_add (listener.gate_argv,
+                     g_strconcat ("--certificates=", options->certificates, NULL));
+  for (guint i = 0; options->allowed != NULL && options->allowed[i] != NULL; i++)
+    g_ptr_array_add (listener.gate_argv, g_strconcat ("--allow=", options->allowed[i], NULL));
+  g_ptr_array_add (listener.gate_argv, NULL);
+
+  sigemptyset (&set);
+  sigaddset (&set, SIGCHLD);
+  sigaddset (&set, SIGTERM);
+  sigaddset (&set, SIGINT);
+  sigprocmask (SIG_BLOCK, &set, NULL);
+  signal (SIGINT, SIG_DFL);
+  signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  /* What a session leaves behind is waited for, too. */
+  prctl (PR_SET_CHILD_SUBREAPER, 1ul, 0ul, 0ul, 0ul);
+  if (!check_options (options, &error)
+      || !remote_listen (options->listen, listener.sockets, names, &error))
+    {
+      remote_say ("%s", error->message);
+      return remote_get_status (error);
+    }
+  for (guint i = 0; i < names->len; i++)
+    printf ("pto-remote listens at %s\n", (const char *) g_ptr_array_index (names, i));
+  fflush (stdout);
+  while (goes_on)
+    wait_and_serve (&listener, signals, &goes_on);
+  for (guint i = 0; i < listener.sockets->len; i++)
+    close (g_array_index (listener.sockets, int, i));
+  remote_stop_listening (options->listen);
+  end_all (&listener);
+  close (signals);
+  g_array_unref (listener.sockets);
+  g_array_unref (listener.clients);
+  g_ptr_array_unref (listener.gate_argv);
+  g_ptr_array_unref (listener.session_argv);
+  return 0;
+}

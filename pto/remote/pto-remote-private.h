@@ -1,0 +1,100 @@
+/* pto-remote-private.h: what do the parts of pto-remote share?
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * One program, and one process for each of its parts, so that none can harm another:
+ *
+ *   pto-remote                 the session: a worker, which talks through its standard input
+ *   pto-remote --listen        waits for connections, and launches for each of them
+ *   pto-remote --accept          the gate of one: TLS, who it is, then its session and a relay
+ *   pto-remote --connect       the relay of who submits
+ *
+ * A session never has a thread or a key that is not its own: TLS ends in the relay, which copies
+ * between the connection and a pair of sockets.
+ */
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+typedef struct
+{
+  char *listen;  /* the address, or NULL */
+  char *connect; /* the same */
+  gboolean accept;
+  char *certificates; /* directory; NULL: no TLS */
+  char **allowed;     /* names of parents; NULL: all */
+  char *python;
+  char **roots;
+  int max_sessions;
+  int max_handshakes;
+  int timeout; /* s */
+} Options;
+
+/* A line on standard error, without control characters: some of it is somebody else's. */
+void remote_say (const char *format, ...) G_GNUC_PRINTF (1, 2);
+/* The exit status for that error. */
+int remote_get_status (const GError *error);
+
+/* --- pto-remote-socket.c --- */
+
+/* tls://host:port; else it is unix:/path, or nothing that can be meant. */
+gboolean remote_is_tls (const char *address);
+/* Descriptors, and the name of each, with the port that it has got. A Unix socket that nobody
+ * listens at any more is replaced. */
+gboolean remote_listen (const char *address, GArray *sockets, GPtrArray *names, GError **error);
+void remote_stop_listening (const char *address);
+/* A connection to tls://host:port, or -1. */
+int remote_connect (const char *address, int timeout, char **host, GError **error);
+/* Small packets go at once, and a machine that is silent for so long is gone. */
+void remote_tune (int fd, int timeout);
+/* Is whoever connected to that Unix socket this user, or root? */
+gboolean remote_check_user (int fd, GError **error);
+/* "127.0.0.1:4711" */
+char *remote_dup_peer (int fd);
+
+/* --- pto-remote-listen.c, pto-remote-relay.c: their exit statuses --- */
+
+int remote_listen_main (const Options *options);
+int remote_connect_main (const Options *options);
+int remote_accept_main (const Options *options);
+
+/* --- processes --- */
+
+/* The same program once more, which dies with the calling thread by that signal. It has in as
+ * standard input, and out as standard output. */
+gboolean remote_spawn (const char *const *argv, int in, int out, int death_signal, GPid *process,
+                       GError **error);
+/* With the options of a session; up to a NULL. */
+GPtrArray *remote_make_argv (const Options *options);
+
+/* --- pto-remote-tls.c --- */
+
+typedef struct _RemoteTls RemoteTls;
+
+/* What is in the directory, read and looked at. */
+gboolean remote_tls_check (const char *directory, GError **error);
+/* Takes fd. host: whom it has to be, by name; NULL: this end is the one that was connected to, and
+ * the other has to be a parent, of one of those names if there are some. */
+RemoteTls *remote_tls_new (int fd, const char *directory, const char *host, char **allowed,
+                           GError **error);
+void remote_tls_free (RemoteTls *tls);
+/* Blocks until its end, or for so many seconds. */
+gboolean remote_tls_handshake (RemoteTls *tls, int timeout, GError **error);
+/* Whose certificate it has shown. */
+const char *remote_tls_get_name (RemoteTls *tls);
+/* None of these blocks. The number of bytes; 0: not now; -1: the end, with an error when it is not
+ * the other end's own. */
+gssize remote_tls_read (RemoteTls *tls, gpointer data, gsize size, GError **error);
+/* Takes as much as there is room for, which is small, and sends what the network takes. */
+gssize remote_tls_write (RemoteTls *tls, gconstpointer data, gsize size, GError **error);
+/* Sends what is still here. FALSE: that can not be done any more. */
+gboolean remote_tls_flush (RemoteTls *tls);
+/* Is there anything that the network has not taken yet? */
+gboolean remote_tls_has_unsent (RemoteTls *tls);
+/* Says the end. */
+void remote_tls_say_end (RemoteTls *tls);
+int remote_tls_get_fd (RemoteTls *tls);
+
+G_END_DECLS

@@ -1,0 +1,425 @@
+# test_remote_tls.py: who is let in where pto-remote listens, and does whoever is not harm anybody?
+# SPDX-License-Identifier: LGPL-2.1-or-later
+import contextlib
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import gi
+
+gi.require_version("Pto", "1")
+from gi.repository import Gio, GLib, Pto  # noqa: E402
+
+import tap  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+here = os.path.dirname(os.path.abspath(__file__))
+root = os.path.join(here, "remote-root")
+sys.path.insert(0, root)
+import remote_steps  # noqa: E402
+
+SECONDS = 60
+REMOTE, PROGRAM = os.environ["PTO_REMOTE"], os.environ["PTO_TEST_PROGRAM"]
+
+
+class Listener:
+    """pto-remote --listen, and what it says."""
+
+    def __init__(self, address, *arguments):
+        self.process = subprocess.Popen([REMOTE, "--listen", address, "--root", root, "--python", sys.executable, *arguments],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().strip().rpartition(" ")[2]
+        self.said, self.more = [], threading.Condition()
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stderr:
+            with self.more:
+                self.said.append(line.rstrip("\n"))
+                self.more.notify_all()
+
+    def wait(self, text):
+        """The line that has it."""
+        with self.more:
+            found = self.more.wait_for(lambda: [line for line in self.said if text in line], SECONDS)
+        assert found, f"{text} is not in {self.said}"
+        return found[0]
+
+    @property
+    def port(self):
+        return int(self.address.rpartition(":")[2])
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(SECONDS)
+        self.thread.join(SECONDS)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status
+
+
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as text:
+            return text.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@unittest.skipIf(np is None, "no numpy")
+class Listening(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = temporary.name
+
+    def listen(self, address, *arguments):
+        listener = Listener(address, *arguments)
+        self.addCleanup(listener.end)
+        return listener
+
+    def run_one(self, address, function=remote_steps.which, **choices):
+        """One task there: what it writes."""
+        y = Pto.Buffer.array(8, "i8")
+        host = Pto.Worker(level=4)
+        try:
+            host.add_remote_worker(address, **choices)
+            handle = host.register(function)
+            host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(y).write_existing()]))
+        finally:
+            host.close()
+        return y[0]
+
+    def test_unix(self):
+        path = os.path.join(self.directory, "socket")
+        listener = Listener(f"unix:{path}")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        first, second = self.run_one(f"unix:{path}"), self.run_one(f"unix:{path}")
+        self.assertNotEqual(first, second)
+        # One is there already: the other says so, and leaves it alone.
+        other = subprocess.run([REMOTE, "--listen", f"unix:{path}"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(other.returncode, 69)
+        self.assertIn("in use", other.stderr)
+        self.assertTrue(self.run_one(f"unix:{path}"))
+        # Its end is that of all that it has begun.
+        held = socket.socket(socket.AF_UNIX)
+        self.addCleanup(held.close)
+        held.connect(path)
+        self.assertEqual(listener.end(), 0)
+        self.assertEqual(held.recv(1), b"")
+        self.assertFalse(os.path.exists(path))
+        with self.assertRaisesRegex(GLib.Error, "nobody is reached at unix:.*--listen"):
+            self.run_one(f"unix:{path}")
+
+    def test_stale(self):
+        """What is left of a socket is replaced; a file is not."""
+        path = os.path.join(self.directory, "socket")
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(path)
+        self.listen(f"unix:{path}")
+        self.assertTrue(self.run_one(f"unix:{path}"))
+        with open(path + "2", "w") as file:
+            file.write("mine")
+        other = subprocess.run([REMOTE, "--listen", f"unix:{path}2"], capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(other.returncode, 69)
+        self.assertTrue(os.path.exists(path + "2"))
+
+    def test_sessions(self):
+        path = os.path.join(self.directory, "socket")
+        listener = self.listen(f"unix:{path}", "--max-sessions=1")
+        with socket.socket(socket.AF_UNIX) as held, socket.socket(socket.AF_UNIX) as other:
+            held.connect(path)
+            other.settimeout(SECONDS)
+            other.connect(path)
+            self.assertEqual(other.recv(1), b"")
+        listener.wait("--max-sessions")
+
+    def test_words(self):
+        for arguments, what in ((["--listen", "tls://127.0.0.1:0"], "--certificates"),
+                                (["--listen", "tcp://127.0.0.1:0"], "is no address"),
+                                (["--listen", "unix:relative"], "is no address"),
+                                (["--listen", "unix:/" + "x" * 200], "less than 108 bytes"),
+                                (["--listen", "tls://127.0.0.1:0", "--certificates", self.directory], "ca.pem"),
+                                (["--listen", "unix:/x", "--max-sessions=0"], "1 or more"),
+                                (["--connect", "tls://127.0.0.1:1"], "--certificates")):
+            with self.subTest(arguments):
+                done = subprocess.run([REMOTE, *arguments], capture_output=True, text=True, timeout=SECONDS)
+                self.assertEqual(done.returncode, 64, done.stderr)
+                self.assertIn(what, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_options(self):
+        host = Pto.Worker(level=4)
+        for address, choices, what in (("tls://one:1", {}, "in the option certificates"),
+                                       ("tls://one", {"certificates": "c"}, "is no address"),
+                                       ("tls://-one:1", {"certificates": "c"}, "is no address"),
+                                       ("tls://one:1", {"certificates": "c", "roots": "."}, "is not for tls://one:1"),
+                                       ("unix:/x", {"python": "python3"}, "is not for unix:/x"),
+                                       ("unix:/x", {"certificates": "c"}, "is for tls://host:port"),
+                                       ("unix:x", {}, "is no address"), ("local:", {"certificates": "c"}, "is for tls://")):
+            with self.subTest(address), self.assertRaisesRegex(GLib.Error, what):
+                host.add_remote_worker(address, **choices)
+        host.close()
+
+
+def has_tls():
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([PROGRAM, "remote", "certificates", directory], capture_output=True, text=True, timeout=SECONDS)
+    return "built without TLS" not in done.stderr
+
+
+@unittest.skipUnless(has_tls(), "built without TLS")
+class Tls(Listening):
+    """All of these with one listener, which outlives whoever is refused."""
+
+    test_unix = test_stale = test_sessions = test_words = test_options = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.all = tempfile.TemporaryDirectory()
+        cls.cluster = os.path.join(cls.all.name, "cluster")
+        for words in (["localhost", "127.0.0.1"], ["--parent=eve"]):
+            subprocess.run([PROGRAM, "remote", "certificates", cls.cluster, *words], check=True, timeout=SECONDS,
+                           stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.all.cleanup()
+
+    def of(self, name):
+        return os.path.join(self.cluster, name)
+
+    def begin(self, *arguments, name="127.0.0.1"):
+        return self.listen("tls://127.0.0.1:0", "--certificates", self.of(name), *arguments)
+
+    def sign(self, subject, purpose, names="DNS:localhost", days=1, authority=None):
+        """A directory with a certificate of that authority."""
+        out = tempfile.mkdtemp(dir=self.directory)
+        authority = authority or self.of("authority")
+        with open(os.path.join(out, "ext"), "w") as file:
+            file.write(f"extendedKeyUsage={purpose}\nsubjectAltName={names}\n")
+        for words in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem", "-out", "req.pem",
+                       "-subj", subject],
+                      ["x509", "-req", "-in", "req.pem", "-CA", f"{authority}/ca.pem", "-CAkey", f"{authority}/key.pem", "-set_serial", "7",
+                       "-days", str(days), "-extfile", "ext", "-out", "cert.pem"]):
+            subprocess.run(["openssl", *words], cwd=out, check=True, capture_output=True, timeout=SECONDS)
+        os.chmod(os.path.join(out, "key.pem"), 0o600)
+        shutil.copy(self.of("authority/ca.pem"), os.path.join(out, "ca.pem"))
+        return out
+
+    def relay(self, listener, certificates, host="127.0.0.1"):
+        """Its relay, and the other end of its standard input and output."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(SECONDS)
+        process = subprocess.Popen([REMOTE, "--connect", f"tls://{host}:{listener.port}", "--certificates", certificates],
+                                   stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, text=True)
+        theirs.close()
+        self.addCleanup(ours.close)
+        return process, ours
+
+    def assert_refused(self, listener, certificates, status, said, heard=None, host="127.0.0.1"):
+        process, ours = self.relay(listener, certificates, host)
+        self.assertEqual(ours.recv(1), b"")
+        words = process.communicate(timeout=SECONDS)[1]
+        self.assertEqual(process.returncode, status, words)
+        self.assertIn(said, words)
+        self.assertEqual(words.count("\n"), 1)
+        if heard is not None:
+            self.assertIn("is dropped: ", listener.wait(heard))
+
+    def hello(self, ours):
+        message = Gio.DBusMessage.new_method_call(None, "/", "org.libpto.Remote1", "Hello")
+        message.set_serial(1)
+        message.set_body(GLib.Variant("(ussa{sv})", (1, "a session", "L4/0/L3/5", {})))
+        ours.sendall(bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE)))
+        head = b""
+        while len(head) < 16:
+            more = ours.recv(16 - len(head))
+            self.assertTrue(more)
+            head += more
+        body = b""
+        while len(body) < Gio.DBusMessage.bytes_needed(head) - 16:
+            body += ours.recv(Gio.DBusMessage.bytes_needed(head) - 16 - len(body))
+        reply = Gio.DBusMessage.new_from_blob(head + body, Gio.DBusCapabilityFlags.NONE)
+        return reply.get_body().unpack()[3]
+
+    def test_modes(self):
+        for directory, _, files in os.walk(self.cluster):
+            self.assertEqual(stat.S_IMODE(os.stat(directory).st_mode), 0o700)
+            if "key.pem" in files:
+                self.assertEqual(stat.S_IMODE(os.stat(os.path.join(directory, "key.pem")).st_mode), 0o600)
+        self.assertTrue(os.path.exists(self.of("eve/cert.pem")))
+        loose = os.path.join(self.directory, "loose")
+        shutil.copytree(self.of("127.0.0.1"), loose)
+        os.chmod(os.path.join(loose, "key.pem"), 0o640)
+        done = subprocess.run([REMOTE, "--listen", "tls://127.0.0.1:0", "--certificates", loose], capture_output=True, text=True,
+                              timeout=SECONDS)
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("chmod 600", done.stderr)
+
+    def test_kept(self):
+        """Certificates that are there stay; new ones are of the same authority."""
+        with open(self.of("parent/cert.pem")) as file:
+            before = file.read()
+        subprocess.run([PROGRAM, "remote", "certificates", self.cluster, "other"], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+        with open(self.of("parent/cert.pem")) as file:
+            self.assertEqual(file.read(), before)
+        subprocess.run(["openssl", "verify", "-CAfile", self.of("authority/ca.pem"), self.of("other/cert.pem")], check=True,
+                       stdout=subprocess.DEVNULL, timeout=SECONDS)
+        for name in "..", "a/b", "authority", "x" * 65:
+            done = subprocess.run([PROGRAM, "remote", "certificates", self.cluster, name], capture_output=True, timeout=SECONDS)
+            self.assertEqual(done.returncode, 2, name)
+
+    def test_task(self):
+        listener = self.begin()
+        address = f"tls://127.0.0.1:{listener.port}"
+        self.assertNotEqual(self.run_one(address, certificates=self.of("parent")), 0)
+        listener.wait('"parent" at 127.0.0.1')
+
+    def test_bulk(self):
+        """More than all buffers hold, both ways at once."""
+        listener = self.begin()
+        y, x = (Pto.Buffer.array(1 << 19, "i8") for _ in range(2))
+        x[:] = np.arange(1 << 19)
+        host = Pto.Worker(level=4)
+        self.addCleanup(host.close)
+        host.add_remote_worker(listener.address, certificates=self.of("parent"), sub_workers=1).register(remote_steps.double)
+        handle = host.register(remote_steps.layer)
+        for _ in range(3):
+            y[:] = 0
+            host.run(lambda orch: orch.submit_next_level(handle, [Pto.Tensor.of(x).read(), Pto.Tensor.of(y).write_existing()]))
+            self.assertTrue((y == 2 * x).all())
+
+    def test_refused(self):
+        """By whoever is connected to: who they are, what for, by whom they were signed, and until when."""
+        listener = self.begin()
+        stranger = tempfile.mkdtemp(dir=self.directory)
+        subprocess.run([PROGRAM, "remote", "certificates", stranger, "127.0.0.1"], check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+        unknown = self.sign("/OU=parent/CN=mallory", "clientAuth", authority=os.path.join(stranger, "authority"))
+        self.assert_refused(listener, unknown, 77, "the other end refuses", "issuer is unknown")
+        self.assert_refused(listener, self.of("localhost"), 77, "the other end refuses", "its certificate: ")
+        worker = self.sign("/OU=worker/CN=mallory", "clientAuth")
+        self.assert_refused(listener, worker, 77, "the other end refuses", '"mallory" has the role "worker", not "parent"')
+        nobody = self.sign("/CN=nobody", "clientAuth")
+        self.assert_refused(listener, nobody, 77, "the other end refuses", '"nobody" has the role ""')
+        expired = self.sign("/OU=parent/CN=old", "clientAuth", days=-1)
+        self.assert_refused(listener, expired, 64, "it has expired")
+        self.assertTrue(self.run_one(listener.address, certificates=self.of("parent")))
+        self.assertEqual(len([line for line in listener.said if "is dropped" in line]), 4, listener.said)
+
+    def test_wrong_name(self):
+        """By who connects: this is another machine, or one that only submits."""
+        listener = self.begin(name="localhost")
+        self.assert_refused(listener, self.of("parent"), 77, "its certificate: ")
+        listener = self.listen("tls://127.0.0.1:0", "--certificates",
+                               self.sign("/OU=parent/CN=mallory", "serverAuth", names="IP:127.0.0.1"))
+        self.assert_refused(listener, self.of("parent"), 77, '"mallory" has the role "parent", not "worker"')
+
+    def test_allow(self):
+        listener = self.begin("--allow=eve")
+        self.assert_refused(listener, self.of("parent"), 77, "the other end refuses", '"parent" is none of those that --allow names')
+        self.assertTrue(self.run_one(listener.address, certificates=self.of("eve")))
+
+    def connect(self, listener, certificates=None, newest=None):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(self.of("authority/ca.pem"))
+        if certificates is not None:
+            context.load_cert_chain(f"{certificates}/cert.pem", f"{certificates}/key.pem")
+        if newest is not None:
+            context.maximum_version = newest
+        return context.wrap_socket(socket.create_connection(("127.0.0.1", listener.port), SECONDS))
+
+    def test_strangers(self):
+        """No certificate, an older TLS, one that has expired, garbage before and after: one line each."""
+        listener = self.begin()
+        with self.assertRaises(ssl.SSLError), self.connect(listener) as one:
+            one.recv(1)
+        listener.wait("it has shown no certificate")
+        with self.assertRaises(ssl.SSLError):
+            self.connect(listener, self.of("parent"), ssl.TLSVersion.TLSv1_2)
+        with self.assertRaisesRegex(ssl.SSLError, "expired"), \
+                self.connect(listener, self.sign("/OU=parent/CN=old", "clientAuth", days=-1)) as one:
+            one.recv(1)
+        listener.wait("expired")
+        before = len(listener.said)
+        seed = random.randrange(1 << 32)
+        print(f"# seed {seed}")
+        dice = random.Random(seed)
+        for _ in range(30):
+            with socket.create_connection(("127.0.0.1", listener.port), SECONDS) as one, contextlib.suppress(OSError):
+                # Some of them look like the first record of a handshake.
+                one.sendall(dice.choice([b"", b"\x16\x03\x01\x00\x20\x01\x00\x00\x1c"]) + dice.randbytes(dice.randrange(200)))
+                one.shutdown(socket.SHUT_WR)
+                while one.recv(4096):
+                    pass
+        with listener.more:
+            self.assertTrue(listener.more.wait_for(lambda: len(listener.said) >= before + 30, SECONDS))
+        with self.connect(listener, self.of("parent")) as one, contextlib.suppress(OSError):
+            one.sendall(dice.randbytes(4096))
+            self.assertEqual(one.recv(1), b"")
+        listener.wait("what came is no message")
+        self.assertTrue(self.run_one(listener.address, certificates=self.of("parent")))
+        self.assertEqual(len([line for line in listener.said if "is dropped" in line]), 33, listener.said)
+
+    def test_half_open(self):
+        """Who says nothing is waited for so long, and others come in when they have gone."""
+        listener = self.begin("--timeout=1", "--max-handshakes=2")
+        silent = [socket.create_connection(("127.0.0.1", listener.port), SECONDS) for _ in range(3)]
+        for one in silent:
+            self.addCleanup(one.close)
+        self.assertTrue(self.run_one(listener.address, certificates=self.of("parent")))
+        listener.wait("--max-handshakes")
+        listener.wait("no end of the handshake within 1 s")
+
+    def test_ends(self):
+        """The end of a session, of who submits, of its relay, of the listener: what hangs on them ends, and nobody else."""
+        listener = self.begin()
+        first, ours = self.relay(listener, self.of("parent"))
+        other, others = self.relay(listener, self.of("parent"))
+        session, another = self.hello(ours), self.hello(others)
+        os.kill(session, signal.SIGKILL)
+        self.assertEqual(ours.recv(1), b"")
+        first.communicate(timeout=SECONDS)
+        self.assertTrue(lives(another))
+        third, thirds = self.relay(listener, self.of("parent"))
+        gone = self.hello(thirds)
+        pidfd = os.pidfd_open(gone)
+        self.addCleanup(os.close, pidfd)
+        third.kill()
+        third.communicate(timeout=SECONDS)
+        self.wait_end(pidfd)
+        fourth, fourths = self.relay(listener, self.of("parent"))
+        gone = self.hello(fourths)
+        fourth_fd = os.pidfd_open(gone)
+        self.addCleanup(os.close, fourth_fd)
+        fourths.close()
+        self.wait_end(fourth_fd)
+        fourth.communicate(timeout=SECONDS)
+        self.assertTrue(lives(another))
+        listener.process.send_signal(signal.SIGTERM)
+        self.assertEqual(listener.process.wait(SECONDS), 0)
+        self.assertFalse(lives(another))  # before the listener
+        self.assertEqual(others.recv(1), b"")
+        other.communicate(timeout=SECONDS)
+
+    def wait_end(self, pidfd):
+        self.assertEqual(select.select([pidfd], [], [], SECONDS)[0], [pidfd])
+
+
+tap.main()
